@@ -1,0 +1,41 @@
+# The two commands of the README, and what contributors use. Each sets up what it needs.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: reproduce test check bench format clean
+
+reproduce: $(VENV)/ready      ## run the main job on its embedded defaults
+	$(BIN)/sojourn reproduce
+
+test: $(VENV)/ready-dev       ## run the tests
+	$(BIN)/python -m pytest
+
+check: $(VENV)/ready-dev      ## formatting, lint, types, layers, doctests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest --doctest-modules src
+
+bench: $(VENV)/ready-dev      ## compiled speed against C, in one run
+	$(BIN)/python bench/bench.py
+
+format: $(VENV)/ready-dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf $(VENV) build dist
+
+# The stamps make one installation serve many commands; the package itself is editable.
+$(VENV)/ready: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Sojourn needs Python 3.11 or newer")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+$(VENV)/ready-dev: $(VENV)/ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev
+	touch $@

@@ -1,0 +1,231 @@
+"""The agents of the literature, by name.
+
+All take the number of states and of actions first, and these options:
+
+    step_size        alpha, the step size of Q
+    rate_step_size   beta, the step size of the rate estimator, if it has one
+    exploration      epsilon, a number or a `Decay`
+    greedy           which steps count as greedy: "action", "draw" or "after"
+    rate             an estimator to use instead of the agent's own
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sojourn._values import finite, fraction, is_value, positive, probability, whole
+from sojourn.agents.kinds import DifferentialAgent, DiscountedAgent, RandomAgent, RateAgent, RLearningAgent
+from sojourn.agents.rules import READINGS, Decay, Params, Table
+from sojourn.rates import (
+    Cumulative,
+    Exponential,
+    Fixed,
+    Harmonic,
+    Incremental,
+    SmoothedCumulative,
+    WeightedHarmonic,
+    value,
+)
+
+
+def smart(
+    num_states: int,
+    num_actions: int,
+    *,
+    step_size: float = 0.01,
+    exploration: float | Decay = 0.2,
+    greedy: str = "action",
+    rate: Any = None,
+) -> RateAgent:
+    """SMART (Das, Gosavi, Mahadevan and Marchalleck 1999): the rate is `Cumulative`.
+
+    >>> from sojourn.agents.rules import learn
+    >>> agent = learn(smart(num_states=2, num_actions=2), 0, 0, 6.0, 2.0, 1)
+    >>> value(agent.rate)
+    3.0
+    """
+    rate = _estimator(Cumulative, None, rate)
+    return RateAgent(**_common(num_states, num_actions, step_size, exploration, greedy, rate))
+
+
+def relaxed_smart(
+    num_states: int,
+    num_actions: int,
+    *,
+    step_size: float = 0.01,
+    rate_step_size: float | None = None,
+    exploration: float | Decay = 0.2,
+    greedy: str = "action",
+    variant: str = "paper",
+    rate: Any = None,
+) -> RateAgent:
+    """Relaxed-SMART: the rate is `Exponential`, or with `variant="gosavi"` `SmoothedCumulative`.
+
+    The Harmonic R-Learning paper and Gosavi (2004) mean different estimators by the name.
+    """
+    variants = {"paper": Exponential, "gosavi": SmoothedCumulative}
+    if variant not in variants:
+        raise ValueError(f"variant is {variant!r}; it must be 'paper' or 'gosavi'")
+    rate = _estimator(variants[variant], rate_step_size, rate)
+    return RateAgent(**_common(num_states, num_actions, step_size, exploration, greedy, rate))
+
+
+def harmonic_r(
+    num_states: int,
+    num_actions: int,
+    *,
+    step_size: float = 0.01,
+    rate_step_size: float | None = None,
+    exploration: float | Decay = 0.2,
+    greedy: str = "action",
+    rate: Any = None,
+) -> RateAgent:
+    """Harmonic R-Learning (Shtossel, Vidler, Shaham and Kaminka 2026): the rate is `Harmonic`."""
+    rate = _estimator(Harmonic, rate_step_size, rate)
+    return RateAgent(**_common(num_states, num_actions, step_size, exploration, greedy, rate))
+
+
+def weighted_harmonic_r(
+    num_states: int,
+    num_actions: int,
+    *,
+    step_size: float = 0.01,
+    rate_step_size: float | None = None,
+    exploration: float | Decay = 0.2,
+    greedy: str = "action",
+    rate: Any = None,
+) -> RateAgent:
+    """Harmonic R-Learning with rates weighted by their reward: the rate is `WeightedHarmonic`."""
+    rate = _estimator(WeightedHarmonic, rate_step_size, rate)
+    return RateAgent(**_common(num_states, num_actions, step_size, exploration, greedy, rate))
+
+
+def fixed_rate(
+    num_states: int,
+    num_actions: int,
+    *,
+    step_size: float = 0.01,
+    exploration: float | Decay = 0.2,
+    greedy: str = "action",
+    rate: Any = 0.0,
+) -> RateAgent:
+    """The control: `rate` is a number and stays what it is, 0 by default."""
+    if not is_value(rate):
+        rate = Fixed(finite("rate", rate))
+    return RateAgent(**_common(num_states, num_actions, step_size, exploration, greedy, rate))
+
+
+def r_learning(
+    num_states: int,
+    num_actions: int,
+    *,
+    step_size: float = 0.01,
+    rate_step_size: float | None = None,
+    exploration: float | Decay = 0.2,
+    greedy: str = "action",
+    rate: Any = None,
+) -> RLearningAgent:
+    """R-Learning (Schwartz 1993) with durations: the rate is `Incremental`."""
+    rate = _estimator(Incremental, rate_step_size, rate)
+    return RLearningAgent(**_common(num_states, num_actions, step_size, exploration, greedy, rate))
+
+
+def smdp_q_learning(
+    num_states: int,
+    num_actions: int,
+    *,
+    step_size: float = 0.01,
+    discount_rate: float = 0.01,
+    exploration: float | Decay = 0.2,
+    greedy: str = "action",
+    rate: Any = None,
+) -> DiscountedAgent:
+    """Discounted Q-learning in continuous time (Bradtke and Duff 1994).
+
+    `discount_rate` is kappa in e^(-kappa tau). The rate has no part in learning; it
+    measures what the greedy steps earn, with `Cumulative` unless told otherwise.
+    """
+    rate = _estimator(Cumulative, None, rate)
+    return DiscountedAgent(
+        **_common(num_states, num_actions, step_size, exploration, greedy, rate),
+        discount_rate=positive("discount_rate", discount_rate),
+    )
+
+
+def differential_q(
+    num_states: int,
+    num_actions: int,
+    *,
+    step_size: float = 0.01,
+    rate_step_size: float | None = None,
+    duration_step_size: float = 0.01,
+    exploration: float | Decay = 0.2,
+    greedy: str = "action",
+    rate: Any = None,
+) -> DifferentialAgent:
+    """Inter-option Differential Q-learning (Wan, Naik and Sutton 2021).
+
+    `rate_step_size` is the product eta alpha of that paper; `duration_step_size` is the
+    step size of the mean durations L(s, a), which start at 1. Every draw moves the rate.
+    """
+    rate = _estimator(Incremental, rate_step_size, rate)
+    return DifferentialAgent(
+        **_common(num_states, num_actions, step_size, exploration, greedy, rate),
+        mean_duration=np.ones((num_states, num_actions)),
+        duration_step_size=fraction("duration_step_size", duration_step_size),
+    )
+
+
+def random_agent(num_states: int, num_actions: int, *, rate: Any = None) -> RandomAgent:
+    """The uniform policy, a baseline; its rate is `Cumulative` unless told otherwise."""
+    return RandomAgent(
+        q=_zeros(num_states, num_actions), rate=_estimator(Cumulative, None, rate), accepted=True
+    )
+
+
+def _common(
+    num_states: int,
+    num_actions: int,
+    step_size: float,
+    exploration: float | Decay,
+    greedy: str,
+    rate: Any,
+) -> dict[str, Any]:
+    """Return the fields that all learning agents have, checked."""
+    if not isinstance(exploration, Decay):
+        exploration = Decay(start=probability("exploration", exploration), factor=1.0)
+    if exploration.floor > exploration.start:
+        raise ValueError(f"exploration starts at {exploration.start}, below its floor of {exploration.floor}")
+    if greedy not in READINGS:
+        raise ValueError(f"greedy is {greedy!r}; it must be one of {', '.join(map(repr, READINGS))}")
+    params = Params(
+        step_size=fraction("step_size", step_size),
+        exploration_factor=exploration.factor,
+        exploration_floor=exploration.floor,
+        greedy=READINGS.index(greedy),
+    )
+    return {
+        "q": _zeros(num_states, num_actions),
+        "rate": rate,
+        "exploration": exploration.start,
+        "accepted": False,
+        "params": params,
+    }
+
+
+def _zeros(num_states: int, num_actions: int) -> Table:
+    return np.zeros((whole("num_states", num_states), whole("num_actions", num_actions)))
+
+
+def _estimator(kind: Any, rate_step_size: float | None, rate: Any) -> Any:
+    """Return the agent's usual estimator, or the one plugged in."""
+    if rate is not None:
+        if rate_step_size is not None:
+            raise ValueError("rate and rate_step_size are both given; the estimator brings its own step size")
+        value(rate)  # refuses what is no estimator
+        return rate
+    if kind is Cumulative:
+        return kind()
+    return kind(fraction("rate_step_size", 0.01 if rate_step_size is None else rate_step_size))

@@ -1,0 +1,220 @@
+"""Batch means of rates: the paper's modified harmonic mean and what it is compared with.
+
+For a multiset X of n numbers, with X+ and X- its positive and negative members:
+
+    harmonic mean             H(X) = n / sum(1/x)
+    modified harmonic mean    M(X) = (|X+| H(X+) + |X-| H(X-)) / n
+    ratio of means            Q(r, tau) = sum(r) / sum(tau)
+    coupling                  C(r, tau) = mean(tau) - mean(r) mean(tau/r) = cov(r, tau/r)
+
+With X the rates r/tau of rewards of one sign, H(X) = mean(r) / (mean(tau) - C): the
+harmonic mean is the ratio of means exactly when the coupling is 0.
+
+M is internal, idempotent, symmetric, homogeneous, equal to H on numbers of one sign, and
+monotone as long as no number changes its sign. It is not monotone across zero, not
+continuous at zero, and not associative.
+
+Sums are exact until one rounding (`math.fsum`), over any mix of magnitudes.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+Numbers: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
+
+
+def harmonic_mean(values: ArrayLike) -> float:
+    """Return n / sum(1/x).
+
+    Of numbers of mixed sign it can lie outside them, which is why `modified_harmonic_mean`
+    exists.
+
+    >>> round(harmonic_mean([20, 40]), 3)
+    26.667
+    >>> harmonic_mean([-20, 40])
+    -80.0
+    """
+    x = _numbers("values", values)
+    zeros = np.flatnonzero(x == 0.0)
+    if zeros.size:
+        raise ValueError(f"values[{zeros[0]}] is 0; the harmonic mean has no reciprocal for it")
+    reciprocals = _sum_of_ratios(np.ones_like(x), x)
+    if reciprocals == 0:
+        raise ValueError("the reciprocals of values sum to 0, so they have no harmonic mean")
+    return _rounded(x.size / reciprocals)
+
+
+def modified_harmonic_mean(values: ArrayLike) -> float:
+    """Return the modified harmonic mean, defined for zeros and mixed signs too.
+
+    >>> modified_harmonic_mean([1, 1, -1, -4])
+    -0.3
+    >>> modified_harmonic_mean([1, 0, 0, -4])
+    -0.75
+    """
+    x = _numbers("values", values)
+    ones = np.ones_like(x)
+    return _combine(x, ones, ones)
+
+
+def weighted_harmonic_mean(
+    values: ArrayLike, weights: ArrayLike, durations: ArrayLike | None = None
+) -> float:
+    """Return the modified harmonic mean with weights inside each sign.
+
+    Each sign's mean is sum(w) / sum(w/x). The signs are combined by how many numbers they
+    have, or, if `durations` are given, by how much time they took. For rates r/tau with
+    weights |r| and durations tau, the second form is the ratio of means.
+
+    >>> weighted_harmonic_mean([2.0, 1.0, -1.0, 0.0], weights=[4, 1, 1, 0])
+    0.5833333333333334
+    >>> weighted_harmonic_mean([2.0, 1.0, -1.0, 0.0], weights=[4, 1, 1, 0], durations=[2, 1, 1, 1])
+    0.8
+    """
+    x, w = _numbers("values", values), _numbers("weights", weights)
+    _same_length("values", x, "weights", w)
+    if (w < 0.0).any():
+        raise ValueError(f"weights[{_first(w < 0.0)}] is {w[w < 0.0][0]}; a weight must not be negative")
+    for sign, name in ((1.0, "positive"), (-1.0, "negative")):
+        block = x * sign > 0.0
+        if block.any() and not w[block].any():
+            raise ValueError(f"weights of all {name} values are 0, so these have no mean")
+    if durations is None:
+        return _combine(x, w, np.ones_like(x))
+    shares = _durations(durations)
+    _same_length("values", x, "durations", shares)
+    return _combine(x, w, shares)
+
+
+def ratio_of_means(rewards: ArrayLike, durations: ArrayLike) -> float:
+    """Return sum(r) / sum(tau): the rate that was realised.
+
+    >>> ratio_of_means([3, 1], [1, 1])
+    2.0
+    """
+    r, tau = _pair(rewards, durations)
+    return _rounded(_sum(r) / _sum(tau))
+
+
+def coupling(rewards: ArrayLike, durations: ArrayLike) -> float:
+    """Return cov(r, tau/r), which is 0 exactly when harmonic mean and ratio of means agree.
+
+    The rewards must all have one sign.
+
+    >>> coupling([2, 2, 2], [1, 5, 3])
+    0.0
+    >>> coupling([1, 2], [1, 1])
+    -0.125
+    """
+    r, tau = _pair(rewards, durations)
+    odd = np.sign(r) * np.sign(r[0]) <= 0.0
+    if odd.any():
+        position = _first(odd)
+        raise ValueError(f"rewards[{position}] is {r[position]}; coupling needs rewards of one sign, none 0")
+    # Centred products lose nothing where C is small; powers of two keep them in range.
+    low, high, longest = _exponent(np.abs(r).min()), _exponent(np.abs(r).max()), _exponent(tau.max())
+    pace = np.ldexp(tau, -longest) / _scaled(r, low)
+    r = _scaled(r, high)
+    mean_reward, mean_pace = math.fsum(r.tolist()) / r.size, math.fsum(pace.tolist()) / r.size
+    products = (r - mean_reward) * (pace - mean_pace)
+    return _rounded(_sum(products) / r.size * _power(high + longest - low))
+
+
+# --- Sums: exact until one rounding, combined as fractions, rounded once at the end --
+
+
+def _combine(x: Numbers, weights: Numbers, shares: Numbers) -> float:
+    """Combine the weighted harmonic means of both signs by their part of `shares`."""
+    total = sum(
+        (
+            _sum(shares[block]) * _sum(weights[block]) / _sum_of_ratios(weights[block], x[block])
+            for block in (x > 0.0, x < 0.0)
+            if block.any()
+        ),
+        Fraction(0),
+    )
+    return _rounded(total / _sum(shares))
+
+
+def _sum(x: Numbers) -> Fraction:
+    """sum(x), scaled where it could overflow."""
+    exponent = x.size.bit_length() if np.abs(x).max() > 2.0 ** (1020 - x.size.bit_length()) else 0
+    return Fraction(math.fsum(_scaled(x, exponent).tolist())) * _power(exponent)
+
+
+def _sum_of_ratios(top: Numbers, low: Numbers) -> Fraction:
+    """sum(top/low), scaled so that no ratio overflows."""
+    top_exponent, low_exponent = _exponent(np.abs(top).max()), _exponent(np.abs(low).min())
+    ratios = _scaled(top, top_exponent) / _scaled(low, low_exponent)
+    return Fraction(math.fsum(ratios.tolist())) * _power(top_exponent - low_exponent)
+
+
+def _scaled(x: Numbers, exponent: int) -> Numbers:
+    """X / 2^exponent; what overflows becomes infinite, and dividing by it 0, as it should."""
+    with np.errstate(over="ignore", under="ignore"):
+        return np.ldexp(x, -exponent)
+
+
+def _exponent(x: float) -> int:
+    return math.frexp(x)[1]
+
+
+def _power(exponent: int) -> Fraction:
+    return Fraction(2) ** exponent
+
+
+def _rounded(result: Fraction) -> float:
+    try:
+        return float(result)
+    except OverflowError:
+        raise ValueError("the result is too large for a float") from None
+
+
+# --- Input --------------------------------------------------------------------------
+
+
+def _numbers(name: str, data: Any) -> Numbers:
+    """Return `data` as a one-dimensional array of finite floats, at least one."""
+    if not hasattr(data, "__len__") and hasattr(data, "__iter__"):
+        data = list(data)
+    try:
+        x = np.asarray(data, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a sequence of numbers") from None
+    if x.ndim != 1:
+        raise ValueError(f"{name} has {x.ndim} dimensions; it must be a flat sequence of numbers")
+    if x.size == 0:
+        raise ValueError(f"{name} is empty; a mean needs at least one number")
+    bad = ~np.isfinite(x)
+    if bad.any():
+        raise ValueError(f"{name}[{_first(bad)}] is {x[bad][0]}; it must be a finite number")
+    return x
+
+
+def _durations(data: Any) -> Numbers:
+    tau = _numbers("durations", data)
+    bad = tau <= 0.0
+    if bad.any():
+        raise ValueError(f"durations[{_first(bad)}] is {tau[bad][0]}; a duration must be greater than 0")
+    return tau
+
+
+def _pair(rewards: Any, durations: Any) -> tuple[Numbers, Numbers]:
+    r, tau = _numbers("rewards", rewards), _durations(durations)
+    _same_length("rewards", r, "durations", tau)
+    return r, tau
+
+
+def _same_length(name: str, x: Numbers, other_name: str, other: Numbers) -> None:
+    if x.size != other.size:
+        raise ValueError(f"{name} has {x.size} numbers but {other_name} has {other.size}")
+
+
+def _first(where: Any) -> int:
+    return int(np.flatnonzero(where)[0])

@@ -1,0 +1,1 @@
+"""Studies: data and analysis, one in each file."""

@@ -1,0 +1,125 @@
+"""The two-state family: the simulation study of the Harmonic R-Learning paper.
+
+In state 0 there is a choice; both actions lead to state 1, and state 1 leads back with
+reward 0 and duration 1. At decision step t of the episode, counted from 0 over both states,
+
+    action 0 (A):  r = slope t,                          tau = max(floor, N(mean, spread))
+    action 1 (B):  r = (sin t + offset) 10^(v t),        tau = (cos t + offset) 10^(v t / 2)
+
+with v the `log_scale`; durations below the floor are raised to it (with the default offset
+only A's normal law ever comes near). A is the better action at first and B in the end: the smaller v,
+the later they cross. An episode begins again at t = 0 with the same noise. The noise of a
+step depends on the seed and on t alone, so that every agent meets the same.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from sojourn._compile import inlined
+from sojourn._values import checked, finite, positive
+from sojourn.random import Stream, normal_quantile, unit, word, word_at
+from sojourn.worlds.rules import start, step
+
+_U2 = np.uint64(2)
+
+
+@inlined
+def sin_log_drift(t: float, offset: float, log_scale: float) -> float:
+    """Return (sin t + offset) 10^(log_scale t), the drifting reward.
+
+    >>> sin_log_drift(0, 10, 0.001)
+    10.0
+    """
+    return (math.sin(t) + offset) * math.pow(10.0, log_scale * t)
+
+
+@inlined
+def cos_log_drift(t: float, offset: float, log_scale: float) -> float:
+    """Return (cos t + offset) 10^(log_scale t), the drifting duration.
+
+    >>> cos_log_drift(0, 10, 0.001)
+    11.0
+    """
+    return (math.cos(t) + offset) * math.pow(10.0, log_scale * t)
+
+
+@checked(
+    log_scale=finite,
+    slope=finite,
+    offset=finite,
+    duration_mean=finite,
+    duration_spread=finite,
+    duration_floor=positive,
+)
+class TwoState(NamedTuple):
+    """Two states, two actions, rewards and durations that drift apart.
+
+    >>> TwoState(log_scale=0.001).num_states
+    2
+    """
+
+    log_scale: float
+    slope: float = 0.05
+    offset: float = 10.0
+    duration_mean: float = 1.0
+    duration_spread: float = 0.1
+    duration_floor: float = 0.001
+    noise_key: int = 0  # drawn at the first start, kept from then on
+    t: int = 0
+
+    @property
+    def num_states(self) -> int:
+        """Two."""
+        return 2
+
+    @property
+    def num_actions(self) -> int:
+        """Two: A = 0 and B = 1."""
+        return 2
+
+
+@start.register
+def start_two_state(world: TwoState, rng: Stream) -> tuple[TwoState, int]:
+    """Go back to t = 0."""
+    noise_key = world.noise_key
+    if noise_key == 0:
+        # int() of an unsigned number stays unsigned in compiled code
+        noise_key = np.int64(word(rng) >> _U2) + 1  # type: ignore[assignment]
+    return _at(world, noise_key, 0), 0
+
+
+@step.register
+def step_two_state(
+    world: TwoState, state: int, action: int, rng: Stream
+) -> tuple[TwoState, int, float, float]:
+    """A or B in state 0, the way back in state 1."""
+    t = float(world.t)
+    after = _at(world, world.noise_key, world.t + 1)
+    if state == 1:
+        return after, 0, 0.0, 1.0
+    if action == 0:
+        noise = normal_quantile(unit(word_at(world.noise_key, world.t)))
+        duration = world.duration_mean + world.duration_spread * noise
+        reward = world.slope * t
+    else:
+        duration = cos_log_drift(t, world.offset, world.log_scale / 2.0)
+        reward = sin_log_drift(t, world.offset, world.log_scale)
+    return after, 1, reward, max(world.duration_floor, duration)
+
+
+@inlined
+def _at(world: TwoState, noise_key: int, t: int) -> TwoState:
+    return TwoState(
+        log_scale=world.log_scale,
+        slope=world.slope,
+        offset=world.offset,
+        duration_mean=world.duration_mean,
+        duration_spread=world.duration_spread,
+        duration_floor=world.duration_floor,
+        noise_key=noise_key,
+        t=t,
+    )

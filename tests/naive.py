@@ -1,0 +1,535 @@
+"""The mathematics once more, slowly: what sojourn is compared with.
+
+Written from the definitions alone and without sojourn, in plain Python. Whatever can be said
+in two ways is: the estimators as recursions, and as formulas over the whole history.
+"""
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from statistics import NormalDist
+from typing import NamedTuple, Protocol
+
+from numpy.random import SeedSequence
+
+Number = float | Fraction
+History = Sequence[tuple[float, float]]  # (reward, duration), the oldest first
+
+# --- Batch operators: exact on the floats they are given, rounded once at the end. ---
+
+
+def exact(numbers: Sequence[Number]) -> list[Fraction]:
+    return [Fraction(x) for x in numbers]
+
+
+def harmonic_mean(values: Sequence[Number]) -> float:
+    xs = exact(values)
+    return float(len(xs) / sum(1 / x for x in xs))
+
+
+def exact_block(values: Sequence[Fraction], weights: Sequence[Fraction]) -> Fraction:
+    """Weighted harmonic mean of numbers of one sign; nothing at all has the mean 0."""
+    if not values:
+        return Fraction(0)
+    return sum(weights, Fraction(0)) / sum(w / x for w, x in zip(weights, values, strict=True))
+
+
+def weighted_harmonic_mean(
+    values: Sequence[Number], weights: Sequence[Number], durations: Sequence[Number] | None = None
+) -> float:
+    """Each sign's weighted harmonic mean, combined by the signs' counts or by their durations."""
+    if not values:
+        raise ValueError("the mean of nothing is not defined")
+    shares = [Fraction(1)] * len(values) if durations is None else exact(durations)
+    data = list(zip(exact(values), exact(weights), shares, strict=True))
+    total = Fraction(0)
+    for block in ([d for d in data if d[0] > 0], [d for d in data if d[0] < 0]):
+        share = sum((d[2] for d in block), Fraction(0))
+        total += share * exact_block([d[0] for d in block], [d[1] for d in block])
+    return float(total / sum(shares))
+
+
+def modified_harmonic_mean(values: Sequence[Number]) -> float:
+    return weighted_harmonic_mean(values, [1.0] * len(values))
+
+
+def ratio_of_means(rewards: Sequence[Number], durations: Sequence[Number]) -> float:
+    return float(sum(exact(rewards)) / sum(exact(durations)))
+
+
+def coupling(rewards: Sequence[Number], durations: Sequence[Number]) -> float:
+    """A(tau) - A(r) A(tau/r), with A the arithmetic mean."""
+    r, tau = exact(rewards), exact(durations)
+    n = len(r)
+    reciprocal = sum(t / x for x, t in zip(r, tau, strict=True))
+    return float(Fraction(sum(tau), n) - Fraction(sum(r), n) * reciprocal / n)
+
+
+# --- Online estimators, as recursions. ---
+
+
+class Rate(Protocol):
+    def update(self, reward: float, duration: float) -> None: ...
+    def value(self) -> float: ...
+
+
+def ratio(x: float, y: float) -> float:
+    """x / y, and 0 before there is any evidence."""
+    return x / y if y != 0 else 0.0
+
+
+class Cumulative:
+    def __init__(self) -> None:
+        self.x = self.y = 0.0
+
+    def update(self, reward: float, duration: float) -> None:
+        self.x += reward
+        self.y += duration
+
+    def value(self) -> float:
+        return ratio(self.x, self.y)
+
+
+class SmoothedCumulative:
+    def __init__(self, step_size: float) -> None:
+        self.beta, self.x, self.y, self.rho = step_size, 0.0, 0.0, 0.0
+
+    def update(self, reward: float, duration: float) -> None:
+        self.x += reward
+        self.y += duration
+        self.rho += self.beta * (self.x / self.y - self.rho)
+
+    def value(self) -> float:
+        return self.rho
+
+
+class Exponential:
+    def __init__(self, step_size: float) -> None:
+        self.beta, self.r, self.tau = step_size, 0.0, 0.0
+
+    def update(self, reward: float, duration: float) -> None:
+        self.r += self.beta * (reward - self.r)
+        self.tau += self.beta * (duration - self.tau)
+
+    def value(self) -> float:
+        return ratio(self.r, self.tau)
+
+
+class Harmonic:
+    def __init__(self, step_size: float) -> None:
+        self.beta = step_size
+        self.p = self.n = 0.0
+        self.plus = self.minus = self.zero = 0.0
+
+    def update(self, reward: float, duration: float) -> None:
+        q = duration / reward if reward != 0 else 0.0
+        self.p += self.beta * ((q if reward > 0 else 0.0) - self.p)
+        self.n += self.beta * ((q if reward < 0 else 0.0) - self.n)
+        self.plus += self.beta * ((reward > 0) - self.plus)
+        self.minus += self.beta * ((reward < 0) - self.minus)
+        self.zero += self.beta * ((reward == 0) - self.zero)
+
+    def value(self) -> float:
+        mean_plus, mean_minus = ratio(self.plus, self.p), ratio(self.minus, self.n)
+        return ratio(self.plus * mean_plus + self.minus * mean_minus, self.plus + self.minus + self.zero)
+
+
+class WeightedHarmonic:
+    """As `Harmonic`, but each sign's mean is sum(w) / sum(w tau/r) with w = |r|, discounted alike."""
+
+    def __init__(self, step_size: float) -> None:
+        self.beta = step_size
+        self.top = {+1: 0.0, -1: 0.0}
+        self.bottom = {+1: 0.0, -1: 0.0}
+        self.share = {+1: 0.0, -1: 0.0, 0: 0.0}
+
+    def update(self, reward: float, duration: float) -> None:
+        for sign in (+1, -1):
+            hit = reward * sign > 0
+            weight = abs(reward) if hit else 0.0
+            self.top[sign] += self.beta * (weight - self.top[sign])
+            # |r| tau/r is tau with the sign of r, whatever the size of r
+            self.bottom[sign] += self.beta * ((sign * duration if hit else 0.0) - self.bottom[sign])
+            self.share[sign] += self.beta * (hit - self.share[sign])
+        self.share[0] += self.beta * ((reward == 0) - self.share[0])
+
+    def value(self) -> float:
+        blocks = sum(self.share[s] * ratio(self.top[s], self.bottom[s]) for s in (+1, -1))
+        return ratio(blocks, sum(self.share.values()))
+
+
+class CumulativeHarmonic:
+    def __init__(self) -> None:
+        self.counts = {+1: 0, -1: 0, 0: 0}
+        self.sums = {+1: 0.0, -1: 0.0}
+
+    def update(self, reward: float, duration: float) -> None:
+        sign = (reward > 0) - (reward < 0)
+        self.counts[sign] += 1
+        if sign != 0:
+            self.sums[sign] += duration / reward
+
+    def value(self) -> float:
+        blocks = sum(self.counts[s] * ratio(self.counts[s], self.sums[s]) for s in (+1, -1))
+        return ratio(blocks, sum(self.counts.values()))
+
+
+class TimeSmoothed:
+    def __init__(self, step_size: float) -> None:
+        self.decay, self.rho = -math.log(1 - step_size), 0.0
+
+    def update(self, reward: float, duration: float) -> None:
+        keep = math.exp(-self.decay * duration)
+        self.rho = keep * self.rho + (1 - keep) * reward / duration
+
+    def value(self) -> float:
+        return self.rho
+
+
+class Incremental:
+    def __init__(self, step_size: float) -> None:
+        self.beta, self.rho = step_size, 0.0
+
+    def update(self, reward: float, duration: float) -> None:
+        self.rho += self.beta * (reward - self.rho * duration)
+
+    def value(self) -> float:
+        return self.rho
+
+
+class Fixed:
+    def __init__(self, rate: float = 0.0) -> None:
+        self.rate = rate
+
+    def update(self, reward: float, duration: float) -> None:
+        pass
+
+    def value(self) -> float:
+        return self.rate
+
+
+# --- The same estimates as formulas over a history that is not empty. ---
+
+
+def cumulative_of(history: History) -> float:
+    return ratio_of_means([r for r, _ in history], [tau for _, tau in history])
+
+
+def smoothed_cumulative_of(history: History, step_size: float) -> float:
+    ratios = [cumulative_of(history[: i + 1]) for i in range(len(history))]
+    return math.fsum(w * x for w, x in zip(event_weights(len(history), step_size), ratios, strict=True))
+
+
+def event_weights(n: int, step_size: float) -> list[float]:
+    """beta (1 - beta)^(n - i) for i = 1, ..., n."""
+    return [step_size * (1 - step_size) ** (n - i) for i in range(1, n + 1)]
+
+
+def exponential_of(history: History, step_size: float) -> float:
+    weights = event_weights(len(history), step_size)
+    top = math.fsum(w * r for w, (r, _) in zip(weights, history, strict=True))
+    return top / math.fsum(w * tau for w, (_, tau) in zip(weights, history, strict=True))
+
+
+def harmonic_of(history: History, step_size: float, *, weighted: bool = False) -> float:
+    """Blocks of one sign, each a harmonic mean of rates, combined by their shares of the events."""
+    events = list(zip(event_weights(len(history), step_size), history, strict=True))
+    total = 0.0
+    for sign in (+1, -1):
+        block = [(w, r, tau) for w, (r, tau) in events if r * sign > 0]
+        if block:
+            size = [w * abs(r) if weighted else w for w, r, _ in block]
+            rates = [r / tau for _, r, tau in block]
+            mean = math.fsum(size) / math.fsum(s / x for s, x in zip(size, rates, strict=True))
+            total += math.fsum(w for w, _, _ in block) * mean
+    return total / math.fsum(w for w, _ in events)
+
+
+def weighted_harmonic_of(history: History, step_size: float) -> float:
+    return harmonic_of(history, step_size, weighted=True)
+
+
+def cumulative_harmonic_of(history: History) -> float:
+    return modified_harmonic_mean([Fraction(r) / Fraction(tau) for r, tau in history])
+
+
+def time_smoothed_of(history: History, step_size: float) -> float:
+    """Each rate with the weight of its own time, discounted by the time that came after it."""
+    terms = []
+    for i, (r, tau) in enumerate(history):
+        later = math.fsum(t for _, t in history[i + 1 :])
+        terms.append((1 - (1 - step_size) ** tau) * (1 - step_size) ** later * r / tau)
+    return math.fsum(terms)
+
+
+def incremental_of(history: History, step_size: float) -> float:
+    """The sum over i of beta x_i times the product of (1 - beta tau_j) over the later j."""
+    terms = []
+    for i, (x, _) in enumerate(history):
+        terms.append(step_size * x * math.prod(1 - step_size * tau for _, tau in history[i + 1 :]))
+    return math.fsum(terms)
+
+
+# --- Random streams. ---
+
+MASK = 2**64 - 1
+
+
+def rotate(x: int, by: int) -> int:
+    return ((x << by) | (x >> (64 - by))) & MASK
+
+
+class Xoshiro:
+    """xoshiro256++ (Blackman and Vigna 2021)."""
+
+    def __init__(self, state: Sequence[int]) -> None:
+        self.s = list(state)
+
+    def word(self) -> int:
+        a, b, c, d = self.s
+        answer = (rotate((a + d) & MASK, 23) + a) & MASK
+        c ^= a
+        d ^= b
+        # the shifted word is the second one as it was, before its own update below
+        self.s = [a ^ d, b ^ c, c ^ ((b << 17) & MASK), rotate(d, 45)]
+        return answer
+
+    def uniform(self) -> float:
+        return unit(self.word())
+
+
+def splitmix(key: int, index: int) -> int:
+    """Number `index`, from 0, of SplitMix64 (Steele, Lea and Flood 2014) started at `key`."""
+    z = (key + (index + 1) * 0x9E3779B97F4A7C15) & MASK
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
+    return z ^ (z >> 31)
+
+
+def unit(word: int) -> float:
+    return ((word >> 12) + 0.5) / 2**52
+
+
+def streams(seed: int) -> tuple[Xoshiro, Xoshiro]:
+    """The world's stream and the agent's."""
+    world, agent = (
+        Xoshiro([int(w) for w in child.generate_state(4, "uint64")]) for child in SeedSequence(seed).spawn(2)
+    )
+    return world, agent
+
+
+# --- Agents. ---
+
+
+class Exploration(NamedTuple):
+    start: float
+    factor: float = 1.0
+    floor: float = 0.0
+
+
+class Settings(NamedTuple):
+    num_states: int
+    num_actions: int
+    step_size: float
+    exploration: Exploration
+    greedy: str = "action"  # or "draw", or "after"
+
+
+class Agent:
+    """Tabular Q with a rate: SMART and its relatives, which differ in the rate alone."""
+
+    def __init__(self, settings: Settings, rate: Rate) -> None:
+        self.settings = settings
+        self.rate = rate
+        self.q = {s: [0.0] * settings.num_actions for s in range(settings.num_states)}
+        self.epsilon = settings.exploration.start
+        self.accepted = False  # whether the last step counts as greedy
+
+    def best(self, state: int) -> int:
+        values = self.q[state]
+        return values.index(max(values))  # the first of equals
+
+    def policy(self) -> list[int]:
+        return [self.best(s) for s in self.q]
+
+    def draw(self, state: int, stream: Xoshiro) -> tuple[int, bool]:
+        """The next action, and whether it was drawn to explore; one number, whatever happens."""
+        u = stream.uniform()
+        if u < self.epsilon:
+            return int(u / self.epsilon * self.settings.num_actions), True
+        return self.best(state), False
+
+    def learn(self, s: int, a: int, r: float, tau: float, after: int, explored: bool) -> None:
+        was_greedy = a == self.best(s)
+        next_value = max(self.q[after])  # kept, because the update changes it if after == s
+        error = self.error(s, a, r, tau, next_value)
+        self.q[s][a] += self.settings.step_size * error
+        if self.settings.greedy == "action":
+            self.accepted = was_greedy
+        elif self.settings.greedy == "draw":
+            self.accepted = was_greedy and not explored
+        else:
+            self.accepted = a == self.best(s)
+        self.learn_rate(s, r, tau, next_value, error)
+        _, factor, floor = self.settings.exploration
+        self.epsilon = max(floor, self.epsilon * factor)
+
+    def error(self, s: int, a: int, r: float, tau: float, next_value: float) -> float:
+        return r - self.rate.value() * tau + next_value - self.q[s][a]
+
+    def learn_rate(self, s: int, r: float, tau: float, next_value: float, error: float) -> None:
+        if self.accepted:
+            self.rate.update(self.evidence(s, r, next_value), tau)
+
+    def evidence(self, s: int, r: float, next_value: float) -> float:
+        return r
+
+
+class RLearning(Agent):
+    def evidence(self, s: int, r: float, next_value: float) -> float:
+        return r + next_value - max(self.q[s])
+
+
+class Discounted(Agent):
+    """Its values are discounted; its rate only measures the accepted steps."""
+
+    def __init__(self, settings: Settings, rate: Rate, discount_rate: float) -> None:
+        super().__init__(settings, rate)
+        self.kappa = discount_rate
+
+    def error(self, s: int, a: int, r: float, tau: float, next_value: float) -> float:
+        return r + math.exp(-self.kappa * tau) * next_value - self.q[s][a]
+
+
+class Differential(Agent):
+    """Errors are divided by the action's mean duration, and every one of them moves the rate."""
+
+    def __init__(self, settings: Settings, rate_step_size: float, duration_step_size: float) -> None:
+        self.own_rate = Incremental(rate_step_size)
+        super().__init__(settings, self.own_rate)
+        self.beta = duration_step_size
+        self.length = {s: [1.0] * settings.num_actions for s in range(settings.num_states)}
+
+    def error(self, s: int, a: int, r: float, tau: float, next_value: float) -> float:
+        self.length[s][a] += self.beta * (tau - self.length[s][a])
+        return super().error(s, a, r, tau, next_value) / self.length[s][a]
+
+    def learn_rate(self, s: int, r: float, tau: float, next_value: float, error: float) -> None:
+        self.own_rate.rho += self.own_rate.beta * error
+
+
+class Uniform(Agent):
+    """Draws all actions alike, learns no values, and measures the rate of every step."""
+
+    def draw(self, state: int, stream: Xoshiro) -> tuple[int, bool]:
+        return int(stream.uniform() * self.settings.num_actions), True
+
+    def learn(self, s: int, a: int, r: float, tau: float, after: int, explored: bool) -> None:
+        self.accepted = True
+        self.rate.update(r, tau)
+
+
+def smart(settings: Settings) -> Agent:
+    return Agent(settings, Cumulative())
+
+
+def relaxed_smart(settings: Settings, rate_step_size: float, variant: str = "paper") -> Agent:
+    kind = {"paper": Exponential, "gosavi": SmoothedCumulative}[variant]
+    return Agent(settings, kind(rate_step_size))
+
+
+def harmonic_r(settings: Settings, rate_step_size: float) -> Agent:
+    return Agent(settings, Harmonic(rate_step_size))
+
+
+def weighted_harmonic_r(settings: Settings, rate_step_size: float) -> Agent:
+    return Agent(settings, WeightedHarmonic(rate_step_size))
+
+
+def r_learning(settings: Settings, rate_step_size: float) -> Agent:
+    return RLearning(settings, Incremental(rate_step_size))
+
+
+def fixed_rate(settings: Settings, rate: float = 0.0) -> Agent:
+    return Agent(settings, Fixed(rate))
+
+
+def smdp_q_learning(settings: Settings, discount_rate: float) -> Agent:
+    return Discounted(settings, Cumulative(), discount_rate)
+
+
+def differential_q(settings: Settings, rate_step_size: float, duration_step_size: float) -> Agent:
+    return Differential(settings, rate_step_size, duration_step_size)
+
+
+def random_agent(settings: Settings) -> Agent:
+    return Uniform(settings, Cumulative())
+
+
+# --- The two-state world, and a run in it. ---
+
+
+class TwoState:
+    """States s1 = 0 and s2 = 1, actions A = 0 and B = 1."""
+
+    def __init__(self, log_scale: float) -> None:
+        self.v = log_scale
+        self.key: int | None = None
+        self.t = 0
+
+    def start(self, stream: Xoshiro) -> int:
+        if self.key is None:  # every episode has the noise of the first
+            self.key = (stream.word() >> 2) + 1
+        self.t = 0
+        return 0
+
+    def step(self, state: int, action: int) -> tuple[int, float, float]:
+        """The next state, the reward and the duration; t counts every step, in s2 too."""
+        t, self.t = self.t, self.t + 1
+        if state == 1:
+            return 0, 0.0, 1.0
+        if action == 0:
+            return 1, 0.05 * t, max(0.001, 1 + 0.1 * self.noise(t))
+        return 1, (math.sin(t) + 10) * 10 ** (self.v * t), (math.cos(t) + 10) * 10 ** (self.v * t / 2)
+
+    def noise(self, t: int) -> float:
+        if self.key is None:
+            raise ValueError("no episode has started")
+        return NormalDist().inv_cdf(unit(splitmix(self.key, t)))
+
+
+class Outcome(NamedTuple):
+    q: list[list[float]]
+    policy: list[int]
+    rate: float
+    reward: float
+    duration: float
+    greedy_reward: float
+    greedy_duration: float
+    greedy_steps: int
+
+
+def run(agent: Agent, log_scale: float, *, steps: int, episodes: int, seed: int) -> Outcome:
+    """Train `agent` in the two-state world; what it has learned lives through all episodes."""
+    world = TwoState(log_scale)
+    world_stream, agent_stream = streams(seed)
+    seen: list[tuple[float, float, bool]] = []
+    for _ in range(episodes):
+        state = world.start(world_stream)
+        for _ in range(steps):
+            action, explored = agent.draw(state, agent_stream)
+            after, reward, duration = world.step(state, action)
+            agent.learn(state, action, reward, duration, after, explored)
+            seen.append((reward, duration, agent.accepted))
+            state = after
+    greedy = [(reward, duration) for reward, duration, accepted in seen if accepted]
+    return Outcome(
+        q=list(agent.q.values()),
+        policy=agent.policy(),
+        rate=agent.rate.value(),
+        reward=math.fsum(reward for reward, _, _ in seen),
+        duration=math.fsum(duration for _, duration, _ in seen),
+        greedy_reward=math.fsum(reward for reward, _ in greedy),
+        greedy_duration=math.fsum(duration for _, duration in greedy),
+        greedy_steps=len(greedy),
+    )
