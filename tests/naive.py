@@ -74,7 +74,7 @@ class Rate(Protocol):
 
 
 def ratio(x: float, y: float) -> float:
-    """x / y, and 0 before there is any evidence."""
+    """The ratio x / y, and 0 before there is any evidence."""
     return x / y if y != 0 else 0.0
 
 
@@ -176,11 +176,11 @@ class CumulativeHarmonic:
 
 class TimeSmoothed:
     def __init__(self, step_size: float) -> None:
-        self.decay, self.rho = -math.log(1 - step_size), 0.0
+        self.decay, self.rho = -math.log1p(-step_size), 0.0
 
     def update(self, reward: float, duration: float) -> None:
-        keep = math.exp(-self.decay * duration)
-        self.rho = keep * self.rho + (1 - keep) * reward / duration
+        forget = -math.expm1(-self.decay * duration)  # 1 - e^(-x) itself loses digits for small x
+        self.rho = math.exp(-self.decay * duration) * self.rho + forget * reward / duration
 
     def value(self) -> float:
         return self.rho
@@ -215,14 +215,17 @@ def cumulative_of(history: History) -> float:
     return ratio_of_means([r for r, _ in history], [tau for _, tau in history])
 
 
-def smoothed_cumulative_of(history: History, step_size: float) -> float:
-    ratios = [cumulative_of(history[: i + 1]) for i in range(len(history))]
-    return math.fsum(w * x for w, x in zip(event_weights(len(history), step_size), ratios, strict=True))
-
-
 def event_weights(n: int, step_size: float) -> list[float]:
-    """beta (1 - beta)^(n - i) for i = 1, ..., n."""
+    """The weights beta (1 - beta)^(n - i) for i = 1, ..., n."""
     return [step_size * (1 - step_size) ** (n - i) for i in range(1, n + 1)]
+
+
+def smoothed_cumulative_of(history: History, step_size: float) -> float:
+    terms = []
+    for i, weight in enumerate(event_weights(len(history), step_size)):
+        seen = history[: i + 1]
+        terms.append(weight * math.fsum(r for r, _ in seen) / math.fsum(tau for _, tau in seen))
+    return math.fsum(terms)
 
 
 def exponential_of(history: History, step_size: float) -> float:
@@ -255,10 +258,11 @@ def cumulative_harmonic_of(history: History) -> float:
 
 def time_smoothed_of(history: History, step_size: float) -> float:
     """Each rate with the weight of its own time, discounted by the time that came after it."""
+    decay = -math.log1p(-step_size)
     terms = []
     for i, (r, tau) in enumerate(history):
         later = math.fsum(t for _, t in history[i + 1 :])
-        terms.append((1 - (1 - step_size) ** tau) * (1 - step_size) ** later * r / tau)
+        terms.append(-math.expm1(-decay * tau) * math.exp(-decay * later) * r / tau)
     return math.fsum(terms)
 
 
@@ -434,8 +438,9 @@ def smart(settings: Settings) -> Agent:
 
 
 def relaxed_smart(settings: Settings, rate_step_size: float, variant: str = "paper") -> Agent:
-    kind = {"paper": Exponential, "gosavi": SmoothedCumulative}[variant]
-    return Agent(settings, kind(rate_step_size))
+    if variant == "gosavi":
+        return Agent(settings, SmoothedCumulative(rate_step_size))
+    return Agent(settings, Exponential(rate_step_size))
 
 
 def harmonic_r(settings: Settings, rate_step_size: float) -> Agent:
@@ -472,8 +477,9 @@ def random_agent(settings: Settings) -> Agent:
 class TwoState:
     """States s1 = 0 and s2 = 1, actions A = 0 and B = 1."""
 
-    def __init__(self, log_scale: float) -> None:
+    def __init__(self, log_scale: float, duration_spread: float = 0.1) -> None:
         self.v = log_scale
+        self.spread = duration_spread
         self.key: int | None = None
         self.t = 0
 
@@ -489,7 +495,7 @@ class TwoState:
         if state == 1:
             return 0, 0.0, 1.0
         if action == 0:
-            return 1, 0.05 * t, max(0.001, 1 + 0.1 * self.noise(t))
+            return 1, 0.05 * t, max(0.001, 1 + self.spread * self.noise(t))
         return 1, (math.sin(t) + 10) * 10 ** (self.v * t), (math.cos(t) + 10) * 10 ** (self.v * t / 2)
 
     def noise(self, t: int) -> float:

@@ -141,6 +141,12 @@ def inlined(function: G) -> G:
     return function
 
 
+def first_meeting(*values: Any) -> bool:
+    """Whether these values have rules of a user's that no kernel has met yet."""
+    types = set(classes(values))
+    return not types.isdisjoint(_foreign) and not types <= _compiled
+
+
 def compiled_apart(function: G) -> G:
     """Make a long function callable from kernels, compiled as a function of its own."""
     _bridge(function, lambda *_: function, inline=False)
@@ -192,21 +198,11 @@ def kernel(function: F) -> Kernel[F]:
 
 
 def _reason(error: Exception) -> str:
-    """Return the line of a Numba error that says what is wrong, without the layers around it."""
-    lines = [line.strip() for line in str(error).splitlines()]
-    layers = (
-        "Failed in",
-        "During:",
-        "File ",
-        "There are",
-        "- Of which",
-        "Overload",
-        "<source",
-        "raised from",
-        "-",
-    )
-    telling = [line for line in lines if line and not line.startswith(layers) and "^" not in line]
-    return telling[-1].rstrip(".") if telling else type(error).__name__
+    """Return the innermost sentence of a Numba error, which tells what is wrong."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    layers = [index for index, line in enumerate(lines) if "mode pipeline (step:" in line]
+    innermost = lines[layers[-1] + 1 :] if layers else lines
+    return innermost[0].rstrip(".") if innermost else type(error).__name__
 
 
 # --- The bridge to Numba ------------------------------------------------------------

@@ -132,7 +132,7 @@ def canonical(value: Any) -> Any:
     >>> canonical(Sum(0, np.int64(3)))
     Sum(total=0.0, count=3)
     """
-    cls = type(value)
+    cls: Any = type(value)
     floats = _float_fields(cls)
     return cls._make(
         field if type(field) is float else _canonical_field(cls, name, name in floats, field)

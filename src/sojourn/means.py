@@ -27,6 +27,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 Numbers: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
+Exponents: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int32]]
+
+_BAND = 512
 
 
 def harmonic_mean(values: ArrayLike) -> float:
@@ -118,12 +121,12 @@ def coupling(rewards: ArrayLike, durations: ArrayLike) -> float:
         position = _first(odd)
         raise ValueError(f"rewards[{position}] is {r[position]}; coupling needs rewards of one sign, none 0")
     # Centred products lose nothing where C is small; powers of two keep them in range.
-    low, high, longest = _exponent(np.abs(r).min()), _exponent(np.abs(r).max()), _exponent(tau.max())
-    pace = np.ldexp(tau, -longest) / _scaled(r, low)
-    r = _scaled(r, high)
+    pace, pace_exponents = _ratios(tau, r)
+    pace_exponent, reward_exponent = int(pace_exponents.max()), int(np.frexp(r)[1].max())
+    pace, r = np.ldexp(pace, pace_exponents - pace_exponent), np.ldexp(r, -reward_exponent)
     mean_reward, mean_pace = math.fsum(r.tolist()) / r.size, math.fsum(pace.tolist()) / r.size
     products = (r - mean_reward) * (pace - mean_pace)
-    return _rounded(_sum(products) / r.size * _power(high + longest - low))
+    return _rounded(_sum(products) / r.size * Fraction(2) ** (reward_exponent + pace_exponent))
 
 
 # --- Sums: exact until one rounding, combined as fractions, rounded once at the end --
@@ -145,28 +148,29 @@ def _combine(x: Numbers, weights: Numbers, shares: Numbers) -> float:
 def _sum(x: Numbers) -> Fraction:
     """sum(x), scaled where it could overflow."""
     exponent = x.size.bit_length() if np.abs(x).max() > 2.0 ** (1020 - x.size.bit_length()) else 0
-    return Fraction(math.fsum(_scaled(x, exponent).tolist())) * _power(exponent)
+    return Fraction(math.fsum(np.ldexp(x, -exponent).tolist())) * Fraction(2) ** exponent
 
 
 def _sum_of_ratios(top: Numbers, low: Numbers) -> Fraction:
-    """sum(top/low), scaled so that no ratio overflows."""
-    top_exponent, low_exponent = _exponent(np.abs(top).max()), _exponent(np.abs(low).min())
-    ratios = _scaled(top, top_exponent) / _scaled(low, low_exponent)
-    return Fraction(math.fsum(ratios.tolist())) * _power(top_exponent - low_exponent)
+    """sum(top/low), in bands of like magnitude so that no ratio overflows or vanishes."""
+    ratios, exponents = _ratios(top, low)
+    bands = exponents // _BAND
+    return sum(
+        (
+            Fraction(math.fsum(np.ldexp(ratios[here], exponents[here] - _BAND * band).tolist()))
+            * Fraction(2) ** (_BAND * band)
+            for band in np.unique(bands).tolist()
+            for here in [bands == band]
+        ),
+        Fraction(0),
+    )
 
 
-def _scaled(x: Numbers, exponent: int) -> Numbers:
-    """X / 2^exponent; what overflows becomes infinite, and dividing by it 0, as it should."""
-    with np.errstate(over="ignore", under="ignore"):
-        return np.ldexp(x, -exponent)
-
-
-def _exponent(x: float) -> int:
-    return math.frexp(x)[1]
-
-
-def _power(exponent: int) -> Fraction:
-    return Fraction(2) ** exponent
+def _ratios(top: Numbers, low: Numbers) -> tuple[Numbers, Exponents]:
+    """top/low as x 2^e, for ratios beyond the range of floats."""
+    top_mantissa, top_exponent = np.frexp(top)
+    low_mantissa, low_exponent = np.frexp(low)
+    return top_mantissa / low_mantissa, top_exponent - low_exponent
 
 
 def _rounded(result: Fraction) -> float:

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from sojourn import _values
-from sojourn._compile import compiled_apart, inlined, kernel
+from sojourn._compile import compiled_apart, first_meeting, inlined, kernel
+from sojourn._rehearse import rehearse
 from sojourn._values import canonical, copied, is_value, whole
 from sojourn.agents.rules import draw, learn, policy
 from sojourn.random import Stream, streams
@@ -166,7 +167,10 @@ def ready(world: Any, agent: Any) -> tuple[Any, Any]:
             f"the agent's q has the shape {np.shape(agent.q)}, but {type(world).__name__} has "
             f"{sizes[0]} states and {sizes[1]} actions"
         )
-    return canonical(world), canonical(agent)
+    world, agent = canonical(world), canonical(agent)
+    if first_meeting(world, agent):
+        rehearse(world, agent)
+    return world, agent
 
 
 # --- The loop -----------------------------------------------------------------------

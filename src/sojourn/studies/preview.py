@@ -31,13 +31,18 @@ def preview(seeds: int, step_size: float, rate_step_size: float, steps: int, epi
         "Harmonic R-Learning": harmonic_r(**common, rate_step_size=rate_step_size),
     }
     table = Table(
-        title=f"Two-state SMDP, {episodes} x {steps} steps, {seeds} seeds, step sizes {step_size:g} and {rate_step_size:g}",
-        caption="ends with B: the paper's measure of success. earned by: reward per unit time on the steps seen.",
+        title=f"Two-state SMDP: {episodes} x {steps} steps, {seeds} seeds, step sizes {step_size:g}, {rate_step_size:g}",
+        caption=(
+            "ends with B: runs whose greedy action in the end is B, which the paper counts as success.\n"
+            "rate: the learned one, median over seeds. A earns, B earns: reward per unit time of always\n"
+            "taking that action, over the steps that were seen."
+        ),
+        caption_justify="left",
     )
-    table.add_column("log-scale", justify="right")
-    table.add_column("agent")
-    for title in ("ends with B", "learned rate (median)", "earned by always A", "earned by always B"):
-        table.add_column(title, justify="right")
+    table.add_column("log-scale", justify="right", no_wrap=True)
+    table.add_column("agent", no_wrap=True)
+    for title in ("ends with B", "rate", "A earns", "B earns"):
+        table.add_column(title, justify="right", no_wrap=True)
     for log_scale in LOG_SCALES:
         world = TwoState(log_scale=log_scale)
         runs = run_many(world, agents, seeds, steps, episodes)

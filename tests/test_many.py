@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sojourn as sj
+
+WORLD = sj.TwoState(log_scale=1e-3)
+
+
+def test_a_batch_is_its_runs() -> None:
+    """Each row of the table is the run of that agent with that seed."""
+    agents = {"smart": sj.smart(2, 2), "harmonic": sj.harmonic_r(2, 2)}
+    runs = sj.run_many(WORLD, agents, seeds=3, steps=200, episodes=2, record=5)
+    assert len(runs) == 6
+    for row, ((name, agent), seed) in enumerate(itertools.product(agents.items(), range(3))):
+        run = sj.run(WORLD, agent, steps=200, episodes=2, seed=seed, record=5)
+        assert (runs["agent"][row], runs["seed"][row]) == (name, seed)
+        for figure in ("rate", "reward", "duration", "greedy_reward", "greedy_duration", "greedy_steps"):
+            assert runs[figure][row] == getattr(run, figure)
+        assert (runs.policy[row] == run.policy).all()
+        assert (runs.curve.greedy_reward[row] == run.curve.greedy_reward).all()
+
+
+def test_the_number_of_jobs_does_not_matter() -> None:
+    """One thread and many give the same table."""
+    agents = sj.grid(
+        sj.harmonic_r, num_states=2, num_actions=2, step_size=[0.01, 0.1], rate_step_size=[0.1, 0.2]
+    )
+    tables = [sj.run_many(WORLD, agents, seeds=[5, 3], steps=300, jobs=jobs) for jobs in (1, 4)]
+    for name in tables[0].columns:
+        assert (tables[0][name] == tables[1][name]).all()
+    assert tables[0]["seed"].tolist() == [5, 3] * 4
+    assert tables[0]["step_size"].tolist() == [0.01] * 4 + [0.1] * 4
+
+
+def test_options_that_an_agent_lacks_are_nan() -> None:
+    """Grids with different options share one table."""
+    agents = {
+        "smart": sj.grid(sj.smart, num_states=2, num_actions=2, step_size=np.array([0.1, 0.2])),
+        "harmonic": sj.grid(
+            sj.harmonic_r, num_states=2, num_actions=2, step_size=(0.1,), rate_step_size=[0.3]
+        ),
+    }
+    runs = sj.run_many(WORLD, agents, seeds=1, steps=50)
+    assert runs["agent"].tolist() == ["smart", "smart", "harmonic"]
+    assert np.isnan(runs["rate_step_size"][:2]).all()
+    assert runs["rate_step_size"][2] == 0.3
+
+
+def test_a_failing_run_stops_the_batch_with_its_sentence() -> None:
+    """An error in one run is the error of the batch."""
+    with pytest.raises(ValueError, match="reward inf"):
+        sj.run_many(sj.TwoState(log_scale=0.1), sj.random_agent(2, 2), seeds=4, steps=10_000)
+
+
+def test_divergence_is_a_column() -> None:
+    """Runs that diverge are marked, and announced once."""
+    agent = sj.r_learning(2, 2, step_size=0.1, rate_step_size=0.5)
+    with pytest.warns(RuntimeWarning, match="2 of 2 runs diverged"):
+        runs = sj.run_many(sj.TwoState(log_scale=0.05), agent, seeds=2, steps=1000)
+    assert runs["diverged"].all()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: sj.run_many(WORLD, [], 1, 10), ValueError, "agents is empty"),
+        (lambda: sj.run_many(WORLD, 3, 1, 10), TypeError, "agents must be"),
+        (lambda: sj.run_many(WORLD, sj.smart(2, 2), [], 10), ValueError, "seeds is empty"),
+        (lambda: sj.run_many(WORLD, sj.smart(2, 2), [-1], 10), ValueError, "seeds is -1"),
+        (lambda: sj.run_many(WORLD, sj.smart(2, 2), 1, 10, jobs=0), ValueError, "jobs is 0"),
+        (
+            lambda: sj.grid(sj.smart, num_states=2, num_actions=2, step_size=[]),
+            ValueError,
+            "step_size is an empty",
+        ),
+        (lambda: sj.run_many(WORLD, sj.smart(2, 2), 1, 10)["speed"], KeyError, "no column 'speed'"),
+    ],
+)
+def test_wrong_input_gets_one_sentence(call: Any, error: Any, message: str) -> None:
+    """What cannot be run is refused before anything is."""
+    with pytest.raises(error, match=message):
+        call()

@@ -1,0 +1,437 @@
+"""sojourn against the oracle in naive.py, which was written from the definitions alone."""
+
+import math
+import random as python_random
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+import naive
+import sojourn as sj
+
+READINGS = ["action", "draw", "after"]
+CONSTANT = naive.Exploration(0.2)
+DECAYING = naive.Exploration(0.4, factor=0.99, floor=0.05)  # reaches its floor after 207 steps
+
+
+# --- Random streams. ---
+
+
+XOSHIRO_OF_1_2_3_4 = [
+    41943041,
+    58720359,
+    3588806011781223,
+    3591011842654386,
+    9228616714210784205,
+    9973669472204895162,
+    14011001112246962877,
+    12406186145184390807,
+    15849039046786891736,
+    10450023813501588000,
+]
+SPLITMIX = {
+    0: [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F],
+    1234567: [
+        6457827717110365317,
+        3203168211198807973,
+        9817491932198370423,
+        4593380528125082431,
+        16408922859458223821,
+    ],
+}
+
+
+def test_xoshiro_known_answers() -> None:
+    """Both generators give the numbers of the reference implementation of xoshiro256++."""
+    oracle, stream = naive.Xoshiro([1, 2, 3, 4]), np.array([1, 2, 3, 4], dtype=np.uint64)
+    assert [oracle.word() for _ in XOSHIRO_OF_1_2_3_4] == XOSHIRO_OF_1_2_3_4
+    assert [int(sj.random.word(stream)) for _ in XOSHIRO_OF_1_2_3_4] == XOSHIRO_OF_1_2_3_4
+
+
+@pytest.mark.parametrize("seed", SPLITMIX)
+def test_splitmix_known_answers(seed: int) -> None:
+    """Both generators give the published numbers of SplitMix64."""
+    assert [naive.splitmix(seed, i) for i in range(len(SPLITMIX[seed]))] == SPLITMIX[seed]
+    assert [int(sj.random.word_at(seed, i)) for i in range(len(SPLITMIX[seed]))] == SPLITMIX[seed]
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2**40])
+def test_streams_of_a_seed(seed: int) -> None:
+    """The streams of the world and of the agent start and go on as the oracle's do."""
+    for oracle, stream in zip(naive.streams(seed), sj.random.streams(seed, 2), strict=True):
+        for _ in range(100):
+            assert sj.random.uniform(stream) == oracle.uniform()
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.03, 0.2, 1.0])
+def test_draws(epsilon: float) -> None:
+    """An epsilon-greedy draw takes one number of the stream and makes the oracle's action of it."""
+    oracle = naive.smart(naive.Settings(3, 7, 0.1, naive.Exploration(epsilon)))
+    oracle.q = {0: [0.0] * 7, 1: [0.0, 2.0, 2.0, 1.0, 0.0, 0.0, 0.0], 2: [-1.0] * 6 + [-0.5]}
+    agent = sj.smart(num_states=3, num_actions=7, exploration=epsilon)
+    agent = agent._replace(q=np.array(list(oracle.q.values())))
+    _, oracle_stream = naive.streams(3)
+    _, stream = sj.random.streams(3, 2)
+    for i in range(1000):
+        assert sj.draw(agent, i % 3, stream) == oracle.draw(i % 3, oracle_stream)
+
+
+# --- Means. ---
+
+
+def log_uniform(low: int, high: int) -> st.SearchStrategy[float]:
+    """Numbers of every magnitude from 10^low to 10^high alike."""
+    return st.builds(lambda x, e: x * 10.0**e, st.floats(1, 10), st.integers(low, high - 1))
+
+
+ANY_SIZE = log_uniform(-300, 300)
+USUAL_SIZE = log_uniform(-30, 30)
+
+
+def rows(size: st.SearchStrategy[float], columns: int) -> st.SearchStrategy[list[tuple[float, ...]]]:
+    return st.lists(st.tuples(*[size] * columns), min_size=1, max_size=30)
+
+
+def signed(size: st.SearchStrategy[float]) -> st.SearchStrategy[float]:
+    return st.builds(lambda sign, x: sign * x, st.sampled_from([1.0, 1.0, 0.0, -1.0, -1.0]), size)
+
+
+def columns(data: Sequence[tuple[float, ...]]) -> list[list[float]]:
+    return [list(column) for column in zip(*data, strict=True)]
+
+
+def halves(of: Callable[[list[float]], float], values: Sequence[float]) -> float:
+    """What `of` would be if its positive and negative parts did not cancel.
+
+    Every mean here is the sum of what it is without the negative and without the positive
+    numbers; rounding in either part is what an error can be measured by.
+    """
+    return of([max(x, 0.0) for x in values]) - of([min(x, 0.0) for x in values])
+
+
+def assert_few_ulps(actual: float, wanted: float, scale: float | None = None) -> None:
+    """At most 4 units in the last place of `scale`, by default of the wanted number."""
+    assert abs(actual - wanted) <= 4 * math.ulp(wanted if scale is None else scale)
+
+
+EXAMPLES: list[tuple[str, list[Any], float]] = [
+    ("harmonic_mean", [[20, 40]], 80 / 3),
+    ("harmonic_mean", [[-20, 40]], -80),
+    ("modified_harmonic_mean", [[1, 1, -1, -4]], -0.3),
+    ("modified_harmonic_mean", [[1, -1]], 0),
+    ("modified_harmonic_mean", [[1, 0, 0, -4]], -0.75),
+    ("modified_harmonic_mean", [[0, 0]], 0),
+    ("modified_harmonic_mean", [[-1, -4]], -1.6),
+    ("modified_harmonic_mean", [[0, -4]], -2),
+    ("modified_harmonic_mean", [[1e-9, 4]], 8 / (4e9 + 1)),
+    ("modified_harmonic_mean", [[1, 3]], 1.5),
+    ("ratio_of_means", [[1, 3], [1, 1]], 2),
+    ("ratio_of_means", [[1, 0], [1, 9]], 0.1),
+    ("coupling", [[1, 3], [1, 1]], -1 / 3),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments", "wanted"), EXAMPLES)
+def test_worked_examples(name: str, arguments: list[Any], wanted: float) -> None:
+    """Both give the worked examples of the definitions."""
+    assert_few_ulps(getattr(naive, name)(*arguments), wanted)
+    assert_few_ulps(getattr(sj, name)(*arguments), wanted)
+
+
+def test_nothing_has_no_mean() -> None:
+    """The modified harmonic mean of no numbers is an error."""
+    with pytest.raises(ValueError, match="mean"):
+        naive.modified_harmonic_mean([])
+    with pytest.raises(ValueError, match="mean"):
+        sj.modified_harmonic_mean([])
+
+
+@given(st.lists(ANY_SIZE, min_size=1, max_size=30), st.sampled_from([1.0, -1.0]))
+def test_harmonic_mean(sizes: list[float], sign: float) -> None:
+    """The harmonic mean of numbers of one sign is exact to a few units in the last place."""
+    values = [sign * x for x in sizes]
+    assert_few_ulps(sj.harmonic_mean(values), naive.harmonic_mean(values))
+
+
+@given(st.lists(signed(ANY_SIZE), min_size=1, max_size=30))
+def test_modified_harmonic_mean(values: list[float]) -> None:
+    """The modified harmonic mean is exact to a few units in the last place."""
+    scale = halves(naive.modified_harmonic_mean, values)
+    assert_few_ulps(sj.modified_harmonic_mean(values), naive.modified_harmonic_mean(values), scale)
+
+
+def check_weighted(values: list[float], weights: list[float], durations: list[float] | None) -> None:
+    def oracle(x: list[float]) -> float:
+        return naive.weighted_harmonic_mean(x, weights, durations)
+
+    actual = sj.weighted_harmonic_mean(values, weights, durations)
+    assert_few_ulps(actual, oracle(values), halves(oracle, values))
+
+
+WEIGHTED = st.tuples(signed(USUAL_SIZE), USUAL_SIZE, USUAL_SIZE)
+
+
+@given(st.lists(WEIGHTED, min_size=1, max_size=30), st.booleans())
+def test_weighted_harmonic_mean(data: list[tuple[float, ...]], by_time: bool) -> None:
+    """The weighted harmonic mean is exact to a few units in the last place, in both forms."""
+    values, weights, durations = columns(data)
+    check_weighted(values, weights, durations if by_time else None)
+
+
+EXTREME = st.tuples(signed(ANY_SIZE), ANY_SIZE, ANY_SIZE)
+
+
+@given(st.lists(EXTREME, min_size=1, max_size=30), st.booleans())
+@example(data=[(1e-200, 1e-200, 1.0), (2e150, 3e150, 1.0)], by_time=False)
+def test_weighted_harmonic_mean_of_any_magnitude(data: list[tuple[float, ...]], by_time: bool) -> None:
+    """The weighted harmonic mean is as exact for numbers and weights of any magnitude."""
+    values, weights, durations = columns(data)
+    check_weighted(values, weights, durations if by_time else None)
+
+
+@given(st.lists(st.tuples(signed(ANY_SIZE), ANY_SIZE), min_size=1, max_size=30))
+def test_ratio_of_means(data: list[tuple[float, ...]]) -> None:
+    """The ratio of means is exact to a few units in the last place wherever a float can hold it."""
+    rewards, durations = columns(data)
+    try:
+        scale = halves(lambda r: naive.ratio_of_means(r, durations), rewards)
+    except OverflowError:
+        assume(False)
+    assert_few_ulps(sj.ratio_of_means(rewards, durations), naive.ratio_of_means(rewards, durations), scale)
+
+
+def check_coupling(rewards: list[float], durations: list[float]) -> None:
+    """Errors are measured by the two terms of the difference A(tau) - A(r) A(tau/r)."""
+    try:
+        wanted = naive.coupling(rewards, durations)
+    except OverflowError:
+        assume(False)
+    mean_duration = naive.ratio_of_means(durations, [1.0] * len(durations))
+    scale = max(mean_duration, abs(wanted))
+    assert_few_ulps(sj.coupling(rewards, durations), wanted, scale)
+
+
+@given(rows(USUAL_SIZE, 2), st.sampled_from([1.0, -1.0]))
+def test_coupling(data: list[tuple[float, ...]], sign: float) -> None:
+    """The coupling is exact to a few units in the last place of its larger term."""
+    rewards, durations = columns(data)
+    check_coupling([sign * r for r in rewards], durations)
+
+
+@given(rows(ANY_SIZE, 2), st.sampled_from([1.0, -1.0]))
+@example(data=[(1e-200, 1e-200), (1e200, 3e200)], sign=1.0)
+def test_coupling_of_any_magnitude(data: list[tuple[float, ...]], sign: float) -> None:
+    """The coupling is as exact for any magnitudes, wherever a float can hold it."""
+    rewards, durations = columns(data)
+    check_coupling([sign * r for r in rewards], durations)
+
+
+# --- Estimators. ---
+
+
+class Estimator(NamedTuple):
+    sojourn: Callable[..., Any]
+    recursion: Callable[..., naive.Rate]
+    formula: Callable[..., float]
+    has_step_size: bool = True
+
+
+ESTIMATORS = {
+    "Cumulative": Estimator(sj.Cumulative, naive.Cumulative, naive.cumulative_of, has_step_size=False),
+    "SmoothedCumulative": Estimator(
+        sj.SmoothedCumulative, naive.SmoothedCumulative, naive.smoothed_cumulative_of
+    ),
+    "Exponential": Estimator(sj.Exponential, naive.Exponential, naive.exponential_of),
+    "Harmonic": Estimator(sj.Harmonic, naive.Harmonic, naive.harmonic_of),
+    "WeightedHarmonic": Estimator(sj.WeightedHarmonic, naive.WeightedHarmonic, naive.weighted_harmonic_of),
+    "CumulativeHarmonic": Estimator(
+        sj.CumulativeHarmonic, naive.CumulativeHarmonic, naive.cumulative_harmonic_of, has_step_size=False
+    ),
+    "TimeSmoothed": Estimator(sj.TimeSmoothed, naive.TimeSmoothed, naive.time_smoothed_of),
+    "Incremental": Estimator(sj.Incremental, naive.Incremental, naive.incremental_of),
+}
+
+
+def transitions(seed: int, count: int = 80) -> list[tuple[float, float]]:
+    """Rewards of both signs, of several magnitudes and often 0; the first few of one kind."""
+    rng = python_random.Random(seed)
+    first = [0.0, 1.0, -1.0][seed % 3]
+    signs = [first] * 5 + [rng.choice([1.0, 1.0, 0.0, -1.0]) for _ in range(count - 5)]
+    # a step size up to 1/2 times a duration stays below 1, where Incremental is a mean
+    return [(sign * 10 ** rng.uniform(-2, 2), rng.uniform(0.02, 1.9)) for sign in signs]
+
+
+@pytest.mark.parametrize("step_size", [1e-4, 0.1, 0.5])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_estimator_after_every_prefix(name: str, seed: int, step_size: float) -> None:
+    """An estimator agrees with its recursion and with its formula after every prefix of a stream."""
+    kind = ESTIMATORS[name]
+    options = {"step_size": step_size} if kind.has_step_size else {}
+    rate, recursion = kind.sojourn(**options), kind.recursion(**options)
+    assert sj.value(rate) == recursion.value() == 0.0
+    history = transitions(seed)
+    for i, (reward, duration) in enumerate(history):
+        rate = sj.update(rate, reward, duration)
+        recursion.update(reward, duration)
+        rewards, durations = columns(history[: i + 1])
+
+        def formula(r: list[float], durations: list[float] = durations) -> float:
+            return kind.formula(list(zip(r, durations, strict=True)), **options)
+
+        tolerance = 1e-12 * halves(formula, rewards)
+        assert abs(sj.value(rate) - recursion.value()) <= tolerance
+        assert abs(sj.value(rate) - formula(rewards)) <= tolerance
+
+
+@pytest.mark.parametrize("arguments", [[], [-1.5]])
+def test_fixed_estimator(arguments: list[float]) -> None:
+    """A fixed rate stays what it is, 0 by default."""
+    rate, oracle = sj.Fixed(*arguments), naive.Fixed(*arguments)
+    for reward, duration in transitions(0):
+        rate = sj.update(rate, reward, duration)
+        oracle.update(reward, duration)
+        assert sj.value(rate) == oracle.value()
+
+
+# --- Agents. ---
+
+AGENTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "smart": ("smart", {}),
+    "relaxed_smart": ("relaxed_smart", {"rate_step_size": 0.003}),
+    "relaxed_smart, gosavi": ("relaxed_smart", {"rate_step_size": 0.003, "variant": "gosavi"}),
+    "harmonic_r": ("harmonic_r", {"rate_step_size": 0.003}),
+    "weighted_harmonic_r": ("weighted_harmonic_r", {"rate_step_size": 0.003}),
+    # its rate is stable while its step size times the duration, here up to 1,100, stays below 2
+    "r_learning": ("r_learning", {"rate_step_size": 0.001}),
+    "fixed_rate": ("fixed_rate", {}),
+    "fixed_rate, not 0": ("fixed_rate", {"rate": 0.7}),
+    "smdp_q_learning": ("smdp_q_learning", {"discount_rate": 0.02}),
+    "differential_q": ("differential_q", {"rate_step_size": 0.003, "duration_step_size": 0.02}),
+}
+
+
+def both(name: str, options: naive.Settings) -> tuple[Any, naive.Agent]:
+    """The agent of this name and the oracle's, made alike."""
+    constructor, own = AGENTS[name]
+    start, factor, floor = options.exploration
+    agent = getattr(sj, constructor)(
+        num_states=options.num_states,
+        num_actions=options.num_actions,
+        step_size=options.step_size,
+        exploration=start if factor == 1 else sj.Decay(start=start, factor=factor, floor=floor),
+        greedy=options.greedy,
+        **own,
+    )
+    return agent, getattr(naive, constructor)(options, **own)
+
+
+def assert_same_run(result: sj.Run, wanted: naive.Outcome) -> None:
+    # The order of additions and the last bits of sin, cos and powers may differ, nothing else.
+    assert_allclose(result.agent.q, wanted.q, rtol=1e-12)
+    for field in ("rate", "reward", "duration", "greedy_reward", "greedy_duration"):
+        assert_allclose(getattr(result, field), getattr(wanted, field), rtol=1e-12, err_msg=field)
+    assert list(result.policy) == wanted.policy
+    assert result.greedy_steps == wanted.greedy_steps
+
+
+@pytest.mark.parametrize("log_scale", [1e-5, 1e-3, 1e-2])
+@pytest.mark.parametrize("exploration", [CONSTANT, DECAYING], ids=["constant", "decaying"])
+@pytest.mark.parametrize("greedy", READINGS)
+@pytest.mark.parametrize("name", AGENTS)
+def test_agent_in_the_two_state_world(
+    name: str, greedy: str, exploration: naive.Exploration, log_scale: float
+) -> None:
+    """A run in the two-state world learns, accepts and adds up what the oracle's run does."""
+    for seed in (0, 5):
+        agent, oracle = both(name, naive.Settings(2, 2, 0.02, exploration, greedy))
+        result = sj.run(sj.TwoState(log_scale=log_scale), agent, steps=400, episodes=2, seed=seed)
+        assert result.steps == 800
+        assert_same_run(result, naive.run(oracle, log_scale, steps=400, episodes=2, seed=seed))
+
+
+@pytest.mark.parametrize("log_scale", [1e-5, 1e-3, 1e-2])
+def test_random_agent_in_the_two_state_world(log_scale: float) -> None:
+    """The random agent draws the oracle's actions, accepts every step and learns no values."""
+    result = sj.run(
+        sj.TwoState(log_scale=log_scale),
+        sj.random_agent(num_states=2, num_actions=2),
+        steps=400,
+        episodes=2,
+        seed=5,
+    )
+    oracle = naive.random_agent(naive.Settings(2, 2, 0.0, CONSTANT))
+    assert_same_run(result, naive.run(oracle, log_scale, steps=400, episodes=2, seed=5))
+    assert result.greedy_steps == 800
+
+
+@pytest.mark.parametrize("spread", [0.1, 1.0])  # with 0.1 no duration is ever as short as its floor
+@pytest.mark.parametrize("log_scale", [1e-5, 1e-2])
+def test_two_state_world_step_by_step(log_scale: float, spread: float) -> None:
+    """Every step has the oracle's next state, reward and duration, in a second episode too."""
+    world = sj.TwoState(log_scale=log_scale, duration_spread=spread)
+    oracle = naive.TwoState(log_scale, duration_spread=spread)
+    stream, _ = sj.random.streams(11, 2)
+    oracle_stream, _ = naive.streams(11)
+    rng = python_random.Random(0)
+    for _ in range(2):
+        world, state = sj.start(world, stream)
+        assert state == oracle.start(oracle_stream) == 0
+        for _ in range(300):
+            action = rng.randrange(2)
+            world, after, reward, duration = sj.step(world, state, action, stream)
+            wanted_after, wanted_reward, wanted_duration = oracle.step(state, action)
+            assert after == wanted_after
+            assert_allclose([reward, duration], [wanted_reward, wanted_duration], rtol=1e-14)
+            state = after
+
+
+def assert_same_learning(agent: Any, oracle: naive.Agent, seed: int) -> None:
+    """Learn a list of random transitions, and compare after each of them."""
+    rng = python_random.Random(seed)
+    num_states, num_actions = oracle.settings.num_states, oracle.settings.num_actions
+    for reward, duration in transitions(seed, count=400):
+        state, after = rng.randrange(num_states), rng.randrange(num_states)
+        # Half of the actions are greedy, some of them drawn to explore all the same; and
+        # some that are not greedy claim not to be explored, which must not be believed.
+        action = oracle.best(state) if rng.random() < 0.5 else rng.randrange(num_actions)
+        explored = rng.random() < 0.5
+        agent = sj.learn(agent, state, action, reward, duration, after, explored=explored)
+        oracle.learn(state, action, reward, duration, after, explored)
+        assert agent.accepted == oracle.accepted
+        assert agent.exploration == oracle.epsilon
+        # Values and rates are differences of terms of order 10: where they cancel, no relative
+        # error can be promised.
+        assert_allclose(agent.q, list(oracle.q.values()), rtol=1e-12, atol=1e-12)
+        assert_allclose(sj.value(agent.rate), oracle.rate.value(), rtol=1e-12, atol=1e-12)
+        assert list(sj.policy(agent)) == oracle.policy()
+
+
+@pytest.mark.parametrize("exploration", [CONSTANT, DECAYING], ids=["constant", "decaying"])
+@pytest.mark.parametrize("greedy", READINGS)
+@pytest.mark.parametrize("name", AGENTS)
+def test_agent_learns_transitions(name: str, greedy: str, exploration: naive.Exploration) -> None:
+    """Of any transitions between 3 states by 4 actions an agent learns what the oracle learns."""
+    for seed in (1, 2):
+        agent, oracle = both(name, naive.Settings(3, 4, 0.1, exploration, greedy))
+        assert_same_learning(agent, oracle, seed)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize(("name", "oracle_of"), [("smart", naive.Agent), ("r_learning", naive.RLearning)])
+def test_any_agent_takes_any_estimator(
+    name: str, oracle_of: Callable[[naive.Settings, naive.Rate], naive.Agent], estimator: str
+) -> None:
+    """An agent with another estimator than its own feeds it the agent's own evidence."""
+    kind = ESTIMATORS[estimator]
+    options = {"step_size": 0.1} if kind.has_step_size else {}
+    agent = getattr(sj, name)(
+        num_states=3, num_actions=4, step_size=0.1, exploration=0.2, rate=kind.sojourn(**options)
+    )
+    oracle = oracle_of(naive.Settings(3, 4, 0.1, CONSTANT), kind.recursion(**options))
+    assert_same_learning(agent, oracle, seed=3)

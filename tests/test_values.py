@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from sojourn._values import canonical, copied, is_finite, same
+
+
+class Inner(NamedTuple):
+    x: float
+    n: int
+
+
+class Outer(NamedTuple):
+    inner: Inner
+    table: Any
+    flag: bool
+
+
+def test_canonical_fields() -> None:
+    """Numbers become Python numbers of the declared kind, arrays contiguous, at every depth."""
+    value = Outer(Inner(1, np.int32(2)), np.arange(6.0).reshape(2, 3).T, np.True_)  # type: ignore[arg-type]
+    result = canonical(value)
+    assert [type(field) for field in result.inner] == [float, int]
+    assert result.flag is True
+    assert result.table.flags.c_contiguous
+    assert (result.table == value.table).all()
+
+
+@pytest.mark.parametrize("bad", ["text", None, [1, 2], {"a": 1}, np.array(["x"]), 1j])
+def test_what_a_value_cannot_hold(bad: Any) -> None:
+    """Text, lists, dictionaries and the like are refused with the field's name."""
+    with pytest.raises(TypeError, match=r"Outer.table is .*; a value holds only numbers"):
+        canonical(Outer(Inner(1.0, 2), bad, True))
+
+
+def test_copies_share_no_arrays() -> None:
+    """A copy can be written into."""
+    value = Outer(Inner(1.0, 2), np.zeros(2), True)
+    copy = copied(value)
+    copy.table[0] = 1.0
+    assert value.table[0] == 0.0
+
+
+def test_same_is_bit_for_bit() -> None:
+    """NaN equals NaN, 0.0 does not equal -0.0, and 1 does not equal 1.0."""
+    assert same(Inner(float("nan"), 1), Inner(float("nan"), 1))
+    assert not same(Inner(0.0, 1), Inner(-0.0, 1))
+    assert not same(Inner(1.0, 1), Inner(1, 1))
+    assert not same(np.zeros(2), np.zeros(3))
+
+
+def test_is_finite_looks_everywhere() -> None:
+    """NaN and infinity are found in nested fields and in arrays."""
+    assert is_finite(Outer(Inner(1.0, 2), np.zeros(2), True))
+    assert not is_finite(Outer(Inner(float("inf"), 2), np.zeros(2), True))
+    assert not is_finite(Outer(Inner(1.0, 2), np.array([0.0, np.nan]), True))
