@@ -59,7 +59,7 @@ def test_a_failing_run_stops_the_batch_with_its_sentence() -> None:
 
 def test_divergence_is_a_column() -> None:
     """Runs that diverge are marked, and announced once."""
-    agent = sj.r_learning(2, 2, step_size=0.1, rate_step_size=0.5)
+    agent = sj.r_learning(2, 2, step_size=0.1, rate_step_size=0.1)
     with pytest.warns(RuntimeWarning, match="2 of 2 runs diverged"):
         runs = sj.run_many(sj.TwoState(log_scale=0.05), agent, seeds=2, steps=1000)
     assert runs["diverged"].all()

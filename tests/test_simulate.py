@@ -124,7 +124,7 @@ def test_the_loop_releases_the_interpreter() -> None:
 
 def test_divergence_is_announced() -> None:
     """R-Learning with a large step size diverges on long durations, and the run says so."""
-    agent = sj.r_learning(2, 2, step_size=0.1, rate_step_size=0.5)
+    agent = sj.r_learning(2, 2, step_size=0.1, rate_step_size=0.1)
     with pytest.warns(RuntimeWarning, match="RLearningAgent diverged"):  # beta tau is far above 2
         run = sj.run(sj.TwoState(log_scale=0.05), agent, steps=1000)
     assert run.diverged

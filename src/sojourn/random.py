@@ -18,6 +18,7 @@ import numpy as np
 
 from sojourn._compile import inlined
 from sojourn._values import whole
+from sojourn.elementary import log
 
 Stream: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint64]]
 
@@ -108,7 +109,7 @@ def integer(rng: Stream, count: int) -> int:
 @inlined
 def exponential(rng: Stream) -> float:
     """Draw from the exponential law with mean 1."""
-    return -math.log(uniform(rng))
+    return -log(uniform(rng))
 
 
 @inlined
@@ -150,7 +151,7 @@ def normal_quantile(p: float) -> float:
             5226.495278852545925,
         )
         return centred * (top / low)
-    x = math.sqrt(-math.log(p if centred < 0.0 else 1.0 - p))
+    x = math.sqrt(-log(p if centred < 0.0 else 1.0 - p))
     if x <= 5.0:
         x -= 1.6
         top = _polynomial(

@@ -23,11 +23,11 @@ needs to know.
 
 from __future__ import annotations
 
-import math
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from sojourn._compile import inlined, no_rule, rule
 from sojourn._values import checked, finite, fraction, positive, proper_fraction
+from sojourn.elementary import expm1, log1p
 
 R = TypeVar("R")
 
@@ -294,7 +294,7 @@ class TimeSmoothed(NamedTuple):
 @update.register
 def update_time_smoothed(rate: TimeSmoothed, reward: float, duration: float) -> TimeSmoothed:
     """Rho <- e^(-lambda tau) rho + (1 - e^(-lambda tau)) r/tau, lambda = -log(1 - beta)."""
-    weight = -math.expm1(math.log1p(-rate.step_size) * duration)
+    weight = -expm1(log1p(-rate.step_size) * duration)
     return TimeSmoothed(step_size=rate.step_size, rate=rate.rate + weight * (reward / duration - rate.rate))
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 from sojourn.agents.rules import Params, Table, accepts, draw, greedy_action, largest, learn, next_exploration
+from sojourn.elementary import exp
 from sojourn.random import Stream, integer, uniform
 from sojourn.rates import update, value
 
@@ -120,7 +120,7 @@ def learn_discounted(
     """Q(s, a) += alpha delta with a discount for the time that the action took."""
     q, rate, params = agent.q, agent.rate, agent.params
     before = not explored or action == greedy_action(q, state)
-    discount = math.exp(-agent.discount_rate * duration)
+    discount = exp(-agent.discount_rate * duration)
     delta = reward + discount * largest(q, next_state) - q[state, action]
     q[state, action] += params.step_size * delta
     accepted = accepts(params, q, state, action, before, explored)

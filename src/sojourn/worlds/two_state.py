@@ -14,13 +14,13 @@ step depends on the seed and on t alone, so that every agent meets the same.
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
 from sojourn._compile import inlined
 from sojourn._values import checked, finite, positive
+from sojourn.elementary import cos, exp10, sin
 from sojourn.random import Stream, normal_quantile, unit, word, word_at
 from sojourn.worlds.rules import start, step
 
@@ -34,7 +34,7 @@ def sin_log_drift(t: float, offset: float, log_scale: float) -> float:
     >>> sin_log_drift(0, 10, 0.001)
     10.0
     """
-    return (math.sin(t) + offset) * math.pow(10.0, log_scale * t)
+    return (sin(t) + offset) * exp10(log_scale * t)
 
 
 @inlined
@@ -44,7 +44,7 @@ def cos_log_drift(t: float, offset: float, log_scale: float) -> float:
     >>> cos_log_drift(0, 10, 0.001)
     11.0
     """
-    return (math.cos(t) + offset) * math.pow(10.0, log_scale * t)
+    return (cos(t) + offset) * exp10(log_scale * t)
 
 
 @checked(

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+
+import sojourn as sj
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def test_readme_examples_run_as_written() -> None:
+    """Every example of the README gives what the README says."""
+    result = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
+    assert result.attempted > 10
+    assert result.failed == 0
+
+
+def test_readme_names_exist() -> None:
+    """Every public name that the README's table promises is there."""
+    table = (ROOT / "README.md").read_text().split("## What there is")[1].split("##")[0]
+    names = re.findall(r"`([A-Za-z_]+)`", table)
+    assert len(names) > 30
+    assert [name for name in names if not hasattr(sj, name)] == []
+
+
+def test_the_worlds_example_runs_as_written() -> None:
+    """The example in the worlds' documentation is a whole program."""
+    from sojourn.worlds import rules
+
+    assert rules.__doc__ is not None
+    example = rules.__doc__.split("built-in ones:")[1].split("`sojourn.check_world")[0]
+    code = "\n".join(line.removeprefix("    ") for line in example.splitlines())
+    namespace: dict[str, object] = {"__name__": "example"}
+    exec(compile(code, "example.py", "exec"), namespace)  # noqa: S102 - our own documentation
+    run = namespace["run"]
+    assert isinstance(run, sj.Run)
+    assert run.rate > 0.0
+
+
+@pytest.mark.parametrize("name", sj.__all__)
+def test_every_public_name_is_documented(name: str) -> None:
+    """What is exported exists and says what it is."""
+    documentation = getattr(sj, name).__doc__
+    assert documentation
+    assert len(documentation) > 10
