@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from sojourn.agents.named import harmonic_r, relaxed_smart, smart
@@ -33,11 +34,12 @@ def preview(seeds: int, step_size: float, rate_step_size: float, steps: int, epi
     table = Table(
         title=f"Two-state SMDP: {episodes} x {steps} steps, {seeds} seeds, step sizes {step_size:g}, {rate_step_size:g}",
         caption=(
-            "ends with B: runs whose greedy action in the end is B, which the paper counts as success.\n"
-            "rate: the learned one, median over seeds. A earns, B earns: reward per unit time of always\n"
-            "taking that action, over the steps that were seen."
+            "ends with B: the greedy action in the end is B, which the paper calls success.\n"
+            "rate: the learned one, median over seeds. A earns, B earns: reward per unit\n"
+            "time of always taking that action, over the steps that were seen."
         ),
         caption_justify="left",
+        box=SIMPLE_HEAD,
     )
     table.add_column("log-scale", justify="right", no_wrap=True)
     table.add_column("agent", no_wrap=True)
