@@ -153,6 +153,29 @@ def compiled_apart(function: G) -> G:
     return function
 
 
+def take(stack: Any, index: int) -> Any:
+    """Return one value of a stack, which is a value with an array of entries in every field.
+
+    Entries that are themselves arrays are not copied: to write into them is to write into
+    the stack.
+    """
+    if isinstance(stack, tuple):
+        return type(stack)._make(take(field, index) for field in stack)  # type: ignore[attr-defined]
+    entry = stack[index]
+    return entry if entry.ndim else entry.item()
+
+
+def _resolve_take(stack: Any, index: Any) -> Callable[..., Any]:
+    """For compiled code: the same, written out for this type."""
+    cls = getattr(stack, "instance_class", None)
+    if cls is None:
+        return lambda stack, index: stack[index]
+    fields = ", ".join(f"{name}=take(stack.{name}, index)" for name in cls._fields)
+    namespace: dict[str, Any] = {"cls": cls, "take": take}
+    exec(f"def taken(stack, index):\n    return cls({fields})", namespace)  # noqa: S102 - field names only
+    return namespace["taken"]  # type: ignore[no-any-return]
+
+
 class Kernel(Generic[F]):
     """A loop over rules: `kernel(...)` runs it compiled, `kernel.python(...)` interpreted."""
 
@@ -274,3 +297,6 @@ def source_digest() -> str:
     for path in sorted(_PACKAGE.rglob("*.py")):
         digest.update(path.relative_to(_PACKAGE).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
+
+
+_bridge(take, _resolve_take)

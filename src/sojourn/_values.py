@@ -176,6 +176,22 @@ def copied(value: Any) -> Any:
     )
 
 
+def stacked(values: list[Any]) -> Any:
+    """Return values of one type as one value with an array of entries in every field.
+
+    >>> from typing import NamedTuple
+    >>> class Point(NamedTuple):
+    ...     x: float
+    >>> stacked([Point(1.0), Point(2.0)])
+    Point(x=array([1., 2.]))
+    """
+    cls = type(values[0])
+    return cls._make(
+        stacked(list(column)) if is_value(column[0]) else np.array(column)
+        for column in zip(*values, strict=True)
+    )
+
+
 def classes(thing: Any) -> Iterator[type]:
     """Yield the classes of all values in `thing`, outermost first."""
     if is_value(thing):

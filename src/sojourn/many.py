@@ -16,20 +16,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sojourn._values import is_value, whole
+from sojourn._compile import kernel, take
+from sojourn._values import classes, is_value, stacked, whole
+from sojourn.agents.rules import greedy_action
 from sojourn.random import streams
-from sojourn.simulate import Curve, Points, ready, record_points, walk_through
+from sojourn.rates import value
+from sojourn.simulate import NEVER, Curve, Points, Walk, explain, go_on, ready, record_points
 
-_FIGURES = (
-    "rate",
-    "reward",
-    "duration",
-    "greedy_reward",
-    "greedy_duration",
-    "greedy_steps",
-    "steps",
-    "diverged",
-)
+_value = value.bare
+
+
+FIGURES = {
+    "rate": float,
+    "reward": float,
+    "duration": float,
+    "greedy_reward": float,
+    "greedy_duration": float,
+    "greedy_steps": int,
+    "steps": int,
+    "diverged": bool,
+}
+_BATCH_STEPS, _BATCH_RUNS = 5_000_000, 2048  # a fraction of a second, a few megabytes
 
 
 class Grid(NamedTuple):
@@ -116,39 +123,108 @@ def run_many(
         raise ValueError("seeds is empty; run_many needs at least one")
     jobs = whole("jobs", jobs) if jobs is not None else os.cpu_count() or 1
     points = record_points(record, steps * episodes)
-    prepared = [ready(world, agent) for _, _, agent in rows]
-    streams_of = {seed: streams(seed, 2) for seed in seeds}
-
-    def one(task: tuple[tuple[Any, Any], int]) -> tuple[list[Any], Points, list[Any]]:
-        (ready_world, agent), seed = task
-        rngs = [rng.copy() for rng in streams_of[seed]]
-        result = walk_through(ready_world, agent, steps, episodes, seed, rngs, points)
-        return [getattr(result, name) for name in _FIGURES], result.policy, list(result.curve[1:])
-
-    tasks = list(itertools.product(prepared, seeds))
+    prepared = [ready(world, agent)[1] for _, _, agent in rows]
+    batches = list(_batches(prepared, seeds, steps * episodes))
     with ThreadPoolExecutor(jobs) as pool:
         try:
-            results = list(pool.map(one, tasks))
+            results = list(
+                pool.map(lambda pair: run_batch(world, pair[0], pair[1], steps, episodes, points), batches)
+            )
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
-
-    columns = _columns(rows, seeds)
-    for index, name in enumerate(_FIGURES):
-        columns[name] = np.array([figures[index] for figures, _, _ in results])
-    if columns["diverged"].any():
+    whole_batch = Batch(*(np.concatenate(part) for part in zip(*results, strict=True)))
+    failed = np.flatnonzero(whole_batch.errors != "")
+    if failed.size:
+        raise ValueError(whole_batch.errors[failed[0]])
+    diverged = whole_batch.figures["diverged"].sum()
+    if diverged:
         warnings.warn(
-            f"{columns['diverged'].sum()} of {len(results)} runs diverged; see the column 'diverged'",
+            f"{diverged} of {len(whole_batch.errors)} runs diverged; see the column 'diverged'",
             RuntimeWarning,
             stacklevel=2,
         )
-    return Runs(
-        columns=columns,
-        policy=np.stack([policy for _, policy, _ in results]),
-        curve=Curve(
-            points, *(np.stack(part) for part in zip(*(curve for _, _, curve in results), strict=True))
-        ),
-    )
+    columns = _columns(rows, seeds)
+    columns.update({name: whole_batch.figures[name] for name in FIGURES})
+    return Runs(columns, whole_batch.policies, Curve(points, *whole_batch.curves.transpose(1, 0, 2)))
+
+
+# --- Batches: runs that differ only in the agent and the seed, in one compiled call ---
+
+
+class Batch(NamedTuple):
+    """What came of a batch: one row for each run in every part."""
+
+    figures: np.ndarray[Any, Any]  # a field for each of FIGURES
+    policies: np.ndarray[tuple[int, int], np.dtype[np.int64]]
+    curves: np.ndarray[tuple[int, int, int], np.dtype[np.float64]]  # run, part of the curve, point
+    errors: np.ndarray[Any, Any]  # the sentence of a run that broke the rules, else ""
+
+
+def run_batch(
+    world: Any, agents: list[Any], seeds: list[int], steps: int, episodes: int, points: Points
+) -> Batch:
+    """Run agents of one type, each with the seed beside it. A run that fails stops no other."""
+    count, total = len(agents), steps * episodes
+    world, _ = ready(world, agents[0])
+    streams_of = {seed: streams(seed, 2) for seed in set(seeds)}
+    rngs = np.array([streams_of[seed] for seed in seeds])
+    sizes = (world.num_states, world.num_actions)
+    figures = np.zeros(count, dtype=list(FIGURES.items()))
+    totals, policies = np.zeros((count, len(FIGURES))), np.zeros((count, sizes[0]), dtype=np.int64)
+    curves, faults = np.full((count, 4, len(points)), np.nan), np.zeros((count, 6))
+    ends = np.append(points, NEVER)
+    _walk_batch(world, stacked(agents), rngs, steps, total, sizes, ends, curves, totals, policies, faults)
+    for column, name in enumerate(FIGURES):
+        figures[name] = totals[:, column]
+    errors = [
+        explain(world, agent, int(done), *fault[1:]) if fault[0] else ""
+        for agent, done, fault in zip(agents, figures["steps"], faults, strict=True)
+    ]
+    return Batch(figures, policies, curves, np.array(errors, dtype=object))
+
+
+@kernel
+def _walk_batch(
+    world: Any,
+    agents: Any,
+    rngs: Any,
+    episode: int,
+    total: int,
+    sizes: tuple[int, int],
+    points: Points,
+    curves: Any,
+    totals: Any,
+    policies: Any,
+    faults: Any,
+) -> None:
+    for i in range(len(totals)):
+        start = Walk(world, take(agents, i), 0, 0, 0.0, 0.0, 0.0, 0.0, 0)
+        walk = go_on(start, total, episode, sizes, points, curves[i], faults[i], rngs[i, 0], rngs[i, 1])
+        agent = walk.agent
+        totals[i, 0] = _value(agent.rate)
+        totals[i, 1] = walk.reward
+        totals[i, 2] = walk.clock
+        totals[i, 3] = walk.greedy_reward
+        totals[i, 4] = walk.greedy_duration
+        totals[i, 5] = walk.greedy_steps
+        totals[i, 6] = walk.steps
+        finite = abs(totals[i, 0]) < np.inf
+        for state in range(sizes[0]):
+            policies[i, state] = greedy_action(agent.q, state)
+            for action in range(sizes[1]):
+                finite = finite and abs(agent.q[state, action]) < np.inf
+        totals[i, 7] = not finite
+
+
+def _batches(agents: list[Any], seeds: list[int], total: int) -> Iterable[tuple[list[Any], list[int]]]:
+    """Cut all pairs of agent and seed into batches of agents of one type."""
+    most = max(1, min(_BATCH_RUNS, _BATCH_STEPS // total))
+    for _, group in itertools.groupby(agents, key=lambda agent: list(classes(agent))):
+        pairs = list(itertools.product(group, seeds))
+        for begin in range(0, len(pairs), most):
+            batch_agents, batch_seeds = zip(*pairs[begin : begin + most], strict=True)
+            yield list(batch_agents), list(batch_seeds)
 
 
 def _labelled(agents: Any) -> Iterable[tuple[str, dict[str, Any], Any]]:

@@ -27,7 +27,7 @@ Column: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
 _draw, _learn, _start, _step, _value = draw.bare, learn.bare, start.bare, step.bare, value.bare
 
 _BLOCK = 5_000_000  # steps between two looks at the keyboard: a fraction of a second
-_NEVER = np.iinfo(np.int64).max
+NEVER = np.iinfo(np.int64).max
 _NO_POINTS: Points = np.zeros(0, dtype=np.int64)
 
 
@@ -202,6 +202,22 @@ def _walk(
     world_rng: Stream,
     agent_rng: Stream,
 ) -> Walk:
+    """Go on with one run."""
+    return go_on(walk, until, episode, sizes, points, curve, fault, world_rng, agent_rng)
+
+
+@compiled_apart
+def go_on(
+    walk: Walk,
+    until: int,
+    episode: int,
+    sizes: tuple[int, int],
+    points: Points,
+    curve: Any,
+    fault: Column,
+    world_rng: Stream,
+    agent_rng: Stream,
+) -> Walk:
     """Go on until step `until`, recording on the way, or to a step that breaks the rules."""
     recorded = np.searchsorted(points, walk.steps, side="right")
     while walk.steps < until and fault[0] == 0.0:
@@ -296,14 +312,14 @@ def walk_through(
 ) -> Run:
     """Run what has been made ready. The streams in `rngs` are used up."""
     total = steps * episodes
-    curve, ends, fault = np.empty((4, len(points))), np.append(points, _NEVER), np.zeros(6)
+    curve, ends, fault = np.empty((4, len(points))), np.append(points, NEVER), np.zeros(6)
     sizes = (world.num_states, world.num_actions)
     walk = Walk(world, copied(agent), 0, 0, 0.0, 0.0, 0.0, 0.0, 0)
     advance = _walk if compiled else _walk.python
     while walk.steps < total:
         walk = advance(walk, min(total, walk.steps + _BLOCK), steps, sizes, ends, curve, fault, *rngs)
         if fault[0]:
-            raise ValueError(_explain(world, agent, walk.steps, *fault[1:]))
+            raise ValueError(explain(world, agent, walk.steps, *fault[1:]))
     if not compiled:
         walk = canonical(walk)  # the rules leave NumPy scalars where compiled code leaves floats
     return Run(
@@ -320,7 +336,7 @@ def walk_through(
     )
 
 
-def _explain(
+def explain(
     world: Any,
     agent: Any,
     at: int,

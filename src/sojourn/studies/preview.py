@@ -40,6 +40,7 @@ def preview(seeds: int, step_size: float, rate_step_size: float, steps: int, epi
         ),
         caption_justify="left",
         box=SIMPLE_HEAD,
+        pad_edge=False,
     )
     table.add_column("log-scale", justify="right", no_wrap=True)
     table.add_column("agent", no_wrap=True)
