@@ -1,105 +1,43 @@
 """Average-reward reinforcement learning in semi-Markov decision processes.
 
-The public names, by the file that defines them.
+The public names stand in `__init__.pyi`, beside this file, by the module that defines them.
+A module is imported when one of its names is first used, so that `import sojourn` and the
+command line start at once.
 """
 
-from sojourn import random
-from sojourn._compile import inlined
-from sojourn.agents.named import (
-    differential_q,
-    fixed_rate,
-    harmonic_r,
-    r_learning,
-    random_agent,
-    relaxed_smart,
-    smart,
-    smdp_q_learning,
-    weighted_harmonic_r,
-)
-from sojourn.agents.rules import Decay, act, draw, greedy_action, largest, learn, policy
-from sojourn.check import RateReport, check_agent, check_rate, check_world
-from sojourn.many import Grid, Runs, grid, run_many
-from sojourn.means import (
-    coupling,
-    harmonic_mean,
-    modified_harmonic_mean,
-    ratio_of_means,
-    weighted_harmonic_mean,
-)
-from sojourn.random import stream
-from sojourn.rates import (
-    Cumulative,
-    CumulativeHarmonic,
-    Exponential,
-    Fixed,
-    Harmonic,
-    Incremental,
-    RateMeter,
-    SmoothedCumulative,
-    TimeSmoothed,
-    WeightedHarmonic,
-    update,
-    value,
-)
-from sojourn.simulate import Curve, Run, evenly_spaced, log_spaced, run
-from sojourn.worlds.rules import start, step
-from sojourn.worlds.two_state import TwoState, cos_log_drift, sin_log_drift
+import ast
+import importlib
+from pathlib import Path
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "Cumulative",
-    "CumulativeHarmonic",
-    "Curve",
-    "Decay",
-    "Exponential",
-    "Fixed",
-    "Grid",
-    "Harmonic",
-    "Incremental",
-    "RateMeter",
-    "RateReport",
-    "Run",
-    "Runs",
-    "SmoothedCumulative",
-    "TimeSmoothed",
-    "TwoState",
-    "WeightedHarmonic",
-    "act",
-    "check_agent",
-    "check_rate",
-    "check_world",
-    "cos_log_drift",
-    "coupling",
-    "differential_q",
-    "draw",
-    "evenly_spaced",
-    "fixed_rate",
-    "greedy_action",
-    "grid",
-    "harmonic_mean",
-    "harmonic_r",
-    "inlined",
-    "largest",
-    "learn",
-    "log_spaced",
-    "modified_harmonic_mean",
-    "policy",
-    "r_learning",
-    "random",
-    "random_agent",
-    "ratio_of_means",
-    "relaxed_smart",
-    "run",
-    "run_many",
-    "sin_log_drift",
-    "smart",
-    "smdp_q_learning",
-    "start",
-    "step",
-    "stream",
-    "update",
-    "value",
-    "weighted_harmonic_mean",
-    "weighted_harmonic_r",
-]
+
+def _public_names() -> dict[str, str]:
+    """Return the module of every name that the stub imports."""
+    stub = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
+    return {
+        alias.name: statement.module or ""
+        for statement in ast.parse(stub).body
+        if isinstance(statement, ast.ImportFrom)
+        for alias in statement.names
+    }
+
+
+_MODULES = _public_names()
+__all__ = sorted(_MODULES)  # noqa: PLE0605 - the stub has the list that type checkers read
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'sojourn' has no attribute {name!r}")
+    module = importlib.import_module(_MODULES[name])
+    # A name imported from the package itself is one of its modules.
+    thing = (
+        importlib.import_module(f"sojourn.{name}") if module.__name__ == __name__ else getattr(module, name)
+    )
+    globals()[name] = thing
+    return thing
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

@@ -165,8 +165,16 @@ def run_batch(
     world: Any, agents: list[Any], seeds: list[int], steps: int, episodes: int, points: Points
 ) -> Batch:
     """Run agents of one type, each with the seed beside it. A run that fails stops no other."""
-    count, total = len(agents), steps * episodes
-    world, _ = ready(world, agents[0])
+    return run_batch_of(world, stacked(agents), seeds, steps, episodes, points)
+
+
+def run_batch_of(
+    world: Any, agents: Any, seeds: list[int], steps: int, episodes: int, points: Points
+) -> Batch:
+    """Run a stack of agents, whose arrays are used up."""
+    count, total = len(seeds), steps * episodes
+    first = take(agents, 0)
+    world, _ = ready(world, first)
     streams_of = {seed: streams(seed, 2) for seed in set(seeds)}
     rngs = np.array([streams_of[seed] for seed in seeds])
     sizes = (world.num_states, world.num_actions)
@@ -174,14 +182,13 @@ def run_batch(
     totals, policies = np.zeros((count, len(FIGURES))), np.zeros((count, sizes[0]), dtype=np.int64)
     curves, faults = np.full((count, 4, len(points)), np.nan), np.zeros((count, 6))
     ends = np.append(points, NEVER)
-    _walk_batch(world, stacked(agents), rngs, steps, total, sizes, ends, curves, totals, policies, faults)
+    _walk_batch(world, agents, rngs, steps, total, sizes, ends, curves, totals, policies, faults)
     for column, name in enumerate(FIGURES):
         figures[name] = totals[:, column]
-    errors = [
-        explain(world, agent, int(done), *fault[1:]) if fault[0] else ""
-        for agent, done, fault in zip(agents, figures["steps"], faults, strict=True)
-    ]
-    return Batch(figures, policies, curves, np.array(errors, dtype=object))
+    errors = np.full(count, "", dtype=object)
+    for row in np.flatnonzero(faults[:, 0]):
+        errors[row] = explain(world, first, int(totals[row, 6]), *faults[row, 1:])
+    return Batch(figures, policies, curves, errors)
 
 
 @kernel

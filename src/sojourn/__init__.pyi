@@ -1,0 +1,114 @@
+"""Average-reward reinforcement learning in semi-Markov decision processes.
+
+The public names, by the file that defines them.
+"""
+
+from sojourn import random
+from sojourn._compile import inlined
+from sojourn.agents.named import (
+    differential_q,
+    fixed_rate,
+    harmonic_r,
+    r_learning,
+    random_agent,
+    relaxed_smart,
+    smart,
+    smdp_q_learning,
+    weighted_harmonic_r,
+)
+from sojourn.agents.rules import Decay, act, draw, greedy_action, largest, learn, policy
+from sojourn.check import RateReport, check_agent, check_rate, check_world
+from sojourn.many import Grid, Runs, grid, run_many
+from sojourn.means import (
+    coupling,
+    harmonic_mean,
+    modified_harmonic_mean,
+    ratio_of_means,
+    weighted_harmonic_mean,
+)
+from sojourn.random import stream
+from sojourn.rates import (
+    Cumulative,
+    CumulativeHarmonic,
+    Exponential,
+    Fixed,
+    Harmonic,
+    Incremental,
+    RateMeter,
+    SmoothedCumulative,
+    TimeSmoothed,
+    WeightedHarmonic,
+    update,
+    value,
+)
+from sojourn.results import load_results
+from sojourn.simulate import Curve, Run, evenly_spaced, log_spaced, run
+from sojourn.spec import Entry, Sweep, load_sweep, parse_sweep
+from sojourn.sweep import run_sweep
+from sojourn.worlds.rules import start, step
+from sojourn.worlds.two_state import TwoState, cos_log_drift, sin_log_drift
+
+__version__: str
+
+__all__ = [
+    "Cumulative",
+    "CumulativeHarmonic",
+    "Curve",
+    "Decay",
+    "Entry",
+    "Exponential",
+    "Fixed",
+    "Grid",
+    "Harmonic",
+    "Incremental",
+    "RateMeter",
+    "RateReport",
+    "Run",
+    "Runs",
+    "SmoothedCumulative",
+    "Sweep",
+    "TimeSmoothed",
+    "TwoState",
+    "WeightedHarmonic",
+    "act",
+    "check_agent",
+    "check_rate",
+    "check_world",
+    "cos_log_drift",
+    "coupling",
+    "differential_q",
+    "draw",
+    "evenly_spaced",
+    "fixed_rate",
+    "greedy_action",
+    "grid",
+    "harmonic_mean",
+    "harmonic_r",
+    "inlined",
+    "largest",
+    "learn",
+    "load_results",
+    "load_sweep",
+    "log_spaced",
+    "modified_harmonic_mean",
+    "parse_sweep",
+    "policy",
+    "r_learning",
+    "random",
+    "random_agent",
+    "ratio_of_means",
+    "relaxed_smart",
+    "run",
+    "run_many",
+    "run_sweep",
+    "sin_log_drift",
+    "smart",
+    "smdp_q_learning",
+    "start",
+    "step",
+    "stream",
+    "update",
+    "value",
+    "weighted_harmonic_mean",
+    "weighted_harmonic_r",
+]

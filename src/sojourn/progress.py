@@ -1,0 +1,84 @@
+"""Progress of long work: a bar on a terminal, a plain line every few seconds elsewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Iterator
+from typing import Protocol
+
+
+class Advance(Protocol):
+    """What the work calls whenever some of it is finished."""
+
+    def __call__(self, steps: int, failures: int = 0, *, earlier: bool = False) -> None:
+        """Count so many steps, and so many runs that failed; `earlier` ones not for the speed."""
+
+
+_SECONDS_BETWEEN_LINES = 5.0
+
+
+def no_progress(steps: int, failures: int = 0, *, earlier: bool = False) -> None:
+    """Show nothing."""
+
+
+@contextlib.contextmanager
+def progress(label: str, total: int) -> Iterator[Advance]:
+    """Yield a function to be called whenever some of the work is finished."""
+    shown = _bar if sys.stderr.isatty() else _lines
+    with shown(label, total) as advance:
+        yield advance
+
+
+@contextlib.contextmanager
+def _bar(label: str, total: int) -> Iterator[Advance]:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TextColumn("{task.fields[speed]}"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[failures]}"),
+    )
+    begin, failed, now_done = time.monotonic(), 0, 0
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task(label, total=total, speed="", failures="")
+
+        def advance(steps: int, failures: int = 0, *, earlier: bool = False) -> None:
+            nonlocal failed, now_done
+            failed += failures
+            now_done += 0 if earlier else steps
+            speed = _speed(now_done, time.monotonic() - begin)
+            bar.update(task, advance=steps, speed=speed, failures=f"{failed} failed" if failed else "")
+
+        yield advance
+
+
+@contextlib.contextmanager
+def _lines(label: str, total: int) -> Iterator[Advance]:
+    begin = last = time.monotonic()
+    done = failed = now_done = 0
+
+    def advance(steps: int, failures: int = 0, *, earlier: bool = False) -> None:
+        nonlocal last, done, failed, now_done
+        done, failed, now_done = done + steps, failed + failures, now_done + (0 if earlier else steps)
+        now = time.monotonic()
+        if now_done and (now - last >= _SECONDS_BETWEEN_LINES or done == total):
+            last = now
+            left = (now - begin) / now_done * (total - done)
+            print(  # noqa: T201 - this is what it is for
+                f"{label}: {100 * done / total:.0f} % of {total:,} steps, {_speed(now_done, now - begin)}, "
+                f"{left:.0f} s left, {failed} failed",
+                file=sys.stderr,
+                flush=True,
+            )
+
+    yield advance
+
+
+def _speed(steps: float, seconds: float) -> str:
+    return f"{steps / max(seconds, 1e-9) / 1e6:.1f} million steps/s"

@@ -1,0 +1,158 @@
+"""Results as tidy tables: one row for each run, in Parquet.
+
+`results.parquet` has these columns, in this order; the schema's version is SCHEMA_VERSION:
+
+    cell             text     id of the cell: the same id, the same numbers
+    world, agent     text     kind of the world; label of the agent
+    ...              number   a column for each option that is given; null where there is none
+    steps, episodes  integer  in an episode; episodes
+    seed             integer
+    rate, reward, duration, greedy_reward, greedy_duration    number
+    greedy_steps     integer
+    diverged         boolean  whether a number of the agent is no longer finite
+    policy           list     the greedy action of each state in the end
+    error            text     why the run failed; null if it did not
+
+`curves.parquet`, if curves were recorded: cell, seed, step, reward, greedy_reward, clock,
+rate. `timings.parquet`: cell, seed, seconds, the one thing that differs from run to run.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from sojourn.many import FIGURES
+
+SCHEMA_VERSION = 1
+RESULTS, CURVES, TIMINGS = "results.parquet", "curves.parquet", "timings.parquet"
+
+_DTYPES: dict[type, Any] = {float: pl.Float64, int: pl.Int64, bool: pl.Boolean}
+_CURVE = ("reward", "greedy_reward", "clock", "rate")
+
+
+def results_frame(
+    specification: dict[str, tuple[Any, Any]],
+    figures: np.ndarray[Any, Any],
+    policies: np.ndarray[Any, Any],
+    errors: np.ndarray[Any, Any],
+    seconds: float,
+) -> pl.DataFrame:
+    """Return rows of the results, with the column `seconds` that `split_timings` takes off.
+
+    `specification` has for each column its type and its entries: one, or one for each run.
+    """
+    count = len(errors)
+    columns = {
+        name: pl.Series(name, entries, dtype=dtype)
+        if len(entries) == count
+        else pl.Series(name, entries, dtype=dtype).extend_constant(entries[0], count - 1)
+        for name, (dtype, entries) in specification.items()
+    }
+    failed = errors != ""
+    for name, kind in FIGURES.items():
+        if name not in columns:  # the steps are part of the specification
+            series = pl.Series(name, figures[name], dtype=_DTYPES[kind])
+            columns[name] = series.set(pl.Series(failed), None) if failed.any() else series
+    columns["policy"] = pl.Series("policy", policies.astype(np.uint16)).arr.to_list()
+    columns["error"] = pl.Series("error", [error or None for error in errors], dtype=pl.String)
+    columns["seconds"] = pl.Series("seconds", np.full(count, seconds / count))
+    return pl.DataFrame(columns)
+
+
+def curves_frame(cells: Any, seeds: Any, points: Any, curves: np.ndarray[Any, Any]) -> pl.DataFrame:
+    """Return rows of the curves: for each run, one for each point."""
+    count, _, length = curves.shape
+    return pl.DataFrame(
+        {
+            "cell": pl.Series(np.repeat(np.array(cells, dtype=object), length), dtype=pl.String),
+            "seed": np.repeat(np.asarray(seeds, dtype=np.int64), length),
+            "step": np.tile(np.asarray(points, dtype=np.int64), count),
+            **{name: curves[:, part, :].ravel() for part, name in enumerate(_CURVE)},
+        }
+    )
+
+
+# --- Files --------------------------------------------------------------------------
+
+
+def write_whole(path: Path, write: Callable[[Path], object]) -> None:
+    """Write a file so that it is there whole or not at all, even if the power fails."""
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        try:
+            write(partial)
+        except pl.exceptions.PolarsError as error:
+            raise OSError(f"{path} could not be written: {error}") from None
+        _sync(partial)
+        partial.replace(path)
+        _sync(path.parent)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def merge(parts: list[Path], folder: Path, curve_parts: list[Path]) -> None:
+    """Make the final tables of the parts, in their order, in constant memory."""
+    rows = pl.scan_parquet(parts)
+    if curve_parts:
+        write_whole(folder / CURVES, lambda path: pl.scan_parquet(curve_parts).sink_parquet(path))
+    timings = rows.select("cell", "seed", "seconds")
+    write_whole(folder / TIMINGS, timings.sink_parquet)
+    # Last, since its presence says that all is done.
+    write_whole(folder / RESULTS, lambda path: rows.drop("seconds").sink_parquet(path))
+
+
+def load_results(folder: str | Path) -> pl.DataFrame:
+    """Return the table of results in a folder."""
+    path = Path(folder) / RESULTS
+    if not path.is_file():
+        unfinished = Path(folder).joinpath("parts").is_dir()
+        hint = "the sweep is not finished; run it again to go on" if unfinished else "there is no sweep in it"
+        raise ValueError(f"{path} does not exist: {hint}")
+    return pl.read_parquet(path)
+
+
+def export_csv(table: pl.DataFrame, path: Path) -> None:
+    """Write a table as CSV; the policy becomes the actions with spaces between them."""
+    policy = pl.col("policy").cast(pl.List(pl.String)).list.join(" ")
+    write_whole(path, table.with_columns(policy).write_csv)
+
+
+def summarise(table: pl.DataFrame) -> pl.DataFrame:
+    """Return one row for each world and agent: how many runs, how many failed, what they earned."""
+    earned = pl.col("reward") / pl.col("duration")
+    return table.group_by("world", "agent", maintain_order=True).agg(
+        pl.col("cell").n_unique().alias("cells"),
+        pl.len().alias("runs"),
+        pl.col("error").count().alias("failed"),
+        pl.col("diverged").sum().alias("diverged"),
+        pl.col("rate").median().alias("rate"),
+        earned.median().alias("earned"),
+    )
+
+
+def summary_table(table: pl.DataFrame, title: str) -> Table:
+    """Return the summary for a terminal."""
+    summary = summarise(table)
+    caption = "rate: the learned one. earned: reward per unit time. Medians over the runs."
+    view = Table(title=title, caption=caption, box=SIMPLE_HEAD)
+    for name, dtype in summary.schema.items():
+        view.add_column(name, justify="left" if dtype == pl.String else "right")
+    for row in summary.iter_rows():
+        view.add_row(*(f"{entry:.4g}" if isinstance(entry, float) else str(entry) for entry in row))
+    return view

@@ -1,0 +1,320 @@
+"""A sweep as data: worlds, agents, the grids of their options, and seeds.
+
+In TOML, which `load_sweep` reads:
+
+    name = "first-look"
+    seeds = 5                                   # 0 to 4, or a list
+    steps = 1000
+    episodes = 4
+    record = 0                                  # points of each run's curve, spaced evenly in log
+
+    [[world]]
+    kind = "two-state"
+    log_scale = { logspace = [1e-5, 1e-1, 30] }
+
+    [[agent]]
+    kind = "harmonic-r"
+    step_size = { logspace = [1e-4, 1e-1, 20] }
+    rate_step_size = [0.01, 0.1]
+    exploration = { start = 0.2, factor = 0.999, floor = 0.01 }
+
+An option is a number or a word; a list, a `logspace` or a `linspace` (first, last, count)
+makes it an axis of the grid of its own world or agent. A *cell* is one world with one agent
+and all options fixed; a *run* is a cell with a seed.
+
+The id of a cell is a hash of all that decides its numbers, the version of the rules
+included: the same id means the same numbers, on any machine.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import inspect
+import itertools
+import json
+import math
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sojourn._values import whole
+from sojourn.agents import named
+from sojourn.agents.rules import Decay
+from sojourn.elementary import exp10, log
+from sojourn.worlds.two_state import TwoState
+
+RULES_VERSION = 1  # raise it when any rule gives other numbers than before
+
+WORLDS: dict[str, Callable[..., Any]] = {"two_state": TwoState}
+AGENTS: dict[str, Callable[..., Any]] = {
+    name: getattr(named, name)
+    for name in (
+        "smart",
+        "relaxed_smart",
+        "harmonic_r",
+        "weighted_harmonic_r",
+        "r_learning",
+        "fixed_rate",
+        "smdp_q_learning",
+        "differential_q",
+        "random_agent",
+    )
+}
+_NOT_OPTIONS = {"num_states", "num_actions", "noise_key", "t"}
+_DECAY = ("start", "factor", "floor")
+
+Options = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A kind of world or agent and its options; options that are lists are axes of a grid."""
+
+    kind: str
+    options: Options = field(default_factory=dict)
+    label: str = ""  # what results call it; its kind unless given
+
+    def grid(self) -> Iterator[Options]:
+        """Yield the options of every combination, in order."""
+        axes = {
+            name: choice if isinstance(choice, list) else [choice] for name, choice in self.options.items()
+        }
+        for combination in itertools.product(*axes.values()):
+            yield dict(zip(axes, combination, strict=True))
+
+    def samples(self) -> Iterator[Options]:
+        """Yield combinations in which every choice of every axis occurs: enough to check them all."""
+        first = next(self.grid())
+        yield first
+        for name, choice in self.options.items():
+            if isinstance(choice, list):
+                for other in choice[1:]:
+                    yield {**first, name: other}
+
+    def __len__(self) -> int:
+        return math.prod(len(choice) for choice in self.options.values() if isinstance(choice, list))
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Worlds by agents by seeds. Making one checks all of it, to the last option."""
+
+    worlds: list[Entry]
+    agents: list[Entry]
+    seeds: list[int]
+    steps: int
+    episodes: int = 1
+    record: int = 0
+    name: str = "sweep"
+
+    def __post_init__(self) -> None:
+        for name, entries in (("world", self.worlds), ("agent", self.agents)):
+            if not entries:
+                raise ValueError(f"the sweep has no {name}; it needs at least one")
+        if not self.seeds:
+            raise ValueError("seeds is empty; the sweep needs at least one")
+        if len(set(self.seeds)) != len(self.seeds):
+            raise ValueError("seeds has the same seed twice")
+        labels = [entry.label or entry.kind for entry in self.agents]
+        if len(set(labels)) != len(labels):
+            raise ValueError("two agents have the same name in the results; give one of them a label")
+        for place, entry in _places("world", self.worlds):
+            for options in entry.samples():
+                world = _in(place, build_world, entry.kind, options)
+        for place, entry in _places("agent", self.agents):
+            for options in entry.samples():
+                _in(place, build_agent, entry.kind, options, world.num_states, world.num_actions)
+
+    @property
+    def num_cells(self) -> int:
+        """The number of cells."""
+        return sum(map(len, self.worlds)) * sum(map(len, self.agents))
+
+    @property
+    def num_runs(self) -> int:
+        """The number of runs."""
+        return self.num_cells * len(self.seeds)
+
+    @property
+    def num_steps(self) -> int:
+        """The number of steps of all runs together."""
+        return self.num_runs * self.steps * self.episodes
+
+    def to_json(self) -> str:
+        """Return the sweep as text: what a results folder keeps of it."""
+        entries = {
+            name: [{"kind": entry.kind, "label": entry.label, **entry.options} for entry in group]
+            for name, group in (("world", self.worlds), ("agent", self.agents))
+        }
+        rest = {"name": self.name, "seeds": self.seeds, "steps": self.steps, "episodes": self.episodes}
+        data = {"rules_version": RULES_VERSION, **rest, "record": self.record, **entries}
+        return json.dumps(data, indent=1) + "\n"
+
+
+def _places(name: str, entries: list[Entry]) -> Iterator[tuple[str, Entry]]:
+    for index, entry in enumerate(entries):
+        yield f"{name} {index + 1} ({entry.kind})", entry
+
+
+def _in(place: str, build: Callable[..., Any], *args: Any) -> Any:
+    """Build something, and say where it stands in the sweep if that fails."""
+    try:
+        return build(*args)
+    except (ValueError, TypeError) as error:
+        raise type(error)(f"{place}: {error}") from None
+
+
+def cell_id(world: str, agent: str, steps: int, episodes: int) -> str:
+    """Return the id of a cell, from the texts that `canonical_text` makes of its parts."""
+    text = f"{RULES_VERSION}|{world}|{agent}|{steps}|{episodes}"
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def canonical_text(kind: str, options: Options) -> str:
+    """Return a kind and its options as text that does not depend on their order."""
+    return json.dumps([kind, options], sort_keys=True, allow_nan=False)
+
+
+def build_world(kind: str, options: Options) -> Any:
+    """Return a world by name."""
+    constructor = _known("world", kind, WORLDS)
+    return constructor(**_checked_options(constructor, options))
+
+
+def build_agent(kind: str, options: Options, num_states: int, num_actions: int) -> Any:
+    """Return an agent by name."""
+    constructor = _known("agent", kind, AGENTS)
+    options = _checked_options(constructor, options)
+    if isinstance(options.get("exploration"), dict):
+        options["exploration"] = _decay(options["exploration"])
+    return constructor(num_states, num_actions, **options)
+
+
+def _decay(parts: Options) -> Decay:
+    for name in parts:
+        if name not in _DECAY:
+            raise ValueError(f"exploration has the unknown key {name!r}{_nearest(name, _DECAY)}")
+    for name in ("start", "factor"):
+        if name not in parts:
+            raise ValueError(f"exploration lacks the key {name!r}")
+    return Decay(**parts)
+
+
+def _checked_options(constructor: Callable[..., Any], options: Options) -> Options:
+    known = [name for name in inspect.signature(constructor).parameters if name not in _NOT_OPTIONS]
+    for name, choice in options.items():
+        if name not in known:
+            raise ValueError(f"unknown option {name!r}{_nearest(name, known)}")
+        if isinstance(choice, bool) or not isinstance(choice, int | float | str | dict):
+            raise TypeError(f"{name} is {choice!r}; it must be a number, a word or a grid")
+    return dict(options)
+
+
+def _known(what: str, kind: str, table: Mapping[str, Any]) -> Any:
+    if kind not in table:
+        raise ValueError(f"unknown {what} {kind!r}{_nearest(kind, table)}")
+    return table[kind]
+
+
+def _nearest(word: str, words: Any) -> str:
+    """Return a hint at the word that was perhaps meant."""
+    close = difflib.get_close_matches(word, list(words), n=1, cutoff=0.5)
+    return f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(words)}"
+
+
+# --- Reading TOML -------------------------------------------------------------------
+
+_TOP = ("name", "seeds", "steps", "episodes", "record", "world", "agent")
+
+
+def load_sweep(path: str | Path) -> Sweep:
+    """Return the sweep in a TOML file."""
+    try:
+        data = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not a TOML file: {error}") from None
+    return parse_sweep(data)
+
+
+def parse_sweep(data: Mapping[str, Any]) -> Sweep:
+    """Return the sweep that TOML, or a dictionary like it, describes."""
+    for key in data:
+        if key not in _TOP:
+            raise ValueError(f"unknown key {key!r}{_nearest(key, _TOP)}")
+    for key in ("seeds", "steps", "world", "agent"):
+        if key not in data:
+            raise ValueError(f"the key {key!r} is missing")
+    seeds = data["seeds"]
+    if not isinstance(seeds, list):
+        seeds = list(range(whole("seeds", seeds)))
+    return Sweep(
+        worlds=_entries("world", data["world"]),
+        agents=_entries("agent", data["agent"]),
+        seeds=[whole("seeds", seed, least=0) for seed in seeds],
+        steps=whole("steps", data["steps"]),
+        episodes=whole("episodes", data.get("episodes", 1)),
+        record=whole("record", data.get("record", 0), least=0),
+        name=str(data.get("name", "sweep")),
+    )
+
+
+def _entries(name: str, tables: Any) -> list[Entry]:
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise TypeError(f"{name} must be a list of tables: write [[{name}]]")
+    entries = []
+    for index, table in enumerate(tables):
+        place = f"{name} {index + 1}"
+        if "kind" not in table:
+            raise ValueError(f"{place} lacks the key 'kind'")
+        kind = str(table["kind"]).replace("-", "_")
+        options = {
+            key: _in(f"{place} ({kind}), option {key}", expand, choice)
+            for key, choice in table.items()
+            if key not in ("kind", "label")
+        }
+        entries.append(Entry(kind, options, str(table.get("label", ""))))
+    return entries
+
+
+def expand(choice: Any) -> Any:
+    """Return a grid as the list it stands for; anything else as it is.
+
+    >>> expand({"linspace": [0, 1, 3]})
+    [0.0, 0.5, 1.0]
+    >>> expand({"logspace": [0.01, 100, 3]})
+    [0.01, 1.0, 100.0]
+    """
+    if isinstance(choice, list):
+        if not choice:
+            raise ValueError("the list is empty; a grid needs at least one choice")
+        if len({json.dumps(entry, sort_keys=True) for entry in choice}) != len(choice):
+            raise ValueError("the list has the same choice twice")
+        return choice
+    if isinstance(choice, dict) and not set(choice) & set(_DECAY):
+        if len(choice) != 1 or next(iter(choice)) not in ("logspace", "linspace"):
+            hint = _nearest(next(iter(choice), ""), ("logspace", "linspace"))
+            raise ValueError(f"{choice!r} is no grid{hint}")
+        ((space, bounds),) = choice.items()
+        if not (isinstance(bounds, list) and len(bounds) == 3):
+            raise ValueError(f"{space} takes [first, last, count], not {bounds!r}")
+        return spaced(space, *bounds)
+    return choice
+
+
+def spaced(space: str, first: float, last: float, count: int) -> list[float]:
+    """Return `count` numbers from `first` to `last`, evenly spaced, or evenly in log."""
+    count, first, last = whole("count", count), float(first), float(last)
+    if not (math.isfinite(first) and math.isfinite(last)) or (space == "logspace" and min(first, last) <= 0):
+        bound = "finite and greater than 0" if space == "logspace" else "finite"
+        raise ValueError(f"the ends of {space} must be {bound}")
+    if count == 1:
+        return [first]
+    if space == "linspace":
+        inner = [first + (last - first) * i / (count - 1) for i in range(1, count - 1)]
+    else:
+        low, high = log(first) / log(10.0), log(last) / log(10.0)
+        inner = [exp10(low + (high - low) * i / (count - 1)) for i in range(1, count - 1)]
+    return [first, *inner, last]
