@@ -47,14 +47,11 @@ def results_frame(
 ) -> pl.DataFrame:
     """Return rows of the results, with the column `seconds` that `split_timings` takes off.
 
-    `specification` has for each column its type and its entries: one, or one for each run.
+    `specification` has for each column its type and its entries.
     """
     count = len(errors)
     columns = {
-        name: pl.Series(name, entries, dtype=dtype)
-        if len(entries) == count
-        else pl.Series(name, entries, dtype=dtype).extend_constant(entries[0], count - 1)
-        for name, (dtype, entries) in specification.items()
+        name: pl.Series(name, entries, dtype=dtype) for name, (dtype, entries) in specification.items()
     }
     failed = errors != ""
     for name, kind in FIGURES.items():
@@ -96,6 +93,13 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
         _sync(path.parent)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def write_part(path: Path, rows: pl.DataFrame) -> None:
+    """Write rows that will be merged: quickly, not small."""
+    write_whole(
+        path, lambda partial: rows.write_parquet(partial, compression="uncompressed", statistics=False)
+    )
 
 
 def _sync(path: Path) -> None:

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -49,7 +49,8 @@ class Task:
     world_options: Options
     agent: str
     label: str
-    combinations: list[Options]
+    combinations: str  # a list of options, as JSON: many tasks share it, and it is a key
+    num_combinations: int
     seeds: list[int]
     steps: int
     episodes: int
@@ -59,7 +60,7 @@ class Task:
     @property
     def num_runs(self) -> int:
         """The number of runs."""
-        return len(self.combinations) * len(self.seeds)
+        return self.num_combinations * len(self.seeds)
 
     @property
     def num_steps(self) -> int:
@@ -75,6 +76,7 @@ def plan(sweep: Sweep) -> Iterator[Task]:
     combinations_a_task = max(1, most // seeds_a_task)
     for agent in sweep.agents:
         for combinations in _chunks(agent.grid(), combinations_a_task):
+            text = json.dumps(combinations)
             for world in sweep.worlds:
                 for world_options in world.grid():
                     for seeds in _chunks(iter(sweep.seeds), seeds_a_task):
@@ -83,7 +85,8 @@ def plan(sweep: Sweep) -> Iterator[Task]:
                             world_options=world_options,
                             agent=agent.kind,
                             label=agent.label or agent.kind,
-                            combinations=combinations,
+                            combinations=text,
+                            num_combinations=len(combinations),
                             seeds=seeds,
                             steps=sweep.steps,
                             episodes=sweep.episodes,
@@ -122,24 +125,28 @@ def execute(task: Task) -> tuple[pl.DataFrame, pl.DataFrame | None]:
     """Run a task; return its rows of the results and of the curves."""
     begin = time.perf_counter()
     world = build_world(task.world, task.world_options)
-    agents, agent_texts = _agents(
-        task.agent, json.dumps(task.combinations), world.num_states, world.num_actions
-    )
-    count = len(task.seeds)
+    agents = _agents(task.agent, task.combinations, world.num_states, world.num_actions)
+    repeats = len(task.seeds)
+    seeds = task.seeds * task.num_combinations
     points = log_spaced(task.steps * task.episodes, task.record)
-    stack = _repeated(agents, count)
-    seeds = task.seeds * len(task.combinations)
-    batch = run_batch_of(world, stack, seeds, task.steps, task.episodes, points)
+    batch = run_batch_of(world, _repeated(agents.stack, repeats), seeds, task.steps, task.episodes, points)
+
     world_text = canonical_text(task.world, task.world_options)
-    cells = [cell_id(world_text, text, task.steps, task.episodes) for text in agent_texts]
-    cells = [cell for cell in cells for _ in range(count)]
+    cells = [cell_id(world_text, text, task.steps, task.episodes) for text in agents.texts]
+    cells = [cell for cell in cells for _ in range(repeats)]
     specification: dict[str, tuple[Any, list[Any]]] = {
         "cell": (pl.String, cells),
-        "world": (pl.String, [task.world]),
-        "agent": (pl.String, [task.label]),
-        **_option_entries(task, count),
-        "steps": (pl.Int64, [task.steps]),
-        "episodes": (pl.Int64, [task.episodes]),
+        "world": (pl.String, [task.world] * len(cells)),
+        "agent": (pl.String, [task.label] * len(cells)),
+    }
+    world_options = _flat(task.world_options)
+    for name in task.columns:
+        column = agents.columns.get(name) or [world_options.get(name)] * task.num_combinations
+        kind = pl.String if isinstance(column[0], str) else pl.Float64
+        specification[name] = kind, [entry for entry in column for _ in range(repeats)]
+    specification |= {
+        "steps": (pl.Int64, [task.steps] * len(cells)),
+        "episodes": (pl.Int64, [task.episodes] * len(cells)),
         "seed": (pl.Int64, seeds),
     }
     curves = results.curves_frame(cells, seeds, points, batch.curves) if task.record else None
@@ -148,12 +155,24 @@ def execute(task: Task) -> tuple[pl.DataFrame, pl.DataFrame | None]:
     return rows, curves
 
 
+class Agents(NamedTuple):
+    """The agents of all combinations of a task, as one stack, and what describes them."""
+
+    stack: Any
+    texts: list[str]
+    columns: dict[str, list[Any]]
+
+
 @functools.lru_cache(maxsize=16)
-def _agents(kind: str, combinations: str, num_states: int, num_actions: int) -> tuple[Any, list[str]]:
-    """Return the agents of all combinations as one stack, and the text of each."""
+def _agents(kind: str, combinations: str, num_states: int, num_actions: int) -> Agents:
     options = json.loads(combinations)
-    agents = [build_agent(kind, choice, num_states, num_actions) for choice in options]
-    return stacked(agents), [canonical_text(kind, choice) for choice in options]
+    flat = [_flat(choice) for choice in options]
+    names = dict.fromkeys(name for choice in flat for name in choice)
+    return Agents(
+        stack=stacked([build_agent(kind, choice, num_states, num_actions) for choice in options]),
+        texts=[canonical_text(kind, choice) for choice in options],
+        columns={name: [choice.get(name) for choice in flat] for name in names},
+    )
 
 
 def _repeated(stack: Any, count: int) -> Any:
@@ -162,18 +181,6 @@ def _repeated(stack: Any, count: int) -> Any:
         _repeated(field, count) if isinstance(field, tuple) else np.repeat(field, count, axis=0)
         for field in stack
     )
-
-
-def _option_entries(task: Task, count: int) -> dict[str, tuple[Any, list[Any]]]:
-    """Return a column for each option of the sweep, null where this task has none."""
-    world = _flat(task.world_options)
-    agents = [_flat(choice) for choice in task.combinations]
-    entries = {}
-    for name in task.columns:
-        column = [choice.get(name, world.get(name)) for choice in agents for _ in range(count)]
-        text = any(isinstance(entry, str) for entry in column)
-        entries[name] = (pl.String if text else pl.Float64, column)
-    return entries
 
 
 @dataclass
@@ -190,17 +197,21 @@ def estimate(sweep: Sweep, jobs: int) -> Estimate:
     trials = {}
     for task in plan(sweep):
         if task.label not in trials:
-            few = max(1, min(len(task.combinations), 200_000 // (task.steps * task.episodes)))
+            few = json.loads(task.combinations)[: max(1, 200_000 // task.steps)]
             trial = dataclasses.replace(
-                task, combinations=task.combinations[:few], seeds=task.seeds[:1], episodes=1
+                task,
+                combinations=json.dumps(few),
+                num_combinations=len(few),
+                seeds=task.seeds[:1],
+                episodes=1,
             )
             execute(trial)  # compiles
             begin = time.perf_counter()
-            rows, _ = execute(trial)
-            trials[task.label] = (time.perf_counter() - begin) / trial.num_steps, rows.estimated_size()
+            execute(trial)
+            trials[task.label] = (time.perf_counter() - begin) / trial.num_steps
             largest = task
     steps = sweep.num_steps / sum(map(len, sweep.agents))
-    seconds = sum(len(entry) * steps * trials[entry.label or entry.kind][0] for entry in sweep.agents)
+    seconds = sum(len(entry) * steps * trials[entry.label or entry.kind] for entry in sweep.agents)
     world = build_world(largest.world, largest.world_options)
     numbers = world.num_states * (2 * world.num_actions + 2) + 4 * sweep.record + 40
     return Estimate(
@@ -288,9 +299,9 @@ def _run_missing(
                     continue
                 path = _part(parts, index)
                 if curves is not None:
-                    results.write_whole(_curve_part(path), curves.write_parquet)
-                results.write_whole(path, rows.write_parquet)
-                failures = int(rows["error"].is_not_null().sum())
+                    results.write_part(_curve_part(path), curves)
+                results.write_part(path, rows)
+                failures = len(rows) - rows["error"].null_count()
                 log.info("task %d: %d runs, %d failed", index, task.num_runs, failures)
                 progress(task.num_steps, failures)
     finally:
