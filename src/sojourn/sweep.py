@@ -43,10 +43,10 @@ BATCH_STEPS, BATCH_RUNS = 10_000_000, 4096  # about a third of a second, a few m
 
 @dataclass(frozen=True)
 class Task:
-    """Runs of one kind of agent in one world: combinations of options, each with all these seeds."""
+    """Runs of one kind of agent in one kind of world: options of both, each pair with all seeds."""
 
     world: str
-    world_options: Options
+    worlds: list[Options]
     agent: str
     label: str
     combinations: str  # a list of options, as JSON: many tasks share it, and it is a key
@@ -60,7 +60,7 @@ class Task:
     @property
     def num_runs(self) -> int:
         """The number of runs."""
-        return self.num_combinations * len(self.seeds)
+        return len(self.worlds) * self.num_combinations * len(self.seeds)
 
     @property
     def num_steps(self) -> int:
@@ -77,12 +77,13 @@ def plan(sweep: Sweep) -> Iterator[Task]:
     for agent in sweep.agents:
         for combinations in _chunks(agent.grid(), combinations_a_task):
             text = json.dumps(combinations)
+            worlds_a_task = max(1, most // (seeds_a_task * len(combinations)))
             for world in sweep.worlds:
-                for world_options in world.grid():
+                for worlds in _chunks(world.grid(), worlds_a_task):
                     for seeds in _chunks(iter(sweep.seeds), seeds_a_task):
                         yield Task(
                             world=world.kind,
-                            world_options=world_options,
+                            worlds=worlds,
                             agent=agent.kind,
                             label=agent.label or agent.kind,
                             combinations=text,
@@ -123,15 +124,21 @@ def _flat(options: Options) -> Options:
 
 def execute(task: Task) -> tuple[pl.DataFrame, pl.DataFrame | None]:
     """Run a task; return its rows of the results and of the curves."""
+    rows, curves = zip(*(_execute_in(task, options) for options in task.worlds), strict=True)
+    return pl.concat(rows), pl.concat(curves) if task.record else None
+
+
+def _execute_in(task: Task, options: Options) -> tuple[pl.DataFrame, pl.DataFrame | None]:
+    """Run a task in one of its worlds."""
     begin = time.perf_counter()
-    world = build_world(task.world, task.world_options)
+    world = build_world(task.world, options)
     agents = _agents(task.agent, task.combinations, world.num_states, world.num_actions)
     repeats = len(task.seeds)
     seeds = task.seeds * task.num_combinations
     points = log_spaced(task.steps * task.episodes, task.record)
     batch = run_batch_of(world, _repeated(agents.stack, repeats), seeds, task.steps, task.episodes, points)
 
-    world_text = canonical_text(task.world, task.world_options)
+    world_text = canonical_text(task.world, options)
     cells = [cell_id(world_text, text, task.steps, task.episodes) for text in agents.texts]
     cells = [cell for cell in cells for _ in range(repeats)]
     specification: dict[str, tuple[Any, list[Any]]] = {
@@ -139,7 +146,7 @@ def execute(task: Task) -> tuple[pl.DataFrame, pl.DataFrame | None]:
         "world": (pl.String, [task.world] * len(cells)),
         "agent": (pl.String, [task.label] * len(cells)),
     }
-    world_options = _flat(task.world_options)
+    world_options = _flat(options)
     for name in task.columns:
         column = agents.columns.get(name) or [world_options.get(name)] * task.num_combinations
         kind = pl.String if isinstance(column[0], str) else pl.Float64
@@ -165,7 +172,7 @@ class Agents(NamedTuple):
 
 @functools.lru_cache(maxsize=16)
 def _agents(kind: str, combinations: str, num_states: int, num_actions: int) -> Agents:
-    options = json.loads(combinations)
+    options: list[Options] = json.loads(combinations)
     flat = [_flat(choice) for choice in options]
     names = dict.fromkeys(name for choice in flat for name in choice)
     return Agents(
@@ -200,6 +207,7 @@ def estimate(sweep: Sweep, jobs: int) -> Estimate:
             few = json.loads(task.combinations)[: max(1, 200_000 // task.steps)]
             trial = dataclasses.replace(
                 task,
+                worlds=task.worlds[:1],
                 combinations=json.dumps(few),
                 num_combinations=len(few),
                 seeds=task.seeds[:1],
@@ -212,7 +220,7 @@ def estimate(sweep: Sweep, jobs: int) -> Estimate:
             largest = task
     steps = sweep.num_steps / sum(map(len, sweep.agents))
     seconds = sum(len(entry) * steps * trials[entry.label or entry.kind] for entry in sweep.agents)
-    world = build_world(largest.world, largest.world_options)
+    world = build_world(largest.world, largest.worlds[0])
     numbers = world.num_states * (2 * world.num_actions + 2) + 4 * sweep.record + 40
     return Estimate(
         seconds=seconds / jobs,
