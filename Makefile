@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 .PHONY: reproduce test check bench format clean
 
 reproduce: $(VENV)/ready      ## run the main job on its embedded defaults
-	$(BIN)/sojourn reproduce
+	$(BIN)/sojourn reproduce robustness
 
 test: $(VENV)/ready-dev       ## run the tests
 	$(BIN)/python -m pytest

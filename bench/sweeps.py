@@ -19,24 +19,9 @@ from unittest import mock
 
 import sojourn as sj
 from sojourn import many, sweep
+from sojourn.studies import robustness
 
-SWEEP = sj.parse_sweep(
-    {
-        "name": "bench",
-        "seeds": 2,
-        "steps": 1000,
-        "episodes": 4,
-        "world": [{"kind": "two-state", "log_scale": {"logspace": [1e-5, 1e-1, 30]}}],
-        "agent": [
-            {
-                "kind": kind,
-                "step_size": {"logspace": [1e-4, 1e-1, 20]},
-                "rate_step_size": {"logspace": [1e-4, 1e-1, 20]},
-            }
-            for kind in ("relaxed-smart", "harmonic-r")
-        ],
-    }
-)
+SWEEP = robustness.specification(seeds=1)  # the paper's simulation study, with all controls
 
 MEMORY = """
 import sys
@@ -92,7 +77,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         root = Path(temporary)
         swept(root / "warm", 1)
-        rounds = [(bare(), swept(root / f"one-{k}", 1), swept(root / f"two-{k}", 2)) for k in range(3)]
+        rounds = [(bare(), swept(root / f"one-{k}", 1), swept(root / f"two-{k}", 2)) for k in range(2)]
         loop, one, two = (min(column) for column in zip(*rounds, strict=True))
         figures = {
             "runs": SWEEP.num_runs,

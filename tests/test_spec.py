@@ -78,16 +78,16 @@ def test_the_id_of_a_cell_is_its_content() -> None:
     """The order of options does not matter to an id; everything else does."""
     text = spec.canonical_text("smart", {"step_size": 0.1, "exploration": 0.2})
     assert text == spec.canonical_text("smart", {"exploration": 0.2, "step_size": 0.1})
-    base = spec.cell_id("w", text, 100, 1)
-    others = [
-        spec.cell_id("v", text, 100, 1),
-        spec.cell_id("w", spec.canonical_text("smart", {"step_size": 0.2, "exploration": 0.2}), 100, 1),
-        spec.cell_id("w", text, 101, 1),
-        spec.cell_id("w", text, 100, 2),
-    ]
-    assert len({base, *others}) == 5
-    by_hand = hashlib.sha256(f"{spec.RULES_VERSION}|w|{text}|100|1".encode()).hexdigest()[:16]
-    assert base == by_hand
+    other_text = spec.canonical_text("smart", {"step_size": 0.2, "exploration": 0.2})
+    ids = {
+        *spec.cell_ids("w", [text, other_text], 100, 1),
+        *spec.cell_ids("v", [text], 100, 1),
+        *spec.cell_ids("w", [text], 101, 1),
+        *spec.cell_ids("w", [text], 100, 2),
+    }
+    assert len(ids) == 5
+    by_hand = hashlib.sha256(f"{spec.RULES_VERSION}|100|1|w|{text}".encode()).hexdigest()[:16]
+    assert spec.cell_ids("w", [text], 100, 1) == [by_hand]
 
 
 @pytest.mark.parametrize(

@@ -175,6 +175,15 @@ def test_lost_tasks_are_run_again(small: sj.Sweep, tmp_path: Path) -> None:
     assert idle.submitted == 0
 
 
+def test_options_can_be_words(small: sj.Sweep, tmp_path: Path) -> None:
+    """An option that is a word in one agent and absent in the others is a column of text."""
+    agents = [{"kind": "smart"}, {"kind": "relaxed-smart", "variant": ["paper", "gosavi"]}]
+    specification = sj.parse_sweep({**SMALL, "agent": agents})
+    undisturbed(specification, tmp_path / "out")
+    table = sj.load_results(tmp_path / "out").unique(["agent", "variant"], maintain_order=True)
+    assert table["variant"].to_list() == [None, "paper", "gosavi"]
+
+
 def test_failed_runs_are_recorded(tmp_path: Path) -> None:
     """A run that breaks a rule is in the table with its sentence; the others are complete."""
     worlds = [{"kind": "two-state", "log_scale": [1e-3, 0.1]}]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -33,24 +35,44 @@ def _sojourn(
     """Average-reward reinforcement learning in semi-Markov decision processes."""
 
 
-@app.command()
-def reproduce(
-    seeds: Annotated[int, typer.Option(help="Number of seeds, from 0 on.", min=1)] = 10,
-    step_size: Annotated[float, typer.Option(help="Step size of Q.")] = 0.01,
-    rate_step_size: Annotated[float, typer.Option(help="Step size of the rate estimators.")] = 0.01,
-    steps: Annotated[int, typer.Option(help="Steps in an episode.", min=1)] = 1000,
-    episodes: Annotated[int, typer.Option(help="Episodes of a run.", min=1)] = 4,
-) -> None:
-    """Train the paper's three agents on the two-state family and print what each learned."""
-    from rich.console import Console
-
-    from sojourn.studies.preview import preview
-
-    Console().print(preview(seeds, step_size, rate_step_size, steps, episodes))
-
-
 Folder = Annotated[Path, typer.Argument(help="Folder with the results of a sweep.")]
 Jobs = Annotated[int | None, typer.Option(help="Threads; one for each core by default.", min=1)]
+
+
+reproduce = typer.Typer(no_args_is_help=True, help="Re-run a study of the paper.")
+app.add_typer(reproduce, name="reproduce")
+
+
+@reproduce.command()
+def robustness(
+    out: Annotated[Path, typer.Option(help="Folder for results, figures and a README.")] = Path(
+        "out/robustness"
+    ),
+    seeds: Annotated[int, typer.Option(help="Number of seeds, from 0 on.", min=1)] = 5,
+    steps: Annotated[int, typer.Option(help="Steps in an episode.", min=2)] = 1000,
+    episodes: Annotated[int, typer.Option(help="Episodes of a run.", min=1)] = 4,
+    jobs: Jobs = None,
+) -> None:
+    """Run the simulation study: which agents end with action B on the two-state family."""
+    from sojourn import reproduce as studies
+    from sojourn.progress import progress
+    from sojourn.studies.robustness import specification
+
+    with _goes_on(), progress("robustness", specification(seeds, steps, episodes).num_steps) as advance:
+        summary = studies.robustness(out, seeds, steps, episodes, jobs, advance)
+    for line in studies.headlines(summary):
+        typer.echo(line)
+    typer.echo(f"{out / 'README.md'} says what was found; {out / 'figures'} shows it")
+
+
+@contextlib.contextmanager
+def _goes_on() -> Iterator[None]:
+    """End an interrupted command with a sentence."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo("sojourn: interrupted; the same command goes on from here", err=True)
+        raise typer.Exit(130) from None
 
 
 @app.command()
@@ -82,15 +104,12 @@ def sweep(
         )
         return
     typer.echo(f"{specification.name}: {counts}", err=True)
-    try:
-        with (
-            sweeps.executor(jobs, cluster) as (pool, width),
-            progress(specification.name, specification.num_steps) as advance,
-        ):
-            outcome = sweeps.run_sweep(specification, out, pool, width, advance)
-    except KeyboardInterrupt:
-        typer.echo("sojourn: interrupted; the same command goes on from here", err=True)
-        raise typer.Exit(130) from None
+    with (
+        _goes_on(),
+        sweeps.executor(jobs, cluster) as (pool, width),
+        progress(specification.name, specification.num_steps) as advance,
+    ):
+        outcome = sweeps.run_sweep(specification, out, pool, width, advance)
     if outcome.lost:
         typer.echo(f"sojourn: {outcome.lost:,} runs were lost; the same command runs them again", err=True)
         raise typer.Exit(1)

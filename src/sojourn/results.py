@@ -39,20 +39,15 @@ _CURVE = ("reward", "greedy_reward", "clock", "rate")
 
 
 def results_frame(
-    specification: dict[str, tuple[Any, Any]],
+    specification: dict[str, pl.Series],
     figures: np.ndarray[Any, Any],
     policies: np.ndarray[Any, Any],
     errors: np.ndarray[Any, Any],
     seconds: float,
 ) -> pl.DataFrame:
-    """Return rows of the results, with the column `seconds` that `split_timings` takes off.
-
-    `specification` has for each column its type and its entries.
-    """
+    """Return rows of the results, with the column `seconds` that `merge` puts into a table of its own."""
     count = len(errors)
-    columns = {
-        name: pl.Series(name, entries, dtype=dtype) for name, (dtype, entries) in specification.items()
-    }
+    columns = dict(specification)
     failed = errors != ""
     for name, kind in FIGURES.items():
         if name not in columns:  # the steps are part of the specification
@@ -64,12 +59,12 @@ def results_frame(
     return pl.DataFrame(columns)
 
 
-def curves_frame(cells: Any, seeds: Any, points: Any, curves: np.ndarray[Any, Any]) -> pl.DataFrame:
+def curves_frame(cells: pl.Series, seeds: Any, points: Any, curves: np.ndarray[Any, Any]) -> pl.DataFrame:
     """Return rows of the curves: for each run, one for each point."""
     count, _, length = curves.shape
     return pl.DataFrame(
         {
-            "cell": pl.Series(np.repeat(np.array(cells, dtype=object), length), dtype=pl.String),
+            "cell": cells.gather(np.repeat(np.arange(count), length)),
             "seed": np.repeat(np.asarray(seeds, dtype=np.int64), length),
             "step": np.tile(np.asarray(points, dtype=np.int64), count),
             **{name: curves[:, part, :].ravel() for part, name in enumerate(_CURVE)},

@@ -29,6 +29,7 @@ included: the same id means the same numbers, on any machine.
 from __future__ import annotations
 
 import difflib
+import functools
 import hashlib
 import inspect
 import itertools
@@ -167,10 +168,15 @@ def _in(place: str, build: Callable[..., Any], *args: Any) -> Any:
         raise type(error)(f"{place}: {error}") from None
 
 
-def cell_id(world: str, agent: str, steps: int, episodes: int) -> str:
-    """Return the id of a cell, from the texts that `canonical_text` makes of its parts."""
-    text = f"{RULES_VERSION}|{world}|{agent}|{steps}|{episodes}"
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+def cell_ids(world: str, agents: list[str], steps: int, episodes: int) -> list[str]:
+    """Return the ids of cells of one world, from the texts that `canonical_text` makes of the parts."""
+    common = hashlib.sha256(f"{RULES_VERSION}|{steps}|{episodes}|{world}|".encode())
+    ids = []
+    for agent in agents:
+        digest = common.copy()
+        digest.update(agent.encode())
+        ids.append(digest.hexdigest()[:16])
+    return ids
 
 
 def canonical_text(kind: str, options: Options) -> str:
@@ -204,13 +210,18 @@ def _decay(parts: Options) -> Decay:
 
 
 def _checked_options(constructor: Callable[..., Any], options: Options) -> Options:
-    known = [name for name in inspect.signature(constructor).parameters if name not in _NOT_OPTIONS]
+    known = _option_names(constructor)
     for name, choice in options.items():
         if name not in known:
             raise ValueError(f"unknown option {name!r}{_nearest(name, known)}")
         if isinstance(choice, bool) or not isinstance(choice, int | float | str | dict):
             raise TypeError(f"{name} is {choice!r}; it must be a number, a word or a grid")
     return dict(options)
+
+
+@functools.cache
+def _option_names(constructor: Callable[..., Any]) -> list[str]:
+    return [name for name in inspect.signature(constructor).parameters if name not in _NOT_OPTIONS]
 
 
 def _known(what: str, kind: str, table: Mapping[str, Any]) -> Any:

@@ -33,10 +33,10 @@ import polars as pl
 
 from sojourn import results
 from sojourn._values import stacked
-from sojourn.many import run_batch_of
+from sojourn.many import Batch, run_batch_of
 from sojourn.progress import Advance, no_progress
 from sojourn.simulate import log_spaced
-from sojourn.spec import Options, Sweep, build_agent, build_world, canonical_text, cell_id
+from sojourn.spec import Options, Sweep, build_agent, build_world, canonical_text, cell_ids
 
 BATCH_STEPS, BATCH_RUNS = 10_000_000, 4096  # about a third of a second, a few megabytes
 
@@ -55,7 +55,7 @@ class Task:
     steps: int
     episodes: int
     record: int
-    columns: list[str]  # of all options in the sweep, so that all parts have the same
+    columns: dict[str, bool]  # all options of the sweep, and whether they are text: the same for all parts
 
     @property
     def num_runs(self) -> int:
@@ -96,10 +96,14 @@ def plan(sweep: Sweep) -> Iterator[Task]:
                         )
 
 
-def option_columns(sweep: Sweep) -> list[str]:
-    """Return the names of all options of a sweep, each a column of the results."""
-    flat = (_flat(options) for entry in (*sweep.worlds, *sweep.agents) for options in entry.samples())
-    return list(dict.fromkeys(name for options in flat for name in options))
+def option_columns(sweep: Sweep) -> dict[str, bool]:
+    """Return the names of all options of a sweep, each a column of the results, and whether it is text."""
+    columns: dict[str, bool] = {}
+    for entry in (*sweep.worlds, *sweep.agents):
+        for options in entry.samples():
+            for name, choice in _flat(options).items():
+                columns[name] = columns.get(name, False) or isinstance(choice, str)
+    return columns
 
 
 def _chunks(items: Iterator[Any], size: int) -> Iterator[list[Any]]:
@@ -123,43 +127,57 @@ def _flat(options: Options) -> Options:
 
 
 def execute(task: Task) -> tuple[pl.DataFrame, pl.DataFrame | None]:
-    """Run a task; return its rows of the results and of the curves."""
-    rows, curves = zip(*(_execute_in(task, options) for options in task.worlds), strict=True)
-    return pl.concat(rows), pl.concat(curves) if task.record else None
+    """Run a task; return its rows of the results and of the curves.
 
-
-def _execute_in(task: Task, options: Options) -> tuple[pl.DataFrame, pl.DataFrame | None]:
-    """Run a task in one of its worlds."""
+    Rows go by world, then by combination of the agent's options, then by seed.
+    """
     begin = time.perf_counter()
-    world = build_world(task.world, options)
-    agents = _agents(task.agent, task.combinations, world.num_states, world.num_actions)
-    repeats = len(task.seeds)
-    seeds = task.seeds * task.num_combinations
     points = log_spaced(task.steps * task.episodes, task.record)
-    batch = run_batch_of(world, _repeated(agents.stack, repeats), seeds, task.steps, task.episodes, points)
+    batches, ids = [], []
+    for options in task.worlds:
+        world = build_world(task.world, options)
+        agents = _agents(task.agent, task.combinations, world.num_states, world.num_actions)
+        stack, seeds = _repeated(agents.stack, len(task.seeds)), task.seeds * task.num_combinations
+        batches.append(run_batch_of(world, stack, seeds, task.steps, task.episodes, points))
+        text = canonical_text(task.world, options)
+        ids += cell_ids(text, agents.texts, task.steps, task.episodes)
+    batch = Batch(*(np.concatenate(part) for part in zip(*batches, strict=True)))
 
-    world_text = canonical_text(task.world, options)
-    cells = [cell_id(world_text, text, task.steps, task.episodes) for text in agents.texts]
-    cells = [cell for cell in cells for _ in range(repeats)]
-    specification: dict[str, tuple[Any, list[Any]]] = {
-        "cell": (pl.String, cells),
-        "world": (pl.String, [task.world] * len(cells)),
-        "agent": (pl.String, [task.label] * len(cells)),
+    cells = _at(ids, np.repeat(np.arange(len(ids)), len(task.seeds)), pl.String)
+    seed = np.tile(task.seeds, len(ids))
+    specification = {
+        "cell": cells,
+        "world": _at([task.world], np.zeros(task.num_runs, dtype=np.int64), pl.String),
+        "agent": _at([task.label], np.zeros(task.num_runs, dtype=np.int64), pl.String),
+        **_option_columns(task, agents),
+        "steps": pl.Series(np.full(task.num_runs, task.steps)),
+        "episodes": pl.Series(np.full(task.num_runs, task.episodes)),
+        "seed": pl.Series(seed),
     }
-    world_options = _flat(options)
-    for name in task.columns:
-        column = agents.columns.get(name) or [world_options.get(name)] * task.num_combinations
-        kind = pl.String if isinstance(column[0], str) else pl.Float64
-        specification[name] = kind, [entry for entry in column for _ in range(repeats)]
-    specification |= {
-        "steps": (pl.Int64, [task.steps] * len(cells)),
-        "episodes": (pl.Int64, [task.episodes] * len(cells)),
-        "seed": (pl.Int64, seeds),
-    }
-    curves = results.curves_frame(cells, seeds, points, batch.curves) if task.record else None
+    curves = results.curves_frame(cells, seed, points, batch.curves) if task.record else None
     seconds = time.perf_counter() - begin
     rows = results.results_frame(specification, batch.figures, batch.policies, batch.errors, seconds)
     return rows, curves
+
+
+def _option_columns(task: Task, agents: Agents) -> dict[str, pl.Series]:
+    """Return a column for each option of the sweep, null where this task has none."""
+    worlds = [_flat(options) for options in task.worlds]
+    of_world = np.repeat(np.arange(len(worlds)), task.num_combinations * len(task.seeds))
+    of_agent = np.tile(np.repeat(np.arange(task.num_combinations), len(task.seeds)), len(worlds))
+    columns = {}
+    for name, is_text in task.columns.items():
+        kind = pl.String if is_text else pl.Float64
+        if name in agents.columns:
+            columns[name] = _at(agents.columns[name], of_agent, kind)
+        else:
+            columns[name] = _at([options.get(name) for options in worlds], of_world, kind)
+    return columns
+
+
+def _at(entries: list[Any], index: np.ndarray[Any, Any], kind: Any) -> pl.Series:
+    """Return the column of the entries at these places."""
+    return pl.Series(entries, dtype=kind).gather(index)
 
 
 class Agents(NamedTuple):
@@ -262,11 +280,11 @@ def run_sweep(
         parts = folder / "parts"
         parts.mkdir(exist_ok=True)
         log.info("%s: %d runs, %d steps", sweep.name, sweep.num_runs, sweep.num_steps)
-        lost = _run_missing(sweep, parts, executor, jobs, progress, log)
+        tasks, lost = _run_missing(sweep, parts, executor, jobs, progress, log)
         if lost:
             log.info("%d runs were lost", lost)
             return Outcome(sweep.num_runs, 0, lost, time.perf_counter() - begin)
-        names = [_part(parts, index) for index, _ in enumerate(plan(sweep))]
+        names = [_part(parts, index) for index in range(tasks)]
         curve_names = [_curve_part(path) for path in names] if sweep.record else []
         results.merge(names, folder, curve_names)
         _clean_up(folder)
@@ -282,21 +300,22 @@ def _run_missing(
     jobs: int,
     progress: Advance,
     log: logging.Logger,
-) -> int:
-    """Execute the tasks that have no part file; return how many runs the executor lost."""
+) -> tuple[int, int]:
+    """Execute the tasks that have no part file; return how many tasks there are, and how many runs were lost."""
     waiting: dict[Future[Any], tuple[int, Task]] = {}
     missing = iter(enumerate(plan(sweep)))
-    lost = 0
+    tasks = lost = 0
     try:
         while True:
             while len(waiting) < 2 * jobs and (entry := next(missing, None)) is not None:
                 index, task = entry
+                tasks += 1
                 if _part(parts, index).exists():
                     progress(task.num_steps, earlier=True)
                 else:
                     waiting[executor.submit(execute, task)] = entry
             if not waiting:
-                return lost
+                return tasks, lost
             for future in wait(waiting, return_when=FIRST_COMPLETED).done:
                 index, task = waiting.pop(future)
                 try:

@@ -193,6 +193,39 @@ def draw_epsilon_greedy(agent: Any, state: int, rng: Stream) -> tuple[int, bool]
     return greedy_action(agent.q, state), False
 
 
+# --- A policy that is followed, not learned -----------------------------------------
+
+
+class PolicyAgent(NamedTuple):
+    """A fixed action in every state; Q stays 0. All its draws follow its policy, so all count."""
+
+    q: Table
+    rate: Any
+    accepted: bool
+    actions: Any
+
+
+@draw.register
+def draw_policy(agent: PolicyAgent, state: int, rng: Stream) -> tuple[int, bool]:
+    """The action of this state."""
+    return agent.actions[state], False
+
+
+@learn.register
+def learn_policy(
+    agent: PolicyAgent,
+    state: int,
+    action: int,
+    reward: float,
+    duration: float,
+    next_state: int,
+    explored: bool,
+) -> PolicyAgent:
+    """Only the rate."""
+    rate = _update(agent.rate, reward, duration)
+    return PolicyAgent(q=agent.q, rate=rate, accepted=True, actions=agent.actions)
+
+
 # --- The random policy --------------------------------------------------------------
 
 

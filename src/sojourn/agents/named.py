@@ -15,8 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from sojourn._values import finite, fraction, is_value, positive, probability, whole
-from sojourn.agents.kinds import DifferentialAgent, DiscountedAgent, RandomAgent, RateAgent, RLearningAgent
+from sojourn._values import finite, fraction, is_value, positive, probability, whole, within
+from sojourn.agents.kinds import (
+    DifferentialAgent,
+    DiscountedAgent,
+    PolicyAgent,
+    RandomAgent,
+    RateAgent,
+    RLearningAgent,
+)
 from sojourn.agents.rules import READINGS, Decay, Params, Table
 from sojourn.rates import (
     Cumulative,
@@ -183,6 +190,17 @@ def random_agent(num_states: int, num_actions: int, *, rate: Any = None) -> Rand
     return RandomAgent(
         q=_zeros(num_states, num_actions), rate=_estimator(Cumulative, None, rate), accepted=True
     )
+
+
+def policy_agent(policy: Any, num_actions: int, *, rate: Any = None) -> PolicyAgent:
+    """Follow a policy, given as the action of each state, to see what it earns.
+
+    >>> policy_agent([0, 1, 1], num_actions=2).q.shape
+    (3, 2)
+    """
+    q = _zeros(len(policy), num_actions)
+    actions = np.array([within(f"policy[{s}]", action, num_actions) for s, action in enumerate(policy)])
+    return PolicyAgent(q=q, rate=_estimator(Cumulative, None, rate), accepted=True, actions=actions)
 
 
 def _common(
