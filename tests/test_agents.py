@@ -99,6 +99,18 @@ def test_relaxed_smart_has_two_variants() -> None:
     assert isinstance(sj.relaxed_smart(1, 1, variant="gosavi").rate, sj.SmoothedCumulative)
 
 
+def test_a_policy_can_be_followed() -> None:
+    """Following a policy earns what that policy earns, and keeps the rules for agents."""
+    agent = sj.policy_agent([1, 0], num_actions=2)
+    sj.check_agent(agent)
+    run = sj.run(sj.TwoState(log_scale=0.0, offset=10.0), agent, steps=4)
+    assert run.reward == pytest.approx(10 + math.sin(2) + 10)
+    assert run.duration == pytest.approx(11 + 1 + math.cos(2) + 10 + 1)
+    assert run.greedy_steps == 4
+    with pytest.raises(ValueError, match=r"policy\[1\] is 5; it must be one of 0 to 1"):
+        sj.policy_agent([0, 5], num_actions=2)
+
+
 def test_policy_reads_every_state() -> None:
     """The policy is the greedy action of each state."""
     agent = sj.smart(3, 2)

@@ -21,7 +21,7 @@ def test_readme_examples_run_as_written() -> None:
 def test_readme_names_exist() -> None:
     """Every public name that the README's table promises is there."""
     table = (ROOT / "README.md").read_text().split("## What there is")[1].split("##")[0]
-    names = re.findall(r"`([A-Za-z_]+)`", table)
+    names = [name for name in re.findall(r"`([A-Za-z_]+)`", table) if name != "sojourn"]
     assert len(names) > 30
     assert [name for name in names if not hasattr(sj, name)] == []
 

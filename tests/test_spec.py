@@ -80,14 +80,14 @@ def test_the_id_of_a_cell_is_its_content() -> None:
     assert text == spec.canonical_text("smart", {"exploration": 0.2, "step_size": 0.1})
     other_text = spec.canonical_text("smart", {"step_size": 0.2, "exploration": 0.2})
     ids = {
-        *spec.cell_ids("w", [text, other_text], 100, 1),
-        *spec.cell_ids("v", [text], 100, 1),
-        *spec.cell_ids("w", [text], 101, 1),
-        *spec.cell_ids("w", [text], 100, 2),
+        *spec.cell_ids(b"w", [text, other_text], 100, 1),
+        *spec.cell_ids(b"v", [text], 100, 1),
+        *spec.cell_ids(b"w", [text], 101, 1),
+        *spec.cell_ids(b"w", [text], 100, 2),
     }
     assert len(ids) == 5
-    by_hand = hashlib.sha256(f"{spec.RULES_VERSION}|100|1|w|{text}".encode()).hexdigest()[:16]
-    assert spec.cell_ids("w", [text], 100, 1) == [by_hand]
+    by_hand = hashlib.sha256(b"%d|100|1|w|" % spec.RULES_VERSION + text).hexdigest()[:16]
+    assert spec.cell_ids(b"w", [text], 100, 1) == [by_hand]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 import sojourn as sj
-from sojourn import results, sweep
+from sojourn import results, sweep, tasks
 
 COMMAND = Path(sys.executable).with_name("sojourn")
 
@@ -88,7 +88,7 @@ def undisturbed(specification: sj.Sweep, folder: Path) -> bytes:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> sj.Sweep:
     """A small sweep in many tasks."""
-    monkeypatch.setattr(sweep, "BATCH_RUNS", 2)
+    monkeypatch.setattr(tasks, "BATCH_RUNS", 2)
     return sj.parse_sweep(SMALL)
 
 
@@ -152,7 +152,7 @@ def test_batches_and_jobs_do_not_matter(tmp_path: Path, monkeypatch: pytest.Monk
     """Any cut into tasks and any number of jobs give the same table."""
     specification = sj.parse_sweep(SMALL)
     whole = undisturbed(specification, tmp_path / "whole")
-    monkeypatch.setattr(sweep, "BATCH_RUNS", 4)
+    monkeypatch.setattr(tasks, "BATCH_RUNS", 4)
     with ThreadPoolExecutor(jobs) as pool:
         sj.run_sweep(specification, tmp_path / "cut", pool, jobs)
     assert contents(tmp_path / "cut") == whole
@@ -161,14 +161,14 @@ def test_batches_and_jobs_do_not_matter(tmp_path: Path, monkeypatch: pytest.Monk
 def test_lost_tasks_are_run_again(small: sj.Sweep, tmp_path: Path) -> None:
     """What an executor loses is reported, and only that is executed the next time."""
     folder = tmp_path / "out"
-    tasks = list(sweep.plan(small))
+    planned = list(tasks.plan(small))
     outcome = sj.run_sweep(small, folder, Inline(failing=(2, 5)), jobs=1)
-    assert outcome.lost == tasks[1].num_runs + tasks[4].num_runs
+    assert outcome.lost == planned[1].num_runs + planned[4].num_runs
     with pytest.raises(ValueError, match="not finished; run it again"):
         sj.load_results(folder)
     again = Inline()
     assert sj.run_sweep(small, folder, again, jobs=1).lost == 0
-    assert again.submitted == 2 < len(tasks)
+    assert again.submitted == 2 < len(planned)
     assert contents(folder) == undisturbed(small, tmp_path / "other")
     idle = Inline()
     sj.run_sweep(small, folder, idle, jobs=1)
@@ -213,7 +213,7 @@ def test_a_folder_is_for_one_sweep(small: sj.Sweep, tmp_path: Path) -> None:
 
 def test_estimates() -> None:
     """An estimate is positive and of the right order."""
-    forecast = sweep.estimate(sj.parse_sweep(SMALL), jobs=2)
+    forecast = tasks.estimate(sj.parse_sweep(SMALL), jobs=2)
     assert 0.0 < forecast.seconds < 10.0
     assert 0 < forecast.memory < 1e8
     assert 0 < forecast.disk < 1e6

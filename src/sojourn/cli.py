@@ -93,11 +93,12 @@ def sweep(
     from sojourn import sweep as sweeps
     from sojourn.progress import progress
     from sojourn.spec import load_sweep
+    from sojourn.tasks import estimate
 
     specification = load_sweep(file)
     counts = f"{specification.num_cells:,} cells, {specification.num_runs:,} runs, {specification.num_steps:,} steps"
     if dry_run:
-        forecast = sweeps.estimate(specification, jobs or os.cpu_count() or 1)
+        forecast = estimate(specification, jobs or os.cpu_count() or 1)
         typer.echo(
             f"{specification.name}: {counts}; about {forecast.seconds:,.0f} s, "
             f"{forecast.memory / 1e6:,.0f} MB of memory beside Python's own, {forecast.disk / 1e6:,.1f} MB on disk"

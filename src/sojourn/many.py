@@ -175,8 +175,8 @@ def run_batch_of(
     count, total = len(seeds), steps * episodes
     first = take(agents, 0)
     world, _ = ready(world, first)
-    streams_of = {seed: streams(seed, 2) for seed in set(seeds)}
-    rngs = np.array([streams_of[seed] for seed in seeds])
+    different, place = np.unique(np.array(seeds), return_inverse=True)
+    rngs = np.array([streams(seed, 2) for seed in different.tolist()])[place]
     sizes = (world.num_states, world.num_actions)
     figures = np.zeros(count, dtype=list(FIGURES.items()))
     totals, policies = np.zeros((count, len(FIGURES))), np.zeros((count, sizes[0]), dtype=np.int64)

@@ -168,20 +168,20 @@ def _in(place: str, build: Callable[..., Any], *args: Any) -> Any:
         raise type(error)(f"{place}: {error}") from None
 
 
-def cell_ids(world: str, agents: list[str], steps: int, episodes: int) -> list[str]:
+def cell_ids(world: bytes, agents: list[bytes], steps: int, episodes: int) -> list[str]:
     """Return the ids of cells of one world, from the texts that `canonical_text` makes of the parts."""
-    common = hashlib.sha256(f"{RULES_VERSION}|{steps}|{episodes}|{world}|".encode())
+    common = hashlib.sha256(f"{RULES_VERSION}|{steps}|{episodes}|".encode() + world + b"|")
     ids = []
     for agent in agents:
         digest = common.copy()
-        digest.update(agent.encode())
+        digest.update(agent)
         ids.append(digest.hexdigest()[:16])
     return ids
 
 
-def canonical_text(kind: str, options: Options) -> str:
+def canonical_text(kind: str, options: Options) -> bytes:
     """Return a kind and its options as text that does not depend on their order."""
-    return json.dumps([kind, options], sort_keys=True, allow_nan=False)
+    return json.dumps([kind, options], sort_keys=True, allow_nan=False).encode()
 
 
 def build_world(kind: str, options: Options) -> Any:

@@ -1,0 +1,241 @@
+"""The tasks of a sweep: how it is cut, how a task is run, and the rows that it gives.
+
+A task is data and can be run anywhere, by `execute`. How a sweep is cut depends on its
+content alone, so that the n-th task is the same each time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from sojourn import results
+from sojourn._values import stacked
+from sojourn.many import Batch, run_batch_of
+from sojourn.simulate import log_spaced
+from sojourn.spec import Options, Sweep, build_agent, build_world, canonical_text, cell_ids
+
+BATCH_STEPS, BATCH_RUNS = 10_000_000, 4096  # about a third of a second, a few megabytes
+
+
+@dataclass(frozen=True)
+class Task:
+    """Runs of one kind of agent in one kind of world: options of both, each pair with all seeds."""
+
+    world: str
+    worlds: list[Options]
+    agent: str
+    label: str
+    combinations: str  # a list of options, as JSON: many tasks share it, and it is a key
+    num_combinations: int
+    seeds: list[int]
+    steps: int
+    episodes: int
+    record: int
+    columns: dict[str, bool]  # all options of the sweep, and whether they are text: the same for all parts
+
+    @property
+    def num_runs(self) -> int:
+        """The number of runs."""
+        return len(self.worlds) * self.num_combinations * len(self.seeds)
+
+    @property
+    def num_steps(self) -> int:
+        """The number of steps of all runs together."""
+        return self.num_runs * self.steps * self.episodes
+
+
+def plan(sweep: Sweep) -> Iterator[Task]:
+    """Yield the tasks of a sweep; the n-th is the same each time."""
+    columns = option_columns(sweep)
+    most = max(1, min(BATCH_RUNS, BATCH_STEPS // (sweep.steps * sweep.episodes)))
+    seeds_a_task = min(len(sweep.seeds), most)
+    combinations_a_task = max(1, most // seeds_a_task)
+    for agent in sweep.agents:
+        for combinations in _chunks(agent.grid(), combinations_a_task):
+            text = json.dumps(combinations)
+            worlds_a_task = max(1, most // (seeds_a_task * len(combinations)))
+            for world in sweep.worlds:
+                for worlds in _chunks(world.grid(), worlds_a_task):
+                    for seeds in _chunks(iter(sweep.seeds), seeds_a_task):
+                        yield Task(
+                            world=world.kind,
+                            worlds=worlds,
+                            agent=agent.kind,
+                            label=agent.label or agent.kind,
+                            combinations=text,
+                            num_combinations=len(combinations),
+                            seeds=seeds,
+                            steps=sweep.steps,
+                            episodes=sweep.episodes,
+                            record=sweep.record,
+                            columns=columns,
+                        )
+
+
+def option_columns(sweep: Sweep) -> dict[str, bool]:
+    """Return the names of all options of a sweep, each a column of the results, and whether it is text."""
+    columns: dict[str, bool] = {}
+    for entry in (*sweep.worlds, *sweep.agents):
+        for options in entry.samples():
+            for name, choice in _flat(options).items():
+                columns[name] = columns.get(name, False) or isinstance(choice, str)
+    return columns
+
+
+def _chunks(items: Iterator[Any], size: int) -> Iterator[list[Any]]:
+    while chunk := list(itertools.islice(items, size)):
+        yield chunk
+
+
+def _flat(options: Options) -> Options:
+    """Return options as columns: a decaying exploration becomes three."""
+    flat = {}
+    for name, choice in options.items():
+        if isinstance(choice, dict):
+            flat[name] = choice["start"]
+            flat |= {f"{name}_{part}": choice[part] for part in ("factor", "floor") if part in choice}
+        else:
+            flat[name] = choice
+    return flat
+
+
+# --- One task -----------------------------------------------------------------------
+
+
+def execute(task: Task) -> tuple[Batch, float]:
+    """Run a task; return what came of it, and the seconds.
+
+    Rows go by world, then by combination of the agent's options, then by seed.
+    """
+    begin = time.perf_counter()
+    points = log_spaced(task.steps * task.episodes, task.record)
+    batches = []
+    for options in task.worlds:
+        world = build_world(task.world, options)
+        agents = _agents(task.agent, task.combinations, world.num_states, world.num_actions)
+        stack, seeds = _repeated(agents, len(task.seeds)), task.seeds * task.num_combinations
+        batches.append(run_batch_of(world, stack, seeds, task.steps, task.episodes, points))
+    whole = Batch(*(np.concatenate(part) for part in zip(*batches, strict=True)))
+    return whole, time.perf_counter() - begin
+
+
+@functools.lru_cache(maxsize=16)
+def _agents(kind: str, combinations: str, num_states: int, num_actions: int) -> Any:
+    """Return the agents of all combinations as one stack."""
+    return stacked(
+        [build_agent(kind, options, num_states, num_actions) for options in json.loads(combinations)]
+    )
+
+
+def _repeated(stack: Any, count: int) -> Any:
+    """Return a stack with every entry `count` times, in arrays of its own."""
+    return type(stack)._make(
+        _repeated(field, count) if isinstance(field, tuple) else np.repeat(field, count, axis=0)
+        for field in stack
+    )
+
+
+# --- Its rows: made by whoever writes them, while the workers go on -----------------
+
+
+def tabulate(task: Task, batch: Batch, seconds: float) -> tuple[pl.DataFrame, pl.DataFrame | None]:
+    """Return a task's rows of the results and of the curves."""
+    texts, columns = _described(task.agent, task.combinations)
+    ids: list[str] = []
+    for options in task.worlds:
+        ids += cell_ids(canonical_text(task.world, options), texts, task.steps, task.episodes)
+    cells = _at(ids, np.repeat(np.arange(len(ids)), len(task.seeds)), pl.String)
+    seeds = np.tile(task.seeds, len(ids))
+    first = np.zeros(task.num_runs, dtype=np.int64)
+    specification = {
+        "cell": cells,
+        "world": _at([task.world], first, pl.String),
+        "agent": _at([task.label], first, pl.String),
+        **_option_columns(task, columns),
+        "steps": pl.Series(np.full(task.num_runs, task.steps)),
+        "episodes": pl.Series(np.full(task.num_runs, task.episodes)),
+        "seed": pl.Series(seeds),
+    }
+    rows = results.results_frame(specification, batch.figures, batch.policies, batch.errors, seconds)
+    points = log_spaced(task.steps * task.episodes, task.record)
+    return rows, results.curves_frame(cells, seeds, points, batch.curves) if task.record else None
+
+
+@functools.lru_cache(maxsize=16)
+def _described(kind: str, combinations: str) -> tuple[list[bytes], dict[str, list[Any]]]:
+    """Return the text of each combination, and a column for each option."""
+    options: list[Options] = json.loads(combinations)
+    flat = [_flat(choice) for choice in options]
+    names = dict.fromkeys(name for choice in flat for name in choice)
+    return [canonical_text(kind, choice) for choice in options], {
+        name: [choice.get(name) for choice in flat] for name in names
+    }
+
+
+def _option_columns(task: Task, of_agents: dict[str, list[Any]]) -> dict[str, pl.Series]:
+    """Return a column for each option of the sweep, null where this task has none."""
+    worlds = [_flat(options) for options in task.worlds]
+    world = np.repeat(np.arange(len(worlds)), task.num_combinations * len(task.seeds))
+    agent = np.tile(np.repeat(np.arange(task.num_combinations), len(task.seeds)), len(worlds))
+    columns = {}
+    for name, is_text in task.columns.items():
+        kind = pl.String if is_text else pl.Float64
+        if name in of_agents:
+            columns[name] = _at(of_agents[name], agent, kind)
+        else:
+            columns[name] = _at([options.get(name) for options in worlds], world, kind)
+    return columns
+
+
+def _at(entries: list[Any], index: np.ndarray[Any, Any], kind: Any) -> pl.Series:
+    """Return the column of the entries at these places."""
+    return pl.Series(entries, dtype=kind).gather(index)
+
+
+@dataclass
+class Estimate:
+    """What a sweep will take on this machine, from a short trial of every agent."""
+
+    seconds: float
+    memory: int  # bytes, beyond those of Python itself
+    disk: int
+
+
+def estimate(sweep: Sweep, jobs: int) -> Estimate:
+    """Run a little of each agent in the first world, and reckon from that."""
+    trials = {}
+    for task in plan(sweep):
+        if task.label not in trials:
+            few = json.loads(task.combinations)[: max(1, 200_000 // task.steps)]
+            trial = dataclasses.replace(
+                task,
+                worlds=task.worlds[:1],
+                combinations=json.dumps(few),
+                num_combinations=len(few),
+                seeds=task.seeds[:1],
+                episodes=1,
+            )
+            execute(trial)  # compiles
+            begin = time.perf_counter()
+            execute(trial)
+            trials[task.label] = (time.perf_counter() - begin) / trial.num_steps
+            largest = task
+    steps = sweep.num_steps / sum(map(len, sweep.agents))
+    seconds = sum(len(entry) * steps * trials[entry.label or entry.kind] for entry in sweep.agents)
+    world = build_world(largest.world, largest.worlds[0])
+    numbers = world.num_states * (2 * world.num_actions + 2) + 4 * sweep.record + 40
+    return Estimate(
+        seconds=seconds / jobs,
+        memory=2 * jobs * largest.num_runs * numbers * 8,
+        disk=sweep.num_runs * (60 + 2 * world.num_states + 32 * sweep.record),
+    )
