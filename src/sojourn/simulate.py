@@ -190,22 +190,6 @@ class Walk(NamedTuple):
     greedy_steps: int
 
 
-@kernel
-def _walk(
-    walk: Walk,
-    until: int,
-    episode: int,
-    sizes: tuple[int, int],
-    points: Points,
-    curve: Any,
-    fault: Column,
-    world_rng: Stream,
-    agent_rng: Stream,
-) -> Walk:
-    """Go on with one run."""
-    return go_on(walk, until, episode, sizes, points, curve, fault, world_rng, agent_rng)
-
-
 @compiled_apart
 def go_on(
     walk: Walk,
@@ -232,6 +216,9 @@ def go_on(
             curve[3, recorded] = _value(walk.agent.rate)
             recorded += 1
     return walk
+
+
+_walk = kernel(go_on)
 
 
 @compiled_apart
