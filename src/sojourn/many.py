@@ -124,7 +124,7 @@ def run_many(
     jobs = whole("jobs", jobs) if jobs is not None else os.cpu_count() or 1
     points = record_points(record, steps * episodes)
     prepared = [ready(world, agent)[1] for _, _, agent in rows]
-    batches = list(_batches(prepared, seeds, steps * episodes))
+    batches = list(_batches(prepared, seeds, steps * episodes, jobs))
     with ThreadPoolExecutor(jobs) as pool:
         try:
             results = list(
@@ -224,9 +224,11 @@ def _walk_batch(
         totals[i, 7] = not finite
 
 
-def _batches(agents: list[Any], seeds: list[int], total: int) -> Iterable[tuple[list[Any], list[int]]]:
-    """Cut all pairs of agent and seed into batches of agents of one type."""
-    most = max(1, min(_BATCH_RUNS, _BATCH_STEPS // total))
+def _batches(
+    agents: list[Any], seeds: list[int], total: int, jobs: int
+) -> Iterable[tuple[list[Any], list[int]]]:
+    """Cut all pairs of agent and seed into batches of agents of one type, enough for all jobs."""
+    most = max(1, min(_BATCH_RUNS, _BATCH_STEPS // total, len(agents) * len(seeds) // (8 * jobs)))
     for _, group in itertools.groupby(agents, key=lambda agent: list(classes(agent))):
         pairs = list(itertools.product(group, seeds))
         for begin in range(0, len(pairs), most):
