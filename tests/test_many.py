@@ -51,6 +51,19 @@ def test_options_that_an_agent_lacks_are_nan() -> None:
     assert runs["rate_step_size"][2] == 0.3
 
 
+def test_options_of_any_kind_are_columns() -> None:
+    """A decaying exploration is three columns; words and estimators are kept; figures keep their names."""
+    common = {"num_states": 2, "num_actions": 2}
+    decays = sj.grid(sj.smart, **common, exploration=[sj.Decay(0.2, 0.99), 0.3], greedy=["action", "draw"])
+    fixed = sj.grid(sj.fixed_rate, **common, rate=[0.5, 1.0])
+    runs = sj.run_many(WORLD, {"smart": decays, "fixed": fixed}, seeds=int(np.int64(2)), steps=20)
+    assert {len(column) for column in runs.columns.values()} == {12}
+    assert runs["exploration"][:8].tolist() == [0.2] * 4 + [0.3] * 4
+    assert runs["exploration_factor"][0] == 0.99
+    assert runs["greedy"].tolist() == ["action", "action", "draw", "draw"] * 2 + [None] * 4
+    assert runs["option_rate"][8:].tolist() == runs["rate"][8:].tolist() == [0.5, 0.5, 1.0, 1.0]
+
+
 def test_a_failing_run_stops_the_batch_with_its_sentence() -> None:
     """An error in one run is the error of the batch."""
     with pytest.raises(ValueError, match="reward inf"):

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
+import sys
 import threading
 import tracemalloc
 from typing import Any
@@ -122,6 +124,32 @@ def test_the_loop_releases_the_interpreter() -> None:
     assert turns > 1000
 
 
+INTERRUPTED = """
+import _thread, threading, sojourn as sj
+sj.run(sj.TwoState(0.0), sj.smart(2, 2), 10)
+threading.Timer(0.7, _thread.interrupt_main).start()
+try:
+    sj.run(sj.TwoState(0.0), sj.smart(2, 2), 1_000_000_000)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_a_long_run_can_be_interrupted() -> None:
+    """Ctrl-C in the middle of a run is a KeyboardInterrupt within a moment, and nothing worse."""
+    out = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=True, timeout=20
+    )
+    assert out.stdout == "interrupted\n"
+
+
+def test_a_table_of_whole_numbers_learns_like_one_of_floats() -> None:
+    """A warm start with whole numbers is not truncated."""
+    agent = sj.smart(2, 2)
+    whole = sj.run(WORLD, agent._replace(q=np.zeros((2, 2), dtype=int)), steps=100)
+    assert same(whole.agent, sj.run(WORLD, agent, steps=100).agent)
+
+
 def test_divergence_is_announced() -> None:
     """R-Learning with a large step size diverges on long durations, and the run says so."""
     agent = sj.r_learning(2, 2, step_size=0.1, rate_step_size=0.1)
@@ -150,6 +178,7 @@ def test_record_points() -> None:
         (lambda: sj.run(WORLD, sj.smart(2, 2), steps=1.5), TypeError, "steps is 1.5"),  # type: ignore[arg-type]
         (lambda: sj.run(WORLD, sj.smart(2, 2), steps=10, seed=-1), ValueError, "seed is -1"),
         (lambda: sj.run(WORLD, sj.smart(3, 2), steps=10), ValueError, "has 2 states and 2 actions"),
+        (lambda: sj.run(WORLD, sj.smart(2, 2), steps=10**20), ValueError, "less than 2"),
         (lambda: sj.run("world", sj.smart(2, 2), steps=10), TypeError, "str is no world"),
         (lambda: sj.run(sj.Cumulative(), sj.smart(2, 2), steps=10), TypeError, "Cumulative is no world"),
         (lambda: sj.run(WORLD, sj.Cumulative(), steps=10), TypeError, "Cumulative is no agent"),

@@ -116,6 +116,22 @@ def test_the_id_of_a_cell_is_its_content() -> None:
         (agent(exploration={"start": 0.1}), "lacks the key 'factor'"),
         (changed(agent=[{"kind": "smart"}, {"kind": "smart"}]), "give one of them a label"),
         (world(slope=math.nan), "slope is nan"),
+        (world(slope=10**400), "too large"),
+        (agent(step_size=[1, 1.0]), "same choice twice"),
+        (agent(step_size={"linspace": [0.1, 0.1, 3]}), "same choice twice"),
+        (
+            changed(
+                world=[{"kind": "two-state", "log_scale": [1, 2]}, {"kind": "two-state", "log_scale": 2}]
+            ),
+            "in common",
+        ),
+        (
+            changed(agent=[{"kind": "smart"}, {"kind": "smart", "label": "x"}]),
+            "agent 1 and agent 2 have a cell",
+        ),
+        (changed(seeds=[2**63, 1]), "less than 2"),
+        (changed(seeds=10**12), "at most 10 million"),
+        (changed(steps=10**20), "less than 2"),
     ],
 )
 def test_wrong_data_gets_one_sentence(data: dict[str, Any], message: str) -> None:

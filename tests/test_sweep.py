@@ -206,9 +206,23 @@ def test_a_folder_is_for_one_sweep(small: sj.Sweep, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="holds another sweep"):
         sj.run_sweep(other, tmp_path / "out", Inline(), jobs=1)
     (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "thesis.txt").write_text("do not touch")
+    (tmp_path / "mine" / "lock").write_text("do not touch")
     with pytest.raises(ValueError, match="not empty and holds no sweep"):
         sj.run_sweep(other, tmp_path / "mine", Inline(), jobs=1)
+    assert (tmp_path / "mine" / "lock").read_text() == "do not touch"
+    (tmp_path / "killed").mkdir()
+    (tmp_path / "killed" / ".sweep.json.partial").touch()
+    assert sj.run_sweep(small, tmp_path / "killed", Inline(), jobs=1).lost == 0
+
+
+def test_an_option_does_not_hide_a_figure(tmp_path: Path) -> None:
+    """The rate that an agent is fixed at is a column of its own beside the learned one."""
+    agents = [{"kind": "smart"}, {"kind": "fixed-rate", "rate": [0.1, 0.2]}]
+    sj.run_sweep(sj.parse_sweep({**SMALL, "agent": agents}), tmp_path / "out", Inline(), jobs=1)
+    table = sj.load_results(tmp_path / "out")
+    assert table["rate"].null_count() == 0
+    fixed = table.filter(pl.col("agent") == "fixed_rate")
+    assert (fixed["rate"] == fixed["option_rate"]).all()
 
 
 def test_estimates() -> None:
@@ -263,7 +277,7 @@ def test_killed_twenty_times(long: tuple[Path, bytes], tmp_path: Path) -> None:
     assert process.returncode == 0
     assert contents(out) == expected
     assert sorted(path.name for path in out.iterdir()) == [
-        "lock", "results.parquet", "sweep.json", "sweep.log", "timings.parquet",
+        ".lock", "results.parquet", "sweep.json", "sweep.log", "timings.parquet",
     ]  # fmt: skip
 
 
@@ -345,6 +359,10 @@ def test_command_line(tmp_path: Path) -> None:
     table = tmp_path / "table.csv"
     assert sojourn("results", out, "--csv", table).returncode == 0
     assert len(table.read_text().splitlines()) == 5
+    (out / "results.parquet").write_bytes(b"nonsense")
+    damaged = sojourn("results", out)
+    assert (damaged.returncode, damaged.stderr.count("Traceback")) == (1, 0)
+    assert "is damaged" in damaged.stderr
     missing = sojourn("results", tmp_path / "nothing")
     assert (missing.returncode, missing.stderr.count("\n")) == (1, 1)
     file.write_text("seeds = 1\nsteps = 10\nwrold = []\n")

@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from sojourn._values import canonical, copied, is_finite, same
+import sojourn as sj
+from sojourn._values import canonical, copied, frozen, same, validated
 
 
 class Inner(NamedTuple):
@@ -52,8 +53,17 @@ def test_same_is_bit_for_bit() -> None:
     assert not same(np.zeros(2), np.zeros(3))
 
 
-def test_is_finite_looks_everywhere() -> None:
-    """NaN and infinity are found in nested fields and in arrays."""
-    assert is_finite(Outer(Inner(1.0, 2), np.zeros(2), True))
-    assert not is_finite(Outer(Inner(float("inf"), 2), np.zeros(2), True))
-    assert not is_finite(Outer(Inner(1.0, 2), np.array([0.0, np.nan]), True))
+def test_validated_runs_all_checks() -> None:
+    """A value that got past its constructor is checked again, at every depth."""
+    bad = sj.harmonic_r(1, 1)._replace(rate=sj.Harmonic(0.1)._replace(step_size=5.0))
+    with pytest.raises(ValueError, match=r"Harmonic\.step_size is 5\.0"):
+        validated(bad)
+
+
+def test_frozen_arrays_cannot_be_written() -> None:
+    """A frozen value shares its arrays and refuses to change them."""
+    value = Outer(Inner(1.0, 2), np.zeros(2), True)
+    with pytest.raises(ValueError, match="read-only"):
+        frozen(value).table[0] = 1.0
+    value.table[0] = 3.0
+    assert frozen(value).table[0] == 3.0

@@ -169,6 +169,34 @@ def test_a_world_that_breaks_the_rules_is_stopped(fault: int, message: str, comp
         sj.run(Broken(fault), agent, steps=100, compiled=compiled)
 
 
+class Counting(NamedTuple):
+    """A world that writes into an array of its own."""
+
+    visits: Any
+    num_states: int = 1
+    num_actions: int = 1
+
+
+@sj.start.register
+def start_counting(world: Counting, rng: Any) -> tuple[Counting, int]:
+    return world, 0
+
+
+@sj.step.register
+def step_counting(world: Counting, state: int, action: int, rng: Any) -> tuple[Counting, int, float, float]:
+    world.visits[state] += 1.0
+    return world, 0, world.visits[state], 1.0
+
+
+def test_a_worlds_arrays_are_constants() -> None:
+    """All runs share a world's arrays, so writing into them is refused with a sentence."""
+    visits = np.zeros(1)
+    for compiled in (True, False):
+        with pytest.raises(TypeError, match="step of Counting writes into an array of the world"):
+            sj.run(Counting(visits), sj.smart(1, 1), steps=10, compiled=compiled)
+    assert visits[0] == 0.0
+
+
 def test_two_state_overflow_is_an_error() -> None:
     """Rewards that leave the floats stop the run with a sentence instead of poisoning it."""
     with pytest.raises(ValueError, match="reward inf"):

@@ -45,7 +45,14 @@ def rehearse(world: Any, agent: Any) -> None:
 def _returned(rule: Any, value: Any, *args: Any, parts: tuple[str, ...]) -> tuple[Any, ...]:
     """Call a rule and check that it returns these parts."""
     name = f"{rule.__name__} of {type(value).__name__}"
-    result = rule.bare(value, *args)
+    try:
+        result = rule.bare(value, *args)
+    except ValueError as error:
+        if "read-only" not in str(error):
+            raise
+        raise TypeError(
+            f"{name} writes into an array of the world, which all runs share; keep what changes in numbers"
+        ) from None
     if not isinstance(result, tuple) or is_value(result) or len(result) != len(parts):
         raise TypeError(f"{name} returned {result!r}; it must return ({', '.join(parts)})")
     for part, entry in zip(parts, result, strict=True):

@@ -69,7 +69,7 @@ def whole(name: str, number: Any, least: int = 1) -> int:
         raise TypeError(f"{name} is {number!r}; it must be a whole number") from None
     if result < least:
         raise ValueError(f"{name} is {result}; it must be at least {least}")
-    return result
+    return int(result)
 
 
 def within(name: str, number: Any, size: int) -> int:
@@ -87,6 +87,8 @@ def _as_float(name: str, number: Any) -> float:
         return float(number)
     except (TypeError, ValueError):
         raise TypeError(f"{name} is {number!r}; it must be a number") from None
+    except OverflowError:
+        raise ValueError(f"{name} is too large for a float") from None
 
 
 # --- Whole values -------------------------------------------------------------------
@@ -148,10 +150,12 @@ def _float_fields(cls: type) -> frozenset[str]:
 
 
 def _canonical_field(cls: type, name: str, is_float: bool, field: Any) -> Any:
+    if is_float and isinstance(field, bool | int | np.bool_ | np.integer):
+        return float(field)
     if isinstance(field, bool | np.bool_):
         return bool(field)
     if isinstance(field, int | np.integer):
-        return float(field) if is_float else int(field)
+        return int(field)
     if isinstance(field, float | np.floating):
         return float(field)
     if isinstance(field, np.ndarray) and field.dtype.kind in "biuf":
@@ -161,6 +165,24 @@ def _canonical_field(cls: type, name: str, is_float: bool, field: Any) -> Any:
     raise TypeError(
         f"{cls.__name__}.{name} is {field!r}; a value holds only numbers, numeric arrays and values"
     )
+
+
+def validated(value: Any) -> Any:
+    """Return `value` built anew by its constructors, so that all their checks have run."""
+    return canonical(type(value)(*(validated(field) if is_value(field) else field for field in value)))
+
+
+def frozen(value: Any) -> Any:
+    """Return `value` with arrays that cannot be written into; their contents are shared."""
+    return type(value)._make(_frozen_field(field) for field in value)
+
+
+def _frozen_field(field: Any) -> Any:
+    if isinstance(field, np.ndarray):
+        view = field.view()
+        view.flags.writeable = False
+        return view
+    return frozen(field) if is_value(field) else field
 
 
 def copied(value: Any) -> Any:
@@ -199,18 +221,6 @@ def classes(thing: Any) -> Iterator[type]:
     if isinstance(thing, tuple):
         for field in thing:
             yield from classes(field)
-
-
-def is_finite(value: Any) -> bool:
-    """Whether every float in `value`, arrays included, is finite."""
-    return all(
-        is_finite(field)
-        if is_value(field)
-        else bool(np.isfinite(field).all())
-        if isinstance(field, float | np.ndarray)
-        else True
-        for field in value
-    )
 
 
 def same(one: Any, other: Any) -> bool:

@@ -87,11 +87,17 @@ def check_agent(agent: Any) -> None:
     >>> from sojourn.agents.named import smart
     >>> check_agent(smart(num_states=3, num_actions=2))
     """
-    num_states, num_actions = getattr(agent, "q", np.zeros((1, 1))).shape
+    shape = np.shape(getattr(agent, "q", np.zeros((1, 1))))
+    if len(shape) != 2:
+        raise TypeError(
+            f"q of {type(agent).__name__} has {len(shape)} dimensions; it must be states by actions"
+        )
+    num_states, num_actions = shape
     world = Noise(num_states, num_actions)
     _, agent = ready(world, agent)
-    _check_record(agent, type(agent).__name__, copied(agent))
+    before = copied(agent)
     _check_runs(world, agent, type(agent).__name__)
+    _check_record(agent, type(agent).__name__, before)
 
 
 def check_world(world: Any) -> None:
@@ -102,8 +108,9 @@ def check_world(world: Any) -> None:
     """
     num_states, num_actions = getattr(world, "num_states", 1), getattr(world, "num_actions", 1)
     world, agent = ready(world, random_agent(num_states, num_actions))
-    _check_record(world, type(world).__name__, copied(world))
+    before = copied(world)
     _check_runs(world, agent, type(world).__name__)
+    _check_record(world, type(world).__name__, before)
 
 
 def _check_record(record: Any, name: str, before: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,7 +50,7 @@ def robustness(
         "out/robustness"
     ),
     seeds: Annotated[int, typer.Option(help="Number of seeds, from 0 on.", min=1)] = 5,
-    steps: Annotated[int, typer.Option(help="Steps in an episode.", min=2)] = 1000,
+    steps: Annotated[int, typer.Option(help="Steps in an episode.", min=2, max=3000)] = 1000,
     episodes: Annotated[int, typer.Option(help="Episodes of a run.", min=1)] = 4,
     jobs: Jobs = None,
 ) -> None:
@@ -88,8 +89,6 @@ def sweep(
     It can be interrupted and started again at any time. The exit code is 3 if some runs
     failed: they are in the table, with the reason.
     """
-    import os
-
     from sojourn import sweep as sweeps
     from sojourn.progress import progress
     from sojourn.spec import load_sweep
@@ -112,7 +111,10 @@ def sweep(
     ):
         outcome = sweeps.run_sweep(specification, out, pool, width, advance)
     if outcome.lost:
-        typer.echo(f"sojourn: {outcome.lost:,} runs were lost; the same command runs them again", err=True)
+        typer.echo(
+            f"sojourn: {outcome.lost:,} runs were lost ({outcome.reason}); the same command runs them again",
+            err=True,
+        )
         raise typer.Exit(1)
     typer.echo(
         f"{out}: {outcome.runs:,} runs in {outcome.seconds:.1f} s, {outcome.failed:,} failed", err=True
@@ -139,10 +141,13 @@ def results(
 
 
 def main() -> None:
-    """Run the command line; an error is one sentence, not a traceback."""
+    """Run the command line; an error is one sentence, and with SOJOURN_DEBUG=1 a traceback too."""
     try:
         app()
-    except (ValueError, TypeError, OSError) as error:
-        sys.exit(f"sojourn: {error}")
+    except Exception as error:
+        if os.environ.get("SOJOURN_DEBUG"):
+            raise
+        expected = isinstance(error, ValueError | TypeError | OSError)
+        sys.exit(f"sojourn: {error}" if expected else f"sojourn: {type(error).__name__}: {error}")
     except KeyboardInterrupt:
         sys.exit("sojourn: interrupted")

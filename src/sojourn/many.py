@@ -18,7 +18,7 @@ import numpy as np
 
 from sojourn._compile import kernel, take
 from sojourn._values import classes, is_value, stacked, whole
-from sojourn.agents.rules import greedy_action
+from sojourn.agents.rules import Decay, greedy_action
 from sojourn.random import streams
 from sojourn.rates import value
 from sojourn.simulate import NEVER, Curve, Points, Walk, explain, go_on, ready, record_points
@@ -118,11 +118,14 @@ def run_many(
     rows = list(_labelled(agents))
     if not rows:
         raise ValueError("agents is empty; run_many needs at least one")
-    seeds = [whole("seeds", seed, least=0) for seed in (range(seeds) if isinstance(seeds, int) else seeds)]
+    if not isinstance(seeds, Iterable):
+        seeds = range(whole("seeds", seeds))
+    seeds = [whole("seeds", seed, least=0) for seed in seeds]
     if not seeds:
         raise ValueError("seeds is empty; run_many needs at least one")
     jobs = whole("jobs", jobs) if jobs is not None else os.cpu_count() or 1
     points = record_points(record, steps * episodes)
+    columns = _columns(rows, seeds)
     prepared = [ready(world, agent)[1] for _, _, agent in rows]
     batches = list(_batches(prepared, seeds, steps * episodes, jobs))
     with ThreadPoolExecutor(jobs) as pool:
@@ -144,7 +147,6 @@ def run_many(
             RuntimeWarning,
             stacklevel=2,
         )
-    columns = _columns(rows, seeds)
     columns.update({name: whole_batch.figures[name] for name in FIGURES})
     return Runs(columns, whole_batch.policies, Curve(points, *whole_batch.curves.transpose(1, 0, 2)))
 
@@ -259,10 +261,30 @@ def _labelled(agents: Any) -> Iterable[tuple[str, dict[str, Any], Any]]:
 def _columns(
     rows: list[tuple[str, dict[str, Any], Any]], seeds: list[int]
 ) -> dict[str, np.ndarray[Any, Any]]:
-    """Return the columns that say what was run; an option that an agent has not is NaN."""
-    names = list(dict.fromkeys(name for _, options, _ in rows for name in options))
+    """Return the columns that say what was run; a number that an agent has not is NaN, else None."""
+    flat = [flattened(options) for _, options, _ in rows]
     columns = {"agent": np.repeat([label for label, _, _ in rows], len(seeds))}
-    for name in names:
-        columns[name] = np.repeat([options.get(name, np.nan) for _, options, _ in rows], len(seeds))
+    for name in dict.fromkeys(name for options in flat for name in options):
+        entries = [options.get(name) for options in flat]
+        if all(entry is None or isinstance(entry, int | float | np.number) for entry in entries):
+            column = np.array([np.nan if entry is None else entry for entry in entries])
+        else:
+            column = np.empty(len(entries), dtype=object)
+            column[:] = entries
+        columns[name] = np.repeat(column, len(seeds))
     columns["seed"] = np.tile(np.array(seeds), len(rows))
     return columns
+
+
+def flattened(options: dict[str, Any]) -> dict[str, Any]:
+    """Return options as columns: a decaying exploration is three, and none has the name of a figure."""
+    flat: dict[str, Any] = {}
+    for name, choice in options.items():
+        column = f"option_{name}" if name in FIGURES else name
+        parts = choice._asdict() if isinstance(choice, Decay) else choice
+        if isinstance(parts, dict):
+            flat[column] = parts["start"]
+            flat |= {f"{column}_{part}": parts[part] for part in ("factor", "floor") if part in parts}
+        else:
+            flat[column] = choice
+    return flat

@@ -188,9 +188,12 @@ def _numbers(name: str, data: Any) -> Numbers:
     if not hasattr(data, "__len__") and hasattr(data, "__iter__"):
         data = list(data)
     try:
-        x = np.asarray(data, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a sequence of numbers") from None
+        raw = np.asarray(data)
+        x = raw.astype(np.float64) if raw.dtype.kind in "biufO" and not hasattr(data, "mask") else None
+    except (TypeError, ValueError, OverflowError):
+        x = None
+    if x is None:
+        raise ValueError(f"{name} must be a sequence of numbers, without text, masks or imaginary parts")
     if x.ndim != 1:
         raise ValueError(f"{name} has {x.ndim} dimensions; it must be a flat sequence of numbers")
     if x.size == 0:

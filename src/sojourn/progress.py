@@ -37,7 +37,7 @@ def _bar(label: str, total: int) -> Iterator[Advance]:
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f} %"),
         TextColumn("{task.fields[speed]}"),

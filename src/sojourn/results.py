@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 from rich.box import SIMPLE_HEAD
+from rich.markup import escape
 from rich.table import Table
 
 from sojourn.many import FIGURES
@@ -50,7 +51,7 @@ def results_frame(
     columns = dict(specification)
     failed = errors != ""
     for name, kind in FIGURES.items():
-        if name not in columns:  # the steps are part of the specification
+        if name != "steps":  # these are part of the specification
             series = pl.Series(name, figures[name], dtype=_DTYPES[kind])
             columns[name] = series.set(pl.Series(failed), None) if failed.any() else series
     columns["policy"] = pl.Series("policy", policies.astype(np.uint16)).arr.to_list()
@@ -123,7 +124,10 @@ def load_results(folder: str | Path) -> pl.DataFrame:
         unfinished = Path(folder).joinpath("parts").is_dir()
         hint = "the sweep is not finished; run it again to go on" if unfinished else "there is no sweep in it"
         raise ValueError(f"{path} does not exist: {hint}")
-    return pl.read_parquet(path)
+    try:
+        return pl.read_parquet(path)
+    except pl.exceptions.PolarsError as error:
+        raise ValueError(f"{path} is damaged: {error}") from None
 
 
 def export_csv(table: pl.DataFrame, path: Path) -> None:
@@ -149,9 +153,9 @@ def summary_table(table: pl.DataFrame, title: str) -> Table:
     """Return the summary for a terminal."""
     summary = summarise(table)
     caption = "rate: the learned one. earned: reward per unit time. Medians over the runs."
-    view = Table(title=title, caption=caption, box=SIMPLE_HEAD)
+    view = Table(title=escape(title), caption=caption, box=SIMPLE_HEAD)
     for name, dtype in summary.schema.items():
         view.add_column(name, justify="left" if dtype == pl.String else "right")
     for row in summary.iter_rows():
-        view.add_row(*(f"{entry:.4g}" if isinstance(entry, float) else str(entry) for entry in row))
+        view.add_row(*(f"{entry:.4g}" if isinstance(entry, float) else escape(str(entry)) for entry in row))
     return view

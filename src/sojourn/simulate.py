@@ -8,14 +8,14 @@ depend on the number of steps, and it can be interrupted at any time.
 from __future__ import annotations
 
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from sojourn import _values
 from sojourn._compile import compiled_apart, first_meeting, inlined, kernel
 from sojourn._rehearse import rehearse
-from sojourn._values import canonical, copied, is_value, whole
+from sojourn._values import canonical, copied, frozen, is_value, validated, whole
 from sojourn.agents.rules import draw, learn, policy
 from sojourn.random import Stream, streams
 from sojourn.rates import update, value
@@ -66,8 +66,8 @@ class Run(NamedTuple):
 
     @property
     def diverged(self) -> bool:
-        """Whether a number of the trained agent is no longer finite."""
-        return not _values.is_finite(self.agent)
+        """Whether the rate or a number in Q is no longer finite."""
+        return not (np.isfinite(self.rate) and np.isfinite(self.agent.q).all())
 
 
 def run(
@@ -95,6 +95,8 @@ def run(
     """
     steps, episodes = whole("steps", steps), whole("episodes", episodes)
     world, agent = ready(world, agent)
+    seed = whole("seed", seed, least=0)
+    _bounded(steps * episodes)
     points = record_points(record, steps * episodes)
     result = walk_through(world, agent, steps, episodes, seed, streams(seed, 2), points, compiled)
     if result.diverged:
@@ -105,6 +107,11 @@ def run(
             stacklevel=2,
         )
     return result
+
+
+def _bounded(total: int) -> None:
+    if total >= NEVER:
+        raise ValueError(f"steps times episodes is {total}; it must be less than 2^63")
 
 
 def log_spaced(total: int, count: int) -> Points:
@@ -167,7 +174,11 @@ def ready(world: Any, agent: Any) -> tuple[Any, Any]:
             f"the agent's q has the shape {np.shape(agent.q)}, but {type(world).__name__} has "
             f"{sizes[0]} states and {sizes[1]} actions"
         )
-    world, agent = canonical(world), canonical(agent)
+    # What was built with _replace has passed no check; and a table of whole numbers would stay one.
+    world, agent = (
+        frozen(validated(world)),
+        validated(agent._replace(q=np.asarray(agent.q, dtype=np.float64))),
+    )
     if first_meeting(world, agent):
         rehearse(world, agent)
     return world, agent
@@ -302,11 +313,15 @@ def walk_through(
     curve, ends, fault = np.empty((4, len(points))), np.append(points, NEVER), np.zeros(6)
     sizes = (world.num_states, world.num_actions)
     walk = Walk(world, copied(agent), 0, 0, 0.0, 0.0, 0.0, 0.0, 0)
-    advance = _walk if compiled else _walk.python
-    while walk.steps < total:
-        walk = advance(walk, min(total, walk.steps + _BLOCK), steps, sizes, ends, curve, fault, *rngs)
-        if fault[0]:
-            raise ValueError(explain(world, agent, walk.steps, *fault[1:]))
+    # Compiled, a walk is made into Python objects again in the end, and Numba cannot bear to be
+    # interrupted there. Signals reach the main thread only, so the work is done in another.
+    with ThreadPoolExecutor(1) as pool:
+        while walk.steps < total:
+            until = min(total, walk.steps + _BLOCK)
+            arguments: Any = (walk, until, steps, sizes, ends, curve, fault, *rngs)
+            walk = pool.submit(_walk, *arguments).result() if compiled else _walk.python(*arguments)
+            if fault[0]:
+                raise ValueError(explain(world, agent, walk.steps, *fault[1:]))
     if not compiled:
         walk = canonical(walk)  # the rules leave NumPy scalars where compiled code leaves floats
     return Run(

@@ -41,7 +41,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sojourn._values import whole
+from sojourn._values import finite, whole
 from sojourn.agents import named
 from sojourn.agents.rules import Decay
 from sojourn.elementary import exp10, log
@@ -115,6 +115,11 @@ class Sweep:
         for name, entries in (("world", self.worlds), ("agent", self.agents)):
             if not entries:
                 raise ValueError(f"the sweep has no {name}; it needs at least one")
+        for name in ("steps", "episodes"):
+            whole(name, getattr(self, name))
+        whole("record", self.record, least=0)
+        if max(self.steps * self.episodes, *map(_seed, self.seeds), 0) >= 2**63:
+            raise ValueError("seeds and steps times episodes must be less than 2^63")
         if not self.seeds:
             raise ValueError("seeds is empty; the sweep needs at least one")
         if len(set(self.seeds)) != len(self.seeds):
@@ -122,6 +127,8 @@ class Sweep:
         labels = [entry.label or entry.kind for entry in self.agents]
         if len(set(labels)) != len(labels):
             raise ValueError("two agents have the same name in the results; give one of them a label")
+        _check_different("world", self.worlds)
+        _check_different("agent", self.agents)
         for place, entry in _places("world", self.worlds):
             for options in entry.samples():
                 world = _in(place, build_world, entry.kind, options)
@@ -153,6 +160,22 @@ class Sweep:
         rest = {"name": self.name, "seeds": self.seeds, "steps": self.steps, "episodes": self.episodes}
         data = {"rules_version": RULES_VERSION, **rest, "record": self.record, **entries}
         return json.dumps(data, indent=1) + "\n"
+
+
+def _seed(seed: Any) -> int:
+    return whole("seeds", seed, least=0)
+
+
+def _check_different(name: str, entries: list[Entry]) -> None:
+    """Refuse two entries that have a combination in common: its runs would be there twice."""
+    kinds = [entry.kind for entry in entries]
+    seen: dict[bytes, int] = {}
+    for index, entry in enumerate(entries):
+        if kinds.count(entry.kind) > 1:
+            for options in entry.grid():
+                other = seen.setdefault(canonical_text(entry.kind, options), index)
+                if other != index:
+                    raise ValueError(f"{name} {other + 1} and {name} {index + 1} have a cell in common")
 
 
 def _places(name: str, entries: list[Entry]) -> Iterator[tuple[str, Entry]]:
@@ -260,7 +283,9 @@ def parse_sweep(data: Mapping[str, Any]) -> Sweep:
             raise ValueError(f"the key {key!r} is missing")
     seeds = data["seeds"]
     if not isinstance(seeds, list):
-        seeds = list(range(whole("seeds", seeds)))
+        if whole("seeds", seeds) > 10**7:
+            raise ValueError(f"seeds is {seeds}; a sweep takes at most 10 million")
+        seeds = list(range(seeds))
     return Sweep(
         worlds=_entries("world", data["world"]),
         agents=_entries("agent", data["agent"]),
@@ -301,9 +326,7 @@ def expand(choice: Any) -> Any:
     if isinstance(choice, list):
         if not choice:
             raise ValueError("the list is empty; a grid needs at least one choice")
-        if len({json.dumps(entry, sort_keys=True) for entry in choice}) != len(choice):
-            raise ValueError("the list has the same choice twice")
-        return choice
+        return _different([_number(entry) for entry in choice])
     if isinstance(choice, dict) and not set(choice) & set(_DECAY):
         if len(choice) != 1 or next(iter(choice)) not in ("logspace", "linspace"):
             hint = _nearest(next(iter(choice), ""), ("logspace", "linspace"))
@@ -311,8 +334,20 @@ def expand(choice: Any) -> Any:
         ((space, bounds),) = choice.items()
         if not (isinstance(bounds, list) and len(bounds) == 3):
             raise ValueError(f"{space} takes [first, last, count], not {bounds!r}")
-        return spaced(space, *bounds)
-    return choice
+        return _different(spaced(space, *bounds))
+    return _number(choice)
+
+
+def _number(choice: Any) -> Any:
+    """Return a whole number as a float, which it is to every option: 1 and 1.0 are one choice."""
+    is_whole = isinstance(choice, int) and not isinstance(choice, bool)
+    return finite("the number", choice) if is_whole else choice
+
+
+def _different(choices: list[Any]) -> list[Any]:
+    if len({json.dumps(entry, sort_keys=True) for entry in choices}) != len(choices):
+        raise ValueError("the grid has the same choice twice")
+    return choices
 
 
 def spaced(space: str, first: float, last: float, count: int) -> list[float]:

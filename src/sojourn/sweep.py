@@ -40,6 +40,7 @@ class Outcome:
     failed: int  # runs that broke a rule: they are in the table, with their sentence
     lost: int  # runs that the executor lost: they are missing, and running again runs them
     seconds: float
+    reason: str = ""  # why the last of them were lost
 
 
 def run_sweep(
@@ -62,10 +63,10 @@ def run_sweep(
         parts = folder / "parts"
         parts.mkdir(exist_ok=True)
         log.info("%s: %d runs, %d steps", sweep.name, sweep.num_runs, sweep.num_steps)
-        num_tasks, lost = _run_missing(sweep, parts, executor, jobs, progress, log)
+        num_tasks, lost, reason = _run_missing(sweep, parts, executor, jobs, progress, log)
         if lost:
             log.info("%d runs were lost", lost)
-            return Outcome(sweep.num_runs, 0, lost, time.perf_counter() - begin)
+            return Outcome(sweep.num_runs, 0, lost, time.perf_counter() - begin, reason)
         names = [_part(parts, index) for index in range(num_tasks)]
         curve_names = [_curve_part(path) for path in names] if sweep.record else []
         results.merge(names, folder, curve_names)
@@ -82,11 +83,12 @@ def _run_missing(
     jobs: int,
     progress: Advance,
     log: logging.Logger,
-) -> tuple[int, int]:
-    """Execute the tasks that have no part file; return how many tasks there are, and how many runs were lost."""
+) -> tuple[int, int, str]:
+    """Execute the tasks that have no part file; return how many tasks there are, how many runs were lost, and why."""
     waiting: dict[Future[Any], tuple[int, Task]] = {}
     missing = iter(enumerate(plan(sweep)))
     num_tasks = lost = 0
+    reason = ""
     try:
         while True:
             while len(waiting) < 2 * jobs and (entry := next(missing, None)) is not None:
@@ -97,13 +99,14 @@ def _run_missing(
                 else:
                     waiting[executor.submit(execute, task)] = entry
             if not waiting:
-                return num_tasks, lost
+                return num_tasks, lost, reason
             for future in wait(waiting, return_when=FIRST_COMPLETED).done:
                 index, task = waiting.pop(future)
                 try:
                     batch, seconds = future.result()
                 except Exception as error:  # noqa: BLE001 - whatever the executor raises, the others go on
                     lost += task.num_runs
+                    reason = f"{type(error).__name__}: {error}"
                     log.info("task %d was lost: %r", index, error)
                     continue
                 rows, curves = tabulate(task, batch, seconds)
@@ -160,7 +163,7 @@ def executor(jobs: int | None, cluster: str | None = None) -> Iterator[tuple[Exe
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Hold the folder; the system lets go of it when the process ends, however it ends."""
-    with (folder / "lock").open("w") as handle:
+    with (folder / ".lock").open("a") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -193,7 +196,8 @@ def _claim(sweep: Sweep, folder: Path) -> None:
     data |= {"schema_version": results.SCHEMA_VERSION, "batch": [tasks.BATCH_STEPS, tasks.BATCH_RUNS]}
     text = json.dumps(data, indent=1) + "\n"
     if not path.exists():
-        others = [entry.name for entry in folder.iterdir() if entry.name not in ("lock", "sweep.log")]
+        ours = (".lock", "sweep.log", ".sweep.json.partial")
+        others = [entry.name for entry in folder.iterdir() if entry.name not in ours]
         if others:
             raise ValueError(f"{folder} is not empty and holds no sweep; choose another folder")
         results.write_whole(path, lambda partial: partial.write_text(text))

@@ -6,7 +6,6 @@ content alone, so that the n-th task is the same each time.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import itertools
 import json
@@ -20,7 +19,7 @@ import polars as pl
 
 from sojourn import results
 from sojourn._values import stacked
-from sojourn.many import Batch, run_batch_of
+from sojourn.many import Batch, flattened, run_batch_of
 from sojourn.simulate import log_spaced
 from sojourn.spec import Options, Sweep, build_agent, build_world, canonical_text, cell_ids
 
@@ -87,7 +86,7 @@ def option_columns(sweep: Sweep) -> dict[str, bool]:
     columns: dict[str, bool] = {}
     for entry in (*sweep.worlds, *sweep.agents):
         for options in entry.samples():
-            for name, choice in _flat(options).items():
+            for name, choice in flattened(options).items():
                 columns[name] = columns.get(name, False) or isinstance(choice, str)
     return columns
 
@@ -95,18 +94,6 @@ def option_columns(sweep: Sweep) -> dict[str, bool]:
 def _chunks(items: Iterator[Any], size: int) -> Iterator[list[Any]]:
     while chunk := list(itertools.islice(items, size)):
         yield chunk
-
-
-def _flat(options: Options) -> Options:
-    """Return options as columns: a decaying exploration becomes three."""
-    flat = {}
-    for name, choice in options.items():
-        if isinstance(choice, dict):
-            flat[name] = choice["start"]
-            flat |= {f"{name}_{part}": choice[part] for part in ("factor", "floor") if part in choice}
-        else:
-            flat[name] = choice
-    return flat
 
 
 # --- One task -----------------------------------------------------------------------
@@ -175,7 +162,7 @@ def tabulate(task: Task, batch: Batch, seconds: float) -> tuple[pl.DataFrame, pl
 def _described(kind: str, combinations: str) -> tuple[list[bytes], dict[str, list[Any]]]:
     """Return the text of each combination, and a column for each option."""
     options: list[Options] = json.loads(combinations)
-    flat = [_flat(choice) for choice in options]
+    flat = [flattened(choice) for choice in options]
     names = dict.fromkeys(name for choice in flat for name in choice)
     return [canonical_text(kind, choice) for choice in options], {
         name: [choice.get(name) for choice in flat] for name in names
@@ -184,7 +171,7 @@ def _described(kind: str, combinations: str) -> tuple[list[bytes], dict[str, lis
 
 def _option_columns(task: Task, of_agents: dict[str, list[Any]]) -> dict[str, pl.Series]:
     """Return a column for each option of the sweep, null where this task has none."""
-    worlds = [_flat(options) for options in task.worlds]
+    worlds = [flattened(options) for options in task.worlds]
     world = np.repeat(np.arange(len(worlds)), task.num_combinations * len(task.seeds))
     agent = np.tile(np.repeat(np.arange(task.num_combinations), len(task.seeds)), len(worlds))
     columns = {}
@@ -213,29 +200,23 @@ class Estimate:
 
 def estimate(sweep: Sweep, jobs: int) -> Estimate:
     """Run a little of each agent in the first world, and reckon from that."""
-    trials = {}
-    for task in plan(sweep):
-        if task.label not in trials:
-            few = json.loads(task.combinations)[: max(1, 200_000 // task.steps)]
-            trial = dataclasses.replace(
-                task,
-                worlds=task.worlds[:1],
-                combinations=json.dumps(few),
-                num_combinations=len(few),
-                seeds=task.seeds[:1],
-                episodes=1,
-            )
-            execute(trial)  # compiles
-            begin = time.perf_counter()
-            execute(trial)
-            trials[task.label] = (time.perf_counter() - begin) / trial.num_steps
-            largest = task
-    steps = sweep.num_steps / sum(map(len, sweep.agents))
-    seconds = sum(len(entry) * steps * trials[entry.label or entry.kind] for entry in sweep.agents)
-    world = build_world(largest.world, largest.worlds[0])
+    world_options = next(sweep.worlds[0].grid())
+    world = build_world(sweep.worlds[0].kind, world_options)
+    steps = min(sweep.steps, 100_000)
+    steps_each = sweep.num_steps / sum(map(len, sweep.agents))
+    seconds = 0.0
+    for entry in sweep.agents:
+        few = list(itertools.islice(entry.grid(), max(1, 200_000 // steps)))
+        trial = Task(
+            sweep.worlds[0].kind, [world_options], entry.kind, "", json.dumps(few), len(few),
+            sweep.seeds[:1], steps, 1, 0, {},
+        )  # fmt: skip
+        execute(trial)  # compiles
+        seconds += len(entry) * steps_each * execute(trial)[1] / trial.num_steps
+    runs = min(sweep.num_runs, max(1, min(BATCH_RUNS, BATCH_STEPS // (sweep.steps * sweep.episodes))))
     numbers = world.num_states * (2 * world.num_actions + 2) + 4 * sweep.record + 40
     return Estimate(
         seconds=seconds / jobs,
-        memory=2 * jobs * largest.num_runs * numbers * 8,
+        memory=2 * jobs * runs * numbers * 8,
         disk=sweep.num_runs * (60 + 2 * world.num_states + 32 * sweep.record),
     )

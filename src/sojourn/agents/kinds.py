@@ -197,7 +197,7 @@ def draw_epsilon_greedy(agent: Any, state: int, rng: Stream) -> tuple[int, bool]
 
 
 class PolicyAgent(NamedTuple):
-    """A fixed action in every state; Q stays 0. All its draws follow its policy, so all count."""
+    """A fixed action in every state; Q says which. All its draws follow its policy, so all count."""
 
     q: Table
     rate: Any

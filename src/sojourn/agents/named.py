@@ -200,6 +200,7 @@ def policy_agent(policy: Any, num_actions: int, *, rate: Any = None) -> PolicyAg
     """
     q = _zeros(len(policy), num_actions)
     actions = np.array([within(f"policy[{s}]", action, num_actions) for s, action in enumerate(policy)])
+    q[np.arange(len(actions)), actions] = 1.0  # so that the greedy policy is the one followed
     return PolicyAgent(q=q, rate=_estimator(Cumulative, None, rate), accepted=True, actions=actions)
 
 

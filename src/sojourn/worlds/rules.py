@@ -4,7 +4,8 @@
     step(world, state, action, rng) -> (world, next_state, reward, duration)
 
 A world says how many states and actions it has (`num_states`, `num_actions`), holds all
-that changes between steps except the state, and draws all its randomness from `rng` with
+that changes between steps except the state, in numbers (its arrays are constants, shared by
+all runs, and cannot be written into), and draws all its randomness from `rng` with
 the functions of `sojourn.random`. `reward` is the total over the step, never a rate;
 `duration` is finite and greater than 0; states and actions are numbered from 0.
 
@@ -36,7 +37,8 @@ or breaks down, runs compiled like the built-in ones:
 
     run = sj.run(Machine(), sj.smart(num_states=30, num_actions=2), steps=100_000, seed=0)
 
-`sojourn.check_world(Machine())` tells whether it keeps the rules.
+`sojourn.check_world(Machine())` tells whether it keeps the rules. Compiled code takes global
+names as they are when it is first compiled; what may vary belongs into the world's fields.
 """
 
 from __future__ import annotations
