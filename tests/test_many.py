@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -68,6 +70,25 @@ def test_a_failing_run_stops_the_batch_with_its_sentence() -> None:
     """An error in one run is the error of the batch."""
     with pytest.raises(ValueError, match="reward inf"):
         sj.run_many(sj.TwoState(log_scale=0.1), sj.random_agent(2, 2), seeds=4, steps=10_000)
+
+
+INTERRUPTED = """
+import os, signal, threading, sojourn as sj
+sj.run_many(sj.TwoState(0.0), sj.smart(2, 2), 1, 10)
+threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    sj.run_many(sj.TwoState(0.0), sj.smart(2, 2), 8, 2_000_000_000, jobs=2)
+except KeyboardInterrupt:
+    print("interrupted", len(sj.run_many(sj.TwoState(0.0), sj.smart(2, 2), 3, 10)))
+"""
+
+
+def test_a_long_batch_can_be_interrupted() -> None:
+    """Ctrl-C ends runs of minutes within a moment, and the next batch is not affected."""
+    out = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=True, timeout=25
+    )
+    assert out.stdout == "interrupted 3\n"
 
 
 def test_divergence_is_a_column() -> None:

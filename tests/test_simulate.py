@@ -125,9 +125,9 @@ def test_the_loop_releases_the_interpreter() -> None:
 
 
 INTERRUPTED = """
-import _thread, threading, sojourn as sj
+import os, signal, threading, sojourn as sj
 sj.run(sj.TwoState(0.0), sj.smart(2, 2), 10)
-threading.Timer(0.7, _thread.interrupt_main).start()
+threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
     sj.run(sj.TwoState(0.0), sj.smart(2, 2), 1_000_000_000)
 except KeyboardInterrupt:

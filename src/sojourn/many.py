@@ -10,7 +10,7 @@ import itertools
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -37,6 +37,7 @@ FIGURES = {
     "diverged": bool,
 }
 _BATCH_STEPS, _BATCH_RUNS = 5_000_000, 2048  # a fraction of a second, a few megabytes
+_HALT = np.zeros(1, dtype=np.bool_)  # looked at by running batches every few million steps
 
 
 class Grid(NamedTuple):
@@ -134,7 +135,7 @@ def run_many(
                 pool.map(lambda pair: run_batch(world, pair[0], pair[1], steps, episodes, points), batches)
             )
         except BaseException:
-            pool.shutdown(cancel_futures=True)
+            halt(pool)
             raise
     whole_batch = Batch(*(np.concatenate(part) for part in zip(*results, strict=True)))
     failed = np.flatnonzero(whole_batch.errors != "")
@@ -163,6 +164,15 @@ class Batch(NamedTuple):
     errors: np.ndarray[Any, Any]  # the sentence of a run that broke the rules, else ""
 
 
+def halt(pool: Executor) -> None:
+    """End what a pool of threads is doing, wherever it is, and forget what it was to do."""
+    _HALT[0] = True
+    try:
+        pool.shutdown(cancel_futures=True)
+    finally:
+        _HALT[0] = False
+
+
 def run_batch(
     world: Any, agents: list[Any], seeds: list[int], steps: int, episodes: int, points: Points
 ) -> Batch:
@@ -184,7 +194,9 @@ def run_batch_of(
     totals, policies = np.zeros((count, len(FIGURES))), np.zeros((count, sizes[0]), dtype=np.int64)
     curves, faults = np.full((count, 4, len(points)), np.nan), np.zeros((count, 6))
     ends = np.append(points, NEVER)
-    _walk_batch(world, agents, rngs, steps, total, sizes, ends, curves, totals, policies, faults)
+    _walk_batch(world, agents, rngs, steps, total, sizes, ends, curves, totals, policies, faults, _HALT)
+    if _HALT[0]:
+        raise CancelledError("the batch was halted")
     for column, name in enumerate(FIGURES):
         figures[name] = totals[:, column]
     errors = np.full(count, "", dtype=object)
@@ -206,10 +218,11 @@ def _walk_batch(
     totals: Any,
     policies: Any,
     faults: Any,
+    halt: Any,
 ) -> None:
     for i in range(len(totals)):
         start = Walk(world, take(agents, i), 0, 0, 0.0, 0.0, 0.0, 0.0, 0)
-        walk = go_on(start, total, episode, sizes, points, curves[i], faults[i], rngs[i, 0], rngs[i, 1])
+        walk = go_on(start, total, episode, sizes, points, curves[i], faults[i], halt, rngs[i, 0], rngs[i, 1])
         agent = walk.agent
         totals[i, 0] = _value(agent.rate)
         totals[i, 1] = walk.reward

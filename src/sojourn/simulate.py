@@ -28,6 +28,7 @@ _draw, _learn, _start, _step, _value = draw.bare, learn.bare, start.bare, step.b
 
 _BLOCK = 5_000_000  # steps between two looks at the keyboard: a fraction of a second
 NEVER = np.iinfo(np.int64).max
+_NO_HALT = np.zeros(1, dtype=np.bool_)
 _NO_POINTS: Points = np.zeros(0, dtype=np.int64)
 
 
@@ -210,15 +211,16 @@ def go_on(
     points: Points,
     curve: Any,
     fault: Column,
+    halt: Any,
     world_rng: Stream,
     agent_rng: Stream,
 ) -> Walk:
-    """Go on until step `until`, recording on the way, or to a step that breaks the rules."""
+    """Go on until step `until`, recording on the way, or to a step that breaks the rules, or to a halt."""
     recorded = np.searchsorted(points, walk.steps, side="right")
-    while walk.steps < until and fault[0] == 0.0:
+    while walk.steps < until and fault[0] == 0.0 and not halt[0]:
         if walk.steps % episode == 0:
             walk = _begin(walk, world_rng)
-        stop = min(until, points[recorded], (walk.steps // episode + 1) * episode)
+        stop = min(until, points[recorded], (walk.steps // episode + 1) * episode, walk.steps + _BLOCK)
         walk = _stretch(walk, stop - walk.steps, sizes, fault, world_rng, agent_rng)
         if walk.steps == points[recorded]:
             curve[0, recorded] = walk.reward
@@ -318,7 +320,7 @@ def walk_through(
     with ThreadPoolExecutor(1) as pool:
         while walk.steps < total:
             until = min(total, walk.steps + _BLOCK)
-            arguments: Any = (walk, until, steps, sizes, ends, curve, fault, *rngs)
+            arguments: Any = (walk, until, steps, sizes, ends, curve, fault, _NO_HALT, *rngs)
             walk = pool.submit(_walk, *arguments).result() if compiled else _walk.python(*arguments)
             if fault[0]:
                 raise ValueError(explain(world, agent, walk.steps, *fault[1:]))

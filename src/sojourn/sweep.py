@@ -27,6 +27,7 @@ from typing import Any
 import polars as pl
 
 from sojourn import results, tasks
+from sojourn.many import halt
 from sojourn.progress import Advance, no_progress
 from sojourn.spec import Sweep
 from sojourn.tasks import Task, execute, plan, tabulate
@@ -144,7 +145,11 @@ def executor(jobs: int | None, cluster: str | None = None) -> Iterator[tuple[Exe
     if cluster is None:
         width = jobs or os.cpu_count() or 1
         with ThreadPoolExecutor(width) as pool:
-            yield pool, width
+            try:
+                yield pool, width
+            except BaseException:
+                halt(pool)
+                raise
         return
     try:
         from distributed import Client

@@ -174,7 +174,9 @@ def sensitivity(seeds: int, steps: int = 1000, jobs: int | None = None) -> pl.Da
         for log_scale in LOG_SCALES[1::4]:
             runs = run_many(TwoState(log_scale), agents, seeds, steps, episodes, jobs=jobs)
             for name in agents:
-                share = float((runs.policy[runs["agent"] == name, 0] == ACTION_B).mean())
+                rows_of = runs["agent"] == name
+                success = (runs.policy[rows_of, 0] == ACTION_B) & ~runs["diverged"][rows_of]
+                share = float(success.mean())
                 rows.append((what, setting, name, log_scale, share))
     return pl.DataFrame(rows, schema=["what", "setting", "agent", "log_scale", "share"], orient="row")
 
