@@ -268,7 +268,7 @@ def test_killed_twenty_times(long: tuple[Path, bytes], tmp_path: Path) -> None:
         process = started(file, out)
         if kill % 2:  # at work: a moment after it has finished something
             wait_for_parts(out, more_than=parts)
-        time.sleep(moments.uniform(0.0, 0.2 if kill % 2 else 1.5))
+        time.sleep(moments.uniform(0.0, 0.1 if kill % 2 else 1.0))
         process.send_signal(signal.SIGKILL)
         process.communicate()
         assert process.returncode == -signal.SIGKILL, "it finished before it had been killed often enough"
