@@ -204,6 +204,18 @@ def test_an_agent_that_leaves_its_actions_is_stopped() -> None:
             sj.run(sj.TwoState(log_scale=1e-3), agent, steps=10, compiled=compiled)
 
 
+def test_changed_parameters_are_checked_before_a_run() -> None:
+    """What `_replace` lets through, a run does not: step size and exploration stay in their bounds."""
+    agent = sj.smart(2, 2)
+    for bad in (
+        agent._replace(params=agent.params._replace(step_size=-1.0)),
+        agent._replace(exploration=3.0),
+        agent._replace(exploration=math.nan),
+    ):
+        with pytest.raises(ValueError, match=r"Params\.step_size is -1\.0|RateAgent\.exploration is"):
+            sj.run(sj.TwoState(log_scale=1e-3), bad, steps=10)
+
+
 def test_agents_can_be_pickled() -> None:
     """An agent survives pickling, for processes and clusters."""
     import pickle

@@ -147,6 +147,8 @@ def main() -> None:
     except Exception as error:
         if os.environ.get("SOJOURN_DEBUG"):
             raise
+        if isinstance(error, OSError) and error.filename:
+            sys.exit(f"sojourn: {error.filename}: {error.strerror}")
         expected = isinstance(error, ValueError | TypeError | OSError)
         sys.exit(f"sojourn: {error}" if expected else f"sojourn: {type(error).__name__}: {error}")
     except KeyboardInterrupt:

@@ -78,6 +78,9 @@ def curves_frame(cells: pl.Series, seeds: Any, points: Any, curves: np.ndarray[A
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     """Write a file so that it is there whole or not at all, even if the power fails."""
+    if path.is_dir() or not path.parent.is_dir():
+        wrong = f"{path} is a folder" if path.is_dir() else f"there is no folder {path.parent}"
+        raise OSError(f"{path} cannot be written: {wrong}")
     partial = path.with_name(f".{path.name}.partial")
     try:
         try:

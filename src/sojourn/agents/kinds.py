@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from sojourn._values import checked, probability
 from sojourn.agents.rules import Params, Table, accepts, draw, greedy_action, largest, learn, next_exploration
 from sojourn.elementary import exp
 from sojourn.random import Stream, integer, uniform
@@ -15,6 +16,7 @@ _update, _value = update.bare, value.bare
 # --- SMART and all that differ from it only in the estimator ------------------------
 
 
+@checked(exploration=probability)
 class RateAgent(NamedTuple):
     """delta = r - rho tau + max Q(s', .) - Q(s, a); the evidence for rho is r."""
 
@@ -55,6 +57,7 @@ def learn_rate_agent(
 # --- R-Learning ---------------------------------------------------------------------
 
 
+@checked(exploration=probability)
 class RLearningAgent(NamedTuple):
     """As `RateAgent`, but the evidence for rho is r + max Q(s', .) - max Q(s, .)."""
 
@@ -96,6 +99,7 @@ def learn_r_learning(
 # --- Discounted Q-learning ----------------------------------------------------------
 
 
+@checked(exploration=probability)
 class DiscountedAgent(NamedTuple):
     """delta = r + e^(-kappa tau) max Q(s', .) - Q(s, a). The rate only measures."""
 
@@ -139,6 +143,7 @@ def learn_discounted(
 # --- Differential Q-learning --------------------------------------------------------
 
 
+@checked(exploration=probability)
 class DifferentialAgent(NamedTuple):
     """Inter-option Differential Q-learning: steps of Q and rho in units of mean duration L."""
 

@@ -124,6 +124,7 @@ class Decay(NamedTuple):
     floor: float = 0.0
 
 
+@checked(step_size=fraction, exploration_factor=fraction, exploration_floor=probability)
 class Params(NamedTuple):
     """What stays as it is while an agent learns."""
 
