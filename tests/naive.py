@@ -539,3 +539,110 @@ def run(agent: Agent, log_scale: float, *, steps: int, episodes: int, seed: int)
         greedy_duration=math.fsum(duration for _, duration in greedy),
         greedy_steps=len(greedy),
     )
+
+
+# --- The market world, and a run in it. ---
+
+
+class Market:
+    """Minutes of a market: buy = 0 or sell = 1 in each, the state is how the last ones moved."""
+
+    def __init__(
+        self,
+        opens: Sequence[float | None],  # None where it is missing
+        closes: Sequence[float],
+        *,
+        state_size: int = 3,
+        duration: str = "random",  # or "scaled", or "scaled-magnitude"
+        interval: float = 60,
+        shortest: float = 5,
+        longest: float = 45,
+        lowest: float | None = None,
+        highest: float | None = None,
+    ) -> None:
+        self.moves = []
+        previous = closes[0]  # without an open the first minute does not move
+        for opening, close in zip(opens, closes, strict=True):
+            self.moves.append(close - (previous if opening is None else opening))
+            previous = close
+        largest = max(abs(move) for move in self.moves)
+        self.lowest = -largest if lowest is None else lowest
+        self.highest = largest if highest is None else highest
+        if duration == "scaled-magnitude":
+            self.lowest = 0.0
+        self.size, self.rule = state_size, duration
+        self.interval, self.shortest, self.longest = interval, shortest, longest
+        self.start()
+
+    def start(self) -> int:
+        self.minute = 0
+        self.ups = [False] * self.size  # the oldest first
+        return self.state()
+
+    def state(self) -> int:
+        return int("".join("1" if up else "0" for up in self.ups), 2)
+
+    def step(self, action: int, stream: Xoshiro) -> tuple[int, float, float]:
+        """The next state, the reward and the duration; after the last minute the first comes again."""
+        move = self.moves[self.minute % len(self.moves)]
+        self.minute += 1
+        self.ups = [*self.ups[1:], move > 0]
+        raw = move if action == 0 else -move
+        tau = self.duration(raw, stream)
+        return self.state(), raw * (1 - tau / self.interval), tau
+
+    def duration(self, raw: float, stream: Xoshiro) -> float:
+        width = self.longest - self.shortest
+        if self.rule == "random":
+            return self.shortest + width * stream.uniform()
+        span = self.highest - self.lowest
+        if span <= 0:  # nothing ever moves
+            return (self.shortest + self.longest) / 2
+        size = abs(raw) if self.rule == "scaled-magnitude" else raw
+        tau = self.shortest + width * (size - self.lowest) / span
+        # For moves beyond the bounds; but 40 x / x can be above 40 by a last bit, too.
+        return min(max(tau, self.shortest), self.longest)
+
+
+def run_market(
+    agent: Agent, world: Market, *, steps: int, seed: int, points: Sequence[int], episodes: int = 1
+) -> tuple[Outcome, list[float]]:
+    """Train `agent` in a market: what came of it, and the greedy reward after so many steps each."""
+    world_stream, agent_stream = streams(seed)
+    reward = duration = greedy_reward = greedy_duration = 0.0
+    greedy_steps = done = 0
+    curve = []
+    for _ in range(episodes):
+        state = world.start()
+        for _ in range(steps):
+            action, explored = agent.draw(state, agent_stream)
+            after, r, tau = world.step(action, world_stream)
+            agent.learn(state, action, r, tau, after, explored)
+            reward += r
+            duration += tau
+            if agent.accepted:
+                greedy_reward += r
+                greedy_duration += tau
+                greedy_steps += 1
+            done += 1
+            if done in points:
+                curve.append(greedy_reward)
+            state = after
+    outcome = Outcome(
+        q=list(agent.q.values()),
+        policy=agent.policy(),
+        rate=agent.rate.value(),
+        reward=reward,
+        duration=duration,
+        greedy_reward=greedy_reward,
+        greedy_duration=greedy_duration,
+        greedy_steps=greedy_steps,
+    )
+    return outcome, curve
+
+
+def mean_and_deviation(numbers: Sequence[float]) -> tuple[float, float]:
+    """The mean and the sample standard deviation, as over the seeds of an experiment."""
+    xs = exact(numbers)
+    mean = sum(xs, Fraction(0)) / len(xs)
+    return float(mean), math.sqrt(sum(((x - mean) ** 2 for x in xs), Fraction(0)) / (len(xs) - 1))
