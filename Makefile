@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 
 reproduce: $(VENV)/ready      ## run the main job on its embedded defaults
 	$(BIN)/sojourn reproduce robustness
+	$(BIN)/sojourn reproduce bitcoin
 
 test: $(VENV)/ready-dev       ## run the tests
 	$(BIN)/python -m pytest

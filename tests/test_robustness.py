@@ -162,7 +162,7 @@ def test_shares_and_seeds() -> None:
 
 def test_the_study_goes_on_after_an_interruption(tmp_path: Path) -> None:
     """What the sweep has finished is not run again, and the summary is the same but for the time."""
-    from sojourn import reproduce
+    from sojourn.reproduce import robustness as reproduce
 
     first = reproduce.robustness(tmp_path / "out", seeds=1, steps=20, episodes=1)
     log = (tmp_path / "out" / "sweep" / "sweep.log").read_text()

@@ -18,6 +18,7 @@ from sojourn.agents.named import (
     weighted_harmonic_r,
 )
 from sojourn.agents.rules import Decay, act, draw, greedy_action, largest, learn, policy
+from sojourn.bars import Bars, load_bars
 from sojourn.check import RateReport, check_agent, check_rate, check_world
 from sojourn.many import Grid, Runs, grid, run_many
 from sojourn.means import (
@@ -46,12 +47,15 @@ from sojourn.results import load_results
 from sojourn.simulate import Curve, Run, evenly_spaced, log_spaced, run
 from sojourn.spec import Entry, Sweep, load_sweep, parse_sweep
 from sojourn.sweep import run_sweep
+from sojourn.synthetic import synthetic_bars
+from sojourn.worlds.market import Market
 from sojourn.worlds.rules import start, step
 from sojourn.worlds.two_state import TwoState, cos_log_drift, sin_log_drift
 
 __version__: str
 
 __all__ = [
+    "Bars",
     "Cumulative",
     "CumulativeHarmonic",
     "Curve",
@@ -62,6 +66,7 @@ __all__ = [
     "Grid",
     "Harmonic",
     "Incremental",
+    "Market",
     "RateMeter",
     "RateReport",
     "Run",
@@ -88,6 +93,7 @@ __all__ = [
     "inlined",
     "largest",
     "learn",
+    "load_bars",
     "load_results",
     "load_sweep",
     "log_spaced",
@@ -109,6 +115,7 @@ __all__ = [
     "start",
     "step",
     "stream",
+    "synthetic_bars",
     "update",
     "value",
     "weighted_harmonic_mean",

@@ -55,8 +55,8 @@ def robustness(
     jobs: Jobs = None,
 ) -> None:
     """Run the simulation study: which agents end with action B on the two-state family."""
-    from sojourn import reproduce as studies
     from sojourn.progress import progress
+    from sojourn.reproduce import robustness as studies
     from sojourn.studies.robustness import specification
 
     with _goes_on(), progress("robustness", specification(seeds, steps, episodes).num_steps) as advance:
@@ -64,6 +64,62 @@ def robustness(
     for line in studies.headlines(summary):
         typer.echo(line)
     typer.echo(f"{out / 'README.md'} says what was found; {out / 'figures'} shows it")
+
+
+@reproduce.command()
+def bitcoin(
+    data: Annotated[
+        Path | None, typer.Option(help="Minute bars, as CSV, CSV.gz or Parquet; synthetic ones by default.")
+    ] = None,
+    segment_length: Annotated[
+        int | None, typer.Option(help="Bars in a segment: 350000, or 50000 of the synthetic ones.", min=2)
+    ] = None,
+    segments: Annotated[
+        str | None, typer.Option(help="Segments to run, from 0 on, such as 0-4,7; all by default.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(help="Number of seeds, from 0 on.", min=1)] = 30,
+    state_sizes: Annotated[str, typer.Option(help="Numbers of directions to remember.")] = "3,6,9,12",
+    by_magnitude: Annotated[
+        bool,
+        typer.Option("--by-magnitude", help="Scale durations by |move|: the other reading of the paper."),
+    ] = False,
+    fill: Annotated[int, typer.Option(help="Fill gaps of up to so many bars.", min=0)] = 0,
+    repair: Annotated[bool, typer.Option("--repair", help="Treat damaged rows as missing bars.")] = False,
+    out: Annotated[Path, typer.Option(help="Folder for results, figures and a README.")] = Path(
+        "out/bitcoin"
+    ),
+    jobs: Jobs = None,
+) -> None:
+    """Run the market study: who accumulates more, on segments of minute bars."""
+    from sojourn.instrument import SYNTHETIC
+    from sojourn.progress import progress
+    from sojourn.reproduce import bitcoin as studies
+    from sojourn.studies.bitcoin import Source, specification
+
+    length = segment_length or (50_000 if data is None else 350_000)
+    source = Source(SYNTHETIC if data is None else str(data), length, fill, repair, by_magnitude)
+    chosen = None if segments is None else _numbers("--segments", segments, 0)
+    sizes = _numbers("--state-sizes", state_sizes, 1)
+    sweep = specification(source, seeds, sizes, chosen)
+    label = "bitcoin (synthetic)" if data is None else "bitcoin"
+    with _goes_on(), progress(label, sweep.num_steps) as advance:
+        summary = studies.bitcoin(out, source, sweep, jobs, advance)
+    for line in studies.headlines(summary):
+        typer.echo(line)
+    typer.echo(f"{out / 'README.md'} says what was found; {out / 'figures'} shows it")
+
+
+def _numbers(option: str, text: str, least: int) -> tuple[int, ...]:
+    """Return the different numbers in text such as 0-4,7, ascending."""
+    numbers: set[int] = set()
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not (first.isdecimal() and (last.isdecimal() if dash else True)):
+            raise ValueError(f"{option} is {text!r}; it must be numbers and ranges, such as 0-4,7")
+        numbers.update(range(int(first), int(last or first) + 1))
+    if not numbers or min(numbers) < least:
+        raise ValueError(f"{option} is {text!r}; its numbers must be at least {least}, and ranges ascend")
+    return tuple(sorted(numbers))
 
 
 @contextlib.contextmanager
@@ -74,6 +130,61 @@ def _goes_on() -> Iterator[None]:
     except KeyboardInterrupt:
         typer.echo("sojourn: interrupted; the same command goes on from here", err=True)
         raise typer.Exit(130) from None
+
+
+data = typer.Typer(no_args_is_help=True, help="Look at files of minute bars, or fetch the paper's.")
+app.add_typer(data, name="data")
+
+
+@data.command()
+def check(
+    file: Annotated[Path, typer.Argument(help="Bars, as CSV, CSV.gz or Parquet.")],
+    by_magnitude: Annotated[
+        bool,
+        typer.Option("--by-magnitude", help="Scale durations by |move|: the other reading of the paper."),
+    ] = False,
+    fill: Annotated[int, typer.Option(help="Fill gaps of up to so many bars.", min=0)] = 0,
+    repair: Annotated[bool, typer.Option("--repair", help="Treat damaged rows as missing bars.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Say what a file of bars holds, and everything in it that is not as it should be."""
+    import json
+
+    from sojourn.bars import describe, load_bars
+
+    held = describe(load_bars(file, fill=fill, repair=repair))
+    if as_json:
+        typer.echo(json.dumps(held))
+        return
+    typer.echo(f"{file}")
+    typer.echo(
+        f"  bars      {held['bars']:,} = {held['rows']:,} rows - {held['dropped']:,} dropped + {held['filled']:,} filled"
+    )
+    typer.echo(f"  time      {held['first']} to {held['last']} UTC, every {held['interval']:,} s")
+    typer.echo(
+        f"  prices    {held['lowest']:,} to {held['highest']:,}; {held['unmoved']:.1%} of the bars do not move"
+    )
+    typer.echo(f"  sha256    {held['sha256']}")
+    for finding in held["findings"]:
+        typer.echo(f"  found     {finding['what']}: {finding['count']:,}, first {finding['first']}")
+        typer.echo(f"            {finding['remedy']}")
+    if not held["findings"]:
+        typer.echo("  found     nothing wrong")
+
+
+@data.command()
+def fetch(
+    out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("data"),
+) -> None:
+    """Download the minute bars of the paper from Kaggle."""
+    try:
+        import kagglehub
+    except ImportError:
+        raise ValueError("kagglehub is not installed; pip install 'sojourn[kaggle]' does it") from None
+    from sojourn.bars import fetch_bars
+
+    for file in fetch_bars(out, kagglehub.dataset_download):
+        typer.echo(f"{file} is there; look at it with: sojourn data check {file}")
 
 
 @app.command()

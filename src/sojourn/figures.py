@@ -18,6 +18,7 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from sojourn.results import write_whole
 
@@ -196,4 +197,79 @@ def settings(table: pl.DataFrame, names: dict[str, str], ax: Axes) -> Axes:
     ax.set(xscale="log", xlabel="log-scale v", ylim=(-3, 103))
     ax.invert_xaxis()
     ax.legend(loc="lower left", title_fontsize=8)
+    return ax
+
+
+# --- The Bitcoin study --------------------------------------------------------------
+
+
+def win_map(table: pl.DataFrame, ax: Axes) -> Any:
+    """Draw win ratios over state size and rate step size, each with its interval; return the image."""
+    sizes = sorted(table["state_size"].unique().to_list())
+    steps = sorted(table["rate_step_size"].unique().to_list())
+    grid = np.full((len(sizes), len(steps)), np.nan)
+    for row in table.iter_rows(named=True):
+        y, x = sizes.index(row["state_size"]), steps.index(row["rate_step_size"])
+        grid[y, x] = row["ratio"]
+        dark = abs(row["ratio"] - 0.5) > 0.35
+        colour = "white" if dark else "black"
+        ax.text(x, y - 0.13, f"{row['ratio']:.2f}", ha="center", va="center", color=colour, fontsize=9)
+        interval = f"{row['low']:.2f} to {row['high']:.2f}"
+        ax.text(x, y + 0.24, interval, ha="center", va="center", color=colour, fontsize=6.5)
+    image = ax.imshow(grid, cmap="RdBu", vmin=0.0, vmax=1.0, aspect="auto", origin="upper")
+    ax.set_xticks(range(len(steps)), [f"{step:g}" for step in steps])
+    ax.set_yticks(range(len(sizes)), [str(size) for size in sizes])
+    for side in ("left", "bottom"):
+        ax.spines[side].set_visible(False)
+    ax.tick_params(length=0)
+    return image
+
+
+def accumulated(table: pl.DataFrame, names: dict[str, str], ax: Axes) -> Axes:
+    """Draw what the agents accumulated along a segment: mean over seeds, and one deviation to each side."""
+    for agent, name in names.items():
+        rows = table.filter(pl.col("agent") == agent).sort("step").gather_every(10, offset=9)
+        x, mean = rows["step"].to_numpy() / 1000.0, rows["mean"].to_numpy()
+        std = rows["std"].fill_null(0.0).to_numpy()
+        colour, dash = LINES[agent]["color"], LINES[agent].get("linestyle", "-")
+        ax.plot(x, mean, color=colour, linestyle=dash, linewidth=1.0, label=name)
+        ax.fill_between(x, mean - std, mean + std, color=colour, alpha=0.12, linewidth=0)
+    ax.axhline(0.0, color=GREY, linewidth=0.5)
+    ax.tick_params(labelsize=6)
+    return ax
+
+
+def differences(table: pl.DataFrame, ax: Axes) -> Axes:
+    """Draw Harmonic's advantage on every segment, with two standard errors, a colour for each state size."""
+    sizes = sorted(table["state_size"].unique().to_list())
+    for number, (size, colour) in enumerate(
+        zip(sizes, (BLACK, RED, BLUE, ORANGE, GREEN, PINK), strict=False)
+    ):
+        rows = table.filter(pl.col("state_size") == size).sort("segment")
+        ax.errorbar(
+            rows["segment"].to_numpy() + 0.18 * (number - (len(sizes) - 1) / 2.0),
+            rows["share"].to_numpy(),
+            yerr=2.0 * rows["share_error"].fill_null(0.0).to_numpy(),
+            fmt="o",
+            markersize=2.2,
+            linewidth=0.7,
+            color=colour,
+            label=f"last {size} directions",
+        )
+    ax.axhline(0.0, color=GREY, linewidth=0.6)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.set_xlim(float(table["segment"].min()) - 0.7, float(table["segment"].max()) + 0.7)  # type: ignore[arg-type]
+    return ax
+
+
+def duration_spread(table: pl.DataFrame, ax: Axes) -> Axes:
+    """Draw the middle half and the middle 98 % of the scaled durations of each segment."""
+    x = table["segment"].to_numpy()
+    ax.vlines(x, table["q01"], table["q99"], color=SKY, linewidth=5, label="middle 98 % of the minutes")
+    ax.vlines(x, table["q25"], table["q75"], color=BLUE, linewidth=5, label="middle half")
+    ax.plot(x, table["q50"], "_", color=BLACK, markersize=7, label="median")
+    ax.axhspan(5.0, 45.0, color=GREY, alpha=0.1, linewidth=0, label="the range durations are scaled to")
+    ax.set(xlabel="segment", ylabel="scaled duration, s", ylim=(0, 56))
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.legend(loc="upper center", ncols=2)
     return ax

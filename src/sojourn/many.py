@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sojourn._compile import kernel, take
+from sojourn._compile import compiled_apart, kernel, take
 from sojourn._values import classes, is_value, stacked, whole
 from sojourn.agents.rules import Decay, greedy_action
 from sojourn.random import streams
@@ -161,6 +161,7 @@ class Batch(NamedTuple):
     figures: np.ndarray[Any, Any]  # a field for each of FIGURES
     policies: np.ndarray[tuple[int, int], np.dtype[np.int64]]
     curves: np.ndarray[tuple[int, int, int], np.dtype[np.float64]]  # run, part of the curve, point
+    spreads: np.ndarray[tuple[int, int, int], np.dtype[np.float64]]  # if curves are means, their deviations
     errors: np.ndarray[Any, Any]  # the sentence of a run that broke the rules, else ""
 
 
@@ -181,9 +182,12 @@ def run_batch(
 
 
 def run_batch_of(
-    world: Any, agents: Any, seeds: list[int], steps: int, episodes: int, points: Points
+    world: Any, agents: Any, seeds: list[int], steps: int, episodes: int, points: Points, group: int = 1
 ) -> Batch:
-    """Run a stack of agents, whose arrays are used up."""
+    """Run a stack of agents, whose arrays are used up.
+
+    Each `group` of consecutive runs shares a curve: their mean, with their standard deviation.
+    """
     count, total = len(seeds), steps * episodes
     first = take(agents, 0)
     world, _ = ready(world, first)
@@ -192,9 +196,24 @@ def run_batch_of(
     sizes = (world.num_states, world.num_actions)
     figures = np.zeros(count, dtype=list(FIGURES.items()))
     totals, policies = np.zeros((count, len(FIGURES))), np.zeros((count, sizes[0]), dtype=np.int64)
-    curves, faults = np.full((count, 4, len(points)), np.nan), np.zeros((count, 6))
-    ends = np.append(points, NEVER)
-    _walk_batch(world, agents, rngs, steps, total, sizes, ends, curves, totals, policies, faults, _HALT)
+    curves, spreads = np.zeros((2, count // group, 4, len(points)))
+    ends, faults = np.append(points, NEVER), np.zeros((count, 6))
+    _walk_batch(
+        world,
+        agents,
+        rngs,
+        steps,
+        total,
+        sizes,
+        ends,
+        group,
+        curves,
+        spreads,
+        totals,
+        policies,
+        faults,
+        _HALT,
+    )
     if _HALT[0]:
         raise CancelledError("the batch was halted")
     for column, name in enumerate(FIGURES):
@@ -202,7 +221,11 @@ def run_batch_of(
     errors = np.full(count, "", dtype=object)
     for row in np.flatnonzero(faults[:, 0]):
         errors[row] = explain(world, first, int(totals[row, 6]), *faults[row, 1:])
-    return Batch(figures, policies, curves, errors)
+    if group > 1:
+        np.sqrt(spreads / (group - 1), out=spreads)
+    else:
+        spreads[:] = np.nan  # one run has no deviation
+    return Batch(figures, policies, curves, spreads, errors)
 
 
 @kernel
@@ -214,15 +237,20 @@ def _walk_batch(
     total: int,
     sizes: tuple[int, int],
     points: Points,
+    group: int,
     curves: Any,
+    spreads: Any,
     totals: Any,
     policies: Any,
     faults: Any,
     halt: Any,
 ) -> None:
+    curve = np.empty(curves.shape[1:])
     for i in range(len(totals)):
         start = Walk(world, take(agents, i), 0, 0, 0.0, 0.0, 0.0, 0.0, 0)
-        walk = go_on(start, total, episode, sizes, points, curves[i], faults[i], halt, rngs[i, 0], rngs[i, 1])
+        curve[:] = np.nan
+        walk = go_on(start, total, episode, sizes, points, curve, faults[i], halt, rngs[i, 0], rngs[i, 1])
+        _fold(curve, curves[i // group], spreads[i // group], i % group + 1)
         agent = walk.agent
         totals[i, 0] = _value(agent.rate)
         totals[i, 1] = walk.reward
@@ -237,6 +265,16 @@ def _walk_batch(
             for action in range(sizes[1]):
                 finite = finite and abs(agent.q[state, action]) < np.inf
         totals[i, 7] = not finite
+
+
+@compiled_apart
+def _fold(curve: Any, mean: Any, spread: Any, count: int) -> None:
+    """Add the curve of the run of this number to the mean, and to the sum of squared deviations."""
+    for part in range(curve.shape[0]):
+        for point in range(curve.shape[1]):
+            off = curve[part, point] - mean[part, point]
+            mean[part, point] += off / count
+            spread[part, point] += off * (curve[part, point] - mean[part, point])
 
 
 def _batches(

@@ -10,11 +10,13 @@
     rate, reward, duration, greedy_reward, greedy_duration    number
     greedy_steps     integer
     diverged         boolean  whether a number of the agent is no longer finite
-    policy           list     the greedy action of each state in the end
+    policy           list     the greedy action of each state in the end; only if the sweep keeps policies
     error            text     why the run failed; null if it did not
 
 `curves.parquet`, if curves were recorded: cell, seed, step, reward, greedy_reward, clock,
-rate. `timings.parquet`: cell, seed, seconds, the one thing that differs from run to run.
+rate; or, if they are means over the seeds, cell, step, and of each of these the mean and the
+standard deviation (of the sample, so null for one seed): reward_mean, reward_std and so on.
+`timings.parquet`: cell, seed, seconds, the one thing that differs from run to run.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from rich.table import Table
 
 from sojourn.many import FIGURES
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 RESULTS, CURVES, TIMINGS = "results.parquet", "curves.parquet", "timings.parquet"
 
 _DTYPES: dict[type, Any] = {float: pl.Float64, int: pl.Int64, bool: pl.Boolean}
@@ -42,7 +44,7 @@ _CURVE = ("reward", "greedy_reward", "clock", "rate")
 def results_frame(
     specification: dict[str, pl.Series],
     figures: np.ndarray[Any, Any],
-    policies: np.ndarray[Any, Any],
+    policies: np.ndarray[Any, Any] | None,
     errors: np.ndarray[Any, Any],
     seconds: float,
 ) -> pl.DataFrame:
@@ -54,7 +56,8 @@ def results_frame(
         if name != "steps":  # these are part of the specification
             series = pl.Series(name, figures[name], dtype=_DTYPES[kind])
             columns[name] = series.set(pl.Series(failed), None) if failed.any() else series
-    columns["policy"] = pl.Series("policy", policies.astype(np.uint16)).arr.to_list()
+    if policies is not None:
+        columns["policy"] = pl.Series("policy", policies.astype(np.uint16)).arr.to_list()
     columns["error"] = pl.Series("error", [error or None for error in errors], dtype=pl.String)
     columns["seconds"] = pl.Series("seconds", np.full(count, seconds / count))
     return pl.DataFrame(columns)
@@ -71,6 +74,21 @@ def curves_frame(cells: pl.Series, seeds: Any, points: Any, curves: np.ndarray[A
             **{name: curves[:, part, :].ravel() for part, name in enumerate(_CURVE)},
         }
     )
+
+
+def mean_curves_frame(
+    cells: pl.Series, points: Any, means: np.ndarray[Any, Any], deviations: np.ndarray[Any, Any]
+) -> pl.DataFrame:
+    """Return rows of the mean curves: for each cell, one for each point."""
+    count, _, length = means.shape
+    columns = {
+        "cell": cells.gather(np.repeat(np.arange(count), length)),
+        "step": pl.Series(np.tile(np.asarray(points, dtype=np.int64), count)),
+    }
+    for part, name in enumerate(_CURVE):
+        columns[f"{name}_mean"] = pl.Series(means[:, part, :].ravel())
+        columns[f"{name}_std"] = pl.Series(deviations[:, part, :].ravel()).fill_nan(None)
+    return pl.DataFrame(columns)
 
 
 # --- Files --------------------------------------------------------------------------
@@ -92,6 +110,11 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
         _sync(path.parent)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text whole or not at all."""
+    write_whole(path, lambda partial: partial.write_text(text, encoding="utf-8"))
 
 
 def write_part(path: Path, rows: pl.DataFrame) -> None:
@@ -135,8 +158,9 @@ def load_results(folder: str | Path) -> pl.DataFrame:
 
 def export_csv(table: pl.DataFrame, path: Path) -> None:
     """Write a table as CSV; the policy becomes the actions with spaces between them."""
-    policy = pl.col("policy").cast(pl.List(pl.String)).list.join(" ")
-    write_whole(path, table.with_columns(policy).write_csv)
+    if "policy" in table.columns:
+        table = table.with_columns(pl.col("policy").cast(pl.List(pl.String)).list.join(" "))
+    write_whole(path, table.write_csv)
 
 
 def summarise(table: pl.DataFrame) -> pl.DataFrame:

@@ -6,7 +6,10 @@ In TOML, which `load_sweep` reads:
     seeds = 5                                   # 0 to 4, or a list
     steps = 1000
     episodes = 4
-    record = 0                                  # points of each run's curve, spaced evenly in log
+    record = 0                                  # points of each run's curve
+    spacing = "log"                             # of the points, or "even"
+    curves = "each"                             # a curve for each run, or "mean": over the seeds of a cell
+    policies = true                             # whether results hold the final policies
 
     [[world]]
     kind = "two-state"
@@ -20,7 +23,14 @@ In TOML, which `load_sweep` reads:
 
 An option is a number or a word; a list, a `logspace` or a `linspace` (first, last, count)
 makes it an axis of the grid of its own world or agent. A *cell* is one world with one agent
-and all options fixed; a *run* is a cell with a seed.
+and all options fixed; a *run* is a cell with a seed. Worlds that have a length of their own,
+such as a market, are run to their end where `steps` is not given.
+
+    [[world]]
+    kind = "market"
+    data = "btcusd.parquet"                     # or "synthetic"
+    segment = [0, 1, 2]
+    duration = ["random", "scaled"]
 
 The id of a cell is a hash of all that decides its numbers, the version of the rules
 included: the same id means the same numbers, on any machine.
@@ -45,11 +55,12 @@ from sojourn._values import finite, whole
 from sojourn.agents import named
 from sojourn.agents.rules import Decay
 from sojourn.elementary import exp10, log
+from sojourn.instrument import identity, market_segment
 from sojourn.worlds.two_state import TwoState
 
 RULES_VERSION = 1  # raise it when any rule gives other numbers than before
 
-WORLDS: dict[str, Callable[..., Any]] = {"two_state": TwoState}
+WORLDS: dict[str, Callable[..., Any]] = {"two_state": TwoState, "market": market_segment}
 AGENTS: dict[str, Callable[..., Any]] = {
     name: getattr(named, name)
     for name in (
@@ -66,6 +77,7 @@ AGENTS: dict[str, Callable[..., Any]] = {
 }
 _NOT_OPTIONS = {"num_states", "num_actions", "noise_key", "t"}
 _DECAY = ("start", "factor", "floor")
+SPACINGS, CURVES = ("log", "even"), ("each", "mean")
 
 Options = dict[str, Any]
 
@@ -106,20 +118,31 @@ class Sweep:
     worlds: list[Entry]
     agents: list[Entry]
     seeds: list[int]
-    steps: int
+    steps: int | None = None  # those of the worlds themselves
     episodes: int = 1
     record: int = 0
     name: str = "sweep"
+    spacing: str = "log"
+    curves: str = "each"
+    policies: bool = True
 
     def __post_init__(self) -> None:
         for name, entries in (("world", self.worlds), ("agent", self.agents)):
             if not entries:
                 raise ValueError(f"the sweep has no {name}; it needs at least one")
-        for name in ("steps", "episodes"):
-            whole(name, getattr(self, name))
+        if self.steps is not None:
+            whole("steps", self.steps)
+        whole("episodes", self.episodes)
         whole("record", self.record, least=0)
-        if max(self.steps * self.episodes, *map(_seed, self.seeds), 0) >= 2**63:
+        if max((self.steps or 0) * self.episodes, *map(_seed, self.seeds), 0) >= 2**63:
             raise ValueError("seeds and steps times episodes must be less than 2^63")
+        for name, choice, choices in (
+            ("spacing", self.spacing, SPACINGS),
+            ("curves", self.curves, CURVES),
+            ("policies", self.policies, (True, False)),
+        ):
+            if choice not in choices:
+                raise ValueError(f"{name} is {choice!r}; it must be {choices[0]} or {choices[1]}")
         if not self.seeds:
             raise ValueError("seeds is empty; the sweep needs at least one")
         if len(set(self.seeds)) != len(self.seeds):
@@ -132,6 +155,8 @@ class Sweep:
         for place, entry in _places("world", self.worlds):
             for options in entry.samples():
                 world = _in(place, build_world, entry.kind, options)
+                if self.steps is None and not hasattr(world, "num_steps"):
+                    raise ValueError(f"{place}: this world has no end of its own, so 'steps' is needed")
         for place, entry in _places("agent", self.agents):
             for options in entry.samples():
                 _in(place, build_agent, entry.kind, options, world.num_states, world.num_actions)
@@ -146,19 +171,29 @@ class Sweep:
         """The number of runs."""
         return self.num_cells * len(self.seeds)
 
-    @property
+    @functools.cached_property
     def num_steps(self) -> int:
         """The number of steps of all runs together."""
-        return self.num_runs * self.steps * self.episodes
+        if self.steps is not None:
+            return self.num_runs * self.steps * self.episodes
+        worlds = (build_world(entry.kind, options) for entry in self.worlds for options in entry.grid())
+        lengths = sum(map(self.steps_in, worlds))
+        return lengths * sum(map(len, self.agents)) * len(self.seeds) * self.episodes
+
+    def steps_in(self, world: Any) -> int:
+        """The number of steps of an episode in one world."""
+        return int(world.num_steps) if self.steps is None else self.steps
 
     def to_json(self) -> str:
         """Return the sweep as text: what a results folder keeps of it."""
         entries = {
-            name: [{"kind": entry.kind, "label": entry.label, **entry.options} for entry in group]
+            name: [
+                {"kind": entry.kind, "label": entry.label, **_with_identity(entry.options)} for entry in group
+            ]
             for name, group in (("world", self.worlds), ("agent", self.agents))
         }
-        rest = {"name": self.name, "seeds": self.seeds, "steps": self.steps, "episodes": self.episodes}
-        data = {"rules_version": RULES_VERSION, **rest, "record": self.record, **entries}
+        names = ("name", "seeds", "steps", "episodes", "record", "spacing", "curves", "policies")
+        data = {"rules_version": RULES_VERSION, **{name: getattr(self, name) for name in names}, **entries}
         return json.dumps(data, indent=1) + "\n"
 
 
@@ -203,8 +238,16 @@ def cell_ids(world: bytes, agents: list[bytes], steps: int, episodes: int) -> li
 
 
 def canonical_text(kind: str, options: Options) -> bytes:
-    """Return a kind and its options as text that does not depend on their order."""
-    return json.dumps([kind, options], sort_keys=True, allow_nan=False).encode()
+    """Return a kind and its options as text that depends neither on their order nor on a file's place."""
+    return json.dumps([kind, _with_identity(options)], sort_keys=True, allow_nan=False).encode()
+
+
+def _with_identity(options: Options) -> Options:
+    """Return options with data named by its content."""
+    if "data" not in options:
+        return options
+    data = options["data"]
+    return {**options, "data": list(map(identity, data)) if isinstance(data, list) else identity(data)}
 
 
 def build_world(kind: str, options: Options) -> Any:
@@ -261,7 +304,7 @@ def _nearest(word: str, words: Any) -> str:
 
 # --- Reading TOML -------------------------------------------------------------------
 
-_TOP = ("name", "seeds", "steps", "episodes", "record", "world", "agent")
+_TOP = ("name", "seeds", "steps", "episodes", "record", "spacing", "curves", "policies", "world", "agent")
 
 
 def load_sweep(path: str | Path) -> Sweep:
@@ -278,7 +321,7 @@ def parse_sweep(data: Mapping[str, Any]) -> Sweep:
     for key in data:
         if key not in _TOP:
             raise ValueError(f"unknown key {key!r}{_nearest(key, _TOP)}")
-    for key in ("seeds", "steps", "world", "agent"):
+    for key in ("seeds", "world", "agent"):
         if key not in data:
             raise ValueError(f"the key {key!r} is missing")
     seeds = data["seeds"]
@@ -290,10 +333,11 @@ def parse_sweep(data: Mapping[str, Any]) -> Sweep:
         worlds=_entries("world", data["world"]),
         agents=_entries("agent", data["agent"]),
         seeds=[whole("seeds", seed, least=0) for seed in seeds],
-        steps=whole("steps", data["steps"]),
+        steps=whole("steps", data["steps"]) if "steps" in data else None,
         episodes=whole("episodes", data.get("episodes", 1)),
         record=whole("record", data.get("record", 0), least=0),
         name=str(data.get("name", "sweep")),
+        **{key: data[key] for key in ("spacing", "curves", "policies") if key in data},
     )
 
 

@@ -20,7 +20,7 @@ import polars as pl
 from sojourn import results
 from sojourn._values import stacked
 from sojourn.many import Batch, flattened, run_batch_of
-from sojourn.simulate import log_spaced
+from sojourn.simulate import Points, evenly_spaced, log_spaced
 from sojourn.spec import Options, Sweep, build_agent, build_world, canonical_text, cell_ids
 
 BATCH_STEPS, BATCH_RUNS = 10_000_000, 4096  # about a third of a second, a few megabytes
@@ -40,6 +40,9 @@ class Task:
     steps: int
     episodes: int
     record: int
+    spacing: str
+    mean_curves: bool  # a curve for each cell, the mean over its seeds: all of them are then in one task
+    policies: bool
     columns: dict[str, bool]  # all options of the sweep, and whether they are text: the same for all parts
 
     @property
@@ -52,33 +55,50 @@ class Task:
         """The number of steps of all runs together."""
         return self.num_runs * self.steps * self.episodes
 
+    @property
+    def points(self) -> Points:
+        """The numbers of steps at which curves are recorded."""
+        spaced = log_spaced if self.spacing == "log" else evenly_spaced
+        return spaced(self.steps * self.episodes, self.record)
+
 
 def plan(sweep: Sweep) -> Iterator[Task]:
     """Yield the tasks of a sweep; the n-th is the same each time."""
     columns = option_columns(sweep)
-    most = max(1, min(BATCH_RUNS, BATCH_STEPS // (sweep.steps * sweep.episodes)))
-    seeds_a_task = min(len(sweep.seeds), most)
-    combinations_a_task = max(1, most // seeds_a_task)
-    for agent in sweep.agents:
-        for combinations in _chunks(agent.grid(), combinations_a_task):
-            text = json.dumps(combinations)
-            worlds_a_task = max(1, most // (seeds_a_task * len(combinations)))
-            for world in sweep.worlds:
-                for worlds in _chunks(world.grid(), worlds_a_task):
+    mean_curves = sweep.record > 0 and sweep.curves == "mean"
+    for agent, world in itertools.product(sweep.agents, sweep.worlds):
+        for (steps, _), alike in itertools.groupby(world.grid(), functools.partial(_size, sweep, world.kind)):
+            most = max(1, min(BATCH_RUNS, BATCH_STEPS // (steps * sweep.episodes)))
+            seeds_a_task = len(sweep.seeds) if mean_curves else min(len(sweep.seeds), most)
+            combinations_a_task = max(1, most // seeds_a_task)
+            worlds = list(alike)
+            for combinations in _chunks(agent.grid(), combinations_a_task):
+                text = json.dumps(combinations)
+                worlds_a_task = max(1, most // (seeds_a_task * len(combinations)))
+                for few_worlds in _chunks(iter(worlds), worlds_a_task):
                     for seeds in _chunks(iter(sweep.seeds), seeds_a_task):
                         yield Task(
                             world=world.kind,
-                            worlds=worlds,
+                            worlds=few_worlds,
                             agent=agent.kind,
                             label=agent.label or agent.kind,
                             combinations=text,
                             num_combinations=len(combinations),
                             seeds=seeds,
-                            steps=sweep.steps,
+                            steps=steps,
                             episodes=sweep.episodes,
                             record=sweep.record,
+                            spacing=sweep.spacing,
+                            mean_curves=mean_curves,
+                            policies=sweep.policies,
                             columns=columns,
                         )
+
+
+def _size(sweep: Sweep, kind: str, options: Options) -> tuple[int, int]:
+    """Return a world's steps and its number of states: worlds that agree in them may share a task."""
+    world = build_world(kind, options)
+    return sweep.steps_in(world), world.num_states
 
 
 def option_columns(sweep: Sweep) -> dict[str, bool]:
@@ -105,13 +125,13 @@ def execute(task: Task) -> tuple[Batch, float]:
     Rows go by world, then by combination of the agent's options, then by seed.
     """
     begin = time.perf_counter()
-    points = log_spaced(task.steps * task.episodes, task.record)
+    group = len(task.seeds) if task.mean_curves else 1
     batches = []
     for options in task.worlds:
         world = build_world(task.world, options)
         agents = _agents(task.agent, task.combinations, world.num_states, world.num_actions)
         stack, seeds = _repeated(agents, len(task.seeds)), task.seeds * task.num_combinations
-        batches.append(run_batch_of(world, stack, seeds, task.steps, task.episodes, points))
+        batches.append(run_batch_of(world, stack, seeds, task.steps, task.episodes, task.points, group))
     whole = Batch(*(np.concatenate(part) for part in zip(*batches, strict=True)))
     return whole, time.perf_counter() - begin
 
@@ -153,9 +173,14 @@ def tabulate(task: Task, batch: Batch, seconds: float) -> tuple[pl.DataFrame, pl
         "episodes": pl.Series(np.full(task.num_runs, task.episodes)),
         "seed": pl.Series(seeds),
     }
-    rows = results.results_frame(specification, batch.figures, batch.policies, batch.errors, seconds)
-    points = log_spaced(task.steps * task.episodes, task.record)
-    return rows, results.curves_frame(cells, seeds, points, batch.curves) if task.record else None
+    policies = batch.policies if task.policies else None
+    rows = results.results_frame(specification, batch.figures, policies, batch.errors, seconds)
+    if not task.record:
+        return rows, None
+    if task.mean_curves:
+        each = pl.Series(ids, dtype=pl.String)
+        return rows, results.mean_curves_frame(each, task.points, batch.curves, batch.spreads)
+    return rows, results.curves_frame(cells, seeds, task.points, batch.curves)
 
 
 @functools.lru_cache(maxsize=16)
@@ -202,21 +227,23 @@ def estimate(sweep: Sweep, jobs: int) -> Estimate:
     """Run a little of each agent in the first world, and reckon from that."""
     world_options = next(sweep.worlds[0].grid())
     world = build_world(sweep.worlds[0].kind, world_options)
-    steps = min(sweep.steps, 100_000)
+    length = sweep.steps_in(world)
+    steps = min(length, 100_000)
     steps_each = sweep.num_steps / sum(map(len, sweep.agents))
     seconds = 0.0
     for entry in sweep.agents:
         few = list(itertools.islice(entry.grid(), max(1, 200_000 // steps)))
         trial = Task(
             sweep.worlds[0].kind, [world_options], entry.kind, "", json.dumps(few), len(few),
-            sweep.seeds[:1], steps, 1, 0, {},
+            sweep.seeds[:1], steps, 1, 0, sweep.spacing, False, sweep.policies, {},
         )  # fmt: skip
         execute(trial)  # compiles
         seconds += len(entry) * steps_each * execute(trial)[1] / trial.num_steps
-    runs = min(sweep.num_runs, max(1, min(BATCH_RUNS, BATCH_STEPS // (sweep.steps * sweep.episodes))))
+    runs = min(sweep.num_runs, max(1, min(BATCH_RUNS, BATCH_STEPS // (length * sweep.episodes))))
     numbers = world.num_states * (2 * world.num_actions + 2) + 4 * sweep.record + 40
     return Estimate(
         seconds=seconds / jobs,
         memory=2 * jobs * runs * numbers * 8,
-        disk=sweep.num_runs * (60 + 2 * world.num_states + 32 * sweep.record),
+        disk=sweep.num_runs * (60 + 2 * world.num_states * sweep.policies)
+        + (sweep.num_cells * 64 if sweep.curves == "mean" else sweep.num_runs * 32) * sweep.record,
     )

@@ -1,4 +1,4 @@
-"""From a study to its folder: run, tabulate, draw, and say in words what was found."""
+"""The simulation study, from its sweep to its folder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import polars as pl
 
 from sojourn import __version__, figures
 from sojourn.progress import Advance, no_progress
-from sojourn.results import RESULTS, TIMINGS, load_results, write_whole
+from sojourn.results import RESULTS, TIMINGS, load_results, write_text, write_whole
 from sojourn.studies import robustness as study
 from sojourn.sweep import executor, run_sweep
 
@@ -42,8 +42,8 @@ def robustness(
     changed = study.sensitivity(seeds, steps, jobs)
     _draw(out / "figures", table, share, earned, changed, steps)
     summary = study.summary(share, earned, sweep, seconds + time.perf_counter() - begin, __version__)
-    _write_text(out / "summary.json", json.dumps(summary, indent=1) + "\n")
-    _write_text(out / "README.md", _readme(summary, changed, share, table))
+    write_text(out / "summary.json", json.dumps(summary, indent=1) + "\n")
+    write_text(out / "README.md", _readme(summary, changed, share, table))
     return summary
 
 
@@ -59,10 +59,6 @@ def headlines(summary: dict[str, Any]) -> list[str]:
         earned = [summary["earned"][key][_nearest(v)] for v in CHOSEN_SHOWN]
         lines.append(f"  {name:44}" + "".join(f"{x:>9.3g}" for x in earned))
     return lines
-
-
-def _write_text(path: Path, text: str) -> None:
-    write_whole(path, lambda partial: partial.write_text(text, encoding="utf-8"))
 
 
 def _nearest(log_scale: float) -> int:
