@@ -300,10 +300,12 @@ def _statements(verdicts: dict[str, Any]) -> str:
         judged = "is not supported by this data: ahead in most cells, but in none by more than chance allows"
     else:
         judged = "does not hold on this data"
+    even = "holds on this data" if uneven == 0 else "holds on this data, with exceptions"
+    if 4 * uneven > cells:
+        even = "does not hold on this data"
     lines = [
-        f"**Random durations: Harmonic has no advantage.** This {'does not hold' if uneven else 'holds'} on this data: "
-        f"of {cells} cells, {uneven} differ from an even split by more than chance allows. "
-        + _told(random, against),
+        f"**Random durations: Harmonic has no advantage.** This {even}: cells that differ from an even split by "
+        f"more than chance allows: {uneven} of {cells}. " + _told(random, against),
         f"**Scaled durations: Harmonic clearly wins in most cases.** This {judged}: of {cells} cells it is ahead "
         f"in {ahead}, and clearly so (sign test, corrected) in {clear}. " + _told(scaled, against),
         "**Against the control**, which takes the rate to be 0 and so ignores time altogether: "
