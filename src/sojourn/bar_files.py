@@ -256,7 +256,9 @@ def _timed(table: pl.DataFrame) -> pl.DataFrame:
 
 def _moments(text: pl.Series) -> pl.Series:
     """Return ISO times in seconds since 1970, null where there is none; without a zone they are UTC."""
-    seconds = _parsed(text, _FORMATS[0])  # in most files all are, and the rest is slow
+    # In most files all are written alike, and what follows for the rest is slow.
+    with_t = str(text[0])[10:11] == "T"
+    seconds = _parsed(text, _FORMATS[0].replace(" ", "T") if with_t else _FORMATS[0])
     rest = seconds.is_null().arg_true()
     plain = text.gather(rest).str.replace(r"^(\d{4}-\d\d-\d\d)T", "${1} ")
     plain = plain.str.replace(r"\s*(?:Z|UTC|GMT)$", "+00:00")

@@ -377,8 +377,8 @@ def _why(found: Found, source: study.Source) -> str:
         f"narrow band: over segments, in the median, their standard deviation is {spread:.2g} s around {q50:.0f} s, and 98 % of "
         f"them lie between {q01:.1f} and {q99:.1f} s (figure 4).",
         "What remains is the path: the rate is taken off the value of whatever action was tried, and so moves the "
-        "order in which actions are tried while the values are still near 0. That depends on the scale of the "
-        "rewards and on the seed more than on how a rate is averaged.",
+        "order in which actions are tried while the values are still near 0. So agents do differ on a segment, "
+        "but which of them is ahead changes from segment to segment (figure 3).",
     ]
     return "\n".join(map(_filled, lines))
 
