@@ -12,9 +12,9 @@ import numpy as np
 from gymnasium.spaces import Discrete
 from gymnasium.utils.env_checker import data_equivalence
 
-from sojourn._values import whole
+from sojourn._values import shown, whole
 from sojourn.envs.durations import Reader, duration_reader
-from sojourn.envs.masks import Mask, checked_mask, mask_reader
+from sojourn.envs.masks import Mask, checked_mask, mask_key, mask_reader
 
 
 class EnvReport(NamedTuple):
@@ -46,6 +46,7 @@ class _Rules(NamedTuple):
     env: gymnasium.Env[Any, Any]
     duration: Reader
     mask: Callable[[Any], Any]
+    mask_key: str
     episodic: bool
 
 
@@ -77,7 +78,8 @@ def check_smdp_env(
     if not isinstance(env, gymnasium.Env):
         raise TypeError(f"{type(env).__name__} is no environment; check_smdp_env takes a gymnasium.Env")
     steps, seed = whole("steps", steps), whole("seed", seed, least=0)
-    rules = _Rules(env, duration_reader(duration), mask_reader(action_mask, duration), episodic)
+    key = mask_key(action_mask, duration)
+    rules = _Rules(env, duration_reader(duration), mask_reader(key), key, episodic)
     actions = _Actions(env.action_space, seed)
     first = _trajectory(rules, actions, steps, seed)
     _trajectory(rules, actions, steps, seed, expected=first)
@@ -137,7 +139,7 @@ def _reset(rules: _Rules, seed: int | None, step: int) -> tuple[_Seen, float]:
     """Reset, and return what was seen and the clock."""
     returned = rules.env.reset(seed=seed)
     if not (isinstance(returned, tuple) and len(returned) == 2 and isinstance(returned[1], dict)):
-        raise ValueError(f"reset returned {_short(returned)} at step {step}; it must return (obs, info)")
+        raise ValueError(f"reset returned {shown(returned)} at step {step}; it must return (obs, info)")
     observation, info = returned
     _check_observation(rules.env, observation, f"by reset, at step {step}")
     mask = _mask(rules, info, step)
@@ -149,7 +151,7 @@ def _step(rules: _Rules, action: Any, clock: float, step: int) -> tuple[_Seen, f
     returned = rules.env.step(action)
     if not (isinstance(returned, tuple) and len(returned) == 5 and isinstance(returned[4], dict)):
         raise ValueError(
-            f"step returned {_short(returned)} at step {step}; it must return (obs, reward, terminated, "
+            f"step returned {shown(returned)} at step {step}; it must return (obs, reward, terminated, "
             "truncated, info)"
         )
     observation, reward, terminated, truncated, info = returned
@@ -177,8 +179,8 @@ def _step(rules: _Rules, action: Any, clock: float, step: int) -> tuple[_Seen, f
 def _check_observation(env: gymnasium.Env[Any, Any], observation: Any, when: str) -> None:
     if not env.observation_space.contains(observation):
         raise ValueError(
-            f"the observation {_short(observation)}, returned {when}, is not in the observation space, "
-            f"{_short(env.observation_space)}"
+            f"the observation {shown(observation)}, returned {when}, is not in the observation space, "
+            f"{shown(env.observation_space)}"
         )
 
 
@@ -186,7 +188,7 @@ def _reward(reward: Any, step: int) -> float:
     try:
         number = float(reward)
     except (TypeError, ValueError):
-        raise ValueError(f"the reward is {_short(reward)} at step {step}; it must be a number") from None
+        raise ValueError(f"the reward is {shown(reward)} at step {step}; it must be a number") from None
     if not math.isfinite(number):
         raise ValueError(f"the reward is {number} at step {step}; it must be finite")
     return number
@@ -195,7 +197,7 @@ def _reward(reward: Any, step: int) -> float:
 def _clock(info: dict[str, Any], default: float, step: int) -> float:
     clock = info.get("clock", default)
     if isinstance(clock, bool) or not isinstance(clock, int | float | np.number):
-        raise ValueError(f'info["clock"] is {_short(clock)} at step {step}; it must be a number')  # noqa: TRY004 - see _mask
+        raise ValueError(f'info["clock"] is {shown(clock)} at step {step}; it must be a number')  # noqa: TRY004 - see _mask
     return float(clock)
 
 
@@ -206,11 +208,11 @@ def _mask(rules: _Rules, info: dict[str, Any], step: int) -> Mask | None:
     space = rules.env.action_space
     if not isinstance(space, Discrete):
         raise ValueError(  # noqa: TRY004 - whatever an environment does wrong is a ValueError
-            f"there is an action mask at step {step}, but the action space is {_short(space)}; only Discrete "
+            f"there is an action mask at step {step}, but the action space is {shown(space)}; only Discrete "
             "actions can be masked"
         )
     try:
-        return checked_mask(mask, int(space.n))
+        return checked_mask(mask, int(space.n), rules.mask_key)
     except ValueError as error:
         raise ValueError(f"at step {step}, {error}") from None
 
@@ -220,7 +222,7 @@ def _compare(one: _Seen, other: _Seen, when: str, seed: int) -> None:
     for name, before, after in zip(_Seen._fields, one, other, strict=True):
         if not _alike(before, after):
             raise ValueError(
-                f"the {name} {when} is {_short(before)} the first and {_short(after)} the second time, with "
+                f"the {name} {when} is {shown(before)} the first and {shown(after)} the second time, with "
                 f"the seed {seed} and the same actions; take all randomness from self.np_random"
             )
 
@@ -229,9 +231,3 @@ def _alike(one: Any, other: Any) -> bool:
     if isinstance(one, float) and isinstance(other, float) and math.isnan(one):
         return math.isnan(other)
     return data_equivalence(one, other, exact=True)
-
-
-def _short(thing: Any) -> str:
-    """Return a thing in words, on one line."""
-    text = " ".join(repr(thing).split())
-    return text if len(text) <= 80 else text[:77] + "..."

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from sojourn._values import positive
+from sojourn._values import positive, shown
 
 Reader: TypeAlias = Callable[[Any, Any, Mapping[str, Any]], float]
 
@@ -67,8 +67,8 @@ def _from_key(key: str) -> Reader:
 
 
 def _from_path(path: str) -> Reader:
+    name = f'info["{path}"]'
     first, *rest = path.split(".")
-    name = f'info["{first}"]' + "".join(f'["{key}"]' for key in rest)
 
     def read(obs: Any, action: Any, info: Mapping[str, Any]) -> float:
         try:
@@ -95,11 +95,11 @@ def _clean(name: str, duration: Any) -> float:
     """Return a duration as a float, or say what is wrong with it."""
     # NumPy would make a number of an array of one, and warn.
     if isinstance(duration, bool | np.bool_ | str | bytes) or getattr(duration, "ndim", 0) > 0:
-        raise ValueError(f"{name} is {duration!r}; a duration must be a number")
+        raise ValueError(f"{name} is {shown(duration)}; a duration must be a number")
     try:
         number = float(duration)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} is {duration!r}; a duration must be a number") from None
+        raise ValueError(f"{name} is {shown(duration)}; a duration must be a number") from None
     except OverflowError:
         number = _INF
     if not 0.0 <= number < _INF:

@@ -13,55 +13,64 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from sojourn._values import shown
+
 Mask: TypeAlias = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
-def mask_reader(action_mask: str | None, duration: Any) -> Callable[[Mapping[str, Any]], Any]:
-    """Return the function of info that gives its action mask as it is, or None.
+def mask_key(action_mask: str | None, duration: Any) -> str:
+    """Return the key of info, with dots for a path, that has the mask; None means beside the duration.
 
-    `action_mask` is a key of info, with dots for a path; None means beside the duration.
-
-    >>> mask_reader(None, "duration")({"action_mask": [0, 1]})
-    [0, 1]
-    >>> mask_reader(None, "smdp.duration")({"action_mask": [0, 1], "smdp": {"action_mask": [1, 1, 0]}})
-    [1, 1, 0]
+    >>> mask_key(None, "duration"), mask_key(None, "smdp.duration"), mask_key("legal", "duration")
+    ('action_mask', 'smdp.action_mask', 'legal')
     """
     if action_mask is None:
         parent, dot, _ = duration.rpartition(".") if isinstance(duration, str) else ("", "", "")
-        action_mask = f"{parent}{dot}action_mask"
+        return f"{parent}{dot}action_mask"
     if not isinstance(action_mask, str) or not all(action_mask.split(".")):
         raise ValueError(
             f"action_mask is {action_mask!r}; it must be a key of info, or keys with dots between"
         )
-    if "." not in action_mask:
-        key = action_mask
+    return action_mask
+
+
+def mask_reader(key: str) -> Callable[[Mapping[str, Any]], Any]:
+    """Return the function of info that gives its action mask as it is, or None if there is none.
+
+    >>> mask_reader("smdp.action_mask")({"action_mask": [0, 1], "smdp": {"action_mask": [1, 1, 0]}})
+    [1, 1, 0]
+    """
+    if "." not in key:
         return lambda info: info.get(key)
-    path = action_mask.split(".")
+    path = key.split(".")
 
     def read(info: Mapping[str, Any]) -> Any:
         found: Any = info
-        for key in path:
-            found = found.get(key) if isinstance(found, Mapping) else None
+        for name in path:
+            found = found.get(name) if isinstance(found, Mapping) else None
         return found
 
     return read
 
 
-def checked_mask(mask: Any, num_actions: int) -> Mask:
+def checked_mask(mask: Any, num_actions: int, key: str = "action_mask") -> Mask:
     """Return a mask as an array of bools, or say what is wrong with it.
 
     >>> checked_mask([0, 1, 1], num_actions=3)
     array([False,  True,  True])
     """
-    array = np.asarray(mask)
+    try:
+        array = np.asarray(mask)
+    except ValueError:
+        array = np.zeros(0)  # a list that is no array
     if array.shape != (num_actions,) or array.dtype.kind not in "biuf":
         raise ValueError(
-            f"action_mask is {mask!r}; it must be an array of 0 and 1 with one entry for each of the "
-            f"{num_actions} actions"
+            f'info["{key}"] is {shown(mask)}; it must have a 0 or 1 for each of the {num_actions} actions, or '
+            'the mask is elsewhere: action_mask="key"'
         )
     allowed = array.astype(np.bool_)
     if not (array == allowed).all():
-        raise ValueError(f"action_mask is {mask!r}; it must have no entries but 0 and 1")
+        raise ValueError(f'info["{key}"] is {shown(mask)}; it must have no entries but 0 and 1')
     if not allowed.any():
-        raise ValueError("action_mask allows no action; at least one entry must be 1")
+        raise ValueError(f'info["{key}"] allows no action; at least one entry must be 1')
     return allowed

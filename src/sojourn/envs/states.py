@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from sojourn._values import whole
+from sojourn._values import shown, whole
 from sojourn.envs.tabulation import Tabulation, size_of
 
 MOST_STATES = 10_000_000
@@ -56,7 +56,7 @@ def action_count(space: spaces.Space[Any]) -> int:
     """
     if not isinstance(space, spaces.Discrete):
         raise TypeError(
-            f"the action space is {space}; a table of values needs Discrete actions, so number them in a "
+            f"the action space is {shown(space)}; a table of values needs Discrete actions, so number them in a "
             "gymnasium.ActionWrapper"
         )
     return int(space.n)
@@ -94,12 +94,12 @@ def _described(space: Any, bins: Any, where: str) -> dict[str, Any]:
         description = _array_of(space.shape, [2] * size, [0] * size)
     else:
         raise TypeError(
-            f"{where} is {space}, which has no finite table of states; map it to a Discrete, MultiDiscrete "
+            f"{where} is {shown(space)}, which has no finite table of states; map it to a Discrete, MultiDiscrete "
             "or Box in a gymnasium.ObservationWrapper"
         )
     if bins is not None:
         raise ValueError(
-            f"{where} is {space}, which needs no bins; leave them out, or give None for this part"
+            f"{where} is {shown(space)}, which needs no bins; leave them out, or give None for this part"
         )
     return description
 
@@ -113,7 +113,7 @@ def _bins_of_tuple(space: spaces.Tuple[Any], bins: Any, where: str) -> Sequence[
         return [None] * len(space.spaces)
     if not isinstance(bins, Sequence) or isinstance(bins, str) or len(bins) != len(space.spaces):
         raise ValueError(
-            f"the bins of {where} are {bins!r}; a Tuple of {len(space.spaces)} parts takes a list of "
+            f"the bins of {where} are {shown(bins)}; a Tuple of {len(space.spaces)} parts takes a list of "
             f"{len(space.spaces)}, with None for parts that are no Box"
         )
     return bins
@@ -124,7 +124,9 @@ def _bins_of_dict(space: spaces.Dict, bins: Any, where: str) -> Mapping[str, Any
         return {}
     if not isinstance(bins, Mapping) or not set(bins) <= set(space.spaces):
         keys = ", ".join(map(repr, space.spaces))
-        raise ValueError(f"the bins of {where} are {bins!r}; a Dict takes a mapping with keys out of {keys}")
+        raise ValueError(
+            f"the bins of {where} are {shown(bins)}; a Dict takes a mapping with keys out of {keys}"
+        )
     return bins
 
 
@@ -132,14 +134,14 @@ def _described_box(space: spaces.Box, bins: Any, where: str) -> dict[str, Any]:
     size = math.prod(space.shape)
     if bins is None:
         raise ValueError(
-            f"{where} is {space}, which has no finite table of states; give bins, a number for each of its "
+            f"{where} is {shown(space)}, which has no finite table of states; give bins, a number for each of its "
             f"dimensions ({size}) or the edges"
         )
     if isinstance(bins, int | np.integer):
         bins = [bins] * size
     if not isinstance(bins, Sequence | np.ndarray) or isinstance(bins, str) or len(bins) != size:
         raise ValueError(
-            f"the bins of {where} are {bins!r}; they must be a number, or a list with an entry for each of its "
+            f"the bins of {where} are {shown(bins)}; they must be a number, or a list with an entry for each of its "
             f"dimensions ({size})"
         )
     low = space.low.ravel().astype(np.float64).tolist()
@@ -164,6 +166,6 @@ def _cuts(choice: Any, low: float, high: float, where: str) -> list[float]:
         edges = np.zeros(0)
     if edges.ndim != 1 or len(edges) < 2 or not (edges[1:] > edges[:-1]).all():
         raise ValueError(
-            f"the bins of {where} are {choice!r}; they must be a whole number, or at least two edges that ascend"
+            f"the bins of {where} are {shown(choice)}; they must be a whole number, or at least two edges that ascend"
         )
     return [float(edge) for edge in edges[1:-1]]

@@ -11,12 +11,13 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-import textwrap
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
+
+from sojourn._values import shown
 
 Index: TypeAlias = Callable[[Any], int]
 
@@ -196,8 +197,7 @@ def _flat(observation: Any, shape: tuple[int, ...], name: str) -> list[Any]:
 
 
 def _bad(observation: Any, name: str) -> ValueError:
-    short = textwrap.shorten(repr(observation), 80, placeholder=" ...")
-    return ValueError(f"the observation {short} is not in the space: it must be {name}")
+    return ValueError(f"the observation {shown(observation)} is not in the space: it must be {name}")
 
 
 def _words(description: Mapping[str, Any]) -> str:
