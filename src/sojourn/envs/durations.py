@@ -20,6 +20,7 @@ from sojourn._values import positive, shown
 Reader: TypeAlias = Callable[[Any, Any, Mapping[str, Any]], float]
 
 _INF = math.inf
+_EXACT = 2**53  # a whole number below it is a float as it is
 
 
 def duration_reader(duration: str | float | Callable[[Any, Any, Any], Any] = "duration") -> Reader:
@@ -93,6 +94,8 @@ def _from_function(function: Callable[[Any, Any, Any], Any]) -> Reader:
 
 def _clean(name: str, duration: Any) -> float:
     """Return a duration as a float, or say what is wrong with it."""
+    if type(duration) is int and 0 < duration < _EXACT:
+        return float(duration)
     # NumPy would make a number of an array of one, and warn.
     if isinstance(duration, bool | np.bool_ | str | bytes) or getattr(duration, "ndim", 0) > 0:
         raise ValueError(f"{name} is {shown(duration)}; a duration must be a number")
