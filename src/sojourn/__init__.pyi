@@ -20,6 +20,8 @@ from sojourn.agents.named import (
 from sojourn.agents.rules import Decay, act, draw, greedy_action, largest, learn, policy
 from sojourn.bars import Bars, load_bars
 from sojourn.check import RateReport, check_agent, check_rate, check_world
+from sojourn.envs.check import check_smdp_env
+from sojourn.envs.worlds import WorldEnv
 from sojourn.many import Grid, Runs, grid, run_many
 from sojourn.means import (
     coupling,
@@ -76,9 +78,11 @@ __all__ = [
     "TimeSmoothed",
     "TwoState",
     "WeightedHarmonic",
+    "WorldEnv",
     "act",
     "check_agent",
     "check_rate",
+    "check_smdp_env",
     "check_world",
     "cos_log_drift",
     "coupling",

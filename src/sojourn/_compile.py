@@ -176,6 +176,34 @@ def _resolve_take(stack: Any, index: Any) -> Callable[..., Any]:
     return namespace["taken"]  # type: ignore[no-any-return]
 
 
+def put(stack: Any, index: int, value: Any) -> None:
+    """Write the numbers of a value into one place of a stack; its arrays are constants and stay."""
+    for column, field in zip(stack, value, strict=True):
+        if isinstance(column, tuple):
+            put(column, index, field)
+        elif column.ndim == 1:
+            column[index] = field
+
+
+def _resolve_put(stack: Any, index: Any, value: Any) -> Callable[..., Any]:
+    """For compiled code: the same, written out for this type."""
+    cls = getattr(stack, "instance_class", None)
+    if cls is None:
+        return _put_number if stack.ndim == 1 else _put_nothing
+    lines = "".join(f"    put(stack.{name}, index, value.{name})\n" for name in cls._fields)
+    namespace: dict[str, Any] = {"put": put}
+    exec(f"def written(stack, index, value):\n{lines}", namespace)  # noqa: S102 - field names only
+    return namespace["written"]  # type: ignore[no-any-return]
+
+
+def _put_number(stack: Any, index: int, value: Any) -> None:
+    stack[index] = value
+
+
+def _put_nothing(stack: Any, index: int, value: Any) -> None:
+    pass
+
+
 class Kernel(Generic[F]):
     """A loop over rules: `kernel(...)` runs it compiled, `kernel.python(...)` interpreted."""
 
@@ -190,19 +218,34 @@ class Kernel(Generic[F]):
 
         def __call__(self, *args: Any) -> Any:
             types = set(classes(args))
-            _compiled.update(types)
-            on_disk = types.isdisjoint(_foreign)
-            dispatcher = self._dispatchers.get(on_disk) or self._build(on_disk)
+            dispatcher = self._dispatcher(types)
             try:
                 return dispatcher(*args)
             except Exception as error:
                 if not type(error).__module__.startswith("numba."):
                     raise
-                names = ", ".join(sorted(cls.__name__ for cls in types & _foreign)) or "these values"
-                raise TypeError(
-                    f"the rules for {names} cannot be compiled: {_reason(error)} "
-                    "(with compiled=False they run in Python)"
-                ) from None
+                raise _cannot_compile(types, error) from None
+
+    def prepared(self, *args: Any) -> F:
+        """Return the compiled function for arguments like these, without running it.
+
+        For kernels so short that looking for the rules' types in every call would cost more
+        than the work. It may be called with arguments of these very types only.
+        """
+        types = set(classes(args))
+        dispatcher: Any = self._dispatcher(types)
+        try:
+            dispatcher.compile(tuple(dispatcher.typeof_pyval(argument) for argument in args))
+        except Exception as error:
+            if not type(error).__module__.startswith("numba."):
+                raise
+            raise _cannot_compile(types, error) from None
+        return dispatcher  # type: ignore[no-any-return]
+
+    def _dispatcher(self, types: set[type]) -> Callable[..., Any]:
+        _compiled.update(types)
+        on_disk = types.isdisjoint(_foreign)
+        return self._dispatchers.get(on_disk) or self._build(on_disk)
 
     def _build(self, on_disk: bool) -> Callable[..., Any]:
         import numba
@@ -218,6 +261,13 @@ class Kernel(Generic[F]):
 def kernel(function: F) -> Kernel[F]:
     """Turn a function into a kernel."""
     return Kernel(function)
+
+
+def _cannot_compile(types: set[type], error: Exception) -> TypeError:
+    names = ", ".join(sorted(cls.__name__ for cls in types & _foreign)) or "these values"
+    return TypeError(
+        f"the rules for {names} cannot be compiled: {_reason(error)} (with compiled=False they run in Python)"
+    )
 
 
 def _reason(error: Exception) -> str:
@@ -300,3 +350,4 @@ def source_digest() -> str:
 
 
 _bridge(take, _resolve_take)
+_bridge(put, _resolve_put)

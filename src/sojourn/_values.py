@@ -91,6 +91,16 @@ def _as_float(name: str, number: Any) -> float:
         raise ValueError(f"{name} is too large for a float") from None
 
 
+def shown(thing: Any) -> str:
+    """Return what `thing` looks like, on one line and not too long, for a sentence.
+
+    >>> shown(np.zeros((2, 2)))
+    'array([[0., 0.], [0., 0.]])'
+    """
+    text = " ".join(repr(thing).split())
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
 # --- Whole values -------------------------------------------------------------------
 
 

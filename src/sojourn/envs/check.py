@@ -1,0 +1,233 @@
+"""A checker for environments whose steps take time."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Discrete
+from gymnasium.utils.env_checker import data_equivalence
+
+from sojourn._values import shown, whole
+from sojourn.envs.durations import Reader, duration_reader
+from sojourn.envs.masks import Mask, checked_mask, mask_key, mask_reader
+
+
+class EnvReport(NamedTuple):
+    """What `check_smdp_env` saw of an environment that keeps the rules."""
+
+    steps: int
+    mean_duration: float
+    shortest: float
+    longest: float
+    zero_durations: int
+    truncated: int
+    terminated: int
+
+
+class _Seen(NamedTuple):
+    """What one reset or step showed."""
+
+    observation: Any
+    reward: float
+    duration: float
+    terminated: bool
+    truncated: bool
+    mask: Mask | None
+
+
+class _Rules(NamedTuple):
+    """What is asked of every step."""
+
+    env: gymnasium.Env[Any, Any]
+    duration: Reader
+    mask: Callable[[Any], Any]
+    mask_key: str
+    episodic: bool
+
+
+def check_smdp_env(
+    env: gymnasium.Env[Any, Any],
+    *,
+    duration: str | float | Callable[[Any, Any, Any], Any] = "duration",
+    steps: int = 1000,
+    seed: int = 0,
+    episodic: bool = False,
+    action_mask: str | None = None,
+) -> EnvReport:
+    """Check that an environment keeps the rules of a continuing task whose steps take time.
+
+    Random actions are taken, twice with the same seed. Each step must take a finite time that
+    is not negative; `info["clock"]`, if there, must be the sum; rewards must be finite and
+    observations in their space; an action mask, if there, must be 0 and 1 for each action and
+    allow one; the episode must not terminate, unless `episodic`; and the second time must show
+    the same as the first. The first rule that is broken is told in one sentence.
+
+    `duration` and `action_mask` say where in info these are, see `sojourn.envs.durations` and
+    `sojourn.envs.masks`. Steps that take no time are counted in the report, not refused.
+
+    >>> from sojourn.envs.two_state import TwoStateEnv
+    >>> report = check_smdp_env(TwoStateEnv(), steps=100)
+    >>> report.steps, report.zero_durations, report.truncated
+    (100, 0, 0)
+    """
+    if not isinstance(env, gymnasium.Env):
+        raise TypeError(f"{type(env).__name__} is no environment; check_smdp_env takes a gymnasium.Env")
+    steps, seed = whole("steps", steps), whole("seed", seed, least=0)
+    key = mask_key(action_mask, duration)
+    rules = _Rules(env, duration_reader(duration), mask_reader(key), key, episodic)
+    actions = _Actions(env.action_space, seed)
+    first = _trajectory(rules, actions, steps, seed)
+    _trajectory(rules, actions, steps, seed, expected=first)
+    taken = [seen for seen in first if not math.isnan(seen.duration)]
+    durations = np.array([seen.duration for seen in taken])
+    if not durations.any():
+        raise ValueError(f"each of {steps} steps took no time; a rate needs a clock that goes on")
+    return EnvReport(
+        steps=steps,
+        mean_duration=float(durations.mean()),
+        shortest=float(durations.min()),
+        longest=float(durations.max()),
+        zero_durations=int((durations == 0.0).sum()),
+        truncated=sum(seen.truncated for seen in taken),
+        terminated=sum(seen.terminated for seen in taken),
+    )
+
+
+class _Actions:
+    """Random actions, drawn when first asked for and the same from then on."""
+
+    def __init__(self, space: gymnasium.Space[Any], seed: int) -> None:
+        self._space = copy.deepcopy(space)  # not to disturb the caller's own draws
+        self._space.seed(seed)
+        self._drawn: list[Any] = []
+
+    def at(self, step: int, mask: Mask | None) -> Any:
+        if step == len(self._drawn):
+            sample = self._space.sample
+            self._drawn.append(sample() if mask is None else sample(mask=mask.astype(np.int8)))
+        return self._drawn[step]
+
+
+def _trajectory(
+    rules: _Rules, actions: _Actions, steps: int, seed: int, expected: list[_Seen] | None = None
+) -> list[_Seen]:
+    """Return what was seen in so many steps and the resets between; `expected` is what must be."""
+    record: list[_Seen] = []
+
+    def note(seen: _Seen, when: str) -> None:
+        if expected is not None:
+            _compare(expected[len(record)], seen, when, seed)
+        record.append(seen)
+
+    seen, clock = _reset(rules, seed, 0)
+    note(seen, "after the first reset")
+    for step in range(steps):
+        seen, clock = _step(rules, actions.at(step, seen.mask), clock, step)
+        note(seen, f"at step {step}")
+        if seen.terminated or seen.truncated:
+            seen, clock = _reset(rules, None, step + 1)
+            note(seen, f"after the reset at step {step + 1}")
+    return record
+
+
+def _reset(rules: _Rules, seed: int | None, step: int) -> tuple[_Seen, float]:
+    """Reset, and return what was seen and the clock."""
+    returned = rules.env.reset(seed=seed)
+    if not (isinstance(returned, tuple) and len(returned) == 2 and isinstance(returned[1], dict)):
+        raise ValueError(f"reset returned {shown(returned)} at step {step}; it must return (obs, info)")
+    observation, info = returned
+    _check_observation(rules.env, observation, f"by reset, at step {step}")
+    mask = _mask(rules, info, step)
+    return _Seen(copy.deepcopy(observation), 0.0, math.nan, False, False, mask), _clock(info, 0.0, step)
+
+
+def _step(rules: _Rules, action: Any, clock: float, step: int) -> tuple[_Seen, float]:
+    """Take one step, check what it returns, and return what was seen and the clock."""
+    returned = rules.env.step(action)
+    if not (isinstance(returned, tuple) and len(returned) == 5 and isinstance(returned[4], dict)):
+        raise ValueError(
+            f"step returned {shown(returned)} at step {step}; it must return (obs, reward, terminated, "
+            "truncated, info)"
+        )
+    observation, reward, terminated, truncated, info = returned
+    _check_observation(rules.env, observation, f"at step {step}")
+    reward = _reward(reward, step)
+    try:
+        duration = rules.duration(observation, action, info)
+    except ValueError as error:
+        raise ValueError(f"at step {step}, {error}") from None
+    if terminated and not rules.episodic:
+        raise ValueError(
+            f"the episode terminated at step {step}, but an average-reward task goes on for ever; let it "
+            "truncate or begin again by itself, or say episodic=True if it is meant to end"
+        )
+    after = _clock(info, clock + duration, step)
+    if not math.isclose(after, clock + duration, rel_tol=1e-9, abs_tol=1e-9):
+        raise ValueError(
+            f'info["clock"] is {after} at step {step}; it must be {clock + duration}, the sum of the durations'
+        )
+    mask = _mask(rules, info, step)
+    seen = _Seen(copy.deepcopy(observation), reward, duration, bool(terminated), bool(truncated), mask)
+    return seen, after
+
+
+def _check_observation(env: gymnasium.Env[Any, Any], observation: Any, when: str) -> None:
+    if not env.observation_space.contains(observation):
+        raise ValueError(
+            f"the observation {shown(observation)}, returned {when}, is not in the observation space, "
+            f"{shown(env.observation_space)}"
+        )
+
+
+def _reward(reward: Any, step: int) -> float:
+    try:
+        number = float(reward)
+    except (TypeError, ValueError):
+        raise ValueError(f"the reward is {shown(reward)} at step {step}; it must be a number") from None
+    if not math.isfinite(number):
+        raise ValueError(f"the reward is {number} at step {step}; it must be finite")
+    return number
+
+
+def _clock(info: dict[str, Any], default: float, step: int) -> float:
+    clock = info.get("clock", default)
+    if isinstance(clock, bool) or not isinstance(clock, int | float | np.number):
+        raise ValueError(f'info["clock"] is {shown(clock)} at step {step}; it must be a number')  # noqa: TRY004 - see _mask
+    return float(clock)
+
+
+def _mask(rules: _Rules, info: dict[str, Any], step: int) -> Mask | None:
+    mask = rules.mask(info)
+    if mask is None:
+        return None
+    space = rules.env.action_space
+    if not isinstance(space, Discrete):
+        raise ValueError(  # noqa: TRY004 - whatever an environment does wrong is a ValueError
+            f"there is an action mask at step {step}, but the action space is {shown(space)}; only Discrete "
+            "actions can be masked"
+        )
+    try:
+        return checked_mask(mask, int(space.n), rules.mask_key)
+    except ValueError as error:
+        raise ValueError(f"at step {step}, {error}") from None
+
+
+def _compare(one: _Seen, other: _Seen, when: str, seed: int) -> None:
+    """Say what differs the second time from the first."""
+    for name, before, after in zip(_Seen._fields, one, other, strict=True):
+        if not _alike(before, after):
+            raise ValueError(
+                f"the {name} {when} is {shown(before)} the first and {shown(after)} the second time, with "
+                f"the seed {seed} and the same actions; take all randomness from self.np_random"
+            )
+
+
+def _alike(one: Any, other: Any) -> bool:
+    if isinstance(one, float) and isinstance(other, float) and math.isnan(one):
+        return math.isnan(other)
+    return data_equivalence(one, other, exact=True)

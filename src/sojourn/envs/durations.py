@@ -1,0 +1,119 @@
+"""Where an environment says how long a step took.
+
+Sojourn's own environments say it in `info["duration"]`. Others have their own place: a key of
+info such as "tau", a path through nested ones such as "smdp.duration", something that has to
+be computed, or nowhere, because each step takes the same time. A duration that is missing or
+makes no sense is an error. It is never taken to be 1: a wrong duration would silently make
+the task another one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from sojourn._values import positive, shown
+
+Reader: TypeAlias = Callable[[Any, Any, Mapping[str, Any]], float]
+
+_INF = math.inf
+_EXACT = 2**53  # a whole number below it is a float as it is
+
+
+def duration_reader(duration: str | float | Callable[[Any, Any, Any], Any] = "duration") -> Reader:
+    """Return the function of (obs, action, info) that tells how long a step took.
+
+    `duration` is a key of info, with dots for a path through nested ones; a function of
+    (obs, action, info); or a number, for steps that all take this long. What the function
+    returns is finite and not negative. It may be 0: what that means is for the caller to say.
+
+    >>> duration_reader("smdp.duration")(None, None, {"smdp": {"duration": 3}})
+    3.0
+    >>> duration_reader(lambda obs, action, info: info["end"] - info["begin"])(
+    ...     None, None, {"begin": 2.0, "end": 2.5}
+    ... )
+    0.5
+    >>> duration_reader(60)(None, None, {})
+    60.0
+    """
+    if isinstance(duration, str):
+        if not all(duration.split(".")):
+            raise ValueError(f'duration is "{duration}"; it must be a key of info, or keys with dots between')
+        return _from_path(duration) if "." in duration else _from_key(duration)
+    if callable(duration):
+        return _from_function(duration)
+    if isinstance(duration, bool | np.bool_):
+        raise TypeError(f"duration is {duration}; it must be a key of info, a function or a number")
+    constant = positive("duration", duration)
+    return lambda _obs, _action, _info: constant
+
+
+def _from_key(key: str) -> Reader:
+    name = f'info["{key}"]'
+
+    def read(obs: Any, action: Any, info: Mapping[str, Any]) -> float:
+        try:
+            duration = info[key]
+        except (KeyError, TypeError):
+            raise _missing(name, info) from None
+        # Nearly always a float, and then this is all there is to do.
+        if type(duration) is float and 0.0 < duration < _INF:
+            return duration
+        return _clean(name, duration)
+
+    return read
+
+
+def _from_path(path: str) -> Reader:
+    name = f'info["{path}"]'
+    first, *rest = path.split(".")
+
+    def read(obs: Any, action: Any, info: Mapping[str, Any]) -> float:
+        try:
+            duration = info[first]
+            for key in rest:
+                duration = duration[key]
+        except (KeyError, TypeError, IndexError):
+            raise _missing(name, info) from None
+        return _clean(name, duration)
+
+    return read
+
+
+def _from_function(function: Callable[[Any, Any, Any], Any]) -> Reader:
+    name = f"the duration from {getattr(function, '__name__', type(function).__name__)}"
+
+    def read(obs: Any, action: Any, info: Mapping[str, Any]) -> float:
+        return _clean(name, function(obs, action, info))
+
+    return read
+
+
+def _clean(name: str, duration: Any) -> float:
+    """Return a duration as a float, or say what is wrong with it."""
+    if type(duration) is int and 0 < duration < _EXACT:
+        return float(duration)
+    # NumPy would make a number of an array of one, and warn.
+    if isinstance(duration, bool | np.bool_ | str | bytes) or getattr(duration, "ndim", 0) > 0:
+        raise ValueError(f"{name} is {shown(duration)}; a duration must be a number")
+    try:
+        number = float(duration)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} is {shown(duration)}; a duration must be a number") from None
+    except OverflowError:
+        number = _INF
+    if not 0.0 <= number < _INF:
+        raise ValueError(f"{name} is {duration}; a duration must be finite and not negative")
+    return number + 0.0  # which makes a zero of -0.0
+
+
+def _missing(name: str, info: Any) -> ValueError:
+    if not isinstance(info, Mapping):
+        return ValueError(f"info is {info!r}, so it has no duration; it must be a dictionary")
+    there = ", ".join(f'"{key}"' for key in info) or "nothing"
+    return ValueError(
+        f'{name} is missing, info has {there}; say where the duration is: duration="key", a function or a number'
+    )

@@ -1,0 +1,58 @@
+"""A market as a Gymnasium environment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sojourn.envs.worlds import WorldEnv
+from sojourn.synthetic import synthetic_bars
+from sojourn.worlds.market import Market
+
+
+class MarketEnv(WorldEnv):
+    """`sojourn/Market-v0`: at every bar of an instrument, buy or sell.
+
+    ## Description
+    Each step is one bar of prices. The action takes a part of the bar's interval, and earns
+    what the price moves from then to the close. States and bars do not depend on the actions.
+
+    ## Observation space
+    `Discrete(2**state_size)`: the directions of the last `state_size` bars, the latest in the
+    lowest bit, 1 for up.
+
+    ## Action space
+    `Discrete(2)`: 0 buys, 1 sells.
+
+    ## Rewards
+    The bar's move, with its sign for a sale changed, times `1 - duration / interval`.
+
+    ## Durations
+    Between `shortest` and `longest`: uniform for `duration="random"`, growing with the reward
+    for `"scaled"`, with its size for `"scaled-magnitude"`.
+
+    ## Episode end
+    Never; after the last bar the first one follows.
+
+    ## Arguments
+    Those of `sojourn.worlds.market.Market`, and `compiled` of `sojourn.WorldEnv`. If neither
+    `open` nor `close` is given, the prices are `num_bars` synthetic ones, the same each time.
+
+    ## Source
+    The Bitcoin study of the Harmonic R-Learning paper.
+    """
+
+    def __init__(
+        self,
+        open: Any = None,  # noqa: A002 - what everybody calls it
+        close: Any = None,
+        *,
+        num_bars: int = 350_000,
+        compiled: bool = True,
+        **options: Any,
+    ) -> None:
+        if close is None:
+            if open is not None:
+                raise ValueError("open is given without close; give both, or none for synthetic prices")
+            bars = synthetic_bars(num_bars)
+            open, close = bars.open, bars.close  # noqa: A001 - as above
+        super().__init__(Market(open, close, **options), compiled=compiled)

@@ -1,0 +1,76 @@
+"""Where an environment says which actions it allows.
+
+The mask is looked for beside the duration: `info["action_mask"]` as in Gymnasium's Taxi, or
+`info["smdp"]["action_mask"]` where the duration is `info["smdp"]["duration"]`. That matters: a
+Taxi that is wrapped in SMDPfier has both, one for the taxi's own six actions and one for the
+options, and only the second is about what the agent does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from sojourn._values import shown
+
+Mask: TypeAlias = np.ndarray[tuple[int], np.dtype[np.bool_]]
+
+
+def mask_key(action_mask: str | None, duration: Any) -> str:
+    """Return the key of info, with dots for a path, that has the mask; None means beside the duration.
+
+    >>> mask_key(None, "duration"), mask_key(None, "smdp.duration"), mask_key("legal", "duration")
+    ('action_mask', 'smdp.action_mask', 'legal')
+    """
+    if action_mask is None:
+        parent, dot, _ = duration.rpartition(".") if isinstance(duration, str) else ("", "", "")
+        return f"{parent}{dot}action_mask"
+    if not isinstance(action_mask, str) or not all(action_mask.split(".")):
+        raise ValueError(
+            f"action_mask is {action_mask!r}; it must be a key of info, or keys with dots between"
+        )
+    return action_mask
+
+
+def mask_reader(key: str) -> Callable[[Mapping[str, Any]], Any]:
+    """Return the function of info that gives its action mask as it is, or None if there is none.
+
+    >>> mask_reader("smdp.action_mask")({"action_mask": [0, 1], "smdp": {"action_mask": [1, 1, 0]}})
+    [1, 1, 0]
+    """
+    if "." not in key:
+        return lambda info: info.get(key)
+    path = key.split(".")
+
+    def read(info: Mapping[str, Any]) -> Any:
+        found: Any = info
+        for name in path:
+            found = found.get(name) if isinstance(found, Mapping) else None
+        return found
+
+    return read
+
+
+def checked_mask(mask: Any, num_actions: int, key: str = "action_mask") -> Mask:
+    """Return a mask as an array of bools, or say what is wrong with it.
+
+    >>> checked_mask([0, 1, 1], num_actions=3)
+    array([False,  True,  True])
+    """
+    try:
+        array = np.asarray(mask)
+    except ValueError:
+        array = np.zeros(0)  # a list that is no array
+    if array.shape != (num_actions,) or array.dtype.kind not in "biuf":
+        raise ValueError(
+            f'info["{key}"] is {shown(mask)}; it must have a 0 or 1 for each of the {num_actions} actions, or '
+            'the mask is elsewhere: action_mask="key"'
+        )
+    allowed = array.astype(np.bool_)
+    if not (array == allowed).all():
+        raise ValueError(f'info["{key}"] is {shown(mask)}; it must have no entries but 0 and 1')
+    if not allowed.any():
+        raise ValueError(f'info["{key}"] allows no action; at least one entry must be 1')
+    return allowed

@@ -1,0 +1,216 @@
+"""Observations as states: the number of the row in a table that an observation belongs to.
+
+A tabulation is built from a description that is plain data, the same for the same space and
+bins, so that what was learned with one is not used with another. `states` has the way from a
+Gymnasium space to a description; here is the way from a description to the index function.
+An observation is made of digits, the first one the most significant.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from sojourn._values import shown
+
+Index: TypeAlias = Callable[[Any], int]
+
+
+class Tabulation:
+    """The way from an observation to the number of its state.
+
+    `index` is the same as calling it, without the call in between.
+
+    >>> from gymnasium.spaces import Box, Discrete, Tuple
+    >>> from sojourn.envs.states import tabulate
+    >>> tabulation = tabulate(Tuple([Discrete(3), Box(0, 1)]), bins=[None, 4])
+    >>> tabulation
+    Tabulation of 12 states: (3 choices, 4 bins)
+    >>> tabulation((2, np.array([0.6])))
+    10
+    >>> Tabulation.from_dict(tabulation.to_dict()) == tabulation
+    True
+    """
+
+    num_states: int
+    index: Index
+
+    def __init__(self, description: Mapping[str, Any]) -> None:
+        self._description = description
+        self.num_states, self.index = _built(description)
+
+    def __call__(self, observation: Any) -> int:
+        """Return the number of the state that an observation belongs to."""
+        return self.index(observation)
+
+    def describe(self) -> str:
+        """Return one line that says how many states there are and what of."""
+        return f"{self.num_states} states: {_words(self._description)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the description: dictionaries, lists, numbers and strings only."""
+        return dict(self._description)
+
+    @classmethod
+    def from_dict(cls, description: Mapping[str, Any]) -> Tabulation:
+        """Return the tabulation that `to_dict` described."""
+        return cls(description)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tabulation) and self._description == other._description
+
+    def __hash__(self) -> int:
+        return hash(self.describe())
+
+    def __repr__(self) -> str:
+        return f"Tabulation of {self.describe()}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Tabulation, (self._description,)
+
+
+def _counts(description: Mapping[str, Any]) -> list[int]:
+    """Return the number of choices of each digit."""
+    match description["kind"]:
+        case "discrete":
+            return [description["count"]]
+        case "array":
+            return list(description["counts"])
+        case "box":
+            return [len(cuts) + 1 for cuts in description["cuts"]]
+        case "tuple" | "dict":
+            return [size_of(part) for part in description["parts"]]
+        case kind:
+            raise ValueError(f"{kind!r} is no kind of tabulation; it may be from a newer version of Sojourn")
+
+
+def size_of(description: Mapping[str, Any]) -> int:
+    """Return the number of states."""
+    return math.prod(_counts(description))
+
+
+def _built(description: Mapping[str, Any]) -> tuple[int, Index]:
+    """Return the number of states and the function from observations to states."""
+    size, counts = size_of(description), _counts(description)
+    match description["kind"]:
+        case "discrete":
+            return size, _index_of_choice(description["count"], description["start"])
+        case "array":
+            return size, _index_of_array(tuple(description["shape"]), counts, description["start"])
+        case "box":
+            return size, _index_of_box(tuple(description["shape"]), counts, description["cuts"])
+    parts = [_built(part)[1] for part in description["parts"]]
+    if description["kind"] == "tuple":
+        return size, _index_of_tuple(counts, parts)
+    return size, _index_of_dict(description["keys"], counts, parts)
+
+
+def _index_of_choice(count: int, start: int) -> Index:
+    as_int, name = operator.index, f"one of {start} to {start + count - 1}"
+
+    def index(observation: Any) -> int:
+        try:
+            state = as_int(observation) - start
+        except TypeError:
+            raise _bad(observation, name) from None
+        if 0 <= state < count:
+            return state
+        raise _bad(observation, name)
+
+    return index
+
+
+def _index_of_array(shape: tuple[int, ...], counts: list[int], start: list[int]) -> Index:
+    digits = list(zip(counts, start, strict=True))
+    name = f"an array of the shape {shape} with whole numbers below {counts}"
+
+    def index(observation: Any) -> int:
+        state = 0
+        for (count, least), choice in zip(digits, _flat(observation, shape, name), strict=True):
+            digit = choice - least if isinstance(choice, int) else -1
+            if not 0 <= digit < count:
+                raise _bad(observation, name)
+            state = state * count + digit
+        return state
+
+    return index
+
+
+def _index_of_box(shape: tuple[int, ...], counts: list[int], cuts: list[list[float]]) -> Index:
+    digits = list(zip(counts, cuts, strict=True))
+    name = f"an array of numbers of the shape {shape}"
+
+    def index(observation: Any) -> int:
+        state = 0
+        for (count, edges), number in zip(digits, _flat(observation, shape, name), strict=True):
+            if number != number:  # NaN, which belongs to no bin
+                raise _bad(observation, name)
+            state = state * count + bisect_right(edges, number)
+        return state
+
+    return index
+
+
+def _index_of_tuple(counts: list[int], parts: list[Index]) -> Index:
+    digits = list(zip(counts, parts, strict=True))
+
+    def index(observation: Any) -> int:
+        if not isinstance(observation, tuple | list) or len(observation) != len(digits):
+            raise _bad(observation, f"a tuple of {len(digits)}")
+        state = 0
+        for (count, part), entry in zip(digits, observation, strict=True):
+            state = state * count + part(entry)
+        return state
+
+    return index
+
+
+def _index_of_dict(keys: list[Any], counts: list[int], parts: list[Index]) -> Index:
+    digits = list(zip(keys, counts, parts, strict=True))
+
+    def index(observation: Any) -> int:
+        state = 0
+        try:
+            for key, count, part in digits:
+                state = state * count + part(observation[key])
+        except (KeyError, TypeError, IndexError):
+            raise _bad(observation, f"a dictionary of {', '.join(map(repr, keys))}") from None
+        return state
+
+    return index
+
+
+def _flat(observation: Any, shape: tuple[int, ...], name: str) -> list[Any]:
+    try:
+        array = np.asarray(observation)
+    except ValueError:
+        raise _bad(observation, name) from None
+    if array.shape != shape or array.dtype.kind not in "biuf":
+        raise _bad(observation, name)
+    return array.ravel().tolist()
+
+
+def _bad(observation: Any, name: str) -> ValueError:
+    return ValueError(f"the observation {shown(observation)} is not in the space: it must be {name}")
+
+
+def _words(description: Mapping[str, Any]) -> str:
+    """Say what the states are made of."""
+    counts = _counts(description)
+    match description["kind"]:
+        case "discrete":
+            return f"{counts[0]} choices"
+        case "array" | "box" as kind:
+            noun = "choices" if kind == "array" else "bins"
+            runs = [(count, len(list(run))) for count, run in itertools.groupby(counts)]
+            return " x ".join(f"{count} {noun}" + (f" ({n} times)" if n > 1 else "") for count, n in runs)
+        case "tuple":
+            return f"({', '.join(map(_words, description['parts']))})"
+    named = zip(description["keys"], description["parts"], strict=True)
+    return f"{{{', '.join(f'{key}: {_words(part)}' for key, part in named)}}}"
