@@ -416,10 +416,10 @@ def test_a_cluster_that_loses_a_worker(long: tuple[Path, bytes], tmp_path: Path)
     ) as cluster:
         with Client(cluster) as client:  # type: ignore[no-untyped-call]
             pids = list(client.run(os.getpid).values())
-        done = 0
+        done = 0.0
         killed: list[int] = []
 
-        def progress(steps: int, failures: int = 0, *, earlier: bool = False) -> None:
+        def progress(steps: float, failures: int = 0, *, earlier: bool = False, note: str = "") -> None:
             nonlocal done
             done += steps
             if done > specification.num_steps / 2 and not killed:

@@ -7,7 +7,10 @@ command line start at once.
 
 import ast
 import importlib
+import sys
 from pathlib import Path
+
+from sojourn._register import AfterGymnasium
 
 __version__ = "0.1.0"
 
@@ -37,6 +40,17 @@ def __getattr__(name: str) -> object:
     )
     globals()[name] = thing
     return thing
+
+
+def _register_with_gymnasium() -> None:
+    """Make `gymnasium.make("sojourn/...")` work, whichever of the two packages is imported first."""
+    if "gymnasium" in sys.modules:
+        importlib.import_module("sojourn.envs")
+    else:
+        sys.meta_path.insert(0, AfterGymnasium())
+
+
+_register_with_gymnasium()
 
 
 def __dir__() -> list[str]:

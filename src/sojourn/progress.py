@@ -12,27 +12,30 @@ from typing import Protocol
 class Advance(Protocol):
     """What the work calls whenever some of it is finished."""
 
-    def __call__(self, steps: int, failures: int = 0, *, earlier: bool = False) -> None:
-        """Count so many steps, and so many runs that failed; `earlier` ones not for the speed."""
+    def __call__(self, steps: float, failures: int = 0, *, earlier: bool = False, note: str = "") -> None:
+        """Count so many steps, and so many runs that failed; `earlier` ones not for the speed.
+
+        A note is shown beside the speed.
+        """
 
 
 _SECONDS_BETWEEN_LINES = 5.0
 
 
-def no_progress(steps: int, failures: int = 0, *, earlier: bool = False) -> None:
+def no_progress(steps: float, failures: int = 0, *, earlier: bool = False, note: str = "") -> None:
     """Show nothing."""
 
 
 @contextlib.contextmanager
-def progress(label: str, total: int) -> Iterator[Advance]:
+def progress(label: str, total: float, unit: str = "steps") -> Iterator[Advance]:
     """Yield a function to be called whenever some of the work is finished."""
     shown = _bar if sys.stderr.isatty() else _lines
-    with shown(label, total) as advance:
+    with shown(label, total, unit) as advance:
         yield advance
 
 
 @contextlib.contextmanager
-def _bar(label: str, total: int) -> Iterator[Advance]:
+def _bar(label: str, total: float, unit: str) -> Iterator[Advance]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -42,37 +45,38 @@ def _bar(label: str, total: int) -> Iterator[Advance]:
         TextColumn("{task.percentage:>3.0f} %"),
         TextColumn("{task.fields[speed]}"),
         TimeRemainingColumn(),
-        TextColumn("{task.fields[failures]}"),
+        TextColumn("{task.fields[failures]}", markup=False),
     )
-    begin, failed, now_done = time.monotonic(), 0, 0
+    begin, failed, now_done = time.monotonic(), 0, 0.0
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task(label, total=total, speed="", failures="")
 
-        def advance(steps: int, failures: int = 0, *, earlier: bool = False) -> None:
+        def advance(steps: float, failures: int = 0, *, earlier: bool = False, note: str = "") -> None:
             nonlocal failed, now_done
             failed += failures
             now_done += 0 if earlier else steps
-            speed = _speed(now_done, time.monotonic() - begin)
-            bar.update(task, advance=steps, speed=speed, failures=f"{failed} failed" if failed else "")
+            speed = _speed(now_done, time.monotonic() - begin, unit)
+            bar.update(task, advance=steps, speed=speed, failures=f"{failed} failed" if failed else note)
 
         yield advance
 
 
 @contextlib.contextmanager
-def _lines(label: str, total: int) -> Iterator[Advance]:
+def _lines(label: str, total: float, unit: str) -> Iterator[Advance]:
     begin = last = time.monotonic()
-    done = failed = now_done = 0
+    done = now_done = 0.0
+    failed = 0
 
-    def advance(steps: int, failures: int = 0, *, earlier: bool = False) -> None:
+    def advance(steps: float, failures: int = 0, *, earlier: bool = False, note: str = "") -> None:
         nonlocal last, done, failed, now_done
         done, failed, now_done = done + steps, failed + failures, now_done + (0 if earlier else steps)
         now = time.monotonic()
-        if now_done and (now - last >= _SECONDS_BETWEEN_LINES or done == total):
+        if now_done and (now - last >= _SECONDS_BETWEEN_LINES or done >= total):
             last = now
-            left = (now - begin) / now_done * (total - done)
+            left = (now - begin) / now_done * max(total - done, 0.0)
             print(  # noqa: T201 - this is what it is for
-                f"{label}: {100 * done / total:.0f} % of {total:,} steps, {_speed(now_done, now - begin)}, "
-                f"{left:.0f} s left, {failed} failed",
+                f"{label}: {min(100 * done / total, 100):.0f} % of {total:,} {unit}, "
+                f"{_speed(now_done, now - begin, unit)}, {left:.0f} s left, {note or f'{failed} failed'}",
                 file=sys.stderr,
                 flush=True,
             )
@@ -80,5 +84,8 @@ def _lines(label: str, total: int) -> Iterator[Advance]:
     yield advance
 
 
-def _speed(steps: float, seconds: float) -> str:
-    return f"{steps / max(seconds, 1e-9) / 1e6:.1f} million steps/s"
+def _speed(done: float, seconds: float, unit: str) -> str:
+    speed = done / max(seconds, 1e-9)
+    if unit == "steps" and speed >= 1e6:
+        return f"{speed / 1e6:.1f} million steps/s"
+    return f"{speed:,.0f} {unit}/s" if unit == "steps" else f"{speed:.3g} units of time/s"

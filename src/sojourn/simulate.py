@@ -154,12 +154,27 @@ def ready(world: Any, agent: Any) -> tuple[Any, Any]:
         raise TypeError(
             f"{type(world).__name__} is no world: a world is a NamedTuple with start and step registered for it"
         )
+    for name in ("num_states", "num_actions"):
+        whole(f"{type(world).__name__}.{name}", getattr(world, name, None))
+    agent = ready_agent(agent)
+    sizes = (world.num_states, world.num_actions)
+    if np.shape(agent.q) != sizes:
+        raise ValueError(
+            f"the agent's q has the shape {np.shape(agent.q)}, but {type(world).__name__} has "
+            f"{sizes[0]} states and {sizes[1]} actions"
+        )
+    world = frozen(validated(world))
+    if first_meeting(world, agent):
+        rehearse(world, agent)
+    return world, agent
+
+
+def ready_agent(agent: Any) -> Any:
+    """Return an agent as compiled code needs it, or say what is wrong with it."""
     if not (is_value(agent) and draw.knows(type(agent)) and learn.knows(type(agent))):
         raise TypeError(
             f"{type(agent).__name__} is no agent: an agent is a NamedTuple with draw and learn registered for it"
         )
-    for name in ("num_states", "num_actions"):
-        whole(f"{type(world).__name__}.{name}", getattr(world, name, None))
     for name in ("q", "rate", "accepted"):
         if not hasattr(agent, name):
             raise TypeError(
@@ -169,20 +184,8 @@ def ready(world: Any, agent: Any) -> tuple[Any, Any]:
         raise TypeError(
             f"{type(agent.rate).__name__} is no estimator: one is a NamedTuple with update and value registered for it"
         )
-    sizes = (world.num_states, world.num_actions)
-    if np.shape(agent.q) != sizes:
-        raise ValueError(
-            f"the agent's q has the shape {np.shape(agent.q)}, but {type(world).__name__} has "
-            f"{sizes[0]} states and {sizes[1]} actions"
-        )
     # What was built with _replace has passed no check; and a table of whole numbers would stay one.
-    world, agent = (
-        frozen(validated(world)),
-        validated(agent._replace(q=np.asarray(agent.q, dtype=np.float64))),
-    )
-    if first_meeting(world, agent):
-        rehearse(world, agent)
-    return world, agent
+    return validated(agent._replace(q=np.asarray(agent.q, dtype=np.float64)))
 
 
 # --- The loop -----------------------------------------------------------------------

@@ -5,9 +5,19 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from sojourn._values import checked, probability
-from sojourn.agents.rules import Params, Table, accepts, draw, greedy_action, largest, learn, next_exploration
+from sojourn.agents.rules import (
+    Params,
+    Table,
+    accepts,
+    draw,
+    greedy_action,
+    largest,
+    learn,
+    next_exploration,
+    nth_available,
+)
 from sojourn.elementary import exp
-from sojourn.random import Stream, integer, uniform
+from sojourn.random import Stream, uniform
 from sojourn.rates import update, value
 
 _update, _value = update.bare, value.bare
@@ -194,7 +204,7 @@ def draw_epsilon_greedy(agent: Any, state: int, rng: Stream) -> tuple[int, bool]
     """With probability epsilon any action, else the greedy one; one number decides both."""
     u = uniform(rng)
     if u < agent.exploration:
-        return int(u / agent.exploration * agent.q.shape[1]), True
+        return nth_available(agent.q, state, u / agent.exploration), True
     return greedy_action(agent.q, state), False
 
 
@@ -245,7 +255,7 @@ class RandomAgent(NamedTuple):
 @draw.register
 def draw_random(agent: RandomAgent, state: int, rng: Stream) -> tuple[int, bool]:
     """Any action."""
-    return integer(rng, agent.q.shape[1]), False
+    return nth_available(agent.q, state, uniform(rng)), False
 
 
 @learn.register

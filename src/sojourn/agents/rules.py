@@ -172,6 +172,26 @@ def next_exploration(exploration: float, params: Params) -> float:
     return max(params.exploration_floor, exploration * params.exploration_factor)
 
 
+@inlined
+def nth_available(q: Table, state: int, share: float) -> int:
+    """Return the action at this share, in [0, 1), of those available in a state.
+
+    An action whose value is -inf is not available there: no rule takes it, nor counts on it.
+    """
+    count = 0
+    for action in range(q.shape[1]):
+        if q[state, action] != -np.inf:
+            count += 1
+    left = int(share * count)
+    chosen = 0
+    for action in range(q.shape[1]):
+        if q[state, action] != -np.inf:
+            if left == 0:
+                chosen = action
+            left -= 1
+    return chosen
+
+
 # --- Reading an agent ---------------------------------------------------------------
 
 

@@ -1,0 +1,460 @@
+"""Learner: an agent that learns in a Gymnasium environment.
+
+    learner = Learner(env, sojourn.harmonic_r, step_size=0.01, rate_step_size=0.01, seed=0)
+    learner.train(100_000)
+    learner.evaluate(duration=10_000.0)
+
+Each step takes a time of its own, which `duration` says where to find. The task goes on for
+ever: when an episode is truncated, the agent learns from the last observation as from any
+other, and goes on from the reset; when one is terminated, the reset's first observation is
+what the last action led to. With the same seed, a learner in a world's environment and `run`
+in the world come to the same agent, bit for bit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import math
+import signal
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sojourn._values import positive, shown, whole, within
+from sojourn.agents.rules import policy
+from sojourn.archive import read_archive, write_archive
+from sojourn.envs.durations import duration_reader
+from sojourn.envs.masks import mask_key, mask_reader
+from sojourn.envs.places import Trace
+from sojourn.envs.states import action_count, tabulate
+from sojourn.envs.tabulation import Tabulation
+from sojourn.evaluation import BatchMeans, Evaluation
+from sojourn.held import HeldAgent, Totals
+from sojourn.hidden import HiddenActions
+from sojourn.progress import progress as progress_bar
+from sojourn.random import check_stream, streams
+from sojourn.watch import Watcher
+
+FORMAT, VERSION = "sojourn learner", 1
+ZERO_DURATIONS = ("error", "skip")
+_BLOCK = 1000  # steps between two looks at callbacks, progress and warnings
+_INF = math.inf
+
+Callback = Callable[["Learner"], object]
+
+
+class Learner:
+    """An agent that learns in an environment.
+
+    `agent` is one of Sojourn's constructors, which then gets the further options, or an agent.
+    `duration` says how long a step took: a key of info ("duration", "smdp.duration"), a
+    function of (obs, action, info), or a number. `zero_duration` is "error", or "skip": a step
+    that took no time is then passed over, neither learned from nor counted. `bins` cuts
+    continuous observations (see `sojourn.envs.states.tabulate`). A mask of allowed actions
+    beside the duration in info, or at the key `action_mask`, is respected when acting and when
+    looking ahead.
+
+    >>> import gymnasium, sojourn
+    >>> env = gymnasium.make("sojourn/TwoState-v0", log_scale=1e-3, max_episode_steps=1000)
+    >>> learner = Learner(env, sojourn.harmonic_r, step_size=0.01, rate_step_size=0.01, seed=0)
+    >>> learner.train(4000).steps
+    4000
+    >>> learner.policy
+    array([0, 1])
+    """
+
+    def __init__(
+        self,
+        env: Any,
+        agent: Any,
+        *,
+        duration: Any = "duration",
+        zero_duration: str = "error",
+        bins: Any = None,
+        action_mask: str | None = None,
+        seed: int = 0,
+        **options: Any,
+    ) -> None:
+        _check_env(env)
+        if zero_duration not in ZERO_DURATIONS:
+            raise ValueError(f"zero_duration is {zero_duration!r}; it must be error or skip")
+        self.env, self.seed = env, whole("seed", seed, least=0)
+        self.duration, self.zero_duration = duration, zero_duration
+        self.states = bins if isinstance(bins, Tabulation) else tabulate(env.observation_space, bins)
+        self.num_actions = action_count(env.action_space)
+        self._first_action = int(env.action_space.start)
+        self._read = duration_reader(duration)
+        key = mask_key(action_mask, duration)
+        self._mask = mask_reader(key)
+        if callable(agent):
+            agent = agent(num_states=self.states.num_states, num_actions=self.num_actions, **options)
+        elif options:
+            raise TypeError(f"{', '.join(options)} cannot be given with an agent that is made already")
+        self._held = HeldAgent(agent, streams(self.seed, 2)[1])
+        sizes = (self.states.num_states, self.num_actions)
+        if self._held.q.shape != sizes:
+            raise ValueError(
+                f"the agent's q has the shape {self._held.q.shape}, but the environment has "
+                f"{sizes[0]} states and {sizes[1]} actions"
+            )
+        self._hidden = HiddenActions(self._held.q, key)
+        self._trace = Trace(env, self.seed)
+        self._state: int | None = None  # None before the first episode, and where one has to begin anew
+        self._drawn = (0, False)
+        self._skipped = 0
+        self._watcher = Watcher(sizes[0] * sizes[1], _step_size(agent))
+
+    # --- Reading ---
+
+    @property
+    def agent(self) -> Any:
+        """The agent as it is now, a value of its own."""
+        return self._held.agent
+
+    @property
+    def q(self) -> Any:
+        """The values of states by actions; -inf where an action is not allowed at present."""
+        view = self._held.q.view()
+        view.flags.writeable = False
+        return view
+
+    @property
+    def rate(self) -> float:
+        """The learned rate: reward per unit time."""
+        return self._held.rate
+
+    @property
+    def policy(self) -> Any:
+        """The greedy action of every state."""
+        return policy(self._held) + self._first_action
+
+    @property
+    def totals(self) -> Totals:
+        """Steps, reward and time so far, and those of the greedy steps."""
+        return self._held.totals
+
+    @property
+    def skipped(self) -> int:
+        """Steps that took no time and were passed over."""
+        return self._skipped
+
+    @property
+    def largest_value(self) -> float:
+        """The largest |Q|."""
+        return float(
+            np.abs(self._held.q, where=np.isfinite(self._held.q), out=np.zeros(self._held.q.shape)).max()
+        )
+
+    def act(self, obs: Any, action_mask: Any = None) -> int:
+        """Return the best action for an observation, of those that a mask allows."""
+        row = self._held.q[self.states(obs)]
+        if action_mask is not None:
+            row = np.where(self._hidden.checked(action_mask), self._hidden.values(self.states(obs)), -_INF)
+        return int(row.argmax()) + self._first_action
+
+    # --- Learning ---
+
+    def train(
+        self,
+        steps: int | None = None,
+        *,
+        duration: float | None = None,
+        callbacks: Callback | Sequence[Callback] = (),
+        progress: bool = False,
+    ) -> Totals:
+        """Learn for so many steps, or until so much time of the environment has passed; return the totals.
+
+        Callbacks are called with the learner after every 1,000 steps and at the end; one that
+        returns True ends the training. Ctrl-C ends it too, between two steps: the learner can
+        be used, saved and trained further. `progress` shows a bar on a terminal, lines elsewhere.
+        """
+        if (steps is None) == (duration is None):
+            raise TypeError("train takes either a number of steps or a duration")
+        before = self.totals
+        last = _INF if steps is None else before.steps + self._skipped + whole("steps", steps)
+        until = _INF if duration is None else before.duration + positive("duration", duration)
+        called = [callbacks] if callable(callbacks) else list(callbacks)
+        total: float = until - before.duration if steps is None else steps
+        unit = "steps" if duration is None else "time"
+        shown_by = progress_bar("training", total, unit) if progress else contextlib.nullcontext()
+        with shown_by as advance, _interruptible() as asked:
+            self._begin()
+            while not asked and not self._is_over(last, until):
+                seen = self.totals
+                self._block(min(last, seen.steps + self._skipped + _BLOCK), until, asked)
+                now = self.totals
+                if advance is not None:
+                    done = now.duration - seen.duration if steps is None else now.steps - seen.steps
+                    note = f"rate {self.rate:.4g}, |Q| {self.largest_value:.3g}"
+                    advance(done, note=note)
+                self._warn(now)
+                wishes = [callback(self) for callback in called]  # all of them are called
+                if any(wish is True for wish in wishes):
+                    break
+        if asked:
+            raise KeyboardInterrupt
+        return self.totals
+
+    def _is_over(self, last: float, until: float) -> bool:
+        now = self.totals
+        return now.steps + self._skipped >= last or now.duration >= until
+
+    def _begin(self) -> None:
+        if self._state is None:
+            self._state = self._reset()
+            self._drawn = self._held.draw(self._state)
+
+    def _reset(self) -> int:
+        """Begin an episode; return its state, in which the mask is respected."""
+        observation, info = self._trace.reset()
+        return self._at(observation, info)
+
+    def _at(self, observation: Any, info: Any) -> int:
+        state = self.states.index(observation)
+        mask = self._mask(info)
+        if mask is not None:
+            self._hidden.apply(state, mask)
+        return state
+
+    def _block(self, last: float, until: float, asked: list[int]) -> None:
+        """Take steps until so many have been taken, or the time has come, or an end was asked for."""
+        step, read, index, find_mask = self.env.step, self._read, self.states.index, self._mask
+        advance, first, now = self._held.advance, self._first_action, self._held.now
+        record, state, (action, explored) = self._trace.recorder, self._state, self._drawn
+        assert state is not None
+        left = last - self.totals.steps - self._skipped
+        try:
+            while left > 0 and now[3] < until and not asked:
+                self._state = None  # until this step is over: what breaks off in it begins anew
+                observation, reward, terminated, truncated, info = step(action + first)
+                if record is not None:
+                    record(action + first)
+                duration = read(observation, action + first, info)
+                reward = float(reward)
+                if duration == 0.0:
+                    self._zero_duration()
+                elif not -_INF < reward < _INF:
+                    raise ValueError(f"the reward is {reward}; a reward must be finite")  # noqa: TRY301
+                next_state = index(observation)
+                mask = find_mask(info)
+                if mask is not None:
+                    self._hidden.apply(next_state, mask)
+                draw_at = next_state
+                if terminated or truncated:
+                    draw_at = self._reset()
+                    record = self._trace.recorder
+                    if terminated:
+                        next_state = draw_at
+                action, explored = advance(state, action, reward, duration, next_state, explored, draw_at)
+                self._state = state = draw_at
+                self._drawn = (action, explored)
+                left -= 1
+        except ValueError as error:
+            raise ValueError(f"step {self.totals.steps + self._skipped}: {error}") from None
+
+    def _zero_duration(self) -> None:
+        if self.zero_duration == "error":
+            raise ValueError(
+                f"the duration ({shown(self.duration)}) is 0; a step must take time, or pass zero_duration='skip' "
+                "to pass over such steps"
+            )
+        self._skipped += 1
+
+    def _warn(self, now: Totals) -> None:
+        earned = now.greedy_reward / now.greedy_duration if now.greedy_duration else 0.0
+        sound = math.isfinite(self.rate) and self._hidden.is_finite()
+        for sentence in self._watcher.look(now.steps, self._held.q, self.rate, earned, sound):
+            warnings.warn(sentence, RuntimeWarning, stacklevel=3)
+
+    # --- What it is worth ---
+
+    def evaluate(
+        self,
+        *,
+        duration: float,
+        env: Any = None,
+        seed: int = 1,
+        level: float = 0.95,
+    ) -> Evaluation:
+        """Return what the greedy policy earns per unit time, with a confidence interval by batch means.
+
+        It is followed, without learning, for this much time, in a copy of the environment or
+        in `env`; the learner stays as it is. See `sojourn.evaluation` for the interval.
+        """
+        until = positive("duration", duration)
+        if env is None:
+            env = _copied(self.env)
+        means, read, index = BatchMeans(), self._read, self.states.index
+        best = self._held.q.copy()
+        greedy = [int(row.argmax()) for row in best]
+        observation, info = env.reset(seed=whole("seed", seed, least=0))
+        while means.duration < until:
+            state, mask = index(observation), self._mask(info)
+            action = greedy[state]
+            if mask is not None:
+                values = self._hidden.values(state)
+                action = int(np.where(self._hidden.checked(mask), values, -_INF).argmax())
+            action += self._first_action
+            observation, reward, terminated, truncated, info = env.step(action)
+            taken = read(observation, action, info)
+            if taken > 0.0:
+                means.add(float(reward), taken)
+            elif self.zero_duration == "error":
+                self._zero_duration()
+            if terminated or truncated:
+                observation, info = env.reset()
+        return means.evaluation(level)
+
+    # --- Files ---
+
+    def save(self, path: str | Path) -> None:
+        """Write all that is needed to go on: the agent, its random stream, and where the environment stands.
+
+        The file holds data only. A `duration` that is a function is not saved; give it again
+        to `load`.
+        """
+        spec = getattr(self.env, "spec", None)
+        contents = {
+            "agent": self.agent,
+            "stream": self._held.rng,
+            "now": self._held.now,
+            "seed": self.seed,
+            "state": self._state,
+            "drawn": list(self._drawn),
+            "skipped": self._skipped,
+            "hidden": self._hidden.to_dict(),
+            "states": self.states.to_dict(),
+            "first_action": self._first_action,
+            "duration": None if callable(self.duration) else self.duration,
+            "zero_duration": self.zero_duration,
+            "action_mask": self._hidden.key,
+            "place": self._trace.place() if self._state is not None else None,
+            "env": {"id": spec.id, "kwargs": _plain(spec.kwargs), "max_episode_steps": spec.max_episode_steps}
+            if spec is not None
+            else None,
+        }
+        write_archive(Path(path), FORMAT, VERSION, contents)
+
+    @classmethod
+    def load(cls, path: str | Path, env: Any, *, duration: Any = None) -> Learner:
+        """Return a learner as it was saved, in an environment like the one it was trained in.
+
+        If that is the same environment, training goes on as if it had never been interrupted;
+        otherwise it begins a new episode.
+        """
+        contents = read_archive(Path(path), FORMAT, VERSION)
+        try:
+            return cls._restored(contents, env, duration)
+        except (KeyError, IndexError, AttributeError, TypeError) as error:
+            raise ValueError(
+                f"{path} is damaged: {type(error).__name__} {error}; it cannot be used"
+            ) from None
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+
+    @classmethod
+    def _restored(cls, contents: dict[str, Any], env: Any, duration: Any) -> Learner:
+        _check_env(env)
+        states = Tabulation.from_dict(contents["states"])
+        if not _fits(states, env.observation_space):
+            raise ValueError(
+                f"it was trained with {states.describe()}; this environment observes "
+                f"{shown(env.observation_space)}"
+            )
+        count = np.shape(contents["agent"].q)[1]
+        if action_count(env.action_space) != count or env.action_space.start != contents["first_action"]:
+            raise ValueError(
+                f"it was trained with {count} actions; this environment has {shown(env.action_space)}"
+            )
+        saved = contents["duration"]
+        if duration is None and saved is None:
+            raise ValueError(
+                "its duration was a function, which is not saved; pass it again: load(..., duration=...)"
+            )
+        learner = cls(
+            env,
+            contents["agent"],
+            duration=saved if duration is None else duration,
+            zero_duration=contents["zero_duration"],
+            bins=states,
+            action_mask=contents["action_mask"],
+            seed=contents["seed"],
+        )
+        learner._held.rng[:] = check_stream(contents["stream"])
+        learner._held.now[:] = contents["now"]
+        learner._skipped = whole("skipped", contents["skipped"], least=0)
+        learner._hidden.restore(contents["hidden"])
+        shown_there = learner._trace.go_to(contents["place"])
+        if shown_there is not None and learner._at(*shown_there) == contents["state"]:
+            action, explored = contents["drawn"]
+            learner._state, learner._drawn = (
+                contents["state"],
+                (within("action", action, count), bool(explored)),
+            )
+        return learner
+
+
+def _check_env(env: Any) -> None:
+    for name in ("observation_space", "action_space", "reset", "step"):
+        if not hasattr(env, name):
+            raise TypeError(
+                f"{shown(env)} is no Gymnasium environment: it has no {name}; make one with gymnasium.make, or "
+                "sojourn.WorldEnv(world)"
+            )
+    if hasattr(env, "num_envs"):
+        raise TypeError("a Learner takes one environment, not a vector of them; give it a single one")
+
+
+def _fits(states: Tabulation, space: Any) -> bool:
+    """Whether a space is the one that was numbered; of continuous parts only the shape can be told."""
+    try:
+        return tabulate(space) == states
+    except (TypeError, ValueError):
+        try:
+            return 0 <= states(copy.deepcopy(space).sample()) < states.num_states
+        except (TypeError, ValueError, IndexError, KeyError):
+            return False
+
+
+def _step_size(agent: Any) -> float:
+    return float(getattr(getattr(agent, "params", None), "step_size", 1.0))
+
+
+def _copied(env: Any) -> Any:
+    try:
+        return copy.deepcopy(env)
+    except Exception as error:  # noqa: BLE001 - whatever an environment cannot copy
+        raise ValueError(
+            f"the environment cannot be copied ({type(error).__name__}); pass another one: evaluate(..., env=...)"
+        ) from None
+
+
+def _plain(options: dict[str, Any]) -> dict[str, Any] | None:
+    """Return options that a file can hold, or None if some cannot be held."""
+    kinds = (bool, int, float, str, type(None))
+    return dict(options) if all(isinstance(choice, kinds) for choice in options.values()) else None
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[list[int]]:
+    """Yield a list that is empty until Ctrl-C is pressed; a second Ctrl-C interrupts at once."""
+    asked: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+
+    def ask(number: int, frame: Any) -> None:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+
+    before = signal.signal(signal.SIGINT, ask)
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGINT, before)
