@@ -22,6 +22,8 @@ from sojourn.bars import Bars, load_bars
 from sojourn.check import RateReport, check_agent, check_rate, check_world
 from sojourn.envs.check import check_smdp_env
 from sojourn.envs.worlds import WorldEnv
+from sojourn.evaluation import Evaluation
+from sojourn.learner import Learner
 from sojourn.many import Grid, Runs, grid, run_many
 from sojourn.means import (
     coupling,
@@ -50,6 +52,7 @@ from sojourn.simulate import Curve, Run, evenly_spaced, log_spaced, run
 from sojourn.spec import Entry, Sweep, load_sweep, parse_sweep
 from sojourn.sweep import run_sweep
 from sojourn.synthetic import synthetic_bars
+from sojourn.watch import tensorboard
 from sojourn.worlds.market import Market
 from sojourn.worlds.rules import start, step
 from sojourn.worlds.two_state import TwoState, cos_log_drift, sin_log_drift
@@ -63,11 +66,13 @@ __all__ = [
     "Curve",
     "Decay",
     "Entry",
+    "Evaluation",
     "Exponential",
     "Fixed",
     "Grid",
     "Harmonic",
     "Incremental",
+    "Learner",
     "Market",
     "RateMeter",
     "RateReport",
@@ -120,6 +125,7 @@ __all__ = [
     "step",
     "stream",
     "synthetic_bars",
+    "tensorboard",
     "update",
     "value",
     "weighted_harmonic_mean",

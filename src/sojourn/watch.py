@@ -16,6 +16,7 @@ import numpy as np
 
 _GROWTH = 1.7  # 2 for a drift that is steady, 1.4 for a random walk, 1 for what has settled
 _TIMES = 3  # doublings of the steps over which growth is asked for
+_NEAR = 0.05  # a learned rate that differs no more than this from what is earned is not to blame
 _VISITS = 20.0  # of every pair of state and action, in units of 1 / step size, before anything is judged
 
 
@@ -55,12 +56,15 @@ class Watcher:
         if self._grows("mean"):
             last, now = self._looks[-2:]
             drift = (now.mean - last.mean) / (now.steps - last.steps)
+            # A rate that is too low lets the values rise.
             wrong = (
                 "low, so that long actions look better"
                 if drift > 0
                 else "high, so that long actions look worse"
             )
-            found.append(("drift", _DRIFT.format(drift=drift, rate=rate, earned=earned, wrong=wrong)))
+            near = abs(rate - earned) <= _NEAR * max(abs(rate), abs(earned))
+            why = _UNSTEADY if near else _WRONG.format(wrong=wrong)
+            found.append(("drift", _DRIFT.format(drift=drift, rate=rate, earned=earned) + why))
         if self._grows("gap") and len({look.policy for look in self._looks}) == 1:
             found.append(("lock", _LOCK.format(gap=self._looks[-1].gap, steps=self._looks[-1].steps)))
         return found
@@ -73,9 +77,11 @@ class Watcher:
 
 _DIVERGED = "the values or the rate are no longer finite; smaller step sizes may help"
 _DRIFT = (
-    "the values drift without bound, by about {drift:.3g} each step: the learned rate, {rate:.4g}, is too {wrong} than "
-    "they are (greedy steps earned {earned:.4g} per unit time); another agent, such as smart, may help"
+    "the values drift without bound, by about {drift:.3g} each step; the learned rate is {rate:.4g}, and greedy steps "
+    "earned {earned:.4g} per unit time: "
 )
+_WRONG = "the rate is too {wrong} than they are, and another agent, such as smart, may help"
+_UNSTEADY = "what can be earned seems to change with time, so that no constant rate fits"
 _LOCK = (
     "the greedy actions are locked in: the gap to the next best action has grown with the steps to {gap:.3g} "
     "after {steps:,}, so that what exploration finds can no longer change them"
