@@ -399,6 +399,12 @@ class Learner:
         return learner
 
 
+def saved_environment(path: str | Path) -> dict[str, Any] | None:
+    """Return the id and the options of the environment that a saved learner was trained in, if they are known."""
+    saved = read_archive(Path(path), FORMAT, VERSION).get("env")
+    return saved if isinstance(saved, dict) and {"id", "kwargs", "max_episode_steps"} <= set(saved) else None
+
+
 def _check_env(env: Any) -> None:
     for name in ("observation_space", "action_space", "reset", "step"):
         if not hasattr(env, name):

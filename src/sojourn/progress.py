@@ -75,13 +75,17 @@ def _lines(label: str, total: float, unit: str) -> Iterator[Advance]:
             last = now
             left = (now - begin) / now_done * max(total - done, 0.0)
             print(  # noqa: T201 - this is what it is for
-                f"{label}: {min(100 * done / total, 100):.0f} % of {total:,} {unit}, "
+                f"{label}: {min(100 * done / total, 100):.0f} % of {_amount(total, unit)}, "
                 f"{_speed(now_done, now - begin, unit)}, {left:.0f} s left, {note or f'{failed} failed'}",
                 file=sys.stderr,
                 flush=True,
             )
 
     yield advance
+
+
+def _amount(total: float, unit: str) -> str:
+    return f"{total:,.0f} steps" if unit == "steps" else f"{total:,.6g} units of time"
 
 
 def _speed(done: float, seconds: float, unit: str) -> str:

@@ -11,6 +11,10 @@ environment are imported when one is made. Nothing else in Sojourn imports Gymna
 or, with nothing but Gymnasium imported, `gym.make("sojourn.envs:sojourn/TwoState-v0")`.
 """
 
+import importlib
+from typing import Any
+
+import gymnasium
 from gymnasium.envs.registration import register, registry
 
 ENVIRONMENTS = {
@@ -21,3 +25,24 @@ ENVIRONMENTS = {
 for _id, _entry_point in ENVIRONMENTS.items():
     if _id not in registry:
         register(_id, entry_point=_entry_point)
+
+
+def make(env_id: str, options: dict[str, Any], max_episode_steps: int | None = None) -> Any:
+    """Return the environment of this id, or say in one sentence why there is none."""
+    try:
+        return gymnasium.make(env_id, max_episode_steps=max_episode_steps, **options)
+    except gymnasium.error.Error as error:
+        reason = " ".join(str(error).split())
+        raise ValueError(f"{env_id} cannot be made: {reason}; `sojourn envs` lists Sojourn's own") from None
+    except ModuleNotFoundError as error:
+        raise ValueError(f"{env_id} cannot be made: {error}") from None
+    except TypeError as error:
+        reason = str(error).partition(" was raised from")[0]
+        raise ValueError(f"{env_id} cannot be made with these options: {reason}") from None
+
+
+def summary(env_id: str) -> str:
+    """Return what one of Sojourn's environments is, in a line."""
+    module, _, name = ENVIRONMENTS[env_id].partition(":")
+    line = (getattr(importlib.import_module(module), name).__doc__ or "").partition("\n")[0]
+    return line.partition(": ")[2].rstrip(".")
