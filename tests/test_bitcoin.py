@@ -18,9 +18,11 @@ from hypothesis import strategies as st
 import naive
 import sojourn as sj
 from sojourn.instrument import market_segment
+from sojourn.reproduce import bitcoin as words
 from sojourn.spec import Entry, Sweep, parse_sweep
 from sojourn.studies import bitcoin as study
 from sojourn.sweep import executor, run_sweep
+from sojourn.tasks import execute, plan
 from sojourn.worlds.market import Market
 from test_market import HarmonicByShares
 
@@ -271,6 +273,139 @@ def test_worlds_run_to_their_own_end() -> None:
 
 
 # --- What the reading rests on ---
+
+
+def pairs_of(*wins: tuple[int, int], segments: int = 20) -> pl.DataFrame:
+    """Made-up differences: for each pair (wins, losses), a cell against SMART and one against the others."""
+    rows = []
+    for size, (won, lost) in enumerate(wins):
+        signs = [1.0] * won + [-1.0] * lost + [0.0] * (segments - won - lost)
+        for opponent in study.OPPONENTS:
+            rows += [
+                {
+                    "opponent": opponent,
+                    "segment": number,
+                    "duration_rule": "scaled",
+                    "state_size": size,
+                    "rate_step_size": 0.05,
+                    "difference": sign,
+                    "error": 0.1,
+                }
+                for number, sign in enumerate(signs)
+            ]
+    return pl.DataFrame(rows)
+
+
+def test_a_verdict_counts_what_is_certain() -> None:
+    """A cell is certain if its sign test, corrected for both of the paper's agents together, is below 0.05."""
+    ratios = study.win_ratios(pairs_of((20, 0), (15, 5), (0, 20), (10, 10), (8, 2)))
+    found = study.verdict(ratios, "scaled", "smart")
+    # Ten tests, two of each: p = 2^-19 twice over is certain; 15 of 20 has p = 0.0414, times at least 6.
+    assert (found["cells"], found["ahead"], found["ties"]) == (5, 3, 10)
+    assert (found["certain_wins"], found["certain_losses"]) == (1, 1)
+    assert found["smallest_p"] == pytest.approx(10 * 2.0**-19)
+    assert found["mean"] == pytest.approx((1.0 + 0.75 + 0.0 + 0.5 + 0.4) / 5)
+    assert found["decidable"]
+    control = study.verdict(ratios, "scaled", "fixed_rate")
+    assert control["smallest_p"] == pytest.approx(5 * 2.0**-19)
+
+
+def test_too_few_segments_decide_nothing() -> None:
+    """With two tests, seven segments are enough to be certain of anything, and six are not."""
+    for segments, enough in ((5, False), (6, False), (7, True)):
+        ratios = study.win_ratios(pairs_of((segments, 0), segments=segments))
+        assert study.verdict(ratios, "scaled", "smart")["decidable"] == enough
+        assert (study.verdict(ratios, "scaled", "smart")["certain_wins"] == 1) == enough
+
+
+def test_what_is_no_number_is_no_win() -> None:
+    """A difference that is NaN, because a run went to infinity, counts for nobody."""
+    pairs = pairs_of((3, 1), segments=4).with_columns(
+        difference=pl.when(pl.col("segment") == 0).then(float("nan")).otherwise(pl.col("difference"))
+    )
+    first = study.win_ratios(pairs).row(0, named=True)
+    assert (first["wins"], first["losses"], first["segments"]) == (2, 1, 4)
+
+
+@pytest.mark.parametrize(
+    ("wins", "random", "scaled"),
+    [
+        ([(20, 0)] * 4, "does not hold", "This holds on this data"),
+        ([(0, 20)] * 4, "does not contradict", "does not hold on this data"),
+        ([(20, 0), (11, 9), (11, 9), (11, 9)], "holds with exceptions", "holds in part"),
+        ([(11, 9)] * 4, "does not contradict", "is not supported"),
+    ],
+)
+def test_the_words_follow_the_numbers(wins: list[tuple[int, int]], random: str, scaled: str) -> None:
+    """Each of the paper's statements is judged by how many cells are certain, and how many are ahead."""
+    one = {name: study.verdict(study.win_ratios(pairs_of(*wins)), "scaled", name) for name in study.OPPONENTS}
+    text = " ".join(words._statements({"random": one, "scaled": one}).split())
+    first, second = text.split("**Scaled durations")
+    assert random in first
+    assert scaled in second
+    few = {
+        name: study.verdict(study.win_ratios(pairs_of((2, 0), segments=2)), "scaled", name)
+        for name in study.OPPONENTS
+    }
+    assert "too few to say" in words._statements({"random": few, "scaled": few})
+
+
+def test_differences_are_paired_by_seed(folder: Path) -> None:
+    """Mean and standard error are those of Harmonic's value less the other's, seed by seed."""
+    runs = pl.read_parquet(folder / "results.parquet")
+    for row in study.paired(runs).sample(10, seed=1).iter_rows(named=True):
+        own = [pl.col(name) == row[name] for name in ("segment", "duration_rule", "state_size")]
+        step = pl.col("rate_step_size") == row["rate_step_size"]
+        ours = runs.filter(*own, step, pl.col("agent") == "harmonic_r").sort("seed")["greedy_reward"]
+        other = pl.col("agent") == row["opponent"]
+        other = other & step if row["opponent"] == "relaxed_smart" else other
+        theirs = runs.filter(*own, other).sort("seed")["greedy_reward"]
+        differences = (ours - theirs).to_numpy()
+        assert row["difference"] == pytest.approx(differences.mean(), abs=1e-12)
+        assert row["error"] == pytest.approx(differences.std(ddof=1) / math.sqrt(SEEDS), abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["flat", "three bars", "one seed"])
+def test_odd_data_is_read_to_the_end(tmp_path: Path, kind: str) -> None:
+    """Prices that never move, three bars, one seed: a whole folder, and no more claimed than can be."""
+    path = bars_file(tmp_path / "bars.csv", 3 if kind == "three bars" else 300)
+    if kind == "flat":
+        pl.read_csv(path).with_columns(Open=5.0, Close=5.0).write_csv(path)
+    seeds = "1" if kind == "one seed" else "2"
+    done = reproduce(tmp_path / "out", "--data", str(path), "--seeds", seeds, "--state-sizes", "3")
+    assert done.returncode == 0, done.stderr
+    text = " ".join((tmp_path / "out" / "README.md").read_text().split())
+    assert "too few to say" in text
+    assert ("nothing to earn" in text) == (kind == "flat")
+    assert ("One seed was run" in text) == (kind == "one seed")
+
+
+def test_a_folder_with_something_else_is_left_alone(tmp_path: Path) -> None:
+    """A folder that holds no study is refused, and what is in it stays."""
+    (tmp_path / "README.md").write_text("mine")
+    done = reproduce(tmp_path)
+    assert done.returncode == 1
+    assert "is not empty and holds no study" in done.stderr
+    assert (tmp_path / "README.md").read_text() == "mine"
+
+
+def test_a_file_that_changes_while_it_is_used(tmp_path: Path) -> None:
+    """A task whose data is another by the time it runs is refused, and not counted in."""
+    path = bars_file(tmp_path / "bars.csv", 500)
+    task = next(plan(own_sweep(str(path))))
+    bars_file(path, 500, seed=1)
+    with pytest.raises(ValueError, match="not what it was when the sweep began"):
+        execute(task)
+
+
+def test_policies_are_not_kept_where_they_are_not_wanted(tmp_path: Path) -> None:
+    """Without policies a batch holds none, and the table has no such column."""
+    sweep = own_sweep(str(bars_file(tmp_path / "bars.csv", 500)), policies=False)
+    batch, _ = execute(next(plan(sweep)))
+    assert batch.policies.shape[1] == 0
+    with executor(1) as (pool, width):
+        run_sweep(sweep, tmp_path / "out", pool, width)
+    assert "policy" not in sj.load_results(tmp_path / "out").columns
 
 
 @given(

@@ -97,6 +97,8 @@ def bitcoin(
     from sojourn.reproduce import bitcoin as studies
     from sojourn.studies.bitcoin import Source, specification
 
+    if data is None and (fill or repair):
+        raise ValueError("--fill and --repair are for a file; give it with --data")
     length = segment_length or (50_000 if data is None else 350_000)
     source = Source(SYNTHETIC if data is None else str(data), length, fill, repair, by_magnitude)
     chosen = None if segments is None else _numbers("--segments", segments, 0)
@@ -115,8 +117,10 @@ def _numbers(option: str, text: str, least: int) -> tuple[int, ...]:
     numbers: set[int] = set()
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
-        if not (first.isdecimal() and (last.isdecimal() if dash else True)):
+        if not (first.isdecimal() and (last.isdecimal() if dash else True) and len(last or first) < 10):
             raise ValueError(f"{option} is {text!r}; it must be numbers and ranges, such as 0-4,7")
+        if int(last or first) - int(first) > 1_000_000:
+            raise ValueError(f"{option} is {text!r}; that is more than there can be")
         numbers.update(range(int(first), int(last or first) + 1))
     if not numbers or min(numbers) < least:
         raise ValueError(f"{option} is {text!r}; its numbers must be at least {least}, and ranges ascend")

@@ -7,6 +7,7 @@ marker and dash too, so that they survive a black-and-white printer.
 from __future__ import annotations
 
 import io
+import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -228,7 +229,9 @@ def win_map(table: pl.DataFrame, ax: Axes) -> Any:
 def accumulated(table: pl.DataFrame, names: dict[str, str], ax: Axes) -> Axes:
     """Draw what the agents accumulated along a segment: mean over seeds, and one deviation to each side."""
     for agent, name in names.items():
-        rows = table.filter(pl.col("agent") == agent).sort("step").gather_every(10, offset=9)
+        rows = table.filter(pl.col("agent") == agent).sort("step")
+        if rows.height >= 1000:
+            rows = rows.gather_every(10, offset=(rows.height - 1) % 10)  # with the last one
         x, mean = rows["step"].to_numpy() / 1000.0, rows["mean"].to_numpy()
         std = rows["std"].fill_null(0.0).to_numpy()
         colour, dash = LINES[agent]["color"], LINES[agent].get("linestyle", "-")
@@ -242,12 +245,11 @@ def accumulated(table: pl.DataFrame, names: dict[str, str], ax: Axes) -> Axes:
 def differences(table: pl.DataFrame, ax: Axes) -> Axes:
     """Draw Harmonic's advantage on every segment, with two standard errors, a colour for each state size."""
     sizes = sorted(table["state_size"].unique().to_list())
-    for number, (size, colour) in enumerate(
-        zip(sizes, (BLACK, RED, BLUE, ORANGE, GREEN, PINK), strict=False)
-    ):
+    colours = itertools.cycle((BLACK, RED, BLUE, ORANGE, GREEN, PINK, SKY, GREY))
+    for number, (size, colour) in enumerate(zip(sizes, colours, strict=False)):
         rows = table.filter(pl.col("state_size") == size).sort("segment")
         ax.errorbar(
-            rows["segment"].to_numpy() + 0.18 * (number - (len(sizes) - 1) / 2.0),
+            rows["segment"].to_numpy() + 0.72 / len(sizes) * (number - (len(sizes) - 1) / 2.0),
             rows["share"].to_numpy(),
             yerr=2.0 * rows["share_error"].fill_null(0.0).to_numpy(),
             fmt="o",

@@ -182,7 +182,14 @@ def run_batch(
 
 
 def run_batch_of(
-    world: Any, agents: Any, seeds: list[int], steps: int, episodes: int, points: Points, group: int = 1
+    world: Any,
+    agents: Any,
+    seeds: list[int],
+    steps: int,
+    episodes: int,
+    points: Points,
+    group: int = 1,
+    keep_policies: bool = True,
 ) -> Batch:
     """Run a stack of agents, whose arrays are used up.
 
@@ -195,7 +202,10 @@ def run_batch_of(
     rngs = np.array([streams(seed, 2) for seed in different.tolist()])[place]
     sizes = (world.num_states, world.num_actions)
     figures = np.zeros(count, dtype=list(FIGURES.items()))
-    totals, policies = np.zeros((count, len(FIGURES))), np.zeros((count, sizes[0]), dtype=np.int64)
+    totals, policies = (
+        np.zeros((count, len(FIGURES))),
+        np.zeros((count, sizes[0] if keep_policies else 0), dtype=np.int64),
+    )
     curves, spreads = np.zeros((2, count // group, 4, len(points)))
     ends, faults = np.append(points, NEVER), np.zeros((count, 6))
     _walk_batch(
@@ -260,8 +270,9 @@ def _walk_batch(
         totals[i, 5] = walk.greedy_steps
         totals[i, 6] = walk.steps
         finite = abs(totals[i, 0]) < np.inf
-        for state in range(sizes[0]):
+        for state in range(policies.shape[1]):
             policies[i, state] = greedy_action(agent.q, state)
+        for state in range(sizes[0]):
             for action in range(sizes[1]):
                 finite = finite and abs(agent.q[state, action]) < np.inf
         totals[i, 7] = not finite

@@ -198,7 +198,10 @@ def _claim(sweep: Sweep, folder: Path) -> None:
     """Note the sweep in its folder, or refuse a folder that holds another one."""
     path = folder / "sweep.json"
     data = json.loads(sweep.to_json())
-    data |= {"schema_version": results.SCHEMA_VERSION, "batch": [tasks.BATCH_STEPS, tasks.BATCH_RUNS]}
+    data |= {
+        "schema_version": results.SCHEMA_VERSION,
+        "batch": [tasks.BATCH_STEPS, tasks.BATCH_RUNS, tasks.BATCH_VALUES],
+    }
     text = json.dumps(data, indent=1) + "\n"
     if not path.exists():
         ours = (".lock", "sweep.log", ".sweep.json.partial")

@@ -19,11 +19,13 @@ import polars as pl
 
 from sojourn import results
 from sojourn._values import stacked
+from sojourn.instrument import identity
 from sojourn.many import Batch, flattened, run_batch_of
 from sojourn.simulate import Points, evenly_spaced, log_spaced
 from sojourn.spec import Options, Sweep, build_agent, build_world, canonical_text, cell_ids
 
-BATCH_STEPS, BATCH_RUNS = 10_000_000, 4096  # about a third of a second, a few megabytes
+BATCH_STEPS, BATCH_RUNS = 10_000_000, 4096  # about a third of a second
+BATCH_VALUES = 5_000_000  # entries of all tables Q together, 40 megabytes
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class Task:
     spacing: str
     mean_curves: bool  # a curve for each cell, the mean over its seeds: all of them are then in one task
     policies: bool
+    data: dict[str, str]  # what each data is that the worlds name: a worker may have another file there
     columns: dict[str, bool]  # all options of the sweep, and whether they are text: the same for all parts
 
     @property
@@ -67,8 +70,10 @@ def plan(sweep: Sweep) -> Iterator[Task]:
     columns = option_columns(sweep)
     mean_curves = sweep.record > 0 and sweep.curves == "mean"
     for agent, world in itertools.product(sweep.agents, sweep.worlds):
-        for (steps, _), alike in itertools.groupby(world.grid(), functools.partial(_size, sweep, world.kind)):
-            most = max(1, min(BATCH_RUNS, BATCH_STEPS // (steps * sweep.episodes)))
+        for (steps, num_values), alike in itertools.groupby(
+            world.grid(), functools.partial(_size, sweep, world.kind)
+        ):
+            most = _most_runs(steps * sweep.episodes, num_values)
             seeds_a_task = len(sweep.seeds) if mean_curves else min(len(sweep.seeds), most)
             combinations_a_task = max(1, most // seeds_a_task)
             worlds = list(alike)
@@ -91,14 +96,20 @@ def plan(sweep: Sweep) -> Iterator[Task]:
                             spacing=sweep.spacing,
                             mean_curves=mean_curves,
                             policies=sweep.policies,
+                            data={o["data"]: identity(o["data"]) for o in few_worlds if "data" in o},
                             columns=columns,
                         )
 
 
+def _most_runs(steps: int, num_values: int) -> int:
+    """Return how many runs a task may have, of so many steps each with a table of so many values."""
+    return max(1, min(BATCH_RUNS, BATCH_STEPS // steps, BATCH_VALUES // num_values))
+
+
 def _size(sweep: Sweep, kind: str, options: Options) -> tuple[int, int]:
-    """Return a world's steps and its number of states: worlds that agree in them may share a task."""
+    """Return a world's steps and the size of its tables: worlds that agree in them may share a task."""
     world = build_world(kind, options)
-    return sweep.steps_in(world), world.num_states
+    return sweep.steps_in(world), world.num_states * world.num_actions
 
 
 def option_columns(sweep: Sweep) -> dict[str, bool]:
@@ -125,13 +136,18 @@ def execute(task: Task) -> tuple[Batch, float]:
     Rows go by world, then by combination of the agent's options, then by seed.
     """
     begin = time.perf_counter()
+    for name, known in task.data.items():
+        if identity(name) != known:
+            raise ValueError(f"{name} is not what it was when the sweep began")
     group = len(task.seeds) if task.mean_curves else 1
     batches = []
     for options in task.worlds:
         world = build_world(task.world, options)
         agents = _agents(task.agent, task.combinations, world.num_states, world.num_actions)
         stack, seeds = _repeated(agents, len(task.seeds)), task.seeds * task.num_combinations
-        batches.append(run_batch_of(world, stack, seeds, task.steps, task.episodes, task.points, group))
+        batches.append(
+            run_batch_of(world, stack, seeds, task.steps, task.episodes, task.points, group, task.policies)
+        )
     whole = Batch(*(np.concatenate(part) for part in zip(*batches, strict=True)))
     return whole, time.perf_counter() - begin
 
@@ -235,11 +251,11 @@ def estimate(sweep: Sweep, jobs: int) -> Estimate:
         few = list(itertools.islice(entry.grid(), max(1, 200_000 // steps)))
         trial = Task(
             sweep.worlds[0].kind, [world_options], entry.kind, "", json.dumps(few), len(few),
-            sweep.seeds[:1], steps, 1, 0, sweep.spacing, False, sweep.policies, {},
+            sweep.seeds[:1], steps, 1, 0, sweep.spacing, False, sweep.policies, {}, {},
         )  # fmt: skip
         execute(trial)  # compiles
         seconds += len(entry) * steps_each * execute(trial)[1] / trial.num_steps
-    runs = min(sweep.num_runs, max(1, min(BATCH_RUNS, BATCH_STEPS // (length * sweep.episodes))))
+    runs = min(sweep.num_runs, _most_runs(length * sweep.episodes, world.num_states * world.num_actions))
     numbers = world.num_states * (2 * world.num_actions + 2) + 4 * sweep.record + 40
     return Estimate(
         seconds=seconds / jobs,

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
+from scipy.special import stdtr
 
 from sojourn import __version__, figures
 from sojourn.bars import Bars, describe
 from sojourn.progress import Advance, no_progress
-from sojourn.results import CURVES, RESULTS, TIMINGS, load_results, write_text, write_whole
+from sojourn.results import CURVES, RESULTS, TIMINGS, claim_folder, load_results, write_text, write_whole
 from sojourn.spec import Sweep
 from sojourn.studies import bitcoin as study
 from sojourn.sweep import executor, run_sweep
@@ -40,6 +41,7 @@ def bitcoin(
     progress: Advance = no_progress,
 ) -> dict[str, Any]:
     """Run the paper's Bitcoin study into a folder; return its summary."""
+    claim_folder(out)
     with executor(jobs) as (pool, width):
         outcome = run_sweep(sweep, out / "sweep", pool, width, progress)
     if outcome.lost:
@@ -85,7 +87,7 @@ def _tabulate(out: Path, source: study.Source) -> Found:
     write_whole(out / RESULTS, runs.drop("cell", "error").write_parquet)
     write_whole(out / CURVES, curves.write_parquet)
     finals = study.final_values(runs)
-    pairs = study.paired(finals)
+    pairs = study.paired(runs)
     movement = study.movement(source, runs["segment"].unique().sort().to_list())
     return Found(runs, curves, finals, pairs, study.win_ratios(pairs), movement)
 
@@ -106,6 +108,17 @@ def _summary(found: Found, source: study.Source, sweep: Sweep, seconds: float) -
         "steps": sweep.num_steps,
         "seconds": seconds,
         "seeds": len(sweep.seeds),
+        "settings": {
+            "segment_length": source.segment_length,
+            "segments": found.movement["segment"].to_list(),
+            "shortest_segment": int(found.movement["bars"].min()),  # type: ignore[arg-type]
+            "state_sizes": found.runs["state_size"].unique().sort().to_list(),
+            "fill": source.fill,
+            "repair": source.repair,
+        },
+        "diverged": {
+            agent: int(found.runs.filter(pl.col("agent") == agent)["diverged"].sum()) for agent in study.NAMES
+        },
         "scaled_by": "magnitude" if source.by_magnitude else "value",
         "win_ratio": study.nested(rows, "ratio"),
         "win_interval": study.nested(rows, "interval"),
@@ -190,7 +203,7 @@ def _draw_curves(folder: Path, curves: pl.DataFrame, rule: str, size: int, data:
     numbers = rows["segment"].unique().sort().to_list()
     columns = min(5, len(numbers))
     lines = -(-len(numbers) // columns)
-    with figures.figure(1.75 * columns + 0.4, 1.25 * lines + 0.9) as drawing:
+    with figures.figure(max(5.5, 1.75 * columns + 0.4), max(3.2, 1.25 * lines + 0.9)) as drawing:
         axes = drawing.subplots(lines, columns, squeeze=False).ravel()
         for ax, number in zip(axes, numbers, strict=False):
             figures.accumulated(rows.filter(pl.col("segment") == number), study.NAMES, ax)
@@ -230,8 +243,8 @@ def _readme(summary: dict[str, Any], found: Found, bars: Bars, source: study.Sou
         _heading(summary, origin, findings, source),
         _win_tables(found.ratios),
         "## The paper's statements\n\n" + _statements(verdicts),
-        "## What the agents earned\n\n" + _earned(found),
-        "## Why the rate can matter so little here\n\n" + _why(found, source),
+        "## What the agents earned\n\n" + _earned(found, source),
+        "## What the rate can and cannot change here\n\n" + _why(found, source),
         _FILES,
     ]
     return "\n".join(parts)
@@ -243,13 +256,19 @@ def _filled(text: str) -> str:
 
 def _heading(summary: dict[str, Any], origin: str, findings: str, source: study.Source) -> str:
     data = summary["data"]
+    settings = summary["settings"]
     noted = f"\nNoted in the file:\n\n{findings}" if findings else ""
+    short = settings["shortest_segment"]
+    shorter = f" (the shortest has {short:,})" if short < settings["segment_length"] else ""
+    runs = ", ".join(f"{study.NAMES[name]} {count:,}" for name, count in summary["diverged"].items() if count)
+    diverged = f" Runs that diverged, and count as they are: {runs}." if runs else ""
     return f"""# Bitcoin: the market study of Harmonic R-Learning{" (synthetic data)" if data["synthetic"] else ""}
 
 Made by Sojourn {summary["version"]}: {summary["steps"]:,} steps, {summary["seconds"]:.0f} s.
 
 {_filled(origin)}
-{data["rows"]:,} bars, segments run: {data["segments"]}, seeds: {summary["seeds"]}; sha256 `{data["sha256"]}`.
+{data["rows"]:,} bars in all, sha256 `{data["sha256"]}`.
+Segments run: {data["segments"]} of {settings["segment_length"]:,} bars{shorter}, seeds: {summary["seeds"]}.{diverged}
 {noted}
 ## What was run
 
@@ -266,8 +285,9 @@ def _win_tables(ratios: pl.DataFrame) -> str:
     text = """## Win ratios
 
 The share of segments in which Harmonic's final value is the larger one; in brackets Wilson's 95 %
-interval over segments. A star marks a sign test that stays below 0.05 after Holm's correction for
-the cells of its table.
+interval over segments. A tie is no win. A star marks a sign test that stays below 0.05 after Holm's
+correction, for the cells of both tables against the paper's agents together, and for those against
+the control.
 """
     for rule in study.RULES:
         for opponent, name in study.OPPONENTS.items():
@@ -288,107 +308,154 @@ def _statements(verdicts: dict[str, Any]) -> str:
     """Return a verdict on each of the paper's statements."""
     against = {name: f"Against {study.OPPONENTS[name]}" for name in ("smart", "relaxed_smart")}
     random, scaled = ({name: verdicts[rule][name] for name in against} for rule in ("random", "scaled"))
-    cells = sum(one["cells"] for one in scaled.values())
-    clear = sum(one["certain_wins"] for one in scaled.values())
-    ahead = sum(one["above_half"] for one in scaled.values())
-    uneven = sum(one["certain_wins"] + one["certain_losses"] for one in random.values())
-    if 2 * clear > cells:
-        judged = "holds on this data"
-    elif 2 * ahead > cells and clear:
-        judged = "holds in part on this data: ahead in most cells, but not clearly so"
-    elif 2 * ahead > cells:
-        judged = "is not supported by this data: ahead in most cells, but in none by more than chance allows"
-    else:
-        judged = "does not hold on this data"
-    even = "holds on this data" if uneven == 0 else "holds on this data, with exceptions"
-    if 4 * uneven > cells:
-        even = "does not hold on this data"
+    control = {rule: verdicts[rule]["fixed_rate"] for rule in study.RULES}
+    names = {rule: f"{rule.capitalize()} durations" for rule in study.RULES}
     lines = [
-        f"**Random durations: Harmonic has no advantage.** This {even}: cells that differ from an even split by "
-        f"more than chance allows: {uneven} of {cells}. " + _told(random, against),
-        f"**Scaled durations: Harmonic clearly wins in most cases.** This {judged}: of {cells} cells it is ahead "
-        f"in {ahead}, and clearly so (sign test, corrected) in {clear}. " + _told(scaled, against),
-        "**Against the control**, which takes the rate to be 0 and so ignores time altogether: "
-        + _told(
-            {rule: verdicts[rule]["fixed_rate"] for rule in study.RULES},
-            {rule: f"{rule.capitalize()} durations" for rule in study.RULES},
-        )
-        + " An advantage over SMART that is no advantage over this control is none of knowing the rate.",
+        f"**Random durations: Harmonic has no advantage.** {_no_advantage(random)} {_told(random, against)}",
+        f"**Scaled durations: Harmonic clearly wins in most cases.** {_clear_win(scaled)} {_told(scaled, against)}",
+        f"**Against the control**, which takes the rate to be 0 and so ignores time altogether. {_told(control, names)} "
+        "An advantage over SMART that is no advantage over this control is none of knowing the rate.",
         "The cells of a table share their segments, and most of their noise; so the number of cells that agree "
         "says less than it seems to.",
     ]
     return "\n".join(map(_filled, lines))
 
 
+def _no_advantage(verdicts: dict[str, Any]) -> str:
+    cells, wins = _sum(verdicts, "cells"), _sum(verdicts, "certain_wins")
+    if not _decidable(verdicts):
+        return _undecided(verdicts)
+    if wins == 0:
+        return f"This data does not contradict it: in none of {cells} cells is Harmonic clearly ahead."
+    share = "holds with exceptions" if 4 * wins <= cells else "does not hold"
+    return f"This {share} on this data: cells in which Harmonic is clearly ahead: {wins} of {cells}."
+
+
+def _clear_win(verdicts: dict[str, Any]) -> str:
+    cells, wins, ahead = (_sum(verdicts, name) for name in ("cells", "certain_wins", "ahead"))
+    counts = f"of {cells} cells it is ahead in {ahead}, and clearly so (sign test, corrected) in {wins}."
+    if 2 * wins > cells:
+        return f"This holds on this data: {counts}"
+    if not _decidable(verdicts):
+        return f"{_undecided(verdicts)} For what it is worth, {counts}"
+    if 2 * ahead > cells and wins:
+        return f"This holds in part on this data: {counts}"
+    if 2 * ahead > cells:
+        return f"This is not supported by this data: {counts}"
+    return f"This does not hold on this data: {counts}"
+
+
+def _sum(verdicts: dict[str, Any], name: str) -> int:
+    return sum(one[name] for one in verdicts.values())
+
+
+def _decidable(verdicts: dict[str, Any]) -> bool:
+    return all(one["decidable"] for one in verdicts.values())
+
+
+def _undecided(verdicts: dict[str, Any]) -> str:
+    number = next(iter(verdicts.values()))["segments"]
+    return f"Segments run: {number}, too few to say: even to win all of them would not be certain enough."
+
+
 def _told(verdicts: dict[str, Any], names: dict[str, str]) -> str:
     return " ".join(
         f"{names[key]}: mean win ratio {one['mean']:.2f}, clear wins in {one['certain_wins']} and clear losses in "
-        f"{one['certain_losses']} of {one['cells']} cells, smallest corrected p {one['smallest_p']:.2g}."
+        f"{one['certain_losses']} of {one['cells']} cells, smallest corrected p {one['smallest_p']:.2g}"
+        + (f", ties {one['ties']}." if one["ties"] else ".")
         for key, one in verdicts.items()
     )
 
 
-def _earned(found: Found) -> str:
+def _earned(found: Found, source: study.Source) -> str:
     """Return what agents earned, in parts of all the movement there was, and how large differences are."""
     both = found.finals.join(found.movement, on="segment").filter(pl.col("total_movement") > 0)
+    if both.is_empty():
+        return "No bar of these segments moves, so there was nothing to earn.\n"
     shares = both.with_columns(share=1000.0 * pl.col("value") / pl.col("total_movement"))
-    table = shares.group_by("duration_rule", "agent", maintain_order=True).agg(
+    table = shares.group_by("duration_rule", "agent").agg(
         mean=pl.col("share").mean(), low=pl.col("share").min(), high=pl.col("share").max()
     )
-    rows = "".join(
-        f"| {rule} | {name} | "
-        + " | ".join(f"{value:+.2f}" for value in table.row(by_predicate=chosen, named=False)[2:])
-        + " |\n"
-        for rule in study.RULES
-        for agent, name in study.NAMES.items()
-        for chosen in [(pl.col("duration_rule") == rule) & (pl.col("agent") == agent)]
-    )
-    certain = found.pairs.filter(pl.col("difference").abs() > 2.0 * pl.col("error"))
-    share = 100.0 * certain.height / found.pairs.height
-    told = _filled(
-        f"Of all {found.pairs.height:,} differences between Harmonic and another agent on one segment, {share:.0f} % "
-        "are larger than two standard errors over seeds; 5 % would be so if no agent differed from another."
-    )
+    earned = {(rule, agent): numbers for rule, agent, *numbers in table.iter_rows()}
+    rows = ""
+    for rule in study.RULES:
+        for agent, name in study.NAMES.items():
+            numbers = " | ".join(f"{number:+.2f}" for number in earned[rule, agent])
+            rows += f"| {rule} | {name} | {numbers} |\n"
+    pairs = found.pairs.filter(pl.col("error").is_not_null())
+    if pairs.is_empty():
+        told = "One seed was run, so nothing here says what another would give."
+    else:
+        seeds = found.runs["seed"].n_unique()
+        certain = pairs.filter(pl.col("difference").abs() > 2.0 * pl.col("error")).height / pairs.height
+        told = (
+            f"Of all {pairs.height:,} differences between Harmonic and another agent on one segment, {certain:.0%} are "
+            f"larger than two standard errors over {seeds} seeds; about {chance(seeds):.0%} would be so by chance if no "
+            "agent differed from another."
+        )
     return f"""Final value in thousandths of all movement (the sum of |close - open| over the segment), mean over
-segments and cells, and the range:
+segments and cells, and the range.{"" if source.by_magnitude else _GAINS_TAKE_LONGER}
 
 | durations | agent | mean | lowest | highest |
 |---|---|---:|---:|---:|
 {rows}
-{told}"""
+{_filled(told)}"""
+
+
+def chance(seeds: int) -> float:
+    """Return how often a mean of so many is more than two of its standard errors from what it should be.
+
+    >>> round(chance(30), 3)
+    0.055
+    """
+    return 2.0 * float(stdtr(seeds - 1, -2.0))
 
 
 def _why(found: Found, source: study.Source) -> str:
     """Say what the rate could have changed."""
-    moves, runs = found.movement, found.runs
+    moves = found.movement
     names = ("duration_std", "q01", "q50", "q99")
     spread, q01, q50, q99 = (float(moves[name].median()) for name in names)  # type: ignore[arg-type]
-    scaled = runs.filter(pl.col("duration_rule") == "scaled").join(moves, on="segment")
-    nearest = scaled.filter(pl.col("deciding_rate") > 0).select(
-        (pl.col("rate").abs() / pl.col("deciding_rate")).max()
-    )
-    share = float(nearest.item() or 0.0)
+    narrow = q99 - q01 < 0.25 * (45.0 - 5.0)
     lines = [
         "Transitions do not depend on the action here: the next state is the market's, whatever the agent does. "
         "What is left to choose is the action with the larger r - ρτ in this very step.",
         "With *random* durations τ is the same for both actions, so ρτ is too: no rate, right or wrong, changes "
-        "which of them is better. " + (_SAME if source.by_magnitude else _PROPORTIONAL.format(100 * share)),
-        f"And durations hardly differ. Scaling by the extremes of a heavy-tailed move leaves almost all of them in a "
-        f"narrow band: over segments, in the median, their standard deviation is {spread:.2g} s around {q50:.0f} s, and 98 % of "
+        "which of them is better. "
+        + (_SAME if source.by_magnitude else _PROPORTIONAL.format(study.largest_rate())),
+        (
+            "Scaled durations hardly differ besides: scaling by the extremes leaves most of them in a narrow band. "
+            if narrow
+            else "Scaled durations differ widely on this data. "
+        )
+        + f"In the median over segments their standard deviation is {spread:.2g} s around {q50:.0f} s, and 98 % of "
         f"them lie between {q01:.1f} and {q99:.1f} s (figure 4).",
-        "What remains is the path: the rate is taken off the value of whatever action was tried, and so moves the "
-        "order in which actions are tried while the values are still near 0. So agents do differ on a segment, "
-        "but which of them is ahead changes from segment to segment (figure 3).",
+        "So knowing the rate better cannot make a better policy here. What a rate does change is the way there: it is "
+        "taken off the value of whatever was done. If it is too low, the value of the action that is taken keeps "
+        "rising above that of the other, which is hardly tried any more, since exploration falls below 0.001 after "
+        "5,300 steps; if it is too high, that value sinks until the other action is taken instead. "
+        + _late(study.late_share(found.curves)),
     ]
     return "\n".join(map(_filled, lines))
 
 
+def _late(share: float) -> str:
+    return (
+        f"Such differences last: in the median, {share:.0%} of what Harmonic was ahead or behind in the end arose "
+        "after the first tenth of the segment."
+        if share > 0.0
+        else "On this data no agent ended ahead of another."
+    )
+
+
+_GAINS_TAKE_LONGER = """ With scaled durations a gain takes longer than a loss of the same
+size and so keeps less of its move: that alone costs whoever cannot foresee the moves."""
 _SAME = "With durations scaled by magnitude it is the same: both actions take as long."
 _PROPORTIONAL = (
     "With *scaled* durations buying earns x (2 - 50/60) more than selling and takes 40 x/X seconds longer, with x "
     "the move and X the largest of the segment: both are proportional to x. So the better action is the one "
-    "that follows the sign of the expected move, for every rate below X (2 - 50/60)/40. The rates that agents "
-    "had learned in the end came to at most {:.2g} % of that bound."
+    "that follows the sign of the expected move, for every rate below X (2 - 50/60)/40; and no r/τ, and so no mean "
+    "of them, ever reaches more than {:.1%} of that."
 )
 
 _FILES = """## Files

@@ -13,7 +13,7 @@ import polars as pl
 
 from sojourn import __version__, figures
 from sojourn.progress import Advance, no_progress
-from sojourn.results import RESULTS, TIMINGS, load_results, write_text, write_whole
+from sojourn.results import RESULTS, TIMINGS, claim_folder, load_results, write_text, write_whole
 from sojourn.studies import robustness as study
 from sojourn.sweep import executor, run_sweep
 
@@ -30,6 +30,7 @@ def robustness(
     progress: Advance = no_progress,
 ) -> dict[str, Any]:
     """Run the paper's simulation study into a folder; return its summary."""
+    claim_folder(out)
     sweep = study.specification(seeds, steps, episodes)
     with executor(jobs) as (pool, width):
         run_sweep(sweep, out / "sweep", pool, width, progress)

@@ -21,7 +21,7 @@ from sojourn.instrument import SYNTHETIC, instrument, market_segment
 from sojourn.intervals import holm, share_interval, sign_test
 from sojourn.random import Stream, stream
 from sojourn.spec import Entry, Sweep
-from sojourn.worlds.market import MarketWorld
+from sojourn.worlds.market import Market, MarketWorld
 from sojourn.worlds.rules import start, step
 
 _step = step.bare
@@ -32,6 +32,7 @@ STEP_SIZE = 0.001
 EXPLORATION = {"start": 0.2, "factor": 0.999}
 RULES = ("random", "scaled")  # of durations
 POINTS = 1000  # of a curve
+LEVEL = 0.05  # of tests
 
 HARMONIC = "harmonic_r"
 OPPONENTS = {"smart": "SMART", "relaxed_smart": "Relaxed-SMART", "fixed_rate": "rate fixed at 0"}
@@ -141,40 +142,44 @@ def tidy_curves(curves: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def final_values(runs: pl.DataFrame) -> pl.DataFrame:
-    """Return every agent's final value on each segment, with its standard error over the seeds."""
-    value = pl.col("greedy_reward")
+    """Return every agent's final value on each segment, the mean over its seeds."""
     return runs.group_by("agent", "segment", *CELL, maintain_order=True).agg(
-        value=value.mean(), error=value.std() / value.count().sqrt()
+        value=pl.col("greedy_reward").mean(), diverged=pl.col("diverged").sum()
     )
 
 
-def paired(finals: pl.DataFrame) -> pl.DataFrame:
-    """Return, for each opponent, cell and segment, Harmonic's final value less the opponent's."""
-    harmonic = finals.filter(pl.col("agent") == HARMONIC).drop("agent")
+def paired(runs: pl.DataFrame) -> pl.DataFrame:
+    """Return, for each opponent, cell and segment, Harmonic's final value less the opponent's.
+
+    The standard error is that of the differences seed by seed, since agents share their seeds.
+    """
+    harmonic = runs.filter(pl.col("agent") == HARMONIC)
     tables = []
     for opponent in OPPONENTS:
-        others = finals.filter(pl.col("agent") == opponent).drop("agent")
-        keys = ["segment", "duration_rule", "state_size"]
+        others = runs.filter(pl.col("agent") == opponent)
+        keys = ["segment", "duration_rule", "state_size", "seed"]
         if others["rate_step_size"].null_count() == 0:
             keys.append("rate_step_size")
         both = harmonic.join(others, on=keys, suffix="_other", maintain_order="left")
+        difference = pl.col("greedy_reward") - pl.col("greedy_reward_other")
         tables.append(
-            both.select(
-                pl.lit(opponent).alias("opponent"),
-                "segment",
-                *CELL,
-                difference=pl.col("value") - pl.col("value_other"),
-                error=(pl.col("error").pow(2) + pl.col("error_other").pow(2)).sqrt(),
-            )
+            both.group_by("segment", *CELL, maintain_order=True)
+            .agg(difference=difference.mean(), error=difference.std() / difference.count().sqrt())
+            .select(pl.lit(opponent).alias("opponent"), "segment", *CELL, "difference", "error")
         )
     return pl.concat(tables)
 
 
 def win_ratios(pairs: pl.DataFrame) -> pl.DataFrame:
-    """Return Harmonic's share of segments won in every cell, with interval and sign test."""
+    """Return Harmonic's share of segments won in every cell, with interval and sign test.
+
+    A tie is no win. The tests are corrected for their number: for each rule of durations, those
+    against the paper's two agents together, and those against the control.
+    """
+    difference = pl.col("difference").fill_nan(0.0)  # what is no number is nobody's win
     counts = pairs.group_by("opponent", *CELL, maintain_order=True).agg(
-        wins=(pl.col("difference") > 0).sum().cast(pl.Int64),
-        losses=(pl.col("difference") < 0).sum().cast(pl.Int64),
+        wins=(difference > 0).sum().cast(pl.Int64),
+        losses=(difference < 0).sum().cast(pl.Int64),
         segments=pl.len().cast(pl.Int64),
     )
     rows = []
@@ -182,12 +187,12 @@ def win_ratios(pairs: pl.DataFrame) -> pl.DataFrame:
         low, high = share_interval(row["wins"], row["segments"])
         p_value = sign_test(row["wins"], row["losses"])
         rows.append({**row, "ratio": row["wins"] / row["segments"], "low": low, "high": high, "p": p_value})
-    table = pl.DataFrame(rows)
+    table = pl.DataFrame(rows).with_columns(control=pl.col("opponent") == "fixed_rate")
     corrected = [
-        group.with_columns(p_corrected=pl.Series(holm(group["p"].to_list())))
-        for _, group in table.group_by("opponent", "duration_rule", maintain_order=True)
+        group.with_columns(p_corrected=pl.Series(holm(group["p"].to_list())), tests=pl.lit(group.height))
+        for _, group in table.group_by("control", "duration_rule", maintain_order=True)
     ]
-    return pl.concat(corrected)
+    return pl.concat(corrected).drop("control")
 
 
 def movement(source: Source, chosen: list[int]) -> pl.DataFrame:
@@ -246,6 +251,40 @@ def deciding_rate(world: MarketWorld) -> float:
     )
 
 
+def largest_rate() -> float:
+    """Return the largest r/tau that any action can earn where durations are scaled, as a part of `deciding_rate`.
+
+    No mean of rates, nor any ratio of sums of r to sums of tau, is above its largest member.
+
+    >>> round(largest_rate(), 3)
+    0.215
+    """
+    # A market of all moves from none to the largest, here 1; a loss earns a negative rate.
+    world = Market(np.zeros(10_001), np.linspace(0.0, 1.0, 10_001), duration="scaled")
+    durations = scaled_durations(world)
+    rates = world.moves * (1.0 - durations / world.interval) / durations
+    return float(rates.max() / deciding_rate(world))
+
+
+def late_share(curves: pl.DataFrame) -> float:
+    """Return the median share of Harmonic's final advantage or lag that arose after the first tenth of a segment."""
+    keys = ["segment", "duration_rule", "state_size"]
+    last = curves.group_by(*keys, "agent", "rate_step_size", maintain_order=True).agg(
+        early=pl.col("mean").filter(pl.col("step") <= pl.col("step").max() / 10.0).last(),
+        final=pl.col("mean").last(),
+    )
+    harmonic = last.filter(pl.col("agent") == HARMONIC)
+    others = last.filter(pl.col("agent") != HARMONIC)
+    alike = (pl.col("rate_step_size") == pl.col("rate_step_size_other")) | pl.col(
+        "rate_step_size_other"
+    ).is_null()
+    both = harmonic.join(others, on=keys, suffix="_other").filter(alike)
+    final = pl.col("final") - pl.col("final_other")
+    early = (pl.col("early") - pl.col("early_other")).fill_null(0.0)
+    shares = both.filter(final != 0.0).select(((final - early).abs() / final.abs()).alias("share"))
+    return float(shares["share"].median() or 0.0)  # type: ignore[arg-type]
+
+
 # --- Judgement ----------------------------------------------------------------------
 
 
@@ -261,12 +300,18 @@ def nested(ratios: pl.DataFrame, column: str) -> dict[str, Any]:
 def verdict(ratios: pl.DataFrame, rule: str, opponent: str) -> dict[str, Any]:
     """Return how a comparison came out over all its cells."""
     rows = ratios.filter((pl.col("duration_rule") == rule) & (pl.col("opponent") == opponent))
-    certain = pl.col("p_corrected") < 0.05
+    certain = pl.col("p_corrected") < LEVEL
+    ahead, behind = pl.col("wins") > pl.col("losses"), pl.col("wins") < pl.col("losses")
+    number, tests = int(rows["segments"][0]), int(rows["tests"][0])
     return {
         "cells": len(rows),
+        "segments": number,
         "mean": float(rows["ratio"].mean()),  # type: ignore[arg-type]
-        "above_half": rows.filter(pl.col("wins") > pl.col("losses")).height,
-        "certain_wins": rows.filter(certain & (pl.col("wins") > pl.col("losses"))).height,
-        "certain_losses": rows.filter(certain & (pl.col("wins") < pl.col("losses"))).height,
+        "ahead": rows.filter(ahead).height,
+        "certain_wins": rows.filter(certain & ahead).height,
+        "certain_losses": rows.filter(certain & behind).height,
+        "ties": int((rows["segments"] - rows["wins"] - rows["losses"]).sum()),
         "smallest_p": float(rows["p_corrected"].min()),  # type: ignore[arg-type]
+        # Whether winning all segments would be enough for one cell to be certain.
+        "decidable": tests * sign_test(number, 0) < LEVEL,
     }
