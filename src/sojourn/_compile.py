@@ -182,11 +182,11 @@ def _resolve_take(stack: Any, index: Any) -> Callable[..., Any]:
 
 
 def put(stack: Any, index: int, value: Any) -> None:
-    """Write the numbers of a value into one place of a stack; its arrays are constants and stay."""
+    """Write a value into one place of a stack; arrays that cannot be written are constants and stay."""
     for column, field in zip(stack, value, strict=True):
         if isinstance(column, tuple):
             put(column, index, field)
-        elif column.ndim == 1:
+        elif column.flags.writeable:
             column[index] = field
 
 
@@ -194,7 +194,9 @@ def _resolve_put(stack: Any, index: Any, value: Any) -> Callable[..., Any]:
     """For compiled code: the same, written out for this type."""
     cls = getattr(stack, "instance_class", None)
     if cls is None:
-        return _put_number if stack.ndim == 1 else _put_nothing
+        if stack.ndim == 1:
+            return _put_number
+        return _put_array if stack.mutable else _put_nothing
     lines = "".join(f"    put(stack.{name}, index, value.{name})\n" for name in cls._fields)
     namespace: dict[str, Any] = {"put": put}
     exec(f"def written(stack, index, value):\n{lines}", namespace)  # noqa: S102 - field names only
@@ -203,6 +205,12 @@ def _resolve_put(stack: Any, index: Any, value: Any) -> Callable[..., Any]:
 
 def _put_number(stack: Any, index: int, value: Any) -> None:
     stack[index] = value
+
+
+def _put_array(stack: Any, index: int, value: Any) -> None:
+    # Rules mostly write into the array that they were given, and then there is nothing to do.
+    if stack[index].ctypes.data != value.ctypes.data:
+        stack[index] = value
 
 
 def _put_nothing(stack: Any, index: int, value: Any) -> None:

@@ -24,13 +24,14 @@ class AfterGymnasium(MetaPathFinder):
         """Find Gymnasium as Python would, and register when it has been imported."""
         if fullname != "gymnasium":
             return None
-        sys.meta_path.remove(self)
         spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.loader is not None:
             loader: Any = spec.loader
             execute = loader.exec_module
 
             def execute_and_register(module: ModuleType) -> None:
+                if self in sys.meta_path:  # it was found before, perhaps, without being imported
+                    sys.meta_path.remove(self)
                 execute(module)
                 importlib.import_module("sojourn.envs")
 

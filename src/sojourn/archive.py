@@ -52,7 +52,9 @@ def read_archive(path: Path, format_name: str, version: int) -> dict[str, Any]:
         found = data["format"], data["version"]
         if found == (format_name, version):
             return dict(_unpacked(data["contents"], {name: _array(part) for name, part in parts.items()}))
-    except (zipfile.BadZipFile, KeyError, TypeError, ValueError, EOFError, OSError, RecursionError) as error:
+    except (
+        zipfile.BadZipFile, KeyError, TypeError, ValueError, EOFError, OSError, MemoryError, RuntimeError,
+    ) as error:  # fmt: skip
         raise ValueError(
             f"{path} is damaged, or was not saved by sojourn ({_reason(error)}); nothing of it was read"
         ) from None

@@ -313,7 +313,7 @@ def evaluate(
     totals = learner.totals
     if time is None:
         time = 10_000.0 * totals.duration / totals.steps if totals.steps else 10_000.0
-    found = learner.evaluate(duration=time, env=made, seed=seed)
+    found = learner.evaluate(duration=time, seed=seed)
     if as_json:
         typer.echo(json.dumps({"file": str(file), **found._asdict(), "learned_rate": learner.rate}))
         return

@@ -8,6 +8,7 @@ of it for the way into compiled code, where the same rules in Python take 20.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,9 +20,12 @@ from sojourn.random import Stream
 from sojourn.rates import value
 from sojourn.simulate import Column, ready_agent
 
-_draw, _learn = draw.bare, learn.bare
+_draw, _learn, _value = draw.bare, learn.bare, value.bare
 
-_ACTION, _EXPLORED, _REWARD, _CLOCK, _GREEDY_REWARD, _GREEDY_CLOCK, _GREEDY_STEPS, _STEPS = range(8)
+# What goes on from step to step, beside the agent and its stream.
+_ACTION, _EXPLORED, _REWARD, CLOCK, _GREEDY_REWARD, _GREEDY_CLOCK, _GREEDY_STEPS, _STEPS = range(8)
+_SURPLUS, _SURPLUS_SQUARED = 8, 9
+SIZE = 10
 
 
 class Totals(NamedTuple):
@@ -35,20 +39,35 @@ class Totals(NamedTuple):
     greedy_duration: float
 
 
+class Surplus(NamedTuple):
+    """What the greedy steps earned beyond the learned rate, r - rho tau: sum, and sum of squares."""
+
+    steps: int
+    total: float
+    squared: float
+
+
 class HeldAgent:
-    """An agent, its random stream, its next action and its totals."""
+    """An agent, its random stream, its next action and its totals.
+
+    Its tables have one row more than there are states, `spare`, in which a state can be shown
+    to the agent with other values than its own.
+    """
 
     def __init__(self, agent: Any, rng: Stream) -> None:
-        self._held = stacked([copied(ready_agent(agent))])
-        self._now: Column = np.zeros(8)
+        agent = ready_agent(agent)
+        self.spare = len(agent.q)
+        self._held = stacked([_with_spare(agent)])
+        self._now: Column = np.zeros(SIZE)
         self.rng = rng
         self._run = _advance.prepared(self._held, self._now, 0, 0, 0.0, 0.0, 0, False, 0, rng)
-        self.q = self._held.q[0]
+        self.table = self._held.q[0]
+        self.q = self.table[:-1]
 
     @property
     def agent(self) -> Any:
         """The agent as it is now, a value of its own."""
-        return canonical(copied(take(self._held, 0)))
+        return canonical(_without_spare(copied(take(self._held, 0))))
 
     @property
     def rate(self) -> float:
@@ -62,11 +81,17 @@ class HeldAgent:
         return Totals(
             steps=int(now[_STEPS]),
             reward=now[_REWARD],
-            duration=now[_CLOCK],
+            duration=now[CLOCK],
             greedy_steps=int(now[_GREEDY_STEPS]),
             greedy_reward=now[_GREEDY_REWARD],
             greedy_duration=now[_GREEDY_CLOCK],
         )
+
+    @property
+    def surplus(self) -> Surplus:
+        """What the greedy steps earned beyond the learned rate: near 0 in the mean if the rate is right."""
+        now = self._now.tolist()
+        return Surplus(int(now[_GREEDY_STEPS]), now[_SURPLUS], now[_SURPLUS_SQUARED])
 
     @property
     def now(self) -> Column:
@@ -87,7 +112,7 @@ class HeldAgent:
         explored: bool,
         draw_at: int,
     ) -> tuple[int, bool]:
-        """Learn from one transition and draw the next action, for the state `draw_at`.
+        """Learn from one transition and draw the next action, for the state `draw_at`, if that is not -1.
 
         A transition that took no time is not learned from.
         """
@@ -113,15 +138,36 @@ def _advance(
 ) -> None:
     agent = take(held, 0)
     if duration > 0.0:
+        surplus = reward - _value(agent.rate) * duration
         agent = _learn(agent, state, action, reward, duration, next_state, explored)
         put(held, 0, agent)
         now[_STEPS] += 1
         now[_REWARD] += reward
-        now[_CLOCK] += duration
+        now[CLOCK] += duration
         if agent.accepted:
             now[_GREEDY_STEPS] += 1
             now[_GREEDY_REWARD] += reward
             now[_GREEDY_CLOCK] += duration
-    drawn, was_explored = _draw(agent, draw_at, rng)
-    now[_ACTION] = drawn
-    now[_EXPLORED] = was_explored
+            now[_SURPLUS] += surplus
+            now[_SURPLUS_SQUARED] += surplus * surplus
+    if draw_at >= 0:
+        drawn, was_explored = _draw(agent, draw_at, rng)
+        now[_ACTION] = drawn
+        now[_EXPLORED] = was_explored
+
+
+def _with_spare(agent: Any) -> Any:
+    """Return the agent with a row of zeros more in every array that has a row for each state."""
+    rows = len(agent.q)
+    return _changed(agent, rows, lambda array: np.concatenate([array, np.zeros_like(array[:1])]))
+
+
+def _without_spare(agent: Any) -> Any:
+    return _changed(agent, len(agent.q), lambda array: array[:-1].copy())
+
+
+def _changed(agent: Any, rows: int, change: Callable[[Any], Any]) -> Any:
+    return type(agent)._make(
+        change(field) if isinstance(field, np.ndarray) and field.shape[:1] == (rows,) else field
+        for field in agent
+    )

@@ -60,6 +60,10 @@ class HiddenActions:
             row[action] = self._values.get((state, action), row[action])
         return row
 
+    def seen_through(self, state: int, mask: Any) -> Any:
+        """Return the values of a state with -inf for what a mask does not allow, changing nothing."""
+        return np.where(self.checked(mask), self.values(state), -np.inf)
+
     def is_finite(self) -> bool:
         """Whether all values but those of hidden actions are finite."""
         return int((~np.isfinite(self.q)).sum()) == len(self._values) + self._never

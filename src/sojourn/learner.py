@@ -34,11 +34,11 @@ from sojourn.envs.places import Trace
 from sojourn.envs.states import action_count, tabulate
 from sojourn.envs.tabulation import Tabulation
 from sojourn.evaluation import BatchMeans, Evaluation
-from sojourn.held import HeldAgent, Totals
+from sojourn.held import CLOCK, SIZE, HeldAgent, Totals
 from sojourn.hidden import HiddenActions
 from sojourn.progress import progress as progress_bar
 from sojourn.random import check_stream, streams
-from sojourn.watch import Watcher
+from sojourn.watch import Seen, Watcher
 
 FORMAT, VERSION = "sojourn learner", 1
 ZERO_DURATIONS = ("error", "skip")
@@ -107,7 +107,7 @@ class Learner:
         self._state: int | None = None  # None before the first episode, and where one has to begin anew
         self._drawn = (0, False)
         self._skipped = 0
-        self._watcher = Watcher(sizes[0] * sizes[1], _step_size(agent))
+        self._watcher = Watcher(sizes[0] * sizes[1], agent)
 
     # --- Reading ---
 
@@ -154,7 +154,7 @@ class Learner:
         """Return the best action for an observation, of those that a mask allows."""
         row = self._held.q[self.states(obs)]
         if action_mask is not None:
-            row = np.where(self._hidden.checked(action_mask), self._hidden.values(self.states(obs)), -_INF)
+            row = self._hidden.seen_through(self.states(obs), action_mask)
         return int(row.argmax()) + self._first_action
 
     # --- Learning ---
@@ -194,7 +194,7 @@ class Learner:
                     advance(done, note=note)
                 self._warn(now)
                 wishes = [callback(self) for callback in called]  # all of them are called
-                if any(wish is True for wish in wishes):
+                if any(isinstance(wish, bool | np.bool_) and wish for wish in wishes):
                     break
         if asked:
             raise KeyboardInterrupt
@@ -228,36 +228,57 @@ class Learner:
         record, state, (action, explored) = self._trace.recorder, self._state, self._drawn
         assert state is not None
         left = last - self.totals.steps - self._skipped
-        try:
-            while left > 0 and now[3] < until and not asked:
-                self._state = None  # until this step is over: what breaks off in it begins anew
-                observation, reward, terminated, truncated, info = step(action + first)
-                if record is not None:
-                    record(action + first)
-                duration = read(observation, action + first, info)
-                reward = float(reward)
-                if duration == 0.0:
-                    self._zero_duration()
-                elif not -_INF < reward < _INF:
-                    raise ValueError(f"the reward is {reward}; a reward must be finite")  # noqa: TRY301
-                next_state = index(observation)
-                mask = find_mask(info)
-                if mask is not None:
-                    self._hidden.apply(next_state, mask)
-                draw_at = next_state
-                if terminated or truncated:
-                    draw_at = self._reset()
-                    record = self._trace.recorder
-                    if terminated:
-                        next_state = draw_at
-                action, explored = advance(state, action, reward, duration, next_state, explored, draw_at)
-                self._state = state = draw_at
-                self._drawn = (action, explored)
-                left -= 1
-        except ValueError as error:
-            raise ValueError(f"step {self.totals.steps + self._skipped}: {error}") from None
+        while left > 0 and now[CLOCK] < until and not asked:
+            self._state = None  # until this step is over: what breaks off in it begins anew
+            observation, reward, terminated, truncated, info = step(action + first)
+            if record is not None:
+                record(action + first)
+            try:
+                duration, reward = read(observation, action + first, info), float(reward)
+                if duration == 0.0 or not -_INF < reward < _INF:
+                    self._odd_step(duration, reward)
+                next_state, mask = index(observation), find_mask(info)
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"step {self.totals.steps + self._skipped}: {error}") from error
+            if mask is None and not (terminated or truncated):
+                action, explored = advance(state, action, reward, duration, next_state, explored, next_state)
+                state = next_state
+            else:
+                transition = (state, action, reward, duration, next_state, explored)
+                state, action, explored = self._unusual(transition, mask, info, terminated, truncated)
+            self._state, self._drawn = state, (action, explored)
+            left -= 1
 
-    def _zero_duration(self) -> None:
+    def _unusual(
+        self, transition: tuple[Any, ...], mask: Any, info: Any, terminated: bool, truncated: bool
+    ) -> tuple[int, int, bool]:
+        """Learn from a step that ends an episode, or leads where not all actions are allowed; go on from there.
+
+        What is learned of the state that is left goes by the mask that was in force there, what
+        is expected of the next by its own mask, even if both are the same state. So the agent
+        is shown the next state's values in the spare row.
+        """
+        state, action, reward, duration, next_state, explored = transition
+        go_on = next_state
+        if terminated or truncated:
+            observation, info = self._trace.reset()
+            go_on = self.states.index(observation)
+            if terminated:  # the last action led to where the next episode begins
+                next_state, mask = go_on, self._mask(info)
+        held = self._held
+        if mask is not None:
+            held.table[held.spare] = self._hidden.seen_through(next_state, mask)
+            next_state = held.spare
+        held.advance(state, action, reward, duration, next_state, explored, -1)
+        mask = self._mask(info)
+        if mask is not None:
+            self._hidden.apply(go_on, mask)
+        return go_on, *held.draw(go_on)
+
+    def _odd_step(self, duration: float, reward: float) -> None:
+        """Pass over a step that took no time, or say what is wrong with it."""
+        if duration > 0.0:
+            raise ValueError(f"the reward is {reward}; a reward must be finite")
         if self.zero_duration == "error":
             raise ValueError(
                 f"the duration ({shown(self.duration)}) is 0; a step must take time, or pass zero_duration='skip' "
@@ -266,9 +287,9 @@ class Learner:
         self._skipped += 1
 
     def _warn(self, now: Totals) -> None:
-        earned = now.greedy_reward / now.greedy_duration if now.greedy_duration else 0.0
         sound = math.isfinite(self.rate) and self._hidden.is_finite()
-        for sentence in self._watcher.look(now.steps, self._held.q, self.rate, earned, sound):
+        seen = Seen(now, self._held.q, self.rate, self._held.surplus, sound)
+        for sentence in self._watcher.look(seen):
             warnings.warn(sentence, RuntimeWarning, stacklevel=3)
 
     # --- What it is worth ---
@@ -289,6 +310,10 @@ class Learner:
         until = positive("duration", duration)
         if env is None:
             env = _copied(self.env)
+        elif env.unwrapped is self.env.unwrapped:
+            raise ValueError(
+                "env is the learner's own environment; pass another one, or none for a copy of it"
+            )
         means, read, index = BatchMeans(), self._read, self.states.index
         best = self._held.q.copy()
         greedy = [int(row.argmax()) for row in best]
@@ -297,15 +322,14 @@ class Learner:
             state, mask = index(observation), self._mask(info)
             action = greedy[state]
             if mask is not None:
-                values = self._hidden.values(state)
-                action = int(np.where(self._hidden.checked(mask), values, -_INF).argmax())
+                action = int(self._hidden.seen_through(state, mask).argmax())
             action += self._first_action
             observation, reward, terminated, truncated, info = env.step(action)
             taken = read(observation, action, info)
             if taken > 0.0:
                 means.add(float(reward), taken)
             elif self.zero_duration == "error":
-                self._zero_duration()
+                self._odd_step(taken, reward)
             if terminated or truncated:
                 observation, info = env.reset()
         return means.evaluation(level)
@@ -347,6 +371,7 @@ class Learner:
         If that is the same environment, training goes on as if it had never been interrupted;
         otherwise it begins a new episode.
         """
+        _check_env(env)
         contents = read_archive(Path(path), FORMAT, VERSION)
         try:
             return cls._restored(contents, env, duration)
@@ -359,7 +384,6 @@ class Learner:
 
     @classmethod
     def _restored(cls, contents: dict[str, Any], env: Any, duration: Any) -> Learner:
-        _check_env(env)
         states = Tabulation.from_dict(contents["states"])
         if not _fits(states, env.observation_space):
             raise ValueError(
@@ -386,7 +410,10 @@ class Learner:
             seed=contents["seed"],
         )
         learner._held.rng[:] = check_stream(contents["stream"])
-        learner._held.now[:] = contents["now"]
+        now = np.asarray(contents["now"], dtype=np.float64)
+        if now.shape != (SIZE,) or not np.isfinite(now).all():
+            raise ValueError("its totals are not numbers")
+        learner._held.now[:] = now
         learner._skipped = whole("skipped", contents["skipped"], least=0)
         learner._hidden.restore(contents["hidden"])
         shown_there = learner._trace.go_to(contents["place"])
@@ -425,10 +452,6 @@ def _fits(states: Tabulation, space: Any) -> bool:
             return 0 <= states(copy.deepcopy(space).sample()) < states.num_states
         except (TypeError, ValueError, IndexError, KeyError):
             return False
-
-
-def _step_size(agent: Any) -> float:
-    return float(getattr(getattr(agent, "params", None), "step_size", 1.0))
 
 
 def _copied(env: Any) -> Any:

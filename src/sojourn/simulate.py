@@ -16,6 +16,7 @@ import numpy as np
 from sojourn._compile import compiled_apart, first_meeting, inlined, kernel
 from sojourn._rehearse import rehearse
 from sojourn._values import canonical, copied, frozen, is_value, validated, whole
+from sojourn.agents.kinds import DifferentialAgent, PolicyAgent
 from sojourn.agents.rules import draw, learn, policy
 from sojourn.random import Stream, streams
 from sojourn.rates import update, value
@@ -185,7 +186,27 @@ def ready_agent(agent: Any) -> Any:
             f"{type(agent.rate).__name__} is no estimator: one is a NamedTuple with update and value registered for it"
         )
     # What was built with _replace has passed no check; and a table of whole numbers would stay one.
-    return validated(agent._replace(q=np.asarray(agent.q, dtype=np.float64)))
+    agent = validated(agent._replace(q=np.asarray(agent.q, dtype=np.float64)))
+    _check_arrays(agent)
+    return agent
+
+
+def _check_arrays(agent: Any) -> None:
+    """Refuse an agent of ours whose other arrays do not go with its q: compiled code looks for no bounds."""
+    if agent.q.ndim != 2:
+        raise ValueError(f"the agent's q has the shape {agent.q.shape}; it must be states by actions")
+    wrong = ""
+    if isinstance(agent, DifferentialAgent) and agent.mean_duration.shape != agent.q.shape:
+        wrong = f"mean_duration has the shape {agent.mean_duration.shape}"
+    if isinstance(agent, PolicyAgent):
+        if agent.actions.shape != agent.q.shape[:1]:
+            wrong = f"actions has the shape {agent.actions.shape}"
+        elif not ((agent.actions >= 0) & (agent.actions < agent.q.shape[1])).all():
+            wrong = "actions has an action that there is not"
+    if wrong:
+        raise ValueError(
+            f"the agent's {wrong}, but its q is {agent.q.shape[0]} states by {agent.q.shape[1]} actions"
+        )
 
 
 # --- The loop -----------------------------------------------------------------------

@@ -10,95 +10,133 @@ greedy action is locked in: whatever exploration finds out, the others cannot ca
 from __future__ import annotations
 
 import itertools
+import math
+import sys
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from sojourn.held import Surplus, Totals
+
 _GROWTH = 1.7  # 2 for a drift that is steady, 1.4 for a random walk, 1 for what has settled
 _TIMES = 3  # doublings of the steps over which growth is asked for
-_NEAR = 0.05  # a learned rate that differs no more than this from what is earned is not to blame
+_ERRORS = 5.0  # standard errors by which greedy steps must earn more or less than the learned rate says
 _VISITS = 20.0  # of every pair of state and action, in units of 1 / step size, before anything is judged
 
 
-class Look(NamedTuple):
-    """What was seen of the values after so many steps."""
+class Seen(NamedTuple):
+    """How an agent stands."""
 
-    steps: int
+    totals: Totals
+    q: Any
+    rate: float
+    surplus: Surplus
+    sound: bool  # whether all numbers are finite
+
+
+class Look(NamedTuple):
+    """What was seen of the values at one time."""
+
+    totals: Totals
     mean: float
     gap: float
     policy: bytes
+    surplus: Surplus
 
 
 class Watcher:
     """Looks at the values whenever the number of steps has doubled, and warns once."""
 
-    def __init__(self, num_pairs: int, step_size: float) -> None:
-        self._next = self._first = max(1000, int(_VISITS * num_pairs / step_size))
+    def __init__(self, num_pairs: int, agent: Any) -> None:
+        step_size = getattr(getattr(agent, "params", None), "step_size", 1.0)
+        self._next = max(1000, int(_VISITS * num_pairs / step_size))
         self._looks: list[Look] = []
         self._warned: set[str] = set()
+        if hasattr(agent, "discount_rate"):
+            self._next = sys.maxsize  # discounted values do not depend on the rate, and cannot drift
 
-    def look(self, steps: int, q: Any, rate: float, earned: float, sound: bool) -> list[str]:
-        """Return the warnings that are due after this many steps.
-
-        `earned` is the rate of the accepted steps; `sound`, whether all numbers are finite.
-        """
-        found = [] if sound else [("diverged", _DIVERGED)]
-        if sound and steps >= self._next:
-            self._next = 2 * steps
-            self._looks = [*self._looks[-_TIMES:], _look(steps, q)]
-            found = self._found(rate, earned)
+    def look(self, seen: Seen) -> list[str]:
+        """Return the warnings that are due."""
+        found = [] if seen.sound else [("diverged", _DIVERGED)]
+        if seen.sound and seen.totals.steps >= self._next:
+            self._next = 2 * seen.totals.steps
+            self._looks = [*self._looks[-_TIMES:], _look(seen)]
+            found = self._found(seen)
         new = [sentence for kind, sentence in found if kind not in self._warned]
         self._warned.update(kind for kind, _ in found)
         return new
 
-    def _found(self, rate: float, earned: float) -> list[tuple[str, str]]:
-        found = []
+    def _found(self, seen: Seen) -> list[tuple[str, str]]:
+        sign = self._bias()
+        if not sign:
+            return []
+        found, before, now = [], *self._looks[-2:]
         if self._grows("mean"):
-            last, now = self._looks[-2:]
-            drift = (now.mean - last.mean) / (now.steps - last.steps)
-            # A rate that is too low lets the values rise.
+            lately, earlier = now.totals, before.totals
+            drift = (now.mean - before.mean) / (lately.steps - earlier.steps)
+            reward = lately.greedy_reward - earlier.greedy_reward
+            earned = reward / (lately.greedy_duration - earlier.greedy_duration)
             wrong = (
                 "low, so that long actions look better"
-                if drift > 0
+                if sign > 0
                 else "high, so that long actions look worse"
             )
-            near = abs(rate - earned) <= _NEAR * max(abs(rate), abs(earned))
-            why = _UNSTEADY if near else _WRONG.format(wrong=wrong)
-            found.append(("drift", _DRIFT.format(drift=drift, rate=rate, earned=earned) + why))
+            found.append(("drift", _DRIFT.format(drift=drift, rate=seen.rate, earned=earned, wrong=wrong)))
         if self._grows("gap") and len({look.policy for look in self._looks}) == 1:
-            found.append(("lock", _LOCK.format(gap=self._looks[-1].gap, steps=self._looks[-1].steps)))
+            found.append(("lock", _LOCK.format(gap=now.gap, steps=now.totals.steps)))
         return found
+
+    def _bias(self) -> int:
+        """Return 1 if greedy steps have always earned more than the rate says, -1 if less, else 0.
+
+        A rate that is right is not exceeded in the mean, and what is left of the values'
+        movement is a random walk of their common level, which means nothing.
+        """
+        if len(self._looks) <= _TIMES:
+            return 0
+        signs = {_sign(before.surplus, after.surplus) for before, after in itertools.pairwise(self._looks)}
+        return signs.pop() if len(signs) == 1 else 0
 
     def _grows(self, name: str) -> bool:
         sizes = [abs(getattr(look, name)) for look in self._looks]
-        steadily = all(after > _GROWTH * before for before, after in itertools.pairwise(sizes))
-        return len(sizes) > _TIMES and sizes[0] > 0.0 and steadily
+        return sizes[0] > 0.0 and all(after > _GROWTH * size for size, after in itertools.pairwise(sizes))
+
+
+def _sign(before: Surplus, after: Surplus) -> int:
+    """Return the sign of the mean surplus between two looks, 0 if it may be chance."""
+    count = after.steps - before.steps
+    if count < 2:
+        return 0
+    mean = (after.total - before.total) / count
+    variance = max((after.squared - before.squared) / count - mean * mean, 0.0)
+    return int(np.sign(mean)) if abs(mean) > _ERRORS * math.sqrt(variance / count) else 0
 
 
 _DIVERGED = "the values or the rate are no longer finite; smaller step sizes may help"
 _DRIFT = (
-    "the values drift without bound, by about {drift:.3g} each step; the learned rate is {rate:.4g}, and greedy steps "
-    "earned {earned:.4g} per unit time: "
+    "the values drift without bound, by about {drift:.3g} each step: the learned rate, now {rate:.4g}, is too {wrong} "
+    "than they are (greedy steps lately earned {earned:.4g} per unit time); if what can be earned changes with time, an "
+    "estimator that forgets may help, otherwise one without bias, as smart has"
 )
-_WRONG = "the rate is too {wrong} than they are, and another agent, such as smart, may help"
-_UNSTEADY = "what can be earned seems to change with time, so that no constant rate fits"
 _LOCK = (
     "the greedy actions are locked in: the gap to the next best action has grown with the steps to {gap:.3g} "
     "after {steps:,}, so that what exploration finds can no longer change them"
 )
 
 
-def _look(steps: int, q: Any) -> Look:
+def _look(seen: Seen) -> Look:
+    q = seen.q
     visited = (q != 0.0).any(axis=1) & np.isfinite(q).any(axis=1)
     rows = np.where(np.isfinite(q), q, np.nan)[visited]
     if not rows.size:
-        return Look(steps, 0.0, 0.0, b"")
+        return Look(seen.totals, 0.0, 0.0, b"", seen.surplus)
     best = np.nanmax(rows, axis=1)
     ordered = np.sort(np.where(np.isnan(rows), -np.inf, rows), axis=1)
     gaps = ordered[:, -1] - ordered[:, -2] if q.shape[1] > 1 else np.zeros(len(rows))
     finite = gaps[np.isfinite(gaps)]
     gap = float(np.median(finite)) if finite.size else 0.0
-    return Look(steps, float(best.mean()), gap, q.argmax(axis=1).astype(np.int64).tobytes())
+    policy = q.argmax(axis=1).astype(np.int64).tobytes()
+    return Look(seen.totals, float(best.mean()), gap, policy, seen.surplus)
 
 
 def tensorboard(folder: str) -> Any:

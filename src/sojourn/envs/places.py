@@ -44,7 +44,11 @@ class Trace:
     @property
     def recorder(self) -> Any:
         """What is to be called with every action, or None."""
-        return None if self._direct else self._actions.append
+        return None if self._direct else self._record
+
+    def _record(self, action: int) -> None:
+        if len(self._actions) <= MOST_ACTIONS:
+            self._actions.append(action)
 
     def place(self) -> dict[str, Any] | None:
         """Return where the environment stands, as data, or None if that cannot be said."""
@@ -60,18 +64,28 @@ class Trace:
 
     def go_to(self, place: Mapping[str, Any] | None) -> tuple[Any, dict[str, Any]] | None:
         """Bring the environment there; return its observation and info, or None if it cannot be done."""
-        if place is None or (place["kind"] == "world") != self._direct:
+        if place is None:
             return None
-        if self._direct:
-            return self._go_directly(place)
+        try:
+            return self._go_directly(place) if self._direct else self._replay(place)
+        except Exception:  # noqa: BLE001 - another environment may do whatever it likes; it begins anew then
+            self._begun = False
+            return None
+
+    def _replay(self, place: Mapping[str, Any]) -> tuple[Any, dict[str, Any]] | None:
         shown = self.env.reset(seed=self.seed)
         self._begun = True
         if place["generator"] is not None:
-            self.env.unwrapped.np_random.bit_generator.state = place["generator"]
+            world: Any = self.env.unwrapped
+            if isinstance(world, WorldEnv):
+                if world.go_to(place["generator"]) is None:
+                    return None
+            else:
+                world.np_random.bit_generator.state = place["generator"]
             shown = self.reset()
         for action in place["actions"].tolist():
             observation, _, terminated, truncated, info = self.env.step(action)
-            self._actions.append(action)
+            self._record(action)
             if terminated or truncated:
                 return None
             shown = observation, info
@@ -109,7 +123,9 @@ def _limits(env: Any) -> list[Any]:
 
 
 def _generator(env: Any) -> Any:
-    """Return the state of the environment's generator, or False if it has none that can be read."""
+    """Return what decides the next episode, or False if it cannot be read."""
+    if isinstance(env.unwrapped, WorldEnv):
+        return env.unwrapped.place()
     try:
         return env.unwrapped.np_random.bit_generator.state
     except AttributeError:

@@ -129,7 +129,10 @@ class WorldEnv(gymnasium.Env[Any, Any]):
         if place["world"] != digest(self.world):
             return None
         self.reset(seed=0)
-        put(self._held, 0, _with_numbers(take(self._held, 0), iter(place["held"])))
+        world = take(self._held, 0)
+        if len(place["held"]) != len(_numbers(world)):
+            raise ValueError("the world has another number of numbers")
+        put(self._held, 0, _with_numbers(world, iter(place["held"])))
         self._rng = check_stream(np.array(place["stream"], dtype=np.uint64))
         self._now[:] = place["now"]
         self._state = within("state", place["state"], self._num_states)
