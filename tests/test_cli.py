@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 import sojourn as sj
 
@@ -40,3 +44,74 @@ def test_wrong_options_get_one_sentence(tmp_path: Path) -> None:
     assert out.stderr.count("\n") == 1
     assert sojourn("reproduce", "robustness", "--seeds", "0").returncode == 2
     assert sojourn("reproduce", "nonsense").returncode == 2
+
+
+def test_train_evaluate_and_go_on(tmp_path: Path) -> None:
+    """A learner is trained, saved, evaluated and trained further, and says so to machines."""
+    out = tmp_path / "learner.sojourn"
+    common = ("sojourn/TwoState-v0", "-e", "log_scale=1e-3", "--max-episode-steps", "1000", "--out", str(out))
+    first = sojourn("train", *common, "--steps", "2000", "--agent", "smart", "-a", "step_size=0.01", "--json")
+    assert first.returncode == 0, first.stderr
+    told = json.loads(first.stdout)
+    run = sj.run(sj.TwoState(log_scale=1e-3), sj.smart(2, 2, step_size=0.01), 1000, 2, seed=0)
+    assert (told["steps"], told["rate"], told["reward"]) == (2000, run.rate, run.reward)
+    refused = sojourn("train", *common)
+    assert refused.returncode == 1
+    assert "--resume" in refused.stderr
+    second = sojourn("train", *common, "--steps", "2000", "--resume", "--json")
+    run = sj.run(sj.TwoState(log_scale=1e-3), sj.smart(2, 2, step_size=0.01), 1000, 4, seed=0)
+    assert json.loads(second.stdout)["rate"] == run.rate
+    found = json.loads(sojourn("evaluate", str(out), "--time", "3000", "--json").stdout)
+    assert found["low"] <= found["rate"] <= found["high"]
+    assert found["learned_rate"] == run.rate
+
+
+def test_ctrl_c_saves_what_was_learned(tmp_path: Path) -> None:
+    """Training that is interrupted ends with a file from which it can go on."""
+    out = tmp_path / "learner.sojourn"
+    arguments = ["train", "sojourn/Market-v0", "--steps", "1000000000", "--out", str(out)]
+    process = subprocess.Popen(
+        [COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    process.stderr.readline()  # the first line of progress
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "--resume goes on from here" in stderr
+    assert "Traceback" not in stderr
+    steps = int(stdout.split(": ")[1].split(" steps")[0].replace(",", ""))
+    again = sojourn("train", "sojourn/Market-v0", "--steps", "1000", "--out", str(out), "--resume", "--json")
+    assert json.loads(again.stdout)["steps"] == steps + 1000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("train", "sojourn/TwoStat-v0"), "sojourn/TwoStat-v0 cannot be made"),
+        (("train", "sojourn/TwoState-v0", "-e", "nonsense"), "must be written as key=value"),
+        (("train", "sojourn/TwoState-v0", "-e", "log_scal=1"), "unexpected keyword argument 'log_scal'"),
+        (("train", "sojourn/TwoState-v0", "--agent", "smrt"), "unknown agent 'smrt'; did you mean 'smart'?"),
+        (("train", "sojourn/TwoState-v0", "-a", "step_size=2"), "step_size is 2"),
+        (("train", "FrozenLake-v1", "--steps", "10"), 'info["duration"] is missing'),
+        (("train", "CartPole-v1", "--duration", "1"), "give bins"),
+        (("train", "sojourn/TwoState-v0", "--steps", "1", "--time", "1"), "cannot both be given"),
+        (("train", "sojourn/TwoState-v0", "--resume"), "there is nothing to go on with"),
+        (("evaluate", "nowhere.sojourn"), "nowhere.sojourn is not a file"),
+    ],
+)
+def test_wrong_training_gets_one_sentence(tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
+    """What is wrong is said in one line, and no file is left behind."""
+    more = ("--out", str(tmp_path / "learner.sojourn")) if arguments[0] == "train" else ()
+    done = sojourn(*arguments, *more)
+    assert done.returncode == 1
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_envs_are_listed() -> None:
+    """Every registered environment is listed with a line about it."""
+    listed = json.loads(sojourn("envs", "--json").stdout)
+    assert [entry["id"] for entry in listed] == ["sojourn/TwoState-v0", "sojourn/Market-v0"]
+    assert all(len(entry["summary"]) > 20 for entry in listed)

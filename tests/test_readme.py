@@ -18,6 +18,39 @@ def test_readme_examples_run_as_written() -> None:
     assert result.failed == 0
 
 
+def scripts(path: Path) -> list[str]:
+    """The Python programs in a page, those that are no dialogues."""
+    blocks = re.findall(r"```python\n(.*?)```", path.read_text(), flags=re.DOTALL)
+    return [block for block in blocks if ">>>" not in block]
+
+
+def test_readme_scripts_run_as_written(capsys: pytest.CaptureFixture[str]) -> None:
+    """Six lines train in a world of ours, six more in a wrapped environment, to the best policy there."""
+    first, second = scripts(ROOT / "README.md")
+    assert max(len(first.splitlines()), len(second.splitlines())) <= 6
+    namespace: dict[str, object] = {}
+    exec(compile(first, "README.md", "exec"), namespace)  # noqa: S102 - our own documentation
+    assert "Evaluation(rate=" in capsys.readouterr().out
+    exec(compile(second, "README.md", "exec"), namespace)  # noqa: S102
+    learner = namespace["learner"]
+    assert isinstance(learner, sj.Learner)
+    found = learner.evaluate(duration=6000.0)
+    assert found.rate == pytest.approx(1 / 6, abs=1e-3)  # the shortest way to the goal has six moves
+
+
+def test_the_page_on_gymnasium_runs_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The example of the page on Gymnasium is a whole program."""
+    monkeypatch.chdir(tmp_path)
+    (script,) = scripts(ROOT / "docs" / "gymnasium.md")
+    namespace: dict[str, object] = {}
+    exec(compile(script, "gymnasium.md", "exec"), namespace)  # noqa: S102
+    again, found = namespace["again"], namespace["found"]
+    assert isinstance(again, sj.Learner)
+    assert isinstance(found, sj.Evaluation)
+    assert again.totals.steps == 50_000
+    assert found.low <= found.rate <= found.high
+
+
 def test_readme_names_exist() -> None:
     """Every public name that the README's table promises is there."""
     table = (ROOT / "README.md").read_text().split("## What there is")[1].split("##")[0]

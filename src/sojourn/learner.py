@@ -265,14 +265,15 @@ class Learner:
             go_on = self.states.index(observation)
             if terminated:  # the last action led to where the next episode begins
                 next_state, mask = go_on, self._mask(info)
-        held = self._held
+        held, mask_there = self._held, self._mask(info)
+        if mask is None and mask_there is None:
+            return go_on, *held.advance(state, action, reward, duration, next_state, explored, go_on)
         if mask is not None:
             held.table[held.spare] = self._hidden.seen_through(next_state, mask)
             next_state = held.spare
         held.advance(state, action, reward, duration, next_state, explored, -1)
-        mask = self._mask(info)
-        if mask is not None:
-            self._hidden.apply(go_on, mask)
+        if mask_there is not None:
+            self._hidden.apply(go_on, mask_there)
         return go_on, *held.draw(go_on)
 
     def _odd_step(self, duration: float, reward: float) -> None:

@@ -36,19 +36,15 @@ class Trace:
         """Begin an episode, the first with the seed."""
         if self._begun:
             self._generator = None if self._direct else _generator(self.env)
-        self._actions = array("q")
+        del self._actions[:]  # in place: whoever records goes on with the same list
         result = self.env.reset() if self._begun else self.env.reset(seed=self.seed)
         self._begun = True
         return result
 
     @property
     def recorder(self) -> Any:
-        """What is to be called with every action, or None."""
-        return None if self._direct else self._record
-
-    def _record(self, action: int) -> None:
-        if len(self._actions) <= MOST_ACTIONS:
-            self._actions.append(action)
+        """What is to be called with every action of the next few thousand, or None."""
+        return None if self._direct or len(self._actions) > MOST_ACTIONS else self._actions.append
 
     def place(self) -> dict[str, Any] | None:
         """Return where the environment stands, as data, or None if that cannot be said."""
@@ -85,7 +81,7 @@ class Trace:
             shown = self.reset()
         for action in place["actions"].tolist():
             observation, _, terminated, truncated, info = self.env.step(action)
-            self._record(action)
+            self._actions.append(action)
             if terminated or truncated:
                 return None
             shown = observation, info
