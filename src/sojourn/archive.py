@@ -85,8 +85,18 @@ def _array(part: bytes) -> Any:
 def _packed(thing: Any, arrays: dict[str, Any]) -> Any:
     """Return `thing` as JSON, with its arrays put aside."""
     if is_value(thing):
-        fields = {name: _packed(field, arrays) for name, field in zip(thing._fields, thing, strict=True)}
-        return {"value": type(thing).__name__, "fields": fields}
+        name = type(thing).__name__
+        if _classes(name) != [type(thing)]:
+            raise ValueError(
+                f"{name} cannot be saved, for it could not be found again: "
+                + (
+                    "several classes are called so"
+                    if len(_classes(name)) > 1
+                    else "no rule is registered for it"
+                )
+            )
+        fields = {part: _packed(field, arrays) for part, field in thing._asdict().items()}
+        return {"value": name, "fields": fields}
     if isinstance(thing, np.ndarray):
         name = f"{len(arrays)}.npy"
         arrays[name] = thing
@@ -121,16 +131,24 @@ def _unpacked(thing: Any, arrays: dict[str, Any]) -> Any:
 
 
 def _class(name: str) -> type:
-    """Return the class of values of this name, of those that are known."""
-    known = {cls for rule in (draw, update, step) for cls in rule.types}
-    known |= {hint for cls in known for hint in _parts(cls)}
-    found = [cls for cls in known if cls.__name__ == name]
+    """Return the class of values of this name."""
+    found = _classes(name)
     if len(found) != 1:
         raise ValueError(
             f"it holds a {name}, which {'several classes are' if found else 'no class is'} called here; "
             "import the file that defines it first"
         )
     return found[0]
+
+
+def _classes(name: str) -> list[type]:
+    """Return the classes of this name, of those that rules are registered for and their parts."""
+    known = {cls for rule in (draw, update, step) for cls in rule.types}
+    new = known
+    while new:
+        new = {hint for cls in new for hint in _parts(cls)} - known
+        known |= new
+    return [cls for cls in known if cls.__name__ == name]
 
 
 def _parts(cls: Any) -> list[type]:

@@ -48,26 +48,37 @@ class Surplus(NamedTuple):
 
 
 class HeldAgent:
-    """An agent, its random stream, its next action and its totals.
-
-    Its tables have one row more than there are states, `spare`, in which a state can be shown
-    to the agent with other values than its own.
-    """
+    """An agent, its random stream, its next action and its totals."""
 
     def __init__(self, agent: Any, rng: Stream) -> None:
-        agent = ready_agent(agent)
-        self.spare = len(agent.q)
-        self._held = stacked([_with_spare(agent)])
-        self._now: Column = np.zeros(SIZE)
         self.rng = rng
-        self._run = _advance.prepared(self._held, self._now, 0, 0, 0.0, 0.0, 0, False, 0, rng)
-        self.table = self._held.q[0]
-        self.q = self.table[:-1]
+        self._now: Column = np.zeros(SIZE)
+        self.spare = -1  # a row of q that stands for no state; there is none until it is needed
+        self._hold(copied(ready_agent(agent)))
+
+    def _hold(self, agent: Any) -> None:
+        self._held = stacked([agent])
+        self._run = _advance.prepared(self._held, self._now, 0, 0, 0.0, 0.0, 0, False, 0, self.rng)
+        self.q = self._held.q[0]
+
+    def make_spare(self) -> None:
+        """Give q, and whatever else has a row for each state, one row more.
+
+        In it a state can be shown to the agent with other values than its own.
+        """
+        agent = self.agent
+        self.spare = len(agent.q)
+        self._hold(
+            _with_rows(agent, len(agent.q), lambda array: np.concatenate([array, np.zeros_like(array[:1])]))
+        )
 
     @property
     def agent(self) -> Any:
         """The agent as it is now, a value of its own."""
-        return canonical(_without_spare(copied(take(self._held, 0))))
+        agent = copied(take(self._held, 0))
+        if self.spare >= 0:
+            agent = _with_rows(agent, len(agent.q), lambda array: array[:-1].copy())
+        return canonical(agent)
 
     @property
     def rate(self) -> float:
@@ -156,17 +167,8 @@ def _advance(
         now[_EXPLORED] = was_explored
 
 
-def _with_spare(agent: Any) -> Any:
-    """Return the agent with a row of zeros more in every array that has a row for each state."""
-    rows = len(agent.q)
-    return _changed(agent, rows, lambda array: np.concatenate([array, np.zeros_like(array[:1])]))
-
-
-def _without_spare(agent: Any) -> Any:
-    return _changed(agent, len(agent.q), lambda array: array[:-1].copy())
-
-
-def _changed(agent: Any, rows: int, change: Callable[[Any], Any]) -> Any:
+def _with_rows(agent: Any, rows: int, change: Callable[[Any], Any]) -> Any:
+    """Return the agent with its arrays changed, those of so many rows."""
     return type(agent)._make(
         change(field) if isinstance(field, np.ndarray) and field.shape[:1] == (rows,) else field
         for field in agent

@@ -2,7 +2,8 @@
 
 The rules know one thing about an action that is not available in a state: its value is -inf.
 So a mask is respected when acting, in the greedy maximum and when looking ahead, without any
-rule of its own. What the value had been is kept here, for when the action is allowed again.
+rule of its own. What the value had been is kept here, for when the action is allowed again. Where
+a mask changes while the state stays, the agent gets a spare row in its tables (`held.py`).
 """
 
 from __future__ import annotations
@@ -34,10 +35,14 @@ class HiddenActions:
         self._masks: dict[int, Any] = {}  # the last one of each state, which is mostly the next one too
         self._never = int((q == -np.inf).sum())
 
+    def is_known(self, state: int, mask: Any) -> bool:
+        """Whether this mask is in force in a state already."""
+        last = self._masks.get(state)
+        return last is not None and np.array_equal(last, mask)
+
     def apply(self, state: int, mask: Any) -> None:
         """Let just the actions that the mask allows be available in a state."""
-        last = self._masks.get(state)
-        if last is not None and np.array_equal(last, mask):
+        if self.is_known(state, mask):
             return
         allowed = self.checked(mask)
         for action in range(len(allowed)):

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from sojourn._values import positive, shown, whole, within
+from sojourn._values import positive, proper_fraction, shown, whole, within
 from sojourn.agents.rules import policy
 from sojourn.archive import read_archive, write_archive
 from sojourn.envs.durations import duration_reader
@@ -119,7 +119,7 @@ class Learner:
     @property
     def q(self) -> Any:
         """The values of states by actions; -inf where an action is not allowed at present."""
-        view = self._held.q.view()
+        view = self._held.q[: self.states.num_states].view()
         view.flags.writeable = False
         return view
 
@@ -131,7 +131,7 @@ class Learner:
     @property
     def policy(self) -> Any:
         """The greedy action of every state."""
-        return policy(self._held) + self._first_action
+        return policy(self._held)[: self.states.num_states] + self._first_action
 
     @property
     def totals(self) -> Totals:
@@ -146,9 +146,7 @@ class Learner:
     @property
     def largest_value(self) -> float:
         """The largest |Q|."""
-        return float(
-            np.abs(self._held.q, where=np.isfinite(self._held.q), out=np.zeros(self._held.q.shape)).max()
-        )
+        return float(np.abs(self.q[np.isfinite(self.q)]).max(initial=0.0))
 
     def act(self, obs: Any, action_mask: Any = None) -> int:
         """Return the best action for an observation, of those that a mask allows."""
@@ -185,11 +183,13 @@ class Learner:
         with shown_by as advance, _interruptible() as asked:
             self._begin()
             while not asked and not self._is_over(last, until):
-                seen = self.totals
-                self._block(min(last, seen.steps + self._skipped + _BLOCK), until, asked)
+                seen, taken = self.totals, self.totals.steps + self._skipped
+                self._block(min(last, taken + _BLOCK), until, asked)
                 now = self.totals
                 if advance is not None:
-                    done = now.duration - seen.duration if steps is None else now.steps - seen.steps
+                    done = (
+                        now.duration - seen.duration if steps is None else now.steps + self._skipped - taken
+                    )
                     note = f"rate {self.rate:.4g}, |Q| {self.largest_value:.3g}"
                     advance(done, note=note)
                 self._warn(now)
@@ -245,7 +245,10 @@ class Learner:
                 state = next_state
             else:
                 transition = (state, action, reward, duration, next_state, explored)
-                state, action, explored = self._unusual(transition, mask, info, terminated, truncated)
+                try:
+                    state, action, explored = self._unusual(transition, mask, info, terminated, truncated)
+                except ValueError as error:
+                    raise ValueError(f"step {self.totals.steps + self._skipped}: {error}") from error
             self._state, self._drawn = state, (action, explored)
             left -= 1
 
@@ -255,8 +258,8 @@ class Learner:
         """Learn from a step that ends an episode, or leads where not all actions are allowed; go on from there.
 
         What is learned of the state that is left goes by the mask that was in force there, what
-        is expected of the next by its own mask, even if both are the same state. So the agent
-        is shown the next state's values in the spare row.
+        is expected of the next by its own mask, even if both are the same state: then the agent
+        is shown the state as it is now in a spare row.
         """
         state, action, reward, duration, next_state, explored = transition
         go_on = next_state
@@ -268,13 +271,23 @@ class Learner:
         held, mask_there = self._held, self._mask(info)
         if mask is None and mask_there is None:
             return go_on, *held.advance(state, action, reward, duration, next_state, explored, go_on)
-        if mask is not None:
-            held.table[held.spare] = self._hidden.seen_through(next_state, mask)
-            next_state = held.spare
+        if mask is not None and next_state != state:
+            self._hidden.apply(next_state, mask)
+        elif mask is not None and not self._hidden.is_known(state, mask):
+            next_state = self._shown_apart(state, mask)
         held.advance(state, action, reward, duration, next_state, explored, -1)
         if mask_there is not None:
             self._hidden.apply(go_on, mask_there)
         return go_on, *held.draw(go_on)
+
+    def _shown_apart(self, state: int, mask: Any) -> int:
+        """Return the spare row, with the values of a state as a mask shows them."""
+        values = self._hidden.seen_through(state, mask)
+        if self._held.spare < 0:
+            self._held.make_spare()
+            self._hidden.q = self._held.q[: self.states.num_states]
+        self._held.q[self._held.spare] = values
+        return self._held.spare
 
     def _odd_step(self, duration: float, reward: float) -> None:
         """Pass over a step that took no time, or say what is wrong with it."""
@@ -289,7 +302,7 @@ class Learner:
 
     def _warn(self, now: Totals) -> None:
         sound = math.isfinite(self.rate) and self._hidden.is_finite()
-        seen = Seen(now, self._held.q, self.rate, self._held.surplus, sound)
+        seen = Seen(now, self.q, self.rate, self._held.surplus, sound)
         for sentence in self._watcher.look(seen):
             warnings.warn(sentence, RuntimeWarning, stacklevel=3)
 
@@ -308,7 +321,7 @@ class Learner:
         It is followed, without learning, for this much time, in a copy of the environment or
         in `env`; the learner stays as it is. See `sojourn.evaluation` for the interval.
         """
-        until = positive("duration", duration)
+        until, level = positive("duration", duration), proper_fraction("level", level)
         if env is None:
             env = _copied(self.env)
         elif env.unwrapped is self.env.unwrapped:
@@ -316,7 +329,7 @@ class Learner:
                 "env is the learner's own environment; pass another one, or none for a copy of it"
             )
         means, read, index = BatchMeans(), self._read, self.states.index
-        best = self._held.q.copy()
+        best = self.q.copy()
         greedy = [int(row.argmax()) for row in best]
         observation, info = env.reset(seed=whole("seed", seed, least=0))
         while means.duration < until:
@@ -326,10 +339,10 @@ class Learner:
                 action = int(self._hidden.seen_through(state, mask).argmax())
             action += self._first_action
             observation, reward, terminated, truncated, info = env.step(action)
-            taken = read(observation, action, info)
-            if taken > 0.0:
-                means.add(float(reward), taken)
-            elif self.zero_duration == "error":
+            taken, reward = read(observation, action, info), float(reward)
+            if taken > 0.0 and -_INF < reward < _INF:
+                means.add(reward, taken)
+            elif taken > 0.0 or self.zero_duration == "error":
                 self._odd_step(taken, reward)
             if terminated or truncated:
                 observation, info = env.reset()

@@ -154,7 +154,8 @@ def tensorboard(folder: str) -> Any:
     def write(learner: Any) -> None:
         totals = learner.totals
         writer.add_scalar("rate", learner.rate, step=totals.steps)
-        writer.add_scalar("earned", totals.reward / totals.duration, step=totals.steps)
+        if totals.duration > 0.0:
+            writer.add_scalar("earned", totals.reward / totals.duration, step=totals.steps)
         writer.add_scalar("largest value", learner.largest_value, step=totals.steps)
         writer.flush()
 

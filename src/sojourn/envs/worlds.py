@@ -132,11 +132,16 @@ class WorldEnv(gymnasium.Env[Any, Any]):
         world = take(self._held, 0)
         if len(place["held"]) != len(_numbers(world)):
             raise ValueError("the world has another number of numbers")
-        put(self._held, 0, _with_numbers(world, iter(place["held"])))
-        self._rng = check_stream(np.array(place["stream"], dtype=np.uint64))
+        world = _with_numbers(world, iter(place["held"]))
+        rng = check_stream(np.array(place["stream"], dtype=np.uint64))
+        state = within("state", place["state"], self._num_states)
+        if place["now"][_STATE] != state:
+            raise ValueError("it stands in two states at once")
+        _step(world, state, 0, rng.copy())  # in Python, which looks for bounds: numbers may be anything
+        put(self._held, 0, world)
+        self._rng, self._state = rng, state
         self._now[:] = place["now"]
-        self._state = within("state", place["state"], self._num_states)
-        return self._state
+        return state
 
     def _entropy(self) -> int:
         """Return a seed where none was given: Gymnasium's own, unless its generator was replaced."""
