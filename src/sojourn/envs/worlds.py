@@ -135,8 +135,8 @@ class WorldEnv(gymnasium.Env[Any, Any]):
         world = _with_numbers(world, iter(place["held"]))
         rng = check_stream(np.array(place["stream"], dtype=np.uint64))
         state = within("state", place["state"], self._num_states)
-        if place["now"][_STATE] != state:
-            raise ValueError("it stands in two states at once")
+        if len(place["now"]) != len(self._now) or place["now"][_STATE] != state:
+            raise ValueError("it does not say in one state where it stands")
         _step(world, state, 0, rng.copy())  # in Python, which looks for bounds: numbers may be anything
         put(self._held, 0, world)
         self._rng, self._state = rng, state
