@@ -166,7 +166,7 @@ def test_a_file_that_is_no_toml(tmp_path: Path) -> None:
 
 # What the rules give, by their version. The numbers are the same on every machine; if a change
 # of a rule changes them, raise RULES_VERSION and add the new hash beside it.
-NUMBERS = {1: "5bea54115ae19fba"}
+NUMBERS = {1: "5bea54115ae19fba", 2: "5bea54115ae19fba"}  # 2 differs in runs that diverge
 
 
 def test_numbers_change_only_with_the_rules_version() -> None:
