@@ -341,7 +341,7 @@ def test_command_line(tmp_path: Path) -> None:
     file, out = tmp_path / "sweep.toml", tmp_path / "out"
     file.write_text(
         'name = "demo"\nseeds = 2\nsteps = 4000\n[[world]]\nkind = "two-state"\nlog_scale = [0.001, 0.1]\n'
-        '[[agent]]\nkind = "smart"\n'
+        '[[agent]]\nkind = "random-agent"\n'
     )
 
     def sojourn(*arguments: Any) -> subprocess.CompletedProcess[str]:
@@ -354,7 +354,7 @@ def test_command_line(tmp_path: Path) -> None:
     assert ran.returncode == 3
     assert "4 runs" in ran.stderr
     assert "2 failed" in ran.stderr
-    assert "smart" in sojourn("results", out).stdout
+    assert "random_agent" in sojourn("results", out).stdout
     table = tmp_path / "table.csv"
     assert sojourn("results", out, "--csv", table).returncode == 0
     assert len(table.read_text().splitlines()) == 5
