@@ -57,7 +57,7 @@ class Learner:
     that took no time is then passed over, neither learned from nor counted. `bins` cuts
     continuous observations (see `sojourn.envs.states.tabulate`). A mask of allowed actions
     beside the duration in info, or at the key `action_mask`, is respected when acting and when
-    looking ahead.
+    looking ahead (a `policy_agent` alone follows its policy whatever is allowed).
 
     >>> import gymnasium, sojourn
     >>> env = gymnasium.make("sojourn/TwoState-v0", log_scale=1e-3, max_episode_steps=1000)

@@ -41,7 +41,14 @@ def mask_reader(key: str) -> Callable[[Mapping[str, Any]], Any]:
     [1, 1, 0]
     """
     if "." not in key:
-        return lambda info: info.get(key)
+
+        def read_key(info: Mapping[str, Any]) -> Any:
+            try:
+                return info.get(key)
+            except AttributeError:
+                raise ValueError(f"info is {shown(info)}; it must be a dictionary") from None
+
+        return read_key
     path = key.split(".")
 
     def read(info: Mapping[str, Any]) -> Any:
