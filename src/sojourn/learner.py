@@ -16,10 +16,8 @@ from __future__ import annotations
 import contextlib
 import copy
 import math
-import signal
-import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,27 +26,24 @@ import numpy as np
 from sojourn._values import positive, proper_fraction, shown, whole, within
 from sojourn.agents.rules import policy
 from sojourn.archive import read_archive, write_archive
-from sojourn.envs.durations import duration_reader
-from sojourn.envs.masks import mask_key, mask_reader
-from sojourn.envs.places import Trace
+from sojourn.driving import Driver, check_env
 from sojourn.envs.states import action_count, tabulate
 from sojourn.envs.tabulation import Tabulation
 from sojourn.evaluation import BatchMeans, Evaluation
-from sojourn.held import CLOCK, SIZE, HeldAgent, Totals
-from sojourn.hidden import HiddenActions
+from sojourn.held import SIZE, Totals
+from sojourn.interrupt import interruptible
 from sojourn.progress import progress as progress_bar
-from sojourn.random import check_stream, streams
-from sojourn.watch import Seen, Watcher
+from sojourn.random import check_stream
+from sojourn.watch import Seen
 
 FORMAT, VERSION = "sojourn learner", 1
-ZERO_DURATIONS = ("error", "skip")
 _BLOCK = 1000  # steps between two looks at callbacks, progress and warnings
 _INF = math.inf
 
 Callback = Callable[["Learner"], object]
 
 
-class Learner:
+class Learner(Driver):
     """An agent that learns in an environment.
 
     `agent` is one of Sojourn's constructors, which then gets the further options, or an agent.
@@ -67,47 +62,6 @@ class Learner:
     >>> learner.policy
     array([0, 1])
     """
-
-    def __init__(
-        self,
-        env: Any,
-        agent: Any,
-        *,
-        duration: Any = "duration",
-        zero_duration: str = "error",
-        bins: Any = None,
-        action_mask: str | None = None,
-        seed: int = 0,
-        **options: Any,
-    ) -> None:
-        _check_env(env)
-        if zero_duration not in ZERO_DURATIONS:
-            raise ValueError(f"zero_duration is {zero_duration!r}; it must be error or skip")
-        self.env, self.seed = env, whole("seed", seed, least=0)
-        self.duration, self.zero_duration = duration, zero_duration
-        self.states = bins if isinstance(bins, Tabulation) else tabulate(env.observation_space, bins)
-        self.num_actions = action_count(env.action_space)
-        self._first_action = int(env.action_space.start)
-        self._read = duration_reader(duration)
-        key = mask_key(action_mask, duration)
-        self._mask = mask_reader(key)
-        if callable(agent):
-            agent = agent(num_states=self.states.num_states, num_actions=self.num_actions, **options)
-        elif options:
-            raise TypeError(f"{', '.join(options)} cannot be given with an agent that is made already")
-        self._held = HeldAgent(agent, streams(self.seed, 2)[1])
-        sizes = (self.states.num_states, self.num_actions)
-        if self._held.q.shape != sizes:
-            raise ValueError(
-                f"the agent's q has the shape {self._held.q.shape}, but the environment has "
-                f"{sizes[0]} states and {sizes[1]} actions"
-            )
-        self._hidden = HiddenActions(self._held.q, key)
-        self._trace = Trace(env, self.seed)
-        self._state: int | None = None  # None before the first episode, and where one has to begin anew
-        self._drawn = (0, False)
-        self._skipped = 0
-        self._watcher = Watcher(sizes[0] * sizes[1], agent)
 
     # --- Reading ---
 
@@ -132,11 +86,6 @@ class Learner:
     def policy(self) -> Any:
         """The greedy action of every state."""
         return policy(self._held)[: self.states.num_states] + self._first_action
-
-    @property
-    def totals(self) -> Totals:
-        """Steps, reward and time so far, and those of the greedy steps."""
-        return self._held.totals
 
     @property
     def skipped(self) -> int:
@@ -180,7 +129,7 @@ class Learner:
         total: float = until - before.duration if steps is None else steps
         unit = "steps" if duration is None else "time"
         shown_by = progress_bar("training", total, unit) if progress else contextlib.nullcontext()
-        with shown_by as advance, _interruptible() as asked:
+        with shown_by as advance, interruptible() as asked:
             self._begin()
             while not asked and not self._is_over(last, until):
                 seen, taken = self.totals, self.totals.steps + self._skipped
@@ -203,102 +152,6 @@ class Learner:
     def _is_over(self, last: float, until: float) -> bool:
         now = self.totals
         return now.steps + self._skipped >= last or now.duration >= until
-
-    def _begin(self) -> None:
-        if self._state is None:
-            self._state = self._reset()
-            self._drawn = self._held.draw(self._state)
-
-    def _reset(self) -> int:
-        """Begin an episode; return its state, in which the mask is respected."""
-        observation, info = self._trace.reset()
-        return self._at(observation, info)
-
-    def _at(self, observation: Any, info: Any) -> int:
-        state = self.states.index(observation)
-        mask = self._mask(info)
-        if mask is not None:
-            self._hidden.apply(state, mask)
-        return state
-
-    def _block(self, last: float, until: float, asked: list[int]) -> None:
-        """Take steps until so many have been taken, or the time has come, or an end was asked for."""
-        step, read, index, find_mask = self.env.step, self._read, self.states.index, self._mask
-        advance, first, now = self._held.advance, self._first_action, self._held.now
-        record, state, (action, explored) = self._trace.recorder, self._state, self._drawn
-        assert state is not None
-        left = last - self.totals.steps - self._skipped
-        while left > 0 and now[CLOCK] < until and not asked:
-            self._state = None  # until this step is over: what breaks off in it begins anew
-            observation, reward, terminated, truncated, info = step(action + first)
-            if record is not None:
-                record(action + first)
-            try:
-                duration, reward = read(observation, action + first, info), float(reward)
-                if duration == 0.0 or not -_INF < reward < _INF:
-                    self._odd_step(duration, reward)
-                next_state, mask = index(observation), find_mask(info)
-            except (TypeError, ValueError) as error:
-                raise ValueError(f"step {self.totals.steps + self._skipped}: {error}") from error
-            if mask is None and not (terminated or truncated):
-                action, explored = advance(state, action, reward, duration, next_state, explored, next_state)
-                state = next_state
-            else:
-                transition = (state, action, reward, duration, next_state, explored)
-                try:
-                    state, action, explored = self._unusual(transition, mask, info, terminated, truncated)
-                except ValueError as error:
-                    raise ValueError(f"step {self.totals.steps + self._skipped}: {error}") from error
-            self._state, self._drawn = state, (action, explored)
-            left -= 1
-
-    def _unusual(
-        self, transition: tuple[Any, ...], mask: Any, info: Any, terminated: bool, truncated: bool
-    ) -> tuple[int, int, bool]:
-        """Learn from a step that ends an episode, or leads where not all actions are allowed; go on from there.
-
-        What is learned of the state that is left goes by the mask that was in force there, what
-        is expected of the next by its own mask, even if both are the same state: then the agent
-        is shown the state as it is now in a spare row.
-        """
-        state, action, reward, duration, next_state, explored = transition
-        go_on = next_state
-        if terminated or truncated:
-            observation, info = self._trace.reset()
-            go_on = self.states.index(observation)
-            if terminated:  # the last action led to where the next episode begins
-                next_state, mask = go_on, self._mask(info)
-        held, mask_there = self._held, self._mask(info)
-        if mask is None and mask_there is None:
-            return go_on, *held.advance(state, action, reward, duration, next_state, explored, go_on)
-        if mask is not None and next_state != state:
-            self._hidden.apply(next_state, mask)
-        elif mask is not None and not self._hidden.is_known(state, mask):
-            next_state = self._shown_apart(state, mask)
-        held.advance(state, action, reward, duration, next_state, explored, -1)
-        if mask_there is not None:
-            self._hidden.apply(go_on, mask_there)
-        return go_on, *held.draw(go_on)
-
-    def _shown_apart(self, state: int, mask: Any) -> int:
-        """Return the spare row, with the values of a state as a mask shows them."""
-        values = self._hidden.seen_through(state, mask)
-        if self._held.spare < 0:
-            self._held.make_spare()
-            self._hidden.q = self._held.q[: self.states.num_states]
-        self._held.q[self._held.spare] = values
-        return self._held.spare
-
-    def _odd_step(self, duration: float, reward: float) -> None:
-        """Pass over a step that took no time, or say what is wrong with it."""
-        if duration > 0.0:
-            raise ValueError(f"the reward is {reward}; a reward must be finite")
-        if self.zero_duration == "error":
-            raise ValueError(
-                f"the duration ({shown(self.duration)}) is 0; a step must take time, or pass zero_duration='skip' "
-                "to pass over such steps"
-            )
-        self._skipped += 1
 
     def _warn(self, now: Totals) -> None:
         sound = math.isfinite(self.rate) and self._hidden.is_finite()
@@ -385,7 +238,7 @@ class Learner:
         If that is the same environment, training goes on as if it had never been interrupted;
         otherwise it begins a new episode.
         """
-        _check_env(env)
+        check_env(env)
         contents = read_archive(Path(path), FORMAT, VERSION)
         try:
             return cls._restored(contents, env, duration)
@@ -446,17 +299,6 @@ def saved_environment(path: str | Path) -> dict[str, Any] | None:
     return saved if isinstance(saved, dict) and {"id", "kwargs", "max_episode_steps"} <= set(saved) else None
 
 
-def _check_env(env: Any) -> None:
-    for name in ("observation_space", "action_space", "reset", "step"):
-        if not hasattr(env, name):
-            raise TypeError(
-                f"{shown(env)} is no Gymnasium environment: it has no {name}; make one with gymnasium.make, or "
-                "sojourn.WorldEnv(world)"
-            )
-    if hasattr(env, "num_envs"):
-        raise TypeError("a Learner takes one environment, not a vector of them; give it a single one")
-
-
 def _fits(states: Tabulation, space: Any) -> bool:
     """Whether a space is the one that was numbered; of continuous parts only the shape can be told."""
     try:
@@ -481,23 +323,3 @@ def _plain(options: dict[str, Any]) -> dict[str, Any] | None:
     """Return options that a file can hold, or None if some cannot be held."""
     kinds = (bool, int, float, str, type(None))
     return dict(options) if all(isinstance(choice, kinds) for choice in options.values()) else None
-
-
-@contextlib.contextmanager
-def _interruptible() -> Iterator[list[int]]:
-    """Yield a list that is empty until Ctrl-C is pressed; a second Ctrl-C interrupts at once."""
-    asked: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield asked
-        return
-
-    def ask(number: int, frame: Any) -> None:
-        if asked:
-            raise KeyboardInterrupt
-        asked.append(number)
-
-    before = signal.signal(signal.SIGINT, ask)
-    try:
-        yield asked
-    finally:
-        signal.signal(signal.SIGINT, before)
