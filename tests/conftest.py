@@ -1,8 +1,13 @@
 """Settings for all tests."""
 
 import os
+import signal
 
 from hypothesis import settings
+
+# Where the tests are started in the background, Ctrl-C is ignored, and so it would be by the
+# programs that they start and interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Compilation makes some first examples slow; that is no flaw of theirs. Where a run decides
 # whether a change lands, the examples are the same in each; elsewhere they vary.
