@@ -1,0 +1,99 @@
+"""Modified policy iteration: for models of up to millions of states.
+
+With g a guess of the gain, take in every state the pair of the largest surplus
+
+    c = r - g d + P h - h
+
+then follow these pairs for some sweeps of h <- h + w c (with w = 0.9, against periodic chains),
+which is cheap, since it looks at one pair of each state. The surplus c becomes the same in all
+states, E[r] - g E[d] under the policy's law, a line in g; g moves to where the line through the
+last two points is 0. Mixing, and with it the number of sweeps, does not depend on the
+durations, however unequal they are: this is why the sweeps are not those of the transformed
+model, whose steps are as small as the smallest duration.
+
+Nothing here needs a theorem of convergence: the bounds hold for whatever h has come about, and
+their distance is the only reason to stop. (For unichain models and d = 1 this is Puterman's
+modified policy iteration, "Markov Decision Processes", section 8.7.)
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from sojourn._values import positive, whole
+from sojourn.model.smdp import SMDP, Floats
+from sojourn.solvers.solution import NotSolvedError, Solution
+from sojourn.solvers.sweeps import Crew, evaluate_block, improve_block
+
+_DAMPING = 0.9
+_FEWEST, _MOST = 5, 320  # sweeps between two improvements
+
+
+def modified_policy_iteration(
+    model: SMDP, tolerance: float = 1e-8, *, max_sweeps: int = 20_000
+) -> Solution:
+    """Return a policy whose gain, like the optimal one, is known to within `tolerance`.
+
+    >>> from sojourn.model import from_arrays
+    >>> model = from_arrays([[[0.0, 1.0]], [[1.0, 0.0]]], rewards=[[4.0], [0.0]], durations=[[1.0], [3.0]])
+    >>> round(modified_policy_iteration(model).gain, 8)
+    1.0
+    """
+    began = time.perf_counter()
+    tolerance, max_sweeps = positive("tolerance", tolerance), whole("max_sweeps", max_sweeps)
+    bias, ratio, surplus, spare = np.zeros((4, model.num_states))
+    pairs, lower, upper = model.pair_offsets[:-1].copy(), -np.inf, np.inf
+    gain, last, sweeps, count = float(model.reward.mean() / model.duration.mean()), None, 0, _FEWEST
+    with Crew(model) as crew:
+        while True:
+            before = pairs.copy()
+            crew.sweep(improve_block, bias, gain, _slack(bias), pairs, ratio, surplus)
+            sweeps += 1
+            lower, upper = max(lower, float(ratio.min())), min(upper, float(ratio.max()))
+            if upper - lower <= tolerance:
+                break
+            if sweeps >= max_sweeps:
+                raise NotSolvedError(
+                    f"after {sweeps} sweeps the optimal gain is known to be between {lower:.9g} and {upper:.9g}, "
+                    f"which is not within {tolerance:g}; allow more with max_sweeps, or use policy_iteration"
+                )
+            changed = int(np.count_nonzero(pairs != before))
+            # While the policy changes much, its values are not worth much; later they are all that is left.
+            count = min(2 * count, _MOST) if changed * 1000 <= model.num_states else _FEWEST
+            for _ in range(count):
+                crew.sweep(evaluate_block, bias, gain, _DAMPING, pairs, surplus, spare)
+                bias, spare = spare, bias
+                sweeps += 1
+            gain, last = _next_gain(model.duration[pairs], gain, surplus, last if changed == 0 else None)
+            bias -= bias[0]
+    gain = min(max(gain, lower), upper)
+    return Solution(
+        model=model,
+        gains=np.full(model.num_states, gain),
+        bias=bias - bias[0],
+        policy=model.action[pairs].astype(np.int64),
+        lower=lower,
+        upper=upper,
+        residual=float(np.abs(surplus).max()),
+        iterations=sweeps,
+        solver="modified policy iteration",
+        seconds=time.perf_counter() - began,
+    )
+
+
+def _slack(bias: Floats) -> float:
+    """Return what rounding alone may do to a surplus."""
+    return 1e-14 * float(np.abs(bias).max())
+
+
+def _next_gain(
+    durations: Floats, gain: float, surplus: Floats, last: tuple[float, float] | None
+) -> tuple[float, tuple[float, float]]:
+    """Return where the surplus will be 0, and the point (gain, surplus) that says so."""
+    now, slope = float(surplus.mean()), float(durations.mean())
+    if last is not None and gain != last[0]:
+        slope = (last[1] - now) / (gain - last[0])
+        slope = min(max(slope, float(durations.min())), float(durations.max()))
+    return gain + now / slope, (gain, now)
