@@ -24,7 +24,7 @@ import numpy as np
 
 from sojourn._values import positive, whole
 from sojourn.model.smdp import SMDP, Floats
-from sojourn.solvers.solution import NotSolvedError, Solution
+from sojourn.solvers.solution import Solution, not_solved
 from sojourn.solvers.sweeps import Crew, evaluate_block, improve_block
 
 _DAMPING = 0.9
@@ -55,10 +55,7 @@ def modified_policy_iteration(
             if upper - lower <= tolerance:
                 break
             if sweeps >= max_sweeps:
-                raise NotSolvedError(
-                    f"after {sweeps} sweeps the optimal gain is known to be between {lower:.9g} and {upper:.9g}, "
-                    f"which is not within {tolerance:g}; allow more with max_sweeps, or use policy_iteration"
-                )
+                raise not_solved(model, sweeps, lower, upper, tolerance)
             changed = int(np.count_nonzero(pairs != before))
             # While the policy changes much, its values are not worth much; later they are all that is left.
             count = min(2 * count, _MOST) if changed * 1000 <= model.num_states else _FEWEST

@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sojourn.model.smdp import SMDP, Floats, Ints
-from sojourn.model.structure import findings
+from sojourn.model.structure import end_components, findings, several_classes
 from sojourn.solvers.sweeps import Crew, improve_block
 
 
@@ -110,3 +110,14 @@ def residual(model: SMDP, gains: Floats, bias: Floats) -> float:
 
 class NotSolvedError(ValueError):
     """A solver that has come to the end of what it may try, or of what it can do."""
+
+
+def not_solved(model: SMDP, sweeps: int, lower: float, upper: float, tolerance: float) -> NotSolvedError:
+    """Return why the bounds did not meet."""
+    parts = end_components(model)
+    if len(parts) > 1:
+        return NotSolvedError(several_classes(model, parts))
+    return NotSolvedError(
+        f"after {sweeps} sweeps the optimal gain is known to be between {lower:.9g} and {upper:.9g}, "
+        f"which is not within {tolerance:g}; allow more with max_sweeps, or use policy_iteration"
+    )

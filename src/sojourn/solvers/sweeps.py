@@ -139,6 +139,11 @@ class Crew:
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
         self._model = arrays(model)
 
+    @property
+    def alone(self) -> bool:
+        """Whether it is one thread."""
+        return self._pool is None
+
     def __enter__(self) -> Crew:
         return self
 
