@@ -136,8 +136,8 @@ def flat(laws: Sequence[Any]) -> FlatLaws:
     """
     kind = np.zeros(len(laws), dtype=np.int8)
     parameters = np.zeros((len(laws), 3))
-    for place, law in enumerate(laws):
-        law = as_law(f"the law at place {place}", law)
+    for place, given in enumerate(laws):
+        law = as_law(f"the law at place {place}", given)
         kind[place] = KINDS.index(type(law))
         parameters[place, : len(law)] = law
     return FlatLaws(kind, parameters)
@@ -162,12 +162,12 @@ def mean(law: Any) -> float:
 def means(laws: FlatLaws) -> npt.NDArray[np.float64]:
     """Return the mean of every law."""
     kind, (a, b, c) = laws.kind, laws.parameters.T
-    result = a.copy()
+    result: npt.NDArray[np.float64] = a.copy()
     for place in np.flatnonzero(kind == _FLOORED):
         result[place] = _floored_mean(a[place], b[place], c[place])
     result = np.where(kind == _GAMMA, a * b, result)
     result = np.where(kind == _UNIFORM, (a + b) / 2.0, result)
-    return np.where(kind == _TWO_POINT, a + c * (b - a), result)
+    return np.asarray(np.where(kind == _TWO_POINT, a + c * (b - a), result))
 
 
 def _floored_mean(location: float, scale: float, floor: float) -> float:
@@ -216,7 +216,7 @@ def _gamma(shape: float, rng: Stream) -> float:
 
     Shapes below 1 use that gamma(k) is gamma(k + 1) times u^(1/k).
     """
-    key = np.int64(word(rng) >> np.uint64(1))
+    key: Any = np.int64(word(rng) >> np.uint64(1))
     d = (shape if shape >= 1.0 else shape + 1.0) - 1.0 / 3.0
     c = 1.0 / math.sqrt(9.0 * d)
     boost = 1.0 if shape >= 1.0 else exp(log(unit(word_at(key, 0))) / shape)

@@ -1,9 +1,22 @@
-"""Finite models: `smdp` says what one is, `build` makes them of what people have.
-
-`options` makes them of an MDP with options, `files` reads and writes them.
-"""
+"""Finite models: `SMDP` is what one is, and the functions here make them of what people have."""
 
 from sojourn.model.build import from_arrays, from_matrices, from_table, from_transitions
+from sojourn.model.files import load_model, save_model
+from sojourn.model.options import Option, from_options, primitive
 from sojourn.model.smdp import SMDP
+from sojourn.model.structure import end_components, findings
 
-__all__ = ["SMDP", "from_arrays", "from_matrices", "from_table", "from_transitions"]
+__all__ = [
+    "SMDP",
+    "Option",
+    "end_components",
+    "findings",
+    "from_arrays",
+    "from_matrices",
+    "from_options",
+    "from_table",
+    "from_transitions",
+    "load_model",
+    "primitive",
+    "save_model",
+]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from sojourn._values import finite, shown
+from sojourn._values import finite, shown, within
 from sojourn.laws import Constant, Outcomes, as_law, flat
 from sojourn.model.smdp import SMDP, Floats, Ints
 
@@ -266,12 +266,10 @@ def _entries(name: str, given: Sequence[Any], matrices: list[Any]) -> Floats:
     if len(given) != len(matrices):
         raise ValueError(f"{name} has {len(given)} matrices for {len(matrices)} actions")
     entries = []
-    for action, (values, matrix) in enumerate(zip(given, matrices, strict=True)):
-        values = values if sparse.issparse(values) else _numbers(f"{name}[{action}]", values)
+    for action, (each, matrix) in enumerate(zip(given, matrices, strict=True)):
+        values = sparse.csr_array(each) if sparse.issparse(each) else _numbers(f"{name}[{action}]", each)
         if values.shape != matrix.shape:
             raise ValueError(f"{name}[{action}] has the shape {values.shape}; it must be {matrix.shape}")
-        if not isinstance(values, np.ndarray):
-            values = sparse.csr_array(values)
         state = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
         entries.append(np.asarray(values[state, matrix.indices], dtype=np.float64).ravel())
     return np.concatenate(entries)
@@ -284,7 +282,9 @@ def _outcomes(number: int, given: Any) -> list[tuple[Any, ...]]:
         outcomes = given[4].outcomes
         total = sum(outcome[0] for outcome in outcomes)
         if not abs(total - 1.0) <= 1e-8:
-            raise ValueError(f"the outcomes of {given[:3]} have probabilities that sum to {total:.9g}; they must sum to 1")
+            raise ValueError(
+                f"the outcomes of {given[:3]} have probabilities that sum to {total:.9g}; they must sum to 1"
+            )
         return [(*given[:3], given[3] * chance, reward, duration) for chance, reward, duration in outcomes]
     if len(given) != 6:
         raise ValueError(
@@ -299,7 +299,9 @@ class _numbering:  # noqa: N801 - used as a function
     def __init__(self, what: str, names: Sequence[str] | None, used: list[Any]) -> None:
         self.what = what
         whole = all(isinstance(each, int | np.integer) for each in used)
-        self.names = tuple(names) if names is not None else None if whole else tuple(dict.fromkeys(map(str, used)))
+        self.names = (
+            tuple(names) if names is not None else None if whole else tuple(dict.fromkeys(map(str, used)))
+        )
         self.count = max(used) + 1 if self.names is None else len(self.names)
         self._numbers = {name: number for number, name in enumerate(self.names or ())}
 
@@ -329,8 +331,10 @@ def _start_law(start: Any, num_states: int) -> Floats | None:
     if start is None:
         return None
     if np.ndim(start) == 0:
-        return np.eye(num_states)[int(start)]
-    law = _numbers("start", start)
+        law = np.zeros(num_states)
+        law[within("start", start, num_states)] = 1.0
+        return law
+    law = np.asarray(_numbers("start", start))
     if law.shape != (num_states,) or not (law >= 0.0).all() or not abs(law.sum() - 1.0) <= 1e-8:
         raise ValueError(f"start must be a state, or {num_states} probabilities that sum to 1")
-    return law  # type: ignore[no-any-return]
+    return law

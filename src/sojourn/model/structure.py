@@ -41,9 +41,7 @@ def component_labels(model: SMDP) -> tuple[Ints, np.ndarray[tuple[int], np.dtype
     kept = np.ones(model.num_pairs, dtype=bool)
     while True:
         rows = np.repeat(kept, counts)
-        part = strong_parts(
-            model.num_states, np.repeat(state, counts)[rows], model.successor[rows]
-        )
+        part = strong_parts(model.num_states, np.repeat(state, counts)[rows], model.successor[rows])
         # A state without pairs is a part of its own, and what leads to it goes in the next round.
         inside = part[model.successor] == np.repeat(part[state], counts)
         still = kept & np.logical_and.reduceat(inside, starts)
@@ -109,13 +107,17 @@ def findings(model: SMDP) -> tuple[str, ...]:
     state = model.state_of_pair()
     loops = np.logical_and.reduceat(model.successor == np.repeat(state, counts), model.row_offsets[:-1])
     absorbing = np.flatnonzero(np.logical_and.reduceat(loops, model.pair_offsets[:-1]))
-    result = [f"{model.state_place(s)} is absorbing: no action leaves it" for s in absorbing[:_SHOWN].tolist()]
+    result = [
+        f"{model.state_place(s)} is absorbing: no action leaves it" for s in absorbing[:_SHOWN].tolist()
+    ]
     if len(absorbing) > _SHOWN:
         result.append(f"{len(absorbing) - _SHOWN} more states are absorbing")
     label, _ = component_labels(model)
     passing = np.flatnonzero(label < 0)
     if passing.size:
-        result.append(f"{named(model, passing)} cannot be kept for ever: every policy leaves these states for good")
+        result.append(
+            f"{named(model, passing)} cannot be kept for ever: every policy leaves these states for good"
+        )
     parts = end_components(model)
     if len(parts) > 1:
         result.append(several_classes(model, parts))

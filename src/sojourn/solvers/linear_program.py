@@ -71,11 +71,14 @@ def _frequencies(model: SMDP) -> tuple[float, Floats, int]:
     pair = np.arange(model.num_pairs)
     leaves = sparse.coo_array((np.ones(model.num_pairs), (model.state_of_pair(), pair)))
     enters = sparse.coo_array(
-        (model.probability, (model.successor, np.repeat(pair, counts))), shape=(model.num_states, model.num_pairs)
+        (model.probability, (model.successor, np.repeat(pair, counts))),
+        shape=(model.num_states, model.num_pairs),
     )
     # Scaled to steps of mean length 1 and rewards of size 1, since the tolerances of HiGHS are absolute.
     length, size = float(model.duration.mean()), float(np.abs(model.reward).max()) or 1.0
-    balance = sparse.vstack([leaves - enters, sparse.coo_array(model.duration[None, :] / length)], format="csr")
+    balance = sparse.vstack(
+        [leaves - enters, sparse.coo_array(model.duration[None, :] / length)], format="csr"
+    )
     right = np.zeros(model.num_states + 1)
     right[-1] = 1.0
     found = linprog(

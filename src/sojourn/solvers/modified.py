@@ -31,9 +31,7 @@ _DAMPING = 0.9
 _FEWEST, _MOST = 5, 320  # sweeps between two improvements
 
 
-def modified_policy_iteration(
-    model: SMDP, tolerance: float = 1e-8, *, max_sweeps: int = 20_000
-) -> Solution:
+def modified_policy_iteration(model: SMDP, tolerance: float = 1e-8, *, max_sweeps: int = 20_000) -> Solution:
     """Return a policy whose gain, like the optimal one, is known to within `tolerance`.
 
     >>> from sojourn.model import from_arrays

@@ -21,9 +21,10 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
+from sojourn.model.chain import chain_of_pairs, pairs_of
 from sojourn.model.smdp import SMDP, Floats, Ints
 from sojourn.model.structure import component_labels
-from sojourn.solvers.evaluation import chain_of_pairs, pairs_of, valued
+from sojourn.solvers.evaluation import valued
 from sojourn.solvers.policy_iteration import leading_to
 from sojourn.solvers.solution import NotSolvedError, Solution, residual
 
@@ -90,7 +91,9 @@ def _restricted(model: SMDP, states: Ints, kept: Any) -> tuple[SMDP, Ints]:
     offsets = np.concatenate(([0], np.cumsum(counts)))
     rows = np.repeat(model.row_offsets[pairs] - offsets[:-1], counts) + np.arange(offsets[-1])
     part = SMDP(
-        pair_offsets=np.concatenate(([0], np.cumsum(np.bincount(number[state[pairs]], minlength=len(states))))),
+        pair_offsets=np.concatenate(
+            ([0], np.cumsum(np.bincount(number[state[pairs]], minlength=len(states))))
+        ),
         row_offsets=offsets,
         successor=number[model.successor[rows]],
         probability=model.probability[rows],

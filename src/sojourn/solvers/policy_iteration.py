@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 
 from sojourn._values import whole
+from sojourn.model.chain import chain_of_pairs, pairs_of
 from sojourn.model.smdp import SMDP, Floats, Ints
 from sojourn.model.structure import end_components, several_classes
-from sojourn.solvers.evaluation import chain_of_pairs, pairs_of, valued
+from sojourn.solvers.evaluation import valued
 from sojourn.solvers.solution import NotSolvedError, Solution
 
 _ROUNDING = 1e-12  # relative to the largest bias and reward

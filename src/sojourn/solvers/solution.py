@@ -87,8 +87,14 @@ def bounds(model: SMDP, bias: Floats) -> tuple[float, float]:
     """
     bias = np.ascontiguousarray(bias, dtype=np.float64)
     if bias.shape != (model.num_states,):
-        raise ValueError(f"bias has the shape {bias.shape}; it must have one number for each of {model.num_states} states")
-    ratio, surplus, pairs = np.empty(model.num_states), np.empty(model.num_states), model.pair_offsets[:-1].copy()
+        raise ValueError(
+            f"bias has the shape {bias.shape}; it must have one number for each of {model.num_states} states"
+        )
+    ratio, surplus, pairs = (
+        np.empty(model.num_states),
+        np.empty(model.num_states),
+        model.pair_offsets[:-1].copy(),
+    )
     with Crew(model) as crew:
         crew.sweep(improve_block, bias, 0.0, 0.0, pairs, ratio, surplus)
     return float(ratio.min()), float(ratio.max())
