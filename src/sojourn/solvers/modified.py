@@ -6,8 +6,8 @@ With g a guess of the gain, take in every state the pair of the largest surplus
 
 then follow these pairs for some sweeps of h <- h + w c (with w = 0.9, against periodic chains),
 which is cheap, since it looks at one pair of each state. The surplus c becomes the same in all
-states, E[r] - g E[d] under the policy's law, a line in g; g moves to where the line through the
-last two points is 0. Mixing, and with it the number of sweeps, does not depend on the
+states, E[r] - g E[d] under the policy's law, a line in g; g moves up to where the line through the
+last two points is 0, and down only if an upper bound is below it. Mixing, and with it the number of sweeps, does not depend on the
 durations, however unequal they are: this is why the sweeps are not those of the transformed
 model, whose steps are as small as the smallest duration.
 
@@ -47,10 +47,13 @@ def modified_policy_iteration(model: SMDP, tolerance: float = 1e-8, *, max_sweep
     with Crew(model) as crew:
         while True:
             before = pairs.copy()
-            crew.sweep(improve_block, bias, gain, _slack(bias), pairs, ratio, surplus)
+            crew.sweep(improve_block, bias, gain, _slack(bias), False, pairs, ratio, surplus)
             sweeps += 1
             lower, upper = max(lower, float(ratio.min())), min(upper, float(ratio.max()))
-            if upper - lower <= tolerance:
+            if float(ratio.max() - ratio.min()) <= tolerance:
+                # The pairs of the largest ratio have at least the lower bound.
+                gain = min(max(gain, lower), upper)
+                crew.sweep(improve_block, bias, gain, 0.0, True, pairs, ratio, surplus)
                 break
             if sweeps >= max_sweeps:
                 raise not_solved(model, sweeps, lower, upper, tolerance)
@@ -61,9 +64,10 @@ def modified_policy_iteration(model: SMDP, tolerance: float = 1e-8, *, max_sweep
                 crew.sweep(evaluate_block, bias, gain, _DAMPING, pairs, surplus, spare)
                 bias, spare = spare, bias
                 sweeps += 1
-            gain, last = _next_gain(model.duration[pairs], gain, surplus, last if changed == 0 else None)
+            guess, last = _next_gain(model.duration[pairs], gain, surplus, last if changed == 0 else None)
+            # A policy that earns less than the guess does not disprove it; an upper bound does.
+            gain = guess if guess > gain or gain > upper else gain
             bias -= bias[0]
-    gain = min(max(gain, lower), upper)
     return Solution(
         model=model,
         gains=np.full(model.num_states, gain),

@@ -96,7 +96,7 @@ def bounds(model: SMDP, bias: Floats) -> tuple[float, float]:
         model.pair_offsets[:-1].copy(),
     )
     with Crew(model) as crew:
-        crew.sweep(improve_block, bias, 0.0, 0.0, pairs, ratio, surplus)
+        crew.sweep(improve_block, bias, 0.0, 0.0, True, pairs, ratio, surplus)
     return float(ratio.min()), float(ratio.max())
 
 

@@ -54,32 +54,36 @@ def _expected(model: Arrays, pair: int, bias: Floats) -> float:
 
 @kernel
 def improve_block(
-    model: Arrays, first: int, last: int, bias: Floats, gain: float, slack: float, pairs: Ints,
-    ratio: Floats, surplus: Floats,
+    model: Arrays, first: int, last: int, bias: Floats, gain: float, slack: float, steepest: bool,
+    pairs: Ints, ratio: Floats, surplus: Floats,
 ) -> None:  # fmt: skip
     """Find the largest ratio (r + P h - h) / d and the largest surplus r - g d + P h - h of each state.
 
-    The pair of the largest surplus is the state's new one, unless the old one is worse by no
-    more than `slack`.
+    The pair of the largest surplus is the state's new one, or that of the largest ratio if
+    `steepest`, unless the old one is worse by no more than `slack`.
     """
     for state in range(first, last):
         highest = -np.inf
+        most = -np.inf
         best = -np.inf
         own = -np.inf
         best_pair = pairs[state]
         for pair in range(model.pair_offsets[state], model.pair_offsets[state + 1]):
             gained = model.reward[pair] + (_expected(model, pair, bias) - bias[state])
-            highest = max(highest, gained / model.duration[pair])
+            here = gained / model.duration[pair]
             left = gained - gain * model.duration[pair]
+            highest = max(highest, here)
+            most = max(most, left)
+            score = here if steepest else left
             if pair == pairs[state]:
-                own = left
-            if left > best:
-                best = left
+                own = score
+            if score > best:
+                best = score
                 best_pair = pair
         if not own >= best - slack:
             pairs[state] = best_pair
         ratio[state] = highest
-        surplus[state] = best
+        surplus[state] = most
 
 
 @kernel
@@ -102,7 +106,8 @@ def iterate(
 ) -> int:  # fmt: skip
     """Take up to so many sweeps of h <- h + step (max (r + P h - h) / d - middle), in one thread.
 
-    `bounds` gets the best lower and upper bound met. Returns the number of sweeps taken.
+    `bounds` gets the best lower and upper bound met. Returns the number of sweeps taken,
+    negative if the last one's bounds are within `tolerance` of each other.
     """
     for sweep in range(sweeps):
         low = np.inf
@@ -120,8 +125,8 @@ def iterate(
             high = max(high, best)
         bounds[0] = max(bounds[0], low)
         bounds[1] = min(bounds[1], high)
-        if bounds[1] - bounds[0] <= tolerance:
-            return sweep + 1
+        if high - low <= tolerance:
+            return -(sweep + 1)
         for state in range(len(bias)):
             bias[state] += step * (ratio[state] - (low + high) / 2.0)
     return sweeps

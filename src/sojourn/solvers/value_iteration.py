@@ -44,24 +44,27 @@ def value_iteration(model: SMDP, tolerance: float = 1e-9, *, max_sweeps: int = 1
     bias, ratio, surplus = np.zeros((3, model.num_states))
     pairs, known, sweeps = model.pair_offsets[:-1].copy(), np.array([-np.inf, np.inf]), 0
     with Crew(model) as crew:
-        while not known[1] - known[0] <= tolerance:
+        done = False
+        while not done:
             if sweeps >= max_sweeps:
                 raise not_solved(model, sweeps, known[0], known[1], tolerance)
-            before = known[1] - known[0]
             if crew.alone:
+                before = known.copy()
                 at_once = min(max_sweeps - sweeps, max(1, _AT_ONCE // model.num_rows))
-                sweeps += iterate(arrays(model), step, tolerance, at_once, bias, pairs, ratio, known)
-                bias -= bias[0]
-                if known[1] - known[0] == before:
+                taken = iterate(arrays(model), step, tolerance, at_once, bias, pairs, ratio, known)
+                sweeps, done = sweeps + abs(taken), taken < 0
+                if not done and (known == before).all():  # it will not come nearer
                     raise not_solved(model, sweeps, known[0], known[1], tolerance)
-                continue
-            crew.sweep(improve_block, bias, 0.0, 0.0, pairs, ratio, surplus)
-            sweeps += 1
-            known[:] = max(known[0], ratio.min()), min(known[1], ratio.max())
-            bias += step * (ratio - ratio[0])
-        # The pair of the largest ratio is that of the largest surplus at the gain that is its ratio.
+            else:
+                crew.sweep(improve_block, bias, 0.0, 0.0, True, pairs, ratio, surplus)
+                sweeps += 1
+                known[:] = max(known[0], ratio.min()), min(known[1], ratio.max())
+                done = ratio.max() - ratio.min() <= tolerance
+                bias += 0.0 if done else step * (ratio - ratio[0])
+            bias -= bias[0]
+        # The pairs of the largest ratio have at least the lower bound; the bias is as the bounds have it.
         gain = float(known.mean())
-        crew.sweep(improve_block, bias, gain, 0.0, pairs, ratio, surplus)
+        crew.sweep(improve_block, bias, gain, 0.0, True, pairs, ratio, surplus)
     return Solution(
         model=model,
         gains=np.full(model.num_states, gain),
