@@ -80,7 +80,7 @@ def random_model(rng: Any, num_states: int, num_actions: int, width: int, durati
 # --- All solvers, one answer ------------------------------------------------------------
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(fraction_models(communicating=True))
 def test_all_solvers_agree_with_all_policies_tried(fractions: naive_solve.Model) -> None:
     """On communicating models every solver finds the gain of the best of all policies, in fractions, to 1e-8."""
@@ -95,7 +95,7 @@ def test_all_solvers_agree_with_all_policies_tried(fractions: naive_solve.Model)
         assert sj.evaluate(model, found.policy).gain == pytest.approx(float(optimal[0]), abs=1e-8)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(fraction_models())
 def test_every_start_has_its_own_gain(fractions: naive_solve.Model) -> None:
     """On models of any kind `solve` finds the best gain of every state, and a policy that has it."""
@@ -107,7 +107,7 @@ def test_every_start_has_its_own_gain(fractions: naive_solve.Model) -> None:
     assert found.lower - 1e-12 <= min(optimal) <= max(optimal) <= found.upper + 1e-12
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(fraction_models())
 def test_models_of_several_classes_are_refused(fractions: naive_solve.Model) -> None:
     """A solver for one gain names the classes of a model that may have several, or its answer holds."""
@@ -136,7 +136,7 @@ def test_bounds_hold_for_any_bias(fractions: naive_solve.Model, bias: list[float
     assert max(optimal) <= upper + 1e-9
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(fraction_models(), st.data())
 def test_evaluating_agrees_with_fractions(fractions: naive_solve.Model, data: st.DataObject) -> None:
     """The gains of any policy, of one class or several, are those of the chain in fractions."""

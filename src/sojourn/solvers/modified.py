@@ -7,7 +7,7 @@ With g a guess of the gain, take in every state the pair of the largest surplus
 then follow these pairs for some sweeps of h <- h + w c (with w = 0.9, against periodic chains),
 which is cheap, since it looks at one pair of each state. The surplus c becomes the same in all
 states, E[r] - g E[d] under the policy's law, a line in g; g moves up to where the line through the
-last two points is 0, and down only if an upper bound is below it. Mixing, and with it the number of sweeps, does not depend on the
+last two points is 0, and down only if no action would be better. Mixing, and with it the number of sweeps, does not depend on the
 durations, however unequal they are: this is why the sweeps are not those of the transformed
 model, whose steps are as small as the smallest duration.
 
@@ -19,6 +19,7 @@ modified policy iteration, "Markov Decision Processes", section 8.7.)
 from __future__ import annotations
 
 import time
+from typing import NamedTuple
 
 import numpy as np
 
@@ -43,7 +44,7 @@ def modified_policy_iteration(model: SMDP, tolerance: float = 1e-8, *, max_sweep
     tolerance, max_sweeps = positive("tolerance", tolerance), whole("max_sweeps", max_sweeps)
     bias, ratio, surplus, spare = np.zeros((4, model.num_states))
     pairs, lower, upper = model.pair_offsets[:-1].copy(), -np.inf, np.inf
-    gain, last, sweeps, count = float(model.reward.mean() / model.duration.mean()), None, 0, _FEWEST
+    gain, line, sweeps, count = float(model.reward.mean() / model.duration.mean()), None, 0, _FEWEST
     with Crew(model) as crew:
         while True:
             before = pairs.copy()
@@ -64,9 +65,11 @@ def modified_policy_iteration(model: SMDP, tolerance: float = 1e-8, *, max_sweep
                 crew.sweep(evaluate_block, bias, gain, _DAMPING, pairs, surplus, spare)
                 bias, spare = spare, bias
                 sweeps += 1
-            guess, last = _next_gain(model.duration[pairs], gain, surplus, last if changed == 0 else None)
-            # A policy that earns less than the guess does not disprove it; an upper bound does.
-            gain = guess if guess > gain or gain > upper else gain
+            line = _line(model.duration[pairs], gain, surplus, line if changed == 0 else None)
+            guess = min(max(gain + line.surplus / line.slope, lower), upper)
+            # A policy that earns less than the guess disproves it only if no action is better at this guess.
+            if guess > gain or gain > upper or (changed == 0 and surplus.max() < 0.0):
+                gain = guess
             bias -= bias[0]
     return Solution(
         model=model,
@@ -87,12 +90,20 @@ def _slack(bias: Floats) -> float:
     return 1e-14 * float(np.abs(bias).max())
 
 
-def _next_gain(
-    durations: Floats, gain: float, surplus: Floats, last: tuple[float, float] | None
-) -> tuple[float, tuple[float, float]]:
-    """Return where the surplus will be 0, and the point (gain, surplus) that says so."""
-    now, slope = float(surplus.mean()), float(durations.mean())
-    if last is not None and gain != last[0]:
-        slope = (last[1] - now) / (gain - last[0])
+class _Line(NamedTuple):
+    """The surplus of a policy at a guess of the gain, and by how much it falls as the guess rises."""
+
+    gain: float
+    surplus: float
+    slope: float
+
+
+def _line(durations: Floats, gain: float, surplus: Floats, last: _Line | None) -> _Line:
+    """Return the line of a policy, from its surplus now and, if it was the same policy, its last line."""
+    now, spread = float(surplus.mean()), float(surplus.max() - surplus.min())
+    slope = float(durations.mean()) if last is None else last.slope
+    # While the surplus is not the same in all states, its mean is not worth a slope.
+    if last is not None and gain != last.gain and spread <= 0.1 * abs(last.surplus - now):
+        slope = (last.surplus - now) / (gain - last.gain)
         slope = min(max(slope, float(durations.min())), float(durations.max()))
-    return gain + now / slope, (gain, now)
+    return _Line(gain, now, slope)
