@@ -47,9 +47,9 @@ def gains(chain: list[Action]) -> list[Fraction]:
     known: dict[int, Fraction] = {}
     for s in recurrent:
         members = sorted(reach[s])
-        balance = [
-            [chain[t][0][u] - (1 if t == u else 0) for t in members] for u in members[1:]
-        ] + [[Fraction(1)] * len(members)]
+        balance = [[chain[t][0][u] - (1 if t == u else 0) for t in members] for u in members[1:]] + [
+            [Fraction(1)] * len(members)
+        ]
         law = solve_linear(balance, [Fraction(0)] * (len(members) - 1) + [Fraction(1)])
         reward = sum((x * chain[t][1] for x, t in zip(law, members, strict=True)), Fraction(0))
         duration = sum((x * chain[t][2] for x, t in zip(law, members, strict=True)), Fraction(0))

@@ -70,7 +70,7 @@ def _set_shape(model: SMDP) -> None:
         rises = np.diff(model.action) > 0
         rises[first[1:] - 1] = True  # where the next state begins
         if model.action.min() < 0 or not rises.all():
-            bad = 0 if model.action.min() < 0 else int(np.argmin(rises)) + 1
+            bad = int(model.action.argmin()) if model.action.min() < 0 else int(np.argmin(rises)) + 1
             state = int(np.searchsorted(model.pair_offsets, bad, side="right")) - 1
             raise ValueError(
                 f"the actions of state {state} do not ascend; number them from 0 and name each once"
