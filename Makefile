@@ -22,6 +22,7 @@ check: $(VENV)/ready-dev      ## formatting, lint, types, layers, doctests
 bench: $(VENV)/ready-dev      ## compiled speed against C, in one run
 	$(BIN)/python bench/bench.py
 	$(BIN)/python bench/sweeps.py
+	$(BIN)/python bench/solvers.py
 
 format: $(VENV)/ready-dev
 	$(BIN)/ruff format .

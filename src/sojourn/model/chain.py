@@ -11,8 +11,8 @@ from scipy.sparse import linalg
 from sojourn.model.smdp import SMDP, Floats, Ints
 from sojourn.model.structure import recurrent_classes
 
-_DENSE = 500  # up to so many states a dense solver is the faster one
-_DIRECT = 3000  # above, a sparse one may fill up all memory, so an iterative one goes first
+_DENSE = 500  # states: up to so many a dense solver is fast; above, a sparse one may fill up all memory
+_ROUNDING = 1e-14  # relative to the largest number
 
 
 class Chain(NamedTuple):
@@ -89,12 +89,19 @@ def classes_of(chain: Chain) -> list[Ints]:
 
 def solved(system: Any, right: Floats) -> Floats:
     """Return the solution of a sparse linear system."""
-    size = len(right)
-    if size <= _DENSE:
+    if len(right) <= _DENSE:
         return np.asarray(np.linalg.solve(system.toarray(), right))
-    if size > _DIRECT and right.ndim == 1:
-        answer, _ = linalg.bicgstab(system.tocsr(), right, rtol=1e-14, atol=0.0, maxiter=1000)
-        scale = np.abs(right).max() + np.abs(answer).max()
-        if np.abs(system @ answer - right).max() <= 1e-12 * scale:
-            return np.asarray(answer)
+    if right.ndim == 1:
+        answer = _iterated(system.tocsr(), right)
+        if answer is not None:
+            return answer
     return np.asarray(linalg.splu(sparse.csc_array(system)).solve(right))
+
+
+def _iterated(system: Any, right: Floats) -> Floats | None:
+    """Return the solution to rounding by BiCGSTAB, twice for the digits that once leaves, or None."""
+    answer = np.zeros(len(right))
+    for _ in range(2):
+        answer = answer + linalg.bicgstab(system, right - system @ answer, rtol=1e-10, maxiter=500)[0]
+    left, scale = np.abs(system @ answer - right).max(), np.abs(right).max() + np.abs(answer).max()
+    return answer if left <= _ROUNDING * scale else None

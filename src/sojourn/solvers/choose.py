@@ -1,8 +1,8 @@
 """The solver for those who do not want to choose one.
 
-Up to some thousand states, policy iteration, which is exact; above, modified policy iteration, and policy iteration where
-that does not come to an end (long queues and other models that mix slowly have linear systems that are
-easy to solve). Where the gain depends on the start, the same by end components.
+Up to some hundred states, policy iteration, which is exact; above, modified policy iteration, and
+policy iteration where that does not come to an end (long queues and other models that mix
+slowly have linear systems that are easy to solve). Where the gain depends on the start, the same by end components.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sojourn.solvers.multichain import by_components
 from sojourn.solvers.policy_iteration import policy_iteration
 from sojourn.solvers.solution import NotSolvedError, Solution
 
-_SMALL = 2000  # states: up to here linear systems are solved at once, however they look
+_SMALL = 300  # states: up to here policy iteration is as fast, and exact
 _PATIENCE = 3000  # sweeps
 
 
