@@ -37,6 +37,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "mdpsolver, mpi": {"algorithm": "mpi"},
     "mdpsolver, mpi, 20 sweeps": {"algorithm": "mpi", "parIterLim": 20},
     "mdpsolver, vi": {"algorithm": "vi"},
+    "mdpsolver, vi, one thread": {"algorithm": "vi", "parallel": False},
 }
 
 

@@ -1,4 +1,4 @@
-"""Models made of what people have: arrays, matrices, lists of transitions, Gymnasium's tables.
+"""Models made of what people have: arrays, matrices, lists of transitions.
 
 Rewards and durations are given for each state and action, or for each state, action and next
 state: an array says by its number of dimensions which. A duration may be one number for
@@ -7,13 +7,13 @@ all. States and actions are numbered from 0, or named.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from sojourn._values import finite, shown, within
+from sojourn._values import finite, shown
 from sojourn.laws import Constant, Outcomes, as_law, flat
 from sojourn.model.smdp import SMDP, Floats, Ints
 
@@ -36,7 +36,7 @@ def from_arrays(
     >>> model, model.reward
     (SMDP(2 states, 4 pairs, 5 rows), array([1., 0., 0., 2.]))
     """
-    table = _numbers("transitions", transitions)
+    table = numbers_of("transitions", transitions)
     if table.ndim != 3 or table.shape[0] != table.shape[2]:
         raise ValueError(f"transitions has the shape {table.shape}; it must be (states, actions, states)")
     num_states, num_actions, _ = table.shape
@@ -48,7 +48,7 @@ def from_arrays(
     where = np.nonzero(possible)
     fields: dict[str, Any] = {}
     for name, given in (("reward", rewards), ("duration", durations)):
-        numbers = _numbers(f"{name}s", given)
+        numbers = numbers_of(f"{name}s", given)
         if numbers.ndim == 0:
             numbers = np.full((num_states, num_actions), numbers)
         if numbers.shape == table.shape:
@@ -109,7 +109,7 @@ def from_matrices(
         if _is_list_of_matrices(given):
             fields[f"row_{name}"] = _entries(f"{name}s", given, matrices)[order]
             continue
-        numbers = _numbers(f"{name}s", given)
+        numbers = numbers_of(f"{name}s", given)
         if numbers.ndim == 0:
             numbers = np.full((num_states, num_actions), numbers)
         if numbers.shape != (num_states, num_actions):
@@ -177,54 +177,6 @@ def from_transitions(
     )
 
 
-def from_table(
-    table: Mapping[int, Mapping[int, Sequence[tuple[float, int, float, bool]]]],
-    durations: Any = 1.0,
-    *,
-    start: Any = None,
-    state_names: Sequence[str] | None = None,
-    action_names: Sequence[str] | None = None,
-) -> SMDP:
-    """Return the model of a Gymnasium table `P[s][a] = [(probability, s', reward, terminated), ...]`.
-
-    Durations are one number or an array [s, a]. There is no end in a model of the long run:
-    what terminates goes on at `start`, which is a state or a probability for each state.
-
-    >>> table = {0: {0: [(1.0, 1, 0.0, False)]}, 1: {0: [(1.0, 1, 1.0, True)]}}
-    >>> from_table(table, durations=2.0, start=0).successor
-    array([1, 0], dtype=int32)
-    """
-    num_states = len(table)
-    first = _start_law(start, num_states)
-    numbers = _numbers("durations", durations)
-    rows = []
-    for state, choices in table.items():
-        for action, outcomes in choices.items():
-            duration = float(numbers if numbers.ndim == 0 else numbers[state, action])
-            for probability, successor, reward, terminated in outcomes:
-                if not terminated:
-                    rows.append((state, action, int(successor), probability, reward, duration))
-                    continue
-                if first is None:
-                    raise ValueError(
-                        f"state {state}, action {action} ends an episode in state {successor}; "
-                        "say with start=... where the next one begins"
-                    )
-                rows += [
-                    (state, action, int(again), probability * first[again], reward, duration)
-                    for again in np.flatnonzero(first)
-                ]
-    # Names by number, so that a list of transitions with whole numbers keeps them.
-    model = from_transitions(rows)
-    if model.num_states != num_states:
-        raise ValueError(
-            f"the table has {num_states} states, but transitions among {model.num_states}; number them from 0"
-        )
-    if state_names is None and action_names is None:
-        return model
-    return SMDP(**{**vars(model), "state_names": state_names, "action_names": action_names})
-
-
 # --- Parts ------------------------------------------------------------------------------
 
 
@@ -232,7 +184,8 @@ def _offsets(counts: Any) -> Ints:
     return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
 
 
-def _numbers(name: str, numbers: Any) -> Any:
+def numbers_of(name: str, numbers: Any) -> Any:
+    """Return an array of numbers, or say that there is none."""
     try:
         return np.asarray(numbers, dtype=np.float64)
     except (TypeError, ValueError):
@@ -240,7 +193,7 @@ def _numbers(name: str, numbers: Any) -> Any:
 
 
 def _matrix(name: str, matrix: Any) -> Any:
-    return sparse.csr_array(matrix if sparse.issparse(matrix) else _numbers(name, matrix))
+    return sparse.csr_array(matrix if sparse.issparse(matrix) else numbers_of(name, matrix))
 
 
 def _is_list_of_matrices(given: Any) -> bool:
@@ -267,7 +220,7 @@ def _entries(name: str, given: Sequence[Any], matrices: list[Any]) -> Floats:
         raise ValueError(f"{name} has {len(given)} matrices for {len(matrices)} actions")
     entries = []
     for action, (each, matrix) in enumerate(zip(given, matrices, strict=True)):
-        values = sparse.csr_array(each) if sparse.issparse(each) else _numbers(f"{name}[{action}]", each)
+        values = sparse.csr_array(each) if sparse.issparse(each) else numbers_of(f"{name}[{action}]", each)
         if values.shape != matrix.shape:
             raise ValueError(f"{name}[{action}] has the shape {values.shape}; it must be {matrix.shape}")
         state = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
@@ -325,16 +278,3 @@ def _means_or_laws(name: str, laws: list[Any], row_offsets: Ints) -> dict[str, A
     if (values == np.repeat(first, np.diff(row_offsets))).all():
         return {name: first}
     return {f"row_{name}": values}
-
-
-def _start_law(start: Any, num_states: int) -> Floats | None:
-    if start is None:
-        return None
-    if np.ndim(start) == 0:
-        law = np.zeros(num_states)
-        law[within("start", start, num_states)] = 1.0
-        return law
-    law = np.asarray(_numbers("start", start))
-    if law.shape != (num_states,) or not (law >= 0.0).all() or not abs(law.sum() - 1.0) <= 1e-8:
-        raise ValueError(f"start must be a state, or {num_states} probabilities that sum to 1")
-    return law
