@@ -3,7 +3,7 @@
 The public names, by the file that defines them.
 """
 
-from sojourn import random
+from sojourn import laws, model, random
 from sojourn._compile import inlined
 from sojourn.agents.named import (
     differential_q,
@@ -32,6 +32,7 @@ from sojourn.means import (
     ratio_of_means,
     weighted_harmonic_mean,
 )
+from sojourn.model.smdp import SMDP
 from sojourn.random import stream
 from sojourn.rates import (
     Cumulative,
@@ -49,6 +50,13 @@ from sojourn.rates import (
 )
 from sojourn.results import load_results
 from sojourn.simulate import Curve, Run, evenly_spaced, log_spaced, run
+from sojourn.solvers.choose import solve
+from sojourn.solvers.evaluation import PolicyValue, evaluate
+from sojourn.solvers.linear_program import linear_program
+from sojourn.solvers.modified import modified_policy_iteration
+from sojourn.solvers.policy_iteration import policy_iteration
+from sojourn.solvers.solution import NotSolvedError, Solution
+from sojourn.solvers.value_iteration import value_iteration
 from sojourn.spec import Entry, Sweep, load_sweep, parse_sweep
 from sojourn.sweep import run_sweep
 from sojourn.synthetic import synthetic_bars
@@ -60,6 +68,7 @@ from sojourn.worlds.two_state import TwoState, cos_log_drift, sin_log_drift
 __version__: str
 
 __all__ = [
+    "SMDP",
     "Bars",
     "Cumulative",
     "CumulativeHarmonic",
@@ -74,11 +83,14 @@ __all__ = [
     "Incremental",
     "Learner",
     "Market",
+    "NotSolvedError",
+    "PolicyValue",
     "RateMeter",
     "RateReport",
     "Run",
     "Runs",
     "SmoothedCumulative",
+    "Solution",
     "Sweep",
     "TimeSmoothed",
     "TwoState",
@@ -93,6 +105,7 @@ __all__ = [
     "coupling",
     "differential_q",
     "draw",
+    "evaluate",
     "evenly_spaced",
     "fixed_rate",
     "greedy_action",
@@ -101,15 +114,20 @@ __all__ = [
     "harmonic_r",
     "inlined",
     "largest",
+    "laws",
     "learn",
+    "linear_program",
     "load_bars",
     "load_results",
     "load_sweep",
     "log_spaced",
+    "model",
     "modified_harmonic_mean",
+    "modified_policy_iteration",
     "parse_sweep",
     "policy",
     "policy_agent",
+    "policy_iteration",
     "r_learning",
     "random",
     "random_agent",
@@ -121,6 +139,7 @@ __all__ = [
     "sin_log_drift",
     "smart",
     "smdp_q_learning",
+    "solve",
     "start",
     "step",
     "stream",
@@ -128,6 +147,7 @@ __all__ = [
     "tensorboard",
     "update",
     "value",
+    "value_iteration",
     "weighted_harmonic_mean",
     "weighted_harmonic_r",
 ]

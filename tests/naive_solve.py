@@ -1,0 +1,67 @@
+"""An oracle for exact answers: every deterministic policy, one after the other, in fractions.
+
+A model is a list of states, a state a list of actions, an action a triple of a list of
+probabilities (one for each state), a reward and a duration, all of them fractions. It shares
+nothing with Sojourn but the definition of the gain.
+"""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from typing import TypeAlias
+
+Action: TypeAlias = tuple[list[Fraction], Fraction, Fraction]
+Model: TypeAlias = list[list[Action]]
+
+
+def solve_linear(matrix: list[list[Fraction]], right: list[Fraction]) -> list[Fraction]:
+    """Gauss and Jordan."""
+    size = len(right)
+    rows = [[*row, b] for row, b in zip(matrix, right, strict=True)]
+    for i in range(size):
+        pivot = next(k for k in range(i, size) if rows[k][i] != 0)
+        rows[i], rows[pivot] = rows[pivot], rows[i]
+        rows[i] = [x / rows[i][i] for x in rows[i]]
+        for k in range(size):
+            if k != i and rows[k][i] != 0:
+                rows[k] = [x - rows[k][i] * y for x, y in zip(rows[k], rows[i], strict=True)]
+    return [row[-1] for row in rows]
+
+
+def reachable(chain: list[Action], start: int) -> set[int]:
+    found, todo = {start}, [start]
+    while todo:
+        for successor, p in enumerate(chain[todo.pop()][0]):
+            if p > 0 and successor not in found:
+                found.add(successor)
+                todo.append(successor)
+    return found
+
+
+def gains(chain: list[Action]) -> list[Fraction]:
+    """The gain of a chain from each state."""
+    size = len(chain)
+    reach = [reachable(chain, s) for s in range(size)]
+    recurrent = [s for s in range(size) if all(s in reach[t] for t in reach[s])]
+    known: dict[int, Fraction] = {}
+    for s in recurrent:
+        members = sorted(reach[s])
+        balance = [[chain[t][0][u] - (1 if t == u else 0) for t in members] for u in members[1:]] + [
+            [Fraction(1)] * len(members)
+        ]
+        law = solve_linear(balance, [Fraction(0)] * (len(members) - 1) + [Fraction(1)])
+        reward = sum((x * chain[t][1] for x, t in zip(law, members, strict=True)), Fraction(0))
+        duration = sum((x * chain[t][2] for x, t in zip(law, members, strict=True)), Fraction(0))
+        known[s] = reward / duration
+    transient = [s for s in range(size) if s not in known]
+    matrix = [[(1 if s == t else 0) - chain[s][0][t] for t in transient] for s in transient]
+    right = [sum((chain[s][0][t] * g for t, g in known.items()), Fraction(0)) for s in transient]
+    known.update(zip(transient, solve_linear(matrix, right), strict=True))
+    return [known[s] for s in range(size)]
+
+
+def optimal_gains(model: Model) -> list[Fraction]:
+    """The best gain of any deterministic policy, from each state."""
+    all_gains = [gains(list(chain)) for chain in itertools.product(*model)]
+    return [max(column) for column in zip(*all_gains, strict=True)]
