@@ -49,6 +49,8 @@ class WorldEnv(gymnasium.Env[Any, Any]):
     `info["duration"]` is how long the step took, finite and greater than 0; `info["clock"]` is
     the sum since the reset, and 0 in the reset's own info.
 
+    Where some states lack some actions, `info["action_mask"]` has a 1 for each action of the state.
+
     ## Episode end
     Never: `terminated` and `truncated` stay False. A `TimeLimit` may truncate.
 
@@ -75,6 +77,7 @@ class WorldEnv(gymnasium.Env[Any, Any]):
         self.observation_space = Discrete(self.world.num_states)
         self.action_space = Discrete(self.world.num_actions)
         self._num_states, self._num_actions = int(self.world.num_states), int(self.world.num_actions)
+        self._masks = _masks(self.world)
         self._held = _held(self.world)
         self._now: Column = np.zeros(5)
         self._state = 0
@@ -96,7 +99,10 @@ class WorldEnv(gymnasium.Env[Any, Any]):
         self._now[:] = (state, 0.0, 0.0, 0.0, 0.0)
         if self._advance is _not_reset:
             self._advance = self._prepared()
-        return state, {"clock": 0.0}
+        info: dict[str, Any] = {"clock": 0.0}
+        if self._masks is not None:
+            info["action_mask"] = self._masks[state].copy()
+        return state, info
 
     def step(self, action: Any) -> tuple[int, float, bool, bool, dict[str, Any]]:
         """Take one action."""
@@ -110,7 +116,10 @@ class WorldEnv(gymnasium.Env[Any, Any]):
                 explain(self.world, None, int(steps) - 1, self._state, action, reward, duration, next_state)
             )
         self._state = state = int(next_state)
-        return state, reward, False, False, {"duration": duration, "clock": clock}
+        info: dict[str, Any] = {"duration": duration, "clock": clock}
+        if self._masks is not None:
+            info["action_mask"] = self._masks[state].copy()
+        return state, reward, False, False, info
 
     def place(self) -> dict[str, Any]:
         """Return where the environment stands, as numbers: what `go_to` needs to bring it back there."""
@@ -186,6 +195,12 @@ def _held(world: Any) -> Any:
         else np.array([field])
         for field in world
     )
+
+
+def _masks(world: Any) -> Any:
+    """Return the mask of every state, as Gymnasium's own spaces take them; None where all have all actions."""
+    available = np.asarray(getattr(world, "available", True))
+    return None if available.all() else available.astype(np.int8)
 
 
 def digest(world: Any) -> str:
