@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import sojourn as sj
+from sojourn.envs import ENVIRONMENTS
 
 COMMAND = Path(sys.executable).with_name("sojourn")
 
@@ -113,5 +114,5 @@ def test_wrong_training_gets_one_sentence(tmp_path: Path, arguments: tuple[str, 
 def test_envs_are_listed() -> None:
     """Every registered environment is listed with a line about it."""
     listed = json.loads(sojourn("envs", "--json").stdout)
-    assert [entry["id"] for entry in listed] == ["sojourn/TwoState-v0", "sojourn/Market-v0"]
+    assert [entry["id"] for entry in listed] == list(ENVIRONMENTS)
     assert all(len(entry["summary"]) > 20 for entry in listed)

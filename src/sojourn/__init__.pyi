@@ -3,7 +3,7 @@
 The public names, by the file that defines them.
 """
 
-from sojourn import random
+from sojourn import problems, random
 from sojourn._compile import inlined
 from sojourn.agents.named import (
     differential_q,
@@ -55,6 +55,7 @@ from sojourn.synthetic import synthetic_bars
 from sojourn.watch import tensorboard
 from sojourn.worlds.market import Market
 from sojourn.worlds.rules import start, step
+from sojourn.worlds.tabular import Tabular, initial_values
 from sojourn.worlds.two_state import TwoState, cos_log_drift, sin_log_drift
 
 __version__: str
@@ -80,6 +81,7 @@ __all__ = [
     "Runs",
     "SmoothedCumulative",
     "Sweep",
+    "Tabular",
     "TimeSmoothed",
     "TwoState",
     "WeightedHarmonic",
@@ -99,6 +101,7 @@ __all__ = [
     "grid",
     "harmonic_mean",
     "harmonic_r",
+    "initial_values",
     "inlined",
     "largest",
     "learn",
@@ -110,6 +113,7 @@ __all__ = [
     "parse_sweep",
     "policy",
     "policy_agent",
+    "problems",
     "r_learning",
     "random",
     "random_agent",
