@@ -278,7 +278,7 @@ def test_the_counterexamples_mislead_the_agent(problem: Any) -> None:
     """SMART finds A, Harmonic R-Learning B, from the same seed."""
     model = problem()
     sizes = (model.num_states, model.num_actions)
-    options = {"step_size": 0.01, "exploration": 0.2}
+    options: dict[str, Any] = {"step_size": 0.01, "exploration": 0.2}
     smart = sj.run(Tabular(model), sj.smart(*sizes, **options), 200_000, seed=1)
     harmonic = sj.run(Tabular(model), sj.harmonic_r(*sizes, rate_step_size=0.001, **options), 200_000, seed=1)
     assert (smart.policy[0], harmonic.policy[0]) == (0, 1)

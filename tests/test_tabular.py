@@ -181,6 +181,8 @@ def test_an_env_shows_masks_where_actions_are_lacking() -> None:
         assert mask.dtype == np.int8
         assert mask.tolist() == available(EVERY_LAW)[state].tolist()
         state, *_, info = env.step(env.action_space.sample(mask))
+    drawn = {int(env.action_space.sample()) for _ in range(50)}
+    assert drawn == set(np.flatnonzero(info["action_mask"]).tolist())
     lacking = int(np.argmin(available(EVERY_LAW)[state]))  # every state lacks one
     with pytest.raises(ValueError, match=f"state {state} of TabularWorld has no action {lacking}"):
         env.step(lacking)

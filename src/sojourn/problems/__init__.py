@@ -19,6 +19,21 @@ from sojourn.problems.machines import replacement, tijms_maintenance
 from sojourn.problems.queues import access_control, admission_control
 from sojourn.problems.rooms import four_rooms
 
+__all__ = [
+    "PROBLEMS",
+    "access_control",
+    "admission_control",
+    "four_rooms",
+    "gosavi",
+    "jobs",
+    "long_return",
+    "long_shot",
+    "replacement",
+    "river_swim",
+    "tijms_maintenance",
+    "two_choice",
+]
+
 PROBLEMS: dict[str, Callable[..., SMDP]] = {
     "gosavi": gosavi,
     "tijms-maintenance": tijms_maintenance,

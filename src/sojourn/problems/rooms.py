@@ -68,7 +68,8 @@ def four_rooms(
     >>> [four_rooms(with_primitives=with_steps).num_pairs for with_steps in (True, False)]  # 103 * 6, 103 * 2
     [618, 206]
     """
-    end = _NUMBER.get(_HALLWAYS.get(goal, ()) if isinstance(goal, str) else tuple(goal), -1)  # type: ignore[call-overload]
+    cell: Any = _HALLWAYS.get(goal) if isinstance(goal, str) else tuple(goal)
+    end = _NUMBER.get(cell, -1)
     if end < 1:
         raise ValueError(
             f"goal is {goal!r}; it must be a hallway ({', '.join(_HALLWAYS)}) or a free cell (row, column), not the start"
