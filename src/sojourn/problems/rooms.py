@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from sojourn._values import finite, probability
-from sojourn.model import SMDP, Option, from_arrays, from_options, from_transitions, primitive
+from sojourn.model import SMDP, Option, from_arrays, from_transitions, primitive
 
 _PLAN = (
     "#############",
@@ -27,6 +28,7 @@ _PLAN = (
 _CELLS = [(row, column) for row, line in enumerate(_PLAN) for column, mark in enumerate(line) if mark == " "]
 _NUMBER = {cell: number for number, cell in enumerate(_CELLS)}
 _MOVES = (("up", -1, 0), ("right", 0, 1), ("down", 1, 0), ("left", 0, -1))
+_RARE = 1e-6  # the probability of longer ways of an option that are not told apart
 _HALLWAYS = {"north": (3, 6), "west": (6, 2), "east": (7, 9), "south": (10, 6)}
 _ROOMS = {  # rows and columns, and the two hallways
     "upper left": (range(1, 6), range(1, 6), ("north", "west")),
@@ -50,8 +52,9 @@ def four_rooms(
     likely; against a wall it stays. Each of the eight options belongs to a room and goes to one of its
     two hallways. It can begin in the room and in the room's other hallway, follows a shortest path
     (of equal ones, the first of up, right, down, left), and ends as soon as it is outside the
-    room, hallways included. What it earns, where it ends and how long it takes on average are computed from
-    the steps (`sojourn.model.from_options`). Who comes to the goal, a hallway or a cell (row, column) of the
+    room, hallways included. Where it ends and after how many steps is computed from the single steps, so
+    that the means are those of `sojourn.model.from_options` and simulated durations are whole numbers
+    (but for one in a million, which is longer, and its mean). Who comes to the goal, a hallway or a cell (row, column) of the
     13 by 13 plan with its walls, is put to the start in the same step, and an option ends.
 
     States: the cells but the goal, row by row; 0, the upper left corner, is the start.
@@ -61,7 +64,7 @@ def four_rooms(
 
     Rewards: 1 on coming to the goal, else 0.
 
-    Durations: 1 for a step, and for an option the mean number of steps that it takes from the state.
+    Durations: the number of steps: 1 for a step, for an option as many as it takes.
 
     Source: R. S. Sutton, D. Precup and S. Singh, "Between MDPs and semi-MDPs", Artificial Intelligence 112, 1999.
 
@@ -84,7 +87,22 @@ def four_rooms(
             for room, (_, _, (one, two)) in _ROOMS.items()
             for target, other in ((one, two), (two, one))
         ]
-    return _put_back(from_options(steps, options), end, goal_reward)
+    rows: list[tuple[Any, ...]] = []
+    for action, option in enumerate(options):
+        rows += [
+            (
+                _shifted(state, end),
+                action,
+                _shifted(after, end),
+                chance,
+                goal_reward if after == end else 0.0,
+                length,
+            )
+            for state, after, chance, length in _lengths(steps, option)
+            if state != end
+        ]
+    names = [f"({row}, {column})" for row, column in _CELLS if _NUMBER[row, column] != end]
+    return from_transitions(rows, state_names=names, action_names=[str(option.name) for option in options])
 
 
 def _steps(goal: int, slip: float, goal_reward: float) -> SMDP:
@@ -99,7 +117,7 @@ def _steps(goal: int, slip: float, goal_reward: float) -> SMDP:
     chances[goal] = 0.0
     chances[goal, :, goal] = 1.0
     rewards[:, :, goal] = goal_reward
-    return from_arrays(chances, rewards, state_names=_names(), action_names=[name for name, *_ in _MOVES])
+    return from_arrays(chances, rewards, action_names=[name for name, *_ in _MOVES])
 
 
 def _to_hallway(goal: int, room: str, target: str, other: str) -> Option:
@@ -128,29 +146,35 @@ def _to_hallway(goal: int, room: str, target: str, other: str) -> Option:
     return Option(policy, ends, begins, f"{room} to {target}")
 
 
-def _put_back(model: SMDP, goal: int, goal_reward: float) -> SMDP:
-    """Return the model without its goal, from which one goes on at the start."""
-    state, number = model.state_of_pair(), np.arange(model.num_states)
-    number = np.where(number > goal, number - 1, number)
-    number[goal] = 0
-    rows: list[tuple[Any, ...]] = []
-    for pair in np.flatnonzero(state != goal).tolist():
-        for row in range(model.row_offsets[pair], model.row_offsets[pair + 1]):
-            after = int(model.successor[row])
-            rows.append(
-                (
-                    int(number[state[pair]]),
-                    int(model.action[pair]),
-                    int(number[after]),
-                    float(model.probability[row]),
-                    goal_reward if after == goal else 0.0,
-                    float(model.duration[pair]),
-                )
-            )
-    names = _names()
-    del names[goal]
-    return from_transitions(rows, state_names=names, action_names=model.action_names)
+def _lengths(steps: SMDP, option: Option) -> Iterator[tuple[int, int, float, float]]:
+    """Yield (state, where it ends, probability, number of steps) of an option.
+
+    With P the chain of its policy, C(s, s') = P(s, s') (1 - beta(s')) and E(s, s') = P(s, s') beta(s'), it
+    ends after exactly k steps with C^(k - 1) E. What is left when that is rare takes its mean.
+    """
+    states = np.flatnonzero(option.policy >= 0)
+    stop = np.broadcast_to(option.termination, len(_CELLS))
+    chain = np.zeros((len(states), len(_CELLS)))
+    for place, state in enumerate(states.tolist()):
+        pair = steps.pair(state, int(option.policy[state]))
+        rows = slice(steps.row_offsets[pair], steps.row_offsets[pair + 1])
+        np.add.at(chain[place], steps.successor[rows], steps.probability[rows])
+    exits = np.flatnonzero((chain * stop).any(axis=0))
+    goes_on, ends = (chain * (1.0 - stop))[:, states], (chain * stop)[:, exits]
+    system = np.eye(len(states)) - goes_on
+    left = np.linalg.solve(system, ends)  # the law of the ends after more than `length` steps
+    length = 0
+    while left.sum(axis=1).max() >= _RARE:
+        length += 1
+        for place, at in np.argwhere(ends):
+            yield int(states[place]), int(exits[at]), float(ends[place, at]), float(length)
+        left, ends = goes_on @ left, goes_on @ ends
+    more = np.linalg.solve(system, left)
+    for place, at in np.argwhere(left):
+        mean = length + more[place, at] / left[place, at]
+        yield int(states[place]), int(exits[at]), float(left[place, at]), float(mean)
 
 
-def _names() -> list[str]:
-    return [f"({row}, {column})" for row, column in _CELLS]
+def _shifted(cell: int, goal: int) -> int:
+    """Return the state of a cell: without the goal, from which one goes on at the start."""
+    return 0 if cell == goal else cell - (cell > goal)
