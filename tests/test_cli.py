@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import sojourn as sj
+from sojourn.envs import ENVIRONMENTS
 
 COMMAND = Path(sys.executable).with_name("sojourn")
 
@@ -113,5 +114,34 @@ def test_wrong_training_gets_one_sentence(tmp_path: Path, arguments: tuple[str, 
 def test_envs_are_listed() -> None:
     """Every registered environment is listed with a line about it."""
     listed = json.loads(sojourn("envs", "--json").stdout)
-    assert [entry["id"] for entry in listed] == ["sojourn/TwoState-v0", "sojourn/Market-v0"]
+    assert [entry["id"] for entry in listed] == list(ENVIRONMENTS)
     assert all(len(entry["summary"]) > 20 for entry in listed)
+
+
+def test_solve_says_the_gain() -> None:
+    """A named problem is solved, for people and for machines; options reach it."""
+    told = json.loads(sojourn("solve", "gosavi", "--json").stdout)
+    assert set(told) == {"name", "gain", "lower", "upper", "policy", "states", "solver", "seconds"}
+    # Action 1 in state 0, action 2 in state 1: stationary law (.4, .6), E[r] = 5.64, E[tau] = 2.68.
+    assert told["gain"] == pytest.approx(5.64 / 2.68)
+    assert told["lower"] <= told["gain"] <= told["upper"]
+    assert (told["policy"], told["states"]) == ([0, 1], 2)
+    assert "gain 2.104477612 per unit time" in sojourn("solve", "gosavi").stdout
+    smaller = json.loads(sojourn("solve", "admission-control", "-o", "capacity=5", "--json").stdout)
+    assert smaller["states"] < json.loads(sojourn("solve", "admission-control", "--json").stdout)["states"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("gosavy",), "did you mean gosavi?"),
+        (("gosavi", "-o", "speed=2"), "cannot be made with these options"),
+        (("nowhere.toml",), "nowhere.toml"),
+    ],
+)
+def test_what_cannot_be_solved_gets_one_sentence(arguments: tuple[str, ...], words: str) -> None:
+    """A wrong name, option or file is named in one line."""
+    done = sojourn("solve", *arguments)
+    assert done.returncode == 1
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1

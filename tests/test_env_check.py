@@ -76,7 +76,7 @@ def test_a_sound_environment_gets_a_report() -> None:
     assert sj.check_smdp_env(Sound(with_mask=False, with_clock=False), steps=2000) == report
 
 
-@pytest.mark.parametrize("env_id", ["sojourn/TwoState-v0", "sojourn/Market-v0"])
+@pytest.mark.parametrize("env_id", list(sojourn.envs.ENVIRONMENTS))
 def test_sojourns_own_environments_keep_the_rules(env_id: str) -> None:
     """Every environment that is registered passes, with and without a time limit."""
     assert sj.check_smdp_env(gym.make(env_id)).truncated == 0

@@ -153,7 +153,7 @@ def test_the_random_seed_can_be_read() -> None:
     assert [twins[0].reset(), twins[0].step(1)] == [twins[1].reset(), twins[1].step(1)]
 
 
-@pytest.mark.parametrize("env_id", ["sojourn/TwoState-v0", "sojourn/Market-v0"])
+@pytest.mark.parametrize("env_id", list(sojourn.envs.ENVIRONMENTS))
 def test_gymnasium_finds_nothing_to_warn_of(env_id: str) -> None:
     """Gymnasium's own checker passes, and warnings are errors here."""
     check_env(gym.make(env_id).unwrapped)

@@ -3,7 +3,7 @@
 The public names, by the file that defines them.
 """
 
-from sojourn import laws, model, random
+from sojourn import laws, model, problems, random
 from sojourn._compile import inlined
 from sojourn.agents.named import (
     differential_q,
@@ -63,6 +63,7 @@ from sojourn.synthetic import synthetic_bars
 from sojourn.watch import tensorboard
 from sojourn.worlds.market import Market
 from sojourn.worlds.rules import start, step
+from sojourn.worlds.tabular import Tabular, initial_values
 from sojourn.worlds.two_state import TwoState, cos_log_drift, sin_log_drift
 
 __version__: str
@@ -92,6 +93,7 @@ __all__ = [
     "SmoothedCumulative",
     "Solution",
     "Sweep",
+    "Tabular",
     "TimeSmoothed",
     "TwoState",
     "WeightedHarmonic",
@@ -112,6 +114,7 @@ __all__ = [
     "grid",
     "harmonic_mean",
     "harmonic_r",
+    "initial_values",
     "inlined",
     "largest",
     "laws",
@@ -128,6 +131,7 @@ __all__ = [
     "policy",
     "policy_agent",
     "policy_iteration",
+    "problems",
     "r_learning",
     "random",
     "random_agent",

@@ -107,7 +107,10 @@ def check_world(world: Any) -> None:
     >>> check_world(TwoState(log_scale=1e-3))
     """
     num_states, num_actions = getattr(world, "num_states", 1), getattr(world, "num_actions", 1)
-    world, agent = ready(world, random_agent(num_states, num_actions))
+    agent = random_agent(num_states, num_actions)
+    if hasattr(world, "available"):
+        agent = agent._replace(q=np.where(world.available, 0.0, -np.inf))
+    world, agent = ready(world, agent)
     before = copied(world)
     _check_runs(world, agent, type(world).__name__)
     _check_record(world, type(world).__name__, before)

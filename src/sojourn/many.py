@@ -18,7 +18,7 @@ import numpy as np
 
 from sojourn._compile import compiled_apart, kernel, take
 from sojourn._values import classes, is_value, stacked, whole
-from sojourn.agents.rules import Decay, greedy_action
+from sojourn.agents.rules import Decay, greedy_action, largest
 from sojourn.random import streams
 from sojourn.rates import value
 from sojourn.simulate import NEVER, Curve, Points, Walk, explain, go_on, ready, record_points
@@ -273,8 +273,10 @@ def _walk_batch(
         for state in range(policies.shape[1]):
             policies[i, state] = greedy_action(agent.q, state)
         for state in range(sizes[0]):
+            # -inf is an action that there is not, unless all are
+            finite = finite and largest(agent.q, state) > -np.inf
             for action in range(sizes[1]):
-                finite = finite and abs(agent.q[state, action]) < np.inf
+                finite = finite and agent.q[state, action] < np.inf
         totals[i, 7] = not finite
 
 

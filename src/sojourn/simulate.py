@@ -20,7 +20,7 @@ from sojourn.agents.kinds import DifferentialAgent, PolicyAgent
 from sojourn.agents.rules import draw, learn, policy
 from sojourn.random import Stream, streams
 from sojourn.rates import update, value
-from sojourn.worlds.rules import start, step
+from sojourn.worlds.rules import NO_STATE, start, step
 
 Points: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
 Column: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
@@ -68,8 +68,10 @@ class Run(NamedTuple):
 
     @property
     def diverged(self) -> bool:
-        """Whether the rate or a number in Q is no longer finite."""
-        return not (np.isfinite(self.rate) and np.isfinite(self.agent.q).all())
+        """Whether the rate or a number in Q is no longer finite; -inf in Q is an action that there is not."""
+        q = self.agent.q
+        sound = np.isfinite(q)
+        return not (np.isfinite(self.rate) and (sound | (q == -np.inf)).all() and sound.any(axis=1).all())
 
 
 def run(
@@ -380,6 +382,11 @@ def explain(
         return f"start of {name} returned the state {next_state:.0f} at step {at}; states are 0 to {states}"
     if not 0 <= action <= actions:
         return f"draw of {type(agent).__name__} returned the action {action:.0f} at step {at}; actions are 0 to {actions}"
+    if next_state == NO_STATE and getattr(world, "available", None) is not None:
+        return (
+            f"state {state:.0f} of {name} has no action {action:.0f}, which was taken at step {at}; "
+            "begin with q = -inf for what is not available"
+        )
     where = f"step of {name} at step {at} (state {state:.0f}, action {action:.0f}) returned"
     if not 0.0 < duration < np.inf:
         return f"{where} the duration {duration}; a duration must be finite and greater than 0"

@@ -1,7 +1,8 @@
-"""Learners by name: what the command line makes of words."""
+"""Learners and problems by name: what the command line makes of words."""
 
 from __future__ import annotations
 
+import difflib
 import json
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,9 @@ from typing import Any
 from sojourn._values import shown
 from sojourn.envs import ENVIRONMENTS, make, summary
 from sojourn.learner import Learner, saved_environment
+from sojourn.model import load_model
+from sojourn.problems import PROBLEMS
+from sojourn.solvers.choose import solve
 from sojourn.spec import build_agent
 
 
@@ -41,6 +45,34 @@ def new_learner(env: Any, agent: str, options: dict[str, Any], **settings: Any) 
 def environments() -> list[tuple[str, str]]:
     """Return the id of every environment here, and what it is in a line."""
     return [(env_id, summary(env_id)) for env_id in ENVIRONMENTS]
+
+
+def solved(name: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the exact solution of a problem by name, or of a model in a file, for machines."""
+    if name in PROBLEMS:
+        try:
+            model = PROBLEMS[name](**options)
+        except TypeError as error:
+            raise ValueError(f"{name} cannot be made with these options: {error}") from None
+    elif Path(name).suffix in (".toml", ".json") or Path(name).exists():
+        if options:
+            raise ValueError(f"{name} is a file, which takes no options; change it in the file")
+        model = load_model(name)
+    else:
+        close = difflib.get_close_matches(name, PROBLEMS, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(PROBLEMS)}"
+        raise ValueError(f"there is no problem {name!r}; {hint}")
+    found = solve(model)
+    return {
+        "name": name,
+        "gain": found.gain,
+        "lower": found.lower,
+        "upper": found.upper,
+        "policy": found.policy.tolist(),
+        "states": model.num_states,
+        "solver": found.solver,
+        "seconds": found.seconds,
+    }
 
 
 def told(learner: Learner) -> dict[str, Any]:

@@ -21,6 +21,17 @@ from gymnasium.envs.registration import register, registry
 ENVIRONMENTS = {
     "sojourn/TwoState-v0": "sojourn.envs.two_state:TwoStateEnv",
     "sojourn/Market-v0": "sojourn.envs.market:MarketEnv",
+    "sojourn/Gosavi-v0": "sojourn.envs.problems:GosaviEnv",
+    "sojourn/TijmsMaintenance-v0": "sojourn.envs.problems:TijmsMaintenanceEnv",
+    "sojourn/AccessControl-v0": "sojourn.envs.problems:AccessControlEnv",
+    "sojourn/RiverSwim-v0": "sojourn.envs.problems:RiverSwimEnv",
+    "sojourn/TwoChoice-v0": "sojourn.envs.problems:TwoChoiceEnv",
+    "sojourn/AdmissionControl-v0": "sojourn.envs.problems:AdmissionControlEnv",
+    "sojourn/Replacement-v0": "sojourn.envs.problems:ReplacementEnv",
+    "sojourn/FourRooms-v0": "sojourn.envs.problems:FourRoomsEnv",
+    "sojourn/LongShot-v0": "sojourn.envs.problems:LongShotEnv",
+    "sojourn/LongReturn-v0": "sojourn.envs.problems:LongReturnEnv",
+    "sojourn/Jobs-v0": "sojourn.envs.problems:JobsEnv",
 }
 
 for _id, _entry_point in ENVIRONMENTS.items():

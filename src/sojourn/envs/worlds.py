@@ -49,6 +49,9 @@ class WorldEnv(gymnasium.Env[Any, Any]):
     `info["duration"]` is how long the step took, finite and greater than 0; `info["clock"]` is
     the sum since the reset, and 0 in the reset's own info.
 
+    Where some states lack some actions, `info["action_mask"]` has a 1 for each action of the state,
+    `action_space.sample()` draws one of these, and any other is refused.
+
     ## Episode end
     Never: `terminated` and `truncated` stay False. A `TimeLimit` may truncate.
 
@@ -73,8 +76,10 @@ class WorldEnv(gymnasium.Env[Any, Any]):
         self.world, _ = ready(world, random_agent(*sizes))
         self.compiled = compiled
         self.observation_space = Discrete(self.world.num_states)
-        self.action_space = Discrete(self.world.num_actions)
         self._num_states, self._num_actions = int(self.world.num_states), int(self.world.num_actions)
+        self._masks = _masks(self.world)
+        actions = Discrete if self._masks is None else AllowedActions
+        self.action_space: Any = actions(self.world.num_actions)
         self._held = _held(self.world)
         self._now: Column = np.zeros(5)
         self._state = 0
@@ -96,7 +101,10 @@ class WorldEnv(gymnasium.Env[Any, Any]):
         self._now[:] = (state, 0.0, 0.0, 0.0, 0.0)
         if self._advance is _not_reset:
             self._advance = self._prepared()
-        return state, {"clock": 0.0}
+        info: dict[str, Any] = {"clock": 0.0}
+        if self._masks is not None:
+            info["action_mask"] = self._allowed(state)
+        return state, info
 
     def step(self, action: Any) -> tuple[int, float, bool, bool, dict[str, Any]]:
         """Take one action."""
@@ -110,7 +118,10 @@ class WorldEnv(gymnasium.Env[Any, Any]):
                 explain(self.world, None, int(steps) - 1, self._state, action, reward, duration, next_state)
             )
         self._state = state = int(next_state)
-        return state, reward, False, False, {"duration": duration, "clock": clock}
+        info: dict[str, Any] = {"duration": duration, "clock": clock}
+        if self._masks is not None:
+            info["action_mask"] = self._allowed(state)
+        return state, reward, False, False, info
 
     def place(self) -> dict[str, Any]:
         """Return where the environment stands, as numbers: what `go_to` needs to bring it back there."""
@@ -141,7 +152,15 @@ class WorldEnv(gymnasium.Env[Any, Any]):
         put(self._held, 0, world)
         self._rng, self._state = rng, state
         self._now[:] = place["now"]
+        if self._masks is not None:
+            self._allowed(state)
         return state
+
+    def _allowed(self, state: int) -> Any:
+        """Return the mask of a state, which the action space then draws by."""
+        mask = self._masks[state]
+        self.action_space.allowed = mask
+        return mask.copy()
 
     def _entropy(self) -> int:
         """Return a seed where none was given: Gymnasium's own, unless its generator was replaced."""
@@ -162,6 +181,22 @@ class WorldEnv(gymnasium.Env[Any, Any]):
         self.__dict__.update(state)
         self.world, self._held = frozen(self.world), _held(frozen(self._held))
         self._advance = self._prepared() if self._advance else _not_reset
+
+
+class AllowedActions(Discrete):
+    """Actions numbered from 0, of which `sample` draws one that is allowed now, unless told otherwise.
+
+    >>> space = AllowedActions(3)
+    >>> space.allowed = np.array([0, 1, 0], dtype=np.int8)
+    >>> int(space.sample()), space == Discrete(3)
+    (1, True)
+    """
+
+    allowed: Any = None
+
+    def sample(self, mask: Any = None, **options: Any) -> Any:  # type: ignore[override] # as in all versions
+        """Draw an action."""
+        return super().sample(self.allowed if mask is None and not options else mask, **options)
 
 
 @kernel
@@ -186,6 +221,12 @@ def _held(world: Any) -> Any:
         else np.array([field])
         for field in world
     )
+
+
+def _masks(world: Any) -> Any:
+    """Return the mask of every state, as Gymnasium's own spaces take them; None where all have all actions."""
+    available = np.asarray(getattr(world, "available", True))
+    return None if available.all() else available.astype(np.int8)
 
 
 def digest(world: Any) -> str:

@@ -37,6 +37,10 @@ or breaks down, runs compiled like the built-in ones:
 
     run = sj.run(Machine(), sj.smart(num_states=30, num_actions=2), steps=100_000, seed=0)
 
+A world in which some states lack some actions says so with `available`, an array [state,
+action] of bools: an environment made of it then shows action masks. A step that takes an action
+the state lacks returns `NO_STATE` as the next state, and the loop stops with a sentence.
+
 `sojourn.check_world(Machine())` tells whether it keeps the rules. Compiled code takes global
 names as they are when it is first compiled; what may vary belongs into the world's fields.
 """
@@ -50,6 +54,8 @@ from sojourn._values import within
 from sojourn.random import Stream, check_stream
 
 W = TypeVar("W")
+
+NO_STATE = -1  # the next state of an action that the state lacks
 
 
 def _check_start(world: Any, rng: Any) -> tuple[Any, Stream]:

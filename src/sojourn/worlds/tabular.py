@@ -1,0 +1,195 @@
+"""Any finite model as a world of the compiled loop.
+
+Action a in state s is one *pair* of the model, a pair has *rows*, and a row has a probability,
+a next state, and laws of its reward and its duration (see `sojourn.model.smdp`). A step draws
+a row, then a reward, then a duration: one random word for the row, one for each law that is
+not constant.
+
+A row is drawn by the alias method (Walker, ACM TOMS 3, 1977; tables as Vose, IEEE TSE 17,
+1991, makes them). The n rows of a pair stand for n cells of the same probability 1/n, and
+cell i belongs to row i from 0 up to `share[i]` and to row `other[i]` from there to 1. With u
+uniform, cell i = floor(n u) and the point n u - i in it are one draw and one comparison, however
+many rows there are: a search among cumulative probabilities would cost a loop in every step.
+
+A state need not have every action. Taking one that it lacks leads to `NO_STATE`, which stops
+a run with a sentence; agents do not take an action whose value is -inf, so `initial_values` is
+what their q begins with:
+
+    world = Tabular(model)
+    agent = smart(world.num_states, world.num_actions)._replace(q=initial_values(model))
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from sojourn._compile import inlined, kernel
+from sojourn._values import checked, shown, within
+from sojourn.laws import sampled
+from sojourn.model.smdp import SMDP
+from sojourn.random import Stream, uniform
+from sojourn.worlds.rules import NO_STATE, start, step
+
+_PATIENCE = 20_000  # rows whose tables Python makes sooner than a compiler is ready
+
+
+def Tabular(model: SMDP, start: int = 0) -> TabularWorld:  # noqa: N802 - it is named for the world that it makes
+    """Return the world that moves as a model does, from the state `start`.
+
+    >>> from sojourn.model import from_transitions
+    >>> model = from_transitions([
+    ...     (0, 0, 1, 1.0, 5.0, 2.0), (0, 1, 0, 0.25, 1.0, 1.0), (0, 1, 1, 0.75, 2.0, 1.0), (1, 0, 0, 1.0, 0.0, 3.0),
+    ... ])
+    >>> world = Tabular(model)
+    >>> world.available
+    array([[ True,  True],
+           [ True, False]])
+    >>> world.pairs[0, 1], world.share[1:3], world.other[1:3]
+    (np.int64(1), array([0.5, 1. ]), array([2, 2]))
+    """
+    if not isinstance(model, SMDP):
+        raise TypeError(f"the model is {shown(model)}; it must be an SMDP, such as sojourn.model makes")
+    start = within("start", start, model.num_states)
+    reward, duration, by_rows = model.flat_laws()
+    pairs = model.pair_table()
+    # One more pair stands for every action that a state lacks: its one row leads nowhere.
+    nowhere = model.num_rows if by_rows else model.num_pairs
+    kinds = np.zeros((nowhere + 1, 2), dtype=np.int8)
+    parameters = np.ones((nowhere + 1, 6))
+    for column, laws in enumerate((reward, duration)):
+        kinds[:nowhere, column] = laws.kind
+        parameters[:nowhere, 3 * column : 3 * column + 3] = laws.parameters
+    row_offsets = np.append(model.row_offsets, model.num_rows + 1)
+    share, other = _alias_tables(row_offsets, np.append(model.probability, 1.0))
+    return TabularWorld(
+        pairs=np.where(pairs < 0, model.num_pairs, pairs),
+        row_offsets=row_offsets,
+        share=share,
+        other=other,
+        successor=np.append(model.successor, NO_STATE).astype(np.int64),
+        kinds=kinds,
+        parameters=parameters,
+        by_rows=by_rows,
+        first=start,
+    )
+
+
+@checked()
+class TabularWorld(NamedTuple):
+    """What `Tabular` makes: a model in flat arrays, those of the laws by rows or by pairs."""
+
+    pairs: Any  # [state, action]; the last pair for an action that the state lacks
+    row_offsets: Any
+    share: Any
+    other: Any
+    successor: Any
+    kinds: Any  # [place, 2]: of reward and duration, as in `sojourn.laws`
+    parameters: Any  # [place, 6]: three for each of the two
+    by_rows: bool
+    first: int
+
+    @property
+    def num_states(self) -> int:
+        """As many as the model's."""
+        return int(self.pairs.shape[0])
+
+    @property
+    def num_actions(self) -> int:
+        """As many as the model's, whether or not any state has all of them."""
+        return int(self.pairs.shape[1])
+
+    @property
+    def available(self) -> npt.NDArray[np.bool_]:
+        """Which actions each state has."""
+        return np.asarray(self.pairs < len(self.row_offsets) - 2)
+
+
+def available(model: SMDP) -> npt.NDArray[np.bool_]:
+    """Return which actions each state of a model has, [state, action]."""
+    return np.asarray(model.pair_table() >= 0)
+
+
+def initial_values(model: SMDP, value: float = 0.0) -> npt.NDArray[np.float64]:
+    """Return values [state, action] for an agent to begin with: -inf where a state lacks the action.
+
+    >>> from sojourn.model import from_transitions
+    >>> initial_values(from_transitions([(0, 0, 1, 1.0, 0.0, 1.0), (0, 1, 0, 1.0, 0.0, 1.0), (1, 1, 0, 1.0, 0.0, 1.0)]))
+    array([[  0.,   0.],
+           [-inf,   0.]])
+    """
+    return np.where(available(model), float(value), -np.inf)
+
+
+@start.register
+def start_tabular(world: TabularWorld, rng: Stream) -> tuple[TabularWorld, int]:
+    """Begin in the first state."""
+    return world, world.first
+
+
+@step.register
+def step_tabular(
+    world: TabularWorld, state: int, action: int, rng: Stream
+) -> tuple[TabularWorld, int, float, float]:
+    """Draw a row, a reward and a duration."""
+    pair = world.pairs[state, action]
+    begin = world.row_offsets[pair]
+    point = uniform(rng) * (world.row_offsets[pair + 1] - begin)
+    cell = begin + int(point)
+    row = _either(point - int(point) < world.share[cell], cell, world.other[cell])
+    k = _either(world.by_rows, row, pair)
+    law = world.parameters
+    reward = sampled(world.kinds[k, 0], law[k, 0], law[k, 1], law[k, 2], rng)
+    duration = sampled(world.kinds[k, 1], law[k, 3], law[k, 4], law[k, 5], rng)
+    return world, world.successor[row], reward, duration
+
+
+@inlined
+def _either(condition: bool, one: int, other: int) -> int:
+    # In a function of numbers, for the reason that worlds/market.py gives.
+    return one if condition else other
+
+
+# --- The tables of the alias method -----------------------------------------------------
+
+
+def _alias_tables(row_offsets: Any, probability: Any) -> tuple[Any, Any]:
+    """Return the share and the other row of every cell."""
+    share, other = np.empty(len(probability)), np.empty(len(probability), dtype=np.int64)
+    small, large = np.empty(len(probability), dtype=np.int64), np.empty(len(probability), dtype=np.int64)
+    fill = _fill if len(probability) > _PATIENCE else _fill.python
+    fill(row_offsets, probability, share, other, small, large)
+    return share, other
+
+
+@kernel
+def _fill(row_offsets: Any, probability: Any, share: Any, other: Any, small: Any, large: Any) -> None:
+    """Pour what a large cell has too much into small ones, pair by pair."""
+    for pair in range(len(row_offsets) - 1):
+        begin, end = row_offsets[pair], row_offsets[pair + 1]
+        num_small = num_large = 0
+        for row in range(begin, end):
+            share[row] = probability[row] * (end - begin)
+            other[row] = row
+            if share[row] < 1.0:
+                small[num_small] = row
+                num_small += 1
+            else:
+                large[num_large] = row
+                num_large += 1
+        while num_small > 0 and num_large > 0:
+            num_small -= 1
+            lesser, greater = small[num_small], large[num_large - 1]
+            other[lesser] = greater
+            share[greater] -= 1.0 - share[lesser]
+            if share[greater] < 1.0:
+                num_large -= 1
+                small[num_small] = greater
+                num_small += 1
+        for k in range(num_small):  # what rounding has left
+            share[small[k]] = 1.0
+            other[small[k]] = small[k]
+        for k in range(num_large):
+            share[large[k]] = 1.0
