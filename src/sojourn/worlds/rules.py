@@ -37,12 +37,12 @@ or breaks down, runs compiled like the built-in ones:
 
     run = sj.run(Machine(), sj.smart(num_states=30, num_actions=2), steps=100_000, seed=0)
 
+`sojourn.check_world(Machine())` tells whether it keeps the rules. Compiled code takes global
+names as they are when it is first compiled; what may vary belongs into the world's fields.
+
 A world in which some states lack some actions says so with `available`, an array [state,
 action] of bools: an environment made of it then shows action masks. A step that takes an action
 the state lacks returns `NO_STATE` as the next state, and the loop stops with a sentence.
-
-`sojourn.check_world(Machine())` tells whether it keeps the rules. Compiled code takes global
-names as they are when it is first compiled; what may vary belongs into the world's fields.
 """
 
 from __future__ import annotations
