@@ -134,7 +134,7 @@ def test_solve_says_the_gain() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("gosavy",), "did you mean gosavi?"),
+        (("gosavy",), "did you mean 'gosavi'?"),
         (("gosavi", "-o", "speed=2"), "cannot be made with these options"),
         (("nowhere.toml",), "nowhere.toml"),
     ],

@@ -193,3 +193,21 @@ def test_wrong_input_gets_one_sentence(call: Any, error: Any, message: str) -> N
     with pytest.raises(error, match=message) as caught:
         call()
     assert "\n" not in str(caught.value)
+
+
+def test_a_value_that_falls_to_minus_infinity_has_diverged() -> None:
+    """What was -inf from the beginning is an action that there is not; what becomes -inf has diverged."""
+    agent = sj.fixed_rate(
+        2, 2, rate=1e308, step_size=1.0, exploration=0.5
+    )  # times any duration above 2 too much
+    world = sj.TwoState(log_scale=1e-3)
+    with pytest.warns(RuntimeWarning, match="RateAgent diverged"):
+        run = sj.run(world, agent, 20, seed=0)
+    assert (run.agent.q == -np.inf).any()
+    with pytest.warns(RuntimeWarning, match="1 of 1 runs diverged"):
+        sj.run_many(world, [agent], 1, 20)
+    missing = sj.smart(2, 2)
+    missing.q[:, 1] = -np.inf
+    run = sj.run(world, missing, 200, seed=0)
+    assert (run.agent.q[:, 1] == -np.inf).all()
+    assert not run.diverged

@@ -239,6 +239,7 @@ def train(
     import json
 
     from sojourn import training
+    from sojourn.envs import make
     from sojourn.learner import Learner
     from sojourn.watch import tensorboard as writer
 
@@ -250,9 +251,7 @@ def train(
             if resume
             else f"{out} exists; --resume goes on with it, or choose another --out"
         )
-    env = training.environment(
-        env_id, training.options_of(env_option or [], "--env-option"), max_episode_steps
-    )
+    env = make(env_id, training.options_of(env_option or [], "--env-option"), max_episode_steps)
     if resume:
         learner = Learner.load(out, env)
     else:
@@ -303,12 +302,13 @@ def evaluate(
     import json
 
     from sojourn import training
+    from sojourn.envs import make
     from sojourn.learner import Learner
 
     if env is None:
         made = training.environment_of(file)
     else:
-        made = training.environment(env, training.options_of(env_option or [], "--env-option"))
+        made = make(env, training.options_of(env_option or [], "--env-option"))
     learner = Learner.load(file, made)
     totals = learner.totals
     if time is None:

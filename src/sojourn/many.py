@@ -18,7 +18,7 @@ import numpy as np
 
 from sojourn._compile import compiled_apart, kernel, take
 from sojourn._values import classes, is_value, stacked, whole
-from sojourn.agents.rules import Decay, greedy_action, largest
+from sojourn.agents.rules import Decay, greedy_action, has_diverged, num_missing
 from sojourn.random import streams
 from sojourn.rates import value
 from sojourn.simulate import NEVER, Curve, Points, Walk, explain, go_on, ready, record_points
@@ -259,6 +259,7 @@ def _walk_batch(
     for i in range(len(totals)):
         start = Walk(world, take(agents, i), 0, 0, 0.0, 0.0, 0.0, 0.0, 0)
         curve[:] = np.nan
+        missing = num_missing(start.agent.q)
         walk = go_on(start, total, episode, sizes, points, curve, faults[i], halt, rngs[i, 0], rngs[i, 1])
         _fold(curve, curves[i // group], spreads[i // group], i % group + 1)
         agent = walk.agent
@@ -269,15 +270,9 @@ def _walk_batch(
         totals[i, 4] = walk.greedy_duration
         totals[i, 5] = walk.greedy_steps
         totals[i, 6] = walk.steps
-        finite = abs(totals[i, 0]) < np.inf
+        totals[i, 7] = has_diverged(agent.q, totals[i, 0], missing)
         for state in range(policies.shape[1]):
             policies[i, state] = greedy_action(agent.q, state)
-        for state in range(sizes[0]):
-            # -inf is an action that there is not, unless all are
-            finite = finite and largest(agent.q, state) > -np.inf
-            for action in range(sizes[1]):
-                finite = finite and agent.q[state, action] < np.inf
-        totals[i, 7] = not finite
 
 
 @compiled_apart

@@ -17,7 +17,7 @@ from sojourn._compile import compiled_apart, first_meeting, inlined, kernel
 from sojourn._rehearse import rehearse
 from sojourn._values import canonical, copied, frozen, is_value, validated, whole
 from sojourn.agents.kinds import DifferentialAgent, PolicyAgent
-from sojourn.agents.rules import draw, learn, policy
+from sojourn.agents.rules import draw, has_diverged, learn, num_missing, policy
 from sojourn.random import Stream, streams
 from sojourn.rates import update, value
 from sojourn.worlds.rules import NO_STATE, start, step
@@ -47,7 +47,9 @@ class Run(NamedTuple):
     """One run: the trained agent, the totals, and how they came about.
 
     The `greedy_` figures are over accepted steps only, those that took the greedy action
-    in the agent's reading. `duration` is the total time, the clock at the end.
+    in the agent's reading. `duration` is the total time, the clock at the end. `diverged` says
+    that the rate or a number in Q is no longer finite; an action that was -inf from the
+    beginning is one that there is not.
     """
 
     agent: Any
@@ -60,18 +62,12 @@ class Run(NamedTuple):
     steps: int
     seed: int
     curve: Curve
+    diverged: bool
 
     @property
     def policy(self) -> Points:
         """The greedy action of every state after training."""
         return policy(self.agent)
-
-    @property
-    def diverged(self) -> bool:
-        """Whether the rate or a number in Q is no longer finite; -inf in Q is an action that there is not."""
-        q = self.agent.q
-        sound = np.isfinite(q)
-        return not (np.isfinite(self.rate) and (sound | (q == -np.inf)).all() and sound.any(axis=1).all())
 
 
 def run(
@@ -363,6 +359,7 @@ def walk_through(
         steps=total,
         seed=seed,
         curve=Curve(points, *curve),
+        diverged=has_diverged(walk.agent.q, float(value(walk.agent.rate)), num_missing(agent.q)),
     )
 
 

@@ -270,7 +270,7 @@ def build_agent(kind: str, options: Options, num_states: int, num_actions: int) 
 def _decay(parts: Options) -> Decay:
     for name in parts:
         if name not in _DECAY:
-            raise ValueError(f"exploration has the unknown key {name!r}{_nearest(name, _DECAY)}")
+            raise ValueError(f"exploration has the unknown key {name!r}{nearest(name, _DECAY)}")
     for name in ("start", "factor"):
         if name not in parts:
             raise ValueError(f"exploration lacks the key {name!r}")
@@ -281,7 +281,7 @@ def _checked_options(constructor: Callable[..., Any], options: Options) -> Optio
     known = _option_names(constructor)
     for name, choice in options.items():
         if name not in known:
-            raise ValueError(f"unknown option {name!r}{_nearest(name, known)}")
+            raise ValueError(f"unknown option {name!r}{nearest(name, known)}")
         if isinstance(choice, bool) or not isinstance(choice, int | float | str | dict):
             raise TypeError(f"{name} is {choice!r}; it must be a number, a word or a grid")
     return dict(options)
@@ -294,11 +294,11 @@ def _option_names(constructor: Callable[..., Any]) -> list[str]:
 
 def _known(what: str, kind: str, table: Mapping[str, Any]) -> Any:
     if kind not in table:
-        raise ValueError(f"unknown {what} {kind!r}{_nearest(kind, table)}")
+        raise ValueError(f"unknown {what} {kind!r}{nearest(kind, table)}")
     return table[kind]
 
 
-def _nearest(word: str, words: Any) -> str:
+def nearest(word: str, words: Any) -> str:
     """Return a hint at the word that was perhaps meant."""
     close = difflib.get_close_matches(word, list(words), n=1, cutoff=0.5)
     return f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(words)}"
@@ -322,7 +322,7 @@ def parse_sweep(data: Mapping[str, Any]) -> Sweep:
     """Return the sweep that TOML, or a dictionary like it, describes."""
     for key in data:
         if key not in _TOP:
-            raise ValueError(f"unknown key {key!r}{_nearest(key, _TOP)}")
+            raise ValueError(f"unknown key {key!r}{nearest(key, _TOP)}")
     for key in ("seeds", "world", "agent"):
         if key not in data:
             raise ValueError(f"the key {key!r} is missing")
@@ -375,7 +375,7 @@ def expand(choice: Any) -> Any:
         return _different([_number(entry) for entry in choice])
     if isinstance(choice, dict) and not set(choice) & set(_DECAY):
         if len(choice) != 1 or next(iter(choice)) not in ("logspace", "linspace"):
-            hint = _nearest(next(iter(choice), ""), ("logspace", "linspace"))
+            hint = nearest(next(iter(choice), ""), ("logspace", "linspace"))
             raise ValueError(f"{choice!r} is no grid{hint}")
         ((space, bounds),) = choice.items()
         if not (isinstance(bounds, list) and len(bounds) == 3):

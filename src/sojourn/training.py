@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from pathlib import Path
 from typing import Any
@@ -13,12 +12,7 @@ from sojourn.learner import Learner, saved_environment
 from sojourn.model import load_model
 from sojourn.problems import PROBLEMS
 from sojourn.solvers.choose import solve
-from sojourn.spec import build_agent
-
-
-def environment(env_id: str, options: dict[str, Any], max_episode_steps: int | None = None) -> Any:
-    """Return the environment of this id, or say in one sentence why there is none."""
-    return make(env_id, options, max_episode_steps)
+from sojourn.spec import build_agent, nearest
 
 
 def environment_of(path: Path) -> Any:
@@ -59,9 +53,7 @@ def solved(name: str, options: dict[str, Any]) -> dict[str, Any]:
             raise ValueError(f"{name} is a file, which takes no options; change it in the file")
         model = load_model(name)
     else:
-        close = difflib.get_close_matches(name, PROBLEMS, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(PROBLEMS)}"
-        raise ValueError(f"there is no problem {name!r}; {hint}")
+        raise ValueError(f"there is no problem {name!r}{nearest(name, PROBLEMS)}")
     found = solve(model)
     return {
         "name": name,

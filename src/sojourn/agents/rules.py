@@ -192,6 +192,27 @@ def nth_available(q: Table, state: int, share: float) -> int:
     return chosen
 
 
+@inlined
+def num_missing(q: Table) -> int:
+    """Return how many pairs of state and action there are not: those of value -inf."""
+    count = 0
+    for state in range(q.shape[0]):
+        for action in range(q.shape[1]):
+            if q[state, action] == -np.inf:
+                count += 1
+    return count
+
+
+@inlined
+def has_diverged(q: Table, rate: float, missing: int) -> bool:
+    """Whether the rate or a value is no longer finite, where so many were -inf from the beginning."""
+    finite = abs(rate) < np.inf and num_missing(q) == missing
+    for state in range(q.shape[0]):
+        for action in range(q.shape[1]):
+            finite = finite and q[state, action] < np.inf
+    return not finite
+
+
 # --- Reading an agent ---------------------------------------------------------------
 
 
