@@ -1,0 +1,66 @@
+"""The program itself, and what its commands have in common."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from sojourn import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _sojourn(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Average-reward reinforcement learning in semi-Markov decision processes."""
+
+
+Jobs = Annotated[int | None, typer.Option(help="Threads; one for each core by default.", min=1)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+@contextlib.contextmanager
+def goes_on() -> Iterator[None]:
+    """End an interrupted command with a sentence."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo("sojourn: interrupted; the same command goes on from here", err=True)
+        raise typer.Exit(130) from None
+
+
+def main() -> None:
+    """Run the command line; an error is one sentence, and with SOJOURN_DEBUG=1 a traceback too."""
+    warnings.formatwarning = lambda message, *_, **__: f"sojourn: {message}\n"
+    try:
+        app()
+    except Exception as error:
+        if os.environ.get("SOJOURN_DEBUG"):
+            raise
+        if isinstance(error, OSError) and error.filename:
+            sys.exit(f"sojourn: {error.filename}: {error.strerror}")
+        expected = isinstance(error, ValueError | TypeError | OSError)
+        sys.exit(f"sojourn: {error}" if expected else f"sojourn: {type(error).__name__}: {error}")
+    except KeyboardInterrupt:
+        sys.exit("sojourn: interrupted")

@@ -1,0 +1,60 @@
+"""Commands for files of minute bars."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sojourn.cli.app import AsJson, app
+
+data = typer.Typer(no_args_is_help=True, help="Look at files of minute bars, or fetch the paper's.")
+app.add_typer(data, name="data")
+
+
+@data.command()
+def check(
+    file: Annotated[Path, typer.Argument(help="Bars, as CSV, CSV.gz or Parquet.")],
+    fill: Annotated[int, typer.Option(help="Fill gaps of up to so many bars.", min=0)] = 0,
+    repair: Annotated[bool, typer.Option("--repair", help="Treat damaged rows as missing bars.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say what a file of bars holds, and everything in it that is not as it should be."""
+    import json
+
+    from sojourn.bars import describe, load_bars
+
+    held = describe(load_bars(file, fill=fill, repair=repair))
+    if as_json:
+        typer.echo(json.dumps(held))
+        return
+    typer.echo(f"{file}")
+    typer.echo(
+        f"  bars      {held['bars']:,} = {held['rows']:,} rows - {held['dropped']:,} dropped + {held['filled']:,} filled"
+    )
+    typer.echo(f"  time      {held['first']} to {held['last']} UTC, every {held['interval']:,} s")
+    typer.echo(
+        f"  prices    {held['lowest']:,} to {held['highest']:,}; {held['unmoved']:.1%} of the bars do not move"
+    )
+    typer.echo(f"  sha256    {held['sha256']}")
+    for finding in held["findings"]:
+        typer.echo(f"  found     {finding['what']}: {finding['count']:,}, first {finding['first']}")
+        typer.echo(f"            {finding['remedy']}")
+    if not held["findings"]:
+        typer.echo("  found     nothing wrong")
+
+
+@data.command()
+def fetch(
+    out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("data"),
+) -> None:
+    """Download the minute bars of the paper from Kaggle."""
+    try:
+        import kagglehub
+    except ImportError:
+        raise ValueError("kagglehub is not installed; pip install 'sojourn[kaggle]' does it") from None
+    from sojourn.bars import fetch_bars
+
+    for file in fetch_bars(out, kagglehub.dataset_download):
+        typer.echo(f"{file} is there; look at it with: sojourn data check {file}")

@@ -1,0 +1,95 @@
+"""Commands that re-run the studies of the paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sojourn.cli.app import Jobs, app, goes_on
+
+reproduce = typer.Typer(no_args_is_help=True, help="Re-run a study of the paper.")
+app.add_typer(reproduce, name="reproduce")
+
+
+@reproduce.command()
+def robustness(
+    out: Annotated[Path, typer.Option(help="Folder for results, figures and a README.")] = Path(
+        "out/robustness"
+    ),
+    seeds: Annotated[int, typer.Option(help="Number of seeds, from 0 on.", min=1)] = 5,
+    steps: Annotated[int, typer.Option(help="Steps in an episode.", min=2, max=3000)] = 1000,
+    episodes: Annotated[int, typer.Option(help="Episodes of a run.", min=1)] = 4,
+    jobs: Jobs = None,
+) -> None:
+    """Run the simulation study: which agents end with action B on the two-state family."""
+    from sojourn.progress import progress
+    from sojourn.reproduce import robustness as studies
+    from sojourn.studies.robustness import specification
+
+    with goes_on(), progress("robustness", specification(seeds, steps, episodes).num_steps) as advance:
+        summary = studies.robustness(out, seeds, steps, episodes, jobs, advance)
+    for line in studies.headlines(summary):
+        typer.echo(line)
+    typer.echo(f"{out / 'README.md'} says what was found; {out / 'figures'} shows it")
+
+
+@reproduce.command()
+def bitcoin(
+    data: Annotated[
+        Path | None, typer.Option(help="Minute bars, as CSV, CSV.gz or Parquet; synthetic ones by default.")
+    ] = None,
+    segment_length: Annotated[
+        int | None, typer.Option(help="Bars in a segment: 350000, or 50000 of the synthetic ones.", min=2)
+    ] = None,
+    segments: Annotated[
+        str | None, typer.Option(help="Segments to run, from 0 on, such as 0-4,7; all by default.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(help="Number of seeds, from 0 on.", min=1)] = 30,
+    state_sizes: Annotated[str, typer.Option(help="Numbers of directions to remember.")] = "3,6,9,12",
+    by_magnitude: Annotated[
+        bool,
+        typer.Option("--by-magnitude", help="Scale durations by |move|: the other reading of the paper."),
+    ] = False,
+    fill: Annotated[int, typer.Option(help="Fill gaps of up to so many bars.", min=0)] = 0,
+    repair: Annotated[bool, typer.Option("--repair", help="Treat damaged rows as missing bars.")] = False,
+    out: Annotated[Path, typer.Option(help="Folder for results, figures and a README.")] = Path(
+        "out/bitcoin"
+    ),
+    jobs: Jobs = None,
+) -> None:
+    """Run the market study: who accumulates more, on segments of minute bars."""
+    from sojourn.instrument import SYNTHETIC
+    from sojourn.progress import progress
+    from sojourn.reproduce import bitcoin as studies
+    from sojourn.studies.bitcoin import Source, specification
+
+    if data is None and (fill or repair):
+        raise ValueError("--fill and --repair are for a file; give it with --data")
+    length = segment_length or (50_000 if data is None else 350_000)
+    source = Source(SYNTHETIC if data is None else str(data), length, fill, repair, by_magnitude)
+    chosen = None if segments is None else _numbers("--segments", segments, 0)
+    sizes = _numbers("--state-sizes", state_sizes, 1)
+    sweep = specification(source, seeds, sizes, chosen)
+    label = "bitcoin (synthetic)" if data is None else "bitcoin"
+    with goes_on(), progress(label, sweep.num_steps) as advance:
+        summary = studies.bitcoin(out, source, sweep, jobs, advance)
+    for line in studies.headlines(summary):
+        typer.echo(line)
+    typer.echo(f"{out / 'README.md'} says what was found; {out / 'figures'} shows it")
+
+
+def _numbers(option: str, text: str, least: int) -> tuple[int, ...]:
+    """Return the different numbers in text such as 0-4,7, ascending."""
+    numbers: set[int] = set()
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not (first.isdecimal() and (last.isdecimal() if dash else True) and len(last or first) < 10):
+            raise ValueError(f"{option} is {text!r}; it must be numbers and ranges, such as 0-4,7")
+        if int(last or first) - int(first) > 1_000_000:
+            raise ValueError(f"{option} is {text!r}; that is more than there can be")
+        numbers.update(range(int(first), int(last or first) + 1))
+    if not numbers or min(numbers) < least:
+        raise ValueError(f"{option} is {text!r}; its numbers must be at least {least}, and ranges ascend")
+    return tuple(sorted(numbers))

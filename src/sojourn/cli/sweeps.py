@@ -1,0 +1,77 @@
+"""Commands for sweeps and their results."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sojourn.cli.app import Jobs, app, goes_on
+
+Folder = Annotated[Path, typer.Argument(help="Folder with the results of a sweep.")]
+
+
+@app.command()
+def sweep(
+    file: Annotated[Path, typer.Argument(help="TOML file that describes the sweep.")],
+    out: Annotated[Path, typer.Option(help="Folder for the results.")],
+    jobs: Jobs = None,
+    cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler: tcp://...")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would take, and stop.")] = False,
+) -> None:
+    """Run all runs of a sweep that are missing in a folder.
+
+    It can be interrupted and started again at any time. The exit code is 3 if some runs
+    failed: they are in the table, with the reason.
+    """
+    from sojourn import sweep as sweeps
+    from sojourn.progress import progress
+    from sojourn.spec import load_sweep
+    from sojourn.tasks import estimate
+
+    specification = load_sweep(file)
+    counts = f"{specification.num_cells:,} cells, {specification.num_runs:,} runs, {specification.num_steps:,} steps"
+    if dry_run:
+        forecast = estimate(specification, jobs or os.cpu_count() or 1)
+        typer.echo(
+            f"{specification.name}: {counts}; about {forecast.seconds:,.0f} s, "
+            f"{forecast.memory / 1e6:,.0f} MB of memory beside Python's own, {forecast.disk / 1e6:,.1f} MB on disk"
+        )
+        return
+    typer.echo(f"{specification.name}: {counts}", err=True)
+    with (
+        goes_on(),
+        sweeps.executor(jobs, cluster) as (pool, width),
+        progress(specification.name, specification.num_steps) as advance,
+    ):
+        outcome = sweeps.run_sweep(specification, out, pool, width, advance)
+    if outcome.lost:
+        typer.echo(
+            f"sojourn: {outcome.lost:,} runs were lost ({outcome.reason}); the same command runs them again",
+            err=True,
+        )
+        raise typer.Exit(1)
+    typer.echo(
+        f"{out}: {outcome.runs:,} runs in {outcome.seconds:.1f} s, {outcome.failed:,} failed", err=True
+    )
+    if outcome.failed:
+        raise typer.Exit(3)
+
+
+@app.command()
+def results(
+    folder: Folder,
+    csv: Annotated[Path | None, typer.Option(help="Write the table to this file, as CSV.")] = None,
+) -> None:
+    """Summarise the results of a sweep, or export them."""
+    from sojourn.results import export_csv, load_results, summary_table
+
+    table = load_results(folder)
+    if csv is not None:
+        export_csv(table, csv)
+        return
+    from rich.console import Console
+
+    Console().print(summary_table(table, str(folder)))
