@@ -144,6 +144,14 @@ def tensorboard(folder: str) -> Any:
 
     It needs the extra: pip install 'sojourn[tensorboard]'. Rate, earned rate and the size of Q
     are written over the number of steps.
+
+    >>> import tempfile
+    >>> import sojourn as sj
+    >>> learner = sj.Learner(sj.WorldEnv(sj.TwoState(log_scale=1e-3)), sj.smart, seed=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     totals = learner.train(1000, callbacks=tensorboard(folder))
+    >>> totals.steps
+    1000
     """
     try:
         from tensorboard.summary import Writer
