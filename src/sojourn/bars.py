@@ -122,13 +122,13 @@ def segments(num_bars: int, length: int) -> list[tuple[int, int]]:
 
 
 def load_bars(path: str | Path, *, fill: int = 0, repair: bool = False) -> Bars:
-    """Read the bars of a file; the page on minute bars has the rules.
+    r"""Read the bars of a file; the page on minute bars has the rules.
 
     Gaps of at most `fill` bars are filled. With `repair`, rows that cannot be read or have
     impossible prices are missing minutes; without, they are an error.
 
     >>> import tempfile
-    >>> text = "timestamp,open,close\\n1700000000,10,12\\n1700000060,12,11\\n1700000180,11,13\\n"
+    >>> text = "timestamp,open,close\n1700000000,10,12\n1700000060,12,11\n1700000180,11,13\n"
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     count = Path(folder, "bars.csv").write_text(text)
     ...     bars = load_bars(Path(folder, "bars.csv"), fill=1)

@@ -321,10 +321,10 @@ _TOP = ("name", "seeds", "steps", "episodes", "record", "spacing", "curves", "po
 
 
 def load_sweep(path: str | Path) -> Sweep:
-    """Return the sweep in a TOML file.
+    r"""Return the sweep in a TOML file.
 
     >>> import tempfile
-    >>> text = 'seeds = 3\\nsteps = 10\\n[[world]]\\nkind = "two-state"\\nlog_scale = 0.01\\n[[agent]]\\nkind = "smart"\\n'
+    >>> text = 'seeds = 3\nsteps = 10\n[[world]]\nkind = "two-state"\nlog_scale = 0.01\n[[agent]]\nkind = "smart"\n'
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     count = Path(folder, "small.toml").write_text(text)
     ...     load_sweep(Path(folder, "small.toml")).num_steps
