@@ -27,7 +27,7 @@ _ROUNDING = 1e-9
 class Limit(NamedTuple):
     """What an estimator comes to under the policy.
 
-    `error` is against the policy's gain. `keeps_optimum` says whether an optimal policy is greedy for
+    `error` is against the policy's gain. `keeps_optimum` says whether only optimal policies are greedy for
     `rate`, `greedy_gain` what the greedy policy earns. `drift` is by how much values grow with every step
     that is greedy for `rate`, F(rate): 0 for the optimal gain. Values that fall make actions that are
     seldom taken look good, since these fall more seldom. `settled_gain` is that of the policy where one
@@ -115,7 +115,7 @@ def audit(model: SMDP, policy: Any = None) -> Audit:
                 agents=agents,
                 rate=rate,
                 error=rate - gain,
-                keeps_optimum=low - slack <= rate <= high + slack,
+                keeps_optimum=low + slack < rate < high - slack,
                 greedy_gain=walk.line(rate).gain,
                 drift=walk.line(rate).at(rate),
                 settled_gain=walk.settled(estimator, rate),
