@@ -40,6 +40,7 @@ FENCE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 SHOWN = ("text", "csv")
+LOOSE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 class Block(NamedTuple):
@@ -168,7 +169,7 @@ def check_command(words: list[str], printed: str | None, run: bool) -> None:
         result = CliRunner().invoke(app, arguments, catch_exceptions=False)
         assert result.exit_code == 0, f"{shlex.join(words)} ended with {result.exit_code}: {result.output}"
         if printed is not None:
-            agrees = doctest.OutputChecker().check_output(printed, result.stdout, doctest.ELLIPSIS)
+            agrees = doctest.OutputChecker().check_output(printed, result.stdout, LOOSE)
             assert agrees, f"{shlex.join(words)} printed\n{result.stdout}"
     else:
         assert program == "sojourn", f"{program} is not a command that a page should ask for"
@@ -184,6 +185,21 @@ def parse(arguments: list[str]) -> None:
         assert words[0] in command.commands, f"sojourn has no command {words[0]}"
         command = command.commands[words.pop(0)]
     command.make_context("sojourn", words)
+
+
+def command_names(command: Any, words: tuple[str, ...] = ("sojourn",)) -> Iterator[str]:
+    """Yield every command, with the names of the groups before its own."""
+    if not hasattr(command, "commands"):
+        yield " ".join(words)
+        return
+    for name, inner in command.commands.items():
+        yield from command_names(inner, (*words, name))
+
+
+def test_the_page_of_commands_has_every_command() -> None:
+    """No command is missing from the page of commands, and none is there that does not exist."""
+    rows = re.findall(r"^\| `(sojourn [^`]+)` \|", (ROOT / "docs" / "commands.md").read_text(), re.MULTILINE)
+    assert sorted(rows) == sorted(command_names(typer.main.get_command(app)))
 
 
 def check_extras(arguments: list[str]) -> None:
