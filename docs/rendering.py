@@ -12,6 +12,7 @@ from typing import Any
 import griffe
 
 _ENTRY = re.compile(r"^(`?\w+`?(?:, `?\w+`?)*) {2,}(\S.*)$")
+_LABEL = re.compile(r"^(States|Actions|Rewards|Durations|Source):")
 _COMMENT = re.compile(r"#\s*(.+)$")
 
 
@@ -82,7 +83,7 @@ def _paragraph(text: str) -> str:
         return "\n".join(["```pycon", *lines, "```"])
     if len(lines) > 1 and _ENTRY.match(lines[0]):
         return _entries(lines)
-    return text
+    return _LABEL.sub(r"**\1:**", text)
 
 
 def _entries(lines: list[str]) -> str:
