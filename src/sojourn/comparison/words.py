@@ -146,7 +146,7 @@ def _part(found: dict[str, Any], runs: int, settings: dict[str, Any]) -> str:
     told = "\n\n".join(textwrap.fill(sentence, 98) for sentence in verdict(found))
     return f"""## {found["name"]}
 
-{found["states"]:,} states; optimal gain {found["gain"]:.6g}. {runs} runs of each agent.
+{found["states"]:,} state{"" if found["states"] == 1 else "s"}; optimal gain {found["gain"]:.6g}. {runs} runs of each agent.
 
 | agent | step sizes | optimal | relative gain | steps to 99 % | time to 99 % | learned rate | regret |
 |---|---|---:|---:|---:|---:|---:|---:|
