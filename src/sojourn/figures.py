@@ -314,8 +314,8 @@ def audit(found: dict[str, Any], ax: Axes) -> Axes:
         name = f"{estimators[0]}{others or ', '.join(['', *estimators[1:]])}: {rate:.4g}"
         ax.axvline(rate, color=colour, linestyle=dash, linewidth=1.2, label=name)
     ax.set(xlabel="rate", ylabel="F: most of reward - rate * duration per step", xlim=(first, last))
-    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    ax.set_title(f"{found['name']}: where each estimator ends under the policy")
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2, fontsize=7)
+    ax.set_title(f"{found['name']}: where the estimators end")
     return ax
 
 
@@ -330,7 +330,7 @@ def learning(curves: list[dict[str, Any]], names: dict[str, str], ax: Axes) -> A
     ax.axhline(1.0, color=GREY, linewidth=0.6)
     ax.set(xscale="log", xlabel="steps", ylabel="relative gain of the greedy policy")
     ax.set_title("what the policies are worth")
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=3, fontsize=7)
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=3, fontsize=7)
     return ax
 
 

@@ -75,7 +75,7 @@ def audit(
         from sojourn import figures
 
         answers.write(out, "audit.json", found)
-        with figures.figure(6.5, 3.6) as drawing:
+        with figures.figure(5.5, 4.4) as drawing:
             figures.audit(found, drawing.subplots())
             figures.save(drawing, out / "figures" / "audit")
     if as_json:

@@ -6,16 +6,21 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from sojourn import __version__, figures
 from sojourn.answers import audit_data
 from sojourn.audits.audit import audit
+from sojourn.audits.frontier import greedy_line
+from sojourn.audits.limits import steps_of
 from sojourn.comparison import estimators, judge, plan
 from sojourn.comparison.words import readme
+from sojourn.model.smdp import SMDP
 from sojourn.problems.named import named_model
 from sojourn.progress import Advance, no_progress
 from sojourn.results import RESULTS, claim_folder, load_results, write_text, write_whole
+from sojourn.solvers.evaluation import evaluate
 from sojourn.sweep import executor, run_sweep
 
 SETTINGS, COMPARISON = "settings.json", "comparison.json"
@@ -39,7 +44,7 @@ def compare(
         found, table = _problem(name, title, out / title, settings, jobs, progress)
         problems.append(found)
         tables.append(table)
-        with figures.figure(9.5, 3.9) as drawing:
+        with figures.figure(8.5, 4.4) as drawing:
             left, right = drawing.subplots(1, 2)
             figures.learning(found["curves"], plan.NAMES, left)
             figures.audit(found["audit"], right)
@@ -89,6 +94,26 @@ def _problem(
         "audit": {"name": title, **audit_data(audited)},
         "agents": agents,
         "curves": judge.learning(table),
+        "trap": _trap(model, judge.trap(table, "harmonic_r")),
         "estimators": estimators.errors(model, audited.policy, audited.gain, jobs),
     }
     return found, table.with_columns(pl.lit(title).alias("problem"))
+
+
+def _trap(model: SMDP, held: tuple[list[int], float] | None) -> dict[str, Any] | None:
+    """Return what becomes of the rate under the policy where Harmonic R-Learning is held up most often."""
+    if held is None:
+        return None
+    policy, share = held
+    worth = evaluate(model, np.array(policy))
+    if len(worth.classes) > 1:
+        return None
+    steps = steps_of(model, policy, worth)
+    rate = steps.limit("Harmonic")
+    return {
+        "policy": policy,
+        "share": share,
+        "gain": steps.limit("Cumulative"),
+        "harmonic": rate,
+        "drift": greedy_line(model, rate).at(rate),
+    }

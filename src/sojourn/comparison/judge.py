@@ -41,18 +41,27 @@ class Judge:
         self._gains: dict[tuple[int, ...], float] = {}
 
     def judged(self, table: pl.DataFrame) -> pl.DataFrame:
-        """Return results with the columns policy_gain, relative_gain and optimal."""
-        last = self._model.num_actions - 1
+        """Return results with the columns policy_gain, relative_gain and optimal, and policies by the given actions."""
+        table = table.with_columns(self._as_given(table))
         gains = [
-            self._worst
-            if diverged
-            else self._gain_of(tuple(policy) if actions == ACTIONS[0] else tuple(last - a for a in policy))
-            for policy, actions, diverged in table.select("policy", "actions", "diverged").iter_rows()
+            self._worst if diverged else self._gain_of(tuple(policy))
+            for policy, diverged in table.select("policy", "diverged").iter_rows()
         ]
         scale = abs(self.gain) or 1.0
         relative = pl.Series("relative_gain", [1.0 - (self.gain - gain) / scale for gain in gains])
         return table.with_columns(
             pl.Series("policy_gain", gains), relative, (relative >= 1.0 - _ROUNDING).alias("optimal")
+        )
+
+    def _as_given(self, table: pl.DataFrame) -> pl.Series:
+        last = self._model.num_actions - 1
+        return pl.Series(
+            "policy",
+            [
+                policy if actions == ACTIONS[0] else [last - action for action in policy]
+                for policy, actions in table.select("policy", "actions").iter_rows()
+            ],
+            dtype=pl.List(pl.UInt16),
         )
 
     def _gain_of(self, policy: tuple[int, ...]) -> float:
@@ -94,6 +103,7 @@ def summaries(table: pl.DataFrame) -> list[dict[str, Any]]:
                 "optimal_share": optimal / ended.height,
                 "optimal_low": share_low,
                 "optimal_high": share_high,
+                **{f"optimal_{numbered}": _share(ended, numbered) for numbered in ACTIONS},
                 "relative_gain": float(relative.mean()),
                 "relative_low": low,
                 "relative_high": high,
@@ -124,6 +134,22 @@ def learning(table: pl.DataFrame) -> list[dict[str, Any]]:
     return curves
 
 
+def trap(table: pl.DataFrame, label: str) -> tuple[list[int], float] | None:
+    """Return the policy, other than the optimal ones, that an agent has most often, and how often.
+
+    Looked at are the lengths from a hundredth of the whole on; None where every policy is optimal.
+    """
+    late = table.filter((pl.col("agent") == label) & (pl.col("steps") >= pl.col("steps").max() / 100))
+    wrong = late.filter(~pl.col("optimal") & ~pl.col("diverged"))
+    if not wrong.height:
+        return None
+    counts = (
+        wrong.group_by("policy", maintain_order=True).len().sort("len", descending=True, maintain_order=True)
+    )
+    policy, count = counts.row(0)
+    return policy, count / late.height
+
+
 def _reaching(table: pl.DataFrame) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Return, for each run, after how many steps and how much time its policy is good and stays so."""
     steps, times = [], []
@@ -137,9 +163,14 @@ def _reaching(table: pl.DataFrame) -> tuple[np.ndarray[Any, Any], np.ndarray[Any
     return np.array(steps), np.array(times)
 
 
+def _share(ended: pl.DataFrame, numbered: str) -> float:
+    """Return the share of runs with an optimal policy among those with one numbering of the actions."""
+    return float(ended.filter(pl.col("actions") == numbered)["optimal"].to_numpy().mean())
+
+
 def _spread(name: str, numbers: np.ndarray[Any, Any]) -> dict[str, float | None]:
     low, high = median_interval(numbers)
-    middle = float(np.sort(numbers)[(len(numbers) - 1) // 2])
+    middle = float(np.sort(numbers)[len(numbers) // 2])  # the upper one: what half never reach has none
     return {key: (value if math.isfinite(value) else None) for key, value in (
         (name, middle), (f"{name}_low", low), (f"{name}_high", high))}  # fmt: skip
 

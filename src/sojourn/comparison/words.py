@@ -65,45 +65,46 @@ def verdict(found: dict[str, Any]) -> list[str]:
     """Return, in sentences, how Harmonic R-Learning does on a problem beside SMART, and why."""
     rows = {row["agent"]: row for row in found["agents"]}
     limits = {limit["estimator"]: limit for limit in found["audit"]["estimators"]}
-    harmonic, smart, limit = rows["harmonic_r"], rows["smart"], limits["Harmonic"]
+    harmonic, smart = rows["harmonic_r"], rows["smart"]
     measured = (
-        f"Harmonic R-Learning ends with an optimal policy in {100 * harmonic['optimal_share']:.0f} % of the runs, "
-        f"SMART in {100 * smart['optimal_share']:.0f} %; its median learned rate is {_number(harmonic['rate'])}, "
-        f"SMART's {_number(smart['rate'])}, and the gain is {found['gain']:.4g}."
+        f"Harmonic R-Learning ends with an optimal policy in {100 * harmonic['optimal_share']:.0f} % of the runs "
+        f"(steps to 99 %: {_whole(harmonic['steps_99'])}), SMART in {100 * smart['optimal_share']:.0f} % "
+        f"({_whole(smart['steps_99'])}). Its median learned rate is {_number(harmonic['rate'])}, SMART's "
+        f"{_number(smart['rate'])}; the gain is {found['gain']:.4g}."
     )
-    return [measured, _why(found, limit), _noise(found)]
+    told = [measured, _why(found, limits["Harmonic"], harmonic), _held_up(found), _noise(found)]
+    return [sentence for sentence in told if sentence]
 
 
-def _why(found: dict[str, Any], limit: dict[str, Any]) -> str:
+def _why(found: dict[str, Any], limit: dict[str, Any], measured: dict[str, Any]) -> str:
     gain, rate = found["gain"], limit["rate"]
     if abs(limit["error"]) <= _RIGHT * max(1.0, abs(gain)):
-        return "The audit: under the optimal policy the harmonic mean comes to the gain itself, and does no harm."
-    wrong = (
-        f"The audit: under the optimal policy the harmonic mean comes to {rate:.4g} instead of {gain:.4g}. "
-    )
+        return "Under the optimal policy the harmonic mean comes to the gain itself: here it is a right estimate."
+    wrong = f"Under the optimal policy the harmonic mean comes to {rate:.4g} instead of {gain:.4g}."
     interval = greedy_for(found["audit"])
-    if not limit["keeps_optimum"]:
-        settled = limit["settled_gain"]
-        ends = (
-            "where this goes in circles"
-            if settled is None
-            else f"where it settles, at a gain of {settled:.4g}"
-        )
-        return (
-            f"{wrong}An optimal policy is greedy for {interval}, so that who has learned {rate:.4g} leaves it for a "
-            f"policy with the gain {limit['greedy_gain']:.4g}, {ends}. The runs that end with an optimal policy all the "
-            "same have kept to the action that they took first: values grow with every step, and those of an action "
-            "that is seldom taken stay behind."
-        )
-    harm = (
-        "Values fall with each step, by "
-        f"{-limit['drift']:.3g} in the mean, so that an action that is seldom taken, and falls seldom, soon looks better"
-        if limit["drift"] < 0
-        else f"Values grow with each step, by {limit['drift']:.3g} in the mean, so that an action that is seldom taken stays behind"
-    )
+    if limit["keeps_optimum"]:
+        return f"{wrong} An optimal policy is greedy for {interval}, and so for this rate too."
+    settled = limit["settled_gain"]
+    ends = "and from there goes in circles" if settled is None else f"and settles at a gain of {settled:.4g}"
     return (
-        f"{wrong}An optimal policy is greedy for {interval}, and so for this rate too: were values exact, the wrong "
-        f"rate would do no harm. {harm}."
+        f"{wrong} An optimal policy is greedy only for {interval}, so that who has learned {rate:.4g} leaves it for a "
+        f"policy with the gain {limit['greedy_gain']:.4g}, {ends}. Values grow by {limit['drift']:.3g} with each step "
+        "at that rate, most of all those of the action taken first, and hide this for long: with the actions "
+        f"numbered as given {100 * measured['optimal_given']:.0f} % of the runs end with an optimal policy, the other "
+        f"way round {100 * measured['optimal_reversed']:.0f} %."
+    )
+
+
+def _held_up(found: dict[str, Any]) -> str:
+    """Say where the agent is held up, if it is for any length of time."""
+    trap = found["trap"]
+    if trap is None or trap["share"] < 0.05:
+        return ""
+    moves = "grow" if trap["drift"] > 0 else "fall"
+    return (
+        f"In {100 * trap['share']:.0f} % of the looks at its later policies it has one with the gain {trap['gain']:.4g}. "
+        f"Under that one the harmonic mean comes to {trap['harmonic']:.4g} (SMART's rate to {trap['gain']:.4g}; an optimal "
+        f"policy is greedy for {greedy_for(found['audit'])}), and values {moves} by {abs(trap['drift']):.3g} with each step."
     )
 
 
@@ -145,7 +146,7 @@ def _part(found: dict[str, Any], runs: int, settings: dict[str, Any]) -> str:
     told = "\n\n".join(textwrap.fill(sentence, 98) for sentence in verdict(found))
     return f"""## {found["name"]}
 
-{found["states"]:,} states; optimal gain {found["gain"]:.6g}. {runs} runs of each agent.
+{found["states"]:,} state{"" if found["states"] == 1 else "s"}; optimal gain {found["gain"]:.6g}. {runs} runs of each agent.
 
 | agent | step sizes | optimal | relative gain | steps to 99 % | time to 99 % | learned rate | regret |
 |---|---|---:|---:|---:|---:|---:|---:|
