@@ -29,7 +29,9 @@ import typer
 from typer.testing import CliRunner
 
 import sojourn as sj
+from sojourn import results
 from sojourn.cli import app
+from sojourn.many import FIGURES
 from sojourn.model.files import parse_model
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -200,6 +202,14 @@ def test_the_page_of_commands_has_every_command() -> None:
     """No command is missing from the page of commands, and none is there that does not exist."""
     rows = re.findall(r"^\| `(sojourn [^`]+)` \|", (ROOT / "docs" / "commands.md").read_text(), re.MULTILINE)
     assert sorted(rows) == sorted(command_names(typer.main.get_command(app)))
+
+
+def test_the_page_on_sweeps_has_the_columns_that_there_are() -> None:
+    """The page names the version of the schema, and every figure that results have."""
+    text = (ROOT / "docs" / "sweeps.md").read_text()
+    columns = set(re.findall(r"`(\w+)`", text.split("## The tables")[1].split("`curves.parquet`")[0]))
+    assert f"schema version {results.SCHEMA_VERSION}" in text
+    assert set(FIGURES) | {"gain", "regret", "rate_gap", "policy", "error"} <= columns
 
 
 def check_extras(arguments: list[str]) -> None:

@@ -38,19 +38,6 @@ def test_readme_scripts_run_as_written(capsys: pytest.CaptureFixture[str]) -> No
     assert found.rate == pytest.approx(1 / 6, abs=1e-3)  # the shortest way to the goal has six moves
 
 
-def test_the_page_on_gymnasium_runs_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The example of the page on Gymnasium is a whole program."""
-    monkeypatch.chdir(tmp_path)
-    (script,) = scripts(ROOT / "docs" / "gymnasium.md")
-    namespace: dict[str, object] = {}
-    exec(compile(script, "gymnasium.md", "exec"), namespace)  # noqa: S102
-    again, found = namespace["again"], namespace["found"]
-    assert isinstance(again, sj.Learner)
-    assert isinstance(found, sj.Evaluation)
-    assert again.totals.steps == 50_000
-    assert found.low <= found.rate <= found.high
-
-
 def test_readme_names_exist() -> None:
     """Every public name that the README's table promises is there."""
     table = (ROOT / "README.md").read_text().split("## What there is")[1].split("##")[0]
