@@ -18,6 +18,7 @@ from sojourn.agents.named import (
     weighted_harmonic_r,
 )
 from sojourn.agents.rules import Decay, act, draw, greedy_action, largest, learn, policy
+from sojourn.audits.audit import Audit, Limit, audit
 from sojourn.bars import Bars, load_bars
 from sojourn.check import RateReport, check_agent, check_rate, check_world
 from sojourn.envs.check import check_smdp_env
@@ -70,6 +71,7 @@ __version__: str
 
 __all__ = [
     "SMDP",
+    "Audit",
     "Bars",
     "Cumulative",
     "CumulativeHarmonic",
@@ -83,6 +85,7 @@ __all__ = [
     "Harmonic",
     "Incremental",
     "Learner",
+    "Limit",
     "Market",
     "NotSolvedError",
     "PolicyValue",
@@ -99,6 +102,7 @@ __all__ = [
     "WeightedHarmonic",
     "WorldEnv",
     "act",
+    "audit",
     "check_agent",
     "check_rate",
     "check_smdp_env",
