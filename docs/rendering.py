@@ -66,13 +66,8 @@ def _constructor(cls: Any, fields: list[Any]) -> griffe.Function:
 def as_markdown(text: str) -> str:
     r"""Return a plain docstring as Markdown.
 
-    >>> print(as_markdown("Half of x.\n\n>>> half(3)\n1.5"))
-    Half of x.
-    <BLANKLINE>
-    ```pycon
-    >>> half(3)
-    1.5
-    ```
+    >>> as_markdown("Half of x.\n\n>>> half(3)\n1.5")
+    'Half of x.\n\n```pycon\n>>> half(3)\n1.5\n```'
     """
     return "\n\n".join(_paragraph(part) for part in re.split(r"\n\s*\n", text.strip("\n")))
 

@@ -1,0 +1,72 @@
+"""What the builder of the site adds to its pages."""
+
+from __future__ import annotations
+
+import doctest
+import importlib.util
+import json
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from sojourn.comparison.plan import NAMES
+from sojourn.problems import PROBLEMS
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+DATA = json.loads((DOCS / "data" / "comparison.json").read_text())
+
+
+def loaded(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", ["hooks", "rendering", "summarise"])
+def test_the_examples_of_the_builder_run(name: str) -> None:
+    """The modules that build the site do what their examples say."""
+    assert doctest.testmod(loaded(name)).failed == 0
+
+
+def test_the_table_of_agents_has_all_of_them_on_all_problems() -> None:
+    """No agent and no problem is left out of the comparison that the page shows."""
+    assert {found["name"] for found in DATA["problems"]} == set(PROBLEMS)
+    for found in DATA["problems"]:
+        assert {row["agent"] for row in found["agents"]} == set(NAMES)
+    rows = loaded("hooks").comparison_table().splitlines()
+    assert len(rows) == 2 + len(NAMES)
+    assert {row.count("|") for row in rows} == {3 + len(PROBLEMS)}
+
+
+def test_a_summary_keeps_what_it_is_made_of() -> None:
+    """The committed numbers are a summary already: to summarise them again changes nothing but the curves."""
+    summarised = loaded("summarise").summarised
+    whole = {
+        **DATA,
+        "problems": [
+            {**found, "audit": {**found, "estimators": found["estimators"]}, "curves": [1, 2, 3]}
+            for found in DATA["problems"]
+        ],
+    }
+    assert summarised(whole) == DATA
+
+
+def test_every_decision_is_listed_with_what_was_decided() -> None:
+    """The list has a line for each page of a decision, and each ends in a sentence."""
+    lines = loaded("hooks").decision_list().splitlines()
+    assert len(lines) == len(list((DOCS / "decisions").glob("0*.md"))) > 4
+    assert all(re.fullmatch(r"- \[[^]]+\]\(\d{4}-[a-z-]+\.md\): .{20,}\.", line) for line in lines)
+
+
+def test_docstrings_become_lists_and_dialogues() -> None:
+    """A block of names and meanings is a list, a dialogue is fenced, and the rest stays as it is."""
+    as_markdown = loaded("rendering").as_markdown
+    plain = "A claim.\n\none    the first,\n       which goes on\ntwo    the second\n\n>>> 1 + 1\n2\n\nSource: a book."
+    assert as_markdown(plain) == (
+        "A claim.\n\n- `one`: the first, which goes on\n- `two`: the second\n\n```pycon\n>>> 1 + 1\n2\n```\n\n**Source:** a book."
+    )
