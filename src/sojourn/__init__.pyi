@@ -20,6 +20,7 @@ from sojourn.agents.named import (
 from sojourn.agents.rules import Decay, act, draw, greedy_action, largest, learn, policy
 from sojourn.bars import Bars, load_bars
 from sojourn.check import RateReport, check_agent, check_rate, check_world
+from sojourn.claims import Claim, load_claims
 from sojourn.envs.check import check_smdp_env
 from sojourn.envs.worlds import WorldEnv
 from sojourn.evaluation import Evaluation
@@ -71,6 +72,7 @@ __version__: str
 __all__ = [
     "SMDP",
     "Bars",
+    "Claim",
     "Cumulative",
     "CumulativeHarmonic",
     "Curve",
@@ -121,6 +123,7 @@ __all__ = [
     "learn",
     "linear_program",
     "load_bars",
+    "load_claims",
     "load_results",
     "load_sweep",
     "log_spaced",
