@@ -91,9 +91,10 @@ def test_the_ledger_is_complete_and_short() -> None:
     """Theorems 1 to 5 and Figures 2 to 7 are judged, and no reason is longer than a few sentences."""
     claims = sj.load_claims()
     places = " ".join(claim.where for claim in claims)
-    assert all(re.search(rf"Theorem {n}\b", places) for n in range(1, 6))
-    assert all(re.search(rf"Figures? .*{n}\b", places) for n in range(2, 8))
-    assert all(30 < len(claim.reason) < 420 for claim in claims)
+    assert set(re.findall(r"Theorem (\d)", places)) == set("12345")
+    figures = "".join(re.findall(r"Figures? ([\d, and]+)", places))
+    assert set(re.findall(r"\d", figures)) == set("234567")  # the first shows the states
+    assert [claim.id for claim in claims if not 20 < len(claim.reason) < 400] == []
     assert sum(counts(claims).values()) == len(claims) >= 80
 
 

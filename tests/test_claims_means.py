@@ -23,7 +23,7 @@ mean = sj.modified_harmonic_mean
 
 def product(*columns: list[float]) -> list[np.ndarray[Any, np.dtype[np.float64]]]:
     """Every combination of the columns' members, equally often: exact independence."""
-    return [np.array(column) for column in zip(*itertools.product(*columns), strict=True)]
+    return list(np.array(list(itertools.product(*columns))).T)
 
 
 def both(r: Any, tau: Any) -> tuple[float, float]:
@@ -56,9 +56,7 @@ def test_rates_and_flows() -> str:
 
 @shows("rate-by-harmonic-mean")
 def test_the_rate_as_a_harmonic_mean() -> str:
-    """Rewards 1 and 3 in a time of 1 earn 2, and have harmonic mean 1.5; for equal rewards, and for jobs at a
-    random pace, it is the rate, and steadier.
-    """
+    """1 and 3 in a time of 1 each earn 2, not 1.5; with equal rewards or a random pace it is right, and steadier."""
     found, true = both([1.0, 3.0], [1.0, 1.0])
     assert (found, true) == (1.5, 2.0)
     right = passes(test_means.test_equal_rewards_have_no_coupling)
@@ -199,7 +197,7 @@ def test_symmetry() -> str:
 @shows("monotonicity")
 def test_monotonicity() -> str:
     """Raising -1 to 0, 0 to a little, or -1 to a little lowers the mean; without a change of sign none does."""
-    pairs = [([-1, -4], [0, -4]), ([0, 4], [1e-9, 4]), ([-1, 4], [1e-9, 4])]
+    pairs = [([-1.0, -4.0], [0.0, -4.0]), ([0.0, 4.0], [1e-9, 4.0]), ([-1.0, 4.0], [1e-9, 4.0])]
     rises = [mean(after) >= mean(before) for before, after in pairs]
     assert rises == [False, False, False]
     return judged(all(rises), passes(test_means.test_monotone_while_no_sign_changes))

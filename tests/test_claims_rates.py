@@ -251,12 +251,15 @@ def test_what_keeps_values_bounded() -> str:
 def test_the_printed_update_of_values() -> str:
     """A loop with relative values 10 apart: increments find 10; the assignment as printed finds 0.2."""
     rewards, durations, gain, step_size = (30.0, 0.0), (2.0, 1.0), 10.0, 0.01
-    printed, added = [0.0, 0.0], [0.0, 0.0]
+    printed = [0.0, 0.0]
     for _ in range(5000):
         for s in (0, 1):
-            for table, kept in ((printed, 0.0), (added, 1.0)):
-                error = rewards[s] - gain * durations[s] + table[1 - s] - table[s]
-                table[s] = kept * table[s] + step_size * error
+            error = rewards[s] - gain * durations[s] + printed[1 - s] - printed[s]
+            printed[s] = step_size * error
+    loop = from_transitions([(s, 0, 1 - s, 1.0, rewards[s], durations[s]) for s in (0, 1)])
+    agent = sj.fixed_rate(2, 1, step_size=step_size, rate=sj.Fixed(gain))
+    added = sj.run(sj.Tabular(loop), agent, 10_000, seed=0, compiled=False).agent.q[:, 0]
+    assert printed[0] - printed[1] == close(0.2, abs=0.01)
     return judged(
         printed[0] - printed[1] == close(10.0, rel=0.02), added[0] - added[1] == close(10.0, rel=0.02)
     )
@@ -320,7 +323,7 @@ def test_r_learning_counts_steps() -> str:
     """Told nothing of durations, R-Learning takes the action that earns 12 a step and 3 per unit time, not 5 and 5."""
     model = long_shot()
     blind = from_transitions([(0, a, 0, 1.0, float(model.reward[a]), 1.0) for a in (0, 1)])
-    run = sj.run(sj.Tabular(blind), sj.r_learning(1, 2, step_size=0.01), 50_000, seed=1)
+    run = sj.run(sj.Tabular(blind), sj.r_learning(1, 2, step_size=0.01), 10_000, seed=1, compiled=False)
     assert model.reward == close([5.0, 12.0])
     gains = [float(np.max(sj.evaluate(model, [a]).gain)) for a in (0, 1)]
     return judged(gains[run.policy[0]] < max(gains))
