@@ -220,7 +220,10 @@ def test_unit_durations() -> str:
 
 @shows("generalizes-existing")
 def test_no_existing_estimate_is_a_case_of_it() -> str:
-    """On unit durations and on others, with varying rewards, it is neither R-Learning's mean nor SMART's nor Relaxed-SMART's."""
+    """On varying rewards it is neither R-Learning's mean nor SMART's nor Relaxed-SMART's; on equal ones it is the last."""
+    equal_rewards = drawn(EQUAL_REWARDS, 200)
+    moving = [sj.value(fed(rate, equal_rewards)) for rate in (sj.Harmonic(0.05), sj.Exponential(0.05))]
+    assert moving[0] == close(moving[1], rel=1e-12)
     others = (sj.Cumulative(), sj.SmoothedCumulative(0.05), sj.Exponential(0.05), sj.Incremental(0.05))
     equal = []
     for stream in ([(1.0, 1.0), (3.0, 1.0)] * 100, drawn(LONGER_FOR_MORE, 200)):

@@ -143,7 +143,10 @@ Where the harmonic mean is right and useful: it is the true rate over pieces of 
 distances, equal lots), and where jobs of random size are done at an independent random pace it is the
 better estimate of the two, with the smaller variance. `sojourn.coupling` says of any data how far it is
 from the true rate. The modified harmonic mean extends it to zeros and both signs and stays within its data.
-What it is not is the reward per unit time of a process whose rewards vary.
+What it is not, in general, is the reward per unit time of a process whose rewards vary.
+
+Tests on recorded Bitcoin minutes, which are not part of the project, are skipped where these are absent;
+what the market study found on them at full size is kept in `tests/measured_bitcoin.toml`.
 
 This page is made from `src/sojourn/claims.toml` by `sojourn claims --markdown > docs/claims.md`.
 """
@@ -168,15 +171,19 @@ def claims_page(claims: list[Claim]) -> str:
 
 
 def _entry(claim: Claim) -> list[str]:
-    place = claim.where.partition(": ")[2]
+    place = _capital(claim.where.partition(": ")[2])
     shown = ", ".join(f"`{entry}`" for entry in claim.evidence) or "nothing that runs"
     return [
         f"### {claim.id}",
         "",
         f"*{place}.* {claim.claim}" if place else claim.claim,
         "",
-        f"**{claim.verdict[0].upper()}{claim.verdict[1:]}.** {claim.reason}",
+        f"**{_capital(claim.verdict)}.** {claim.reason}",
         "",
         f"Shown by {shown}.",
         "",
     ]
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
