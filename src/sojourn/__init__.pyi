@@ -21,6 +21,7 @@ from sojourn.agents.rules import Decay, act, draw, greedy_action, largest, learn
 from sojourn.audits.audit import Audit, Limit, audit
 from sojourn.bars import Bars, load_bars
 from sojourn.check import RateReport, check_agent, check_rate, check_world
+from sojourn.claims import Claim, load_claims
 from sojourn.envs.check import check_smdp_env
 from sojourn.envs.worlds import WorldEnv
 from sojourn.evaluation import Evaluation
@@ -73,6 +74,7 @@ __all__ = [
     "SMDP",
     "Audit",
     "Bars",
+    "Claim",
     "Cumulative",
     "CumulativeHarmonic",
     "Curve",
@@ -125,6 +127,7 @@ __all__ = [
     "learn",
     "linear_program",
     "load_bars",
+    "load_claims",
     "load_results",
     "load_sweep",
     "log_spaced",
