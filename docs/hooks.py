@@ -1,4 +1,4 @@
-"""What the site adds to its pages while it is built: the list of decisions, and the table of the comparison."""
+"""What the site adds to its pages while it is built: the list of decisions, and the tables of the comparison."""
 
 from __future__ import annotations
 
@@ -20,7 +20,12 @@ def on_config(config: Any) -> Any:
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Replace the places that stand for something made of data."""
-    for place, make in (("<!-- decisions -->", decision_list), ("<!-- comparison -->", comparison_table)):
+    made = {
+        "<!-- decisions -->": decision_list,
+        "<!-- relative gains -->": gains_table,
+        "<!-- optimal shares -->": shares_table,
+    }
+    for place, make in made.items():
         if place in markdown:
             markdown = markdown.replace(place, make())
     return markdown
@@ -41,43 +46,64 @@ def decision_list() -> str:
     return "\n".join(lines)
 
 
-def comparison_table() -> str:
-    """Return the share of runs that end with an optimal policy, for all agents on all problems."""
-    data = json.loads(COMPARISON.read_text(encoding="utf-8"))
-    return table(data["problems"])
+def gains_table() -> str:
+    """Return the relative gains of all agents on all problems of the committed comparison."""
+    return table(json.loads(COMPARISON.read_text(encoding="utf-8"))["problems"])
+
+
+def shares_table() -> str:
+    """Return the shares of runs that end with an optimal policy, in the same order."""
+    problems = json.loads(COMPARISON.read_text(encoding="utf-8"))["problems"]
+    head = f"| optimal, % of runs | {' | '.join(found['name'] for found in problems)} |"
+    lines = [head, f"|---|{'---:|' * len(problems)}"]
+    for cells in ranked(problems):
+        shares = " | ".join(f"{100 * cell['optimal_share']:.0f}" for cell in cells)
+        lines.append(f"| {cells[0]['name']} | {shares} |")
+    return "\n".join(lines)
 
 
 def table(problems: list[dict[str, Any]]) -> str:
-    """Return a table in Markdown: a row for each agent, a column for each problem, and the worst of a row.
+    """Return relative gains in Markdown: a row for each agent, those first that are least often behind.
 
-    >>> row = {"agent": "smart", "name": "SMART", "optimal_share": 1.0, "relative_gain": 1.0}
-    >>> print(table([{"name": "jobs", "agents": [row]}]))
-    | | worst | jobs |
-    |---|---:|---:|
-    | [SMART](reference/agents.md#sojourn.smart) | 1.00 | **100** 1.00 |
+    >>> def row(agent, gain):
+    ...     return {"agent": agent, "name": agent, "relative_gain": gain, "relative_low": gain, "relative_high": gain}
+    >>> print(table([{"name": "jobs", "agents": [row("harmonic_r", 0.9), row("smart", 1.0)]}]))
+    | relative gain | behind | mean | jobs |
+    |---|---:|---:|---:|
+    | [smart](reference/agents.md#sojourn.smart) | 0 | 1.00 | **1.00** |
+    | [harmonic_r](reference/agents.md#sojourn.harmonic_r) | 1 | 0.90 | 0.90 |
     """
     names = [found["name"] for found in problems]
+    lines = [f"| relative gain | behind | mean | {' | '.join(names)} |", f"|---|{'---:|' * (2 + len(names))}"]
+    for cells in ranked(problems):
+        link = (
+            f"[{cells[0]['name']}](reference/agents.md#sojourn.{cells[0]['agent'].removesuffix('_gosavi')})"
+        )
+        mean = sum(cell["relative_gain"] for cell in cells) / len(cells)
+        gains = " | ".join(
+            f"{cell['relative_gain']:.2f}" if cell["behind"] else f"**{cell['relative_gain']:.2f}**"
+            for cell in cells
+        )
+        lines.append(f"| {link} | {sum(cell['behind'] for cell in cells)} | {mean:.2f} | {gains} |")
+    return "\n".join(lines)
+
+
+def ranked(problems: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Return, for each agent, what it did on every problem, with whether it was clearly behind there.
+
+    An agent is behind on a problem if its interval lies wholly below that of the agent with the largest
+    relative gain. Agents that are less often behind come first, of equals the one with the larger mean.
+    """
     rows: dict[str, list[dict[str, Any]]] = {}
     for found in problems:
+        best = max(found["agents"], key=lambda row: row["relative_gain"])
         for row in found["agents"]:
-            rows.setdefault(row["agent"], []).append(row)
-    ranked = sorted(rows.values(), key=lambda row: -min(cell["relative_gain"] for cell in row))
-    return "\n".join(
-        [
-            f"| | worst | {' | '.join(names)} |",
-            f"|---|{'---:|' * (1 + len(names))}",
-            *(_row(cells) for cells in ranked),
-        ]
+            behind = row["relative_high"] < best["relative_low"]
+            rows.setdefault(row["agent"], []).append({**row, "behind": behind})
+    return sorted(
+        rows.values(),
+        key=lambda cells: (
+            sum(cell["behind"] for cell in cells),
+            -sum(cell["relative_gain"] for cell in cells),
+        ),
     )
-
-
-def _row(cells: list[dict[str, Any]]) -> str:
-    agent = cells[0]["agent"].removesuffix("_gosavi")
-    link = f"[{cells[0]['name']}](reference/agents.md#sojourn.{agent})"
-    worst = min(cell["relative_gain"] for cell in cells)
-    told = (f"**{100 * cell['optimal_share']:.0f}** {_gain(cell['relative_gain'])}" for cell in cells)
-    return f"| {link} | {_gain(worst)} | {' | '.join(told)} |"
-
-
-def _gain(relative: float) -> str:
-    return f"{relative:.2f}" if relative > -9.995 else "< -10"

@@ -38,9 +38,24 @@ def test_the_table_of_agents_has_all_of_them_on_all_problems() -> None:
     assert {found["name"] for found in DATA["problems"]} == set(PROBLEMS)
     for found in DATA["problems"]:
         assert {row["agent"] for row in found["agents"]} == set(NAMES)
-    rows = loaded("hooks").comparison_table().splitlines()
-    assert len(rows) == 2 + len(NAMES)
-    assert {row.count("|") for row in rows} == {3 + len(PROBLEMS)}
+    hooks = loaded("hooks")
+    for made, extra in ((hooks.gains_table(), 2), (hooks.shares_table(), 0)):
+        rows = made.splitlines()
+        assert len(rows) == 2 + len(NAMES)
+        assert {row.count("|") for row in rows} == {2 + extra + len(PROBLEMS)}
+
+
+def test_who_is_behind_is_found_by_the_intervals() -> None:
+    """An agent is behind where its interval ends below the best one's, which a table then does not set in bold."""
+    hooks = loaded("hooks")
+    for cells in hooks.ranked(DATA["problems"]):
+        for cell, found in zip(cells, DATA["problems"], strict=True):
+            best = max(row["relative_gain"] for row in found["agents"])
+            lows = [row["relative_low"] for row in found["agents"] if row["relative_gain"] == best]
+            assert cell["behind"] == (cell["relative_high"] < lows[0])
+    counts = [int(row.split("|")[2]) for row in hooks.gains_table().splitlines()[2:]]
+    assert counts == sorted(counts)
+    assert hooks.gains_table().count("**") == 2 * (len(NAMES) * len(PROBLEMS) - sum(counts))
 
 
 def test_a_summary_keeps_what_it_is_made_of() -> None:
