@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
         "<!-- decisions -->": decision_list,
         "<!-- relative gains -->": gains_table,
         "<!-- optimal shares -->": shares_table,
+        "<!-- step sizes -->": step_sizes_table,
     }
     for place, make in made.items():
         if place in markdown:
@@ -48,44 +50,63 @@ def decision_list() -> str:
 
 def gains_table() -> str:
     """Return the relative gains of all agents on all problems of the committed comparison."""
-    return table(json.loads(COMPARISON.read_text(encoding="utf-8"))["problems"])
+    return table(_problems())
 
 
 def shares_table() -> str:
-    """Return the shares of runs that end with an optimal policy, in the same order."""
-    problems = json.loads(COMPARISON.read_text(encoding="utf-8"))["problems"]
-    head = f"| optimal, % of runs | {' | '.join(found['name'] for found in problems)} |"
-    lines = [head, f"|---|{'---:|' * len(problems)}"]
-    for cells in ranked(problems):
-        shares = " | ".join(f"{100 * cell['optimal_share']:.0f}" for cell in cells)
-        lines.append(f"| {cells[0]['name']} | {shares} |")
-    return "\n".join(lines)
+    """Return the shares of runs that end with an optimal policy."""
+    return "\n".join(_rows(_problems(), lambda cell: f"{100 * cell['optimal_share']:.0f}"))
+
+
+def step_sizes_table() -> str:
+    """Return the step sizes that were chosen."""
+    return "\n".join(_rows(_problems(), lambda cell: ", ".join(f"{x:.2g}" for x in cell["options"].values())))
 
 
 def table(problems: list[dict[str, Any]]) -> str:
-    """Return relative gains in Markdown: a row for each agent, those first that are least often behind.
+    """Return relative gains in Markdown: a column for each agent, those first that are least often behind.
 
     >>> def row(agent, gain):
     ...     return {"agent": agent, "name": agent, "relative_gain": gain, "relative_low": gain, "relative_high": gain}
     >>> print(table([{"name": "jobs", "agents": [row("harmonic_r", 0.9), row("smart", 1.0)]}]))
-    | relative gain | behind | mean | jobs |
-    |---|---:|---:|---:|
-    | [smart](reference/agents.md#sojourn.smart) | 0 | 1.00 | **1.00** |
-    | [harmonic_r](reference/agents.md#sojourn.harmonic_r) | 1 | 0.90 | 0.90 |
+    | | [smart](reference/agents.md#sojourn.smart) | [harmonic_r](reference/agents.md#sojourn.harmonic_r) |
+    |---|---:|---:|
+    | [jobs](reference/problems.md#sojourn.problems.jobs) | **1.00** | 0.90 |
+    | *mean* | 1.00 | 0.90 |
+    | *clearly behind* | 0 | 1 |
     """
-    names = [found["name"] for found in problems]
-    lines = [f"| relative gain | behind | mean | {' | '.join(names)} |", f"|---|{'---:|' * (2 + len(names))}"]
-    for cells in ranked(problems):
-        link = (
-            f"[{cells[0]['name']}](reference/agents.md#sojourn.{cells[0]['agent'].removesuffix('_gosavi')})"
-        )
-        mean = sum(cell["relative_gain"] for cell in cells) / len(cells)
-        gains = " | ".join(
-            f"{cell['relative_gain']:.2f}" if cell["behind"] else f"**{cell['relative_gain']:.2f}**"
-            for cell in cells
-        )
-        lines.append(f"| {link} | {sum(cell['behind'] for cell in cells)} | {mean:.2f} | {gains} |")
-    return "\n".join(lines)
+    agents = ranked(problems)
+    means = (sum(cell["relative_gain"] for cell in cells) / len(cells) for cells in agents)
+    return "\n".join(
+        [
+            *_rows(problems, _gain),
+            f"| *mean* | {' | '.join(f'{mean:.2f}' for mean in means)} |",
+            f"| *clearly behind* | {' | '.join(str(sum(cell['behind'] for cell in cells)) for cells in agents)} |",
+        ]
+    )
+
+
+def _gain(cell: dict[str, Any]) -> str:
+    gain = f"{cell['relative_gain']:.2f}"
+    return gain if cell["behind"] else f"**{gain}**"
+
+
+def _problems() -> list[dict[str, Any]]:
+    return json.loads(COMPARISON.read_text(encoding="utf-8"))["problems"]  # type: ignore[no-any-return]
+
+
+def _rows(problems: list[dict[str, Any]], told: Callable[[dict[str, Any]], str]) -> list[str]:
+    """Return a table's lines: agents in their order across, problems down."""
+    agents = ranked(problems)
+    heads = (
+        f"[{cells[0]['name']}](reference/agents.md#sojourn.{cells[0]['agent'].removesuffix('_gosavi')})"
+        for cells in agents
+    )
+    lines = [f"| | {' | '.join(heads)} |", f"|---|{'---:|' * len(agents)}"]
+    for place, found in enumerate(problems):
+        link = f"[{found['name']}](reference/problems.md#sojourn.problems.{found['name'].replace('-', '_')})"
+        lines.append(f"| {link} | {' | '.join(told(cells[place]) for cells in agents)} |")
+    return lines
 
 
 def ranked(problems: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:

@@ -39,10 +39,10 @@ def test_the_table_of_agents_has_all_of_them_on_all_problems() -> None:
     for found in DATA["problems"]:
         assert {row["agent"] for row in found["agents"]} == set(NAMES)
     hooks = loaded("hooks")
-    for made, extra in ((hooks.gains_table(), 2), (hooks.shares_table(), 0)):
+    for made, extra in ((hooks.gains_table(), 2), (hooks.shares_table(), 0), (hooks.step_sizes_table(), 0)):
         rows = made.splitlines()
-        assert len(rows) == 2 + len(NAMES)
-        assert {row.count("|") for row in rows} == {2 + extra + len(PROBLEMS)}
+        assert len(rows) == 2 + extra + len(PROBLEMS)
+        assert {row.count("|") for row in rows} == {2 + len(NAMES)}
 
 
 def test_who_is_behind_is_found_by_the_intervals() -> None:
@@ -53,9 +53,39 @@ def test_who_is_behind_is_found_by_the_intervals() -> None:
             best = max(row["relative_gain"] for row in found["agents"])
             lows = [row["relative_low"] for row in found["agents"] if row["relative_gain"] == best]
             assert cell["behind"] == (cell["relative_high"] < lows[0])
-    counts = [int(row.split("|")[2]) for row in hooks.gains_table().splitlines()[2:]]
+    counts = [int(cell) for cell in hooks.gains_table().splitlines()[-1].split("|")[2:-1]]
     assert counts == sorted(counts)
     assert hooks.gains_table().count("**") == 2 * (len(NAMES) * len(PROBLEMS) - sum(counts))
+
+
+def test_the_advice_is_what_the_table_says() -> None:
+    """The counts in the page's words are those of the data, for every agent and in their order."""
+    text = (DOCS / "choosing.md").read_text()
+    told = [(agent, int(count)) for agent, count in re.findall(r"`(\w+)`\s+on\s+(\d+)", text)]
+    rows = loaded("hooks").ranked(DATA["problems"])
+    assert told == [(cells[0]["agent"], sum(cell["behind"] for cell in cells)) for cells in rows]
+    of_one_mind = next(found for found in DATA["problems"] if found["name"] == "jobs")
+    assert all(row["optimal_share"] == 1.0 for row in of_one_mind["agents"] if row["agent"] != "fixed_rate")
+    runs = 2 * DATA["settings"]["seeds"]
+    assert f"{runs} runs" in text
+    assert f"{DATA['settings']['steps']:,} steps" in text
+
+
+def test_what_the_page_says_of_harmonic_rates_is_so() -> None:
+    """Where the page says that the harmonic rate would keep the optimum, the audit says so; and where not, not."""
+    kept = {
+        found["name"]: row["keeps_optimum"]
+        for found in DATA["problems"]
+        for row in found["estimators"]
+        if row["estimator"] == "Harmonic"
+    }
+    assert {name for name, keeps in kept.items() if not keeps} == {"long-shot", "long-return"}
+    harmonic = next(
+        cells for cells in loaded("hooks").ranked(DATA["problems"]) if cells[0]["agent"] == "harmonic_r"
+    )
+    behind = {found["name"] for found, cell in zip(DATA["problems"], harmonic, strict=True) if cell["behind"]}
+    five = {"gosavi", "tijms-maintenance", "access-control", "admission-control", "replacement"}
+    assert len(behind & five) == 4
 
 
 def test_a_summary_keeps_what_it_is_made_of() -> None:
