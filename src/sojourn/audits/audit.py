@@ -104,7 +104,7 @@ def audit(model: SMDP, policy: Any = None) -> Audit:
     steps = steps_of(model, followed, worth)
     gain = steps.reward / steps.duration
     low, high = interval(model, best)
-    slack = _ROUNDING * max(1.0, abs(best_gain))
+    slack = _ROUNDING * float(np.abs(model.reward / model.duration).max())
     walk = _Greedy(model)
     limits = []
     for estimator, agents in ESTIMATORS.items():
