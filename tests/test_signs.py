@@ -56,9 +56,8 @@ def density(law: Any) -> tuple[Any, Any, Any, list[Any]] | None:
             cuts = [
                 sign * max(k * size + step * spread, 0) for step in (-40, -12, -4, -1, 0, 1, 4, 12, 40, 160)
             ]
-            log_of = lambda x: (k - 1) * mpmath.log(x / size) - x / size - mpmath.loggamma(k)  # noqa: E731 - a formula
             span = (0, mpmath.inf) if sign > 0 else (-mpmath.inf, 0)
-            return (lambda x: mpmath.exp(log_of(sign * x)) / size), *span, cuts
+            return (lambda x: _gamma_density(sign * x / size, k) / size), *span, cuts
         case Uniform(low, high) if low != high:
             begin, end = mpmath.mpf(min(low, high)), mpmath.mpf(max(low, high))
             return (lambda x: 1 / (end - begin)), begin, end, []
@@ -70,6 +69,10 @@ def density(law: Any) -> tuple[Any, Any, Any, list[Any]] | None:
                 begin, end = (max(begin, at / 10), end) if location > 0.0 else (begin, min(end, at / 10))
             return (lambda x: mpmath.npdf(x, at, size)), begin, end, cuts
     return None
+
+
+def _gamma_density(x: Any, shape: Any) -> Any:
+    return mpmath.exp((shape - 1) * mpmath.log(x) - x - mpmath.loggamma(shape))
 
 
 def integral(of: Any, law: Any, above: bool) -> Any:
@@ -134,7 +137,7 @@ def inverse(x: Any) -> Any:
 
 def close(found: float, expected: Any, scale: float) -> bool:
     """Whether a number is right to nine digits, of its own or of what it is a difference of."""
-    return abs(found - expected) <= 1e-9 * abs(expected) + 1e-13 * scale
+    return bool(abs(found - expected) <= 1e-9 * abs(expected) + 1e-13 * scale)
 
 
 def check(law: Any, above: bool) -> None:

@@ -129,8 +129,8 @@ def frontier(model: SMDP, low: float, high: float) -> Frontier:
             continue
         for side, ends in enumerate(((left, middle), (middle, right))):
             heapq.heappush(stretches, (-_unknown(*ends), 2 * number + side, *ends))
-    for _, _, *ends in stretches:
-        points.update(ends)
+    for _, _, left, right in stretches:
+        points |= {left.rate: left.line, right.rate: right.line}
     rates = sorted(points)
     values = [points[rate].at(rate) for rate in rates]
     return Frontier(np.array(rates), np.array(values), np.array([points[rate].gain for rate in rates]))
