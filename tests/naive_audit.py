@@ -22,7 +22,11 @@ Chain: TypeAlias = list[list[Outcome]]
 def followed(model: Model, policy: list[dict[int, Fraction]]) -> Chain:
     """The outcomes in each state under probabilities of actions."""
     return [
-        [(share * p, successor, r, d) for action, share in choice.items() for p, successor, r, d in state[action]]
+        [
+            (share * p, successor, r, d)
+            for action, share in choice.items()
+            for p, successor, r, d in state[action]
+        ]
         for state, choice in zip(model, policy, strict=True)
     ]
 
@@ -50,9 +54,13 @@ def classes(chain: Chain) -> list[list[int]]:
 
 def stationary(chain: Chain, states: list[int]) -> dict[int, Fraction]:
     """The share of steps of each state of a recurrent class."""
-    into = {u: {t: sum((p for p, v, _, _ in chain[t] if v == u), Fraction(0)) for t in states} for u in states}
+    into = {
+        u: {t: sum((p for p, v, _, _ in chain[t] if v == u), Fraction(0)) for t in states} for u in states
+    }
     balance = [[into[u][t] - (1 if t == u else 0) for t in states] for u in states[1:]]
-    law = solve_linear([*balance, [Fraction(1)] * len(states)], [Fraction(0)] * (len(states) - 1) + [Fraction(1)])
+    law = solve_linear(
+        [*balance, [Fraction(1)] * len(states)], [Fraction(0)] * (len(states) - 1) + [Fraction(1)]
+    )
     return dict(zip(states, law, strict=True))
 
 
@@ -78,7 +86,9 @@ def limits(law: list[tuple[Fraction, Fraction, Fraction]]) -> dict[str, Fraction
         if share:
             # P(r>0) / E[tau/r | r>0], and P(r>0) E[|r| | r>0] / E[|r| tau/r | r>0].
             harmonic += share / (sum(p * d / r for p, r, d in side) / share)
-            weighted += share * sum(p * abs(r) for p, r, _ in side) / sum(p * abs(r) * d / r for p, r, d in side)
+            weighted += (
+                share * sum(p * abs(r) for p, r, _ in side) / sum(p * abs(r) * d / r for p, r, d in side)
+            )
     return {
         "Cumulative": gain,
         "SmoothedCumulative": gain,

@@ -26,7 +26,9 @@ durations = st.integers(1, 24).map(lambda n: Fraction(n, 4))
 
 
 @st.composite
-def models(draw: st.DrawFn, most_states: int = 4, most_actions: int = 3, joint: bool = True) -> naive_audit.Model:
+def models(
+    draw: st.DrawFn, most_states: int = 4, most_actions: int = 3, joint: bool = True
+) -> naive_audit.Model:
     """Small models, each state with some of the actions, the first of them on to the next state."""
     num_states = draw(st.integers(1, most_states))
     model: naive_audit.Model = []
@@ -38,7 +40,9 @@ def models(draw: st.DrawFn, most_states: int = 4, most_actions: int = 3, joint: 
             weights = [draw(st.integers(1, 4)) for _ in range(count)]
             after = [draw(st.integers(0, num_states - 1)) for _ in range(count)]
             if number == 0:
-                after[0] = (state + 1) % num_states  # so that it is possible to go from every state to every other
+                after[0] = (
+                    state + 1
+                ) % num_states  # so that it is possible to go from every state to every other
             state_law[action] = [
                 (Fraction(weight, sum(weights)), successor, draw(rewards), draw(durations))
                 for weight, successor in zip(weights, after, strict=True)
@@ -59,7 +63,10 @@ def as_model(fractions: naive_audit.Model) -> SMDP:
                 if len(here) == 1:
                     law = (float(here[0][1]), float(here[0][2]))
                 elif len(here) == 2 and here[0][2] == here[1][2]:
-                    law = (TwoPoint(float(here[0][1]), float(here[1][1]), float(here[1][0] / total)), float(here[0][2]))
+                    law = (
+                        TwoPoint(float(here[0][1]), float(here[1][1]), float(here[1][0] / total)),
+                        float(here[0][2]),
+                    )
                 else:
                     law = (Outcomes([(float(p / total), float(r), float(d)) for p, r, d in here]),)
                 rows.append((state, action, successor, float(total), *law))
@@ -132,7 +139,11 @@ def of_one_action(*outcomes: tuple[float, float, float]) -> SMDP:
         # +1 in 1 or -1 in 2: (1 - 1/2) / 2, against 0.
         ([(0.5, 1.0, 1.0), (0.5, -1.0, 2.0)], 0.25, 0.0),
         # Independent signs, times and sizes, and a zero: (3 H(1, 2, 4) + 1 H(-2) + 0) / 5 = (36/7 - 2) / 5.
-        ([(0.2, 1.0, 1.0), (0.2, 2.0, 1.0), (0.2, 4.0, 1.0), (0.2, -2.0, 1.0), (0.2, 0.0, 1.0)], 22 / 35, 1.0),
+        (
+            [(0.2, 1.0, 1.0), (0.2, 2.0, 1.0), (0.2, 4.0, 1.0), (0.2, -2.0, 1.0), (0.2, 0.0, 1.0)],
+            22 / 35,
+            1.0,
+        ),
     ],
 )
 def test_the_examples_of_the_specification(outcomes: Any, harmonic: float, gain: float) -> None:
@@ -272,7 +283,11 @@ def test_units_do_not_matter(size: float, unit: float) -> None:
 
 @settings(max_examples=60)
 @given(models(), st.integers(-40, 0), st.integers(1, 40))
-@example([{0: [(Fraction(1), 0, Fraction(1), Fraction(1))], 1: [(Fraction(1), 0, Fraction(3), Fraction(3))]}], -8, 8)
+@example(
+    [{0: [(Fraction(1), 0, Fraction(1), Fraction(1))], 1: [(Fraction(1), 0, Fraction(3), Fraction(3))]}],
+    -8,
+    8,
+)
 def test_the_frontier_is_the_highest_of_all_lines(fractions: naive_audit.Model, low: int, high: int) -> None:
     """Its corners, and the straight lines between them, are those of all policies; it falls, and is convex."""
     lines = naive_audit.lines(fractions)
@@ -284,7 +299,9 @@ def test_the_frontier_is_the_highest_of_all_lines(fractions: naive_audit.Model, 
         assert np.interp(rate, found.rate, found.value) == pytest.approx(expected, abs=1e-7)
     slopes = np.diff(found.value) / np.diff(found.rate)
     assert (slopes < 0.0).all()
-    steep = np.flatnonzero(np.diff(found.rate) > 1e-6)  # between corners that are one but for rounding there is no slope
+    steep = np.flatnonzero(
+        np.diff(found.rate) > 1e-6
+    )  # between corners that are one but for rounding there is no slope
     assert (np.diff(slopes[steep]) > -1e-5).all()
     # The gain at a corner is that of the line to the right of it.
     for left, right, gain in zip(found.rate[:-1], found.rate[1:], found.gain[:-1], strict=True):
@@ -348,7 +365,9 @@ def test_an_estimate_within_the_interval_does_no_harm(fractions: naive_audit.Mod
         if limit.keeps_optimum:
             assert limit.greedy_gain == pytest.approx(float(best), abs=1e-9)
             assert limit.settled_gain == pytest.approx(float(best), abs=1e-9) or limit.estimator not in EXACT
-        assert limit.drift == pytest.approx(float(naive_audit.height(lines, limits[limit.estimator])), abs=1e-9)
+        assert limit.drift == pytest.approx(
+            float(naive_audit.height(lines, limits[limit.estimator])), abs=1e-9
+        )
 
 
 # --- What cannot be audited ------------------------------------------------------------------
@@ -356,9 +375,7 @@ def test_an_estimate_within_the_interval_does_no_harm(fractions: naive_audit.Mod
 
 def two_islands(second: float) -> SMDP:
     """Two states that cannot be left."""
-    return from_arrays(
-        [[[1.0, 0.0]], [[0.0, 1.0]]], rewards=[[1.0], [second]], state_names=["here", "there"]
-    )
+    return from_arrays([[[1.0, 0.0]], [[0.0, 1.0]]], rewards=[[1.0], [second]], state_names=["here", "there"])
 
 
 @pytest.mark.parametrize(
@@ -367,7 +384,10 @@ def two_islands(second: float) -> SMDP:
         (lambda: audit(two_islands(2.0)), r"the gain depends on the state where one begins, from 1 .* to 2"),
         (lambda: audit(two_islands(1.0)), r"the policy has 2 recurrent classes, .*here.*there"),
         (
-            lambda: audit(from_arrays([[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]]], rewards=[[1.0, 0.0]] * 2), [0, 0]),
+            lambda: audit(
+                from_arrays([[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]]], rewards=[[1.0, 0.0]] * 2),
+                [0, 0],
+            ),
             "the policy has 2 recurrent classes",
         ),
         (lambda: audit(long_shot(), [2]), "state 0 has no action 2; it has 0, 1"),
