@@ -59,12 +59,36 @@ def test_learned_rates_come_to_their_limits(name: str) -> None:
 
 @pytest.mark.parametrize(("make", "expected"), [(sj.harmonic_r, 1), (sj.smart, 0), (sj.fixed_rate, 1)])
 def test_learners_of_long_shot_end_where_the_audit_says(make: Any, expected: int) -> None:
-    """Learning the harmonic rate, or none, one ends with the long action B, worth 3; with the ratio of sums, with A, 5."""
+    """Learning the harmonic rate, or none, one ends with the long action B, worth 3; with the ratio of sums, with A, 5.
+
+    That is with much exploration; see the next test.
+    """
     world = sj.Tabular(long_shot())
     ends = [
-        int(sj.run(world, make(1, 2, step_size=0.01, exploration=0.1), steps=100_000, seed=seed).policy[0])
+        int(sj.run(world, make(1, 2, step_size=0.01, exploration=0.9), steps=50_000, seed=seed).policy[0])
         for seed in range(15)
     ]
     assert ends.count(expected) >= 13
     estimator = {sj.harmonic_r: "Harmonic", sj.smart: "Cumulative", sj.fixed_rate: "Fixed"}[make]
     assert audit(long_shot())[estimator].settled_gain == (5.0, 3.0)[expected]
+
+
+@pytest.mark.parametrize(("exploration", "expected"), [(0.1, 0), (0.5, 0), (0.7, 0), (0.9, 1), (1.0, 1)])
+def test_values_that_grow_keep_what_is_greedy(exploration: float, expected: int) -> None:
+    """With a rate that is too low, a learner that explores little stays with the action that was ahead.
+
+    Let a step be worth g = r - rate d: 3.2 with A and 4.8 with B at a rate of 1.8. While A is greedy, its value
+    grows by step_size g(A) in a share 1 - e/2 of the steps; that of B moves, in a share e/2, by step_size times
+    g(B) + (the distance between them). They keep pace at the distance g(A) (2 - e) / e - g(B), which is above 0,
+    so that A stays greedy, for e below 0.8.
+    """
+    assert (3.2 * (2.0 - exploration) / exploration > 4.8) == (expected == 0)
+    agent = sj.fixed_rate(1, 2, rate=1.8, step_size=0.001, exploration=exploration)
+    agent = agent._replace(q=np.array([[50.0, 0.0]]))
+    run = sj.run(sj.Tabular(long_shot()), agent, steps=200_000, seed=3)
+    assert run.policy.tolist() == [expected]
+    ahead, behind = run.agent.q[0, expected], run.agent.q[0, 1 - expected]
+    worth = (3.2, 4.8)
+    distance = worth[expected] * (2.0 - exploration) / exploration - worth[1 - expected]
+    # Both fluctuate by about the square root of step_size / 2 times the deviation of a reward, 8: a fifth.
+    assert ahead - behind == pytest.approx(distance, rel=0.1, abs=0.6)
