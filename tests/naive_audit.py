@@ -70,7 +70,7 @@ def steps(chain: Chain, states: list[int]) -> list[tuple[Fraction, Fraction, Fra
     return [(law[s] * p, r, d) for s in states for p, _, r, d in chain[s] if p > 0]
 
 
-def mean(law: list[tuple[Fraction, Fraction, Fraction]], of: object = None) -> tuple[Fraction, Fraction]:
+def mean(law: list[tuple[Fraction, Fraction, Fraction]]) -> tuple[Fraction, Fraction]:
     """Mean reward and mean duration."""
     return sum((p * r for p, r, _ in law), Fraction(0)), sum((p * d for p, _, d in law), Fraction(0))
 

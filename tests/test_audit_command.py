@@ -173,7 +173,7 @@ def test_the_figure_shows_what_was_found(name: str) -> None:
     with figures.figure(6.5, 3.6) as drawing:
         ax = figures.audit(found, drawing.subplots())
         labels = ax.get_legend_handles_labels()[1]
-        lines = {line.get_label(): line for line in ax.get_lines()}
+        lines: dict[str, Any] = {str(line.get_label()): line for line in ax.get_lines()}
     assert f"optimal gain {found['best_gain']:.4g}" in labels
     (curve,) = (line for label, line in lines.items() if label.startswith("F, "))
     assert list(curve.get_xdata()) == found["frontier"]["rate"]

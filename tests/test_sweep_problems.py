@@ -81,10 +81,9 @@ def test_a_problem_with_options(tmp_path: Path) -> None:
     for row in table.iter_rows(named=True):
         model = admission_control(capacity=int(row["capacity"]))
         assert row["gain"] == sj.solve(model).gain
-        make = {"smart": lambda *size: sj.smart(*size, exploration=0.5), "harmonic_r": sj.harmonic_r}[
-            row["agent"]
-        ]
-        run = sj.run(sj.Tabular(model), make(model.num_states, 2), 400, seed=row["seed"])
+        size = (model.num_states, 2)
+        agent: Any = sj.smart(*size, exploration=0.5) if row["agent"] == "smart" else sj.harmonic_r(*size)
+        run = sj.run(sj.Tabular(model), agent, 400, seed=row["seed"])
         assert (row["reward"], row["duration"], row["rate"]) == (run.reward, run.duration, run.rate)
         assert row["policy"] == run.policy.tolist()
         assert row["policy"][-1] == 0  # where the queue is full there is only one action

@@ -49,7 +49,7 @@ def _for_sweeps(problem: Callable[..., SMDP]) -> Callable[..., SMDP]:
     def made(**options: Any) -> SMDP:
         for name, given in options.items():
             if isinstance(usual.get(name), tuple) and not isinstance(given, list | tuple):
-                raise ValueError(
+                raise TypeError(
                     f"{name} is {shown(given)}, but is a list, which a sweep takes for several choices; "
                     "write the model into a file, and give that as the data of a world of the kind model"
                 )
