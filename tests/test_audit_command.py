@@ -170,10 +170,12 @@ def test_the_figure_shows_what_was_found(name: str) -> None:
         found: dict[str, Any] = {"name": name, **answers.audit_data(audit(model))}
     else:
         found = answers.audit_of(name, {})
+    found["name"] = f"some/long/folder/{name}.toml"
     with figures.figure(6.5, 3.6) as drawing:
         ax = figures.audit(found, drawing.subplots())
         labels = ax.get_legend_handles_labels()[1]
         lines: dict[str, Any] = {str(line.get_label()): line for line in ax.get_lines()}
+    assert ax.get_title(loc="left") == f"{name}: where each estimator ends under the policy"
     assert f"optimal gain {found['best_gain']:.4g}" in labels
     (curve,) = (line for label, line in lines.items() if label.startswith("F, "))
     assert list(curve.get_xdata()) == found["frontier"]["rate"]

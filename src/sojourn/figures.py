@@ -313,5 +313,5 @@ def audit(found: dict[str, Any], ax: Axes) -> Axes:
         ax.axvline(rate, color=colour, linestyle=dash, linewidth=1.2, label=name)
     ax.set(xlabel="rate", ylabel="F: most of reward - rate * duration per step", xlim=(first, last))
     ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    ax.set_title(f"{found['name']}: where each estimator ends under the policy")
+    ax.set_title(f"{Path(found['name']).stem}: where each estimator ends under the policy", loc="left")
     return ax
