@@ -53,7 +53,7 @@ def _chosen(claims: list[Claim], name: str | None, verdict: str | None) -> list[
     if verdict is not None and verdict not in VERDICTS:
         raise ValueError(f"--verdict is {verdict!r}; it must be one of {', '.join(VERDICTS)}")
     if name is not None and name not in {claim.id for claim in claims}:
-        from sojourn.spec import nearest
+        from sojourn._values import nearest
 
         raise ValueError(f"unknown claim {name!r}{nearest(name, [claim.id for claim in claims])}")
     return [
