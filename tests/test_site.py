@@ -6,6 +6,7 @@ import doctest
 import importlib.util
 import json
 import re
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
@@ -99,6 +100,28 @@ def test_a_summary_keeps_what_it_is_made_of() -> None:
         ],
     }
     assert summarised(whole) == DATA
+
+
+def test_the_market_study_on_the_page_is_the_one_that_was_measured() -> None:
+    """The page's mean win ratios are those of the recorded signs, segment by segment."""
+    measured = tomllib.loads((Path(__file__).parent / "measured_bitcoin.toml").read_text())
+    text = (DOCS / "reproduce.md").read_text()
+    for words, agent in (
+        ("SMART", "smart"),
+        ("Relaxed-SMART", "relaxed_smart"),
+        ("the rate fixed at 0", "fixed_rate"),
+    ):
+        shown = re.search(rf"^\| against {words} \| ([\d.]+) \| ([\d.]+) \|$", text, flags=re.MULTILINE)
+        assert shown is not None
+        for number, durations in zip(shown.groups(), ("random", "scaled"), strict=True):
+            cells = [signs.count("+") / len(signs) for signs in measured[durations][agent].values()]
+            assert float(number) == round(sum(cells) / len(cells), 2)
+    ahead = [
+        signs.count("+") > signs.count("-")
+        for agent in ("smart", "relaxed_smart")
+        for signs in measured["scaled"][agent].values()
+    ]
+    assert f"ahead in {sum(ahead)} of {len(ahead)} settings" in text
 
 
 def test_every_decision_is_listed_with_what_was_decided() -> None:
