@@ -1,0 +1,191 @@
+"""A comparison: agents on problems whose best gain is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from sojourn.report import audit
+from sojourn.report.blocks import Block, Chart, Charts, Column, Facts, Heading, Prose, Section, Table
+from sojourn.report.budget import Budget
+from sojourn.report.words import agent_name, counted, looks, number, setting, several
+
+
+def section(folder: Path, given: dict[str, Any], budget: Budget) -> Section:
+    """Return what a comparison found, problem by problem."""
+    settings, problems = given["settings"], given["problems"]
+    agents = list(dict.fromkeys(agent["agent"] for problem in problems for agent in problem["agents"]))
+    styles = looks(agents)
+    blocks: list[Block] = []
+    if len(problems) > 1:
+        blocks.append(_overview(problems, agents))
+    for problem in problems:
+        blocks += _problem(problem, styles, budget, len(problems))
+    blocks.append(_facts(folder, given))
+    names = ", ".join(str(problem["name"]) for problem in problems)
+    return Section(
+        "comparison",
+        f"Agents compared on {names}"
+        if len(problems) < 4
+        else f"Agents compared on {len(problems)} problems",
+        f"{counted(len(agents), 'agent')}, each tuned on {counted(settings['tuning_seeds'], 'seed')} and then run with "
+        f"{counted(settings['seeds'], 'other seed')} for {counted(settings['steps'], 'step')}. Their greedy policies are "
+        "evaluated exactly, so 1 means the best gain there is.",
+        blocks,
+    )
+
+
+def _overview(problems: list[dict[str, Any]], agents: list[str]) -> Table:
+    columns = [Column("problem", numeric=False), *(Column(agent_name(agent)) for agent in agents)]
+    rows = []
+    for problem in problems:
+        gains = {one["agent"]: one["relative_gain"] for one in problem["agents"]}
+        rows.append((problem["name"], *(gains.get(agent) for agent in agents)))
+    return Table(
+        "Relative gain in the end, mean over the runs", columns, rows, "1 is the best gain there is."
+    )
+
+
+def _problem(
+    problem: dict[str, Any], styles: dict[str, dict[str, int]], budget: Budget, problems: int
+) -> list[Block]:
+    name = problem["name"]
+    blocks: list[Block] = [
+        Heading(str(name)),
+        Prose(
+            f"{counted(int(problem['states']), 'state')}; the best gain is {number(problem['gain'], 8)}. "
+            + leader(problem["agents"])
+        ),
+        Charts([_learning(problem, styles, budget.points // problems), _finals(problem, styles)]),
+        _table(problem),
+    ]
+    if problem.get("audit"):
+        blocks += audit.blocks(problem["audit"])
+    return blocks
+
+
+def leader(agents: list[dict[str, Any]]) -> str:
+    """Say who earned most, and whose interval reaches into the leader's."""
+    known = [one for one in agents if one["relative_gain"] is not None]
+    if not known:
+        return "No agent has a relative gain here."
+    best = max(known, key=lambda one: one["relative_gain"])
+    told = (
+        f"{agent_name(best['agent'])} has the highest relative gain in the end, {number(best['relative_gain'])}"
+        f"{_between(best)}."
+    )
+    if best["relative_low"] is None:
+        return told
+    near = [
+        agent_name(one["agent"])
+        for one in known
+        if one is not best
+        and one["relative_high"] is not None
+        and one["relative_high"] >= best["relative_low"]
+    ]
+    if len(known) == 1:
+        return told
+    if not near:
+        return f"{told} No other agent's interval reaches into its own."
+    return f"{told} The intervals of these reach into its own: {', '.join(near)}."
+
+
+def _between(one: dict[str, Any]) -> str:
+    if one["relative_low"] is None or one["relative_high"] is None:
+        return ""
+    return f" (95 % interval {number(one['relative_low'])} to {number(one['relative_high'])})"
+
+
+def _learning(problem: dict[str, Any], styles: dict[str, dict[str, int]], points: int) -> Chart:
+    curves = problem["curves"]
+    total = sum(len(curve["step"]) for curve in curves)
+    every = max(1, -(-total // max(1, points)))
+    series = []
+    for curve in curves:
+        last = len(curve["step"]) - 1
+        chosen = [i for i in range(len(curve["step"])) if i % every == 0 or i == last]
+        lines = {key: [curve[key][i] for i in chosen] for key in ("relative_gain", "low", "high")}
+        series.append(
+            {
+                "name": agent_name(curve["agent"]),
+                "x": [curve["step"][i] for i in chosen],
+                "y": lines["relative_gain"],
+                "low": lines["low"],
+                "high": lines["high"],
+                **styles[curve["agent"]],
+            }
+        )
+    spec = {
+        "type": "lines",
+        "x": {"label": "steps", "log": True},
+        "y": {"label": "relative gain of the greedy policy"},
+        "series": series,
+    }
+    return Chart(f"Learning: {problem['name']}", spec, "Mean over the runs, and its 95 % interval.")
+
+
+def _finals(problem: dict[str, Any], styles: dict[str, dict[str, int]]) -> Chart:
+    rows = [
+        {
+            "name": agent_name(one["agent"]),
+            "value": one["relative_gain"],
+            "low": one["relative_low"],
+            "high": one["relative_high"],
+            "colour": styles[one["agent"]]["colour"],
+            "marker": styles[one["agent"]]["marker"],
+        }
+        for one in problem["agents"]
+    ]
+    spec = {
+        "type": "whiskers",
+        "x": {"label": "relative gain in the end, 95 % interval", "short": "relative gain"},
+        "rows": rows,
+        "reference": {"x": 1.0},
+        "interval": "95 % interval",
+    }
+    return Chart(f"In the end: {problem['name']}", spec, "The dotted line is the best gain there is.")
+
+
+def _table(problem: dict[str, Any]) -> Table:
+    columns = [
+        Column("agent", numeric=False),
+        Column("tuned", numeric=False),
+        Column("relative gain"),
+        Column("low"),
+        Column("high"),
+        Column("runs with an optimal policy", digits=0, unit="%"),
+        Column("low", digits=0, unit="%"),
+        Column("high", digits=0, unit="%"),
+        Column("steps to 99 %"),
+        Column("time to 99 %"),
+        Column("runs that got there", digits=0, unit="%"),
+        Column("rate"),
+        Column("rate less gain"),
+        Column("regret"),
+    ]
+    keys = [
+        *("relative_gain", "relative_low", "relative_high", "optimal_share", "optimal_low", "optimal_high"),
+        *("steps_99", "time_99", "reached_share", "rate", "rate_gap", "regret"),
+    ]
+    rows = [
+        (agent_name(one["agent"]), setting(one["options"]), *(one[key] for key in keys))
+        for one in problem["agents"]
+    ]
+    note = "Low and high are the ends of 95 % intervals. An empty place: no run got there."
+    return Table(f"The agents on {problem['name']}", columns, rows, note)
+
+
+def _facts(folder: Path, given: dict[str, Any]) -> Facts:
+    settings = given["settings"]
+    return Facts(
+        "Settings",
+        [
+            *(
+                (key.replace("_", " "), several(value) if isinstance(value, list) else setting(value))
+                for key, value in settings.items()
+            ),
+            ("problems", ", ".join(str(problem["name"]) for problem in given["problems"])),
+            ("made by", f"Sojourn {given['version']}"),
+            ("folder", folder.name),
+        ],
+    )
