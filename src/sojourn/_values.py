@@ -7,6 +7,7 @@ except the contents of its arrays.
 
 from __future__ import annotations
 
+import difflib
 import functools
 import math
 import operator
@@ -245,3 +246,9 @@ def same(one: Any, other: Any) -> bool:
     if isinstance(one, float):
         return np.float64(one).tobytes() == np.float64(other).tobytes()
     return bool(one == other)
+
+
+def nearest(word: str, words: Any) -> str:
+    """Return a hint at the word that was perhaps meant."""
+    close = difflib.get_close_matches(word, list(words), n=1, cutoff=0.5)
+    return f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(words)}"

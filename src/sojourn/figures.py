@@ -275,3 +275,43 @@ def duration_spread(table: pl.DataFrame, ax: Axes) -> Axes:
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.legend(loc="upper center", ncols=2)
     return ax
+
+
+# --- Exact answers ------------------------------------------------------------------
+
+ESTIMATOR_COLOURS = {
+    "Harmonic": BLACK, "CumulativeHarmonic": BLACK, "WeightedHarmonic": PINK, "Cumulative": BLUE,
+    "SmoothedCumulative": BLUE, "Exponential": BLUE, "TimeSmoothed": BLUE, "Incremental": BLUE, "Fixed": ORANGE,
+}  # fmt: skip
+
+
+def audit(found: dict[str, Any], ax: Axes) -> Axes:
+    """Draw F over the rates, those for which an optimal policy is greedy, and where each estimator ends."""
+    frontier = found["frontier"]
+    first, last = frontier["rate"][0], frontier["rate"][-1]
+    low = first if found["low"] is None else found["low"]
+    high = last if found["high"] is None else found["high"]
+    ax.axvspan(low, high, color=GREEN, alpha=0.15, linewidth=0, label="an optimal policy is greedy")
+    ax.axhline(0.0, color=GREY, linewidth=0.6)
+    ax.plot(frontier["rate"], frontier["value"], color=GREY, marker=".", label="F, and its corners")
+    ax.plot(
+        found["best_gain"],
+        0.0,
+        "*",
+        color=GREEN,
+        markersize=10,
+        label=f"optimal gain {found['best_gain']:.4g}",
+    )
+    together: dict[str, tuple[float, list[str]]] = {}  # limits that are one number share a line
+    for each in found["estimators"]:
+        together.setdefault(f"{each['rate']:.6g}", (each["rate"], []))[1].append(each["estimator"])
+    dashes = itertools.cycle(("-", "--", "-.", ":"))
+    for (rate, estimators), dash in zip(together.values(), dashes, strict=False):
+        colour = ESTIMATOR_COLOURS[estimators[0]]
+        others = f" and {len(estimators) - 1} more" if len(estimators) > 2 else ""
+        name = f"{estimators[0]}{others or ', '.join(['', *estimators[1:]])}: {rate:.4g}"
+        ax.axvline(rate, color=colour, linestyle=dash, linewidth=1.2, label=name)
+    ax.set(xlabel="rate", ylabel="F: most of reward - rate * duration per step", xlim=(first, last))
+    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    ax.set_title(f"{found['name']}: where each estimator ends under the policy")
+    return ax

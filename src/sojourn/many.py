@@ -21,7 +21,7 @@ from sojourn._values import classes, is_value, stacked, whole
 from sojourn.agents.rules import Decay, greedy_action, has_diverged, num_missing
 from sojourn.random import streams
 from sojourn.rates import value
-from sojourn.simulate import NEVER, Curve, Points, Walk, explain, go_on, ready, record_points
+from sojourn.simulate import NEVER, Curve, Points, Walk, explain, go_on, ready, record_points, without_missing
 
 _value = value.bare
 
@@ -198,6 +198,7 @@ def run_batch_of(
     count, total = len(seeds), steps * episodes
     first = take(agents, 0)
     world, _ = ready(world, first)
+    agents = agents._replace(q=without_missing(world, agents.q))
     different, place = np.unique(np.array(seeds), return_inverse=True)
     rngs = np.array([streams(seed, 2) for seed in different.tolist()])[place]
     sizes = (world.num_states, world.num_actions)

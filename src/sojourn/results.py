@@ -10,6 +10,9 @@
     rate, reward, duration, greedy_reward, greedy_duration    number
     greedy_steps     integer
     diverged         boolean  whether a number of the agent is no longer finite
+    gain             number   the exact optimal gain of the world; null where there is none, as are
+    regret           number   gain * duration - reward: what an optimal policy would have had more, and
+    rate_gap         number   rate - gain: how far the learned rate is off
     policy           list     the greedy action of each state in the end; only if the sweep keeps policies
     error            text     why the run failed; null if it did not
 
@@ -34,7 +37,7 @@ from rich.table import Table
 
 from sojourn.many import FIGURES
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 RESULTS, CURVES, TIMINGS = "results.parquet", "curves.parquet", "timings.parquet"
 
 _DTYPES: dict[type, Any] = {float: pl.Float64, int: pl.Int64, bool: pl.Boolean}
@@ -44,6 +47,7 @@ _CURVE = ("reward", "greedy_reward", "clock", "rate")
 def results_frame(
     specification: dict[str, pl.Series],
     figures: np.ndarray[Any, Any],
+    gains: np.ndarray[Any, Any],
     policies: np.ndarray[Any, Any] | None,
     errors: np.ndarray[Any, Any],
     seconds: float,
@@ -56,6 +60,10 @@ def results_frame(
         if name != "steps":  # these are part of the specification
             series = pl.Series(name, figures[name], dtype=_DTYPES[kind])
             columns[name] = series.set(pl.Series(failed), None) if failed.any() else series
+    gain = pl.Series("gain", gains).fill_nan(None)
+    columns["gain"] = gain
+    columns["regret"] = gain * columns["duration"] - columns["reward"]
+    columns["rate_gap"] = columns["rate"] - gain
     if policies is not None:
         columns["policy"] = pl.Series("policy", policies.astype(np.uint16)).arr.to_list()
     columns["error"] = pl.Series("error", [error or None for error in errors], dtype=pl.String)

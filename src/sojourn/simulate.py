@@ -162,10 +162,17 @@ def ready(world: Any, agent: Any) -> tuple[Any, Any]:
             f"the agent's q has the shape {np.shape(agent.q)}, but {type(world).__name__} has "
             f"{sizes[0]} states and {sizes[1]} actions"
         )
+    agent = agent._replace(q=without_missing(world, agent.q))
     world = frozen(validated(world))
     if first_meeting(world, agent):
         rehearse(world, agent)
     return world, agent
+
+
+def without_missing(world: Any, q: Any) -> Any:
+    """Return values with -inf for every action that a state lacks: agents do not take such an action."""
+    available = getattr(world, "available", None)
+    return q if available is None or available.all() else np.where(available, q, -np.inf)
 
 
 def ready_agent(agent: Any) -> Any:
@@ -381,8 +388,8 @@ def explain(
         return f"draw of {type(agent).__name__} returned the action {action:.0f} at step {at}; actions are 0 to {actions}"
     if next_state == NO_STATE and getattr(world, "available", None) is not None:
         return (
-            f"state {state:.0f} of {name} has no action {action:.0f}, which was taken at step {at}; "
-            "begin with q = -inf for what is not available"
+            f"state {state:.0f} of {name} has no action {action:.0f}, which {type(agent).__name__} took at step {at}; "
+            "an agent must not take an action whose q is -inf"
         )
     where = f"step of {name} at step {at} (state {state:.0f}, action {action:.0f}) returned"
     if not 0.0 < duration < np.inf:

@@ -4,7 +4,7 @@ In TOML, which `load_sweep` reads:
 
     name = "first-look"
     seeds = 5                                   # 0 to 4, or a list
-    steps = 1000
+    steps = 1000                                # or a list of lengths
     episodes = 4
     record = 0                                  # points of each run's curve
     spacing = "log"                             # of the points, or "even"
@@ -32,13 +32,24 @@ such as a market, are run to their end where `steps` is not given.
     segment = [0, 1, 2]
     duration = ["random", "scaled"]
 
+A run of 100 steps is the beginning of the run of 1,000 with the same seed, so that
+`steps = [100, 1000]` shows how policies change. The named problems, and models in
+files, are worlds too, and their results have the exact gain beside them:
+
+    [[world]]
+    kind = "admission-control"
+    capacity = [5, 20]
+
+    [[world]]
+    kind = "model"
+    data = "my-queue.toml"
+
 The id of a cell is a hash of all that decides its numbers, the version of the rules
 included: the same id means the same numbers, on any machine.
 """
 
 from __future__ import annotations
 
-import difflib
 import functools
 import hashlib
 import inspect
@@ -51,18 +62,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sojourn._values import finite, whole
+from sojourn._values import finite, nearest, whole
 from sojourn.agents import named
 from sojourn.agents.rules import Decay
 from sojourn.elementary import exp10, log
 from sojourn.instrument import identity, market_segment
+from sojourn.problems.named import TABULAR_WORLDS
 from sojourn.worlds.two_state import TwoState
 
 # Raise it when any rule gives other numbers than before. 2: an action of value -inf is not explored,
 # which changes runs that diverged.
 RULES_VERSION = 2
 
-WORLDS: dict[str, Callable[..., Any]] = {"two_state": TwoState, "market": market_segment}
+WORLDS: dict[str, Callable[..., Any]] = {
+    "two_state": TwoState,
+    "market": market_segment,
+    **TABULAR_WORLDS,
+}
 AGENTS: dict[str, Callable[..., Any]] = {
     name: getattr(named, name)
     for name in (
@@ -120,7 +136,7 @@ class Sweep:
     worlds: list[Entry]
     agents: list[Entry]
     seeds: list[int]
-    steps: int | None = None  # those of the worlds themselves
+    steps: int | list[int] | None = None  # one or several lengths; those of the worlds themselves if None
     episodes: int = 1
     record: int = 0
     name: str = "sweep"
@@ -132,11 +148,13 @@ class Sweep:
         for name, entries in (("world", self.worlds), ("agent", self.agents)):
             if not entries:
                 raise ValueError(f"the sweep has no {name}; it needs at least one")
-        if self.steps is not None:
-            whole("steps", self.steps)
+        for length in self.lengths or ():
+            whole("steps", length)
+        if self.steps is not None and len(set(self.lengths or ())) != len(self.lengths or (0,)):
+            raise ValueError("steps is empty or has the same length twice")
         whole("episodes", self.episodes)
         whole("record", self.record, least=0)
-        if max((self.steps or 0) * self.episodes, *map(_seed, self.seeds), 0) >= 2**63:
+        if max(max(self.lengths or [0]) * self.episodes, *map(_seed, self.seeds), 0) >= 2**63:
             raise ValueError("seeds and steps times episodes must be less than 2^63")
         for name, choice, choices in (
             ("spacing", self.spacing, SPACINGS),
@@ -166,25 +184,30 @@ class Sweep:
     @property
     def num_cells(self) -> int:
         """The number of cells."""
-        return sum(map(len, self.worlds)) * sum(map(len, self.agents))
+        return sum(map(len, self.worlds)) * sum(map(len, self.agents)) * len(self.lengths or [0])
 
     @property
     def num_runs(self) -> int:
         """The number of runs."""
         return self.num_cells * len(self.seeds)
 
+    @property
+    def lengths(self) -> list[int] | None:
+        """The lengths of an episode, if the sweep sets them."""
+        return [self.steps] if isinstance(self.steps, int) else self.steps
+
     @functools.cached_property
     def num_steps(self) -> int:
         """The number of steps of all runs together."""
-        if self.steps is not None:
-            return self.num_runs * self.steps * self.episodes
+        if self.lengths is not None:
+            return self.num_runs // len(self.lengths) * sum(self.lengths) * self.episodes
         worlds = (build_world(entry.kind, options) for entry in self.worlds for options in entry.grid())
-        lengths = sum(map(self.steps_in, worlds))
-        return lengths * sum(map(len, self.agents)) * len(self.seeds) * self.episodes
+        total = sum(sum(self.lengths_in(world)) for world in worlds)
+        return total * sum(map(len, self.agents)) * len(self.seeds) * self.episodes
 
-    def steps_in(self, world: Any) -> int:
-        """The number of steps of an episode in one world."""
-        return int(world.num_steps) if self.steps is None else self.steps
+    def lengths_in(self, world: Any) -> list[int]:
+        """The lengths of an episode in one world."""
+        return [int(world.num_steps)] if self.lengths is None else self.lengths
 
     def to_json(self) -> str:
         """Return the sweep as text: what a results folder keeps of it."""
@@ -298,12 +321,6 @@ def _known(what: str, kind: str, table: Mapping[str, Any]) -> Any:
     return table[kind]
 
 
-def nearest(word: str, words: Any) -> str:
-    """Return a hint at the word that was perhaps meant."""
-    close = difflib.get_close_matches(word, list(words), n=1, cutoff=0.5)
-    return f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(words)}"
-
-
 # --- Reading TOML -------------------------------------------------------------------
 
 _TOP = ("name", "seeds", "steps", "episodes", "record", "spacing", "curves", "policies", "world", "agent")
@@ -335,12 +352,16 @@ def parse_sweep(data: Mapping[str, Any]) -> Sweep:
         worlds=_entries("world", data["world"]),
         agents=_entries("agent", data["agent"]),
         seeds=[whole("seeds", seed, least=0) for seed in seeds],
-        steps=whole("steps", data["steps"]) if "steps" in data else None,
+        steps=_lengths(data["steps"]) if "steps" in data else None,
         episodes=whole("episodes", data.get("episodes", 1)),
         record=whole("record", data.get("record", 0), least=0),
         name=str(data.get("name", "sweep")),
         **{key: data[key] for key in ("spacing", "curves", "policies") if key in data},
     )
+
+
+def _lengths(steps: Any) -> int | list[int]:
+    return [whole("steps", length) for length in steps] if isinstance(steps, list) else whole("steps", steps)
 
 
 def _entries(name: str, tables: Any) -> list[Entry]:

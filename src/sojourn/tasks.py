@@ -21,7 +21,9 @@ from sojourn import results
 from sojourn._values import stacked
 from sojourn.instrument import identity
 from sojourn.many import Batch, flattened, run_batch_of
+from sojourn.problems.named import MODELS
 from sojourn.simulate import Points, evenly_spaced, log_spaced
+from sojourn.solvers.choose import solve
 from sojourn.spec import Options, Sweep, build_agent, build_world, canonical_text, cell_ids
 
 BATCH_STEPS, BATCH_RUNS = 10_000_000, 4096  # about a third of a second
@@ -70,18 +72,19 @@ def plan(sweep: Sweep) -> Iterator[Task]:
     columns = option_columns(sweep)
     mean_curves = sweep.record > 0 and sweep.curves == "mean"
     for agent, world in itertools.product(sweep.agents, sweep.worlds):
-        for (steps, num_values), alike in itertools.groupby(
+        for (lengths, num_values), alike in itertools.groupby(
             world.grid(), functools.partial(_size, sweep, world.kind)
         ):
-            most = _most_runs(steps * sweep.episodes, num_values)
-            seeds_a_task = len(sweep.seeds) if mean_curves else min(len(sweep.seeds), most)
-            combinations_a_task = max(1, most // seeds_a_task)
             worlds = list(alike)
-            for combinations in _chunks(agent.grid(), combinations_a_task):
-                text = json.dumps(combinations)
-                worlds_a_task = max(1, most // (seeds_a_task * len(combinations)))
-                for few_worlds in _chunks(iter(worlds), worlds_a_task):
-                    for seeds in _chunks(iter(sweep.seeds), seeds_a_task):
+            for steps in lengths:
+                most = _most_runs(steps * sweep.episodes, num_values)
+                seeds_a_task = len(sweep.seeds) if mean_curves else min(len(sweep.seeds), most)
+                for combinations in _chunks(agent.grid(), max(1, most // seeds_a_task)):
+                    text = json.dumps(combinations)
+                    worlds_a_task = max(1, most // (seeds_a_task * len(combinations)))
+                    for few_worlds, seeds in itertools.product(
+                        _chunks(iter(worlds), worlds_a_task), list(_chunks(iter(sweep.seeds), seeds_a_task))
+                    ):
                         yield Task(
                             world=world.kind,
                             worlds=few_worlds,
@@ -106,10 +109,10 @@ def _most_runs(steps: int, num_values: int) -> int:
     return max(1, min(BATCH_RUNS, BATCH_STEPS // steps, BATCH_VALUES // num_values))
 
 
-def _size(sweep: Sweep, kind: str, options: Options) -> tuple[int, int]:
-    """Return a world's steps and the size of its tables: worlds that agree in them may share a task."""
+def _size(sweep: Sweep, kind: str, options: Options) -> tuple[list[int], int]:
+    """Return a world's lengths and the size of its tables: worlds that agree in them may share a task."""
     world = build_world(kind, options)
-    return sweep.steps_in(world), world.num_states * world.num_actions
+    return sweep.lengths_in(world), world.num_states * world.num_actions
 
 
 def option_columns(sweep: Sweep) -> dict[str, bool]:
@@ -190,13 +193,29 @@ def tabulate(task: Task, batch: Batch, seconds: float) -> tuple[pl.DataFrame, pl
         "seed": pl.Series(seeds),
     }
     policies = batch.policies if task.policies else None
-    rows = results.results_frame(specification, batch.figures, policies, batch.errors, seconds)
+    gains = np.repeat(
+        [_gain(task.world, options, task.data) for options in task.worlds],
+        task.num_combinations * len(task.seeds),
+    )
+    rows = results.results_frame(specification, batch.figures, gains, policies, batch.errors, seconds)
     if not task.record:
         return rows, None
     if task.mean_curves:
         each = pl.Series(ids, dtype=pl.String)
         return rows, results.mean_curves_frame(each, task.points, batch.curves, batch.spreads)
     return rows, results.curves_frame(cells, seeds, task.points, batch.curves)
+
+
+def _gain(kind: str, options: Options, data: dict[str, str]) -> float:
+    """Return the exact gain of a world, or NaN where there is none."""
+    if kind not in MODELS:
+        return np.nan
+    return _solved(kind, json.dumps(options, sort_keys=True), tuple(sorted(data.items())))
+
+
+@functools.lru_cache(maxsize=256)
+def _solved(kind: str, options: str, _data: tuple[tuple[str, str], ...]) -> float:
+    return float(solve(MODELS[kind](**json.loads(options))).gains[0])  # worlds begin in state 0
 
 
 @functools.lru_cache(maxsize=16)
@@ -243,7 +262,7 @@ def estimate(sweep: Sweep, jobs: int) -> Estimate:
     """Run a little of each agent in the first world, and reckon from that."""
     world_options = next(sweep.worlds[0].grid())
     world = build_world(sweep.worlds[0].kind, world_options)
-    length = sweep.steps_in(world)
+    length = max(sweep.lengths_in(world))
     steps = min(length, 100_000)
     steps_each = sweep.num_steps / sum(map(len, sweep.agents))
     seconds = 0.0

@@ -1,4 +1,4 @@
-"""Learners and problems by name: what the command line makes of words."""
+"""Learners by name: what the command line makes of words."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ from typing import Any
 from sojourn._values import shown
 from sojourn.envs import ENVIRONMENTS, make, summary
 from sojourn.learner import Learner, saved_environment
-from sojourn.model import load_model
-from sojourn.problems import PROBLEMS
-from sojourn.solvers.choose import solve
-from sojourn.spec import build_agent, nearest
+from sojourn.spec import build_agent
 
 
 def environment_of(path: Path) -> Any:
@@ -39,32 +36,6 @@ def new_learner(env: Any, agent: str, options: dict[str, Any], **settings: Any) 
 def environments() -> list[tuple[str, str]]:
     """Return the id of every environment here, and what it is in a line."""
     return [(env_id, summary(env_id)) for env_id in ENVIRONMENTS]
-
-
-def solved(name: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the exact solution of a problem by name, or of a model in a file, for machines."""
-    if name in PROBLEMS:
-        try:
-            model = PROBLEMS[name](**options)
-        except TypeError as error:
-            raise ValueError(f"{name} cannot be made with these options: {error}") from None
-    elif Path(name).suffix in (".toml", ".json") or Path(name).exists():
-        if options:
-            raise ValueError(f"{name} is a file, which takes no options; change it in the file")
-        model = load_model(name)
-    else:
-        raise ValueError(f"there is no problem {name!r}{nearest(name, PROBLEMS)}")
-    found = solve(model)
-    return {
-        "name": name,
-        "gain": found.gain,
-        "lower": found.lower,
-        "upper": found.upper,
-        "policy": found.policy.tolist(),
-        "states": model.num_states,
-        "solver": found.solver,
-        "seconds": found.seconds,
-    }
 
 
 def told(learner: Learner) -> dict[str, Any]:
@@ -97,6 +68,18 @@ def options_of(texts: list[str], name: str) -> dict[str, Any]:
             raise ValueError(f"{name} {shown(text)} must be written as key=value")
         options[key.strip().replace("-", "_")] = plain(value)
     return options
+
+
+def actions_of(text: str) -> list[int]:
+    """Return a policy given as actions with commas or spaces between them.
+
+    >>> actions_of("0,1, 0")
+    [0, 1, 0]
+    """
+    words = text.replace(",", " ").split()
+    if not words or not all(word.isdecimal() for word in words):
+        raise ValueError(f"--policy {shown(text)} must be the action of each state, such as 0,1,0")
+    return [int(word) for word in words]
 
 
 def plain(text: str) -> Any:

@@ -1,22 +1,26 @@
-"""Commands about exact answers."""
+"""Commands about exact answers: solve, audit."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from sojourn.cli.app import AsJson, app
 
+Name = Annotated[str, typer.Argument(help="A problem, such as gosavi, or a TOML or JSON file of a model.")]
+Options = Annotated[
+    list[str] | None, typer.Option("--option", "-o", help="Option of the problem, as key=value.")
+]
+_PRINTED = ("name", "gain", "lower", "upper", "policy", "states", "solver", "seconds")
+
 
 @app.command()
 def solve(
-    name: Annotated[
-        str, typer.Argument(help="A problem, such as gosavi, or a TOML or JSON file of a model.")
-    ],
-    option: Annotated[
-        list[str] | None, typer.Option("--option", "-o", help="Option of the problem, as key=value.")
-    ] = None,
+    name: Name,
+    option: Options = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for solution.json, with bias and names.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Solve a problem or a model exactly: the largest gain, and a policy that has it.
@@ -27,11 +31,13 @@ def solve(
     """
     import json
 
-    from sojourn import training
+    from sojourn import answers, training
 
-    found = training.solved(name, training.options_of(option or [], "--option"))
+    found = answers.solution_of(name, training.options_of(option or [], "--option"))
+    if out is not None:
+        answers.write(out, "solution.json", found)
     if as_json:
-        typer.echo(json.dumps(found))
+        typer.echo(json.dumps({key: found[key] for key in _PRINTED}))
         return
     typer.echo(
         f"{name}: gain {found['gain']:.10g} per unit time, between {found['lower']:.10g} and {found['upper']:.10g} "
@@ -40,3 +46,42 @@ def solve(
     policy = found["policy"]
     shown = " ".join(map(str, policy[:60])) + (" ..." if len(policy) > 60 else "")
     typer.echo(f"policy, the action of each state: {shown}")
+
+
+@app.command()
+def audit(
+    name: Name,
+    option: Options = None,
+    policy: Annotated[
+        str | None, typer.Option(help="Action of each state, such as 0,1,0; an optimal policy by default.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for audit.json and the figure.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what every estimator of the rate comes to under a policy, and whether that does harm.
+
+    The limits are exact. An estimator does no harm while its limit lies among the rates for which
+    an optimal policy is greedy.
+
+    Example: sojourn audit long-shot --out out/long-shot
+    """
+    import json
+
+    from sojourn import answers, training
+
+    actions = None if policy is None else training.actions_of(policy)
+    found = answers.audit_of(name, training.options_of(option or [], "--option"), actions)
+    if out is not None:
+        from sojourn import figures
+
+        answers.write(out, "audit.json", found)
+        with figures.figure(6.5, 3.6) as drawing:
+            figures.audit(found, drawing.subplots())
+            figures.save(drawing, out / "figures" / "audit")
+    if as_json:
+        typer.echo(json.dumps(found))
+        return
+    for line in answers.audit_lines(found):
+        typer.echo(line)
+    if out is not None:
+        typer.echo(f"{out / 'figures' / 'audit.png'} shows it")

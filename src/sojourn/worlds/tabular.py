@@ -11,12 +11,9 @@ cell i belongs to row i from 0 up to `share[i]` and to row `other[i]` from there
 uniform, cell i = floor(n u) and the point n u - i in it are one draw and one comparison, however
 many rows there are: a search among cumulative probabilities would cost a loop in every step.
 
-A state need not have every action. Taking one that it lacks leads to `NO_STATE`, which stops
-a run with a sentence; agents do not take an action whose value is -inf, so `initial_values` is
-what their q begins with:
-
-    world = Tabular(model)
-    agent = smart(world.num_states, world.num_actions)._replace(q=initial_values(model))
+A state need not have every action. Agents do not take an action whose value is -inf, and a run
+begins with that value for what a state lacks (`initial_values` has it for a loop of one's own).
+Taking such an action all the same leads to `NO_STATE`, which stops a run with a sentence.
 """
 
 from __future__ import annotations

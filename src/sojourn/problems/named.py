@@ -1,0 +1,81 @@
+"""Models by name: the problems, and models in files, as commands and sweeps call for them."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from sojourn._values import nearest
+from sojourn.model import load_model
+from sojourn.model.smdp import SMDP
+from sojourn.problems import PROBLEMS
+from sojourn.worlds.tabular import Tabular, TabularWorld
+
+
+def named_model(name: str, options: Mapping[str, Any] | None = None) -> SMDP:
+    """Return a problem by name with these options, or the model in a TOML or JSON file.
+
+    >>> named_model("river-swim", {"num_states": 4})
+    SMDP(4 states, 8 pairs, 14 rows)
+    """
+    options = dict(options or {})
+    if name in PROBLEMS:
+        try:
+            return PROBLEMS[name](**options)
+        except TypeError as error:
+            raise ValueError(f"{name} cannot be made with these options: {error}") from None
+    if is_file(name):
+        if options:
+            raise ValueError(f"{name} is a file, which takes no options; change it in the file")
+        return load_model(name)
+    raise ValueError(f"there is no problem {name!r}{nearest(name, PROBLEMS)}")
+
+
+def is_file(name: str) -> bool:
+    """Whether a name is that of a file rather than of a problem."""
+    return name not in PROBLEMS and (Path(name).suffix in (".toml", ".json") or Path(name).exists())
+
+
+def _with_whole_numbers(problem: Callable[..., SMDP]) -> Callable[..., SMDP]:
+    """Return a problem that takes 20.0 for 20: every number of a sweep is a float."""
+    wholes = {
+        parameter.name
+        for parameter in inspect.signature(problem).parameters.values()
+        if isinstance(parameter.default, int) and not isinstance(parameter.default, bool)
+    }
+
+    @functools.wraps(problem)
+    def made(**options: Any) -> SMDP:
+        return problem(
+            **{
+                name: int(given) if name in wholes and float(given).is_integer() else given
+                for name, given in options.items()
+            }
+        )
+
+    return made
+
+
+def _in_file(data: str) -> SMDP:
+    return load_model(data)
+
+
+# The models by the names that sweeps call them; a `model` is that in the file `data`.
+MODELS: dict[str, Callable[..., SMDP]] = {
+    "model": _in_file,
+    **{name.replace("-", "_"): _with_whole_numbers(problem) for name, problem in PROBLEMS.items()},
+}
+
+
+def _world(model: Callable[..., SMDP]) -> Callable[..., TabularWorld]:
+    @functools.wraps(model)
+    def made(**options: Any) -> TabularWorld:
+        return Tabular(model(**options))
+
+    return made
+
+
+TABULAR_WORLDS = {name: _world(model) for name, model in MODELS.items()}
