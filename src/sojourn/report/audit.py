@@ -30,7 +30,7 @@ def section(folder: Path, given: dict[str, Any], budget: Budget) -> Section:
         "limit for the rate, and is otherwise right about everything, acts best only if the limit lies in a "
         "certain interval around the gain.",
         [
-            Verdicts([_verdict(given, one) for one in given["estimators"]]),
+            Verdicts([_verdict(given, group) for group in _together(given)]),
             charts(given),
             estimators(given),
             _facts(folder, given, budget),
@@ -55,77 +55,87 @@ def interval(given: dict[str, Any]) -> str:
     return f"{number(low)} to {number(high)}"
 
 
-def _verdict(given: dict[str, Any], one: dict[str, Any]) -> Verdict:
-    agents = ", ".join(map(agent_name, one["agents"]))
-    name = f"{one['estimator']}" + (f" ({agents})" if agents else "")
-    inside = "inside" if one["keeps_optimum"] else "outside"
-    if one["rate"] is None:
-        limit = "It has no finite limit"
-    else:
+def _together(given: dict[str, Any]) -> list[list[dict[str, Any]]]:
+    """Return the estimators, those with the same limit in one list."""
+    groups: dict[Any, list[dict[str, Any]]] = {}
+    for one in given["estimators"]:
+        key = None if one["rate"] is None else float(f"{one['rate']:.9g}") + 0.0  # no minus zero
+        groups.setdefault((key, one["keeps_optimum"]), []).append(one)
+    return list(groups.values())
+
+
+def _verdict(given: dict[str, Any], group: list[dict[str, Any]]) -> Verdict:
+    one, several_ = group[0], len(group) > 1
+    names = []
+    for member in group:
+        agents = ", ".join(map(agent_name, member["agents"]))
+        names.append(f"{member['estimator']} ({agents})" if agents else str(member["estimator"]))
+    verb, its = ("keep", "Their") if several_ else ("keeps", "Its")
+    best, earned = given["best_gain"], one["greedy_gain"]
+    words = f"{its} limit is not finite."
+    if one["rate"] is not None:
         error = one["error"]
+        exact = abs(error) <= 1e-9 * max(1.0, abs(one["rate"]))
         side = (
             "the gain itself"
-            if error == 0
+            if exact
             else f"{number(abs(error))} {'above' if error > 0 else 'below'} the gain"
         )
-        limit = f"Its limit is {number(one['rate'])}, {side}, and {inside} the interval ({interval(given)})"
-    earned = f" The policy that is greedy at its limit earns {number(one['greedy_gain'])}"
-    best = given["best_gain"]
-    earned += f"; the best there is earns {number(best)}." if best is not None else "."
-    return Verdict(
-        f"{name} keeps the optimum",
-        f"{limit}.{earned if one['greedy_gain'] is not None else ''}",
-        "yes" if one["keeps_optimum"] else "no",
-    )
+        inside = "among" if one["keeps_optimum"] else "not among"
+        words = (
+            f"{its} limit is {number(one['rate'])}, {side}, and {inside} the rates for which an optimal policy is "
+            f"greedy ({interval(given)})."
+        )
+    if earned is not None:
+        words += f" The policy that is greedy there earns {number(earned)}"
+        words += f"; the best there is earns {number(best)}." if best is not None else "."
+    return Verdict(f"{', '.join(names)} {verb} the optimum", words, "yes" if one["keeps_optimum"] else "no")
 
 
 def charts(given: dict[str, Any]) -> Charts:
     """Return F over the rate with each estimator's limit, and the gain of what is greedy there."""
-    frontier = given["frontier"]
-    span = {"label": "the policy is optimal", "colour": 7, "from": given["low"], "to": given["high"]}
-    everywhere = given["low"] is None and given["high"] is None
-    names = [(one["agents"] or [one["estimator"]])[0] for one in given["estimators"]]
-    styles = looks(names)
-    limits = [
-        {"name": one["estimator"], "vertical": one["rate"], **styles[name]}
-        for name, one in zip(names, given["estimators"], strict=True)
-        if one["rate"] is not None
-    ]
-    x = {"label": "rate (reward per unit time)", "short": "rate"}
-
-    def chart(title: str, label: str, key: str, name: str, note: str, steps: bool) -> Chart:
-        curve = {
-            "name": name,
-            "x": frontier["rate"],
-            "y": frontier[key],
-            "colour": 5,
-            "dash": 0,
-            "step": steps,
-        }
-        spec = {"type": "lines", "x": x, "y": {"label": label}, "series": [curve, *limits]}
-        return Chart(title, spec | {"spans": [span] if not everywhere else [span | {"colour": 7}]}, note)
-
+    name = given["name"]
     return Charts(
         [
-            chart(
-                f"Value of the best policy at each rate: {given['name']}",
-                "F(rate), reward per step",
-                "value",
-                "F(rate)",
+            Chart(
+                f"Value of the best policy at each rate: {name}",
+                _spec(given, "value", "F(rate), reward per step", "F(rate)", steps=False),
                 "F is the largest mean of reward less rate times duration in a step; it is 0 at the best gain. "
                 "Vertical lines are the estimators' limits.",
-                False,
             ),
-            chart(
-                f"What the greedy policy earns at each rate: {given['name']}",
-                "gain",
-                "gain",
-                "gain of the greedy policy",
+            Chart(
+                f"What the greedy policy earns at each rate: {name}",
+                _spec(given, "gain", "gain", "gain of the greedy policy", steps=True),
                 "Where the line is at its top, a wrong rate does no harm.",
-                True,
             ),
         ]
     )
+
+
+def _spec(given: dict[str, Any], key: str, label: str, name: str, *, steps: bool) -> dict[str, Any]:
+    groups = [group for group in _together(given) if group[0]["rate"] is not None]
+    agents = [
+        next((agent for one in group for agent in one["agents"]), group[0]["estimator"]) for group in groups
+    ]
+    styles = looks(agents)
+    limits = [
+        {
+            "name": ", ".join(str(one["estimator"]) for one in group),
+            "vertical": group[0]["rate"],
+            **styles[agent],
+        }
+        for group, agent in zip(groups, agents, strict=True)
+    ]
+    frontier = given["frontier"]
+    curve = {"name": name, "x": frontier["rate"], "y": frontier[key], "colour": 5, "dash": 0, "step": steps}
+    span = {"label": "an optimal policy is greedy", "colour": 7, "from": given["low"], "to": given["high"]}
+    return {
+        "type": "lines",
+        "x": {"label": "rate (reward per unit time)", "short": "rate"},
+        "y": {"label": label},
+        "series": [curve, *limits],
+        "spans": [span],
+    }
 
 
 def estimators(given: dict[str, Any]) -> Table:
@@ -138,6 +148,9 @@ def estimators(given: dict[str, Any]) -> Table:
         Column("keeps the optimum", numeric=False),
         Column("gain if greedy at it", digits=6),
     ]
+    further = {"drift": "drift of values", "settled_gain": "gain where it settles"}
+    kept = [key for key in further if any(key in one for one in given["estimators"])]
+    columns += [Column(further[key], digits=6) for key in kept]
     rows = [
         (
             one["estimator"],
@@ -146,10 +159,18 @@ def estimators(given: dict[str, Any]) -> Table:
             one["error"],
             "yes" if one["keeps_optimum"] else "no",
             one["greedy_gain"],
+            *(one.get(key) for key in kept),
         )
         for one in given["estimators"]
     ]
-    return Table(f"Limits of the estimators: {given['name']}", columns, rows)
+    note = _FURTHER if kept else ""
+    return Table(f"Limits of the estimators: {given['name']}", columns, rows, note)
+
+
+_FURTHER = (
+    "Drift: by how much values grow with each greedy step at that rate, 0 at the best gain. Where it settles: the "
+    "policy that is greedy at the limit has a limit of its own, and so on; an empty place goes in circles."
+)
 
 
 def _facts(folder: Path, given: dict[str, Any], budget: Budget) -> Facts:

@@ -86,7 +86,7 @@ def _data(data: dict[str, Any]) -> Facts:
 
 def _ratios(given: dict[str, Any], names: dict[str, str], called: str) -> list[Block]:
     charts = [
-        _map(given, rule, opponent, f"{rule} durations, against {names[opponent]} ({called})")
+        _map(given, rule, opponent, f"{rule.capitalize()} durations, against {names[opponent]} ({called})")
         for opponent in OPPONENTS
         for rule in RULES
     ]
@@ -180,7 +180,7 @@ def _differences(folder: Path, names: dict[str, str], called: str) -> list[Block
                 variants[f"{r}|{o}|{s}"] = {"series": _by_size(cells, sizes)}
     spec = {
         "type": "lines",
-        "x": {"label": "segment"},
+        "x": {"label": "segment", "whole": True},
         "y": {"label": "Harmonic's advantage, thousandths of all movement"},
         "series": variants["0|0|0"]["series"],
         "choices": [
@@ -345,7 +345,7 @@ def _segments(folder: Path, called: str, budget: Budget) -> list[Block]:
     ]
     spec = {
         "type": "lines",
-        "x": {"label": "segment"},
+        "x": {"label": "segment", "whole": True},
         "y": {"label": "scaled duration, s", "unit": "s"},
         "series": series,
         "height": 280,

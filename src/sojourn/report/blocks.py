@@ -83,9 +83,10 @@ class Chart(NamedTuple):
 
 
 class Charts(NamedTuple):
-    """Charts side by side where there is room."""
+    """Charts side by side where there is room; small ones more of them."""
 
     items: Sequence[Chart]
+    small: bool = False
 
 
 Block = Heading | Prose | Points | Note | Facts | Verdicts | Table | Chart | Charts

@@ -25,6 +25,7 @@ from sojourn.report.blocks import (
 from sojourn.report.words import EMPTY, number
 
 MANY_ROWS = 12  # from here on a table can be filtered
+SHORT = 24  # characters of a cell that is not broken into lines
 HOLDS = {"yes": "holds", "no": "does not hold", "partly": "holds in part", "open": "open"}
 
 # What could end a script element, or a line of JavaScript; all of it is legal within JSON's strings.
@@ -117,8 +118,9 @@ class Writer:
                 return table(block)
             case Chart():
                 return self.chart(block)
-            case Charts(charts):
-                return '<div class="charts">' + "\n".join(map(self.chart, charts)) + "</div>"
+            case Charts(charts, small):
+                inside = "\n".join(map(self.chart, charts))
+                return f'<div class="charts{" small" if small else ""}">{inside}</div>'
 
     def chart(self, chart: Chart) -> str:
         """Return a figure that the page's script draws into."""
@@ -126,7 +128,7 @@ class Writer:
         name = f"chart-{self.charts}"
         note = f'<p class="hint">{prose(chart.note)}</p>' if chart.note else ""
         return (
-            f'<figure class="chart" id="{name}"><figcaption>{text(chart.title)}</figcaption>'
+            f'<figure class="chart" id="{name}"><figcaption><span>{text(chart.title)}</span></figcaption>'
             f'<div class="canvas"></div>{note}<noscript><p class="hint">Charts need JavaScript.</p></noscript>'
             f'<script type="application/json">{data({"title": chart.title, **chart.spec})}</script></figure>'
         )
@@ -142,10 +144,16 @@ def _verdicts(verdicts: Verdicts) -> str:
     for one in verdicts.items:
         mark = f'<span class="mark">{text(HOLDS[one.holds])}</span>' if one.holds else ""
         items.append(
-            f'<li data-holds="{text(one.holds)}"><p class="statement">{prose(one.statement)}{mark}</p>'
-            f"<p>{prose(one.verdict)}</p></li>"
+            f'<li data-holds="{text(one.holds)}"><p class="statement">{prose(_sentence(one.statement, ""))}{mark}</p>'
+            f"<p>{prose(_sentence(one.verdict, '.'))}</p></li>"
         )
     return f'<ul class="verdicts">{"".join(items)}</ul>'
+
+
+def _sentence(words: str, end: str) -> str:
+    """Return words that begin large and end as given, unless they end with a mark already."""
+    begun = words[:1].upper() + words[1:]
+    return begun if begun.endswith((".", "!", "?")) else begun + end
 
 
 # --- Tables -------------------------------------------------------------------------
@@ -162,9 +170,9 @@ def table(block: Table) -> str:
     note = f'<p class="hint">{prose(block.note)}</p>' if block.note else ""
     long = " long" if len(block.rows) > MANY_ROWS else ""
     return (
-        f'<div class="table"{" data-search" if searched else ""}>'
+        f'<div class="table"{" data-search" if searched else ""}><p class="caption">{text(block.caption)}</p>'
         f'<div class="scroll{long}" tabindex="0" role="region" aria-label="{text(block.caption)}">'
-        f"<table><caption>{text(block.caption)}</caption><thead><tr>{head}</tr></thead>"
+        f'<table aria-label="{text(block.caption)}"><thead><tr>{head}</tr></thead>'
         f"<tbody>\n{rows}</tbody></table></div>{note}</div>"
     )
 
@@ -176,7 +184,9 @@ def _header(column: Column) -> str:
 
 def _cell(column: Column, value: Any) -> str:
     if not column.numeric:
-        return f"<td>{text('' if value is None else value)}</td>"
+        words = "" if value is None else str(value)
+        kind = ' class="short"' if len(words) <= SHORT else ""
+        return f"<td{kind}>{text(words)}</td>"
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         shown = EMPTY if value is None or isinstance(value, float) else value
         return f'<td class="number">{text(shown)}</td>'

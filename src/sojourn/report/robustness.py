@@ -234,7 +234,7 @@ def _maps(names: dict[str, str], runs: pl.DataFrame, budget: Budget) -> list[Blo
         charts.append(Chart(names[agent], spec))
     return [
         Prose("Share of the seeds that end with B. All maps show the same v; choose it in any of them."),
-        Charts(charts),
+        Charts(charts, small=True),
     ]
 
 
@@ -292,7 +292,7 @@ def _sensitivity(given: dict[str, Any], names: dict[str, str]) -> list[Block]:
         "Success on a coarser grid, with one thing changed at a time. Unless said otherwise ties at the start go "
         "to A, there are four episodes, and *greedy* is read as the action that is taken."
     )
-    return [Prose(text), Charts(charts)]
+    return [Prose(text), Charts(charts, small=True)]
 
 
 def _facts(folder: Path, given: dict[str, Any]) -> Facts:

@@ -68,7 +68,7 @@ def _chart(given: dict[str, Any], budget: Budget) -> Chart:
         note += f" States of {counted(left, 'further action')} are not shown."
     spec = {
         "type": "lines",
-        "x": {"label": "state, by its number", "short": "state"},
+        "x": {"label": "state, by its number", "short": "state", "whole": True},
         "y": {"label": "bias"},
         "series": series,
     }

@@ -95,7 +95,9 @@ def _by_option(table: pl.DataFrame, varied: list[str], called: str) -> list[Bloc
 
 
 def _words(option: str) -> str:
-    return option.replace("_", " ")
+    return option.removeprefix("option_").replace(
+        "_", " "
+    )  # the prefix keeps it apart from a result's column
 
 
 def _lines(table: pl.DataFrame, option: str, value: str, words: str, worlds: int, called: str) -> Chart:
@@ -150,7 +152,8 @@ def _spread(values: list[float], ratio: float) -> bool:
 
 def _whiskers(table: pl.DataFrame, option: str, called: str) -> Chart:
     finite = table.filter(pl.col("earned").is_finite() & pl.col(option).is_not_null())
-    rows = finite.group_by("agent", option, maintain_order=True).agg(
+    worlds = finite["world"].n_unique()
+    rows = finite.group_by("world", "agent", option, maintain_order=True).agg(
         median=pl.col("earned").median(),
         low=pl.col("earned").quantile(0.25, "linear"),
         high=pl.col("earned").quantile(0.75, "linear"),
@@ -158,7 +161,8 @@ def _whiskers(table: pl.DataFrame, option: str, called: str) -> Chart:
     styles = looks(dict.fromkeys(rows["agent"]))
     shown = [
         {
-            "name": f"{agent_name(row['agent'])}, {setting(row[option])}",
+            "name": f"{agent_name(row['agent'])}, {setting(row[option])}"
+            + (f", {row['world']}" if worlds > 1 else ""),
             "value": row["median"],
             "low": row["low"],
             "high": row["high"],

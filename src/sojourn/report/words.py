@@ -13,6 +13,7 @@ AGENTS = {
     "smart": "SMART",
     "relaxed_smart": "Relaxed-SMART",
     "relaxed_smart_gosavi": "Relaxed-SMART (Gosavi)",
+    "relaxed_smart(variant='gosavi')": "Relaxed-SMART (Gosavi)",
     "fixed_rate": "rate fixed at 0",
     "r_learning": "R-Learning",
     "weighted_harmonic_r": "weighted harmonic",
@@ -104,7 +105,7 @@ def setting(value: Any) -> str:
     if isinstance(value, int | float):
         return number(value)
     if isinstance(value, dict):
-        return ", ".join(f"{key} {setting(one)}" for key, one in value.items())
+        return ", ".join(f"{str(key).replace('_', ' ')} {setting(one)}" for key, one in value.items())
     if isinstance(value, list | tuple):
         return several(value)
     return "none" if value is None else str(value)

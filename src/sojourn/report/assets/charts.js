@@ -15,7 +15,7 @@ class Chart {
     this.controls = make("div", { class: "controls" });
     this.canvas.before(this.controls);
     this.addChoices();
-    if (this.given.type !== "heatmap") this.addZoom();
+    if (this.given.type !== "heatmap") this.addZoom(figure.querySelector("figcaption"));
     if (!this.controls.childElementCount) this.controls.remove();
     this.svg = make("svg", { class: "plot", role: "img", tabindex: "0", "aria-label": this.given.title }, this.canvas);
     this.tip = make("div", { class: "tip", hidden: "" }, this.canvas);
@@ -53,8 +53,8 @@ class Chart {
     this.draw();
   }
 
-  addZoom() {
-    const group = make("span", { class: "zoom", role: "group", "aria-label": "Zoom" }, this.controls);
+  addZoom(caption) {
+    const group = make("span", { class: "zoom", role: "group", "aria-label": "Zoom" }, caption);
     const button = (text, label, act) => {
       const element = make("button", { type: "button", "aria-label": label, title: label }, group, text);
       element.addEventListener("click", act);
@@ -101,14 +101,21 @@ class Chart {
     if (names !== this.named) {
       this.named = names;
       this.legend.replaceChildren();
+      this.buttons = [];
       for (const one of series.length > 1 ? series : []) {
         const button = make("button", { type: "button", title: "Show or hide" }, this.legend);
         sample(button, one);
         make("span", {}, button, one.name);
         button.addEventListener("click", () => this.toggle(one.name));
+        this.buttons.push(button);
+      }
+      for (const span of this.spec.spans || []) {
+        const item = make("span", { class: "ground" }, this.legend);
+        make("i", { class: `c${span.colour}` }, item);
+        make("span", {}, item, span.label);
       }
     }
-    [...this.legend.children].forEach((button, index) => {
+    this.buttons.forEach((button, index) => {
       button.setAttribute("aria-pressed", String(!this.hidden.has(series[index].name)));
     });
   }

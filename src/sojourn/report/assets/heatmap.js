@@ -3,7 +3,7 @@
 function drawHeatmap(chart) {
   const { spec, svg, width } = chart;
   const rows = spec.y.values.length, columns = spec.x.values.length;
-  const names = (axis) => axis.values.map((value) => (typeof value === "number" ? shown(value, 3) : String(value)));
+  const names = (axis) => axis.values.map((value) => (typeof value === "number" ? shown(value, 2) : String(value)));
   const [across, down] = [names(spec.x), names(spec.y)];
   const left = Math.max(30, widest(down) + 12);
   const cell = Math.max(12, Math.min(spec.texts ? 46 : 30, (width * 0.8) / rows));
@@ -20,7 +20,7 @@ function drawHeatmap(chart) {
       // The first row is the lowest, as on an axis.
       const box = { x: left + wide * column, y: frame.bottom - cell * (row + 1) };
       const colour = value === null ? null : colourAt((value - spec.min) / (spec.max - spec.min), spec.palette);
-      const rect = make("rect", { ...box, width: wide, height: cell, class: "cell", fill: colour ? `rgb(${colour})` : "none" }, svg);
+      const rect = make("rect", { ...box, width: wide, height: cell, class: cell < 18 ? "cell fine" : "cell", fill: colour ? `rgb(${colour})` : "none" }, svg);
       cells.push({ rect, row, column, value });
       if (value === null || !spec.texts || wide < 40) return;
       const ink = inkOn(colour);

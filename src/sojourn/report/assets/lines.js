@@ -8,8 +8,8 @@ function drawLines(chart) {
   chart.full = full;
   chart.domain = domain;
 
-  const height = Math.round(Math.min(width * 0.62, spec.height || 360, Math.max(250, width * 0.5)));
-  const yTicks = ticksOf(domain.y, spec.y.log, height / 46);
+  const height = Math.round(Math.max(250, Math.min(width * 0.6, spec.height || 380)));
+  const yTicks = ticksOf(domain.y, spec.y, height / 50);
   const left = Math.max(30, widest(yTicks.map((tick) => tickText(tick, spec.y.log, yTicks))) + 10);
   const rows = linesOf(spec.x.label || "", width - left - 12).length;
   const frame = { left, right: width - 12, top: 26, bottom: height - 27 - 15 * rows };
@@ -28,7 +28,7 @@ function drawLines(chart) {
     make("line", { x1: frame.left, x2: frame.right, y1: y(0), y2: y(0), class: "zero" }, inside);
   }
   for (const series of seen) drawSeries(inside, frame, x, y, spec, series);
-  horizontalAxis(svg, frame, x, spec.x, ticksOf(domain.x, spec.x.log, (frame.right - frame.left) / 75));
+  horizontalAxis(svg, frame, x, spec.x, ticksOf(domain.x, spec.x, (frame.right - frame.left) / 75));
   return { frame, x, y, hover: (px) => nearestColumn(chart, seen, x, y, px) };
 }
 
@@ -67,10 +67,7 @@ function drawSpan(group, frame, x, domain, span) {
   const ends = [x(span.from ?? domain.x[0]), x(span.to ?? domain.x[1])].sort((a, b) => a - b);
   const from = Math.max(frame.left, ends[0]), to = Math.min(frame.right, ends[1]);
   if (!(to > from)) return;
-  make("rect", { x: from, y: frame.top, width: to - from, height: frame.bottom - frame.top, class: `span c${span.colour ?? 3}` }, group);
-  if (span.label && span.label.length * 6.4 < to - from) {
-    make("text", { x: (from + to) / 2, y: frame.top + 13, "text-anchor": "middle" }, group, span.label);
-  }
+  make("rect", { x: from, y: frame.top, width: to - from, height: frame.bottom - frame.top, class: `span c${span.colour}` }, group);
 }
 
 function drawSeries(group, frame, x, y, spec, series) {
@@ -96,9 +93,12 @@ function drawSeries(group, frame, x, y, spec, series) {
     make("path", { d: pathOf(points, series.step), class: `line ${colour}${weight}`, "stroke-dasharray": dash }, own);
   }
   const marked = series.marker !== null && series.marker !== undefined && !series.thick;
-  if (marked && (series.points || points.length <= 45)) {
-    for (const point of points) {
-      if (point && point.x >= frame.left - 6 && point.x <= frame.right + 6) markerAt(own, series.marker, point.x, point.y, series.points ? 3.2 : 3.4, series.colour);
+  if (marked) {
+    // Markers on a line keep their distance, so that they do not hide it.
+    const seen = points.filter(Boolean), width = seen.length ? Math.abs(seen[seen.length - 1].x - seen[0].x) : 0;
+    const every = series.points ? 1 : Math.max(1, Math.ceil((16 * seen.length) / (width || 1)));
+    for (const point of seen.filter((_, index) => index % every === 0)) {
+      if (point.x >= frame.left - 6 && point.x <= frame.right + 6) markerAt(own, series.marker, point.x, point.y, series.points ? 3.2 : 3.4, series.colour);
     }
   }
 }

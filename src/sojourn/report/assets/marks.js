@@ -33,11 +33,11 @@ function markerAt(parent, kind, x, y, size, colour) {
 // The sample of a series in a legend.
 function sample(parent, series) {
   const svg = make("svg", { viewBox: "0 0 30 12", "aria-hidden": "true" }, parent);
-  if (series.vertical !== undefined || !series.points) {
-    const weight = series.thick ? 6 : 2;
+  if (series.vertical !== undefined || !series.points || series.bar) {
+    const weight = series.thick || series.bar ? 6 : 2;
     const line = make("line", { x1: 1, x2: 29, y1: 6, y2: 6, class: `line c${series.colour}`, "stroke-dasharray": DASHES[series.dash || 0] }, svg);
     line.style.strokeWidth = weight;
-    if (series.thick) line.style.opacity = 0.4;
+    if (weight > 2) line.style.opacity = 0.5;
   }
   if (!series.thick && series.marker !== null && series.marker !== undefined) markerAt(svg, series.marker, 15, 6, 3.4, series.colour);
   return svg;

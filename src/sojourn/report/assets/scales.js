@@ -25,11 +25,12 @@ function linearTicks(low, high, count) {
   return ticks;
 }
 
+// Powers of ten; between them more where few of them are seen.
 function logTicks(low, high, count) {
   const first = Math.floor(Math.log10(low)), last = Math.ceil(Math.log10(high));
   const decades = Math.log10(high / low);
   if (decades < 1) return linearTicks(low, high, count).filter((value) => value > 0);
-  const parts = decades * 3 <= count ? [1, 2, 5] : [1];
+  const parts = decades < 2.5 && decades * 3 <= count ? [1, 2, 5] : [1];
   const every = Math.max(1, Math.ceil(decades / Math.max(1, count)));
   const ticks = [];
   for (let power = first; power <= last; power += 1) {
@@ -39,9 +40,9 @@ function logTicks(low, high, count) {
   return ticks.filter((value) => value >= low * 0.999999 && value <= high * 1.000001);
 }
 
-function ticksOf(domain, log, count) {
-  const [low, high] = domain[0] < domain[1] ? domain : [domain[1], domain[0]];
-  return log ? logTicks(low, high, count) : linearTicks(low, high, count);
+function ticksOf(domain, axis, count) {
+  const ticks = axis.log ? logTicks(...domain, count) : linearTicks(...domain, count);
+  return axis.whole ? ticks.filter(Number.isInteger) : ticks;
 }
 
 // A number with so many significant digits, as the tables have it.
@@ -64,7 +65,7 @@ function tickText(value, log, ticks) {
     if (exponent === 1) return "10";
     return "10" + (exponent < 0 ? "⁻" : "") + [...String(Math.abs(exponent))].map((digit) => SUPERSCRIPTS[digit]).join("");
   }
-  return shown(value, 6);
+  return Number.isInteger(value) && Math.abs(value) < 1e7 ? value.toLocaleString("en-US") : shown(value, 6);
 }
 
 function withUnit(value, axis) {

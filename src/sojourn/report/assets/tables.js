@@ -23,7 +23,7 @@ function sortTable(table, column, header) {
 
 function addSearch(holder, table) {
   const bar = make("div", { class: "search" });
-  const input = make("input", { type: "search", placeholder: "Find rows", "aria-label": `Find rows in: ${table.caption.textContent}` }, bar);
+  const input = make("input", { type: "search", placeholder: "Find rows", "aria-label": `Find rows in: ${holder.querySelector(".caption").textContent}` }, bar);
   const rows = [...table.tBodies[0].rows];
   const told = make("span", { class: "hint", "aria-live": "polite" }, bar);
   const tell = () => {
@@ -39,7 +39,7 @@ function addSearch(holder, table) {
     tell();
   });
   tell();
-  holder.prepend(bar);
+  holder.querySelector(".scroll").before(bar);
 }
 
 function enliven(holder) {

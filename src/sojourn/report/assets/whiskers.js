@@ -17,7 +17,7 @@ function drawWhiskers(chart) {
   const titleRows = linesOf(spec.x.label || "", frame.right - left).length;
   svg.setAttribute("viewBox", `0 0 ${width} ${frame.bottom + 27 + 15 * titleRows}`);
   const x = scaleOf(domain, [frame.left, frame.right], spec.x.log);
-  const ticks = ticksOf(domain, spec.x.log, (frame.right - frame.left) / 75);
+  const ticks = ticksOf(domain, spec.x, (frame.right - frame.left) / 75);
   for (const tick of ticks) make("line", { x1: x(tick), x2: x(tick), y1: frame.top, y2: frame.bottom, class: "grid" }, svg);
   const clip = `clip-${chart.figure.id}`;
   make("rect", { x: frame.left - 6, y: 0, width: frame.right - frame.left + 12, height: frame.bottom }, make("clipPath", { id: clip }, make("defs", {}, svg)));
@@ -27,8 +27,8 @@ function drawWhiskers(chart) {
   }
   const places = seen.map((row, index) => {
     const y = frame.top + step * (index + (above ? 0.72 : 0.5));
-    const fits = row.name.length * CHARACTER <= names - 10 || above;
-    const name = fits ? row.name : `${row.name.slice(0, Math.floor((names - 16) / CHARACTER))}…`;
+    const room = Math.floor(((above ? width : names) - 14) / CHARACTER);
+    const name = row.name.length <= room ? row.name : `${row.name.slice(0, room - 1)}…`;
     make("text", above ? { x: left, y: y - 12, class: "label" } : { x: left - 10, y: y + 4, "text-anchor": "end", class: "label" }, svg, name);
     const own = make("g", { class: "series", "data-name": row.name }, inside);
     if (row.low !== null && row.high !== null) {
