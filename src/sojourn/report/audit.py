@@ -40,7 +40,7 @@ def section(folder: Path, given: dict[str, Any], budget: Budget) -> Section:
 
 def blocks(given: dict[str, Any]) -> list[Block]:
     """Return an audit as part of a comparison."""
-    return [Heading("Where the estimators end"), charts(given), estimators(given)]
+    return [Heading("Where the estimators end", 4), charts(given), estimators(given)]
 
 
 def interval(given: dict[str, Any]) -> str:

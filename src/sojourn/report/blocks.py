@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 
 class Heading(NamedTuple):
-    """A heading within a section."""
+    """A heading within a section, or below another heading."""
 
     text: str
+    level: int = 3
 
 
 class Prose(NamedTuple):

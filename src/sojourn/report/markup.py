@@ -102,8 +102,8 @@ class Writer:
     def block(self, block: Block) -> str:
         """Return a block."""
         match block:
-            case Heading(words):
-                return f"<h3>{text(words)}</h3>"
+            case Heading(words, level):
+                return f"<h{level:d}>{text(words)}</h{level:d}>"
             case Prose(words):
                 return f"<p>{prose(words)}</p>"
             case Note(words):
@@ -185,8 +185,8 @@ def _header(column: Column) -> str:
 def _cell(column: Column, value: Any) -> str:
     if not column.numeric:
         words = "" if value is None else str(value)
-        kind = ' class="short"' if len(words) <= SHORT else ""
-        return f"<td{kind}>{text(words)}</td>"
+        kind = "short" if len(words) <= SHORT else "words"
+        return f'<td class="{kind}">{text(words)}</td>'
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         shown = EMPTY if value is None or isinstance(value, float) else value
         return f'<td class="number">{text(shown)}</td>'
