@@ -73,18 +73,21 @@ def audit_data(found: Audit) -> dict[str, Any]:
     }
 
 
-def audit_lines(found: dict[str, Any]) -> list[str]:
-    """Return an audit for a terminal."""
+def greedy_for(found: dict[str, Any]) -> str:
+    """Return in words the rates for which an optimal policy is greedy."""
     low, high = found["low"], found["high"]
     if low is None and high is None:
-        interval = "every rate"
-    elif low is None or high is None:
-        interval = f"rates up to {high:.6g}" if low is None else f"rates from {low:.6g} on"
-    else:
-        interval = f"rates from {low:.6g} to {high:.6g}"
+        return "every rate"
+    if low is None or high is None:
+        return f"rates up to {high:.6g}" if low is None else f"rates from {low:.6g} on"
+    return f"rates from {low:.6g} to {high:.6g}"
+
+
+def audit_lines(found: dict[str, Any]) -> list[str]:
+    """Return an audit for a terminal."""
     lines = [
         f"{found['name']}: the policy's gain is {found['gain']:.6g}, the optimal one {found['best_gain']:.6g}; "
-        f"an optimal policy is greedy for {interval}",
+        f"an optimal policy is greedy for {greedy_for(found)}",
         f"{'estimator':20}{'in the long run':>16}{'error':>11}{'greedy policy':>15}{'its gain':>10}{'drift':>10}",
     ]
     rounding = 1e-12 * max(1.0, *(abs(height) for height in found["frontier"]["value"]))

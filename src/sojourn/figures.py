@@ -49,6 +49,8 @@ LINES: dict[str, dict[str, Any]] = {
     "r_learning": {"color": GREEN, "marker": "v", "linestyle": "--"},
     "weighted_harmonic_r": {"color": GREY, "marker": "x", "linestyle": "-"},
     "relaxed_smart_gosavi": {"color": PINK, "marker": "+", "linestyle": "-."},
+    "differential_q": {"color": SKY, "marker": "P", "linestyle": "-"},
+    "smdp_q_learning": {"color": "#B8A200", "marker": "*", "linestyle": ":"},
 }
 
 
@@ -312,6 +314,36 @@ def audit(found: dict[str, Any], ax: Axes) -> Axes:
         name = f"{estimators[0]}{others or ', '.join(['', *estimators[1:]])}: {rate:.4g}"
         ax.axvline(rate, color=colour, linestyle=dash, linewidth=1.2, label=name)
     ax.set(xlabel="rate", ylabel="F: most of reward - rate * duration per step", xlim=(first, last))
-    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    ax.set_title(f"{found['name']}: where each estimator ends under the policy")
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2, fontsize=7)
+    ax.set_title(f"{found['name']}: where the estimators end")
+    return ax
+
+
+def learning(curves: list[dict[str, Any]], names: dict[str, str], ax: Axes) -> Axes:
+    """Draw the relative gain of each agent's policy over its steps: mean over runs, with its interval."""
+    for curve in curves:
+        style = LINES[curve["agent"]]
+        ax.plot(curve["step"], curve["relative_gain"], label=names[curve["agent"]], **style)
+        ax.fill_between(
+            curve["step"], curve["low"], curve["high"], color=style["color"], alpha=0.1, linewidth=0
+        )
+    ax.axhline(1.0, color=GREY, linewidth=0.6)
+    ax.set(xscale="log", xlabel="steps", ylabel="relative gain of the greedy policy")
+    ax.set_title("what the policies are worth")
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=3, fontsize=7)
+    return ax
+
+
+def outcomes(found: dict[str, Any], ax: Axes) -> Axes:
+    """Draw the final relative gain of every agent on one problem, with its interval."""
+    rows = found["agents"][::-1]
+    for place, row in enumerate(rows):
+        colour = LINES[row["agent"]]["color"]
+        ax.plot([row["relative_low"], row["relative_high"]], [place, place], color=colour, linewidth=2)
+        ax.plot(row["relative_gain"], place, marker=LINES[row["agent"]]["marker"], color=colour, markersize=6)
+    ax.axvline(1.0, color=GREY, linewidth=0.6)
+    ax.set_yticks(range(len(rows)), [row["name"] for row in rows])
+    ax.set_xlabel("relative gain")
+    ax.set_title(found["name"])
+    ax.grid(axis="y", linewidth=0.3)
     return ax

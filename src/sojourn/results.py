@@ -120,12 +120,12 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
         partial.unlink(missing_ok=True)
 
 
-def claim_folder(folder: Path) -> None:
-    """Refuse a folder that holds anything but an earlier run of a study, so that nothing is overwritten."""
+def claim_folder(folder: Path, mark: str = "sweep") -> None:
+    """Refuse a folder that is not empty and does not hold what an earlier run leaves: nothing is overwritten."""
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file; choose a folder for the results")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / "sweep").is_dir():
-        raise ValueError(f"{folder} is not empty and holds no study; choose another folder")
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / mark).exists():
+        raise ValueError(f"{folder} is not empty and holds no earlier run of this; choose another folder")
 
 
 def write_text(path: Path, text: str) -> None:

@@ -39,6 +39,7 @@ files, are worlds too, and their results have the exact gain beside them:
     [[world]]
     kind = "admission-control"
     capacity = [5, 20]
+    actions = ["given", "reversed"]             # how they are numbered: ties go to the lowest
 
     [[world]]
     kind = "model"

@@ -215,7 +215,8 @@ def _gain(kind: str, options: Options, data: dict[str, str]) -> float:
 
 @functools.lru_cache(maxsize=256)
 def _solved(kind: str, options: str, _data: tuple[tuple[str, str], ...]) -> float:
-    return float(solve(MODELS[kind](**json.loads(options))).gains[0])  # worlds begin in state 0
+    of_model = {name: choice for name, choice in json.loads(options).items() if name != "actions"}
+    return float(solve(MODELS[kind](**of_model)).gains[0])  # worlds begin in state 0
 
 
 @functools.lru_cache(maxsize=16)

@@ -1,4 +1,4 @@
-"""Commands about exact answers: solve, audit."""
+"""Commands about exact answers: solve, audit, compare."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sojourn.cli.app import AsJson, app
+from sojourn.cli.app import AsJson, Jobs, app, goes_on
 
 Name = Annotated[str, typer.Argument(help="A problem, such as gosavi, or a TOML or JSON file of a model.")]
 Options = Annotated[
@@ -75,7 +75,7 @@ def audit(
         from sojourn import figures
 
         answers.write(out, "audit.json", found)
-        with figures.figure(6.5, 3.6) as drawing:
+        with figures.figure(5.5, 4.4) as drawing:
             figures.audit(found, drawing.subplots())
             figures.save(drawing, out / "figures" / "audit")
     if as_json:
@@ -85,3 +85,33 @@ def audit(
         typer.echo(line)
     if out is not None:
         typer.echo(f"{out / 'figures' / 'audit.png'} shows it")
+
+
+@app.command()
+def compare(
+    names: Annotated[list[str], typer.Argument(help="Problems, such as gosavi, or files of models.")],
+    out: Annotated[Path, typer.Option(help="Folder for results, figures and a README.")] = Path(
+        "out/compare"
+    ),
+    steps: Annotated[int, typer.Option(help="Steps of a run.", min=100)] = 100_000,
+    seeds: Annotated[int, typer.Option(help="Seeds to compare by.", min=1)] = 30,
+    tuning_seeds: Annotated[int, typer.Option(help="Other seeds, to choose step sizes by.", min=1)] = 10,
+    jobs: Jobs = None,
+) -> None:
+    """Compare all agents on problems, by the exact gain of the policies that they learn.
+
+    Step sizes are tuned for each agent on other seeds. It can be interrupted; the same command goes on.
+
+    Example: sojourn compare gosavi long-shot long-return jobs
+    """
+    from sojourn.comparison import folder, plan, words
+    from sojourn.progress import progress
+
+    settings = plan.Settings(steps, seeds, tuning_seeds)
+    total = sum(plan.num_steps(name, settings) for name in plan.titles(names))
+    with goes_on(), progress("compare", total) as advance:
+        summary = folder.compare(names, out, settings, jobs, advance)
+    for found in summary["problems"]:
+        for line in (*words.table_lines(found), *words.verdict(found), ""):
+            typer.echo(line)
+    typer.echo(f"{out / 'README.md'} says more; {out / 'figures'} shows it")

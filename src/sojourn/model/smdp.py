@@ -177,3 +177,44 @@ class SMDP:
             if not callable(law):
                 changes[name] = changes[f"row_{name}"] = None
         return replace(self, **changes)
+
+    def with_actions_reversed(self) -> SMDP:
+        """Return the same model with its actions numbered the other way round.
+
+        Ties between actions go to the lowest number, so that an agent may owe its policy to the
+        numbering; running it on both tells.
+
+        >>> model = SMDP([0, 2], [0, 1, 2], [0, 0], [1.0, 1.0], [5.0, 12.0], [1.0, 4.0])
+        >>> model.with_actions_reversed().reward
+        array([12.,  5.])
+        """
+        # Within each state the last pair becomes the first.
+        first, last = self.pair_offsets[:-1], self.pair_offsets[1:]
+        pairs = np.repeat(first + last - 1, np.diff(self.pair_offsets)) - np.arange(self.num_pairs)
+        counts = np.diff(self.row_offsets)[pairs]
+        offsets = np.concatenate(([0], np.cumsum(counts)))
+        rows = np.repeat(self.row_offsets[pairs] - offsets[:-1], counts) + np.arange(self.num_rows)
+
+        def moved(part: Any) -> Any:
+            if part is None:
+                return None
+            order = rows if len(part) == self.num_rows and len(part) != self.num_pairs else pairs
+            return (
+                FlatLaws(part.kind[order], part.parameters[order])
+                if isinstance(part, FlatLaws)
+                else part[order]
+            )
+
+        names = None if self.action_names is None else self.action_names[: self.num_actions][::-1]
+        return replace(
+            self,
+            row_offsets=offsets,
+            successor=self.successor[rows],
+            probability=self.probability[rows],
+            action=self.num_actions - 1 - self.action[pairs],
+            action_names=names,
+            **{
+                name: moved(getattr(self, name))
+                for name in ("reward", "duration", "row_reward", "row_duration", "reward_law", "duration_law")
+            },
+        )

@@ -14,6 +14,8 @@ from sojourn.model.smdp import SMDP
 from sojourn.problems import PROBLEMS
 from sojourn.worlds.tabular import Tabular, TabularWorld
 
+ACTIONS = ("given", "reversed")
+
 
 def named_model(name: str, options: Mapping[str, Any] | None = None) -> SMDP:
     """Return a problem by name with these options, or the model in a TOML or JSON file.
@@ -71,10 +73,16 @@ MODELS: dict[str, Callable[..., SMDP]] = {
 
 
 def _world(model: Callable[..., SMDP]) -> Callable[..., TabularWorld]:
-    @functools.wraps(model)
-    def made(**options: Any) -> TabularWorld:
-        return Tabular(model(**options))
+    """Return the world of a model, which takes one option more: its actions as `given` or `reversed`."""
 
+    def made(actions: str = ACTIONS[0], **options: Any) -> TabularWorld:
+        if actions not in ACTIONS:
+            raise ValueError(f"actions is {actions!r}; it must be {' or '.join(ACTIONS)}")
+        found = model(**options)
+        return Tabular(found if actions == ACTIONS[0] else found.with_actions_reversed())
+
+    own = inspect.Parameter("actions", inspect.Parameter.KEYWORD_ONLY, default=ACTIONS[0])
+    made.__signature__ = inspect.Signature([*inspect.signature(model).parameters.values(), own])  # type: ignore[attr-defined]
     return made
 
 

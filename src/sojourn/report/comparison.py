@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sojourn.report import audit
-from sojourn.report.blocks import Block, Chart, Charts, Column, Facts, Heading, Prose, Section, Table
+from sojourn.report.blocks import Block, Chart, Charts, Column, Facts, Heading, Points, Prose, Section, Table
 from sojourn.report.budget import Budget
 from sojourn.report.words import agent_name, counted, looks, number, setting, several
 
@@ -18,32 +18,38 @@ def section(folder: Path, given: dict[str, Any], budget: Budget) -> Section:
     styles = looks(agents)
     blocks: list[Block] = []
     if len(problems) > 1:
-        blocks.append(_overview(problems, agents))
+        blocks.append(_overview(problems))
     for problem in problems:
         blocks += _problem(problem, styles, budget, len(problems))
     blocks.append(_facts(folder, given))
     names = ", ".join(str(problem["name"]) for problem in problems)
+    twice = any("optimal_given" in agent for problem in problems for agent in problem["agents"])
+    ways = ", with the actions numbered both ways" if twice else ""
     return Section(
         "comparison",
         f"Agents compared on {names}"
         if len(problems) < 4
         else f"Agents compared on {len(problems)} problems",
         f"{counted(len(agents), 'agent')}, each tuned on {counted(settings['tuning_seeds'], 'seed')} and then run with "
-        f"{counted(settings['seeds'], 'other seed')} for {counted(settings['steps'], 'step')}. Their greedy policies are "
+        f"{counted(settings['seeds'], 'other seed')} for {counted(settings['steps'], 'step')}{ways}. Their greedy policies are "
         "evaluated exactly, so 1 means the best gain there is.",
         blocks,
     )
 
 
-def _overview(problems: list[dict[str, Any]], agents: list[str]) -> Table:
-    columns = [Column("problem", numeric=False), *(Column(agent_name(agent)) for agent in agents)]
+def named(row: dict[str, Any]) -> str:
+    """Return the name of an agent as the comparison has it."""
+    return str(row.get("name") or agent_name(row["agent"]))
+
+
+def _overview(problems: list[dict[str, Any]]) -> Table:
+    names = {row["agent"]: named(row) for problem in problems for row in problem["agents"]}
+    columns = [Column("problem", numeric=False), *(Column(name) for name in names.values())]
     rows = []
     for problem in problems:
         gains = {one["agent"]: one["relative_gain"] for one in problem["agents"]}
-        rows.append((problem["name"], *(gains.get(agent) for agent in agents)))
-    return Table(
-        "Relative gain in the end, mean over the runs", columns, rows, "1 is the best gain there is."
-    )
+        rows.append((problem["name"], *(gains.get(agent) for agent in names)))
+    return Table("Relative gain in the end, mean over the runs", columns, rows, "1 is the best gain there is.")
 
 
 def _problem(
@@ -56,9 +62,12 @@ def _problem(
             f"{counted(int(problem['states']), 'state')}; the best gain is {number(problem['gain'], 8)}. "
             + leader(problem["agents"])
         ),
+        *([Points(problem["findings"])] if problem.get("findings") else []),
         Charts([_learning(problem, styles, budget.points // problems), _finals(problem, styles)]),
         _table(problem),
     ]
+    if problem.get("estimators"):
+        blocks.append(_errors(problem))
     if problem.get("audit"):
         blocks += audit.blocks(problem["audit"])
     return blocks
@@ -71,13 +80,13 @@ def leader(agents: list[dict[str, Any]]) -> str:
         return "No agent has a relative gain here."
     best = max(known, key=lambda one: one["relative_gain"])
     told = (
-        f"{agent_name(best['agent'])} has the highest relative gain in the end, {number(best['relative_gain'])}"
+        f"{named(best)} has the highest relative gain in the end, {number(best['relative_gain'])}"
         f"{_between(best)}."
     )
     if best["relative_low"] is None:
         return told
     near = [
-        agent_name(one["agent"])
+        named(one)
         for one in known
         if one is not best
         and one["relative_high"] is not None
@@ -100,6 +109,7 @@ def _learning(problem: dict[str, Any], styles: dict[str, dict[str, int]], points
     curves = problem["curves"]
     total = sum(len(curve["step"]) for curve in curves)
     every = max(1, -(-total // max(1, points)))
+    names = {row["agent"]: named(row) for row in problem["agents"]}
     series = []
     for curve in curves:
         last = len(curve["step"]) - 1
@@ -107,7 +117,7 @@ def _learning(problem: dict[str, Any], styles: dict[str, dict[str, int]], points
         lines = {key: [curve[key][i] for i in chosen] for key in ("relative_gain", "low", "high")}
         series.append(
             {
-                "name": agent_name(curve["agent"]),
+                "name": names.get(curve["agent"]) or agent_name(curve["agent"]),
                 "x": [curve["step"][i] for i in chosen],
                 "y": lines["relative_gain"],
                 "low": lines["low"],
@@ -127,7 +137,7 @@ def _learning(problem: dict[str, Any], styles: dict[str, dict[str, int]], points
 def _finals(problem: dict[str, Any], styles: dict[str, dict[str, int]]) -> Chart:
     rows = [
         {
-            "name": agent_name(one["agent"]),
+            "name": named(one),
             "value": one["relative_gain"],
             "low": one["relative_low"],
             "high": one["relative_high"],
@@ -168,11 +178,23 @@ def _table(problem: dict[str, Any]) -> Table:
         *("steps_99", "time_99", "reached_share", "rate", "rate_gap", "regret"),
     ]
     rows = [
-        (agent_name(one["agent"]), setting(one["options"]), *(one[key] for key in keys))
+        (named(one), setting(one["options"]), *(one[key] for key in keys))
         for one in problem["agents"]
     ]
     note = "Low and high are the ends of 95 % intervals. An empty place: no run got there."
     return Table(f"The agents on {problem['name']}", columns, rows, note)
+
+
+def _errors(problem: dict[str, Any]) -> Table:
+    """Return how well each estimator does where only it differs."""
+    columns = [Column("estimator", numeric=False), Column("mean"), Column("root mean square error")]
+    columns += [Column("low"), Column("high")]
+    rows = [
+        tuple(one[key] for key in ("estimator", "mean", "error", "error_low", "error_high"))
+        for one in problem["estimators"]
+    ]
+    note = "All with the same step size, where they have one, under the optimal policy."
+    return Table(f"The estimators alone on {problem['name']}", columns, rows, note)
 
 
 def _facts(folder: Path, given: dict[str, Any]) -> Facts:

@@ -57,6 +57,8 @@ def _kinds(folder: Path) -> list[str]:
     kinds = [kind for file, kind in FILES.items() if folder.joinpath(file).is_file()]
     if "comparison" in kinds:
         return kinds  # its results.parquet belongs to it
+    if folder.joinpath("settings.json").is_file():
+        return [*kinds, "comparison"]
     if folder.joinpath("summary.json").is_file() or folder.joinpath("sweep").is_dir():
         return [*kinds, "study"]
     if folder.joinpath(RESULTS).is_file() or folder.joinpath("sweep.json").is_file():
@@ -88,6 +90,8 @@ def _read(found: Found, budget: Budget) -> Section:
             raise ValueError(f"{file} is of no study that is known here: {kind!r}")
     else:
         file = folder / f"{kind}.json"
+        if not file.is_file():
+            raise ValueError(f"{folder} holds a {kind} that is not finished; run it again to go on")
         given = load(file)
     try:
         return READERS[kind](folder, given, budget)

@@ -1,0 +1,119 @@
+"""A comparison, from its sweeps to its folder: tables, figures, words."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from sojourn import __version__, figures
+from sojourn.answers import audit_data
+from sojourn.audits.audit import audit
+from sojourn.audits.frontier import greedy_line
+from sojourn.audits.limits import steps_of
+from sojourn.comparison import estimators, judge, plan
+from sojourn.comparison.words import readme, verdict
+from sojourn.model.smdp import SMDP
+from sojourn.problems.named import named_model
+from sojourn.progress import Advance, no_progress
+from sojourn.results import RESULTS, claim_folder, load_results, write_text, write_whole
+from sojourn.solvers.evaluation import evaluate
+from sojourn.sweep import executor, run_sweep
+
+SETTINGS, COMPARISON = "settings.json", "comparison.json"
+
+
+def compare(
+    names: list[str],
+    out: Path,
+    settings: plan.Settings = plan.Settings(),  # noqa: B008 - it cannot be changed
+    jobs: int | None = None,
+    progress: Advance = no_progress,
+) -> dict[str, Any]:
+    """Compare all agents on problems into a folder; return what was found."""
+    plan.checked_settings(settings)
+    titles = plan.titles(names)
+    claim_folder(out, SETTINGS)
+    out.mkdir(parents=True, exist_ok=True)
+    write_text(out / SETTINGS, json.dumps({"problems": names, **settings._asdict()}, indent=1) + "\n")
+    problems, tables = [], []
+    for name, title in titles.items():
+        found, table = _problem(name, title, out / title, settings, jobs, progress)
+        problems.append(found)
+        tables.append(table)
+        with figures.figure(8.5, 4.4) as drawing:
+            left, right = drawing.subplots(1, 2)
+            figures.learning(found["curves"], plan.NAMES, left)
+            figures.audit(found["audit"], right)
+            figures.save(drawing, out / "figures" / title)
+    with figures.figure(2.2 + 2.3 * len(problems), 3.2) as drawing:
+        axes = drawing.subplots(1, len(problems), sharey=True, squeeze=False)[0]
+        for ax, found in zip(axes, problems, strict=True):
+            figures.outcomes(found, ax)
+        figures.save(drawing, out / "figures" / "outcomes")
+    summary = {
+        "version": __version__,
+        "settings": {
+            **settings._asdict(),
+            "exploration": plan.EXPLORATION,
+            "step_sizes": plan.STEP_SIZES,
+            "rate_step_sizes": plan.RATE_STEP_SIZES,
+            "discounts": plan.DISCOUNTS,
+            "estimator_step_size": estimators.STEP_SIZE,
+            "estimator_steps": estimators.STEPS,
+            "estimator_seeds": estimators.SEEDS,
+        },
+        "problems": problems,
+    }
+    write_whole(out / RESULTS, pl.concat(tables, how="diagonal").write_parquet)
+    write_text(out / "README.md", readme(summary))
+    write_text(out / COMPARISON, json.dumps(summary, indent=1) + "\n")  # last: it says that all is done
+    return summary
+
+
+def _problem(
+    name: str, title: str, folder: Path, settings: plan.Settings, jobs: int | None, progress: Advance
+) -> tuple[dict[str, Any], pl.DataFrame]:
+    """Return what was found on one problem, and the runs behind it."""
+    model = named_model(name)
+    known = judge.Judge(model)
+    with executor(jobs) as (pool, width):
+        run_sweep(plan.tuning(name, settings), folder / "tuning", pool, width, progress)
+        chosen = judge.chosen(known.judged(load_results(folder / "tuning")))
+        run_sweep(plan.runs(name, settings, chosen), folder / "runs", pool, width, progress)
+    table = known.judged(load_results(folder / "runs"))
+    audited = audit(model)
+    agents = [{**row, "options": chosen[row["agent"]]} for row in judge.summaries(table)]
+    found = {
+        "name": title,
+        "gain": known.gain,
+        "states": model.num_states,
+        "audit": {"name": title, **audit_data(audited)},
+        "agents": agents,
+        "curves": judge.learning(table),
+        "trap": _trap(model, judge.trap(table, "harmonic_r")),
+        "estimators": estimators.errors(model, audited.policy, audited.gain, jobs),
+    }
+    return {**found, "findings": verdict(found)}, table.with_columns(pl.lit(title).alias("problem"))
+
+
+def _trap(model: SMDP, held: tuple[list[int], float] | None) -> dict[str, Any] | None:
+    """Return what becomes of the rate under the policy where Harmonic R-Learning is held up most often."""
+    if held is None:
+        return None
+    policy, share = held
+    worth = evaluate(model, np.array(policy))
+    if len(worth.classes) > 1:
+        return None
+    steps = steps_of(model, policy, worth)
+    rate = steps.limit("Harmonic")
+    return {
+        "policy": policy,
+        "share": share,
+        "gain": steps.limit("Cumulative"),
+        "harmonic": rate,
+        "drift": greedy_line(model, rate).at(rate),
+    }
