@@ -154,7 +154,8 @@ def test_an_action_that_a_state_lacks_is_refused(compiled: bool) -> None:
     """The sentence names the state, the action, and how an agent leaves such actions out."""
     agent = sj.policy_agent([1, 1, 0], 3)
     with pytest.raises(
-        ValueError, match=r"state 0 of TabularWorld has no action 1, which PolicyAgent took at step 0; an agent"
+        ValueError,
+        match=r"state 0 of TabularWorld has no action 1, which PolicyAgent took at step 0; an agent",
     ):
         sj.run(Tabular(EVERY_LAW), agent, 10, compiled=compiled)
     with pytest.raises(ValueError, match="state 0 of TabularWorld has no action 1"):

@@ -49,7 +49,9 @@ def _overview(problems: list[dict[str, Any]]) -> Table:
     for problem in problems:
         gains = {one["agent"]: one["relative_gain"] for one in problem["agents"]}
         rows.append((problem["name"], *(gains.get(agent) for agent in names)))
-    return Table("Relative gain in the end, mean over the runs", columns, rows, "1 is the best gain there is.")
+    return Table(
+        "Relative gain in the end, mean over the runs", columns, rows, "1 is the best gain there is."
+    )
 
 
 def _problem(
@@ -79,24 +81,22 @@ def leader(agents: list[dict[str, Any]]) -> str:
     if not known:
         return "No agent has a relative gain here."
     best = max(known, key=lambda one: one["relative_gain"])
+    first = [one for one in known if one["relative_gain"] == best["relative_gain"]]
     told = (
-        f"{named(best)} has the highest relative gain in the end, {number(best['relative_gain'])}"
-        f"{_between(best)}."
+        f"The highest relative gain in the end is {number(best['relative_gain'])}{_between(best)}: "
+        f"{', '.join(map(named, first))}."
     )
-    if best["relative_low"] is None:
+    behind = [one for one in known if one not in first]
+    if best["relative_low"] is None or not behind:
         return told
     near = [
         named(one)
-        for one in known
-        if one is not best
-        and one["relative_high"] is not None
-        and one["relative_high"] >= best["relative_low"]
+        for one in behind
+        if one["relative_high"] is not None and one["relative_high"] >= best["relative_low"]
     ]
-    if len(known) == 1:
-        return told
     if not near:
-        return f"{told} No other agent's interval reaches into its own."
-    return f"{told} The intervals of these reach into its own: {', '.join(near)}."
+        return f"{told} No other agent's interval reaches up to that."
+    return f"{told} The intervals of these reach up to that: {', '.join(near)}."
 
 
 def _between(one: dict[str, Any]) -> str:
@@ -177,11 +177,8 @@ def _table(problem: dict[str, Any]) -> Table:
         *("relative_gain", "relative_low", "relative_high", "optimal_share", "optimal_low", "optimal_high"),
         *("steps_99", "time_99", "reached_share", "rate", "rate_gap", "regret"),
     ]
-    rows = [
-        (named(one), setting(one["options"]), *(one[key] for key in keys))
-        for one in problem["agents"]
-    ]
-    note = "Low and high are the ends of 95 % intervals. An empty place: no run got there."
+    rows = [(named(one), setting(one["options"]), *(one[key] for key in keys)) for one in problem["agents"]]
+    note = "Low and high are the ends of 95 % intervals. An empty place: most runs never get there."
     return Table(f"The agents on {problem['name']}", columns, rows, note)
 
 

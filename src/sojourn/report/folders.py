@@ -59,11 +59,20 @@ def _kinds(folder: Path) -> list[str]:
         return kinds  # its results.parquet belongs to it
     if folder.joinpath("settings.json").is_file():
         return [*kinds, "comparison"]
-    if folder.joinpath("summary.json").is_file() or folder.joinpath("sweep").is_dir():
+    if folder.joinpath("summary.json").is_file() or _begun(folder):
         return [*kinds, "study"]
     if folder.joinpath(RESULTS).is_file() or folder.joinpath("sweep.json").is_file():
         return [*kinds, "sweep"]
     return kinds
+
+
+def _begun(folder: Path) -> bool:
+    """Return whether a study began here: its own sweep is inside, which any other sweep could be too."""
+    file = folder / "sweep" / "sweep.json"
+    try:
+        return file.is_file() and load(file).get("name") in STUDIES
+    except ValueError:
+        return False
 
 
 def read(found: Found, budget: Budget) -> Section:

@@ -129,7 +129,7 @@ class Writer:
         note = f'<p class="hint">{prose(chart.note)}</p>' if chart.note else ""
         return (
             f'<figure class="chart" id="{name}"><figcaption><span>{text(chart.title)}</span></figcaption>'
-            f'<div class="canvas"></div>{note}<noscript><p class="hint">Charts need JavaScript.</p></noscript>'
+            f'<div class="canvas"><p class="hint">Charts need JavaScript.</p></div>{note}'
             f'<script type="application/json">{data({"title": chart.title, **chart.spec})}</script></figure>'
         )
 

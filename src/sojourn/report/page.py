@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
@@ -44,18 +45,18 @@ def write_report(
 
 def _fitting(found: list[Found], title: str, further: Sequence[Section]) -> str:
     """Return the page with as much detail as fits."""
-    budget = Budget()
+    budget, before = Budget(), math.inf
     while True:
         sections = [read(one, budget) for one in found]
         page = page_of([*sections, *further], title)
         size = len(page.encode())
         if size <= LARGEST:
             return page
-        if budget.points < 500:
+        if size >= before:  # less detail no longer helps
             raise ValueError(
                 f"the page would have {size / 1e6:.1f} MB, more than {LARGEST / 1e6:g}; give fewer folders"
             )
-        budget = Budget(rows=max(20, budget.rows // 2), points=budget.points // 2)
+        before, budget = size, Budget(rows=max(20, budget.rows // 2), points=max(500, budget.points // 2))
 
 
 def page_of(sections: Sequence[Section], title: str = TITLE) -> str:

@@ -19,6 +19,7 @@ FIXED = {
     *("greedy_duration", "greedy_steps", "diverged", "policy", "error", "gain", "regret", "rate_gap"),
 }
 OPTIONS_SHOWN = 6
+GROUPS = 60  # of an option's values, if there are more
 LINES_SHOWN = 12  # in one chart
 
 
@@ -101,9 +102,13 @@ def _words(option: str) -> str:
 
 
 def _lines(table: pl.DataFrame, option: str, value: str, words: str, worlds: int, called: str) -> Chart:
+    chosen = table.filter(pl.col(option).is_not_null() & pl.col(value).is_finite())
+    different = chosen[option].n_unique()
+    if different > GROUPS:
+        group = (pl.col(option).rank("dense") - 1) * GROUPS // different
+        chosen = chosen.with_columns(pl.col(option).median().over(group))
     rows = (
-        table.filter(pl.col(option).is_not_null() & pl.col(value).is_finite())
-        .group_by("world", "agent", option, maintain_order=True)
+        chosen.group_by("world", "agent", option, maintain_order=True)
         .agg(
             median=pl.col(value).median(),
             low=pl.col(value).quantile(0.25, "linear"),
@@ -135,6 +140,8 @@ def _lines(table: pl.DataFrame, option: str, value: str, words: str, worlds: int
     ends = [rows[name].drop_nulls().to_list() for name in ("median", "low", "high")]
     left = len(pairs) - len(series)
     note = f"{counted(left, 'further pair')} of agent and world are left out." if left > 0 else ""
+    if different > GROUPS:
+        note = f"Its {different:,} values stand in {GROUPS} groups. {note}".strip()
     spec = {
         "type": "lines",
         "x": {"label": _words(option), "log": _spread(values, 30.0)},

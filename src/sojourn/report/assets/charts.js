@@ -8,6 +8,7 @@ class Chart {
     this.figure = figure;
     this.given = JSON.parse(figure.querySelector("script").textContent);
     this.canvas = figure.querySelector(".canvas");
+    this.canvas.replaceChildren(); // of what stands there for those without scripts
     this.hidden = new Set(this.given.hidden || []);
     this.zoom = null;
     this.chosen = (this.given.choices || []).map((choice) => choice.start || 0);
