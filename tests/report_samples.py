@@ -114,7 +114,7 @@ def studies(folder: Path) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(simulation_study, "_draw", lambda *_: None)
         patch.setattr(market_study, "_draw", lambda *_: None)
-        simulation_study.robustness(folder / "robustness", seeds=2, steps=10, episodes=1)
+        simulation_study.robustness(folder / "robustness", seeds=2, steps=60, episodes=1)
         source = Source(segment_length=1000)
         market_study.bitcoin(folder / "bitcoin", source, market(source, 3, (3, 6), (0, 5, 9)))
     return folder

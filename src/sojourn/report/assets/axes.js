@@ -1,9 +1,23 @@
 // The frame that line charts and dot-and-whisker charts share: ticks, grid, titles.
 
-const CHARACTER = 6.7; // width of a digit at 12 px, about
+const RULER = document.createElement("canvas").getContext("2d");
+
+// The width of a text on a chart, in points.
+function textWidth(text, size = 12) {
+  RULER.font = `${size}px ${getComputedStyle(document.body).fontFamily}`;
+  return RULER.measureText(text).width;
+}
 
 function widest(texts) {
-  return Math.max(0, ...texts.map((text) => text.length)) * CHARACTER;
+  return Math.max(0, ...texts.map((text) => textWidth(text)));
+}
+
+// As much of a text as there is room for.
+function shortened(text, room) {
+  if (textWidth(text) <= room) return text;
+  let end = text.length;
+  while (end > 1 && textWidth(`${text.slice(0, end)}…`) > room) end -= 1;
+  return `${text.slice(0, end)}…`;
 }
 
 // Draw the vertical axis; its title stands above it, so that it can be read without turning the head.
@@ -23,7 +37,7 @@ function horizontalAxis(svg, frame, scale, axis, ticks) {
   const order = ticks.map((tick, index) => [scale(tick), texts[index]]).sort((a, b) => a[0] - b[0]);
   for (const [x, text] of order) {
     make("line", { x1: x, x2: x, y1: frame.bottom, y2: frame.bottom + 5, class: "axis tick" }, svg);
-    const half = (text.length * CHARACTER) / 2;
+    const half = textWidth(text) / 2;
     if (x - half < free) continue; // rather no label than one over another
     make("text", { x, y: frame.bottom + 18, "text-anchor": "middle", class: "xtick" }, svg, text);
     free = x + half + 8;
@@ -44,7 +58,7 @@ function linesOf(text, width) {
   const lines = [""];
   for (const word of text.split(" ")) {
     const longer = lines[lines.length - 1] ? `${lines[lines.length - 1]} ${word}` : word;
-    if (longer.length * 6.6 > width && lines[lines.length - 1]) lines.push(word);
+    if (textWidth(longer, 12.5) > width && lines[lines.length - 1]) lines.push(word);
     else lines[lines.length - 1] = longer;
   }
   return lines;

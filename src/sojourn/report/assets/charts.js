@@ -152,7 +152,9 @@ class Chart {
       from = null;
     });
     this.svg.addEventListener("pointercancel", () => { from = null; this.leave(); });
-    this.svg.addEventListener("pointerleave", () => this.leave());
+    // A finger that is lifted leaves too; what it asked for stays until it touches something else.
+    this.svg.addEventListener("pointerleave", (event) => event.pointerType === "touch" || this.leave());
+    document.addEventListener("pointerdown", (event) => this.svg.contains(event.target) || this.leave());
     this.svg.addEventListener("dblclick", () => this.zoomTo(null));
     this.svg.addEventListener("blur", () => this.leave());
     this.svg.addEventListener("keydown", (event) => this.key(event));

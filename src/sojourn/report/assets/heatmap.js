@@ -64,7 +64,7 @@ function labelColumns(svg, frame, texts, wide) {
   const every = Math.max(1, Math.ceil((widest(texts) + 8) / wide));
   texts.forEach((text, column) => {
     if (column % every) return;
-    const x = frame.left + wide * (column + 0.5), half = (text.length * CHARACTER) / 2;
+    const x = frame.left + wide * (column + 0.5), half = textWidth(text) / 2;
     make("text", { x: Math.max(frame.left - 20 + half, Math.min(frame.right - half, x)), y: frame.bottom + 17, "text-anchor": "middle" }, svg, text);
   });
 }

@@ -27,8 +27,7 @@ function drawWhiskers(chart) {
   }
   const places = seen.map((row, index) => {
     const y = frame.top + step * (index + (above ? 0.72 : 0.5));
-    const room = Math.floor(((above ? width : names) - 14) / CHARACTER);
-    const name = row.name.length <= room ? row.name : `${row.name.slice(0, room - 1)}…`;
+    const name = shortened(row.name, (above ? width : names) - 12);
     make("text", above ? { x: left, y: y - 12, class: "label" } : { x: left - 10, y: y + 4, "text-anchor": "end", class: "label" }, svg, name);
     const own = make("g", { class: "series", "data-name": row.name }, inside);
     if (row.low !== null && row.high !== null) {
