@@ -20,6 +20,8 @@ from sojourn.report.blocks import (
 from sojourn.report.budget import Budget
 from sojourn.report.words import agent_name, looks, number, setting, several
 
+ROUNDING = 1e-9
+
 
 def section(folder: Path, given: dict[str, Any], budget: Budget) -> Section:
     """Return what an audit found."""
@@ -75,7 +77,7 @@ def _verdict(given: dict[str, Any], group: list[dict[str, Any]]) -> Verdict:
     words = f"{its} limit is not finite."
     if one["rate"] is not None:
         error = one["error"]
-        exact = abs(error) <= 1e-9 * max(1.0, abs(one["rate"]))
+        exact = _clean(error, given) == 0
         side = (
             "the gain itself"
             if exact
@@ -156,15 +158,22 @@ def estimators(given: dict[str, Any]) -> Table:
             one["estimator"],
             ", ".join(map(agent_name, one["agents"])),
             one["rate"],
-            one["error"],
+            _clean(one["error"], given),
             "yes" if one["keeps_optimum"] else "no",
             one["greedy_gain"],
-            *(one.get(key) for key in kept),
+            *(_clean(one.get(key), given) for key in kept),
         )
         for one in given["estimators"]
     ]
     note = _FURTHER if kept else ""
     return Table(f"Limits of the estimators: {given['name']}", columns, rows, note)
+
+
+def _clean(value: float | None, given: dict[str, Any]) -> float | None:
+    """Return 0 for what only rounding keeps from it."""
+    if value is None or abs(value) > ROUNDING * max(1.0, abs(given["gain"])):
+        return value
+    return 0.0
 
 
 _FURTHER = (

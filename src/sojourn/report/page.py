@@ -87,8 +87,9 @@ def page_of(sections: Sequence[Section], title: str = TITLE) -> str:
 <body>
 <div class="page">
 <header class="top"><div><h1>{text(title)}</h1>
-<p class="made">Made by Sojourn {text(__version__)}: {counted(len(sections), "part")}. Charts: point at them for numbers,
-drag to zoom, click a name to hide it. Tables: click a column's name to sort.</p></div>
+<p class="made">Made by Sojourn {text(__version__)}: {counted(len(sections), "part")}.
+<span class="screen">Charts: point at them for numbers, drag to zoom, click a name to hide it. Tables: click a column's
+name to sort.</span></p></div>
 <button type="button" id="theme" hidden>Dark</button></header>
 <nav aria-label="Parts"><ol>{contents}</ol></nav>
 {body}

@@ -20,7 +20,7 @@ function drawLines(chart) {
 
   const clip = `clip-${chart.figure.id}`;
   const defs = make("defs", {}, svg);
-  make("rect", { x: frame.left, y: frame.top - 4, width: frame.right - frame.left, height: frame.bottom - frame.top + 8 }, make("clipPath", { id: clip }, defs));
+  make("rect", { x: frame.left, y: frame.top, width: frame.right - frame.left, height: frame.bottom - frame.top }, make("clipPath", { id: clip }, defs));
   verticalAxis(svg, frame, y, spec.y, yTicks);
   const inside = make("g", { "clip-path": `url(#${clip})` }, svg);
   for (const span of spec.spans || []) drawSpan(inside, frame, x, domain, span);
