@@ -375,6 +375,32 @@ def test_a_damaged_folder_gets_one_sentence(kind: str, folders: Path, tmp_path: 
     assert any("could not be read" in words for words in page.words)
 
 
+@pytest.mark.parametrize("kind", ["solution", "audit", "comparison", "robustness", "bitcoin"])
+def test_wrong_entries_get_one_sentence(
+    kind: str, folders: Path, small_studies: Path, tmp_path: Path
+) -> None:
+    """Whatever stands in the place of an entry, the page is made or one sentence names the folder."""
+    folder = tmp_path / kind
+    if kind == "comparison":
+        samples.comparison(folder)
+    else:
+        root = small_studies if kind in ("robustness", "bitcoin") else folders
+        shutil.copytree(root / kind, folder, ignore=shutil.ignore_patterns("sweep"))
+    file = folder / ("summary.json" if kind in ("robustness", "bitcoin") else f"{kind}.json")
+    given = json.loads(file.read_text())
+    wrongs = (-1, "<b>") if "summary" in file.name else (None, "<b>", [], {}, -1, [[1]], {"x": "y"})
+    refused = []
+    for key in given:
+        for wrong in wrongs:
+            file.write_text(json.dumps({**given, key: wrong}))
+            try:
+                write_report([folder], tmp_path / "r.html")
+            except ValueError as error:
+                refused.append(str(error))
+    assert len(refused) > 5
+    assert all(str(folder) in said and "\n" not in said for said in refused)
+
+
 def test_what_is_not_finished_says_so(folders: Path, tmp_path: Path) -> None:
     """A sweep, a study and a comparison that stopped half-way are told apart from folders of other things."""
     for name, file in (("sweep", "sweep.json"), ("compare", "settings.json")):

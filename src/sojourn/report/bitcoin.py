@@ -23,7 +23,7 @@ from sojourn.report.blocks import (
     Verdicts,
 )
 from sojourn.report.budget import Budget
-from sojourn.report.words import agent_name, looks, number, setting, several
+from sojourn.report.words import agent_name, looks, number, sentences, setting, several
 from sojourn.results import CURVES
 
 RULES = ("random", "scaled")
@@ -50,7 +50,7 @@ def section(folder: Path, given: dict[str, Any], budget: Budget) -> Section:
         verdicts = [Verdict(str(one["statement"]), str(one["verdict"])) for one in given["statements"]]
         blocks += [Heading("The paper's statements"), Verdicts(verdicts)]
     if given.get("findings"):
-        blocks += [Heading("What was found"), Points(given["findings"])]
+        blocks += [Heading("What was found"), Points(sentences(given["findings"]))]
     blocks += _ratios(given, names, called)
     blocks += _differences(folder, names, called)
     blocks += _accumulated(folder, names, called, budget)

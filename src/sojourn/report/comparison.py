@@ -8,7 +8,7 @@ from typing import Any
 from sojourn.report import audit
 from sojourn.report.blocks import Block, Chart, Charts, Column, Facts, Heading, Points, Prose, Section, Table
 from sojourn.report.budget import Budget
-from sojourn.report.words import agent_name, counted, looks, number, setting, several
+from sojourn.report.words import agent_name, counted, looks, number, sentences, setting, several
 
 
 def section(folder: Path, given: dict[str, Any], budget: Budget) -> Section:
@@ -64,7 +64,7 @@ def _problem(
             f"{counted(int(problem['states']), 'state')}; the best gain is {number(problem['gain'], 8)}. "
             + leader(problem["agents"])
         ),
-        *([Points(problem["findings"])] if problem.get("findings") else []),
+        *([Points(sentences(problem["findings"]))] if problem.get("findings") else []),
         Charts([_learning(problem, styles, budget.points // problems), _finals(problem, styles)]),
         _table(problem),
     ]

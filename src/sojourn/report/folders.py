@@ -104,14 +104,19 @@ def _read(found: Found, budget: Budget) -> Section:
         given = load(file)
     try:
         return READERS[kind](folder, given, budget)
-    except (KeyError, IndexError, TypeError, AttributeError) as error:
-        told = f"no {error}" if isinstance(error, KeyError) else str(error)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise ValueError(f"a table in {folder} cannot be read: {_first_line(error)}") from None
+    except (LookupError, TypeError, AttributeError, ArithmeticError, ValueError) as error:
+        if str(folder) in str(error):
+            raise
+        told = f"no {error}" if isinstance(error, KeyError) else _first_line(error)
         raise ValueError(
             f"{file} is damaged or of another version ({told}); make it again with the command that wrote it"
         ) from None
-    except (pl.exceptions.PolarsError, OSError) as error:
-        words = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ValueError(f"a table in {folder} cannot be read: {words}") from None
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def _sweep(folder: Path) -> dict[str, Any]:

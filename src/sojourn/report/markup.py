@@ -191,4 +191,5 @@ def _cell(column: Column, value: Any) -> str:
         shown = EMPTY if value is None or isinstance(value, float) else value
         return f'<td class="number">{text(shown)}</td>'
     shown = f"{100 * value:.{column.digits}f} %" if column.unit == "%" else number(value, column.digits)
-    return f'<td class="number" data-value="{value!r}">{text(shown)}</td>'
+    plain = float(value) if isinstance(value, float) else int(value)  # NumPy's numbers have other names
+    return f'<td class="number" data-value="{plain!r}">{text(shown)}</td>'

@@ -23,7 +23,7 @@ from sojourn.report.blocks import (
     Verdicts,
 )
 from sojourn.report.budget import Budget
-from sojourn.report.words import agent_name, looks, number, several
+from sojourn.report.words import agent_name, looks, number, sentences, several
 from sojourn.results import RESULTS
 
 PAPER = ("smart", "relaxed_smart", "harmonic_r")
@@ -41,7 +41,7 @@ def section(folder: Path, given: dict[str, Any], budget: Budget) -> Section:
     if given.get("statements"):
         blocks += [Heading("The paper's statements"), _verdicts(given)]
     if given.get("findings"):
-        blocks += [Heading("What was found"), Points(given["findings"])]
+        blocks += [Heading("What was found"), Points(sentences(given["findings"]))]
     blocks += [
         Heading("Success"),
         Prose(

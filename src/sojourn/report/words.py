@@ -111,6 +111,13 @@ def setting(value: Any) -> str:
     return "none" if value is None else str(value)
 
 
+def sentences(given: Any) -> list[str]:
+    """Return a list of texts as it stands in a file; anything else is an error."""
+    if not isinstance(given, list):
+        raise TypeError(f"a list of sentences is {type(given).__name__}")
+    return [str(one) for one in given]
+
+
 def counted(count: int, thing: str) -> str:
     """Return a count with its noun.
 
