@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import math
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from sojourn.intervals import holm, share_interval, sign_test
+from sojourn.intervals import holm, mean_interval, median_interval, share_interval, sign_test
 
 
 @given(trials=st.integers(1, 200), share=st.floats(0, 1), level=st.floats(0.5, 0.999))
@@ -46,3 +49,29 @@ def test_impossible_counts_are_refused() -> None:
         share_interval(3, 2)
     with pytest.raises(ValueError, match="trials is 0"):
         share_interval(0, 0)
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 6, 10, 30, 60, 101])
+def test_the_interval_of_a_median_covers_it_as_often_as_it_says(count: int) -> None:
+    """By the binomial law the chosen order statistics cover 95 %, and the next inner ones would not."""
+    low, high = median_interval(range(1, count + 1))
+    assert low + high == count + 1
+
+    def coverage(k: int) -> float:
+        return float(1.0 - 2.0 * stats.binom.cdf(k - 1, count, 0.5))
+
+    assert coverage(int(low)) >= 0.95 or low == 1.0
+    assert int(low) >= count / 2 or coverage(int(low) + 1) < 0.95
+    assert median_interval([1.0, math.inf, math.inf])[1] == math.inf
+
+
+def test_the_interval_of_a_mean_is_the_bootstrap_one() -> None:
+    """It agrees with SciPy's percentile bootstrap, and is a point where all numbers are one."""
+    numbers = np.random.default_rng(3).exponential(size=50)
+    theirs = stats.bootstrap(
+        (numbers,), np.mean, method="percentile", n_resamples=20_000, random_state=1
+    ).confidence_interval
+    assert mean_interval(numbers) == pytest.approx((theirs.low, theirs.high), rel=0.03)
+    assert mean_interval([0.25] * 7) == (0.25, 0.25)
+    with pytest.raises(ValueError, match="at least one"):
+        mean_interval([])

@@ -8,7 +8,6 @@ import re
 import shutil
 from html.parser import HTMLParser
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import pytest
 
 import report_samples as samples
 import sojourn as sj
+from sojourn.claims import Claim
 from sojourn.report import page as page_module
 from sojourn.report.blocks import Column, Table
 from sojourn.report.claims import claims_section
@@ -326,17 +326,38 @@ def test_the_market_study_names_its_data_and_calls_it_synthetic(small_studies: P
     shown = page.charts["Harmonic's final value less the other's on each segment (synthetic data)"]
     line = shown["variants"]["1|1|2"]["series"][1]
     assert line["y"][line["x"].index(5)] == pytest.approx(1000 * cell["difference"][0] / movement, rel=1e-6)
+    curves = pl.read_parquet(small_studies / "bitcoin" / "curves.parquet")
+    chosen = curves.filter(
+        (pl.col("segment") == 9)
+        & (pl.col("state_size") == 3)
+        & (pl.col("duration_rule") == "random")
+        & (pl.col("rate_step_size").is_null() | (pl.col("rate_step_size") == 0.05))
+    )
+    along = page.charts["Accumulated reward along a segment (synthetic data)"]
+    lines = [along["pool"][key] for key in along["variants"]["2|0|0|1"]["use"]]
+    assert {line["name"] for line in lines} == set(given["names"].values())
+    for line in lines:
+        agent = next(key for key, name in given["names"].items() if name == line["name"])
+        last = chosen.filter(pl.col("agent") == agent).sort("step").row(-1, named=True)
+        assert line["x"][-1] == last["step"]
+        assert (line["y"][-1], line["spread"][-1]) == (
+            pytest.approx(last["mean"], rel=1e-4),
+            pytest.approx(last["std"], rel=1e-4),
+        )
     assert all(finding.split("**")[-1] in said for finding in given["findings"] if "*" not in finding)
 
 
-def test_claims_are_a_table_that_can_be_searched() -> None:
-    """A ledger of claims becomes a row for each, with everything escaped."""
-    claim = SimpleNamespace(
-        id="C1", where="section 2", claim="a < b", verdict="holds", reason="<i>", evidence="`tests`"
-    )
-    page = Page(page_of([claims_section([claim])]))
-    assert page.tables["The ledger of claims"][1] == ["C1", "section 2", "a < b", "holds", "<i>", "`tests`"]
+def test_claims_are_a_table_that_can_be_searched(folders: Path, tmp_path: Path) -> None:
+    """Every claim of the ledger has a row with its verdict, and what it says is escaped."""
+    page = read(write_report([folders / "audit"], tmp_path / "r.html", claims=True))
+    rows = page.tables["The ledger of claims"][1:]
+    assert [(row[0], row[3]) for row in rows] == [(one.id, one.verdict) for one in sj.load_claims()]
     assert any("data-search" in given for _, given in page.tags)
+    wild = Claim("c", "1: here", "a < b", "holds", "<i>", ("tests/a.py::test_b", "sojourn audit x"))
+    page = Page(page_of([claims_section([wild])]))
+    assert page.tables["The ledger of claims"][1] == [
+        *("c", "1: here", "a < b", "holds", "<i>", "tests/a.py::test_b; sojourn audit x")
+    ]
 
 
 def test_empty_places_have_no_value() -> None:

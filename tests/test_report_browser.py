@@ -34,7 +34,7 @@ def page_file(tmp_path_factory: pytest.TempPathFactory, small_studies: Path) -> 
     samples.audit(folder / "audit")
     samples.comparison(folder / "comparison")
     samples.sweep(folder / "sweep", name=samples.NASTY, label=samples.NASTY)
-    return write_report([small_studies, folder], root / "report.html", title=samples.NASTY)
+    return write_report([small_studies, folder], root / "report.html", title=samples.NASTY, claims=True)
 
 
 @pytest.fixture(scope="module")

@@ -137,14 +137,18 @@ def test_the_schema_is_the_documented_one(small: sj.Sweep, tmp_path: Path) -> No
         "episodes",
         "seed",
         *figures,
+        "gain",
+        "regret",
+        "rate_gap",
         "policy",
         "error",
     ]
     assert table.schema["policy"] == pl.List(pl.UInt16)
-    assert table.schema["rate"] == pl.Float64
+    for name in ("rate", "gain", "regret", "rate_gap"):
+        assert table.schema[name] == pl.Float64
     assert pl.read_parquet(tmp_path / "out" / results.TIMINGS).columns == ["cell", "seed", "seconds"]
     kept = json.loads((tmp_path / "out" / "sweep.json").read_text())
-    assert (kept["schema_version"], kept["rules_version"]) == (2, 2)
+    assert (kept["schema_version"], kept["rules_version"]) == (3, 2)
 
 
 @pytest.mark.parametrize("jobs", [1, 4])

@@ -18,8 +18,10 @@ from sojourn.agents.named import (
     weighted_harmonic_r,
 )
 from sojourn.agents.rules import Decay, act, draw, greedy_action, largest, learn, policy
+from sojourn.audits.audit import Audit, Limit, audit
 from sojourn.bars import Bars, load_bars
 from sojourn.check import RateReport, check_agent, check_rate, check_world
+from sojourn.claims import Claim, load_claims
 from sojourn.envs.check import check_smdp_env
 from sojourn.envs.worlds import WorldEnv
 from sojourn.evaluation import Evaluation
@@ -71,7 +73,9 @@ __version__: str
 
 __all__ = [
     "SMDP",
+    "Audit",
     "Bars",
+    "Claim",
     "Cumulative",
     "CumulativeHarmonic",
     "Curve",
@@ -84,6 +88,7 @@ __all__ = [
     "Harmonic",
     "Incremental",
     "Learner",
+    "Limit",
     "Market",
     "NotSolvedError",
     "PolicyValue",
@@ -100,6 +105,7 @@ __all__ = [
     "WeightedHarmonic",
     "WorldEnv",
     "act",
+    "audit",
     "check_agent",
     "check_rate",
     "check_smdp_env",
@@ -122,6 +128,7 @@ __all__ = [
     "learn",
     "linear_program",
     "load_bars",
+    "load_claims",
     "load_results",
     "load_sweep",
     "log_spaced",

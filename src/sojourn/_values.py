@@ -73,6 +73,15 @@ def whole(name: str, number: Any, least: int = 1) -> int:
     return int(result)
 
 
+def several(name: str, things: Any) -> list[Any]:
+    """Return a sequence as a list that is not empty, or say in one sentence why it is none."""
+    if isinstance(things, str) or not hasattr(things, "__len__"):
+        raise TypeError(f"{name} is {shown(things)}; it must be a list")
+    if not len(things):
+        raise ValueError(f"{name} is empty; give at least one")
+    return list(things)
+
+
 def within(name: str, number: Any, size: int) -> int:
     """Return `number` as an index of something that has `size` places."""
     result = whole(name, number, least=0)

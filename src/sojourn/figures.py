@@ -315,7 +315,7 @@ def audit(found: dict[str, Any], ax: Axes) -> Axes:
         ax.axvline(rate, color=colour, linestyle=dash, linewidth=1.2, label=name)
     ax.set(xlabel="rate", ylabel="F: most of reward - rate * duration per step", xlim=(first, last))
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2, fontsize=7)
-    ax.set_title(f"{found['name']}: where the estimators end")
+    ax.set_title(f"{Path(found['name']).stem}: where the estimators end")
     return ax
 
 

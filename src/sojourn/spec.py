@@ -313,7 +313,13 @@ def _checked_options(constructor: Callable[..., Any], options: Options) -> Optio
 
 @functools.cache
 def _option_names(constructor: Callable[..., Any]) -> list[str]:
-    return [name for name in inspect.signature(constructor).parameters if name not in _NOT_OPTIONS]
+    parameters = inspect.signature(constructor).parameters.values()
+    # An agent's num_states, which it has from its world, stands first; that of a problem is an option.
+    return [
+        parameter.name
+        for parameter in parameters
+        if parameter.kind is parameter.KEYWORD_ONLY or parameter.name not in _NOT_OPTIONS
+    ]
 
 
 def _known(what: str, kind: str, table: Mapping[str, Any]) -> Any:

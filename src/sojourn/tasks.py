@@ -72,12 +72,12 @@ def plan(sweep: Sweep) -> Iterator[Task]:
     columns = option_columns(sweep)
     mean_curves = sweep.record > 0 and sweep.curves == "mean"
     for agent, world in itertools.product(sweep.agents, sweep.worlds):
-        for (lengths, num_values), alike in itertools.groupby(
+        for (lengths, num_states, num_actions), alike in itertools.groupby(
             world.grid(), functools.partial(_size, sweep, world.kind)
         ):
             worlds = list(alike)
             for steps in lengths:
-                most = _most_runs(steps * sweep.episodes, num_values)
+                most = _most_runs(steps * sweep.episodes, num_states * num_actions)
                 seeds_a_task = len(sweep.seeds) if mean_curves else min(len(sweep.seeds), most)
                 for combinations in _chunks(agent.grid(), max(1, most // seeds_a_task)):
                     text = json.dumps(combinations)
@@ -109,10 +109,10 @@ def _most_runs(steps: int, num_values: int) -> int:
     return max(1, min(BATCH_RUNS, BATCH_STEPS // steps, BATCH_VALUES // num_values))
 
 
-def _size(sweep: Sweep, kind: str, options: Options) -> tuple[list[int], int]:
-    """Return a world's lengths and the size of its tables: worlds that agree in them may share a task."""
+def _size(sweep: Sweep, kind: str, options: Options) -> tuple[list[int], int, int]:
+    """Return a world's lengths and the shape of its tables: worlds that agree in them may share a task."""
     world = build_world(kind, options)
-    return sweep.lengths_in(world), world.num_states * world.num_actions
+    return sweep.lengths_in(world), world.num_states, world.num_actions
 
 
 def option_columns(sweep: Sweep) -> dict[str, bool]:

@@ -3,8 +3,9 @@
 It answers two questions about a learner before it is run. Does its rate come to the gain of the
 policy that it follows (`limits`)? And if not, is the policy that is greedy for the rate it comes
 to still an optimal one (`frontier`)? An estimator may be wrong and do no harm, while its limit
-lies in the interval; outside of it, the learner is led away from the optimal policy even when
-it has found it.
+lies in the interval; outside of it, a learner that explores enough is led away from the optimal
+policy even when it has found it. (One that explores little may stay, for a bad reason: with a rate that is
+too low all values grow, and that of the action taken most often grows fastest.)
 """
 
 from __future__ import annotations
@@ -30,9 +31,10 @@ class Limit(NamedTuple):
     `error` is against the policy's gain. `keeps_optimum` says whether only optimal policies are greedy for
     `rate`, `greedy_gain` what the greedy policy earns. `drift` is by how much values grow with every step
     that is greedy for `rate`, F(rate): 0 for the optimal gain. Values that fall make actions that are
-    seldom taken look good, since these fall more seldom. `settled_gain` is that of the policy where one
-    comes to rest who follows the greedy policy, takes its limit, follows the policy that is greedy
-    for that, and so on; None where this goes in circles.
+    seldom taken look good, since these fall more seldom; values that grow make them look bad.
+    `settled_gain` is that of the policy where one comes to rest who follows the greedy policy, takes its
+    limit, follows the policy that is greedy for that, and so on; None where this goes in circles, or
+    comes to a policy of several recurrent classes.
     """
 
     estimator: str
@@ -104,7 +106,7 @@ def audit(model: SMDP, policy: Any = None) -> Audit:
     steps = steps_of(model, followed, worth)
     gain = steps.reward / steps.duration
     low, high = interval(model, best)
-    slack = _ROUNDING * max(1.0, abs(best_gain))
+    slack = _ROUNDING * float(np.abs(model.reward / model.duration).max())
     walk = _Greedy(model)
     limits = []
     for estimator, agents in ESTIMATORS.items():

@@ -21,6 +21,7 @@ until none does.
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import math
 from dataclasses import replace
@@ -35,7 +36,7 @@ from sojourn.solvers.evaluation import evaluate
 from sojourn.solvers.solution import Solution
 
 _TIE = 1e-9  # relative to the largest reward: policies that are closer are equally good
-_MOST_CORNERS = 100
+_MOST_SOLVED = 100  # rates at which a frontier looks who is greedy
 
 
 class Line(NamedTuple):
@@ -57,6 +58,18 @@ class Line(NamedTuple):
     def crossing(self, other: Line) -> float:
         """The rate at which two lines meet."""
         return (self.reward - other.reward) / (self.duration - other.duration)
+
+
+class Point(NamedTuple):
+    """A rate, and the line of a policy that is greedy for it."""
+
+    rate: float
+    line: Line
+
+    @property
+    def height(self) -> float:
+        """F at the rate."""
+        return self.line.at(self.rate)
 
 
 class Frontier(NamedTuple):
@@ -93,28 +106,43 @@ def interval(model: SMDP, best: Solution) -> tuple[float, float]:
 def frontier(model: SMDP, low: float, high: float) -> Frontier:
     """Return F from one rate to another.
 
+    Every value is that of F. Where F has very many corners, not all of them are there, and points between
+    them stand for the others, most of them where F bends most.
+
     >>> from sojourn.problems import long_shot
     >>> frontier(long_shot(), 0.0, 6.0)
     Frontier(rate=array([0.        , 2.33333333, 6.        ]), value=array([12.        ,  2.66666667, -1.        ]), gain=array([3., 5., 5.]))
     """
-    first, last = greedy_line(model, low), greedy_line(model, high)
-    lines = [first, *_between(model, first, last, [_MOST_CORNERS])]
-    rates = [low, *(a.crossing(b) for a, b in itertools.pairwise(lines)), high]
-    lines.append(lines[-1])
-    values = [line.at(rate) for rate, line in zip(rates, lines, strict=True)]
-    return Frontier(np.array(rates), np.array(values), np.array([line.gain for line in lines]))
+    first, last = Point(low, greedy_line(model, low)), Point(high, greedy_line(model, high))
+    points = {low: first.line, high: last.line}
+    stretches = [(0.0, 0, first, last)]
+    for number in itertools.count(1):
+        if not stretches or number > _MOST_SOLVED:
+            break
+        _, _, left, right = heapq.heappop(stretches)
+        if left.line.duration <= right.line.duration * (1.0 + _TIE):
+            continue  # one line all the way
+        rate = min(max(left.line.crossing(right.line), left.rate), right.rate)
+        middle = Point(rate, greedy_line(model, rate))
+        if middle.height <= left.line.at(rate) + _slack(model, rate):
+            points[rate] = right.line  # a corner
+            continue
+        for side, ends in enumerate(((left, middle), (middle, right))):
+            heapq.heappush(stretches, (-_unknown(*ends), 2 * number + side, *ends))
+    for _, _, left, right in stretches:
+        points |= {left.rate: left.line, right.rate: right.line}
+    rates = sorted(points)
+    values = [points[rate].at(rate) for rate in rates]
+    return Frontier(np.array(rates), np.array(values), np.array([points[rate].gain for rate in rates]))
 
 
-def _between(model: SMDP, left: Line, right: Line, budget: list[int]) -> list[Line]:
-    """Return the lines that are greedy to the right of `left`, up to and with `right`."""
-    if left.duration <= right.duration * (1.0 + _TIE):
-        return []
-    rate = left.crossing(right)
-    middle = greedy_line(model, rate)
-    budget[0] -= 1
-    if budget[0] < 0 or middle.at(rate) <= left.at(rate) + _slack(model, rate):
-        return [right]
-    return [*_between(model, left, middle, budget), *_between(model, middle, right, budget)]
+def _unknown(left: Point, right: Point) -> float:
+    """Return the most by which F, which is convex, can be above the lines of two points between them."""
+    if left.line.duration <= right.line.duration * (1.0 + _TIE):
+        return 0.0
+    rate = left.line.crossing(right.line)
+    share = (rate - left.rate) / (right.rate - left.rate)
+    return left.height + share * (right.height - left.height) - left.line.at(rate)
 
 
 def _end(model: SMDP, tied: SMDP, sign: float) -> float:
@@ -123,8 +151,11 @@ def _end(model: SMDP, tied: SMDP, sign: float) -> float:
     while sign * (other.duration - optimal.duration) > _TIE * optimal.duration:
         rate = other.crossing(optimal)
         greedy = greedy_line(model, rate)
-        nearer = sign * (other.duration - greedy.duration) > 0.0  # always, but for rounding
-        if greedy.at(rate) <= optimal.at(rate) + _slack(model, rate) or not nearer:
+        if greedy.at(rate) <= optimal.at(rate) + _slack(model, rate):
+            return rate
+        if (
+            not sign * (greedy.duration - optimal.duration) > _TIE * optimal.duration
+        ):  # never, but for rounding
             return rate
         other = greedy
     return -sign * math.inf
@@ -149,7 +180,7 @@ def _tied(model: SMDP, best: Solution) -> SMDP:
     """Return the model with those actions only that an optimal policy may take."""
     ahead = np.add.reduceat(model.probability * best.bias[model.successor], model.row_offsets[:-1])
     surplus = model.reward - best.gain * model.duration + ahead - best.bias[model.state_of_pair()]
-    scale = max(1.0, float(np.abs(model.reward).max()), float(np.abs(best.bias).max()))
+    scale = max(float(np.abs(model.reward).max()), float(np.abs(best.bias).max()))
     kept = surplus >= -max(_TIE * scale, 2.0 * best.residual)
     rows = np.repeat(kept, np.diff(model.row_offsets))
     return SMDP(

@@ -8,7 +8,8 @@ For a reward x and either sign, the harmonic means need
 
 and the same below zero. The inverse is infinite where a law has a density up to zero, as the
 exponential one has, the gamma law with a shape of at most 1, and every uniform or normal law
-that covers zero: the harmonic mean of such rewards is 0.
+that covers zero: the harmonic mean of such rewards is 0. A normal law whose mean is more than nine
+standard deviations away from zero counts as one that does not come there.
 """
 
 from __future__ import annotations
@@ -30,8 +31,10 @@ from sojourn.laws import (
 )
 from sojourn.model.smdp import Floats
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(200)
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(100)
 _REACH = 12.0  # standard deviations: the normal law has 1e-33 beyond
+_NEVER = 9.0  # and 1e-19 beyond these, which no run will see
+_ROOT = math.sqrt(2.0 * math.pi)
 
 
 class Part(NamedTuple):
@@ -111,7 +114,7 @@ def _uniform(low: float, high: float) -> Part:
         return part_above(Constant(low)) if low == high else NOTHING
     begin = max(low, 0.0)
     share = (high - begin) / (high - low)
-    inverse = math.log(high / low) / (high - low) if low > 0.0 else math.inf
+    inverse = math.log1p((high - low) / low) / (high - low) if low > 0.0 else math.inf
     return Part(share, share * (begin + high) / 2.0, inverse)
 
 
@@ -121,32 +124,45 @@ def _floored(location: float, scale: float, floor: float) -> Part:
     tail = _normal_tail(z)
     mean = location * tail + scale * _normal_density(z)
     if floor <= 0.0:
-        return Part(tail, mean, math.inf if tail > 0.0 else 0.0)
-    at_floor = 1.0 - tail
-    return Part(1.0, mean + floor * at_floor, at_floor / floor + _inverse_tail(location, scale, floor))
+        return Part(tail, mean, _inverse_from_zero(location, scale, math.inf) if tail > 0.0 else 0.0)
+    at_floor = _normal_tail(-z)
+    inverse = at_floor / floor + _inverse_between(location, scale, floor, math.inf)
+    return Part(1.0, mean + floor * at_floor, inverse)
 
 
 def _floored_below(location: float, scale: float, floor: float) -> Part:
     if floor >= 0.0:
         return NOTHING
     at, zero = (floor - location) / scale, -location / scale
-    at_floor, share = 1.0 - _normal_tail(at), 1.0 - _normal_tail(zero)
+    at_floor, share = _normal_tail(-at), _normal_tail(-zero)
     between = location * (share - at_floor) - scale * (_normal_density(zero) - _normal_density(at))
-    return Part(share, floor * at_floor + between, -math.inf if share > at_floor else at_floor / floor)
+    inverse = at_floor / floor - _inverse_from_zero(-location, scale, -floor) if share > 0.0 else 0.0
+    return Part(share, floor * at_floor + between, inverse)
 
 
-def _inverse_tail(location: float, scale: float, floor: float) -> float:
-    """Return the integral of the normal density over x from the floor on, divided by x.
-
-    With x = e^u it is the integral of the density alone over u, which is smooth however small x is.
-    """
-    begin, end = max(floor, location - _REACH * scale), location + _REACH * scale
-    if begin >= end:
+def _inverse_between(location: float, scale: float, begin: float, end: float) -> float:
+    """Return the integral of the normal density over x between two numbers above 0, divided by x."""
+    low, high = max((begin - location) / scale, -_REACH), min((end - location) / scale, _REACH)
+    if low >= high:
         return 0.0
-    low, high = math.log(begin), math.log(end)
-    x = np.exp(low + (high - low) * (_NODES + 1.0) / 2.0)
-    density = np.exp(-(((x - location) / scale) ** 2) / 2.0) / (scale * math.sqrt(2.0 * math.pi))
-    return float(_WEIGHTS @ density) * (high - low) / 2.0
+    if location > _REACH * scale:
+        z = low + (high - low) * (_NODES + 1.0) / 2.0
+        return float(_WEIGHTS @ (np.exp(-z * z / 2.0) / (location + scale * z))) * (high - low) / 2.0 / _ROOT
+    # With x = e^u it is the integral of the density alone over u, which is smooth however small x is. A piece
+    # for each power of e keeps the nodes close to each other where the floor is tiny.
+    first, last = math.log(begin), math.log(location + scale * high)
+    ends = np.linspace(first, last, 1 + math.ceil(last - first))
+    width = (last - first) / (len(ends) - 1)
+    x = np.exp(ends[:-1, None] + width * (_NODES + 1.0) / 2.0)
+    density = np.exp(-(((x - location) / scale) ** 2) / 2.0) / scale
+    return float((density @ _WEIGHTS).sum()) * width / 2.0 / _ROOT
+
+
+def _inverse_from_zero(location: float, scale: float, end: float) -> float:
+    """Return the same from 0 on: infinite, unless the law does not come near 0."""
+    if abs(location) < _NEVER * scale:
+        return math.inf
+    return _inverse_between(location, scale, location / 10.0, end) if location > 0.0 else 0.0
 
 
 def _normal_tail(z: float) -> float:
@@ -154,4 +170,4 @@ def _normal_tail(z: float) -> float:
 
 
 def _normal_density(z: float) -> float:
-    return math.exp(-z * z / 2.0) / math.sqrt(2.0 * math.pi)
+    return math.exp(-z * z / 2.0) / _ROOT

@@ -13,9 +13,13 @@ import typer
 
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def examples(*lines: str) -> str:
+    """Return the end of a command's help: lines that can be run as they are."""
+    return "\n".join(("Examples:", *(f"  {line}" for line in lines)))
 
 
 def _print_version(wanted: bool) -> None:
@@ -26,14 +30,26 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(
+    epilog=examples(
+        "sojourn solve gosavi",
+        "sojourn compare gosavi long-shot jobs",
+        "sojourn train sojourn/AdmissionControl-v0 --agent smart",
+        "sojourn reproduce robustness",
+    )
+)
 def _sojourn(
     version: Annotated[
         bool,
         typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True),
     ] = False,
 ) -> None:
-    """Average-reward reinforcement learning in semi-Markov decision processes."""
+    """Average-reward reinforcement learning in semi-Markov decision processes.
+
+    Exit codes: 0 all is well; 1 something was wrong, and a sentence says what;
+    2 the command line was not understood; 3 runs of a sweep failed;
+    130 interrupted.
+    """
 
 
 Jobs = Annotated[int | None, typer.Option(help="Threads; one for each core by default.", min=1)]

@@ -7,13 +7,18 @@ from typing import Annotated
 
 import typer
 
-from sojourn.cli.app import AsJson, app
+from sojourn.cli.app import AsJson, app, examples
 
 data = typer.Typer(no_args_is_help=True, help="Look at files of minute bars, or fetch the paper's.")
 app.add_typer(data, name="data")
 
 
-@data.command()
+@data.command(
+    epilog=examples(
+        "sojourn data check btcusd.parquet",
+        "sojourn data check btcusd.csv.gz --fill 60 --repair --json",
+    )
+)
 def check(
     file: Annotated[Path, typer.Argument(help="Bars, as CSV, CSV.gz or Parquet.")],
     fill: Annotated[int, typer.Option(help="Fill gaps of up to so many bars.", min=0)] = 0,
@@ -45,7 +50,11 @@ def check(
         typer.echo("  found     nothing wrong")
 
 
-@data.command()
+@data.command(
+    epilog=examples(
+        "sojourn data fetch --out data",
+    )
+)
 def fetch(
     out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("data"),
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sojourn.cli.app import AsJson, Jobs, app, goes_on
+from sojourn.cli.app import AsJson, Jobs, app, examples, goes_on
 
 Name = Annotated[str, typer.Argument(help="A problem, such as gosavi, or a TOML or JSON file of a model.")]
 Options = Annotated[
@@ -16,7 +16,13 @@ Options = Annotated[
 _PRINTED = ("name", "gain", "lower", "upper", "policy", "states", "solver", "seconds")
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "sojourn solve gosavi",
+        "sojourn solve admission-control -o capacity=10 --json",
+        "sojourn solve my-queue.toml --out out/my-queue",
+    )
+)
 def solve(
     name: Name,
     option: Options = None,
@@ -26,8 +32,6 @@ def solve(
     """Solve a problem or a model exactly: the largest gain, and a policy that has it.
 
     Costs are negative rewards.
-
-    Example: sojourn solve admission-control -o capacity=10
     """
     import json
 
@@ -48,7 +52,13 @@ def solve(
     typer.echo(f"policy, the action of each state: {shown}")
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "sojourn audit long-shot",
+        "sojourn audit gosavi --policy 1,1",
+        "sojourn audit my-queue.toml --out out/my-queue",
+    )
+)
 def audit(
     name: Name,
     option: Options = None,
@@ -62,8 +72,6 @@ def audit(
 
     The limits are exact. An estimator does no harm while its limit lies among the rates for which
     an optimal policy is greedy.
-
-    Example: sojourn audit long-shot --out out/long-shot
     """
     import json
 
@@ -87,7 +95,12 @@ def audit(
         typer.echo(f"{out / 'figures' / 'audit.png'} shows it")
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "sojourn compare gosavi long-shot long-return jobs",
+        "sojourn compare my-queue.toml --steps 1000000 --seeds 100 --out out/my-queue",
+    )
+)
 def compare(
     names: Annotated[list[str], typer.Argument(help="Problems, such as gosavi, or files of models.")],
     out: Annotated[Path, typer.Option(help="Folder for results, figures and a README.")] = Path(
@@ -101,8 +114,6 @@ def compare(
     """Compare all agents on problems, by the exact gain of the policies that they learn.
 
     Step sizes are tuned for each agent on other seeds. It can be interrupted; the same command goes on.
-
-    Example: sojourn compare gosavi long-shot long-return jobs
     """
     from sojourn.comparison import folder, plan, words
     from sojourn.progress import progress

@@ -7,14 +7,19 @@ from typing import Annotated
 
 import typer
 
-from sojourn.cli.app import AsJson, app
+from sojourn.cli.app import AsJson, app, examples
 
 EnvOptions = Annotated[
     list[str] | None, typer.Option("--env-option", "-e", help="Option of the environment, as key=value.")
 ]
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "sojourn envs",
+        "sojourn envs --json",
+    )
+)
 def envs(as_json: AsJson = False) -> None:
     """List Sojourn's environments."""
     import json
@@ -28,7 +33,14 @@ def envs(as_json: AsJson = False) -> None:
         typer.echo(f"{env_id:24} {line}")
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "sojourn train sojourn/AdmissionControl-v0 --agent smart --steps 1000000",
+        "sojourn train sojourn/TwoState-v0 -e log_scale=1e-3 --max-episode-steps 1000 -a step_size=0.01",
+        "sojourn train FrozenLake-v1 --duration 1 --out lake.sojourn",
+        "sojourn train FrozenLake-v1 --duration 1 --out lake.sojourn --resume",
+    )
+)
 def train(
     env_id: Annotated[str, typer.Argument(help="Gymnasium's id of the environment.")],
     agent: Annotated[str, typer.Option(help="smart, harmonic-r, differential-q, ...")] = "harmonic-r",
@@ -53,8 +65,6 @@ def train(
     """Train an agent in a Gymnasium environment, and save it.
 
     Ctrl-C ends the training and saves what has been learned; --resume goes on from there.
-
-    Example: sojourn train sojourn/TwoState-v0 -e log_scale=1e-3 --max-episode-steps 1000 --steps 4000
     """
     import json
 
@@ -107,7 +117,12 @@ def train(
         raise typer.Exit(130)
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "sojourn evaluate learner.sojourn",
+        "sojourn evaluate learner.sojourn --time 100000 --seed 7 --json",
+    )
+)
 def evaluate(
     file: Annotated[Path, typer.Argument(help="A learner that was saved.")],
     time: Annotated[

@@ -20,6 +20,9 @@ def report(
     ],
     out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
     title: Annotated[str, typer.Option(help="Title of the page.")] = "Sojourn report",
+    claims: Annotated[
+        bool, typer.Option("--claims", help="Add the paper's claims, with a verdict on each.")
+    ] = False,
 ) -> None:
     """Write one HTML page with charts and tables of results; it needs no network.
 
@@ -29,4 +32,4 @@ def report(
     """
     from sojourn.report import write_report
 
-    typer.echo(write_report(folders, out, title))
+    typer.echo(write_report(folders, out, title, claims))

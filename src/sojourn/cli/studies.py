@@ -7,13 +7,18 @@ from typing import Annotated
 
 import typer
 
-from sojourn.cli.app import Jobs, app, goes_on
+from sojourn.cli.app import Jobs, app, examples, goes_on
 
 reproduce = typer.Typer(no_args_is_help=True, help="Re-run a study of the paper.")
 app.add_typer(reproduce, name="reproduce")
 
 
-@reproduce.command()
+@reproduce.command(
+    epilog=examples(
+        "sojourn reproduce robustness",
+        "sojourn reproduce robustness --seeds 20 --out out/twenty-seeds",
+    )
+)
 def robustness(
     out: Annotated[Path, typer.Option(help="Folder for results, figures and a README.")] = Path(
         "out/robustness"
@@ -35,7 +40,13 @@ def robustness(
     typer.echo(f"{out / 'README.md'} says what was found; {out / 'figures'} shows it")
 
 
-@reproduce.command()
+@reproduce.command(
+    epilog=examples(
+        "sojourn reproduce bitcoin",
+        "sojourn reproduce bitcoin --data btcusd.parquet --out out/real",
+        "sojourn reproduce bitcoin --data btcusd.parquet --segments 0-4,7 --seeds 5",
+    )
+)
 def bitcoin(
     data: Annotated[
         Path | None, typer.Option(help="Minute bars, as CSV, CSV.gz or Parquet; synthetic ones by default.")

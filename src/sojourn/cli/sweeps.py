@@ -8,12 +8,18 @@ from typing import Annotated
 
 import typer
 
-from sojourn.cli.app import Jobs, app, goes_on
+from sojourn.cli.app import Jobs, app, examples, goes_on
 
 Folder = Annotated[Path, typer.Argument(help="Folder with the results of a sweep.")]
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "sojourn sweep experiments/first-look.toml --out out/first-look",
+        "sojourn sweep experiments/first-look.toml --out out/first-look --dry-run",
+        "sojourn sweep large.toml --out out/large --cluster tcp://scheduler:8786",
+    )
+)
 def sweep(
     file: Annotated[Path, typer.Argument(help="TOML file that describes the sweep.")],
     out: Annotated[Path, typer.Option(help="Folder for the results.")],
@@ -60,7 +66,12 @@ def sweep(
         raise typer.Exit(3)
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "sojourn results out/first-look",
+        "sojourn results out/first-look --csv runs.csv",
+    )
+)
 def results(
     folder: Folder,
     csv: Annotated[Path | None, typer.Option(help="Write the table to this file, as CSV.")] = None,

@@ -49,11 +49,7 @@ def compare(
             figures.learning(found["curves"], plan.NAMES, left)
             figures.audit(found["audit"], right)
             figures.save(drawing, out / "figures" / title)
-    with figures.figure(2.2 + 2.3 * len(problems), 3.2) as drawing:
-        axes = drawing.subplots(1, len(problems), sharey=True, squeeze=False)[0]
-        for ax, found in zip(axes, problems, strict=True):
-            figures.outcomes(found, ax)
-        figures.save(drawing, out / "figures" / "outcomes")
+    _draw_outcomes(problems, out / "figures" / "outcomes")
     summary = {
         "version": __version__,
         "settings": {
@@ -98,6 +94,19 @@ def _problem(
         "estimators": estimators.errors(model, audited.policy, audited.gain, jobs),
     }
     return {**found, "findings": verdict(found)}, table.with_columns(pl.lit(title).alias("problem"))
+
+
+def _draw_outcomes(problems: list[dict[str, Any]], path: Path) -> None:
+    """Draw the final relative gains, four problems to a row."""
+    columns = min(4, len(problems))
+    rows = -(-len(problems) // columns)
+    with figures.figure(2.2 + 1.9 * columns, 2.9 * rows) as drawing:
+        axes = drawing.subplots(rows, columns, sharey=True, squeeze=False).ravel()
+        for ax, found in zip(axes, problems, strict=False):
+            figures.outcomes(found, ax)
+        for ax in axes[len(problems) :]:
+            ax.remove()
+        figures.save(drawing, path)
 
 
 def _trap(model: SMDP, held: tuple[list[int], float] | None) -> dict[str, Any] | None:

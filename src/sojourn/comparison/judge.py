@@ -15,13 +15,15 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from scipy.sparse.csgraph import breadth_first_order
 
 from sojourn.comparison.plan import NAMES, tuned_options
 from sojourn.intervals import mean_interval, median_interval, share_interval
+from sojourn.model.chain import Chain, chain_of_pairs, pairs_of
 from sojourn.model.smdp import SMDP
 from sojourn.problems.named import ACTIONS
 from sojourn.solvers.choose import solve
-from sojourn.solvers.evaluation import evaluate
+from sojourn.solvers.evaluation import valued
 
 ENOUGH = 0.99
 _ROUNDING = 1e-9
@@ -65,8 +67,17 @@ class Judge:
         )
 
     def _gain_of(self, policy: tuple[int, ...]) -> float:
+        """Return the gain from state 0 on, for which only the states count that are reached from it."""
         if policy not in self._gains:
-            self._gains[policy] = float(evaluate(self._model, np.array(policy)).gains[0])
+            chain = chain_of_pairs(self._model, pairs_of(self._model, np.array(policy)))
+            reached = np.sort(breadth_first_order(chain.matrix, 0, return_predecessors=False))
+            key = (*reached.tolist(), -1, *(policy[state] for state in reached))
+            if key not in self._gains:
+                part = Chain(
+                    chain.matrix[reached][:, reached], chain.reward[reached], chain.duration[reached]
+                )
+                self._gains[key] = float(valued(part)[0][0])
+            self._gains[policy] = self._gains[key]
         return self._gains[policy]
 
 

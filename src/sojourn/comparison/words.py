@@ -89,7 +89,7 @@ def _why(found: dict[str, Any], limit: dict[str, Any], measured: dict[str, Any])
     return (
         f"{wrong} An optimal policy is greedy only for {interval}, so that who has learned {rate:.4g} leaves it for a "
         f"policy with the gain {limit['greedy_gain']:.4g}, {ends}. Values grow by {limit['drift']:.3g} with each step "
-        "at that rate, most of all those of the action taken first, and hide this for long: with the actions "
+        "at that rate, and with little exploration the action taken first stays ahead: with the actions "
         f"numbered as given {100 * measured['optimal_given']:.0f} % of the runs end with an optimal policy, the other "
         f"way round {100 * measured['optimal_reversed']:.0f} %."
     )

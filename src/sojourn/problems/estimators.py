@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sojourn._values import finite, positive
+from sojourn._values import finite, positive, several
 from sojourn.laws import Outcomes, TwoPoint
 from sojourn.model import SMDP, from_transitions
 
@@ -22,7 +22,9 @@ def long_shot(
     Each action has two rewards, equally likely, and a fixed duration. By renewal-reward the gain
     of always A is (1 + 9) / 2 / 1 = 5 and that of always B (4 + 20) / 2 / 4 = 3. The
     harmonic mean of A's rates 1 and 9 is only 1.8, because reward and duration are independent.
-    A rate of 1.8 makes time too cheap: 12 - 1.8 * 4 = 4.8 for B is more than 5 - 1.8 = 3.2 for A.
+    A rate of 1.8 makes time too cheap: 12 - 1.8 * 4 = 4.8 for B is more than 5 - 1.8 = 3.2 for A. (An agent
+    that explores little may keep to A all the same, if it began with it: at so low a rate all values
+    grow, and that of the action taken most often grows fastest.)
 
     States: one.
 
@@ -131,12 +133,10 @@ def jobs(
 
 
 def _two(name: str, numbers: Any) -> tuple[float, float]:
-    if len(numbers) != 2:
+    if len(several(name, numbers)) != 2:
         raise ValueError(f"{name} has {len(numbers)} numbers; it must have 2")
     return finite(name, numbers[0]), finite(name, numbers[1])
 
 
 def _positives(name: str, numbers: Any) -> list[float]:
-    if not len(numbers):
-        raise ValueError(f"{name} is empty; give at least one number")
-    return [positive(name, number) for number in numbers]
+    return [positive(name, number) for number in several(name, numbers)]

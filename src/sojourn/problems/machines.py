@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammainc, gammaincc
 
-from sojourn._values import finite, positive, whole
+from sojourn._values import finite, positive, several, whole
 from sojourn.model import SMDP, from_transitions
 
 _DETERIORATION = (
@@ -58,7 +58,7 @@ def tijms_maintenance(
             "and one column more, for failure"
         )
     failed = len(table)
-    if len(preventive_costs) != failed - 1:
+    if len(several("preventive_costs", preventive_costs)) != failed - 1:
         raise ValueError(
             f"preventive_costs has {len(preventive_costs)} costs for {failed - 1} conditions, 2 to {failed}"
         )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from sojourn._values import nearest
+from sojourn._values import nearest, shown
 from sojourn.model import load_model
 from sojourn.model.smdp import SMDP
 from sojourn.problems import PROBLEMS
@@ -41,34 +41,37 @@ def is_file(name: str) -> bool:
     return name not in PROBLEMS and (Path(name).suffix in (".toml", ".json") or Path(name).exists())
 
 
-def _with_whole_numbers(problem: Callable[..., SMDP]) -> Callable[..., SMDP]:
+def _for_sweeps(problem: Callable[..., SMDP]) -> Callable[..., SMDP]:
     """Return a problem that takes 20.0 for 20: every number of a sweep is a float."""
-    wholes = {
-        parameter.name
-        for parameter in inspect.signature(problem).parameters.values()
-        if isinstance(parameter.default, int) and not isinstance(parameter.default, bool)
+    usual = {
+        parameter.name: parameter.default for parameter in inspect.signature(problem).parameters.values()
     }
 
     @functools.wraps(problem)
     def made(**options: Any) -> SMDP:
-        return problem(
-            **{
-                name: int(given) if name in wholes and float(given).is_integer() else given
-                for name, given in options.items()
-            }
-        )
+        for name, given in options.items():
+            if isinstance(usual.get(name), tuple) and not isinstance(given, list | tuple):
+                raise TypeError(
+                    f"{name} is {shown(given)}, but is a list, which a sweep takes for several choices; "
+                    "write the model into a file, and give that as the data of a world of the kind model"
+                )
+            if type(usual.get(name)) is int and isinstance(given, float) and given.is_integer():
+                options[name] = int(given)
+        return problem(**options)
 
     return made
 
 
-def _in_file(data: str) -> SMDP:
+def _in_file(data: str | None = None) -> SMDP:
+    if data is None:
+        raise ValueError("data is missing; it must be the TOML or JSON file of a model")
     return load_model(data)
 
 
 # The models by the names that sweeps call them; a `model` is that in the file `data`.
 MODELS: dict[str, Callable[..., SMDP]] = {
     "model": _in_file,
-    **{name.replace("-", "_"): _with_whole_numbers(problem) for name, problem in PROBLEMS.items()},
+    **{name.replace("-", "_"): _for_sweeps(problem) for name, problem in PROBLEMS.items()},
 }
 
 

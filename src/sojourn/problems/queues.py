@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import comb
 from typing import Any
 
-from sojourn._values import finite, positive, probability, whole
+from sojourn._values import finite, positive, probability, several, whole
 from sojourn.laws import Exponential
 from sojourn.model import SMDP, from_transitions
 
@@ -40,9 +40,7 @@ def access_control(
     """
     num_servers = whole("num_servers", num_servers)
     free = probability("free_probability", free_probability)
-    if not len(priorities):
-        raise ValueError("priorities is empty; give at least one")
-    rewards = [finite("a priority", reward) for reward in priorities]
+    rewards = [finite("a priority", reward) for reward in several("priorities", priorities)]
     kinds = len(rewards)
     rows: list[tuple[Any, ...]] = []
     for busy in range(num_servers + 1):

@@ -235,27 +235,33 @@ def _accumulated(folder: Path, names: dict[str, str], called: str, budget: Budge
     if not (folder / CURVES).is_file():
         return []
     table = pl.read_parquet(folder / CURVES)
-    segments = table["segment"].unique().sort().to_list()
-    sizes = table["state_size"].unique().sort().to_list()
+    segments, sizes = (table[name].unique().sort().to_list() for name in ("segment", "state_size"))
     steps = table["rate_step_size"].drop_nulls().unique().sort().to_list()
     agents = [agent for agent in names if agent in set(table["agent"])]
-    per_segment = len(RULES) * len(sizes) * (len(steps) or 1) * len(agents)
-    shown = segments[: max(1, budget.points // (per_segment * 20))]
-    points = max(20, min(200, budget.points // (per_segment * len(shown))))
-    table = table.filter(pl.col("segment").is_in(shown))
-    variants: dict[str, Any] = {}
-    styles = looks(agents)
-    for keys, rows in table.group_by("segment", "duration_rule", "state_size"):
-        segment, rule, size = keys
-        for s, step in enumerate(steps):
-            of_step = rows.filter(pl.col("rate_step_size").is_null() | (pl.col("rate_step_size") == step))
-            key = f"{shown.index(segment)}|{RULES.index(str(rule))}|{sizes.index(size)}|{s}"
-            variants[key] = _curves(of_step, agents, names, styles, points)
+    lines = table.select("agent", "rate_step_size").unique().height * len(RULES) * len(sizes)
+    shown = segments[: max(1, budget.points // (lines * 20))]
+    points = max(20, min(200, budget.points // (lines * len(shown))))
+    pool = _pool(table.filter(pl.col("segment").is_in(shown)), names, looks(agents), points)
+    # A choice picks lines from the pool, so that one without a step size of the rate is there once.
+    variants = {
+        f"{shown.index(segment)}|{RULES.index(rule)}|{sizes.index(size)}|{s}": {
+            "use": [
+                key
+                for agent in agents
+                for key in (f"{segment} {rule} {size} {agent} {one}" for one in (step, None))
+                if key in pool
+            ]
+        }
+        for segment in shown
+        for rule in RULES
+        for size in sizes
+        for s, step in enumerate(steps)
+    }
     spec = {
         "type": "lines",
         "x": {"label": "minutes"},
         "y": {"label": "reward of greedy steps, accumulated"},
-        "series": [],
+        "pool": pool,
         "choices": [
             {"label": "segment", "values": [str(segment) for segment in shown]},
             {"label": "durations", "values": list(RULES)},
@@ -272,26 +278,25 @@ def _accumulated(folder: Path, names: dict[str, str], called: str, budget: Budge
     return [Chart(f"Accumulated reward along a segment ({called})", spec, note)]
 
 
-def _curves(
-    rows: pl.DataFrame,
-    agents: list[str],
-    names: dict[str, str],
-    styles: dict[str, dict[str, int]],
-    points: int,
+def _pool(
+    table: pl.DataFrame, names: dict[str, str], styles: dict[str, dict[str, int]], points: int
 ) -> dict[str, Any]:
-    series: list[dict[str, Any]] = []
-    xs: list[int] = []
-    for agent in agents:
-        line = rows.filter(pl.col("agent") == agent).sort("step")
-        every = max(1, -(-line.height // points))
-        line = line.gather_every(every, offset=(line.height - 1) % every)  # with the last one
-        mean, std = line["mean"], line["std"].fill_null(0.0)
-        one = {"name": names[agent], "y": _short(mean), "low": _short(mean - std), "high": _short(mean + std)}
-        steps = line["step"].to_list()
-        if not xs:
-            xs = steps
-        series.append(one | ({} if steps == xs else {"x": steps}) | styles[agent])
-    return {"xs": xs, "series": series}
+    """Return all lines by what they are of."""
+    pool = {}
+    for keys, rows in table.group_by(
+        "segment", "duration_rule", "state_size", "agent", "rate_step_size", maintain_order=True
+    ):
+        every = max(1, -(-rows.height // points))
+        line = rows.sort("step").gather_every(every, offset=(rows.height - 1) % every)  # with the last one
+        agent = str(keys[3])
+        pool[" ".join(map(str, keys))] = {
+            "name": names[agent],
+            "x": line["step"].to_list(),
+            "y": _short(line["mean"]),
+            "spread": _short(line["std"].fill_null(0.0)),
+            **styles[agent],
+        }
+    return pool
 
 
 def _short(values: pl.Series) -> list[float]:

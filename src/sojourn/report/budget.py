@@ -9,4 +9,4 @@ class Budget(NamedTuple):
     """Rows of one table, and points of all lines of one chart, at most."""
 
     rows: int = 300
-    points: int = 80_000
+    points: int = 160_000

@@ -10,8 +10,10 @@ from functools import cache
 from pathlib import Path
 
 from sojourn import __version__
+from sojourn.claims import load_claims
 from sojourn.report.blocks import Section
 from sojourn.report.budget import Budget
+from sojourn.report.claims import claims_section
 from sojourn.report.folders import Found, find, read
 from sojourn.report.markup import Writer, text
 from sojourn.report.words import counted
@@ -26,20 +28,20 @@ def write_report(
     folders: Iterable[str | Path],
     out: str | Path = "report.html",
     title: str = TITLE,
-    further: Sequence[Section] = (),
+    claims: bool = False,
 ) -> Path:
     """Write one page about what commands left in folders; return its path.
 
-    `further` sections come last. The page stays under 8 MB: what is long is thinned out, and
-    says so.
+    With `claims` the ledger of the paper's claims comes last. The page stays under 8 MB: what is
+    long is thinned out, and says so.
     """
     named = [folders] if isinstance(folders, str | Path) else list(folders)
     found = [one for folder in named for one in find(Path(folder))]
     found = list({(one.kind, one.folder.resolve()): one for one in found}.values())
-    if not found and not further:
+    if not found:
         raise ValueError("there is nothing to report on; give a folder that a command has written")
     path = Path(out)
-    write_text(path, _fitting(found, title, further))
+    write_text(path, _fitting(found, title, [claims_section(load_claims())] if claims else []))
     return path
 
 

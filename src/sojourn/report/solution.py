@@ -9,6 +9,7 @@ from sojourn.report.blocks import Block, Chart, Column, Facts, Prose, Section, T
 from sojourn.report.budget import Budget
 from sojourn.report.words import counted, number, plain_look, setting
 
+MARKS_SHOWN = 2000  # more would slow the page down
 ACTIONS_SHOWN = 16  # with a series of their own
 
 
@@ -42,7 +43,7 @@ def _names(given: dict[str, Any]) -> tuple[list[str], list[str]]:
 
 def _chart(given: dict[str, Any], budget: Budget) -> Chart:
     _, actions = _names(given)
-    bias, every = given["bias"], -(-len(given["bias"]) // budget.points)
+    bias, every = given["bias"], -(-len(given["bias"]) // min(budget.points, MARKS_SHOWN))
     chosen = range(0, len(bias), every)
     kinds = list(dict.fromkeys(actions[i] for i in chosen))
     series = []

@@ -28,6 +28,9 @@ def section(folder: Path, given: dict[str, Any], budget: Budget) -> Section:
     table = load_results(folder).with_columns(earned=pl.col("reward") / pl.col("duration"))
     name = str(given.get("name") or folder.name)
     options = [column for column in table.columns if column not in FIXED and column != "earned"]
+    lengths = given.get("steps")
+    if isinstance(lengths, list) and len(lengths) > 1:
+        options.append("steps")  # as good as an option
     blocks: list[Block] = []
     synthetic = "data" in options and "synthetic" in set(table["data"].drop_nulls().cast(pl.String))
     if synthetic:

@@ -96,7 +96,7 @@ function drawSeries(group, frame, x, y, spec, series) {
   if (marked) {
     // Markers on a line keep their distance, so that they do not hide it.
     const seen = points.filter(Boolean), width = seen.length ? Math.abs(seen[seen.length - 1].x - seen[0].x) : 0;
-    const every = series.points ? 1 : Math.max(1, Math.ceil((16 * seen.length) / (width || 1)));
+    const every = series.points ? 1 : Math.max(1, Math.ceil((30 * seen.length) / (width || 1)));
     for (const point of seen.filter((_, index) => index % every === 0)) {
       if (point.x >= frame.left - 6 && point.x <= frame.right + 6) markerAt(own, series.marker, point.x, point.y, series.points ? 3.2 : 3.4, series.colour);
     }

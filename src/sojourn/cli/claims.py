@@ -1,0 +1,102 @@
+"""The command for the paper's claims."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sojourn.cli.app import AsJson, app
+
+if TYPE_CHECKING:
+    from sojourn.claims import Claim
+
+_COLOURS = {"holds": "green", "holds with a condition": "yellow", "does not hold": "red"}
+
+
+@app.command()
+def claims(
+    name: Annotated[str | None, typer.Argument(metavar="[ID]", help="One claim, in full.")] = None,
+    verdict: Annotated[
+        str | None, typer.Option(help="Only claims with this verdict, such as 'does not hold'.")
+    ] = None,
+    as_json: AsJson = False,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print the page of the documentation.")
+    ] = False,
+) -> None:
+    """List the paper's claims, with a verdict on each.
+
+    Example: sojourn claims monotonicity
+    """
+    import json
+
+    from sojourn.claims import claims_page, load_claims
+
+    chosen = _chosen(load_claims(), name, verdict)
+    if markdown:
+        typer.echo(claims_page(chosen), nl=False)
+    elif as_json:
+        found = [claim._asdict() for claim in chosen]
+        typer.echo(json.dumps(found if name is None else found[0]))
+    elif name is not None:
+        _print_one(chosen[0])
+    else:
+        _print_all(chosen)
+
+
+def _chosen(claims: list[Claim], name: str | None, verdict: str | None) -> list[Claim]:
+    from sojourn.claims import VERDICTS
+
+    if name is not None and verdict is not None:
+        raise ValueError("an ID and --verdict cannot both be given")
+    if verdict is not None and verdict not in VERDICTS:
+        raise ValueError(f"--verdict is {verdict!r}; it must be one of {', '.join(VERDICTS)}")
+    if name is not None and name not in {claim.id for claim in claims}:
+        from sojourn._values import nearest
+
+        raise ValueError(f"unknown claim {name!r}{nearest(name, [claim.id for claim in claims])}")
+    return [
+        claim
+        for claim in claims
+        if (name is None or claim.id == name) and (verdict is None or claim.verdict == verdict)
+    ]
+
+
+def _print_all(claims: list[Claim]) -> None:
+    from itertools import groupby
+
+    from sojourn.claims import counts
+
+    width = max((len(claim.id) for claim in claims), default=0)
+    for section, members in groupby(claims, key=lambda claim: claim.section):
+        typer.secho(section, bold=True)
+        for claim in members:
+            typer.echo(f"  {claim.id:{width}}  {_styled(claim.verdict)}")
+            typer.echo(_wrapped(claim.claim, "      "))
+        typer.echo()
+    told = ", ".join(f"{count} {verdict}" for verdict, count in counts(claims).items() if count)
+    typer.echo(f"{len(claims)} claims: {told}; sojourn claims ID says why")
+
+
+def _print_one(claim: Claim) -> None:
+    typer.secho(f"{claim.id}: {_styled(claim.verdict)}", bold=True)
+    typer.echo(f"  {claim.where}")
+    for text in (claim.claim, claim.reason):
+        typer.echo()
+        typer.echo(_wrapped(text, "  "))
+    typer.echo()
+    for entry in claim.evidence:
+        typer.echo(f"  {'python -m pytest ' if entry in claim.tests else ''}{entry}")
+
+
+def _styled(verdict: str) -> str:
+    return typer.style(verdict, fg=_COLOURS.get(verdict))
+
+
+def _wrapped(text: str, indent: str) -> str:
+    import shutil
+    import textwrap
+
+    width = min(100, shutil.get_terminal_size().columns)
+    return textwrap.fill(text, width, initial_indent=indent, subsequent_indent=indent)
