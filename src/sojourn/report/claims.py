@@ -13,15 +13,15 @@ def claims_section(claims: Sequence[Claim]) -> Section:
     """Return the ledger as a table that can be sorted and searched."""
     counts = {verdict: sum(one.verdict == verdict for one in claims) for verdict in VERDICTS}
     columns = [
-        Column(name, numeric=False) for name in ("id", "where", "claim", "verdict", "reason", "evidence")
+        Column(name, numeric=False) for name in ("id", "verdict", "claim", "reason", "where", "evidence")
     ]
     rows = [
-        (one.id, one.where, one.claim, one.verdict, one.reason, "; ".join(one.evidence)) for one in claims
+        (one.id, one.verdict, one.claim, one.reason, one.where, "; ".join(one.evidence)) for one in claims
     ]
     return Section(
         "claims",
         "The paper's claims, one by one",
-        f"{counted(len(claims), 'claim')} that can be checked, each with a verdict, the reason, and the tests and "
+        f"{counted(len(claims), 'claim')}, each with a verdict, the reason, and the tests and "
         "commands that show it.",
         [
             Points([f"*{verdict}* ({counts[verdict]}): {meaning}." for verdict, meaning in VERDICTS.items()]),

@@ -26,6 +26,7 @@ from sojourn.report.words import EMPTY, number
 
 MANY_ROWS = 12  # from here on a table can be filtered
 SHORT = 24  # characters of a cell that is not broken into lines
+LONG = 70  # from here on a cell is wide
 HOLDS = {"yes": "holds", "no": "does not hold", "partly": "holds in part", "open": "open"}
 
 # What could end a script element, or a line of JavaScript; all of it is legal within JSON's strings.
@@ -185,7 +186,7 @@ def _header(column: Column) -> str:
 def _cell(column: Column, value: Any) -> str:
     if not column.numeric:
         words = "" if value is None else str(value)
-        kind = "short" if len(words) <= SHORT else "words"
+        kind = "short" if len(words) <= SHORT else "words" if len(words) < LONG else "words many"
         return f'<td class="{kind}">{text(words)}</td>'
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         shown = EMPTY if value is None or isinstance(value, float) else value
