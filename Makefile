@@ -8,6 +8,7 @@ BIN := $(VENV)/bin
 reproduce: $(VENV)/ready      ## run the main job on its embedded defaults
 	$(BIN)/sojourn reproduce robustness
 	$(BIN)/sojourn reproduce bitcoin
+	$(BIN)/sojourn report out/robustness out/bitcoin --claims --out out/report.html
 
 test: $(VENV)/ready-dev       ## run the tests
 	$(BIN)/python -m pytest

@@ -2,7 +2,9 @@
 
 import os
 import signal
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 # Where the tests are started in the background, Ctrl-C is ignored, and so it would be by the
@@ -13,3 +15,11 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # whether a change lands, the examples are the same in each; elsewhere they vary.
 settings.register_profile("sojourn", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("sojourn")
+
+
+@pytest.fixture(scope="session")
+def small_studies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Both studies of the paper, small, once for all tests of the report."""
+    from report_samples import studies
+
+    return studies(tmp_path_factory.mktemp("studies"))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import html
 import json
 import math
 from pathlib import Path
@@ -15,6 +16,7 @@ from sojourn.comparison.folder import compare
 from sojourn.comparison.words import readme, table_lines, verdict
 from sojourn.model import save_model
 from sojourn.problems import PROBLEMS
+from sojourn.report import write_report
 
 SMALL = plan.Settings(steps=2000, seeds=3, tuning_seeds=2)
 
@@ -25,6 +27,16 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any
     folder = tmp_path_factory.mktemp("compare")
     save_model(PROBLEMS["gosavi"](), folder / "mine.toml")
     return folder / "out", compare(["long-shot", str(folder / "mine.toml")], folder / "out", SMALL)
+
+
+def test_the_report_reads_what_compare_writes(small: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
+    """The page of a comparison has both problems, every agent's relative gain, and the words."""
+    folder, summary = small
+    page = html.unescape(write_report([folder], tmp_path / "report.html").read_text(encoding="utf-8"))
+    for problem in summary["problems"]:
+        assert f"The agents on {problem['name']}" in page
+        assert all(finding in page for finding in problem["findings"])
+        assert all(f'data-value="{one["relative_gain"]!r}"' in page for one in problem["agents"])
 
 
 def rows(**columns: Any) -> pl.DataFrame:

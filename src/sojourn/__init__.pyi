@@ -50,6 +50,7 @@ from sojourn.rates import (
     update,
     value,
 )
+from sojourn.report.page import write_report
 from sojourn.results import load_results
 from sojourn.simulate import Curve, Run, evenly_spaced, log_spaced, run
 from sojourn.solvers.choose import solve
@@ -161,4 +162,5 @@ __all__ = [
     "value_iteration",
     "weighted_harmonic_mean",
     "weighted_harmonic_r",
+    "write_report",
 ]

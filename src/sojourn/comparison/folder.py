@@ -15,7 +15,7 @@ from sojourn.audits.audit import audit
 from sojourn.audits.frontier import greedy_line
 from sojourn.audits.limits import steps_of
 from sojourn.comparison import estimators, judge, plan
-from sojourn.comparison.words import readme
+from sojourn.comparison.words import readme, verdict
 from sojourn.model.smdp import SMDP
 from sojourn.problems.named import named_model
 from sojourn.progress import Advance, no_progress
@@ -93,7 +93,7 @@ def _problem(
         "trap": _trap(model, judge.trap(table, "harmonic_r")),
         "estimators": estimators.errors(model, audited.policy, audited.gain, jobs),
     }
-    return found, table.with_columns(pl.lit(title).alias("problem"))
+    return {**found, "findings": verdict(found)}, table.with_columns(pl.lit(title).alias("problem"))
 
 
 def _draw_outcomes(problems: list[dict[str, Any]], path: Path) -> None:

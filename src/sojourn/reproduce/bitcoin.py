@@ -55,6 +55,9 @@ def bitcoin(
     bars = source.bars()
     _draw(out / "figures", found, _named(bars))
     summary = _summary(found, source, sweep, seconds + time.perf_counter() - begin)
+    summary["earned"] = _earned(found)
+    summary["statements"] = _judged(summary["verdict"])
+    summary["findings"] = [*_compared(summary["verdict"]), *_why(found, source), _certain(found)]
     write_text(out / "summary.json", json.dumps(summary, indent=1) + "\n")
     write_text(out / "README.md", _readme(summary, found, bars, source))
     return summary
@@ -89,6 +92,8 @@ def _tabulate(out: Path, source: study.Source) -> Found:
     finals = study.final_values(runs)
     pairs = study.paired(runs)
     movement = study.movement(source, runs["segment"].unique().sort().to_list())
+    write_whole(out / "differences.parquet", pairs.write_parquet)
+    write_whole(out / "segments.parquet", movement.write_parquet)
     return Found(runs, curves, finals, pairs, study.win_ratios(pairs), movement)
 
 
@@ -116,6 +121,7 @@ def _summary(found: Found, source: study.Source, sweep: Sweep, seconds: float) -
             "fill": source.fill,
             "repair": source.repair,
         },
+        "names": study.NAMES,
         "diverged": {
             agent: int(found.runs.filter(pl.col("agent") == agent)["diverged"].sum()) for agent in study.NAMES
         },
@@ -123,6 +129,7 @@ def _summary(found: Found, source: study.Source, sweep: Sweep, seconds: float) -
         "win_ratio": study.nested(rows, "ratio"),
         "win_interval": study.nested(rows, "interval"),
         "sign_test": study.nested(rows, "p"),
+        "sign_test_corrected": study.nested(rows, "p_corrected"),
         "verdict": {
             rule: {opponent: study.verdict(found.ratios, rule, opponent) for opponent in study.OPPONENTS}
             for rule in study.RULES
@@ -243,8 +250,11 @@ def _readme(summary: dict[str, Any], found: Found, bars: Bars, source: study.Sou
         _heading(summary, origin, findings, source),
         _win_tables(found.ratios),
         "## The paper's statements\n\n" + _statements(verdicts),
-        "## What the agents earned\n\n" + _earned(found, source),
-        "## What the rate can and cannot change here\n\n" + _why(found, source),
+        "## What the agents earned\n\n"
+        + _earnings(summary["earned"], source)
+        + "\n"
+        + _filled(_certain(found)),
+        "## What the rate can and cannot change here\n\n" + "\n".join(map(_filled, _why(found, source))),
         _FILES,
     ]
     return "\n".join(parts)
@@ -305,20 +315,32 @@ the control.
 
 
 def _statements(verdicts: dict[str, Any]) -> str:
+    """Return the verdicts as paragraphs."""
+    lines = [f"**{one['statement']}.** {one['verdict']}" for one in _judged(verdicts)]
+    return "\n".join(map(_filled, [*lines, *_compared(verdicts)]))
+
+
+def _judged(verdicts: dict[str, Any]) -> list[dict[str, str]]:
     """Return a verdict on each of the paper's statements."""
     against = {name: f"Against {study.OPPONENTS[name]}" for name in ("smart", "relaxed_smart")}
     random, scaled = ({name: verdicts[rule][name] for name in against} for rule in ("random", "scaled"))
+    told = {
+        "Random durations: Harmonic has no advantage": f"{_no_advantage(random)} {_told(random, against)}",
+        "Scaled durations: Harmonic clearly wins in most cases": f"{_clear_win(scaled)} {_told(scaled, against)}",
+    }
+    return [{"statement": statement, "verdict": verdict} for statement, verdict in told.items()]
+
+
+def _compared(verdicts: dict[str, Any]) -> list[str]:
+    """Say how the comparison with the control came out, and how to read the number of cells."""
     control = {rule: verdicts[rule]["fixed_rate"] for rule in study.RULES}
     names = {rule: f"{rule.capitalize()} durations" for rule in study.RULES}
-    lines = [
-        f"**Random durations: Harmonic has no advantage.** {_no_advantage(random)} {_told(random, against)}",
-        f"**Scaled durations: Harmonic clearly wins in most cases.** {_clear_win(scaled)} {_told(scaled, against)}",
+    return [
         f"**Against the control**, which takes the rate to be 0 and so ignores time altogether. {_told(control, names)} "
         "An advantage over SMART that is no advantage over this control is none of knowing the rate.",
         "The cells of a table share their segments, and most of their noise; so the number of cells that agree "
         "says less than it seems to.",
     ]
-    return "\n".join(map(_filled, lines))
 
 
 def _no_advantage(verdicts: dict[str, Any]) -> str:
@@ -367,39 +389,46 @@ def _told(verdicts: dict[str, Any], names: dict[str, str]) -> str:
     )
 
 
-def _earned(found: Found, source: study.Source) -> str:
-    """Return what agents earned, in parts of all the movement there was, and how large differences are."""
+def _earned(found: Found) -> list[dict[str, Any]]:
+    """Return what agents earned, in thousandths of all the movement there was."""
     both = found.finals.join(found.movement, on="segment").filter(pl.col("total_movement") > 0)
-    if both.is_empty():
-        return "No bar of these segments moves, so there was nothing to earn.\n"
     shares = both.with_columns(share=1000.0 * pl.col("value") / pl.col("total_movement"))
     table = shares.group_by("duration_rule", "agent").agg(
-        mean=pl.col("share").mean(), low=pl.col("share").min(), high=pl.col("share").max()
+        mean=pl.col("share").mean(), lowest=pl.col("share").min(), highest=pl.col("share").max()
     )
-    earned = {(rule, agent): numbers for rule, agent, *numbers in table.iter_rows()}
-    rows = ""
-    for rule in study.RULES:
-        for agent, name in study.NAMES.items():
-            numbers = " | ".join(f"{number:+.2f}" for number in earned[rule, agent])
-            rows += f"| {rule} | {name} | {numbers} |\n"
-    pairs = found.pairs.filter(pl.col("error").is_not_null())
-    if pairs.is_empty():
-        told = "One seed was run, so nothing here says what another would give."
-    else:
-        seeds = found.runs["seed"].n_unique()
-        certain = pairs.filter(pl.col("difference").abs() > 2.0 * pl.col("error")).height / pairs.height
-        told = (
-            f"Of all {pairs.height:,} differences between Harmonic and another agent on one segment, {certain:.0%} are "
-            f"larger than two standard errors over {seeds} seeds; about {chance(seeds):.0%} would be so by chance if no "
-            "agent differed from another."
-        )
+    rows = {(row["duration_rule"], row["agent"]): row for row in table.iter_rows(named=True)}
+    return [rows[rule, agent] for rule in study.RULES for agent in study.NAMES if (rule, agent) in rows]
+
+
+def _earnings(earned: list[dict[str, Any]], source: study.Source) -> str:
+    if not earned:
+        return "No bar of these segments moves, so there was nothing to earn.\n"
+    rows = "".join(
+        f"| {row['duration_rule']} | {study.NAMES[row['agent']]} | "
+        + " | ".join(f"{row[name]:+.2f}" for name in ("mean", "lowest", "highest"))
+        + " |\n"
+        for row in earned
+    )
     return f"""Final value in thousandths of all movement (the sum of |close - open| over the segment), mean over
 segments and cells, and the range.{"" if source.by_magnitude else _GAINS_TAKE_LONGER}
 
 | durations | agent | mean | lowest | highest |
 |---|---|---:|---:|---:|
-{rows}
-{_filled(told)}"""
+{rows}"""
+
+
+def _certain(found: Found) -> str:
+    """Say how many differences are larger than chance makes them."""
+    pairs = found.pairs.filter(pl.col("error").is_not_null())
+    if pairs.is_empty():
+        return "One seed was run, so nothing here says what another would give."
+    seeds = found.runs["seed"].n_unique()
+    certain = pairs.filter(pl.col("difference").abs() > 2.0 * pl.col("error")).height / pairs.height
+    return (
+        f"Of all {pairs.height:,} differences between Harmonic and another agent on one segment, {certain:.0%} are "
+        f"larger than two standard errors over {seeds} seeds; about {chance(seeds):.0%} would be so by chance if no "
+        "agent differed from another."
+    )
 
 
 def chance(seeds: int) -> float:
@@ -411,13 +440,13 @@ def chance(seeds: int) -> float:
     return 2.0 * float(stdtr(seeds - 1, -2.0))
 
 
-def _why(found: Found, source: study.Source) -> str:
+def _why(found: Found, source: study.Source) -> list[str]:
     """Say what the rate could have changed."""
     moves = found.movement
     names = ("duration_std", "q01", "q50", "q99")
     spread, q01, q50, q99 = (float(moves[name].median()) for name in names)  # type: ignore[arg-type]
     narrow = q99 - q01 < 0.25 * (45.0 - 5.0)
-    lines = [
+    return [
         "Transitions do not depend on the action here: the next state is the market's, whatever the agent does. "
         "What is left to choose is the action with the larger r - ρτ in this very step.",
         "With *random* durations τ is the same for both actions, so ρτ is too: no rate, right or wrong, changes "
@@ -429,14 +458,13 @@ def _why(found: Found, source: study.Source) -> str:
             else "Scaled durations differ widely on this data. "
         )
         + f"In the median over segments their standard deviation is {spread:.2g} s around {q50:.0f} s, and 98 % of "
-        f"them lie between {q01:.1f} and {q99:.1f} s (figure 4).",
+        f"them lie between {q01:.1f} and {q99:.1f} s (figure 4, scaled durations).",
         "So knowing the rate better cannot make a better policy here. What a rate does change is the way there: it is "
         "taken off the value of whatever was done. If it is too low, the value of the action that is taken keeps "
         "rising above that of the other, which is hardly tried any more, since exploration falls below 0.001 after "
         "5,300 steps; if it is too high, that value sinks until the other action is taken instead. "
         + _late(study.late_share(found.curves)),
     ]
-    return "\n".join(map(_filled, lines))
 
 
 def _late(share: float) -> str:
@@ -461,8 +489,10 @@ _PROPORTIONAL = (
 _FILES = """## Files
 
 `results.parquet` has a row for each run, `curves.parquet` the accumulated reward of greedy steps along
-each segment (mean and standard deviation over seeds), `summary.json` the win ratios; `sweep/` is the
-resumable store behind them. `figures/`, each as PNG, SVG and PDF: 1 win ratios, as in the paper; 2 the
-same against the control; 3 differences on every segment; 4 the spread of scaled durations; 5 the
-accumulated reward along every segment, for each rule of durations and each number of directions.
+each segment (mean and standard deviation over seeds), `differences.parquet` Harmonic's final value less
+another agent's on each segment, `segments.parquet` what is special about each segment, `summary.json`
+the win ratios and verdicts; `sweep/` is the resumable store behind them. `figures/`, each as PNG, SVG
+and PDF: 1 win ratios, as in the paper; 2 the same against the control; 3 differences on every segment;
+4 the spread of scaled durations; 5 the accumulated reward along every segment, for each rule of
+durations and each number of directions.
 """

@@ -43,8 +43,10 @@ def robustness(
     changed = study.sensitivity(seeds, steps, jobs)
     _draw(out / "figures", table, share, earned, changed, steps)
     summary = study.summary(share, earned, sweep, seconds + time.perf_counter() - begin, __version__)
+    summary["sensitivity"] = changed.to_dicts()
+    summary |= _judgement(summary, share, table)
     write_text(out / "summary.json", json.dumps(summary, indent=1) + "\n")
-    write_text(out / "README.md", _readme(summary, changed, share, table))
+    write_text(out / "README.md", _readme(summary))
     return summary
 
 
@@ -143,8 +145,9 @@ def _draw_maps(folder: Path, table: pl.DataFrame) -> None:
 # --- Words --------------------------------------------------------------------------
 
 
-def _readme(summary: dict[str, Any], changed: pl.DataFrame, share: pl.DataFrame, table: pl.DataFrame) -> str:
-    scales, seeds, settings = summary["log_scales"], summary["seeds"], summary["settings"]
+def _judgement(summary: dict[str, Any], share: pl.DataFrame, table: pl.DataFrame) -> dict[str, Any]:
+    """Return what was found, and a verdict on each of the paper's statements, in words."""
+    scales, seeds = summary["log_scales"], summary["seeds"]
     median = {name: np.array(levels) for name, levels in summary["success_median"].items()}
     spread = np.array(summary["success_range"]["harmonic_r"])
     earned_a, earned_b = (np.array(summary["earned"][key]) for key in ("always_a", "always_b"))
@@ -164,19 +167,6 @@ def _readme(summary: dict[str, Any], changed: pl.DataFrame, share: pl.DataFrame,
     ended = (pl.col("agent") == "harmonic_r") & (pl.col("log_scale") == scales[near]) & pl.col("success")
     rates = table.filter(ended)["rate"].to_numpy()
 
-    rows = "\n".join(
-        f"| {scales[i]:.2g} | "
-        + " | ".join(f"{100 * median[name][i]:.0f}" for name in study.NAMES)
-        + f" | {earned_a[i]:.3g} | {earned_b[i]:.3g} |"
-        for i in range(0, len(scales), 3)
-    )
-    by_setting = changed.filter(pl.col("agent") == "harmonic_r").group_by(
-        "what", "setting", maintain_order=True
-    )
-    sensitivity = "\n".join(
-        f"- {what} {setting}: {100 * level:.0f} %"
-        for what, setting, level in by_setting.agg(pl.col("share").mean()).iter_rows()
-    )
     findings = [
         f"On the paper's measure, Harmonic R-Learning is {'' if dominated else 'not '}at least as high as SMART "
         f"and Relaxed-SMART at every log-scale, in the median over seeds. SMART and Relaxed-SMART are {zeros}; "
@@ -194,7 +184,7 @@ def _readme(summary: dict[str, Any], changed: pl.DataFrame, share: pl.DataFrame,
             if beaten
             else f"{study.NAMES[best]} does so more often."
         )
-        + " What Harmonic R-Learning has in common with the control is a rate that is too low (figure 6), and "
+        + " What Harmonic R-Learning has in common with the control is a rate that is too low (figure 6, learned rates), and "
         "such a rate favours long actions, which B is."
         + (
             ""
@@ -219,12 +209,34 @@ def _readme(summary: dict[str, Any], changed: pl.DataFrame, share: pl.DataFrame,
         "log-scales above 0.003 are easier because B dominates within the 1,000 steps": "at v = 0.003 itself, B passes A at "
         f"{study.overtakes(0.003):,.0f}; over the steps seen, B earned more {first_b}",
     }
+    return {
+        "findings": findings,
+        "statements": [{"statement": text, "verdict": verdict} for text, verdict in statements.items()],
+    }
+
+
+def _readme(summary: dict[str, Any]) -> str:
+    scales, seeds, settings = summary["log_scales"], summary["seeds"], summary["settings"]
+    median, earned = summary["success_median"], summary["earned"]
     names = " | ".join(study.NAMES.values())
+    rows = "\n".join(
+        f"| {scales[i]:.2g} | "
+        + " | ".join(f"{100 * median[name][i]:.0f}" for name in study.NAMES)
+        + f" | {earned['always_a'][i]:.3g} | {earned['always_b'][i]:.3g} |"
+        for i in range(0, len(scales), 3)
+    )
     found = "\n".join(
         textwrap.fill(text, 98, initial_indent=f"{number}. ", subsequent_indent="   ")
-        for number, text in enumerate(findings, start=1)
+        for number, text in enumerate(summary["findings"], start=1)
     )
-    judged = "\n".join(f"| {statement} | {verdict} |" for statement, verdict in statements.items())
+    judged = "\n".join(f"| {one['statement']} | {one['verdict']} |" for one in summary["statements"])
+    changed = pl.DataFrame(summary["sensitivity"]).filter(pl.col("agent") == "harmonic_r")
+    sensitivity = "\n".join(
+        f"- {what} {setting}: {100 * level:.0f} %"
+        for what, setting, level in changed.group_by("what", "setting", maintain_order=True)
+        .agg(pl.col("share").mean())
+        .iter_rows()
+    )
     return f"""# Robustness: the simulation study of Harmonic R-Learning
 
 Made by Sojourn {summary["version"]}: {settings["runs"]:,} runs, {summary["steps"]:,} steps, {summary["seconds"]:.0f} s.

@@ -203,6 +203,7 @@ def summary(
             "step_sizes": STEP_SIZES,
             "runs": sweep.num_runs,
         },
+        "names": NAMES,
         "log_scales": LOG_SCALES,
         "success": {name: rows["mean"].to_list() for name, rows in by_agent.items()},
         "success_median": {name: rows["median"].to_list() for name, rows in by_agent.items()},

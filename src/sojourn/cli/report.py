@@ -1,0 +1,35 @@
+"""The command that makes one page of results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sojourn.cli.app import app
+
+
+@app.command()
+def report(
+    folders: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="DIR...", help="Folders that reproduce, sweep, compare, solve or audit have written."
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
+    title: Annotated[str, typer.Option(help="Title of the page.")] = "Sojourn report",
+    claims: Annotated[
+        bool, typer.Option("--claims", help="Add the paper's claims, with a verdict on each.")
+    ] = False,
+) -> None:
+    """Write one HTML page with charts and tables of results; it needs no network.
+
+    A folder of such folders stands for all of them.
+
+    Example: sojourn report out/robustness out/bitcoin --out out/report.html
+    """
+    from sojourn.report import write_report
+
+    typer.echo(write_report(folders, out, title, claims))

@@ -1,0 +1,103 @@
+"""What a page is made of: plain data, which `markup` turns into HTML.
+
+A section is a title and blocks. Blocks hold text as it is; nothing here is HTML, so there is one
+place that escapes, and no section can forget to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+
+class Heading(NamedTuple):
+    """A heading within a section, or below another heading."""
+
+    text: str
+    level: int = 3
+
+
+class Prose(NamedTuple):
+    """A paragraph; *stress*, **strong** and `code` are marked as in Markdown."""
+
+    text: str
+
+
+class Points(NamedTuple):
+    """A numbered list of findings."""
+
+    items: Sequence[str]
+
+
+class Note(NamedTuple):
+    """A paragraph that a reader must not miss."""
+
+    text: str
+
+
+class Facts(NamedTuple):
+    """Names and values: settings, data, hashes."""
+
+    title: str
+    items: Sequence[tuple[str, str]]
+
+
+class Verdict(NamedTuple):
+    """A statement, and what was found about it; `holds` is "yes", "no", "partly" or "open"."""
+
+    statement: str
+    verdict: str
+    holds: str = ""
+
+
+class Verdicts(NamedTuple):
+    """Statements and their verdicts."""
+
+    items: Sequence[Verdict]
+
+
+class Column(NamedTuple):
+    """A column of a table: a number or a text, and how many digits of a number are shown."""
+
+    name: str
+    numeric: bool = True
+    digits: int = 4
+    unit: str = ""  # "%" shows a share in percent
+
+
+class Table(NamedTuple):
+    """A table that can be sorted, and filtered if it is long."""
+
+    caption: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Any]]
+    note: str = ""  # such as what was left out
+    searched: bool = False
+
+
+class Chart(NamedTuple):
+    """A chart: what `charts.js` draws, and a sentence on how to read it."""
+
+    title: str
+    spec: dict[str, Any]
+    note: str = ""
+
+
+class Charts(NamedTuple):
+    """Charts side by side where there is room; small ones more of them."""
+
+    items: Sequence[Chart]
+    small: bool = False
+
+
+Block = Heading | Prose | Points | Note | Facts | Verdicts | Table | Chart | Charts
+
+
+class Section(NamedTuple):
+    """One folder's part of the page."""
+
+    kind: str
+    title: str
+    lead: str
+    blocks: Sequence[Block]
+    synthetic: bool = False

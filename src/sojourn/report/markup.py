@@ -1,0 +1,196 @@
+"""HTML of blocks. Everything that is shown passes `text` or `data`, and so is escaped."""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+import re
+from typing import Any
+
+from sojourn.report.blocks import (
+    Block,
+    Chart,
+    Charts,
+    Column,
+    Facts,
+    Heading,
+    Note,
+    Points,
+    Prose,
+    Section,
+    Table,
+    Verdicts,
+)
+from sojourn.report.words import EMPTY, number
+
+MANY_ROWS = 12  # from here on a table can be filtered
+SHORT = 24  # characters of a cell that is not broken into lines
+LONG = 70  # from here on a cell is wide
+HOLDS = {"yes": "holds", "no": "does not hold", "partly": "holds in part", "open": "open"}
+
+# What could end a script element, or a line of JavaScript; all of it is legal within JSON's strings.
+_UNSAFE = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
+_MARKS = (
+    (re.compile(r"`([^`]+)`"), r"<code>\1</code>"),
+    (re.compile(r"\*\*([^*]+)\*\*"), r"<strong>\1</strong>"),
+    (re.compile(r"(?<![\w*])\*([^*\s][^*]*)\*(?![\w*])"), r"<em>\1</em>"),
+)
+
+
+def text(value: object) -> str:
+    """Return text for HTML, in an element or a quoted attribute.
+
+    >>> text('<img src="x">')
+    '&lt;img src=&quot;x&quot;&gt;'
+    """
+    return html.escape(str(value), quote=True)
+
+
+def prose(value: str) -> str:
+    """Return escaped text with its few marks as elements.
+
+    >>> prose("a *random* number < `1`")
+    'a <em>random</em> number &lt; <code>1</code>'
+    """
+    escaped = text(value)
+    for pattern, element in _MARKS:
+        escaped = pattern.sub(element, escaped)
+    return escaped
+
+
+def data(value: Any) -> str:
+    r"""Return JSON that can stand in a script element; numbers that are not finite become null.
+
+    >>> data({"name": "</script>", "y": [1.0, float("inf"), 0.1234567891]})
+    '{"name":"\\u003c/script\\u003e","y":[1,null,0.12345679]}'
+    """
+    return json.dumps(_plain(value), separators=(",", ":"), allow_nan=False).translate(_UNSAFE)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return None
+        short = float(f"{value:.8g}")  # more digits than a chart can show
+        return int(short) if short.is_integer() and abs(short) < 1e15 else short
+    return value
+
+
+class Writer:
+    """Writes sections one after the other, and numbers their charts."""
+
+    def __init__(self) -> None:
+        self.charts = 0
+
+    def section(self, section: Section, anchor: str) -> str:
+        """Return a section."""
+        badge = '<span class="badge">synthetic data</span>' if section.synthetic else ""
+        parts = [
+            f'<section id="{text(anchor)}" aria-labelledby="{text(anchor)}-title">',
+            f'<p class="kind">{text(section.kind)}{badge}</p>',
+            f'<h2 id="{text(anchor)}-title">{text(section.title)}</h2>',
+            f'<p class="lead">{prose(section.lead)}</p>',
+            *map(self.block, section.blocks),
+            "</section>",
+        ]
+        return "\n".join(parts)
+
+    def block(self, block: Block) -> str:
+        """Return a block."""
+        match block:
+            case Heading(words, level):
+                return f"<h{level:d}>{text(words)}</h{level:d}>"
+            case Prose(words):
+                return f"<p>{prose(words)}</p>"
+            case Note(words):
+                return f'<p class="note">{prose(words)}</p>'
+            case Points(items):
+                return "<ol>" + "".join(f"<li>{prose(item)}</li>" for item in items) + "</ol>"
+            case Facts():
+                return _facts(block)
+            case Verdicts():
+                return _verdicts(block)
+            case Table():
+                return table(block)
+            case Chart():
+                return self.chart(block)
+            case Charts(charts, small):
+                inside = "\n".join(map(self.chart, charts))
+                return f'<div class="charts{" small" if small else ""}">{inside}</div>'
+
+    def chart(self, chart: Chart) -> str:
+        """Return a figure that the page's script draws into."""
+        self.charts += 1
+        name = f"chart-{self.charts}"
+        note = f'<p class="hint">{prose(chart.note)}</p>' if chart.note else ""
+        return (
+            f'<figure class="chart" id="{name}"><figcaption><span>{text(chart.title)}</span></figcaption>'
+            f'<div class="canvas"><p class="hint">Charts need JavaScript.</p></div>{note}'
+            f'<script type="application/json">{data({"title": chart.title, **chart.spec})}</script></figure>'
+        )
+
+
+def _facts(facts: Facts) -> str:
+    items = "".join(f"<div><dt>{text(name)}</dt><dd>{text(value)}</dd></div>" for name, value in facts.items)
+    return f'<details class="facts" open><summary>{text(facts.title)}</summary><dl>{items}</dl></details>'
+
+
+def _verdicts(verdicts: Verdicts) -> str:
+    items = []
+    for one in verdicts.items:
+        mark = f'<span class="mark">{text(HOLDS[one.holds])}</span>' if one.holds else ""
+        items.append(
+            f'<li data-holds="{text(one.holds)}"><p class="statement">{prose(_sentence(one.statement, ""))}{mark}</p>'
+            f"<p>{prose(_sentence(one.verdict, '.'))}</p></li>"
+        )
+    return f'<ul class="verdicts">{"".join(items)}</ul>'
+
+
+def _sentence(words: str, end: str) -> str:
+    """Return words that begin large and end as given, unless they end with a mark already."""
+    begun = words[:1].upper() + words[1:]
+    return begun if begun.endswith((".", "!", "?")) else begun + end
+
+
+# --- Tables -------------------------------------------------------------------------
+
+
+def table(block: Table) -> str:
+    """Return a table whose header cells are buttons that sort it."""
+    searched = block.searched or len(block.rows) > MANY_ROWS
+    head = "".join(_header(column) for column in block.columns)
+    rows = "".join(
+        "<tr>" + "".join(_cell(*pair) for pair in zip(block.columns, row, strict=True)) + "</tr>\n"
+        for row in block.rows
+    )
+    note = f'<p class="hint">{prose(block.note)}</p>' if block.note else ""
+    long = " long" if len(block.rows) > MANY_ROWS else ""
+    return (
+        f'<div class="table"{" data-search" if searched else ""}><p class="caption">{text(block.caption)}</p>'
+        f'<div class="scroll{long}" tabindex="0" role="region" aria-label="{text(block.caption)}">'
+        f'<table aria-label="{text(block.caption)}"><thead><tr>{head}</tr></thead>'
+        f"<tbody>\n{rows}</tbody></table></div>{note}</div>"
+    )
+
+
+def _header(column: Column) -> str:
+    kind = ' class="number"' if column.numeric else ""
+    return f'<th scope="col"{kind}>{text(column.name)}</th>'
+
+
+def _cell(column: Column, value: Any) -> str:
+    if not column.numeric:
+        words = "" if value is None else str(value)
+        kind = "short" if len(words) <= SHORT else "words" if len(words) < LONG else "words many"
+        return f'<td class="{kind}">{text(words)}</td>'
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        shown = EMPTY if value is None or isinstance(value, float) else value
+        return f'<td class="number">{text(shown)}</td>'
+    shown = f"{100 * value:.{column.digits}f} %" if column.unit == "%" else number(value, column.digits)
+    plain = float(value) if isinstance(value, float) else int(value)  # NumPy's numbers have other names
+    return f'<td class="number" data-value="{plain!r}">{text(shown)}</td>'

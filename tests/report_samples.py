@@ -1,0 +1,120 @@
+"""Folders as commands write them, small, for the tests of the report."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sojourn.reproduce import bitcoin as market_study
+from sojourn.reproduce import robustness as simulation_study
+from sojourn.spec import Entry, Sweep
+from sojourn.studies.bitcoin import Source
+from sojourn.studies.bitcoin import specification as market
+from sojourn.sweep import executor, run_sweep
+
+COMMAND = Path(sys.executable).with_name("sojourn")
+NASTY = "<img src=x onerror=alert(1)></script><script>alert(2)</script>"
+
+
+def command(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False)
+
+
+def written(*arguments: str | Path) -> None:
+    done = command(*arguments)
+    assert done.returncode == 0, done.stderr
+
+
+def solution(folder: Path) -> Path:
+    written("solve", "admission-control", "-o", "capacity=5", "--out", folder)
+    return folder
+
+
+def audit(folder: Path) -> Path:
+    written("audit", "long-shot", "--out", folder)
+    return folder
+
+
+def comparison(folder: Path) -> Path:
+    """A comparison of the shape that `sojourn compare` writes, with a real audit and invented agents."""
+    folder.mkdir(parents=True)
+    audited = json.loads((audit(folder / "audited") / "audit.json").read_text())
+    shutil.rmtree(folder / "audited")
+    agents, curves = [], []
+    for place, agent in enumerate(("smart", "relaxed_smart", "harmonic_r", "fixed_rate")):
+        gain = 1.0 - 0.2 * place
+        agents.append(
+            {
+                "agent": agent,
+                "name": agent.upper(),
+                "options": {"step_size": 0.1},
+                "diverged": 0,
+                "optimal_share": gain,
+                "optimal_low": gain / 2,
+                "optimal_high": 1.0,
+                "relative_gain": gain,
+                "relative_low": gain - 0.1,
+                "relative_high": min(1.0, gain + 0.1),
+                "steps_99": None if place else 120.0,
+                "time_99": None if place else 300.5,
+                "reached_share": gain,
+                "rate": 5.0 * gain,
+                "rate_gap": 5.0 * (gain - 1),
+                "regret": 1000.0 * place,
+            }
+        )
+        steps = [10, 100, 1000, 10_000]
+        line = [gain * share for share in (0.25, 0.5, 0.75, 1.0)]
+        low, high = [y - 0.05 for y in line], [y + 0.05 for y in line]
+        curves.append({"agent": agent, "step": steps, "relative_gain": line, "low": low, "high": high})
+    problem = {
+        "name": "long-shot",
+        "gain": audited["best_gain"],
+        "states": audited["states"],
+        "audit": audited,
+        "agents": agents,
+        "curves": curves,
+        "findings": ["The first finding.", "The second one."],
+    }
+    settings = {"steps": 10_000, "seeds": 30, "tuning_seeds": 10, "exploration": 0.1, "step_sizes": [0.1]}
+    summary = {
+        "version": "0",
+        "settings": settings,
+        "problems": [problem, {**problem, "name": "long-shot-2"}],
+    }
+    (folder / "comparison.json").write_text(json.dumps(summary))
+    return folder
+
+
+def sweep(folder: Path, name: str = "small", label: str = "", seeds: int = 3) -> Path:
+    sizes = {"step_size": [0.01, 0.1], "exploration": 0.2}
+    specification = Sweep(
+        name=name,
+        worlds=[Entry("two_state", {"log_scale": [1e-4, 1e-3, 1e-2]})],
+        agents=[
+            Entry("smart", sizes, label=label),
+            Entry("harmonic_r", {**sizes, "rate_step_size": [0.01, 0.1]}),
+        ],
+        seeds=list(range(seeds)),
+        steps=100,
+        record=20,
+    )
+    with executor(2) as (pool, width):
+        run_sweep(specification, folder, pool, width)
+    return folder
+
+
+def studies(folder: Path) -> Path:
+    """Both studies of the paper at a small size, without their figures, which take most of the time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(simulation_study, "_draw", lambda *_: None)
+        patch.setattr(market_study, "_draw", lambda *_: None)
+        simulation_study.robustness(folder / "robustness", seeds=2, steps=60, episodes=1)
+        source = Source(segment_length=1000)
+        market_study.bitcoin(folder / "bitcoin", source, market(source, 3, (3, 6), (0, 5, 9)))
+    return folder
