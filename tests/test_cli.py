@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -145,3 +147,40 @@ def test_what_cannot_be_solved_gets_one_sentence(arguments: tuple[str, ...], wor
     assert done.returncode == 1
     assert words in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def all_commands() -> list[tuple[str, ...]]:
+    """The words of every command."""
+    from typer.main import get_command
+
+    from sojourn.cli import app
+
+    found: list[tuple[str, ...]] = []
+
+    def walk(command: Any, words: tuple[str, ...]) -> None:
+        for name, inner in getattr(command, "commands", {}).items():
+            walk(inner, (*words, name))
+        if not getattr(command, "commands", None):
+            found.append(words)
+
+    walk(get_command(app), ())
+    return found
+
+
+@pytest.mark.parametrize("words", all_commands(), ids=" ".join)
+def test_every_commands_help_ends_with_examples_that_parse(words: tuple[str, ...]) -> None:
+    """The examples of a command are of that command, and every option in them is one of its own."""
+    from typer.main import get_command
+
+    from sojourn.cli import app
+
+    command: Any = get_command(app)
+    for word in words:
+        command = command.commands[word]
+    title, *lines = command.epilog.splitlines()
+    assert title == "Examples:"
+    assert lines
+    for line in lines:
+        program, *arguments = shlex.split(line)
+        assert (program, *arguments[: len(words)]) == ("sojourn", *words)
+        command.make_context("sojourn", arguments[len(words) :])

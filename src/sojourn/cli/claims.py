@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sojourn.cli.app import AsJson, app
+from sojourn.cli.app import AsJson, app, examples
 
 if TYPE_CHECKING:
     from sojourn.claims import Claim
@@ -14,7 +14,13 @@ if TYPE_CHECKING:
 _COLOURS = {"holds": "green", "holds with a condition": "yellow", "does not hold": "red"}
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "sojourn claims",
+        "sojourn claims monotonicity",
+        "sojourn claims --verdict 'does not hold' --json",
+    )
+)
 def claims(
     name: Annotated[str | None, typer.Argument(metavar="[ID]", help="One claim, in full.")] = None,
     verdict: Annotated[
@@ -25,10 +31,7 @@ def claims(
         bool, typer.Option("--markdown", help="Print the page of the documentation.")
     ] = False,
 ) -> None:
-    """List the paper's claims, with a verdict on each.
-
-    Example: sojourn claims monotonicity
-    """
+    """List the paper's claims, with a verdict on each."""
     import json
 
     from sojourn.claims import claims_page, load_claims

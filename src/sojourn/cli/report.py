@@ -7,10 +7,15 @@ from typing import Annotated
 
 import typer
 
-from sojourn.cli.app import app
+from sojourn.cli.app import app, examples
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "sojourn report out/robustness out/bitcoin --out out/report.html",
+        "sojourn report out --title 'All of today' --claims",
+    )
+)
 def report(
     folders: Annotated[
         list[Path],
@@ -27,8 +32,6 @@ def report(
     """Write one HTML page with charts and tables of results; it needs no network.
 
     A folder of such folders stands for all of them.
-
-    Example: sojourn report out/robustness out/bitcoin --out out/report.html
     """
     from sojourn.report import write_report
 
