@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: reproduce test check bench format clean
+.PHONY: reproduce test check docs bench format clean
 
 reproduce: $(VENV)/ready      ## run the main job on its embedded defaults
 	$(BIN)/sojourn reproduce robustness
@@ -20,6 +20,10 @@ check: $(VENV)/ready-dev      ## formatting, lint, types, layers, doctests
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest --doctest-modules src
 
+# The variable silences a notice about the builder's successor, which is no warning about this site.
+docs: $(VENV)/ready-dev       ## build the documentation into site/; a warning is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
 bench: $(VENV)/ready-dev      ## compiled speed against C, in one run
 	$(BIN)/python bench/bench.py
 	$(BIN)/python bench/sweeps.py
@@ -31,7 +35,7 @@ format: $(VENV)/ready-dev
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) build dist
+	rm -rf $(VENV) build dist site
 
 # The stamps make one installation serve many commands; the package itself is editable.
 $(VENV)/ready: pyproject.toml

@@ -141,7 +141,14 @@ def no_rule(name: str, value: Any) -> TypeError:
 
 
 def inlined(function: G) -> G:
-    """Make a plain function callable from rules and kernels, compiled into their code."""
+    """Make a plain function callable from rules and kernels, compiled into their code.
+
+    >>> @inlined
+    ... def half(x: float) -> float:
+    ...     return x / 2.0
+    >>> half(3.0)  # as it is in Python, and in a rule of yours
+    1.5
+    """
     _bridge(function, lambda *_: function)
     return function
 

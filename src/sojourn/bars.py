@@ -122,10 +122,18 @@ def segments(num_bars: int, length: int) -> list[tuple[int, int]]:
 
 
 def load_bars(path: str | Path, *, fill: int = 0, repair: bool = False) -> Bars:
-    """Read the bars of a file; docs/bars.md has the rules.
+    r"""Read the bars of a file; the page on minute bars has the rules.
 
     Gaps of at most `fill` bars are filled. With `repair`, rows that cannot be read or have
     impossible prices are missing minutes; without, they are an error.
+
+    >>> import tempfile
+    >>> text = "timestamp,open,close\n1700000000,10,12\n1700000060,12,11\n1700000180,11,13\n"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     count = Path(folder, "bars.csv").write_text(text)
+    ...     bars = load_bars(Path(folder, "bars.csv"), fill=1)
+    >>> bars.close, bars.filled, bars.interval
+    (array([12., 11., 11., 13.]), 1, 60)
     """
     path, fill = Path(path), whole("fill", fill, least=0)
     rows = read_rows(path)

@@ -30,6 +30,10 @@ class RateReport(NamedTuple):
     constant_in_limit    it does so in the end
     scales_with_reward   c r gives c times the rate
     scales_with_time     k tau gives the rate divided by k
+
+    >>> from sojourn.rates import Cumulative
+    >>> all(check_rate(Cumulative()))
+    True
     """
 
     constant_at_once: bool

@@ -22,7 +22,17 @@ _MOST = 64
 
 
 class Evaluation(NamedTuple):
-    """A rate with its confidence interval."""
+    """A rate with its confidence interval.
+
+    `rate` is all reward over all time, in `steps` steps that took `duration`; it is between `low` and
+    `high` with the probability `level`, as judged from so many `batches`.
+
+    >>> means = BatchMeans()
+    >>> for _ in range(64):
+    ...     means.add(reward=4.0, duration=2.0)
+    >>> means.evaluation()
+    Evaluation(rate=2.0, low=2.0, high=2.0, level=0.95, steps=64, duration=128.0, batches=32)
+    """
 
     rate: float
     low: float

@@ -41,7 +41,13 @@ _HALT = np.zeros(1, dtype=np.bool_)  # looked at by running batches every few mi
 
 
 class Grid(NamedTuple):
-    """Agents that differ in some options: one for each combination."""
+    """Agents that differ in some options: one for each combination.
+
+    >>> from sojourn.agents.named import smart
+    >>> pair = grid(smart, num_states=2, num_actions=2, step_size=[0.01, 0.1])
+    >>> pair.options, pair.agents[1].params.step_size
+    ([{'step_size': 0.01}, {'step_size': 0.1}], 0.1)
+    """
 
     agents: list[Any]
     options: list[dict[str, Any]]
@@ -77,6 +83,11 @@ class Runs:
     `runs["rate"]` is a column; `polars.DataFrame(runs.columns)` or the same of pandas is
     the whole table. `policy` has a row of greedy actions for each run. If a curve was
     asked for, each part of `curve` has a row for each run, except `step`.
+
+    >>> import sojourn as sj
+    >>> runs = run_many(sj.TwoState(log_scale=1e-3), sj.smart(2, 2), seeds=3, steps=100)
+    >>> len(runs), runs["steps"].tolist(), runs.policy.shape
+    (3, [100, 100, 100], (3, 2))
     """
 
     columns: dict[str, np.ndarray[Any, Any]]

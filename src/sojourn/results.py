@@ -160,7 +160,14 @@ def merge(parts: list[Path], folder: Path, curve_parts: list[Path]) -> None:
 
 
 def load_results(folder: str | Path) -> pl.DataFrame:
-    """Return the table of results in a folder."""
+    """Return the table of results in a folder: a `polars.DataFrame` with a row for each run.
+
+    >>> load_results("no-such-folder")
+    Traceback (most recent call last):
+    ValueError: no-such-folder/results.parquet does not exist: there is no sweep in it
+
+    `sojourn.run_sweep` shows how one comes to be.
+    """
     path = Path(folder) / RESULTS
     if not path.is_file():
         unfinished = Path(folder).joinpath("parts").is_dir()

@@ -34,7 +34,20 @@ _NO_POINTS: Points = np.zeros(0, dtype=np.int64)
 
 
 class Curve(NamedTuple):
-    """What a run had come to after each of some numbers of steps."""
+    """What a run had come to after each of some numbers of steps.
+
+    step            how many steps had been made
+    reward          the reward of all of them together
+    greedy_reward   that of the accepted ones
+    clock           the time that they took
+    rate            the estimated rate then
+
+    >>> import sojourn as sj
+    >>> world = sj.Tabular(sj.problems.long_return())
+    >>> curve = run(world, sj.policy_agent([0, 0], num_actions=2), steps=100, record=3).curve
+    >>> curve.step, curve.reward, curve.clock
+    (array([  1,  10, 100]), array([  30.,  150., 1500.]), array([  2.,  15., 150.]))
+    """
 
     step: Points
     reward: Column
@@ -49,7 +62,14 @@ class Run(NamedTuple):
     The `greedy_` figures are over accepted steps only, those that took the greedy action
     in the agent's reading. `duration` is the total time, the clock at the end. `diverged` says
     that the rate or a number in Q is no longer finite; an action that was -inf from the
-    beginning is one that there is not.
+    beginning is one that there is not. `rate` is the agent's own estimate, `reward / duration`
+    what was earned.
+
+    >>> import sojourn as sj
+    >>> world = sj.Tabular(sj.problems.long_return())  # 30 in a time of 2, then the way back in 1
+    >>> result = run(world, sj.policy_agent([0, 0], num_actions=2), steps=100)
+    >>> result.reward, result.duration, result.rate
+    (1500.0, 150.0, 10.0)
     """
 
     agent: Any

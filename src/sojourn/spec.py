@@ -103,7 +103,12 @@ Options = dict[str, Any]
 
 @dataclass(frozen=True)
 class Entry:
-    """A kind of world or agent and its options; options that are lists are axes of a grid."""
+    """A kind of world or agent and its options; options that are lists are axes of a grid.
+
+    >>> entry = Entry("smart", {"step_size": [0.01, 0.1], "exploration": 0.2})
+    >>> len(entry), list(entry.grid())[1]
+    (2, {'step_size': 0.1, 'exploration': 0.2})
+    """
 
     kind: str
     options: Options = field(default_factory=dict)
@@ -132,7 +137,13 @@ class Entry:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Worlds by agents by seeds. Making one checks all of it, to the last option."""
+    """Worlds by agents by seeds. Making one checks all of it, to the last option.
+
+    >>> worlds = [Entry("two_state", {"log_scale": [1e-3, 1e-2]})]
+    >>> sweep = Sweep(worlds, [Entry("smart"), Entry("harmonic_r")], seeds=[0, 1, 2], steps=1000)
+    >>> sweep.num_cells, sweep.num_runs, sweep.num_steps
+    (4, 12, 12000)
+    """
 
     worlds: list[Entry]
     agents: list[Entry]
@@ -334,7 +345,15 @@ _TOP = ("name", "seeds", "steps", "episodes", "record", "spacing", "curves", "po
 
 
 def load_sweep(path: str | Path) -> Sweep:
-    """Return the sweep in a TOML file."""
+    r"""Return the sweep in a TOML file.
+
+    >>> import tempfile
+    >>> text = 'seeds = 3\nsteps = 10\n[[world]]\nkind = "two-state"\nlog_scale = 0.01\n[[agent]]\nkind = "smart"\n'
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     count = Path(folder, "small.toml").write_text(text)
+    ...     load_sweep(Path(folder, "small.toml")).num_steps
+    30
+    """
     try:
         data = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -343,7 +362,16 @@ def load_sweep(path: str | Path) -> Sweep:
 
 
 def parse_sweep(data: Mapping[str, Any]) -> Sweep:
-    """Return the sweep that TOML, or a dictionary like it, describes."""
+    """Return the sweep that TOML, or a dictionary like it, describes.
+
+    >>> sweep = parse_sweep({
+    ...     "seeds": 5, "steps": 1000,
+    ...     "world": [{"kind": "two-state", "log_scale": {"logspace": [1e-3, 1e-1, 3]}}],
+    ...     "agent": [{"kind": "smart"}, {"kind": "harmonic-r", "rate_step_size": [0.01, 0.1]}],
+    ... })
+    >>> sweep.num_cells, sweep.num_runs
+    (9, 45)
+    """
     for key in data:
         if key not in _TOP:
             raise ValueError(f"unknown key {key!r}{nearest(key, _TOP)}")

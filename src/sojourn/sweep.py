@@ -51,7 +51,23 @@ def run_sweep(
     jobs: int,
     progress: Advance = no_progress,
 ) -> Outcome:
-    """Run what is missing of a sweep, then merge. Stopping at any moment loses nothing finished."""
+    """Run what is missing of a sweep, then merge. Stopping at any moment loses nothing finished.
+
+    `folder` belongs to this sweep alone. `executor` is any of `concurrent.futures`, `jobs` how much it
+    does at once; `progress` is called with the steps and failed runs of each finished task.
+
+    >>> import tempfile
+    >>> from sojourn.spec import parse_sweep
+    >>> small = parse_sweep({
+    ...     "seeds": 3, "steps": 10,
+    ...     "world": [{"kind": "two-state", "log_scale": 0.01}], "agent": [{"kind": "smart"}],
+    ... })
+    >>> with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
+    ...     outcome = run_sweep(small, folder, pool, jobs=2)
+    ...     table = results.load_results(folder)
+    >>> outcome.runs, outcome.failed, table["seed"].to_list()
+    (3, 0, [0, 1, 2])
+    """
     begin = time.perf_counter()
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)

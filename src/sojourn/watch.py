@@ -61,27 +61,32 @@ class Watcher:
         if seen.sound and seen.totals.steps >= self._next:
             self._next = 2 * seen.totals.steps
             self._looks = [*self._looks[-_TIMES:], _look(seen)]
-            found = self._found(seen)
+            found = self._found()
         new = [sentence for kind, sentence in found if kind not in self._warned]
         self._warned.update(kind for kind, _ in found)
         return new
 
-    def _found(self, seen: Seen) -> list[tuple[str, str]]:
+    def _found(self) -> list[tuple[str, str]]:
         sign = self._bias()
         if not sign:
             return []
         found, before, now = [], *self._looks[-2:]
         if self._grows("mean"):
-            lately, earlier = now.totals, before.totals
-            drift = (now.mean - before.mean) / (lately.steps - earlier.steps)
-            reward = lately.greedy_reward - earlier.greedy_reward
-            earned = reward / (lately.greedy_duration - earlier.greedy_duration)
-            wrong = (
-                "low, so that long actions look better"
-                if sign > 0
-                else "high, so that long actions look worse"
+            drift = (now.mean - before.mean) / (now.totals.steps - before.totals.steps)
+            surplus = _mean_surplus(before.surplus, now.surplus)
+            more, wrong = ("more", "low") if sign > 0 else ("less", "high")
+            found.append(
+                (
+                    "drift",
+                    _DRIFT.format(
+                        drift=drift,
+                        surplus=abs(surplus),
+                        more=more,
+                        wrong=wrong,
+                        look="better" if sign > 0 else "worse",
+                    ),
+                )
             )
-            found.append(("drift", _DRIFT.format(drift=drift, rate=seen.rate, earned=earned, wrong=wrong)))
         if self._grows("gap") and len({look.policy for look in self._looks}) == 1:
             found.append(("lock", _LOCK.format(gap=now.gap, steps=now.totals.steps)))
         return found
@@ -107,16 +112,22 @@ def _sign(before: Surplus, after: Surplus) -> int:
     count = after.steps - before.steps
     if count < 2:
         return 0
-    mean = (after.total - before.total) / count
+    mean = _mean_surplus(before, after)
     variance = max((after.squared - before.squared) / count - mean * mean, 0.0)
     return int(np.sign(mean)) if abs(mean) > _ERRORS * math.sqrt(variance / count) else 0
 
 
+def _mean_surplus(before: Surplus, after: Surplus) -> float:
+    """Return by how much a greedy step between two looks earned more than the rate at the time allowed for."""
+    return (after.total - before.total) / max(after.steps - before.steps, 1)
+
+
 _DIVERGED = "the values or the rate are no longer finite; smaller step sizes may help"
 _DRIFT = (
-    "the values drift without bound, by about {drift:.3g} each step: the learned rate, now {rate:.4g}, is too {wrong} "
-    "than they are (greedy steps lately earned {earned:.4g} per unit time); if what can be earned changes with time, an "
-    "estimator that forgets may help, otherwise one without bias, as smart has"
+    "the values drift without bound, by about {drift:.3g} each step: the learned rate is too {wrong}, so that long actions "
+    "look {look} than they are (greedy steps lately earned {surplus:.3g} {more} each than the rate allows for their "
+    "time); if what can be earned changes with time, an estimator that forgets may help, otherwise one without bias, as "
+    "smart has"
 )
 _LOCK = (
     "the greedy actions are locked in: the gap to the next best action has grown with the steps to {gap:.3g} "
@@ -144,6 +155,14 @@ def tensorboard(folder: str) -> Any:
 
     It needs the extra: pip install 'sojourn[tensorboard]'. Rate, earned rate and the size of Q
     are written over the number of steps.
+
+    >>> import tempfile
+    >>> import sojourn as sj
+    >>> learner = sj.Learner(sj.WorldEnv(sj.TwoState(log_scale=1e-3)), sj.smart, seed=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     totals = learner.train(1000, callbacks=tensorboard(folder))
+    >>> totals.steps
+    1000
     """
     try:
         from tensorboard.summary import Writer

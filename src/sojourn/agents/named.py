@@ -71,6 +71,13 @@ def relaxed_smart(
     """Relaxed-SMART: the rate is `Exponential`, or with `variant="gosavi"` `SmoothedCumulative`.
 
     The Harmonic R-Learning paper and Gosavi (2004) mean different estimators by the name.
+
+    >>> from sojourn.agents.rules import learn
+    >>> for variant in ("paper", "gosavi"):
+    ...     agent = relaxed_smart(1, 1, rate_step_size=0.5, variant=variant)
+    ...     value(learn(agent, 0, 0, 6.0, 2.0, 0).rate)
+    3.0
+    1.5
     """
     variants = {"paper": Exponential, "gosavi": SmoothedCumulative}
     if variant not in variants:
@@ -89,7 +96,17 @@ def harmonic_r(
     greedy: str = "action",
     rate: Any = None,
 ) -> RateAgent:
-    """Harmonic R-Learning (Shtossel, Vidler, Shaham and Kaminka 2026): the rate is `Harmonic`."""
+    """Harmonic R-Learning (Shtossel, Vidler, Shaham and Kaminka 2026): the rate is `Harmonic`.
+
+    Rewards of 1 and 4 in a time of 1 each, with equal weights, earn 2.5; their harmonic mean is 1.6:
+
+    >>> from sojourn.agents.rules import learn
+    >>> from sojourn.rates import CumulativeHarmonic
+    >>> agent = harmonic_r(1, 1, rate=CumulativeHarmonic())  # or rate_step_size=0.01, which forgets
+    >>> agent = learn(learn(agent, 0, 0, 1.0, 1.0, 0), 0, 0, 4.0, 1.0, 0)
+    >>> value(agent.rate)
+    1.6
+    """
     rate = _estimator(Harmonic, rate_step_size, rate)
     return RateAgent(**_common(num_states, num_actions, step_size, exploration, greedy, rate))
 
@@ -104,7 +121,13 @@ def weighted_harmonic_r(
     greedy: str = "action",
     rate: Any = None,
 ) -> RateAgent:
-    """Harmonic R-Learning with rates weighted by their reward: the rate is `WeightedHarmonic`."""
+    """Harmonic R-Learning with rates weighted by their reward: the rate is `WeightedHarmonic`.
+
+    >>> from sojourn.agents.rules import learn
+    >>> agent = learn(weighted_harmonic_r(1, 1, rate_step_size=0.5), 0, 0, 6.0, 2.0, 0)
+    >>> value(agent.rate), value(learn(agent, 0, 0, 1.0, 1.0, 0).rate)
+    (3.0, 2.0)
+    """
     rate = _estimator(WeightedHarmonic, rate_step_size, rate)
     return RateAgent(**_common(num_states, num_actions, step_size, exploration, greedy, rate))
 
@@ -118,7 +141,14 @@ def fixed_rate(
     greedy: str = "action",
     rate: Any = 0.0,
 ) -> RateAgent:
-    """The control: `rate` is a number and stays what it is, 0 by default."""
+    """The control: `rate` is a number and stays what it is, 0 by default.
+
+    With a rate of 2, a reward of 6 in a time of 2 is worth 6 - 2 * 2 = 2, and Q goes half way to it:
+
+    >>> from sojourn.agents.rules import learn
+    >>> learn(fixed_rate(1, 1, step_size=0.5, rate=2.0), 0, 0, 6.0, 2.0, 0).q
+    array([[1.]])
+    """
     if not is_value(rate):
         rate = Fixed(finite("rate", rate))
     return RateAgent(**_common(num_states, num_actions, step_size, exploration, greedy, rate))
@@ -134,7 +164,15 @@ def r_learning(
     greedy: str = "action",
     rate: Any = None,
 ) -> RLearningAgent:
-    """R-Learning (Schwartz 1993) with durations: the rate is `Incremental`."""
+    """R-Learning (Schwartz 1993) with durations: the rate is `Incremental`.
+
+    The first reward, 6, makes Q 3, and the evidence is 6 + 0 - 3:
+
+    >>> from sojourn.agents.rules import learn
+    >>> agent = learn(r_learning(1, 1, step_size=0.5, rate_step_size=0.1), 0, 0, 6.0, 2.0, 0)
+    >>> agent.q, round(value(agent.rate), 12)
+    (array([[3.]]), 0.3)
+    """
     rate = _estimator(Incremental, rate_step_size, rate)
     return RLearningAgent(**_common(num_states, num_actions, step_size, exploration, greedy, rate))
 
@@ -153,6 +191,12 @@ def smdp_q_learning(
 
     `discount_rate` is kappa in e^(-kappa tau). The rate has no part in learning; it
     measures what the greedy steps earn, with `Cumulative` unless told otherwise.
+
+    >>> from sojourn.agents.rules import learn
+    >>> agent = smdp_q_learning(1, 1, step_size=0.5, discount_rate=0.1)
+    >>> agent = learn(learn(agent, 0, 0, 6.0, 2.0, 0), 0, 0, 6.0, 2.0, 0)
+    >>> agent.q.round(6)  # 3, then half of 6 + 3 e^-0.2 and half of 3
+    array([[5.728096]])
     """
     rate = _estimator(Cumulative, None, rate)
     return DiscountedAgent(
@@ -176,6 +220,12 @@ def differential_q(
 
     `rate_step_size` is the product eta alpha of that paper; `duration_step_size` is the
     step size of the mean durations L(s, a), which start at 1. Every draw moves the rate.
+
+    >>> from sojourn.agents.rules import learn
+    >>> agent = differential_q(1, 1, step_size=0.5, rate_step_size=0.1, duration_step_size=0.5)
+    >>> agent = learn(agent, 0, 0, 6.0, 2.0, 0)
+    >>> agent.mean_duration, agent.q, round(value(agent.rate), 12)
+    (array([[1.5]]), array([[2.]]), 0.4)
     """
     rate = _estimator(Incremental, rate_step_size, rate)
     return DifferentialAgent(
@@ -186,7 +236,14 @@ def differential_q(
 
 
 def random_agent(num_states: int, num_actions: int, *, rate: Any = None) -> RandomAgent:
-    """The uniform policy, a baseline; its rate is `Cumulative` unless told otherwise."""
+    """The uniform policy, a baseline; its rate is `Cumulative` unless told otherwise.
+
+    >>> from sojourn.agents.rules import act
+    >>> from sojourn.random import stream
+    >>> agent, rng = random_agent(num_states=1, num_actions=3), stream(0)
+    >>> sorted({act(agent, 0, rng) for _ in range(50)})
+    [0, 1, 2]
+    """
     return RandomAgent(
         q=_zeros(num_states, num_actions), rate=_estimator(Cumulative, None, rate), accepted=True
     )

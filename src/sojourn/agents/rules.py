@@ -69,7 +69,13 @@ def _check_learn(
 
 @rule(_check_draw)
 def draw(agent: Any, state: int, rng: Stream) -> tuple[int, bool]:
-    """Return the agent's next action, and whether it was drawn to explore."""
+    """Return the agent's next action, and whether it was drawn to explore.
+
+    >>> from sojourn.agents.named import smart
+    >>> from sojourn.random import stream
+    >>> draw(smart(num_states=1, num_actions=3, exploration=0.0), 0, stream(0))
+    (0, False)
+    """
     raise no_rule("draw", agent)
 
 
@@ -136,7 +142,11 @@ class Params(NamedTuple):
 
 @inlined
 def greedy_action(q: Table, state: int) -> int:
-    """Return the action with the largest value; of equal ones, the first."""
+    """Return the action with the largest value; of equal ones, the first.
+
+    >>> greedy_action(np.array([[1.0, 3.0, 3.0]]), 0)
+    1
+    """
     best = 0
     highest = q[state, 0]
     for action in range(1, q.shape[1]):
@@ -148,7 +158,11 @@ def greedy_action(q: Table, state: int) -> int:
 
 @inlined
 def largest(q: Table, state: int) -> float:
-    """Return the largest value of a state."""
+    """Return the largest value of a state.
+
+    >>> float(largest(np.array([[1.0, 3.0, 3.0]]), 0))
+    3.0
+    """
     best: float = q[state, 0]
     for action in range(1, q.shape[1]):
         if q[state, action] > best:

@@ -35,6 +35,11 @@ class Limit(NamedTuple):
     `settled_gain` is that of the policy where one comes to rest who follows the greedy policy, takes its
     limit, follows the policy that is greedy for that, and so on; None where this goes in circles, or
     comes to a policy of several recurrent classes.
+
+    >>> from sojourn.problems import long_return
+    >>> limit = audit(long_return())["Harmonic"]  # half of 15, since the way back counts as a rate of 0
+    >>> limit.rate, limit.error, limit.keeps_optimum, limit.drift
+    (7.5, -2.5, False, 6.25)
     """
 
     estimator: str
@@ -53,6 +58,11 @@ class Audit:
 
     `gain` is the policy's, `best_gain` the largest of all; an optimal policy is greedy for the rates
     from `low` to `high`. `limits` has a row for each estimator; `audit["Harmonic"]` is one of them.
+
+    >>> from sojourn.problems import jobs
+    >>> found = audit(jobs())  # where the harmonic mean is right
+    >>> [limit.estimator for limit in found if abs(limit.error) > 1e-9]
+    ['Fixed']
     """
 
     model: SMDP = field(repr=False)

@@ -1,4 +1,13 @@
-"""Finite models: `SMDP` is what one is, and the functions here make them of what people have."""
+"""Finite models: `SMDP` is what one is, and the functions here make them of what people have.
+
+>>> import sojourn as sj
+>>> model = sj.model.from_transitions([  # state, action, next state, probability, reward, duration
+...     (0, 0, 1, 1.0, 6.0, 2.0),
+...     (1, 0, 0, 1.0, 0.0, 1.0),
+... ])
+>>> sj.solve(model).gain
+2.0
+"""
 
 from sojourn.model.build import from_arrays, from_matrices, from_transitions
 from sojourn.model.files import load_model, save_model

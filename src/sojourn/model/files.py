@@ -48,7 +48,30 @@ _OUTCOME = {"next", "probability", "reward", "duration"}
 
 
 def load_model(path: str | Path) -> SMDP:
-    """Return the model in a TOML or JSON file."""
+    """Return the model in a TOML or JSON file.
+
+    >>> import tempfile
+    >>> text = '''
+    ... states = ["idle"]
+    ... actions = ["wait", "work"]
+    ... [[pairs]]
+    ... state = "idle"
+    ... action = "wait"
+    ... reward = 0.0
+    ... next = { idle = 1.0 }
+    ... [[pairs]]
+    ... state = "idle"
+    ... action = "work"
+    ... reward = 3.0
+    ... duration = { law = "exponential", mean = 2.0 }
+    ... next = { idle = 1.0 }
+    ... '''
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     count = Path(folder, "shop.toml").write_text(text)
+    ...     model = load_model(Path(folder, "shop.toml"))
+    >>> model.reward / model.duration
+    array([0. , 1.5])
+    """
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8")
@@ -142,7 +165,15 @@ def _law(place: str, given: Any) -> Any:
 
 
 def save_model(model: SMDP, path: str | Path) -> None:
-    """Write a model to a TOML or JSON file, from which `load_model` makes the same model."""
+    """Write a model to a TOML or JSON file, from which `load_model` makes the same model.
+
+    >>> import tempfile
+    >>> from sojourn.problems import long_shot
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_model(long_shot(), Path(folder, "long-shot.toml"))
+    ...     load_model(Path(folder, "long-shot.toml")).reward
+    array([ 5., 12.])
+    """
     path = Path(path)
     content = model_content(model)
     text = json.dumps(content, indent=1) if path.suffix == ".json" else _as_toml(content)

@@ -29,6 +29,9 @@ class Option(NamedTuple):
     `policy` has an action for each state (-1 where the option never comes) or probabilities [state,
     action]; `termination` the probability of ending on arrival in each state, or one number for all;
     `initiation` says in which states it can begin, all unless given.
+
+    >>> Option(policy=[0, 0, 0], termination=[0.0, 0.0, 1.0], name="to the end").termination
+    [0.0, 0.0, 1.0]
     """
 
     policy: Any
@@ -38,7 +41,13 @@ class Option(NamedTuple):
 
 
 def primitive(model: SMDP, action: int) -> Option:
-    """Return the option that takes one action once, in the states that have it."""
+    """Return the option that takes one action once, in the states that have it.
+
+    >>> from sojourn.model import from_arrays
+    >>> corridor = from_arrays([[[0, 1]], [[1, 0]]], rewards=[[1.0], [5.0]])
+    >>> from_options(corridor, [primitive(corridor, 0)]).reward
+    array([1., 5.])
+    """
     has = model.pair_table()[:, action] >= 0
     name = model.action_names[action] if model.action_names else None
     return Option(np.where(has, action, -1), 1.0, has, name)

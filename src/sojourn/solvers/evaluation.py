@@ -31,6 +31,11 @@ class PolicyValue:
 
     `gains` and `bias` are those of each state. `classes` are the states of each recurrent class,
     and `class_laws` the shares of steps that each state has there.
+
+    >>> import sojourn as sj
+    >>> worth = sj.evaluate(sj.problems.long_return(), [0, 0])  # 30 in a time of 2, then 0 in one of 1
+    >>> worth.gain, worth.mean_reward, worth.mean_duration, worth.stationary
+    (10.0, 15.0, 1.5, array([0.5, 0.5]))
     """
 
     model: SMDP = field(repr=False)

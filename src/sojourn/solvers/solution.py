@@ -42,6 +42,11 @@ class Solution:
     solution h of the optimality equation h = max_a (r - gain d + P h) up to `residual`, which is 0
     in one state of each class. The optimal gain of every state is at least `lower` and at
     most `upper`.
+
+    >>> import sojourn as sj
+    >>> found = sj.solve(sj.problems.long_return())  # 30 in a time of 2 + 1, or 770 in one of 100 + 1
+    >>> found.gain, found.policy, found.upper - found.lower < 1e-9
+    (10.0, array([0, 0]), True)
     """
 
     model: SMDP = field(repr=False)
@@ -115,7 +120,15 @@ def residual(model: SMDP, gains: Floats, bias: Floats) -> float:
 
 
 class NotSolvedError(ValueError):
-    """A solver that has come to the end of what it may try, or of what it can do."""
+    """A solver that has come to the end of what it may try, or of what it can do.
+
+    >>> import sojourn as sj
+    >>> try:
+    ...     sj.value_iteration(sj.problems.gosavi(), max_sweeps=1)
+    ... except sj.NotSolvedError as error:
+    ...     print(str(error).split(";")[1].strip())
+    allow more with max_sweeps, or use policy_iteration
+    """
 
 
 def not_solved(model: SMDP, sweeps: int, lower: float, upper: float, tolerance: float) -> NotSolvedError:

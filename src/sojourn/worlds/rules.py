@@ -73,11 +73,23 @@ def _check_step(world: Any, state: Any, action: Any, rng: Any) -> tuple[Any, int
 
 @rule(_check_start)
 def start(world: W, rng: Stream) -> tuple[W, int]:
-    """Return the world at the beginning of an episode, and its first state."""
+    """Return the world at the beginning of an episode, and its first state.
+
+    >>> import sojourn as sj
+    >>> world, state = start(sj.Tabular(sj.problems.long_return()), sj.stream(0))
+    >>> state
+    0
+    """
     raise no_rule("start", world)
 
 
 @rule(_check_step)
 def step(world: W, state: int, action: int, rng: Stream) -> tuple[W, int, float, float]:
-    """Return the world after one action, the next state, the reward and the duration."""
+    """Return the world after one action, the next state, the reward and the duration.
+
+    >>> import sojourn as sj
+    >>> world, state, reward, duration = step(sj.Tabular(sj.problems.long_return()), 0, 1, sj.stream(0))
+    >>> int(state), float(reward), float(duration)
+    (1, 770.0, 100.0)
+    """
     raise no_rule("step", world)
