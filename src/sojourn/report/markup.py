@@ -163,6 +163,7 @@ def _sentence(words: str, end: str) -> str:
 def table(block: Table) -> str:
     """Return a table whose header cells are buttons that sort it."""
     searched = block.searched or len(block.rows) > MANY_ROWS
+    wordy = any(isinstance(cell, str) and len(cell) >= LONG for row in block.rows for cell in row)
     head = "".join(_header(column) for column in block.columns)
     rows = "".join(
         "<tr>" + "".join(_cell(*pair) for pair in zip(block.columns, row, strict=True)) + "</tr>\n"
@@ -173,7 +174,7 @@ def table(block: Table) -> str:
     return (
         f'<div class="table"{" data-search" if searched else ""}><p class="caption">{text(block.caption)}</p>'
         f'<div class="scroll{long}" tabindex="0" role="region" aria-label="{text(block.caption)}">'
-        f'<table aria-label="{text(block.caption)}"><thead><tr>{head}</tr></thead>'
+        f'<table class="{"wordy" if wordy else "plain"}" aria-label="{text(block.caption)}"><thead><tr>{head}</tr></thead>'
         f"<tbody>\n{rows}</tbody></table></div>{note}</div>"
     )
 
@@ -187,7 +188,7 @@ def _cell(column: Column, value: Any) -> str:
     if not column.numeric:
         words = "" if value is None else str(value)
         kind = "short" if len(words) <= SHORT else "words" if len(words) < LONG else "words many"
-        return f'<td class="{kind}">{text(words)}</td>'
+        return f'<td class="{kind}" data-label="{text(column.name)}">{text(words)}</td>'
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         shown = EMPTY if value is None or isinstance(value, float) else value
         return f'<td class="number">{text(shown)}</td>'
