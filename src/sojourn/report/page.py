@@ -34,6 +34,14 @@ def write_report(
 
     With `claims` the ledger of the paper's claims comes last. The page stays under 8 MB: what is
     long is thinned out, and says so.
+
+    >>> import tempfile
+    >>> from sojourn.answers import solution_of, write
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(Path(folder) / "solved", "solution.json", solution_of("gosavi", {}))
+    ...     page = write_report([Path(folder) / "solved"], Path(folder) / "report.html")
+    ...     "2.104" in page.read_text()
+    True
     """
     named = [folders] if isinstance(folders, str | Path) else list(folders)
     found = [one for folder in named for one in find(Path(folder))]
