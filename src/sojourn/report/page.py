@@ -34,6 +34,18 @@ def write_report(
 
     With `claims` the ledger of the paper's claims comes last. The page stays under 8 MB: what is
     long is thinned out, and says so.
+
+    >>> write_report([])
+    Traceback (most recent call last):
+    ValueError: there is nothing to report on; give a folder that a command has written
+
+    >>> import contextlib, json, tempfile
+    >>> answer = {"name": "mine", "options": {}, "gain": 2.0, "lower": 2.0, "upper": 2.0, "policy": [1, 0]}
+    >>> answer |= {"states": 2, "solver": "by hand", "seconds": 0.1, "bias": [0.0, 0.5], "version": "0"}
+    >>> with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+    ...     _ = Path("solution.json").write_text(json.dumps(answer))
+    ...     write_report(["."], "page.html", title="An answer").name
+    'page.html'
     """
     named = [folders] if isinstance(folders, str | Path) else list(folders)
     found = [one for folder in named for one in find(Path(folder))]
