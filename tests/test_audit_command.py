@@ -175,7 +175,7 @@ def test_the_figure_shows_what_was_found(name: str) -> None:
         ax = figures.audit(found, drawing.subplots())
         labels = ax.get_legend_handles_labels()[1]
         lines: dict[str, Any] = {str(line.get_label()): line for line in ax.get_lines()}
-    assert ax.get_title(loc="left") == f"{name}: where each estimator ends under the policy"
+    assert ax.get_title() == f"{name}: where the estimators end"
     assert f"optimal gain {found['best_gain']:.4g}" in labels
     (curve,) = (line for label, line in lines.items() if label.startswith("F, "))
     assert list(curve.get_xdata()) == found["frontier"]["rate"]

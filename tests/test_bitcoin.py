@@ -381,11 +381,11 @@ def test_odd_data_is_read_to_the_end(tmp_path: Path, kind: str) -> None:
 
 
 def test_a_folder_with_something_else_is_left_alone(tmp_path: Path) -> None:
-    """A folder that holds no study is refused, and what is in it stays."""
+    """A folder that holds no earlier run is refused, and what is in it stays."""
     (tmp_path / "README.md").write_text("mine")
     done = reproduce(tmp_path)
     assert done.returncode == 1
-    assert "is not empty and holds no study" in done.stderr
+    assert "is not empty and holds no earlier run" in done.stderr
     assert (tmp_path / "README.md").read_text() == "mine"
 
 
