@@ -11,7 +11,7 @@ reproduce: $(VENV)/ready      ## run the main job on its embedded defaults
 	$(BIN)/sojourn report out/robustness out/bitcoin --claims --out out/report.html
 
 test: $(VENV)/ready-dev       ## run the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 check: $(VENV)/ready-dev      ## formatting, lint, types, layers, doctests
 	$(BIN)/ruff format --check .
