@@ -109,6 +109,22 @@ def test_the_worst_policy_is_the_worst() -> None:
     assert table["policy_gain"][0] == pytest.approx(min(gains))
 
 
+def test_a_gain_of_zero_is_no_measure() -> None:
+    """Where the optimal gain is 0, be it by rounding only, relative gains are in units of the largest rate."""
+    model = sj.model.from_transitions(
+        [
+            (0, 0, 1, 1.0, 0.1, 1.0),
+            (0, 1, 1, 1.0, -1.1, 1.0),
+            (1, 0, 2, 1.0, 0.2, 1.0),
+            (2, 0, 0, 1.0, -0.3, 1.0),
+        ]
+    )
+    assert 0.0 < abs(sj.solve(model).gain) < 1e-15
+    table = judge.Judge(model).judged(rows(policy=[[0, 0, 0], [1, 0, 0]]))
+    assert table["relative_gain"].to_list() == pytest.approx([1.0, 1.0 - 0.4 / 1.1])
+    assert table["optimal"].to_list() == [True, False]
+
+
 def test_the_options_that_did_best_are_chosen() -> None:
     """The largest mean relative gain wins, then the least regret; a null regret comes last."""
     tables = []
@@ -196,6 +212,17 @@ def test_wrong_names_are_refused_before_anything_is_run(tmp_path: Path) -> None:
         compare(["jobs", "jobs"], tmp_path / "out", SMALL)
     with pytest.raises(ValueError, match="steps is 50"):
         compare(["jobs"], tmp_path / "out", SMALL._replace(steps=50))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_model_of_several_gains_is_refused_before_anything_is_run(tmp_path: Path) -> None:
+    """Two states that cannot be left have two gains: that is said at once, and no folder is made."""
+    parts = sj.model.from_transitions([(0, 0, 0, 1.0, 1.0, 1.0), (1, 0, 1, 1.0, 2.0, 1.0)])
+    save_model(parts, tmp_path / "parts.toml")
+    with pytest.raises(
+        ValueError, match="agents cannot be compared on .*parts.toml: the gain depends on the state"
+    ):
+        compare(["long-shot", str(tmp_path / "parts.toml")], tmp_path / "out", SMALL)
     assert not (tmp_path / "out").exists()
 
 
