@@ -137,7 +137,7 @@ def test_solve_says_the_gain() -> None:
     ("arguments", "words"),
     [
         (("gosavy",), "did you mean 'gosavi'?"),
-        (("gosavi", "-o", "speed=2"), "cannot be made with these options"),
+        (("gosavi", "-o", "speed=2"), "gosavi has no option 'speed'; there are transitions"),
         (("nowhere.toml",), "nowhere.toml"),
     ],
 )

@@ -135,7 +135,7 @@ def test_headlines_name_the_log_scales_that_they_show() -> None:
 
     numbers = list(range(30))
     summary = {
-        "success_median": {agent: numbers for agent in study.NAMES},
+        "success_median": dict.fromkeys(study.NAMES, numbers),
         "earned": {"always_a": numbers, "always_b": numbers},
     }
     lines = headlines(summary)

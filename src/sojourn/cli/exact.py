@@ -45,7 +45,7 @@ def solve(
         return
     typer.echo(
         f"{name}: gain {found['gain']:.10g} per unit time, between {found['lower']:.10g} and {found['upper']:.10g} "
-        f"({found['states']:,} states, {found['solver']}, {found['seconds']:.2g} s)"
+        f"({found['states']:,} {'state' if found['states'] == 1 else 'states'}, {found['solver']}, {found['seconds']:.2g} s)"
     )
     policy = found["policy"]
     shown = " ".join(map(str, policy[:60])) + (" ..." if len(policy) > 60 else "")
