@@ -191,17 +191,32 @@ def test_a_comparison_writes_what_it_found(small: tuple[Path, dict[str, Any]]) -
 
 
 def test_a_comparison_that_is_finished_stays_as_it_is(small: tuple[Path, dict[str, Any]]) -> None:
-    """The same command finds everything done and says the same; another one is refused the folder."""
+    """The same command finds everything done and says the same; a folder of other things is refused."""
     folder, summary = small
     mine = str(folder.parent / "mine.toml")
     assert compare(["long-shot", mine], folder, SMALL) == summary
-    with pytest.raises(ValueError, match="holds another sweep"):
-        compare(["long-shot"], folder, SMALL._replace(steps=1000))
     other = folder.parent / "other"
     other.mkdir()
     (other / "letter.txt").write_text("dear")
     with pytest.raises(ValueError, match="choose another folder"):
         compare(["long-shot"], other, SMALL)
+
+
+def test_another_comparison_does_not_overwrite_the_first(small: tuple[Path, dict[str, Any]]) -> None:
+    """Other settings, or problems without those of before, are refused, and every file stays as it was."""
+    folder, _ = small
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    mine = str(folder.parent / "mine.toml")
+    for names, settings in (
+        (["long-shot", mine], SMALL._replace(steps=3000)),
+        (["long-shot"], SMALL),
+        (["jobs"], SMALL),
+    ):
+        with pytest.raises(
+            ValueError, match=r"holds a comparison on long-shot, .*mine.toml \(steps 2,000, seeds 3"
+        ):
+            compare(names, folder, settings)
+    assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_wrong_names_are_refused_before_anything_is_run(tmp_path: Path) -> None:

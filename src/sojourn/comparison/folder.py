@@ -38,6 +38,7 @@ def compare(
     titles = plan.titles(names)
     audits = {name: _audit(name) for name in titles}  # before anything is run: what it refuses is refused now
     claim_folder(out, SETTINGS)
+    _refuse_another(out, names, settings)
     out.mkdir(parents=True, exist_ok=True)
     write_text(out / SETTINGS, json.dumps({"problems": names, **settings._asdict()}, indent=1) + "\n")
     problems, tables = [], []
@@ -69,6 +70,19 @@ def compare(
     write_text(out / "README.md", readme(summary))
     write_text(out / COMPARISON, json.dumps(summary, indent=1) + "\n")  # last: it says that all is done
     return summary
+
+
+def _refuse_another(out: Path, names: list[str], settings: plan.Settings) -> None:
+    """Refuse a folder whose comparison would be lost; one with more problems holds the earlier one."""
+    if not (out / SETTINGS).exists():
+        return
+    held = json.loads((out / SETTINGS).read_text(encoding="utf-8"))
+    earlier = held.pop("problems")
+    if held != settings._asdict() or not set(earlier) <= set(names):
+        told = ", ".join(f"{name} {number:,}" for name, number in held.items())
+        raise ValueError(
+            f"{out} holds a comparison on {', '.join(earlier)} ({told}); choose another folder with --out"
+        )
 
 
 def _audit(name: str) -> Audit:
