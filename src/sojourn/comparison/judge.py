@@ -11,7 +11,6 @@ for ever, which a median can count.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -36,11 +35,7 @@ class Judge:
     def __init__(self, model: SMDP) -> None:
         self._model = model
         self.gain = float(solve(model).gains[0])
-        turned = replace(
-            model, reward=-model.reward, duration=model.duration, row_reward=None, row_duration=None,
-            reward_law=None, duration_law=None,
-        )  # fmt: skip
-        self._worst = -float(solve(turned).gains[0])
+        self._worst = -float(solve(model.with_means(-model.reward, model.duration)).gains[0])
         largest = float(np.abs(model.reward / model.duration).max())
         # A gain of 0 may come out as 1e-17, by which nothing can be measured.
         self._scale = abs(self.gain) if abs(self.gain) > _ROUNDING * largest else largest or 1.0
