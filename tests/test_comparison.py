@@ -230,6 +230,17 @@ def test_wrong_names_are_refused_before_anything_is_run(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+def test_files_that_would_share_a_place_are_refused(tmp_path: Path) -> None:
+    """Files of one name, or named as what the folder holds besides the problems, would overwrite each other."""
+    for place in ("one/mine.toml", "other/mine.toml", "outcomes.toml"):
+        (tmp_path / place).parent.mkdir(exist_ok=True)
+        save_model(PROBLEMS["gosavi"](), tmp_path / place)
+    with pytest.raises(ValueError, match="two of the problems are called 'mine'"):
+        plan.titles([str(tmp_path / "one/mine.toml"), str(tmp_path / "other/mine.toml")])
+    with pytest.raises(ValueError, match="cannot be called 'outcomes'"):
+        plan.titles([str(tmp_path / "outcomes.toml")])
+
+
 def test_a_model_of_several_gains_is_refused_before_anything_is_run(tmp_path: Path) -> None:
     """Two states that cannot be left have two gains: that is said at once, and no folder is made."""
     parts = sj.model.from_transitions([(0, 0, 0, 1.0, 1.0, 1.0), (1, 0, 1, 1.0, 2.0, 1.0)])
