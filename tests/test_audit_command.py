@@ -102,7 +102,7 @@ def test_options_and_policies_reach_the_audit() -> None:
     ("arguments", "words"),
     [
         (("long-shott",), "there is no problem 'long-shott'; did you mean 'long-shot'?"),
-        (("long-shot", "-o", "speed=2"), "long-shot cannot be made with these options"),
+        (("long-shot", "-o", "speed=2"), "long-shot has no option 'speed'"),
         (("long-shot", "-o", "speed"), "--option 'speed' must be written as key=value"),
         (("long-shot", "-o", "short_duration=-1"), "short_duration is -1"),
         (("long-shot", "--policy", "A"), "--policy 'A' must be the action of each state"),

@@ -61,12 +61,19 @@ def test_train_evaluate_and_go_on(tmp_path: Path) -> None:
     refused = sojourn("train", *common)
     assert refused.returncode == 1
     assert "--resume" in refused.stderr
+    other = sojourn("train", *common, "--resume", "--agent", "harmonic-r")
+    assert other.returncode == 1
+    assert "leave them out with --resume" in other.stderr
     second = sojourn("train", *common, "--steps", "2000", "--resume", "--json")
     run = sj.run(sj.TwoState(log_scale=1e-3), sj.smart(2, 2, step_size=0.01), 1000, 4, seed=0)
     assert json.loads(second.stdout)["rate"] == run.rate
     found = json.loads(sojourn("evaluate", str(out), "--time", "3000", "--json").stdout)
     assert found["low"] <= found["rate"] <= found["high"]
     assert found["learned_rate"] == run.rate
+    short = json.loads(
+        sojourn("evaluate", str(out), "--time", "0.1", "--json").stdout, parse_constant=pytest.fail
+    )
+    assert (short["low"], short["high"]) == (None, None)  # one batch has no interval, and JSON no infinity
 
 
 def test_ctrl_c_saves_what_was_learned(tmp_path: Path) -> None:
@@ -100,12 +107,15 @@ def test_ctrl_c_saves_what_was_learned(tmp_path: Path) -> None:
         (("train", "CartPole-v1", "--duration", "1"), "give bins"),
         (("train", "sojourn/TwoState-v0", "--steps", "1", "--time", "1"), "cannot both be given"),
         (("train", "sojourn/TwoState-v0", "--resume"), "there is nothing to go on with"),
+        (("train", "sojourn/TwoState-v0", "--out", "nowhere/l.sojourn"), "there is no folder nowhere"),
+        (("train", "sojourn/TwoState-v0", "--out", "."), "is a folder; choose a file for the learner"),
         (("evaluate", "nowhere.sojourn"), "nowhere.sojourn is not a file"),
     ],
 )
 def test_wrong_training_gets_one_sentence(tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
     """What is wrong is said in one line, and no file is left behind."""
-    more = ("--out", str(tmp_path / "learner.sojourn")) if arguments[0] == "train" else ()
+    given = arguments[0] != "train" or "--out" in arguments
+    more = () if given else ("--out", str(tmp_path / "learner.sojourn"))
     done = sojourn(*arguments, *more)
     assert done.returncode == 1
     assert words in done.stderr
@@ -137,7 +147,7 @@ def test_solve_says_the_gain() -> None:
     ("arguments", "words"),
     [
         (("gosavy",), "did you mean 'gosavi'?"),
-        (("gosavi", "-o", "speed=2"), "cannot be made with these options"),
+        (("gosavi", "-o", "speed=2"), "gosavi has no option 'speed'; there are transitions"),
         (("nowhere.toml",), "nowhere.toml"),
     ],
 )

@@ -109,6 +109,22 @@ def test_the_worst_policy_is_the_worst() -> None:
     assert table["policy_gain"][0] == pytest.approx(min(gains))
 
 
+def test_a_gain_of_zero_is_no_measure() -> None:
+    """Where the optimal gain is 0, be it by rounding only, relative gains are in units of the largest rate."""
+    model = sj.model.from_transitions(
+        [
+            (0, 0, 1, 1.0, 0.1, 1.0),
+            (0, 1, 1, 1.0, -1.1, 1.0),
+            (1, 0, 2, 1.0, 0.2, 1.0),
+            (2, 0, 0, 1.0, -0.3, 1.0),
+        ]
+    )
+    assert 0.0 < abs(sj.solve(model).gain) < 1e-15
+    table = judge.Judge(model).judged(rows(policy=[[0, 0, 0], [1, 0, 0]]))
+    assert table["relative_gain"].to_list() == pytest.approx([1.0, 1.0 - 0.4 / 1.1])
+    assert table["optimal"].to_list() == [True, False]
+
+
 def test_the_options_that_did_best_are_chosen() -> None:
     """The largest mean relative gain wins, then the least regret; a null regret comes last."""
     tables = []
@@ -175,17 +191,32 @@ def test_a_comparison_writes_what_it_found(small: tuple[Path, dict[str, Any]]) -
 
 
 def test_a_comparison_that_is_finished_stays_as_it_is(small: tuple[Path, dict[str, Any]]) -> None:
-    """The same command finds everything done and says the same; another one is refused the folder."""
+    """The same command finds everything done and says the same; a folder of other things is refused."""
     folder, summary = small
     mine = str(folder.parent / "mine.toml")
     assert compare(["long-shot", mine], folder, SMALL) == summary
-    with pytest.raises(ValueError, match="holds another sweep"):
-        compare(["long-shot"], folder, SMALL._replace(steps=1000))
     other = folder.parent / "other"
     other.mkdir()
     (other / "letter.txt").write_text("dear")
     with pytest.raises(ValueError, match="choose another folder"):
         compare(["long-shot"], other, SMALL)
+
+
+def test_another_comparison_does_not_overwrite_the_first(small: tuple[Path, dict[str, Any]]) -> None:
+    """Other settings, or problems without those of before, are refused, and every file stays as it was."""
+    folder, _ = small
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    mine = str(folder.parent / "mine.toml")
+    for names, settings in (
+        (["long-shot", mine], SMALL._replace(steps=3000)),
+        (["long-shot"], SMALL),
+        (["jobs"], SMALL),
+    ):
+        with pytest.raises(
+            ValueError, match=r"holds a comparison on long-shot, .*mine.toml \(steps 2,000, seeds 3"
+        ):
+            compare(names, folder, settings)
+    assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_wrong_names_are_refused_before_anything_is_run(tmp_path: Path) -> None:
@@ -196,6 +227,28 @@ def test_wrong_names_are_refused_before_anything_is_run(tmp_path: Path) -> None:
         compare(["jobs", "jobs"], tmp_path / "out", SMALL)
     with pytest.raises(ValueError, match="steps is 50"):
         compare(["jobs"], tmp_path / "out", SMALL._replace(steps=50))
+    assert not (tmp_path / "out").exists()
+
+
+def test_files_that_would_share_a_place_are_refused(tmp_path: Path) -> None:
+    """Files of one name, or named as what the folder holds besides the problems, would overwrite each other."""
+    for place in ("one/mine.toml", "other/mine.toml", "outcomes.toml"):
+        (tmp_path / place).parent.mkdir(exist_ok=True)
+        save_model(PROBLEMS["gosavi"](), tmp_path / place)
+    with pytest.raises(ValueError, match="two of the problems are called 'mine'"):
+        plan.titles([str(tmp_path / "one/mine.toml"), str(tmp_path / "other/mine.toml")])
+    with pytest.raises(ValueError, match="cannot be called 'outcomes'"):
+        plan.titles([str(tmp_path / "outcomes.toml")])
+
+
+def test_a_model_of_several_gains_is_refused_before_anything_is_run(tmp_path: Path) -> None:
+    """Two states that cannot be left have two gains: that is said at once, and no folder is made."""
+    parts = sj.model.from_transitions([(0, 0, 0, 1.0, 1.0, 1.0), (1, 0, 1, 1.0, 2.0, 1.0)])
+    save_model(parts, tmp_path / "parts.toml")
+    with pytest.raises(
+        ValueError, match=r"agents cannot be compared on .*parts.toml: the gain depends on the state"
+    ):
+        compare(["long-shot", str(tmp_path / "parts.toml")], tmp_path / "out", SMALL)
     assert not (tmp_path / "out").exists()
 
 

@@ -384,7 +384,16 @@ def test_the_documented_file_is_a_model() -> None:
     [
         ({"states": None}, "the file has the key 'colour'; the keys are actions, pairs, states"),
         ({"pairs": [{"state": 0}]}, "pair 0 has no action"),
+        ({"pairs": 3}, "pairs is 3; it must be a list of tables"),
         ({"pairs": [5]}, "pair 0 is 5; it must be a table"),
+        (
+            {"pairs": [{"state": 0, "action": 0, "reward": 1.0, "next": 0}]},
+            "next of pair 0 is 0; it must be a table of probabilities",
+        ),
+        (
+            {"pairs": [{"state": 0, "action": 0, "reward": 1.0, "outcomes": 0}]},
+            "outcomes of pair 0 is 0; it must be a list of tables",
+        ),
         ({"pairs": [{"state": 0, "action": 0, "reward": 1.0}]}, "pair 0 must have either next or outcomes"),
         ({"pairs": [{"state": 0, "action": 0, "next": {"0": 1.0}}]}, "pair 0 has no reward"),
         ({"pairs": [{"state": 0, "action": 0, "reward": 1.0, "outcomes": [{"next": 0}]}]}, "an outcome of pair 0 has no probability"),
@@ -412,6 +421,9 @@ def test_files_that_are_not_even_text_of_the_kind(tmp_path: Path) -> None:
     """A file that cannot be parsed is refused with its name and place."""
     (tmp_path / "a.toml").write_text("states = [", encoding="utf-8")
     (tmp_path / "a.json").write_text("{", encoding="utf-8")
+    (tmp_path / "b.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(ValueError, match=r"b.toml is not TOML: "):
+        load_model(tmp_path / "b.toml")
     with pytest.raises(ValueError, match=r"a.toml is not TOML: "):
         load_model(tmp_path / "a.toml")
     with pytest.raises(ValueError, match=r"a.json is not JSON: "):

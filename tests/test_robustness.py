@@ -129,6 +129,22 @@ def test_realised_rates_by_hand() -> None:
     )  # durations of A are 1 on average
 
 
+def test_headlines_name_the_log_scales_that_they_show() -> None:
+    """Over each column of the lines for a terminal stands the log-scale of the study that its numbers are of."""
+    from sojourn.reproduce.robustness import headlines
+
+    numbers = list(range(30))
+    summary = {
+        "success_median": dict.fromkeys(study.NAMES, numbers),
+        "earned": {"always_a": numbers, "always_b": numbers},
+    }
+    lines = headlines(summary)
+    indices = [int(number) for number in lines[-1].split()[2:]]
+    assert [float(scale) for scale in lines[0].split()[1:]] == [
+        float(f"{study.LOG_SCALES[index]:.2g}") for index in indices
+    ]
+
+
 def test_where_the_actions_cross() -> None:
     """The crossing solves 10^(v t/2) = 0.05 t, and there is none where B is ahead all along."""
     t = study.overtakes(0.001)

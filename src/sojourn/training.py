@@ -33,6 +33,18 @@ def new_learner(env: Any, agent: str, options: dict[str, Any], **settings: Any) 
     )
 
 
+def check_out(out: Path, resume: bool) -> None:
+    """Refuse a file that a learner cannot be saved to, before it has learned anything."""
+    if out.is_dir():
+        raise ValueError(f"{out} is a folder; choose a file for the learner")
+    if resume and not out.exists():
+        raise ValueError(f"{out} does not exist, so there is nothing to go on with")
+    if out.exists() and not resume:
+        raise ValueError(f"{out} exists; --resume goes on with it, or choose another --out")
+    if not out.parent.is_dir():
+        raise ValueError(f"{out} cannot be written: there is no folder {out.parent}")
+
+
 def environments() -> list[tuple[str, str]]:
     """Return the id of every environment here, and what it is in a line."""
     return [(env_id, summary(env_id)) for env_id in ENVIRONMENTS]

@@ -24,7 +24,6 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -163,10 +162,7 @@ def _end(model: SMDP, tied: SMDP, sign: float) -> float:
 
 def _best_line(model: SMDP, worth: Floats) -> Line:
     """Return the line of a policy that has the most per step of what each pair is worth."""
-    per_step = replace(
-        model, reward=worth, duration=np.ones(model.num_pairs), row_reward=None, row_duration=None,
-        reward_law=None, duration_law=None,
-    )  # fmt: skip
+    per_step = model.with_means(worth, np.ones(model.num_pairs))
     policy = solve(per_step).policy
     # A policy may keep to several parts of the model, where they are worth the same or are apart.
     found = evaluate(per_step, policy)

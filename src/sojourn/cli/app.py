@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import sys
 import warnings
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -53,7 +54,22 @@ def _sojourn(
 
 
 Jobs = Annotated[int | None, typer.Option(help="Threads; one for each core by default.", min=1)]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
+
+
+def echo_json(data: Any) -> None:
+    """Print data as JSON, which has no infinite numbers: they are null."""
+    import json
+
+    typer.echo(json.dumps(_finite(data), allow_nan=False))
+
+
+def _finite(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {key: _finite(part) for key, part in data.items()}
+    if isinstance(data, list | tuple):
+        return [_finite(part) for part in data]
+    return None if isinstance(data, float) and not math.isfinite(data) else data
 
 
 @contextlib.contextmanager

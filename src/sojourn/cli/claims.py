@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sojourn.cli.app import AsJson, app, examples
+from sojourn.cli.app import AsJson, app, echo_json, examples
 
 if TYPE_CHECKING:
     from sojourn.claims import Claim
@@ -22,7 +22,7 @@ _COLOURS = {"holds": "green", "holds with a condition": "yellow", "does not hold
     )
 )
 def claims(
-    name: Annotated[str | None, typer.Argument(metavar="[ID]", help="One claim, in full.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="ID", help="One claim, in full.")] = None,
     verdict: Annotated[
         str | None, typer.Option(help="Only claims with this verdict, such as 'does not hold'.")
     ] = None,
@@ -32,8 +32,6 @@ def claims(
     ] = False,
 ) -> None:
     """List the paper's claims, with a verdict on each."""
-    import json
-
     from sojourn.claims import claims_page, load_claims
 
     chosen = _chosen(load_claims(), name, verdict)
@@ -41,7 +39,7 @@ def claims(
         typer.echo(claims_page(chosen), nl=False)
     elif as_json:
         found = [claim._asdict() for claim in chosen]
-        typer.echo(json.dumps(found if name is None else found[0]))
+        echo_json(found if name is None else found[0])
     elif name is not None:
         _print_one(chosen[0])
     else:
@@ -56,9 +54,11 @@ def _chosen(claims: list[Claim], name: str | None, verdict: str | None) -> list[
     if verdict is not None and verdict not in VERDICTS:
         raise ValueError(f"--verdict is {verdict!r}; it must be one of {', '.join(VERDICTS)}")
     if name is not None and name not in {claim.id for claim in claims}:
-        from sojourn._values import nearest
+        from difflib import get_close_matches
 
-        raise ValueError(f"unknown claim {name!r}{nearest(name, [claim.id for claim in claims])}")
+        close = get_close_matches(name, [claim.id for claim in claims], n=1, cutoff=0.5)
+        hint = f"did you mean {close[0]!r}?" if close else "sojourn claims lists them all"
+        raise ValueError(f"unknown claim {name!r}; {hint}")
     return [
         claim
         for claim in claims

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sojourn.cli.app import AsJson, app, examples
+from sojourn.cli.app import AsJson, app, echo_json, examples
 
 data = typer.Typer(no_args_is_help=True, help="Look at files of minute bars, or fetch the paper's.")
 app.add_typer(data, name="data")
@@ -26,13 +26,11 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """Say what a file of bars holds, and everything in it that is not as it should be."""
-    import json
-
     from sojourn.bars import describe, load_bars
 
     held = describe(load_bars(file, fill=fill, repair=repair))
     if as_json:
-        typer.echo(json.dumps(held))
+        echo_json(held)
         return
     typer.echo(f"{file}")
     typer.echo(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sojourn.cli.app import AsJson, Jobs, app, examples, goes_on
+from sojourn.cli.app import AsJson, Jobs, app, echo_json, examples, goes_on
 
 Name = Annotated[str, typer.Argument(help="A problem, such as gosavi, or a TOML or JSON file of a model.")]
 Options = Annotated[
@@ -33,19 +33,17 @@ def solve(
 
     Costs are negative rewards.
     """
-    import json
-
     from sojourn import answers, training
 
     found = answers.solution_of(name, training.options_of(option or [], "--option"))
     if out is not None:
         answers.write(out, "solution.json", found)
     if as_json:
-        typer.echo(json.dumps({key: found[key] for key in _PRINTED}))
+        echo_json({key: found[key] for key in _PRINTED})
         return
     typer.echo(
         f"{name}: gain {found['gain']:.10g} per unit time, between {found['lower']:.10g} and {found['upper']:.10g} "
-        f"({found['states']:,} states, {found['solver']}, {found['seconds']:.2g} s)"
+        f"({found['states']:,} {'state' if found['states'] == 1 else 'states'}, {found['solver']}, {found['seconds']:.2g} s)"
     )
     policy = found["policy"]
     shown = " ".join(map(str, policy[:60])) + (" ..." if len(policy) > 60 else "")
@@ -70,11 +68,9 @@ def audit(
 ) -> None:
     """Say what every estimator of the rate comes to under a policy, and whether that does harm.
 
-    The limits are exact. An estimator does no harm while its limit lies among the rates for which
-    an optimal policy is greedy.
+    The limits are exact. An estimator does no harm while its limit lies among
+    the rates for which an optimal policy is greedy.
     """
-    import json
-
     from sojourn import answers, training
 
     actions = None if policy is None else training.actions_of(policy)
@@ -87,7 +83,7 @@ def audit(
             figures.audit(found, drawing.subplots())
             figures.save(drawing, out / "figures" / "audit")
     if as_json:
-        typer.echo(json.dumps(found))
+        echo_json(found)
         return
     for line in answers.audit_lines(found):
         typer.echo(line)
@@ -113,7 +109,8 @@ def compare(
 ) -> None:
     """Compare all agents on problems, by the exact gain of the policies that they learn.
 
-    Step sizes are tuned for each agent on other seeds. It can be interrupted; the same command goes on.
+    Step sizes are tuned for each agent on other seeds. It can be interrupted;
+    the same command goes on.
     """
     from sojourn.comparison import folder, plan, words
     from sojourn.progress import progress

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sojourn.cli.app import AsJson, app, examples
+from sojourn.cli.app import AsJson, app, echo_json, examples
 
 EnvOptions = Annotated[
     list[str] | None, typer.Option("--env-option", "-e", help="Option of the environment, as key=value.")
@@ -22,12 +22,10 @@ EnvOptions = Annotated[
 )
 def envs(as_json: AsJson = False) -> None:
     """List Sojourn's environments."""
-    import json
-
     from sojourn.training import environments
 
     if as_json:
-        typer.echo(json.dumps([{"id": env_id, "summary": line} for env_id, line in environments()]))
+        echo_json([{"id": env_id, "summary": line} for env_id, line in environments()])
         return
     for env_id, line in environments():
         typer.echo(f"{env_id:24} {line}")
@@ -43,7 +41,9 @@ def envs(as_json: AsJson = False) -> None:
 )
 def train(
     env_id: Annotated[str, typer.Argument(help="Gymnasium's id of the environment.")],
-    agent: Annotated[str, typer.Option(help="smart, harmonic-r, differential-q, ...")] = "harmonic-r",
+    agent: Annotated[
+        str | None, typer.Option(help="smart, harmonic-r, differential-q, ...; smart by default.")
+    ] = None,
     steps: Annotated[int | None, typer.Option(help="Steps to train; 100000 by default.", min=1)] = None,
     time: Annotated[float | None, typer.Option(help="Time of the environment to train for instead.")] = None,
     out: Annotated[Path, typer.Option(help="File for the learner.")] = Path("learner.sojourn"),
@@ -66,8 +66,6 @@ def train(
 
     Ctrl-C ends the training and saves what has been learned; --resume goes on from there.
     """
-    import json
-
     from sojourn import training
     from sojourn.envs import make
     from sojourn.learner import Learner
@@ -75,11 +73,10 @@ def train(
 
     if steps is not None and time is not None:
         raise ValueError("--steps and --time cannot both be given")
-    if resume != out.exists():
+    training.check_out(out, resume)
+    if resume and (agent or agent_option or bins):
         raise ValueError(
-            f"{out} does not exist, so there is nothing to go on with"
-            if resume
-            else f"{out} exists; --resume goes on with it, or choose another --out"
+            "--agent, --agent-option and --bins are those of the saved learner; leave them out with --resume"
         )
     env = make(env_id, training.options_of(env_option or [], "--env-option"), max_episode_steps)
     if resume:
@@ -87,7 +84,7 @@ def train(
     else:
         learner = training.new_learner(
             env,
-            agent,
+            agent or "smart",
             training.options_of(agent_option or [], "--agent-option"),
             duration=training.plain(duration),
             zero_duration=zero_duration,
@@ -106,7 +103,7 @@ def train(
             learner.save(out)
     held = {"env": env_id, **training.told(learner), "file": str(out), "interrupted": interrupted}
     if as_json:
-        typer.echo(json.dumps(held))
+        echo_json(held)
     else:
         typer.echo(
             f"{out}: {held['steps']:,} steps, {held['duration']:.6g} units of time; learned rate {held['rate']:.6g}, "
@@ -134,8 +131,6 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Say what a saved learner's greedy policy earns per unit time, with a 95 % interval."""
-    import json
-
     from sojourn import training
     from sojourn.envs import make
     from sojourn.learner import Learner
@@ -150,7 +145,7 @@ def evaluate(
         time = 10_000.0 * totals.duration / totals.steps if totals.steps else 10_000.0
     found = learner.evaluate(duration=time, seed=seed)
     if as_json:
-        typer.echo(json.dumps({"file": str(file), **found._asdict(), "learned_rate": learner.rate}))
+        echo_json({"file": str(file), **found._asdict(), "learned_rate": learner.rate})
         return
     typer.echo(
         f"{file}: {found.rate:.6g} per unit time, 95 % interval {found.low:.6g} to {found.high:.6g} "

@@ -29,8 +29,8 @@ def sweep(
 ) -> None:
     """Run all runs of a sweep that are missing in a folder.
 
-    It can be interrupted and started again at any time. The exit code is 3 if some runs
-    failed: they are in the table, with the reason.
+    It can be interrupted and started again at any time. The exit code is 3 if
+    some runs failed: they are in the table, with the reason.
     """
     from sojourn import sweep as sweeps
     from sojourn.progress import progress

@@ -11,7 +11,7 @@ import polars as pl
 
 from sojourn import __version__, figures
 from sojourn.answers import audit_data
-from sojourn.audits.audit import audit
+from sojourn.audits.audit import Audit, audit
 from sojourn.audits.frontier import greedy_line
 from sojourn.audits.limits import steps_of
 from sojourn.comparison import estimators, judge, plan
@@ -36,12 +36,14 @@ def compare(
     """Compare all agents on problems into a folder; return what was found."""
     plan.checked_settings(settings)
     titles = plan.titles(names)
+    audits = {name: _audit(name) for name in titles}  # before anything is run: what it refuses is refused now
     claim_folder(out, SETTINGS)
+    _refuse_another(out, names, settings)
     out.mkdir(parents=True, exist_ok=True)
     write_text(out / SETTINGS, json.dumps({"problems": names, **settings._asdict()}, indent=1) + "\n")
     problems, tables = [], []
     for name, title in titles.items():
-        found, table = _problem(name, title, out / title, settings, jobs, progress)
+        found, table = _problem(name, title, audits[name], out / title, settings, jobs, progress)
         problems.append(found)
         tables.append(table)
         with figures.figure(8.5, 4.4) as drawing:
@@ -70,18 +72,43 @@ def compare(
     return summary
 
 
+def _refuse_another(out: Path, names: list[str], settings: plan.Settings) -> None:
+    """Refuse a folder whose comparison would be lost; one with more problems holds the earlier one."""
+    if not (out / SETTINGS).exists():
+        return
+    held = json.loads((out / SETTINGS).read_text(encoding="utf-8"))
+    earlier = held.pop("problems")
+    if held != settings._asdict() or not set(earlier) <= set(names):
+        told = ", ".join(f"{name} {number:,}" for name, number in held.items())
+        raise ValueError(
+            f"{out} holds a comparison on {', '.join(earlier)} ({told}); choose another folder with --out"
+        )
+
+
+def _audit(name: str) -> Audit:
+    try:
+        return audit(named_model(name))
+    except ValueError as error:
+        raise ValueError(f"agents cannot be compared on {name}: {error}") from None
+
+
 def _problem(
-    name: str, title: str, folder: Path, settings: plan.Settings, jobs: int | None, progress: Advance
+    name: str,
+    title: str,
+    audited: Audit,
+    folder: Path,
+    settings: plan.Settings,
+    jobs: int | None,
+    progress: Advance,
 ) -> tuple[dict[str, Any], pl.DataFrame]:
     """Return what was found on one problem, and the runs behind it."""
-    model = named_model(name)
+    model = audited.model
     known = judge.Judge(model)
     with executor(jobs) as (pool, width):
         run_sweep(plan.tuning(name, settings), folder / "tuning", pool, width, progress)
         chosen = judge.chosen(known.judged(load_results(folder / "tuning")))
         run_sweep(plan.runs(name, settings, chosen), folder / "runs", pool, width, progress)
     table = known.judged(load_results(folder / "runs"))
-    audited = audit(model)
     agents = [{**row, "options": chosen[row["agent"]]} for row in judge.summaries(table)]
     found = {
         "name": title,

@@ -1,16 +1,16 @@
 """How agents are judged: by the exact gain of the policy that they end with.
 
 The *relative gain* of a policy is 1 - (gain - its gain) / |gain|, with the optimal gain: 1 for an optimal
-policy, and for positive gains the share of the optimum that it earns. A run that diverged has no
-policy; it counts as the worst that there is. *Steps to 99 %* are those after which the greedy
-policy has a relative gain of at least 0.99 and keeps it, looked at at some lengths only; a run
-that ends without it has taken for ever, which a median can count.
+policy, and for positive gains the share of the optimum that it earns. Where the optimal gain is 0, the
+largest rate of any state and action stands in place of |gain|. A run that diverged has no policy; it
+counts as the worst that there is. *Steps to 99 %* are those after which the greedy policy has a relative
+gain of at least 0.99 and keeps it, looked at at some lengths only; a run that ends without it has taken
+for ever, which a median can count.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,11 +35,10 @@ class Judge:
     def __init__(self, model: SMDP) -> None:
         self._model = model
         self.gain = float(solve(model).gains[0])
-        turned = replace(
-            model, reward=-model.reward, duration=model.duration, row_reward=None, row_duration=None,
-            reward_law=None, duration_law=None,
-        )  # fmt: skip
-        self._worst = -float(solve(turned).gains[0])
+        self._worst = -float(solve(model.with_means(-model.reward, model.duration)).gains[0])
+        largest = float(np.abs(model.reward / model.duration).max())
+        # A gain of 0 may come out as 1e-17, by which nothing can be measured.
+        self._scale = abs(self.gain) if abs(self.gain) > _ROUNDING * largest else largest or 1.0
         self._gains: dict[tuple[int, ...], float] = {}
 
     def judged(self, table: pl.DataFrame) -> pl.DataFrame:
@@ -49,8 +48,7 @@ class Judge:
             self._worst if diverged else self._gain_of(tuple(policy))
             for policy, diverged in table.select("policy", "diverged").iter_rows()
         ]
-        scale = abs(self.gain) or 1.0
-        relative = pl.Series("relative_gain", [1.0 - (self.gain - gain) / scale for gain in gains])
+        relative = pl.Series("relative_gain", [1.0 - (self.gain - gain) / self._scale for gain in gains])
         return table.with_columns(
             pl.Series("policy_gain", gains), relative, (relative >= 1.0 - _ROUNDING).alias("optimal")
         )

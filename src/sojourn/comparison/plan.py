@@ -25,6 +25,7 @@ RATE_STEP_SIZES = [0.0001, 0.001, 0.01, 0.1]
 DISCOUNTS = [0.003, 0.01, 0.03, 0.1]  # over the mean duration of the problem's pairs
 EXPLORATION = 0.1
 _FIRST_TUNING_SEED = 1_000_000
+_TAKEN = ("figures", "outcomes")  # a folder and a figure beside those of the problems
 _CHECKS = 17  # lengths at which policies are looked at
 
 _BOTH: Options = {"step_size": STEP_SIZES, "rate_step_size": RATE_STEP_SIZES}
@@ -84,8 +85,19 @@ def titles(names: list[str]) -> dict[str, str]:
     called = {name: Path(name).stem if is_file(name) else name for name in names}
     for name in names:
         named_model(name)  # says what is wrong with it
-    if len(set(called.values())) < len(names):
-        raise ValueError("two of the problems have the same name; name each once")
+    seen = list(called.values())
+    twice = [title for title in seen if seen.count(title) > 1] or [
+        name for name in names if names.count(name) > 1
+    ]
+    if twice:
+        raise ValueError(
+            f"two of the problems are called {twice[0]!r}; name each once, and files differently"
+        )
+    taken = [title for title in seen if title in _TAKEN]
+    if taken:
+        raise ValueError(
+            f"a problem cannot be called {taken[0]!r}, as a part of the folder is; rename its file"
+        )
     return called
 
 

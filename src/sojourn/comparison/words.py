@@ -31,7 +31,8 @@ chosen for each agent and problem on {settings["tuning_seeds"]} other seeds: {si
 {rates} for rates, and for the discounted agent the discount rates {", ".join(f"{d:g}" for d in settings["discounts"])} over the mean
 duration. The best is the one whose final greedy policies have the largest mean gain, and then the least regret.
 
-A policy is judged by its exact gain g. *Relative gain* is 1 - (gain - g) / |gain| with the optimal gain.
+A policy is judged by its exact gain g. *Relative gain* is 1 - (gain - g) / |gain| with the optimal gain (where
+that is 0, with the largest rate of any state and action in place of |gain|).
 *Optimal* is the share of runs that end with an optimal policy, with Wilson's 95 % interval. *Steps to 99 %*
 is the median over runs of the steps after which the policy has a relative gain of at least 0.99 and
 keeps it ("-" where most runs never do); *time* is the same in units of the problem's time. Intervals

@@ -76,7 +76,7 @@ def load_model(path: str | Path) -> SMDP:
     try:
         text = path.read_text(encoding="utf-8")
         content = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
-    except (json.JSONDecodeError, tomllib.TOMLDecodeError) as error:
+    except (json.JSONDecodeError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not {'JSON' if path.suffix == '.json' else 'TOML'}: {error}") from None
     try:
         return parse_model(content)
@@ -95,15 +95,15 @@ def parse_model(content: Any) -> SMDP:
     _known("the file", content, _TOP, {"states", "actions", "pairs"})
     states, actions = content["states"], content["actions"]
     rows: list[tuple[Any, ...]] = []
-    for number, pair in enumerate(content["pairs"]):
+    for number, pair in enumerate(_list("pairs", content["pairs"])):
         place = f"pair {number}"
         _known(place, pair, _PAIR, {"state", "action"})
         if ("next" in pair) == ("outcomes" in pair):
             raise ValueError(f"{place} must have either next or outcomes")
         outcomes = (
-            [{"next": to, "probability": chance} for to, chance in pair["next"].items()]
+            _outcomes(f"next of {place}", pair["next"])
             if "next" in pair
-            else pair["outcomes"]
+            else _list(f"outcomes of {place}", pair["outcomes"])
         )
         for outcome in outcomes:
             _known(f"an outcome of {place}", outcome, _OUTCOME, {"next", "probability"})
@@ -142,6 +142,21 @@ def _known(place: str, table: Any, allowed: set[str], needed: set[str]) -> None:
         raise ValueError(f"{place} has no {missing[0]}")
 
 
+def _list(place: str, given: Any) -> list[Any]:
+    if not isinstance(given, list):
+        raise TypeError(f"{place} is {shown(given)}; it must be a list of tables")
+    return given
+
+
+def _outcomes(place: str, following: Any) -> list[dict[str, Any]]:
+    """Return the outcomes that a table of probabilities by state stands for."""
+    if not isinstance(following, dict):
+        raise TypeError(
+            f"{place} is {shown(following)}; it must be a table of probabilities, such as {{ a = 1.0 }}"
+        )
+    return [{"next": to, "probability": chance} for to, chance in following.items()]
+
+
 def _named(given: Any, names: Any) -> Any:
     """Return a state or action; keys of tables are text even where numbers are meant."""
     if isinstance(names, int) and isinstance(given, str) and given.isdecimal():
@@ -152,7 +167,7 @@ def _named(given: Any, names: Any) -> Any:
 def _law(place: str, given: Any) -> Any:
     if not isinstance(given, dict):
         return given
-    if given.get("law") not in _NAMES:
+    if given.get("law") not in list(_NAMES):
         raise ValueError(f"{place} has the law {given.get('law')!r}; the laws are {', '.join(_NAMES)}")
     kind: Any = _NAMES[given["law"]]
     parameters = {name: number for name, number in given.items() if name != "law"}

@@ -178,6 +178,23 @@ class SMDP:
                 changes[name] = changes[f"row_{name}"] = None
         return replace(self, **changes)
 
+    def with_means(self, reward: Floats, duration: Floats) -> SMDP:
+        """Return the model with other mean rewards and durations of its pairs, and without laws.
+
+        >>> model = SMDP([0, 2], [0, 1, 2], [0, 0], [1.0, 1.0], [5.0, 12.0], [1.0, 4.0])
+        >>> model.with_means(-model.reward, model.duration).reward
+        array([ -5., -12.])
+        """
+        return replace(
+            self,
+            reward=reward,
+            duration=duration,
+            row_reward=None,
+            row_duration=None,
+            reward_law=None,
+            duration_law=None,
+        )
+
     def with_actions_reversed(self) -> SMDP:
         """Return the same model with its actions numbered the other way round.
 

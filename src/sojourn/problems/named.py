@@ -25,10 +25,12 @@ def named_model(name: str, options: Mapping[str, Any] | None = None) -> SMDP:
     """
     options = dict(options or {})
     if name in PROBLEMS:
-        try:
-            return PROBLEMS[name](**options)
-        except TypeError as error:
-            raise ValueError(f"{name} cannot be made with these options: {error}") from None
+        known = inspect.signature(PROBLEMS[name]).parameters
+        for option in options:
+            if option not in known:
+                hint = nearest(option, known) if known else "; it has none"
+                raise ValueError(f"{name} has no option {option!r}{hint}")
+        return PROBLEMS[name](**options)
     if is_file(name):
         if options:
             raise ValueError(f"{name} is a file, which takes no options; change it in the file")

@@ -52,7 +52,7 @@ def robustness(
 
 def headlines(summary: dict[str, Any]) -> list[str]:
     """Return the study in a few lines, for a terminal."""
-    header = f"{'log-scale':46}" + "".join(f"{v:>9g}" for v in CHOSEN_SHOWN)
+    header = f"{'log-scale':46}" + "".join(f"{study.LOG_SCALES[_nearest(v)]:>9.2g}" for v in CHOSEN_SHOWN)
     lines = [header, "runs that end with B, %, median over seeds"]
     for agent, name in study.NAMES.items():
         medians = [summary["success_median"][agent][_nearest(v)] for v in CHOSEN_SHOWN]
@@ -184,8 +184,8 @@ def _judgement(summary: dict[str, Any], share: pl.DataFrame, table: pl.DataFrame
             if beaten
             else f"{study.NAMES[best]} does so more often."
         )
-        + " What Harmonic R-Learning has in common with the control is a rate that is too low (figure 6, learned rates), and "
-        "such a rate favours long actions, which B is."
+        + " What Harmonic R-Learning has in common with the control is a rate that is too low, as the figure of "
+        "learned rates shows, and such a rate favours long actions, which B is."
         + (
             ""
             if rates.size == 0

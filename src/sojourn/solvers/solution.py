@@ -77,7 +77,7 @@ def one_gain(gains: Floats) -> float:
     if high - low > 1e-9 * max(1.0, abs(low), abs(high)):
         raise ValueError(
             f"the gain depends on the state where one begins, from {low:.9g} (state {int(gains.argmin())}) "
-            f"to {high:.9g} (state {int(gains.argmax())}); use gains, which has that of each"
+            f"to {high:.9g} (state {int(gains.argmax())}); in Python, gains in place of gain has that of each"
         )
     return (low + high) / 2.0
 
