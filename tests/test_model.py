@@ -534,3 +534,26 @@ def test_options_that_are_none(option: Option, sentence: str) -> None:
         from_options(corridor, [option])
     with pytest.raises(ValueError, match="there are no options; give at least one"):
         from_options(corridor, [])
+
+
+def test_a_rate_beyond_the_floats_is_refused() -> None:
+    """A reward and a duration may each be a number and their ratio none; the sentence names the place."""
+    with pytest.raises(
+        ValueError, match=r"state 0, action 0 is 1e\+308 in a duration of 1e-308; a reward per unit"
+    ):
+        from_transitions([(0, 0, 0, 1.0, 1e308, 1e-308)])
+
+
+def test_a_model_is_saved_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the disk is full, the file that was there is still there, and nothing else."""
+    path = tmp_path / "model.toml"
+    path.write_text("before")
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(OSError, match=r"model\.toml could not be written: No space left"):
+        save_model(from_transitions([(0, 0, 0, 1.0, 1.0, 1.0)]), path)
+    assert path.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [path]

@@ -10,8 +10,8 @@ from typing import Any
 from sojourn import __version__
 from sojourn.audits.audit import Audit, audit
 from sojourn.problems.named import named_model
-from sojourn.results import write_text
 from sojourn.solvers.choose import solve
+from sojourn.whole_files import write_text
 
 
 def solution_of(name: str, options: dict[str, Any]) -> dict[str, Any]:

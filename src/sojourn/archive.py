@@ -19,7 +19,7 @@ import numpy as np
 from sojourn._values import is_value
 from sojourn.agents.rules import draw
 from sojourn.rates import update
-from sojourn.results import write_whole
+from sojourn.whole_files import write_whole
 from sojourn.worlds.rules import step
 
 _CONTENTS = "contents.json"

@@ -24,8 +24,6 @@ standard deviation (of the sample, so null for one seed): reward_mean, reward_st
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +34,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from sojourn.many import FIGURES
+from sojourn.whole_files import write_whole
 
 SCHEMA_VERSION = 3
 RESULTS, CURVES, TIMINGS = "results.parquet", "curves.parquet", "timings.parquet"
@@ -102,24 +101,6 @@ def mean_curves_frame(
 # --- Files --------------------------------------------------------------------------
 
 
-def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Write a file so that it is there whole or not at all, even if the power fails."""
-    if path.is_dir() or not path.parent.is_dir():
-        wrong = f"{path} is a folder" if path.is_dir() else f"there is no folder {path.parent}"
-        raise OSError(f"{path} cannot be written: {wrong}")
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        try:
-            write(partial)
-        except pl.exceptions.PolarsError as error:
-            raise OSError(f"{path} could not be written: {error}") from None
-        _sync(partial)
-        partial.replace(path)
-        _sync(path.parent)
-    finally:
-        partial.unlink(missing_ok=True)
-
-
 def claim_folder(folder: Path, mark: str = "sweep") -> None:
     """Refuse a folder that is not empty and does not hold what an earlier run leaves: nothing is overwritten."""
     if folder.exists() and not folder.is_dir():
@@ -128,24 +109,11 @@ def claim_folder(folder: Path, mark: str = "sweep") -> None:
         raise ValueError(f"{folder} is not empty and holds no earlier run of this; choose another folder")
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a text whole or not at all."""
-    write_whole(path, lambda partial: partial.write_text(text, encoding="utf-8"))
-
-
 def write_part(path: Path, rows: pl.DataFrame) -> None:
     """Write rows that will be merged: quickly, not small."""
     write_whole(
         path, lambda partial: rows.write_parquet(partial, compression="uncompressed", statistics=False)
     )
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def merge(parts: list[Path], folder: Path, curve_parts: list[Path]) -> None:

@@ -31,6 +31,7 @@ from sojourn.many import halt
 from sojourn.progress import Advance, no_progress
 from sojourn.spec import Sweep
 from sojourn.tasks import Task, execute, plan, tabulate
+from sojourn.whole_files import write_text
 
 
 @dataclass
@@ -224,6 +225,6 @@ def _claim(sweep: Sweep, folder: Path) -> None:
         others = [entry.name for entry in folder.iterdir() if entry.name not in ours]
         if others:
             raise ValueError(f"{folder} is not empty and holds no sweep; choose another folder")
-        results.write_whole(path, lambda partial: partial.write_text(text))
+        write_text(path, text)
     elif path.read_text() != text:
         raise ValueError(f"{folder} holds another sweep (see its sweep.json); choose another folder")

@@ -149,5 +149,5 @@ def evaluate(
         return
     typer.echo(
         f"{file}: {found.rate:.6g} per unit time, 95 % interval {found.low:.6g} to {found.high:.6g} "
-        f"({found.steps:,} steps, {found.batches} batches); learned rate {learner.rate:.6g}"
+        f"(steps: {found.steps:,}, batches: {found.batches}); learned rate {learner.rate:.6g}"
     )

@@ -19,9 +19,10 @@ from sojourn.comparison.words import readme, verdict
 from sojourn.model.smdp import SMDP
 from sojourn.problems.named import named_model
 from sojourn.progress import Advance, no_progress
-from sojourn.results import RESULTS, claim_folder, load_results, write_text, write_whole
+from sojourn.results import RESULTS, claim_folder, load_results
 from sojourn.solvers.evaluation import evaluate
 from sojourn.sweep import executor, run_sweep
+from sojourn.whole_files import write_text, write_whole
 
 SETTINGS, COMPARISON = "settings.json", "comparison.json"
 

@@ -49,8 +49,11 @@ def make(env_id: str, options: dict[str, Any], max_episode_steps: int | None = N
     except ModuleNotFoundError as error:
         raise ValueError(f"{env_id} cannot be made: {error}") from None
     except TypeError as error:
-        reason = str(error).partition(" was raised from")[0]
-        raise ValueError(f"{env_id} cannot be made with these options: {reason}") from None
+        told = str(error).partition(" was raised from")[0]
+        told = told.rpartition("__init__() ")[2].replace(
+            "got an unexpected keyword argument", "there is no option"
+        )
+        raise ValueError(f"{env_id} cannot be made with these options: {told}") from None
 
 
 def summary(env_id: str) -> str:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 SUM_TOLERANCE = 1e-8  # how far the probabilities of a pair may sum from 1; they are then scaled
 MEAN_TOLERANCE = 1e-9  # how far a mean may be from that of its law, relative to max(1, |mean|)
+LARGEST_RATE = 1e200  # sums and products of larger ones would leave the floats
 _ROUNDING = 1e-12  # a sum this close to 1 is left as it is
 
 put = object.__setattr__  # a model is frozen for all but its own construction
@@ -193,6 +194,14 @@ def _check_means(model: SMDP) -> None:
         if len(numbers) != model.num_pairs:
             raise ValueError(f"{name} has {len(numbers)} entries for {model.num_pairs} pairs")
         _check_numbers(model, name, numbers, model.place)
+    with np.errstate(over="ignore"):
+        rates = np.abs(model.reward) / model.duration
+    if not rates.max() < LARGEST_RATE:
+        at = int(np.argmax(rates))
+        raise ValueError(
+            f"the reward of {model.place(at)} is {model.reward[at]:.9g} in a duration of {model.duration[at]:.9g}; "
+            f"a reward per unit time must be less than {LARGEST_RATE:g}"
+        )
     if model.duration_law is not None:
         good = above_zero(model.duration_law)
         if not good.all():

@@ -38,6 +38,7 @@ from sojourn._values import shown
 from sojourn.laws import KINDS, Constant
 from sojourn.model.build import from_transitions
 from sojourn.model.smdp import SMDP
+from sojourn.whole_files import write_text
 
 _NAMES = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower(): kind for kind in KINDS}
 _TOP, _PAIR = {"states", "actions", "pairs"}, {"state", "action", "reward", "duration", "next", "outcomes"}
@@ -192,7 +193,7 @@ def save_model(model: SMDP, path: str | Path) -> None:
     path = Path(path)
     content = model_content(model)
     text = json.dumps(content, indent=1) if path.suffix == ".json" else _as_toml(content)
-    path.write_text(text + "\n", encoding="utf-8")
+    write_text(path, text + "\n")
 
 
 def model_content(model: SMDP) -> dict[str, Any]:

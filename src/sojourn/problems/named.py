@@ -40,7 +40,7 @@ def named_model(name: str, options: Mapping[str, Any] | None = None) -> SMDP:
 
 def is_file(name: str) -> bool:
     """Whether a name is that of a file rather than of a problem."""
-    return name not in PROBLEMS and (Path(name).suffix in (".toml", ".json") or Path(name).exists())
+    return name not in PROBLEMS and (Path(name).suffix in (".toml", ".json") or Path(name).is_file())
 
 
 def _for_sweeps(problem: Callable[..., SMDP]) -> Callable[..., SMDP]:

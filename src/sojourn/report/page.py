@@ -17,7 +17,7 @@ from sojourn.report.claims import claims_section
 from sojourn.report.folders import Found, find, read
 from sojourn.report.markup import Writer, text
 from sojourn.report.words import counted
-from sojourn.results import write_text
+from sojourn.whole_files import write_text
 
 LARGEST = 8_000_000  # bytes of a page
 SCRIPTS = ("scales", "marks", "axes", "lines", "heatmap", "whiskers", "charts", "tables", "start")

@@ -14,10 +14,11 @@ from scipy.special import stdtr
 from sojourn import __version__, figures
 from sojourn.bars import Bars, describe
 from sojourn.progress import Advance, no_progress
-from sojourn.results import CURVES, RESULTS, TIMINGS, claim_folder, load_results, write_text, write_whole
+from sojourn.results import CURVES, RESULTS, TIMINGS, claim_folder, load_results
 from sojourn.spec import Sweep
 from sojourn.studies import bitcoin as study
 from sojourn.sweep import executor, run_sweep
+from sojourn.whole_files import write_text, write_whole
 
 SHOWN_STEP_SIZE = 0.05  # of the rate, in curves and differences
 

@@ -13,9 +13,10 @@ import polars as pl
 
 from sojourn import __version__, figures
 from sojourn.progress import Advance, no_progress
-from sojourn.results import RESULTS, TIMINGS, claim_folder, load_results, write_text, write_whole
+from sojourn.results import RESULTS, TIMINGS, claim_folder, load_results
 from sojourn.studies import robustness as study
 from sojourn.sweep import executor, run_sweep
+from sojourn.whole_files import write_text, write_whole
 
 CHOSEN = (1e-4, 1e-3, 3e-3)  # log-scales looked at more closely
 CHOSEN_SHOWN = (1e-5, 1e-4, 1e-3, 1e-2)
