@@ -35,4 +35,4 @@ def report(
     """
     from sojourn.report import write_report
 
-    typer.echo(write_report(folders, out, title, claims))
+    typer.echo(f"{write_report(folders, out, title, claims)} is there; open it in a browser")
