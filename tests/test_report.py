@@ -422,6 +422,20 @@ def test_wrong_entries_get_one_sentence(
     assert all(str(folder) in said and "\n" not in said for said in refused)
 
 
+def test_a_folder_with_a_short_name_gets_a_sentence_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A missing entry is told in a sentence, also where the folder's name is a letter of the entry's."""
+    monkeypatch.chdir(tmp_path)
+    Path("e").mkdir()
+    Path("e", "comparison.json").write_text('{"problems": 3}')
+    with pytest.raises(
+        ValueError, match=r"e/comparison\.json is damaged or of another version \(no 'settings'\)"
+    ):
+        write_report(["e"])
+    assert not Path("report.html").exists()
+
+
 def test_what_is_not_finished_says_so(folders: Path, tmp_path: Path) -> None:
     """A sweep, a study and a comparison that stopped half-way are told apart from folders of other things."""
     for name, file in (("sweep", "sweep.json"), ("compare", "settings.json")):

@@ -20,6 +20,7 @@ class Advance(Protocol):
 
 
 _SECONDS_BETWEEN_LINES = 5.0
+_TELLING = 0.05  # the share of the work from which the time of the rest is reckoned
 
 
 def no_progress(steps: float, failures: int = 0, *, earlier: bool = False, note: str = "") -> None:
@@ -74,9 +75,11 @@ def _lines(label: str, total: float, unit: str) -> Iterator[Advance]:
         if now_done and (now - last >= _SECONDS_BETWEEN_LINES or done >= total):
             last = now
             left = (now - begin) / now_done * max(total - done, 0.0)
+            # The first work is done by code that was still being compiled: it says nothing of the rest.
+            ahead = f"{left:.0f} s left" if done >= _TELLING * total else "time left not known yet"
             print(  # noqa: T201 - this is what it is for
                 f"{label}: {min(100 * done / total, 100):.0f} % of {_amount(total, unit)}, "
-                f"{_speed(now_done, now - begin, unit)}, {left:.0f} s left, {note or f'{failed} failed'}",
+                f"{_speed(now_done, now - begin, unit)}, {ahead}, {note or f'{failed} failed'}",
                 file=sys.stderr,
                 flush=True,
             )

@@ -140,7 +140,7 @@ def _known(place: str, table: Any, allowed: set[str], needed: set[str]) -> None:
     if strange:
         raise ValueError(f"{place} has the key {strange[0]!r}; the keys are {', '.join(sorted(allowed))}")
     if missing:
-        raise ValueError(f"{place} has no {missing[0]}")
+        raise ValueError(f"{place} has no {missing[0]}; it needs {', '.join(sorted(needed))}")
 
 
 def _list(place: str, given: Any) -> list[Any]:

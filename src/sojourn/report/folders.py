@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -107,8 +108,8 @@ def _read(found: Found, budget: Budget) -> Section:
     except (pl.exceptions.PolarsError, OSError) as error:
         raise ValueError(f"a table in {folder} cannot be read: {_first_line(error)}") from None
     except (LookupError, TypeError, AttributeError, ArithmeticError, ValueError) as error:
-        if str(folder) in str(error):
-            raise
+        if isinstance(error, ValueError) and f"{folder}{os.sep}" in str(error):
+            raise  # a sentence of ours, which names its file
         told = f"no {error}" if isinstance(error, KeyError) else _first_line(error)
         raise ValueError(
             f"{file} is damaged or of another version ({told}); make it again with the command that wrote it"
