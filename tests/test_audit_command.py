@@ -140,7 +140,7 @@ def test_solve_writes_what_it_found(tmp_path: Path) -> None:
     assert list(printed) == ["name", "gain", "lower", "upper", "policy", "states", "solver", "seconds"]
     written = without_constants((tmp_path / "new" / "out" / "solution.json").read_text())
     assert {key: written[key] for key in printed} == printed
-    assert set(written) - set(printed) == {"version", "options", "bias", "state_names", "action_names"}
+    assert set(written) - set(printed) == {"version", "options", "bias", "findings", "state_names", "action_names"}
     assert (written["gain"], written["options"]) == (pytest.approx(11.0), {"short_reward": 33})
     assert (written["state_names"], written["action_names"]) == (["choice", "return"], ["A", "B"])
     # h + g d = r + P h: h(return) = 0 - 11 * 1 + h(choice).
@@ -192,3 +192,16 @@ def test_infinite_ends_are_null() -> None:
     assert math.isinf(found.high)
     data = answers.audit_data(found)
     assert (data["low"], data["high"]) == (found.low, None)
+
+
+def test_solve_tells_what_is_odd_about_a_model(tmp_path: Path) -> None:
+    """A part that is left for good, and a state that no action leaves, are named; a single state is not odd."""
+    (tmp_path / "passing.toml").write_text(ISLANDS.replace("{ here = 1.0 }", "{ there = 1.0 }"))
+    done = sojourn("solve", "passing.toml", "--out", "out", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[2:] == [
+        "note: state 1 (there) is absorbing: no action leaves it",
+        "note: {here} cannot be kept for ever: every policy leaves these states for good",
+    ]
+    assert len(json.loads((tmp_path / "out" / "solution.json").read_text())["findings"]) == 2
+    assert "note" not in sojourn("solve", "long-shot").stdout

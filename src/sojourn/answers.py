@@ -33,6 +33,7 @@ def solution_of(name: str, options: dict[str, Any]) -> dict[str, Any]:
         "solver": found.solver,
         "seconds": found.seconds,
         "bias": found.bias.tolist(),
+        "findings": list(found.findings),
         "state_names": _listed(model.state_names),
         "action_names": _listed(model.action_names),
         "options": options,

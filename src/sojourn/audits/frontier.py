@@ -178,10 +178,10 @@ def _tied(model: SMDP, best: Solution) -> SMDP:
     surplus = model.reward - best.gain * model.duration + ahead - best.bias[model.state_of_pair()]
     scale = max(float(np.abs(model.reward).max()), float(np.abs(best.bias).max()))
     kept = surplus >= -max(_TIE * scale, 2.0 * best.residual)
-    rows = np.repeat(kept, np.diff(model.row_offsets))
+    offsets, rows = model.rows_of(np.flatnonzero(kept))
     return SMDP(
         pair_offsets=np.concatenate(([0], np.cumsum(np.add.reduceat(kept, model.pair_offsets[:-1])))),
-        row_offsets=np.concatenate(([0], np.cumsum(np.diff(model.row_offsets)[kept]))),
+        row_offsets=offsets,
         successor=model.successor[rows],
         probability=model.probability[rows],
         reward=model.reward[kept],

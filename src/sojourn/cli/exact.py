@@ -48,6 +48,8 @@ def solve(
     policy = found["policy"]
     shown = " ".join(map(str, policy[:60])) + (" ..." if len(policy) > 60 else "")
     typer.echo(f"policy, the action of each state: {shown}")
+    for finding in found["findings"]:
+        typer.echo(f"note: {finding}")
 
 
 @app.command(

@@ -71,9 +71,7 @@ def pairs_of(model: SMDP, policy: Ints) -> Ints:
 
 def chain_of_pairs(model: SMDP, pairs: Ints) -> Chain:
     """Return the chain of the policy that takes these pairs."""
-    counts = np.diff(model.row_offsets)[pairs]
-    offsets = np.concatenate(([0], np.cumsum(counts)))
-    rows = np.repeat(model.row_offsets[pairs] - offsets[:-1], counts) + np.arange(offsets[-1])
+    offsets, rows = model.rows_of(pairs)
     matrix = sparse.csr_array(
         (model.probability[rows], model.successor[rows], offsets), shape=(model.num_states, model.num_states)
     )

@@ -106,6 +106,12 @@ class SMDP:
             )
         return int(first + found[0])
 
+    def rows_of(self, pairs: Ints) -> tuple[Ints, Ints]:
+        """Return the rows of some pairs, one pair after the other, and where each pair's begin."""
+        counts = np.diff(self.row_offsets)[pairs]
+        offsets = np.concatenate(([0], np.cumsum(counts)))
+        return offsets, np.repeat(self.row_offsets[pairs] - offsets[:-1], counts) + np.arange(offsets[-1])
+
     def pair_table(self) -> Ints:
         """Return the pair of every state and action, -1 where a state does not have the action."""
         table = np.full((self.num_states, self.num_actions), -1, dtype=np.int64)
@@ -208,9 +214,7 @@ class SMDP:
         # Within each state the last pair becomes the first.
         first, last = self.pair_offsets[:-1], self.pair_offsets[1:]
         pairs = np.repeat(first + last - 1, np.diff(self.pair_offsets)) - np.arange(self.num_pairs)
-        counts = np.diff(self.row_offsets)[pairs]
-        offsets = np.concatenate(([0], np.cumsum(counts)))
-        rows = np.repeat(self.row_offsets[pairs] - offsets[:-1], counts) + np.arange(self.num_rows)
+        offsets, rows = self.rows_of(pairs)
 
         def moved(part: Any) -> Any:
             if part is None:

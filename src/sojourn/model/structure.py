@@ -107,6 +107,8 @@ def findings(model: SMDP) -> tuple[str, ...]:
     state = model.state_of_pair()
     loops = np.logical_and.reduceat(model.successor == np.repeat(state, counts), model.row_offsets[:-1])
     absorbing = np.flatnonzero(np.logical_and.reduceat(loops, model.pair_offsets[:-1]))
+    if model.num_states == 1:
+        absorbing = absorbing[:0]  # there is nowhere else to go
     result = [
         f"{model.state_place(s)} is absorbing: no action leaves it" for s in absorbing[:_SHOWN].tolist()
     ]

@@ -69,6 +69,15 @@ class PolicyValue:
         return float(self.stationary @ self.state_duration)
 
     @property
+    def mean_cycle(self) -> Floats:
+        """The mean time from one visit of each state to the next; infinite for states that are not visited again.
+
+        By renewal-reward, a state that has the share x of the steps is visited once in 1/x steps.
+        """
+        with np.errstate(divide="ignore"):
+            return np.asarray(self.mean_duration / self.stationary)
+
+    @property
     def mean_reward(self) -> float:
         """The mean reward of a step in the long run."""
         return float(self.stationary @ self.state_reward)
@@ -82,6 +91,8 @@ def evaluate(model: SMDP, policy: Any) -> PolicyValue:
     >>> worth = evaluate(model, [0, 0])
     >>> worth.gain, worth.stationary, worth.mean_duration
     (1.0, array([0.5, 0.5]), 2.0)
+    >>> worth.mean_cycle  # once round takes 1 + 3
+    array([4., 4.])
     """
     chain = chain_of(model, policy)
     gains, bias, classes = valued(chain)
