@@ -140,7 +140,14 @@ def test_solve_writes_what_it_found(tmp_path: Path) -> None:
     assert list(printed) == ["name", "gain", "lower", "upper", "policy", "states", "solver", "seconds"]
     written = without_constants((tmp_path / "new" / "out" / "solution.json").read_text())
     assert {key: written[key] for key in printed} == printed
-    assert set(written) - set(printed) == {"version", "options", "bias", "findings", "state_names", "action_names"}
+    assert set(written) - set(printed) == {
+        "version",
+        "options",
+        "bias",
+        "findings",
+        "state_names",
+        "action_names",
+    }
     assert (written["gain"], written["options"]) == (pytest.approx(11.0), {"short_reward": 33})
     assert (written["state_names"], written["action_names"]) == (["choice", "return"], ["A", "B"])
     # h + g d = r + P h: h(return) = 0 - 11 * 1 + h(choice).
@@ -204,4 +211,5 @@ def test_solve_tells_what_is_odd_about_a_model(tmp_path: Path) -> None:
         "note: {here} cannot be kept for ever: every policy leaves these states for good",
     ]
     assert len(json.loads((tmp_path / "out" / "solution.json").read_text())["findings"]) == 2
+    assert "no action leaves it" in sj.write_report([tmp_path / "out"], tmp_path / "r.html").read_text()
     assert "note" not in sojourn("solve", "long-shot").stdout

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from sojourn.report.blocks import Block, Chart, Column, Facts, Prose, Section, Table
+from sojourn.report.blocks import Block, Chart, Column, Facts, Note, Prose, Section, Table
 from sojourn.report.budget import Budget
 from sojourn.report.words import counted, number, plain_look, setting
 
@@ -21,7 +21,7 @@ def section(folder: Path, given: dict[str, Any], budget: Budget) -> Section:
         f"The largest gain of {name} is {number(given['gain'], 8)} per unit time; it is proven to lie between "
         f"{number(lower, 8)} and {number(upper, 8)}."
     )
-    blocks: list[Block] = []
+    blocks: list[Block] = [Note(f"{finding}.") for finding in given.get("findings", [])]
     bias = given.get("bias")
     if bias and states > 1:
         blocks.append(_chart(given, budget))
