@@ -1,6 +1,6 @@
 """A world that plays back recorded transitions: `step` is three look-ups and no arithmetic.
 
-It is a user's world as `sojourn.worlds.rules` describes them: one small file, compiled.
+It is a user's world as `sojourn.worlds.protocol` describes them: one small file, compiled.
 """
 
 from __future__ import annotations

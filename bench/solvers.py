@@ -30,7 +30,7 @@ from rich.console import Console
 from rich.table import Table
 
 import sojourn as sj
-from sojourn.solvers.solution import bounds
+from sojourn.exact.bounds import bounds
 
 ACTIONS, WIDTH, TURNS = 5, 8, 5
 SETTINGS: dict[str, dict[str, Any]] = {

@@ -18,8 +18,9 @@ from typing import Any
 from unittest import mock
 
 import sojourn as sj
-from sojourn import many, tasks
-from sojourn.studies import robustness
+from sojourn.runs import batch as many
+from sojourn.runs import tasks
+from sojourn.studies.robustness import study as robustness
 
 SWEEP = robustness.specification(seeds=1)  # the paper's simulation study, with all controls
 

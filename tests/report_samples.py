@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from sojourn.reproduce import bitcoin as market_study
-from sojourn.reproduce import robustness as simulation_study
-from sojourn.spec import Entry, Sweep
-from sojourn.studies.bitcoin import Source
-from sojourn.studies.bitcoin import specification as market
-from sojourn.sweep import executor, run_sweep
+from sojourn.runs.folder import executor, run_sweep
+from sojourn.runs.spec import Entry, Sweep
+from sojourn.studies.bitcoin import folder as market_study
+from sojourn.studies.bitcoin.study import Source
+from sojourn.studies.bitcoin.study import specification as market
+from sojourn.studies.robustness import folder as simulation_study
 
 COMMAND = Path(sys.executable).with_name("sojourn")
 NASTY = "<img src=x onerror=alert(1)></script><script>alert(2)</script>"

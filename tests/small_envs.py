@@ -12,7 +12,7 @@ from gymnasium import spaces
 
 import naive
 import sojourn as sj
-from sojourn._values import same
+from sojourn.rules.values import same
 
 TAXI = max(env_id for env_id in gym.registry if env_id.startswith("Taxi-v"))
 CART_BINS = [1, 1, [-np.inf, -0.1, 0.0, 0.1, np.inf], [-np.inf, -0.5, 0.5, np.inf]]

@@ -7,19 +7,16 @@ command line start at once.
 
 import ast
 import importlib
-import sys
 from pathlib import Path
-
-from sojourn._register import AfterGymnasium
 
 __version__ = "0.1.0"
 
 
-def _public_names() -> dict[str, str]:
-    """Return the module of every name that the stub imports."""
+def _public_names() -> dict[str, tuple[str, str]]:
+    """Return, for every name that the stub imports, the module it is imported from and its name there."""
     stub = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
     return {
-        alias.name: statement.module or ""
+        alias.asname or alias.name: (statement.module or "", alias.name)
         for statement in ast.parse(stub).body
         if isinstance(statement, ast.ImportFrom)
         for alias in statement.names
@@ -33,24 +30,12 @@ __all__ = sorted(_MODULES)  # noqa: PLE0605 - the stub has the list that type ch
 def __getattr__(name: str) -> object:
     if name not in _MODULES:
         raise AttributeError(f"module 'sojourn' has no attribute {name!r}")
-    module = importlib.import_module(_MODULES[name])
-    # A name imported from the package itself is one of its modules.
-    thing = (
-        importlib.import_module(f"sojourn.{name}") if module.__name__ == __name__ else getattr(module, name)
-    )
+    module, original = _MODULES[name]
+    thing = getattr(importlib.import_module(module), original, None)
+    if thing is None:  # the name is a module itself
+        thing = importlib.import_module(f"{module}.{original}")
     globals()[name] = thing
     return thing
-
-
-def _register_with_gymnasium() -> None:
-    """Make `gymnasium.make("sojourn/...")` work, whichever of the two packages is imported first."""
-    if "gymnasium" in sys.modules:
-        importlib.import_module("sojourn.envs")
-    else:
-        sys.meta_path.insert(0, AfterGymnasium())
-
-
-_register_with_gymnasium()
 
 
 def __dir__() -> list[str]:

@@ -3,8 +3,7 @@
 The public names, by the file that defines them.
 """
 
-from sojourn import laws, model, problems, random
-from sojourn._compile import inlined
+from sojourn import models as model
 from sojourn.agents.named import (
     differential_q,
     fixed_rate,
@@ -17,55 +16,49 @@ from sojourn.agents.named import (
     smdp_q_learning,
     weighted_harmonic_r,
 )
-from sojourn.agents.rules import Decay, act, draw, greedy_action, largest, learn, policy
-from sojourn.audits.audit import Audit, Limit, audit
-from sojourn.bars import Bars, load_bars
-from sojourn.check import RateReport, check_agent, check_rate, check_world
-from sojourn.claims import Claim, load_claims
+from sojourn.agents.protocol import Decay, act, draw, greedy_action, largest, learn, policy
 from sojourn.envs.check import check_smdp_env
 from sojourn.envs.worlds import WorldEnv
-from sojourn.evaluation import Evaluation
-from sojourn.learner import Learner
-from sojourn.many import Grid, Runs, grid, run_many
-from sojourn.means import (
+from sojourn.exact.audit.audit import Audit, Limit, audit
+from sojourn.exact.bounds import NotSolvedError, Solution
+from sojourn.exact.linear_program import linear_program
+from sojourn.exact.modified import modified_policy_iteration
+from sojourn.exact.policies import PolicyValue, evaluate
+from sojourn.exact.policy_iteration import policy_iteration
+from sojourn.exact.solve import solve
+from sojourn.exact.value_iteration import value_iteration
+from sojourn.learner.learner import Learner
+from sojourn.learner.verdict import Evaluation
+from sojourn.learner.watch import tensorboard
+from sojourn.models import laws, problems
+from sojourn.models.smdp import SMDP
+from sojourn.rates.contrast import Fixed, TimeSmoothed
+from sojourn.rates.harmonic import CumulativeHarmonic, Harmonic, WeightedHarmonic
+from sojourn.rates.means import (
     coupling,
     harmonic_mean,
     modified_harmonic_mean,
     ratio_of_means,
     weighted_harmonic_mean,
 )
-from sojourn.model.smdp import SMDP
-from sojourn.random import stream
-from sojourn.rates import (
-    Cumulative,
-    CumulativeHarmonic,
-    Exponential,
-    Fixed,
-    Harmonic,
-    Incremental,
-    RateMeter,
-    SmoothedCumulative,
-    TimeSmoothed,
-    WeightedHarmonic,
-    update,
-    value,
-)
-from sojourn.report.page import write_report
-from sojourn.results import load_results
-from sojourn.simulate import Curve, Run, evenly_spaced, log_spaced, run
-from sojourn.solvers.choose import solve
-from sojourn.solvers.evaluation import PolicyValue, evaluate
-from sojourn.solvers.linear_program import linear_program
-from sojourn.solvers.modified import modified_policy_iteration
-from sojourn.solvers.policy_iteration import policy_iteration
-from sojourn.solvers.solution import NotSolvedError, Solution
-from sojourn.solvers.value_iteration import value_iteration
-from sojourn.spec import Entry, Sweep, load_sweep, parse_sweep
-from sojourn.sweep import run_sweep
-from sojourn.synthetic import synthetic_bars
-from sojourn.watch import tensorboard
-from sojourn.worlds.market import Market
-from sojourn.worlds.rules import start, step
+from sojourn.rates.meter import RateMeter
+from sojourn.rates.protocol import update, value
+from sojourn.rates.ratio import Cumulative, Exponential, Incremental, SmoothedCumulative
+from sojourn.rules import random
+from sojourn.rules.compile import inlined
+from sojourn.rules.random import stream
+from sojourn.runs.batch import Grid, Runs, grid, run_many
+from sojourn.runs.check import RateReport, check_agent, check_rate, check_world
+from sojourn.runs.folder import run_sweep
+from sojourn.runs.loop import Curve, Run, evenly_spaced, log_spaced, run
+from sojourn.runs.results import load_results
+from sojourn.runs.spec import Entry, Sweep, load_sweep, parse_sweep
+from sojourn.studies.claims.ledger import Claim, load_claims
+from sojourn.studies.page import write_report
+from sojourn.worlds.market.bars import Bars, load_bars
+from sojourn.worlds.market.synthetic import synthetic_bars
+from sojourn.worlds.market.world import Market
+from sojourn.worlds.protocol import start, step
 from sojourn.worlds.tabular import Tabular, initial_values
 from sojourn.worlds.two_state import TwoState, cos_log_drift, sin_log_drift
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from sojourn._values import checked, probability
-from sojourn.agents.rules import (
+from sojourn.agents.protocol import (
     Params,
     Table,
     accepts,
@@ -16,9 +15,11 @@ from sojourn.agents.rules import (
     next_exploration,
     nth_available,
 )
-from sojourn.elementary import exp
-from sojourn.random import Stream, uniform
-from sojourn.rates import update, value
+from sojourn.rates.protocol import update, value
+from sojourn.rules.elementary import exp
+from sojourn.rules.numbers import probability
+from sojourn.rules.random import Stream, uniform
+from sojourn.rules.values import checked
 
 _update, _value = update.bare, value.bare
 

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from sojourn._values import finite, fraction, is_value, positive, probability, whole, within
 from sojourn.agents.kinds import (
     DifferentialAgent,
     DiscountedAgent,
@@ -24,17 +23,13 @@ from sojourn.agents.kinds import (
     RateAgent,
     RLearningAgent,
 )
-from sojourn.agents.rules import READINGS, Decay, Params, Table
-from sojourn.rates import (
-    Cumulative,
-    Exponential,
-    Fixed,
-    Harmonic,
-    Incremental,
-    SmoothedCumulative,
-    WeightedHarmonic,
-    value,
-)
+from sojourn.agents.protocol import READINGS, Decay, Params, Table
+from sojourn.rates.contrast import Fixed
+from sojourn.rates.harmonic import Harmonic, WeightedHarmonic
+from sojourn.rates.protocol import value
+from sojourn.rates.ratio import Cumulative, Exponential, Incremental, SmoothedCumulative
+from sojourn.rules.numbers import finite, fraction, positive, probability, whole, within
+from sojourn.rules.values import is_value
 
 
 def smart(
@@ -48,7 +43,7 @@ def smart(
 ) -> RateAgent:
     """SMART (Das, Gosavi, Mahadevan and Marchalleck 1999): the rate is `Cumulative`.
 
-    >>> from sojourn.agents.rules import learn
+    >>> from sojourn.agents.protocol import learn
     >>> agent = learn(smart(num_states=2, num_actions=2), 0, 0, 6.0, 2.0, 1)
     >>> value(agent.rate)
     3.0
@@ -72,7 +67,7 @@ def relaxed_smart(
 
     The Harmonic R-Learning paper and Gosavi (2004) mean different estimators by the name.
 
-    >>> from sojourn.agents.rules import learn
+    >>> from sojourn.agents.protocol import learn
     >>> for variant in ("paper", "gosavi"):
     ...     agent = relaxed_smart(1, 1, rate_step_size=0.5, variant=variant)
     ...     value(learn(agent, 0, 0, 6.0, 2.0, 0).rate)
@@ -100,8 +95,8 @@ def harmonic_r(
 
     Rewards of 1 and 4 in a time of 1 each, with equal weights, earn 2.5; their harmonic mean is 1.6:
 
-    >>> from sojourn.agents.rules import learn
-    >>> from sojourn.rates import CumulativeHarmonic
+    >>> from sojourn.agents.protocol import learn
+    >>> from sojourn.rates.harmonic import CumulativeHarmonic
     >>> agent = harmonic_r(1, 1, rate=CumulativeHarmonic())  # or rate_step_size=0.01, which forgets
     >>> agent = learn(learn(agent, 0, 0, 1.0, 1.0, 0), 0, 0, 4.0, 1.0, 0)
     >>> value(agent.rate)
@@ -123,7 +118,7 @@ def weighted_harmonic_r(
 ) -> RateAgent:
     """Harmonic R-Learning with rates weighted by their reward: the rate is `WeightedHarmonic`.
 
-    >>> from sojourn.agents.rules import learn
+    >>> from sojourn.agents.protocol import learn
     >>> agent = learn(weighted_harmonic_r(1, 1, rate_step_size=0.5), 0, 0, 6.0, 2.0, 0)
     >>> value(agent.rate), value(learn(agent, 0, 0, 1.0, 1.0, 0).rate)
     (3.0, 2.0)
@@ -145,7 +140,7 @@ def fixed_rate(
 
     With a rate of 2, a reward of 6 in a time of 2 is worth 6 - 2 * 2 = 2, and Q goes half way to it:
 
-    >>> from sojourn.agents.rules import learn
+    >>> from sojourn.agents.protocol import learn
     >>> learn(fixed_rate(1, 1, step_size=0.5, rate=2.0), 0, 0, 6.0, 2.0, 0).q
     array([[1.]])
     """
@@ -168,7 +163,7 @@ def r_learning(
 
     The first reward, 6, makes Q 3, and the evidence is 6 + 0 - 3:
 
-    >>> from sojourn.agents.rules import learn
+    >>> from sojourn.agents.protocol import learn
     >>> agent = learn(r_learning(1, 1, step_size=0.5, rate_step_size=0.1), 0, 0, 6.0, 2.0, 0)
     >>> agent.q, round(value(agent.rate), 12)
     (array([[3.]]), 0.3)
@@ -192,7 +187,7 @@ def smdp_q_learning(
     `discount_rate` is kappa in e^(-kappa tau). The rate has no part in learning; it
     measures what the greedy steps earn, with `Cumulative` unless told otherwise.
 
-    >>> from sojourn.agents.rules import learn
+    >>> from sojourn.agents.protocol import learn
     >>> agent = smdp_q_learning(1, 1, step_size=0.5, discount_rate=0.1)
     >>> agent = learn(learn(agent, 0, 0, 6.0, 2.0, 0), 0, 0, 6.0, 2.0, 0)
     >>> agent.q.round(6)  # 3, then half of 6 + 3 e^-0.2 and half of 3
@@ -221,7 +216,7 @@ def differential_q(
     `rate_step_size` is the product eta alpha of that paper; `duration_step_size` is the
     step size of the mean durations L(s, a), which start at 1. Every draw moves the rate.
 
-    >>> from sojourn.agents.rules import learn
+    >>> from sojourn.agents.protocol import learn
     >>> agent = differential_q(1, 1, step_size=0.5, rate_step_size=0.1, duration_step_size=0.5)
     >>> agent = learn(agent, 0, 0, 6.0, 2.0, 0)
     >>> agent.mean_duration, agent.q, round(value(agent.rate), 12)
@@ -238,8 +233,8 @@ def differential_q(
 def random_agent(num_states: int, num_actions: int, *, rate: Any = None) -> RandomAgent:
     """The uniform policy, a baseline; its rate is `Cumulative` unless told otherwise.
 
-    >>> from sojourn.agents.rules import act
-    >>> from sojourn.random import stream
+    >>> from sojourn.agents.protocol import act
+    >>> from sojourn.rules.random import stream
     >>> agent, rng = random_agent(num_states=1, num_actions=3), stream(0)
     >>> sorted({act(agent, 0, rng) for _ in range(50)})
     [0, 1, 2]

@@ -9,7 +9,7 @@ import typer
 from sojourn.cli.app import AsJson, app, echo_json, examples
 
 if TYPE_CHECKING:
-    from sojourn.claims import Claim
+    from sojourn.studies.claims.ledger import Claim
 
 _COLOURS = {"holds": "green", "holds with a condition": "yellow", "does not hold": "red"}
 
@@ -32,7 +32,7 @@ def claims(
     ] = False,
 ) -> None:
     """List the paper's claims, with a verdict on each."""
-    from sojourn.claims import claims_page, load_claims
+    from sojourn.studies.claims.ledger import claims_page, load_claims
 
     chosen = _chosen(load_claims(), name, verdict)
     if markdown:
@@ -47,7 +47,7 @@ def claims(
 
 
 def _chosen(claims: list[Claim], name: str | None, verdict: str | None) -> list[Claim]:
-    from sojourn.claims import VERDICTS
+    from sojourn.studies.claims.ledger import VERDICTS
 
     if name is not None and verdict is not None:
         raise ValueError("an ID and --verdict cannot both be given")
@@ -69,7 +69,7 @@ def _chosen(claims: list[Claim], name: str | None, verdict: str | None) -> list[
 def _print_all(claims: list[Claim]) -> None:
     from itertools import groupby
 
-    from sojourn.claims import counts
+    from sojourn.studies.claims.ledger import counts
 
     width = max((len(claim.id) for claim in claims), default=0)
     for section, members in groupby(claims, key=lambda claim: claim.section):

@@ -26,7 +26,7 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """Say what a file of bars holds, and everything in it that is not as it should be."""
-    from sojourn.bars import describe, load_bars
+    from sojourn.worlds.market.bars import describe, load_bars
 
     held = describe(load_bars(file, fill=fill, repair=repair))
     if as_json:
@@ -61,7 +61,7 @@ def fetch(
         import kagglehub
     except ImportError:
         raise ValueError("kagglehub is not installed; pip install 'sojourn[kaggle]' does it") from None
-    from sojourn.bars import fetch_bars
+    from sojourn.worlds.market.bars import fetch_bars
 
     for file in fetch_bars(out, kagglehub.dataset_download):
         typer.echo(f"{file} is there; look at it with: sojourn data check {file}")

@@ -33,7 +33,8 @@ def solve(
 
     Costs are negative rewards.
     """
-    from sojourn import answers, training
+    from sojourn.learner import named as training
+    from sojourn.studies.audit import answers
 
     found = answers.solution_of(name, training.options_of(option or [], "--option"))
     if out is not None:
@@ -73,12 +74,13 @@ def audit(
     The limits are exact. An estimator does no harm while its limit lies among
     the rates for which an optimal policy is greedy.
     """
-    from sojourn import answers, training
+    from sojourn.learner import named as training
+    from sojourn.studies.audit import answers
 
     actions = None if policy is None else training.actions_of(policy)
     found = answers.audit_of(name, training.options_of(option or [], "--option"), actions)
     if out is not None:
-        from sojourn import figures
+        from sojourn.report import figures
 
         answers.write(out, "audit.json", found)
         with figures.figure(5.5, 4.4) as drawing:
@@ -114,8 +116,8 @@ def compare(
     Step sizes are tuned for each agent on other seeds. It can be interrupted;
     the same command goes on.
     """
-    from sojourn.comparison import folder, plan, words
-    from sojourn.progress import progress
+    from sojourn.runs.progress import progress
+    from sojourn.studies.comparison import folder, plan, words
 
     settings = plan.Settings(steps, seeds, tuning_seeds)
     total = sum(plan.num_steps(name, settings) for name in plan.titles(names))

@@ -22,7 +22,7 @@ EnvOptions = Annotated[
 )
 def envs(as_json: AsJson = False) -> None:
     """List Sojourn's environments."""
-    from sojourn.training import environments
+    from sojourn.learner.named import environments
 
     if as_json:
         echo_json([{"id": env_id, "summary": line} for env_id, line in environments()])
@@ -66,10 +66,10 @@ def train(
 
     Ctrl-C ends the training and saves what has been learned; --resume goes on from there.
     """
-    from sojourn import training
     from sojourn.envs import make
-    from sojourn.learner import Learner
-    from sojourn.watch import tensorboard as writer
+    from sojourn.learner import named as training
+    from sojourn.learner.learner import Learner
+    from sojourn.learner.watch import tensorboard as writer
 
     if steps is not None and time is not None:
         raise ValueError("--steps and --time cannot both be given")
@@ -131,9 +131,9 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Say what a saved learner's greedy policy earns per unit time, with a 95 % interval."""
-    from sojourn import training
     from sojourn.envs import make
-    from sojourn.learner import Learner
+    from sojourn.learner import named as training
+    from sojourn.learner.learner import Learner
 
     if env is None:
         made = training.environment_of(file)

@@ -33,6 +33,6 @@ def report(
 
     A folder of such folders stands for all of them.
     """
-    from sojourn.report import write_report
+    from sojourn.studies.page import write_report
 
     typer.echo(f"{write_report(folders, out, title, claims)} is there; open it in a browser")

@@ -29,9 +29,9 @@ def robustness(
     jobs: Jobs = None,
 ) -> None:
     """Run the simulation study: which agents end with action B on the two-state family."""
-    from sojourn.progress import progress
-    from sojourn.reproduce import robustness as studies
-    from sojourn.studies.robustness import specification
+    from sojourn.runs.progress import progress
+    from sojourn.studies.robustness import folder as studies
+    from sojourn.studies.robustness.study import specification
 
     with goes_on(), progress("robustness", specification(seeds, steps, episodes).num_steps) as advance:
         summary = studies.robustness(out, seeds, steps, episodes, jobs, advance)
@@ -71,10 +71,10 @@ def bitcoin(
     jobs: Jobs = None,
 ) -> None:
     """Run the market study: who accumulates more, on segments of minute bars."""
-    from sojourn.instrument import SYNTHETIC
-    from sojourn.progress import progress
-    from sojourn.reproduce import bitcoin as studies
-    from sojourn.studies.bitcoin import Source, specification
+    from sojourn.runs.progress import progress
+    from sojourn.studies.bitcoin import folder as studies
+    from sojourn.studies.bitcoin.study import Source, specification
+    from sojourn.worlds.market.segments import SYNTHETIC
 
     if data is None and (fill or repair):
         raise ValueError("--fill and --repair are for a file; give it with --data")

@@ -32,10 +32,10 @@ def sweep(
     It can be interrupted and started again at any time. The exit code is 3 if
     some runs failed: they are in the table, with the reason.
     """
-    from sojourn import sweep as sweeps
-    from sojourn.progress import progress
-    from sojourn.spec import load_sweep
-    from sojourn.tasks import estimate
+    from sojourn.runs import folder as sweeps
+    from sojourn.runs.progress import progress
+    from sojourn.runs.spec import load_sweep
+    from sojourn.runs.tasks import estimate
 
     specification = load_sweep(file)
     counts = f"{specification.num_cells:,} cells, {specification.num_runs:,} runs, {specification.num_steps:,} steps"
@@ -77,7 +77,7 @@ def results(
     csv: Annotated[Path | None, typer.Option(help="Write the table to this file, as CSV.")] = None,
 ) -> None:
     """Summarise the results of a sweep, or export them."""
-    from sojourn.results import export_csv, load_results, summary_table
+    from sojourn.runs.results import export_csv, load_results, summary_table
 
     table = load_results(folder)
     if csv is not None:

@@ -1,11 +1,11 @@
 """Gymnasium: worlds as its environments, and what other environments need to be learned in.
 
-To import this package, which `import sojourn` does as soon as Gymnasium is imported too, is to
+To import this package is to
 register the environments below, by name only: a world and its environment are imported when
 one is made. Nothing else in Sojourn imports Gymnasium.
 
     import gymnasium as gym
-    import sojourn
+    import sojourn.envs
 
     env = gym.make("sojourn/TwoState-v0", log_scale=1e-3)
 

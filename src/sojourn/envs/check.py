@@ -12,9 +12,9 @@ import numpy as np
 from gymnasium.spaces import Discrete
 from gymnasium.utils.env_checker import data_equivalence
 
-from sojourn._values import shown, whole
 from sojourn.envs.durations import Reader, duration_reader
 from sojourn.envs.masks import Mask, checked_mask, mask_key, mask_reader
+from sojourn.rules.numbers import shown, whole
 
 
 class EnvReport(NamedTuple):

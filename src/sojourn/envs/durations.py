@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from sojourn._values import positive, shown
+from sojourn.rules.numbers import positive, shown
 
 Reader: TypeAlias = Callable[[Any, Any, Mapping[str, Any]], float]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from sojourn.envs.worlds import WorldEnv
-from sojourn.synthetic import synthetic_bars
-from sojourn.worlds.market import Market
+from sojourn.worlds.market.synthetic import synthetic_bars
+from sojourn.worlds.market.world import Market
 
 
 class MarketEnv(WorldEnv):
@@ -34,7 +34,7 @@ class MarketEnv(WorldEnv):
     Never; after the last bar the first one follows.
 
     ## Arguments
-    Those of `sojourn.worlds.market.Market`, and `compiled` of `sojourn.WorldEnv`. If neither
+    Those of `sojourn.worlds.market.world.Market`, and `compiled` of `sojourn.WorldEnv`. If neither
     `open` nor `close` is given, the prices are `num_bars` synthetic ones, the same each time.
 
     ## Source

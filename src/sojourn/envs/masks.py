@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from sojourn._values import shown
+from sojourn.rules.numbers import shown
 
 Mask: TypeAlias = np.ndarray[tuple[int], np.dtype[np.bool_]]
 

@@ -6,9 +6,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from sojourn import problems
 from sojourn.envs.worlds import WorldEnv
-from sojourn.model.smdp import SMDP
+from sojourn.models import problems
+from sojourn.models.smdp import SMDP
 from sojourn.worlds.tabular import Tabular
 
 _PARAGRAPHS = {
@@ -58,7 +58,7 @@ def _docstring(name: str, problem: Callable[..., SMDP]) -> str:
         f"`{each.name}={_short(each.default)}`" for each in inspect.signature(problem).parameters.values()
     )
     arguments = (
-        f"{defaults}: those of `sojourn.problems.{problem.__name__}`; `start=0`, the first state; and "
+        f"{defaults}: those of `sojourn.models.problems.{problem.__name__}`; `start=0`, the first state; and "
         "`compiled` of `sojourn.WorldEnv`."
     )
     parts = {

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from sojourn._values import shown, whole
 from sojourn.envs.tabulation import Tabulation, size_of
+from sojourn.rules.numbers import shown, whole
 
 MOST_STATES = 10_000_000
 _UNBOUNDED = 1e30  # some environments say "no bound" with the largest number that a float can hold

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from sojourn._values import shown
+from sojourn.rules.numbers import shown
 
 Index: TypeAlias = Callable[[Any], int]
 

@@ -16,12 +16,12 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Discrete
 
-from sojourn._compile import kernel, put, take
-from sojourn._values import frozen, is_value, within
-from sojourn.agents.named import random_agent
-from sojourn.random import Stream, check_stream, streams
-from sojourn.simulate import Column, explain, ready
-from sojourn.worlds.rules import start, step
+from sojourn.rules.compile import kernel, put, take
+from sojourn.rules.numbers import within
+from sojourn.rules.random import Stream, check_stream, streams
+from sojourn.rules.values import Column, frozen, is_value
+from sojourn.worlds.checks import explain_step, ready_world, rehearse_world
+from sojourn.worlds.protocol import start, step
 
 _start, _step = start.bare, step.bare
 
@@ -71,9 +71,8 @@ class WorldEnv(gymnasium.Env[Any, Any]):
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - Gymnasium declares it so
 
     def __init__(self, world: Any, *, compiled: bool = True) -> None:
-        sizes = (getattr(world, "num_states", 1), getattr(world, "num_actions", 1))
-        # Whatever is wrong with the world is said here, and in the words of `run`.
-        self.world, _ = ready(world, random_agent(*sizes))
+        self.world = ready_world(world)
+        rehearse_world(self.world)
         self.compiled = compiled
         self.observation_space = Discrete(self.world.num_states)
         self._num_states, self._num_actions = int(self.world.num_states), int(self.world.num_actions)
@@ -115,7 +114,9 @@ class WorldEnv(gymnasium.Env[Any, Any]):
         if not (0 <= next_state < self._num_states and 0.0 < duration < np.inf and abs(reward) < np.inf):
             self._advance = _not_reset
             raise ValueError(
-                explain(self.world, None, int(steps) - 1, self._state, action, reward, duration, next_state)
+                explain_step(
+                    self.world, "NoneType", int(steps) - 1, self._state, action, reward, duration, next_state
+                )
             )
         self._state = state = int(next_state)
         info: dict[str, Any] = {"duration": duration, "clock": clock}

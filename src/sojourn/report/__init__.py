@@ -1,5 +1,1 @@
-"""One self-contained HTML page from the folders that commands write. It reads only files."""
-
-from sojourn.report.page import write_report
-
-__all__ = ["write_report"]
+"""One self-contained HTML page of sections, and figures. Computes nothing."""

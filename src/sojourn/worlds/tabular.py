@@ -1,7 +1,7 @@
 """Any finite model as a world of the compiled loop.
 
 Action a in state s is one *pair* of the model, a pair has *rows*, and a row has a probability,
-a next state, and laws of its reward and its duration (see `sojourn.model.smdp`). A step draws
+a next state, and laws of its reward and its duration (see `sojourn.models.smdp`). A step draws
 a row, then a reward, then a duration: one random word for the row, one for each law that is
 not constant.
 
@@ -23,12 +23,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sojourn._compile import inlined, kernel
-from sojourn._values import checked, shown, within
-from sojourn.laws import sampled
-from sojourn.model.smdp import SMDP
-from sojourn.random import Stream, uniform
-from sojourn.worlds.rules import NO_STATE, start, step
+from sojourn.models.laws import sampled
+from sojourn.models.smdp import SMDP
+from sojourn.rules.compile import inlined, kernel
+from sojourn.rules.numbers import shown, within
+from sojourn.rules.random import Stream, uniform
+from sojourn.rules.values import checked
+from sojourn.worlds.protocol import NO_STATE, start, step
 
 _PATIENCE = 20_000  # rows whose tables Python makes sooner than a compiler is ready
 
@@ -36,7 +37,7 @@ _PATIENCE = 20_000  # rows whose tables Python makes sooner than a compiler is r
 def Tabular(model: SMDP, start: int = 0) -> TabularWorld:  # noqa: N802 - it is named for the world that it makes
     """Return the world that moves as a model does, from the state `start`.
 
-    >>> from sojourn.model import from_transitions
+    >>> from sojourn.models import from_transitions
     >>> model = from_transitions([
     ...     (0, 0, 1, 1.0, 5.0, 2.0), (0, 1, 0, 0.25, 1.0, 1.0), (0, 1, 1, 0.75, 2.0, 1.0), (1, 0, 0, 1.0, 0.0, 3.0),
     ... ])
@@ -48,7 +49,7 @@ def Tabular(model: SMDP, start: int = 0) -> TabularWorld:  # noqa: N802 - it is 
     (np.int64(1), array([0.5, 1. ]), array([2, 2]))
     """
     if not isinstance(model, SMDP):
-        raise TypeError(f"the model is {shown(model)}; it must be an SMDP, such as sojourn.model makes")
+        raise TypeError(f"the model is {shown(model)}; it must be an SMDP, such as sojourn.models makes")
     start = within("start", start, model.num_states)
     reward, duration, by_rows = model.flat_laws()
     pairs = model.pair_table()
@@ -83,7 +84,7 @@ class TabularWorld(NamedTuple):
     share: Any
     other: Any
     successor: Any
-    kinds: Any  # [place, 2]: of reward and duration, as in `sojourn.laws`
+    kinds: Any  # [place, 2]: of reward and duration, as in `sojourn.models.laws`
     parameters: Any  # [place, 6]: three for each of the two
     by_rows: bool
     first: int
@@ -112,7 +113,7 @@ def available(model: SMDP) -> npt.NDArray[np.bool_]:
 def initial_values(model: SMDP, value: float = 0.0) -> npt.NDArray[np.float64]:
     """Return values [state, action] for an agent to begin with: -inf where a state lacks the action.
 
-    >>> from sojourn.model import from_transitions
+    >>> from sojourn.models import from_transitions
     >>> initial_values(from_transitions([(0, 0, 1, 1.0, 0.0, 1.0), (0, 1, 0, 1.0, 0.0, 1.0), (1, 1, 0, 1.0, 0.0, 1.0)]))
     array([[  0.,   0.],
            [-inf,   0.]])

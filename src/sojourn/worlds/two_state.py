@@ -18,11 +18,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sojourn._compile import inlined
-from sojourn._values import checked, finite, positive
-from sojourn.elementary import cos, exp10, sin
-from sojourn.random import Stream, normal_quantile, unit, word, word_at
-from sojourn.worlds.rules import start, step
+from sojourn.rules.compile import inlined
+from sojourn.rules.elementary import cos, exp10, sin
+from sojourn.rules.numbers import finite, positive
+from sojourn.rules.random import Stream, normal_quantile, unit, word, word_at
+from sojourn.rules.values import checked
+from sojourn.worlds.protocol import start, step
 
 _U2 = np.uint64(2)
 

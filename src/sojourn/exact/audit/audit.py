@@ -1,0 +1,162 @@
+"""An audit: what every estimator of the rate makes of a model, exactly.
+
+It answers two questions about a learner before it is run. Does its rate come to the gain of the
+policy that it follows (`limits`)? And if not, is the policy that is greedy for the rate it comes
+to still an optimal one (`frontier`)? An estimator may be wrong and do no harm, while its limit
+lies in the interval; outside of it, a learner that explores enough is led away from the optimal
+policy even when it has found it. (One that explores little may stay, for a bad reason: with a rate that is
+too low all values grow, and that of the action taken most often grows fastest.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sojourn.exact.audit.frontier import Frontier, Line, frontier, greedy_line, interval
+from sojourn.exact.audit.limits import ESTIMATORS, steps_of
+from sojourn.exact.policies import evaluate
+from sojourn.exact.solve import solve
+from sojourn.models.smdp import SMDP
+
+_ROUNDING = 1e-9
+
+
+class Limit(NamedTuple):
+    """What an estimator comes to under the policy.
+
+    `error` is against the policy's gain. `keeps_optimum` says whether only optimal policies are greedy for
+    `rate`, `greedy_gain` what the greedy policy earns. `drift` is by how much values grow with every step
+    that is greedy for `rate`, F(rate): 0 for the optimal gain. Values that fall make actions that are
+    seldom taken look good, since these fall more seldom; values that grow make them look bad.
+    `settled_gain` is that of the policy where one comes to rest who follows the greedy policy, takes its
+    limit, follows the policy that is greedy for that, and so on; None where this goes in circles, or
+    comes to a policy of several recurrent classes.
+
+    >>> from sojourn.models.problems import long_return
+    >>> limit = audit(long_return())["Harmonic"]  # half of 15, since the way back counts as a rate of 0
+    >>> limit.rate, limit.error, limit.keeps_optimum, limit.drift
+    (7.5, -2.5, False, 6.25)
+    """
+
+    estimator: str
+    agents: tuple[str, ...]
+    rate: float
+    error: float
+    keeps_optimum: bool
+    greedy_gain: float
+    drift: float
+    settled_gain: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """What every estimator of the rate makes of a model under a policy.
+
+    `gain` is the policy's, `best_gain` the largest of all; an optimal policy is greedy for the rates
+    from `low` to `high`. `limits` has a row for each estimator; `audit["Harmonic"]` is one of them.
+
+    >>> from sojourn.models.problems import jobs
+    >>> found = audit(jobs())  # where the harmonic mean is right
+    >>> [limit.estimator for limit in found if abs(limit.error) > 1e-9]
+    ['Fixed']
+    """
+
+    model: SMDP = field(repr=False)
+    policy: Any = field(repr=False)
+    gain: float
+    best_gain: float
+    low: float
+    high: float
+    limits: tuple[Limit, ...] = field(repr=False)
+
+    def __getitem__(self, estimator: str) -> Limit:
+        for limit in self.limits:
+            if limit.estimator == estimator:
+                return limit
+        raise KeyError(f"there is no estimator {estimator!r}; there are {', '.join(ESTIMATORS)}")
+
+    def __iter__(self) -> Iterator[Limit]:
+        return iter(self.limits)
+
+    def frontier(self) -> Frontier:
+        """Return F, the most that any policy has of r - rate d per step, over the rates of interest."""
+        rates = [limit.rate for limit in self.limits] + [self.gain, self.best_gain, self.low, self.high]
+        finite = [rate for rate in rates if np.isfinite(rate)]
+        margin = 0.15 * (max(finite) - min(finite)) or 1.0
+        return frontier(self.model, min(finite) - margin, max(finite) + margin)
+
+
+def audit(model: SMDP, policy: Any = None) -> Audit:
+    """Return the exact long-run limit of every estimator under a policy, an optimal one unless given.
+
+    A policy is an action for each state, or probabilities [state, action]; it must have one
+    recurrent class, and the model one optimal gain.
+
+    In `long_shot` the short action earns 1 or 9 in a time of 1, and so 5; the harmonic mean of these rates
+    is 1.8. An optimal policy is greedy for rates above 7/3, so that who learns 1.8 takes the long
+    action, which earns 3, and does not come back:
+
+    >>> from sojourn.models.problems import long_shot
+    >>> found = audit(long_shot())
+    >>> found.gain, found.low, found.high
+    (5.0, 2.3333333333333335, inf)
+    >>> round(found["Harmonic"].rate, 9), found["Harmonic"].keeps_optimum, found["Harmonic"].settled_gain
+    (1.8, False, 3.0)
+    >>> found["Cumulative"].error
+    0.0
+    """
+    best = solve(model)
+    best_gain = best.gain
+    followed = best.policy if policy is None else np.asarray(policy)
+    worth = evaluate(model, followed)
+    steps = steps_of(model, followed, worth)
+    gain = steps.reward / steps.duration
+    low, high = interval(model, best)
+    slack = _ROUNDING * float(np.abs(model.reward / model.duration).max())
+    walk = _Greedy(model)
+    limits = []
+    for estimator, agents in ESTIMATORS.items():
+        rate = steps.limit(estimator)
+        limits.append(
+            Limit(
+                estimator=estimator,
+                agents=agents,
+                rate=rate,
+                error=rate - gain,
+                keeps_optimum=low + slack < rate < high - slack,
+                greedy_gain=walk.line(rate).gain,
+                drift=walk.line(rate).at(rate),
+                settled_gain=walk.settled(estimator, rate),
+            )
+        )
+    return Audit(model, followed, gain, best_gain, low, high, tuple(limits))
+
+
+class _Greedy:
+    """The policies that are greedy for rates, each found once."""
+
+    def __init__(self, model: SMDP) -> None:
+        self._model = model
+        self._lines: dict[float, Line] = {}
+
+    def line(self, rate: float) -> Line:
+        if rate not in self._lines:
+            self._lines[rate] = greedy_line(self._model, rate)
+        return self._lines[rate]
+
+    def settled(self, estimator: str, rate: float) -> float | None:
+        seen: list[bytes] = []
+        while True:
+            line = self.line(rate)
+            key = line.policy.tobytes()
+            if key in seen:
+                return line.gain if seen[-1] == key else None
+            seen.append(key)
+            worth = evaluate(self._model, line.policy)
+            if len(worth.classes) > 1:
+                return None
+            rate = steps_of(self._model, line.policy, worth).limit(estimator)

@@ -1,0 +1,194 @@
+"""Which policy is greedy for a rate, right or wrong.
+
+A learner with the rate rho values a step by r - rho d, and what is greedy in the end is a policy
+that has the most of this per step,
+
+    F(rho) = max over policies of r(pi) - rho d(pi)
+
+with r(pi) and d(pi) the policy's mean reward and duration of a step. Each policy is a line over
+rho, falling by d(pi), and its gain is where the line meets zero; F is the largest of all lines,
+so it is convex, falls, and is 0 at the optimal gain. Its corners are where the greedy policy
+changes, and around the optimal gain lies the *interval* of rates in which an optimal policy is
+greedy. To the left of it, long actions are taken too often, since a low rate makes time
+cheap; to the right, short ones.
+
+F(rho) for one rho is an average-reward problem with rewards r - rho d and durations 1, which
+`solve` solves exactly. An end of the interval is found as Newton's method finds a root: take the
+policy that is greedy far out, go to where its line meets that of the optimal policy, and
+look who is greedy there; each time it is a line that meets the optimal one nearer to the gain,
+until none does.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from sojourn.exact.bounds import Solution
+from sojourn.exact.policies import evaluate
+from sojourn.exact.solve import solve
+from sojourn.models.chain import pairs_of
+from sojourn.models.smdp import SMDP, Floats, Ints
+
+_TIE = 1e-9  # relative to the largest reward: policies that are closer are equally good
+_MOST_SOLVED = 100  # rates at which a frontier looks who is greedy
+
+
+class Line(NamedTuple):
+    """A policy with its mean reward and duration of a step."""
+
+    policy: Ints
+    reward: float
+    duration: float
+
+    @property
+    def gain(self) -> float:
+        """The gain: where the line meets zero."""
+        return self.reward / self.duration
+
+    def at(self, rate: float) -> float:
+        """The height of the line."""
+        return self.reward - rate * self.duration
+
+    def crossing(self, other: Line) -> float:
+        """The rate at which two lines meet."""
+        return (self.reward - other.reward) / (self.duration - other.duration)
+
+
+class Point(NamedTuple):
+    """A rate, and the line of a policy that is greedy for it."""
+
+    rate: float
+    line: Line
+
+    @property
+    def height(self) -> float:
+        """F at the rate."""
+        return self.line.at(self.rate)
+
+
+class Frontier(NamedTuple):
+    """F between two rates: its corners, with the ends, and the gain of the policy that is greedy to the right of each."""
+
+    rate: Floats
+    value: Floats
+    gain: Floats
+
+
+def greedy_line(model: SMDP, rate: float) -> Line:
+    """Return the line of a policy that is greedy for a rate.
+
+    >>> from sojourn.models.problems import long_shot
+    >>> greedy_line(long_shot(), rate=1.8)[1:], greedy_line(long_shot(), rate=4.0)[1:]
+    ((12.0, 4.0), (5.0, 1.0))
+    """
+    return _best_line(model, model.reward - rate * model.duration)
+
+
+def interval(model: SMDP, best: Solution) -> tuple[float, float]:
+    """Return the lowest and the highest rate at which an optimal policy is greedy.
+
+    In `long_shot`, A earns 5 in 1 and B 12 in 4; they are as good as each other at 7/3:
+
+    >>> from sojourn.models.problems import long_shot
+    >>> interval(long_shot(), solve(long_shot()))
+    (2.3333333333333335, inf)
+    """
+    tied = _tied(model, best)
+    return _end(model, tied, sign=1.0), _end(model, tied, sign=-1.0)
+
+
+def frontier(model: SMDP, low: float, high: float) -> Frontier:
+    """Return F from one rate to another.
+
+    Every value is that of F. Where F has very many corners, not all of them are there, and points between
+    them stand for the others, most of them where F bends most.
+
+    >>> from sojourn.models.problems import long_shot
+    >>> frontier(long_shot(), 0.0, 6.0)
+    Frontier(rate=array([0.        , 2.33333333, 6.        ]), value=array([12.        ,  2.66666667, -1.        ]), gain=array([3., 5., 5.]))
+    """
+    first, last = Point(low, greedy_line(model, low)), Point(high, greedy_line(model, high))
+    points = {low: first.line, high: last.line}
+    stretches = [(0.0, 0, first, last)]
+    for number in itertools.count(1):
+        if not stretches or number > _MOST_SOLVED:
+            break
+        _, _, left, right = heapq.heappop(stretches)
+        if left.line.duration <= right.line.duration * (1.0 + _TIE):
+            continue  # one line all the way
+        rate = min(max(left.line.crossing(right.line), left.rate), right.rate)
+        middle = Point(rate, greedy_line(model, rate))
+        if middle.height <= left.line.at(rate) + _slack(model, rate):
+            points[rate] = right.line  # a corner
+            continue
+        for side, ends in enumerate(((left, middle), (middle, right))):
+            heapq.heappush(stretches, (-_unknown(*ends), 2 * number + side, *ends))
+    for _, _, left, right in stretches:
+        points |= {left.rate: left.line, right.rate: right.line}
+    rates = sorted(points)
+    values = [points[rate].at(rate) for rate in rates]
+    return Frontier(np.array(rates), np.array(values), np.array([points[rate].gain for rate in rates]))
+
+
+def _unknown(left: Point, right: Point) -> float:
+    """Return the most by which F, which is convex, can be above the lines of two points between them."""
+    if left.line.duration <= right.line.duration * (1.0 + _TIE):
+        return 0.0
+    rate = left.line.crossing(right.line)
+    share = (rate - left.rate) / (right.rate - left.rate)
+    return left.height + share * (right.height - left.height) - left.line.at(rate)
+
+
+def _end(model: SMDP, tied: SMDP, sign: float) -> float:
+    """Return one end of the interval: the lower for sign 1, where longer steps win, else the upper."""
+    optimal, other = _best_line(tied, sign * tied.duration), _best_line(model, sign * model.duration)
+    while sign * (other.duration - optimal.duration) > _TIE * optimal.duration:
+        rate = other.crossing(optimal)
+        greedy = greedy_line(model, rate)
+        if greedy.at(rate) <= optimal.at(rate) + _slack(model, rate):
+            return rate
+        if (
+            not sign * (greedy.duration - optimal.duration) > _TIE * optimal.duration
+        ):  # never, but for rounding
+            return rate
+        other = greedy
+    return -sign * math.inf
+
+
+def _best_line(model: SMDP, worth: Floats) -> Line:
+    """Return the line of a policy that has the most per step of what each pair is worth."""
+    per_step = model.with_means(worth, np.ones(model.num_pairs))
+    policy = solve(per_step).policy
+    # A policy may keep to several parts of the model, where they are worth the same or are apart.
+    found = evaluate(per_step, policy)
+    best = max(range(len(found.classes)), key=lambda part: float(found.gains[found.classes[part][0]]))
+    states, law = found.classes[best], found.class_laws[best]
+    pairs = pairs_of(model, policy)[states]
+    return Line(policy, float(law @ model.reward[pairs]), float(law @ model.duration[pairs]))
+
+
+def _tied(model: SMDP, best: Solution) -> SMDP:
+    """Return the model with those actions only that an optimal policy may take."""
+    ahead = np.add.reduceat(model.probability * best.bias[model.successor], model.row_offsets[:-1])
+    surplus = model.reward - best.gain * model.duration + ahead - best.bias[model.state_of_pair()]
+    scale = max(float(np.abs(model.reward).max()), float(np.abs(best.bias).max()))
+    kept = surplus >= -max(_TIE * scale, 2.0 * best.residual)
+    offsets, rows = model.rows_of(np.flatnonzero(kept))
+    return SMDP(
+        pair_offsets=np.concatenate(([0], np.cumsum(np.add.reduceat(kept, model.pair_offsets[:-1])))),
+        row_offsets=offsets,
+        successor=model.successor[rows],
+        probability=model.probability[rows],
+        reward=model.reward[kept],
+        duration=model.duration[kept],
+        action=model.action[kept],
+    )
+
+
+def _slack(model: SMDP, rate: float) -> float:
+    return _TIE * (float(np.abs(model.reward).max()) + abs(rate) * float(model.duration.max()))

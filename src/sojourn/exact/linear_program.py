@@ -1,0 +1,93 @@
+"""The linear program over stationary frequencies of pairs.
+
+With x(s, a) the number of times per unit of time that a policy takes a in s,
+
+    maximise   sum x(s, a) r(s, a)
+    so that    sum over a of x(s', a) = sum over s, a of x(s, a) P(s' | s, a)     for every s'
+               sum x(s, a) d(s, a) = 1,        x >= 0
+
+is the optimal gain where that is one number (Denardo and Fox, SIAM Journal on Applied Mathematics 16, 1968).
+The policy takes in each state an action of positive frequency. States of no frequency are transient; there the
+program says nothing, and policy iteration, begun with a policy that leads out of them, finds
+the actions. HiGHS solves the program.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import linprog
+
+from sojourn.exact.bounds import NotSolvedError, Solution
+from sojourn.exact.policy_iteration import leading_to, policy_iteration
+from sojourn.models.smdp import SMDP, Floats
+from sojourn.models.structure import end_components, several_classes
+
+_TOLERANCE = 1e-10  # the smallest that HiGHS takes
+_AGREE = 1e-6  # the program and its own policy must be this close, relative to the gain
+
+
+def linear_program(model: SMDP) -> Solution:
+    """Return an optimal policy; `gain` is the value of the program.
+
+    >>> from sojourn.models import from_arrays
+    >>> model = from_arrays([[[0.0, 1.0]], [[1.0, 0.0]]], rewards=[[4.0], [0.0]], durations=[[1.0], [3.0]])
+    >>> round(linear_program(model).gain, 9)
+    1.0
+    """
+    began = time.perf_counter()
+    parts = end_components(model)
+    if len(parts) > 1:
+        raise NotSolvedError(several_classes(model, parts))
+    gain, frequency, iterations = _frequencies(model)
+    first = model.pair_offsets[:-1]
+    often = np.maximum.reduceat(frequency, first)
+    recurrent = np.flatnonzero(often > 1e-9 * often.max())
+    pairs = first.copy()
+    for state in recurrent:
+        pairs[state] = first[state] + np.argmax(frequency[first[state] : model.pair_offsets[state + 1]])
+    pairs = leading_to(model, recurrent, pairs)
+    polished = policy_iteration(model, start=model.action[pairs])
+    if abs(polished.gain - gain) > _AGREE * max(1.0, abs(gain)):
+        raise NotSolvedError(
+            f"the program has the value {gain:.9g}, but its policy leads to the gain {polished.gain:.9g}; "
+            "rewards or durations of very different size may be to blame: use policy_iteration"
+        )
+    return replace(
+        polished,
+        gains=np.full(model.num_states, gain),
+        iterations=iterations,
+        solver="linear program",
+        seconds=time.perf_counter() - began,
+    )
+
+
+def _frequencies(model: SMDP) -> tuple[float, Floats, int]:
+    """Return the value of the program, the frequency of each pair, and the iterations it took."""
+    counts = np.diff(model.row_offsets)
+    pair = np.arange(model.num_pairs)
+    leaves = sparse.coo_array((np.ones(model.num_pairs), (model.state_of_pair(), pair)))
+    enters = sparse.coo_array(
+        (model.probability, (model.successor, np.repeat(pair, counts))),
+        shape=(model.num_states, model.num_pairs),
+    )
+    # Scaled to steps of mean length 1 and rewards of size 1, since the tolerances of HiGHS are absolute.
+    length, size = float(model.duration.mean()), float(np.abs(model.reward).max()) or 1.0
+    balance = sparse.vstack(
+        [leaves - enters, sparse.coo_array(model.duration[None, :] / length)], format="csr"
+    )
+    right = np.zeros(model.num_states + 1)
+    right[-1] = 1.0
+    found = linprog(
+        -model.reward / size,
+        A_eq=balance,
+        b_eq=right,
+        method="highs",
+        options={"primal_feasibility_tolerance": _TOLERANCE, "dual_feasibility_tolerance": _TOLERANCE},
+    )
+    if found.status != 0:
+        raise NotSolvedError(f"HiGHS did not solve the linear program: {found.message.rstrip('.')}")
+    return -float(found.fun) * size / length, np.asarray(found.x), int(found.nit)

@@ -1,0 +1,109 @@
+"""Modified policy iteration: for models of up to millions of states.
+
+With g a guess of the gain, take in every state the pair of the largest surplus
+
+    c = r - g d + P h - h
+
+then follow these pairs for some sweeps of h <- h + w c (with w = 0.9, against periodic chains),
+which is cheap, since it looks at one pair of each state. The surplus c becomes the same in all
+states, E[r] - g E[d] under the policy's law, a line in g; g moves up to where the line through the
+last two points is 0, and down only if no action would be better. Mixing, and with it the number of sweeps, does not depend on the
+durations, however unequal they are: this is why the sweeps are not those of the transformed
+model, whose steps are as small as the smallest duration.
+
+Nothing here needs a theorem of convergence: the bounds hold for whatever h has come about, and
+their distance is the only reason to stop. (For unichain models and d = 1 this is Puterman's
+modified policy iteration, "Markov Decision Processes", section 8.7.)
+"""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+import numpy as np
+
+from sojourn.exact.bounds import Solution, not_solved
+from sojourn.exact.sweeps import Crew, evaluate_block, improve_block
+from sojourn.models.smdp import SMDP, Floats
+from sojourn.rules.numbers import positive, whole
+
+_DAMPING = 0.9
+_FEWEST, _MOST = 5, 320  # sweeps between two improvements
+
+
+def modified_policy_iteration(model: SMDP, tolerance: float = 1e-8, *, max_sweeps: int = 20_000) -> Solution:
+    """Return a policy whose gain, like the optimal one, is known to within `tolerance`.
+
+    >>> from sojourn.models import from_arrays
+    >>> model = from_arrays([[[0.0, 1.0]], [[1.0, 0.0]]], rewards=[[4.0], [0.0]], durations=[[1.0], [3.0]])
+    >>> round(modified_policy_iteration(model).gain, 8)
+    1.0
+    """
+    began = time.perf_counter()
+    tolerance, max_sweeps = positive("tolerance", tolerance), whole("max_sweeps", max_sweeps)
+    bias, ratio, surplus, spare = np.zeros((4, model.num_states))
+    pairs, lower, upper = model.pair_offsets[:-1].copy(), -np.inf, np.inf
+    gain, line, sweeps, count = float(model.reward.mean() / model.duration.mean()), None, 0, _FEWEST
+    with Crew(model) as crew:
+        while True:
+            before = pairs.copy()
+            crew.sweep(improve_block, bias, gain, _slack(bias), False, pairs, ratio, surplus)
+            sweeps += 1
+            lower, upper = max(lower, float(ratio.min())), min(upper, float(ratio.max()))
+            if float(ratio.max() - ratio.min()) <= tolerance:
+                # The pairs of the largest ratio have at least the lower bound.
+                gain = min(max(gain, lower), upper)
+                crew.sweep(improve_block, bias, gain, 0.0, True, pairs, ratio, surplus)
+                break
+            if sweeps >= max_sweeps:
+                raise not_solved(model, sweeps, lower, upper, tolerance)
+            changed = int(np.count_nonzero(pairs != before))
+            # While the policy changes much, its values are not worth much; later they are all that is left.
+            count = min(2 * count, _MOST) if changed * 1000 <= model.num_states else _FEWEST
+            for _ in range(count):
+                crew.sweep(evaluate_block, bias, gain, _DAMPING, pairs, surplus, spare)
+                bias, spare = spare, bias
+                sweeps += 1
+            line = _line(model.duration[pairs], gain, surplus, line if changed == 0 else None)
+            guess = min(max(gain + line.surplus / line.slope, lower), upper)
+            # A policy that earns less than the guess disproves it only if no action is better at this guess.
+            if guess > gain or gain > upper or (changed == 0 and surplus.max() < 0.0):
+                gain = guess
+            bias -= bias[0]
+    return Solution(
+        model=model,
+        gains=np.full(model.num_states, gain),
+        bias=bias - bias[0],
+        policy=model.action[pairs].astype(np.int64),
+        lower=lower,
+        upper=upper,
+        residual=float(np.abs(surplus).max()),
+        iterations=sweeps,
+        solver="modified policy iteration",
+        seconds=time.perf_counter() - began,
+    )
+
+
+def _slack(bias: Floats) -> float:
+    """Return what rounding alone may do to a surplus."""
+    return 1e-14 * float(np.abs(bias).max())
+
+
+class _Line(NamedTuple):
+    """The surplus of a policy at a guess of the gain, and by how much it falls as the guess rises."""
+
+    gain: float
+    surplus: float
+    slope: float
+
+
+def _line(durations: Floats, gain: float, surplus: Floats, last: _Line | None) -> _Line:
+    """Return the line of a policy, from its surplus now and, if it was the same policy, its last line."""
+    now, spread = float(surplus.mean()), float(surplus.max() - surplus.min())
+    slope = float(durations.mean()) if last is None else last.slope
+    # While the surplus is not the same in all states, its mean is not worth a slope.
+    if last is not None and gain != last.gain and spread <= 0.1 * abs(last.surplus - now):
+        slope = (last.surplus - now) / (gain - last.gain)
+        slope = min(max(slope, float(durations.min())), float(durations.max()))
+    return _Line(gain, now, slope)

@@ -1,0 +1,125 @@
+"""Policy iteration: exact, for models whose linear systems can be solved.
+
+Evaluate the policy, h + g d = r + P h; take in each state the pair of the largest surplus r - g d + P h - h;
+stop when none is above 0 by more than rounding. The gain never falls, and there are finitely many
+policies (Howard 1960; for semi-Markov models Jewell, Operations Research 11, 1963).
+
+The equation has one gain only if the policy has one recurrent class. A model can be such that an optimal
+policy has one and policies on the way do not. Where one end component holds all that can be kept for
+ever, it is possible to go from every state to the best of the classes: then that is what the policy is
+changed to (Haviv and Puterman, Journal of Applied Probability 28, 1991), which costs no gain.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from sojourn.exact.bounds import NotSolvedError, Solution
+from sojourn.exact.policies import valued
+from sojourn.models.chain import chain_of_pairs, pairs_of
+from sojourn.models.smdp import SMDP, Floats, Ints
+from sojourn.models.structure import end_components, several_classes
+from sojourn.rules.numbers import whole
+
+_ROUNDING = 1e-12  # relative to the largest bias and reward
+
+
+def policy_iteration(model: SMDP, *, start: Any = None, max_iterations: int = 1000) -> Solution:
+    """Return an optimal policy, beginning with the policy `start` or that of the largest r / d.
+
+    >>> from sojourn.models import from_matrices
+    >>> model = from_matrices(
+    ...     [[[0.7, 0.3], [0.4, 0.6]], [[0.9, 0.1], [0.2, 0.8]]],
+    ...     rewards=[[[6, -5], [7, 12]], [[10, 17], [-14, 13]]],
+    ...     durations=[[[1, 5], [120, 60]], [[50, 75], [7, 2]]],
+    ... )
+    >>> best = policy_iteration(model)
+    >>> best.policy, round(best.gain, 6), best.iterations
+    (array([0, 1]), 2.104478, 1)
+    """
+    began = time.perf_counter()
+    parts = end_components(model)
+    if len(parts) > 1:
+        raise NotSolvedError(several_classes(model, parts))
+    pairs = _steepest(model) if start is None else pairs_of(model, np.asarray(start))
+    lower, upper = -np.inf, np.inf
+    for iteration in range(1, whole("max_iterations", max_iterations) + 1):
+        pairs, gain, bias = _one_class(model, pairs)
+        surplus, ratio = _surplus(model, gain, bias)
+        best = np.maximum.reduceat(surplus, model.pair_offsets[:-1])
+        largest = np.maximum.reduceat(ratio, model.pair_offsets[:-1])
+        lower, upper = max(lower, float(largest.min())), min(upper, float(largest.max()))
+        slack = _ROUNDING * max(float(np.abs(bias).max()), float(np.abs(model.reward).max()), abs(gain))
+        better = best > surplus[pairs] + slack
+        if not better.any():
+            return Solution(
+                model=model,
+                gains=np.full(model.num_states, gain),
+                bias=bias,
+                policy=model.action[pairs].astype(np.int64),
+                lower=min(lower, gain),  # rounding may put them on the wrong side of each other
+                upper=max(upper, gain),
+                residual=float(np.abs(best).max()),
+                iterations=iteration,
+                solver="policy iteration",
+                seconds=time.perf_counter() - began,
+            )
+        pairs = np.where(better, _first_best(model, surplus, best), pairs)
+    raise NotSolvedError(
+        f"after {max_iterations} iterations the policy still changes, and the optimal gain is known to be between "
+        f"{lower:.9g} and {upper:.9g}; allow more with max_iterations"
+    )
+
+
+def _surplus(model: SMDP, gain: float, bias: Floats) -> tuple[Floats, Floats]:
+    """Return r - g d + P h - h and (r + P h - h) / d of every pair."""
+    ahead = np.add.reduceat(model.probability * bias[model.successor], model.row_offsets[:-1])
+    gained = model.reward + (ahead - bias[model.state_of_pair()])
+    return gained - gain * model.duration, gained / model.duration
+
+
+def _steepest(model: SMDP) -> Ints:
+    ratio = model.reward / model.duration
+    return _first_best(model, ratio, np.maximum.reduceat(ratio, model.pair_offsets[:-1]))
+
+
+def _first_best(model: SMDP, numbers: Floats, best: Floats) -> Ints:
+    """Return the first pair of each state that has the state's largest number."""
+    state = model.state_of_pair()
+    at = np.flatnonzero(numbers == best[state])
+    _, first = np.unique(state[at], return_index=True)
+    return at[first]
+
+
+def _one_class(model: SMDP, pairs: Ints) -> tuple[Ints, float, Floats]:
+    """Return a policy of one recurrent class that is at least as good, with its gain and bias."""
+    gains, bias, classes = valued(chain_of_pairs(model, pairs))
+    if len(classes) > 1:
+        best = max(classes, key=lambda states: float(gains[states[0]]))
+        pairs = leading_to(model, best, pairs)
+        gains, bias, _ = valued(chain_of_pairs(model, pairs))
+    return pairs, float(gains[0]), bias
+
+
+def leading_to(model: SMDP, target: Ints, pairs: Ints, usable: Any = None) -> Ints:
+    """Return a policy that comes to `target` from every state that can, and keeps its pairs there.
+
+    `usable` says which pairs may be taken; all of them unless given. A state from which the target cannot
+    be reached keeps its pair.
+    """
+    pairs = pairs.copy()
+    reached = np.zeros(model.num_states, dtype=bool)
+    reached[target] = True
+    state = model.state_of_pair()
+    usable = np.ones(model.num_pairs, dtype=bool) if usable is None else usable
+    while True:
+        leads = usable & np.logical_or.reduceat(reached[model.successor], model.row_offsets[:-1])
+        new = np.flatnonzero(leads & ~reached[state])
+        if not new.size:
+            return pairs
+        states, first = np.unique(state[new], return_index=True)
+        pairs[states] = new[first]
+        reached[states] = True

@@ -1,0 +1,48 @@
+"""The solver for those who do not want to choose one.
+
+Up to some hundred states, policy iteration, which is exact; above, modified policy iteration, and
+policy iteration where that does not come to an end (long queues and other models that mix
+slowly have linear systems that are easy to solve). Where the gain depends on the start, the same by end components.
+"""
+
+from __future__ import annotations
+
+from sojourn.exact.bounds import NotSolvedError, Solution
+from sojourn.exact.modified import modified_policy_iteration
+from sojourn.exact.multichain import by_components
+from sojourn.exact.policy_iteration import policy_iteration
+from sojourn.models.smdp import SMDP
+from sojourn.models.structure import end_components
+from sojourn.rules.numbers import positive
+
+_SMALL = 300  # states: up to here policy iteration is as fast, and exact
+_PATIENCE = 3000  # sweeps
+
+
+def solve(model: SMDP, tolerance: float = 1e-8) -> Solution:
+    """Return an optimal policy, its gain to within `tolerance`, and bounds that prove it.
+
+    >>> from sojourn.models import from_arrays
+    >>> model = from_arrays([[[0.0, 1.0]], [[1.0, 0.0]]], rewards=[[4.0], [0.0]], durations=[[1.0], [3.0]])
+    >>> found = solve(model)
+    >>> found.gain, found.policy, found.bias
+    (1.0, array([0, 0]), array([ 0., -3.]))
+    """
+    positive("tolerance", tolerance)
+    if model.num_states > _SMALL:
+        try:
+            # Closed bounds prove that the gain is one number; its classes need not be looked for.
+            return modified_policy_iteration(model, tolerance, max_sweeps=_PATIENCE)
+        except NotSolvedError:
+            pass
+    if len(end_components(model)) > 1:
+        return by_components(model, lambda part: _inside(part, tolerance))
+    return _inside(model, tolerance)
+
+
+def _inside(model: SMDP, tolerance: float) -> Solution:
+    """Solve a model whose gain is one number."""
+    try:
+        return policy_iteration(model)
+    except NotSolvedError:
+        return modified_policy_iteration(model, tolerance, max_sweeps=100 * _PATIENCE)

@@ -1,0 +1,166 @@
+"""Sweeps: the compiled loops over all states that the iterative solvers are made of.
+
+A sweep reads the values of the last one and writes others, so its result does not depend on
+the order of states, and states can be shared out among threads with the same bits.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sojourn.models.smdp import SMDP, Floats, Ints
+from sojourn.rules.compile import inlined, kernel
+
+_ROWS_FOR_THREADS = 200_000  # below, handing out the work takes longer than the work
+
+
+class Arrays(NamedTuple):
+    """A model as compiled code reads it."""
+
+    pair_offsets: Any
+    row_offsets: Any
+    successor: Any
+    probability: Any
+    reward: Any
+    duration: Any
+
+
+def arrays(model: SMDP) -> Arrays:
+    """Return a model as compiled code reads it."""
+    return Arrays(
+        model.pair_offsets,
+        model.row_offsets,
+        model.successor,
+        model.probability,
+        model.reward,
+        model.duration,
+    )
+
+
+@inlined
+def _expected(model: Arrays, pair: int, bias: Floats) -> float:
+    """Return the mean bias of where a pair leads."""
+    # Unsigned, or Numba would ask of every index whether it counts from the end.
+    total = 0.0
+    for row in range(np.uintp(model.row_offsets[pair]), np.uintp(model.row_offsets[pair + 1])):
+        total += model.probability[row] * bias[np.uintp(model.successor[row])]
+    return total
+
+
+@kernel
+def improve_block(
+    model: Arrays, first: int, last: int, bias: Floats, gain: float, slack: float, steepest: bool,
+    pairs: Ints, ratio: Floats, surplus: Floats,
+) -> None:  # fmt: skip
+    """Find the largest ratio (r + P h - h) / d and the largest surplus r - g d + P h - h of each state.
+
+    The pair of the largest surplus is the state's new one, or that of the largest ratio if
+    `steepest`, unless the old one is worse by no more than `slack`.
+    """
+    for state in range(first, last):
+        highest = -np.inf
+        most = -np.inf
+        best = -np.inf
+        own = -np.inf
+        best_pair = pairs[state]
+        for pair in range(model.pair_offsets[state], model.pair_offsets[state + 1]):
+            gained = model.reward[pair] + (_expected(model, pair, bias) - bias[state])
+            here = gained / model.duration[pair]
+            left = gained - gain * model.duration[pair]
+            highest = max(highest, here)
+            most = max(most, left)
+            score = here if steepest else left
+            if pair == pairs[state]:
+                own = score
+            if score > best:
+                best = score
+                best_pair = pair
+        if not own >= best - slack:
+            pairs[state] = best_pair
+        ratio[state] = highest
+        surplus[state] = most
+
+
+@kernel
+def evaluate_block(
+    model: Arrays, first: int, last: int, bias: Floats, gain: float, damping: float, pairs: Ints,
+    surplus: Floats, new: Floats,
+) -> None:  # fmt: skip
+    """Find the surplus c = r - g d + P h - h of each state's pair, and h + damping c."""
+    for state in range(first, last):
+        pair = pairs[state]
+        earned = model.reward[pair] - gain * model.duration[pair]
+        surplus[state] = earned + (_expected(model, pair, bias) - bias[state])
+        new[state] = bias[state] + damping * surplus[state]
+
+
+@kernel
+def iterate(
+    model: Arrays, step: float, tolerance: float, sweeps: int, bias: Floats, pairs: Ints, ratio: Floats,
+    bounds: Floats,
+) -> int:  # fmt: skip
+    """Take up to so many sweeps of h <- h + step (max (r + P h - h) / d - middle), in one thread.
+
+    `bounds` gets the best lower and upper bound met. Returns the number of sweeps taken,
+    negative if the last one's bounds are within `tolerance` of each other.
+    """
+    for sweep in range(sweeps):
+        low = np.inf
+        high = -np.inf
+        for state in range(len(bias)):
+            best = -np.inf
+            for pair in range(model.pair_offsets[state], model.pair_offsets[state + 1]):
+                gained = model.reward[pair] + (_expected(model, pair, bias) - bias[state])
+                here = gained / model.duration[pair]
+                if here > best:
+                    best = here
+                    pairs[state] = pair
+            ratio[state] = best
+            low = min(low, best)
+            high = max(high, best)
+        bounds[0] = max(bounds[0], low)
+        bounds[1] = min(bounds[1], high)
+        if high - low <= tolerance:
+            return -(sweep + 1)
+        for state in range(len(bias)):
+            bias[state] += step * (ratio[state] - (low + high) / 2.0)
+    return sweeps
+
+
+class Crew:
+    """Threads that share out the states of a model among them, by numbers of rows."""
+
+    def __init__(self, model: SMDP) -> None:
+        threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        threads = threads if model.num_rows > _ROWS_FOR_THREADS else 1
+        by_state = model.row_offsets[model.pair_offsets]
+        shares = np.arange(1, threads) * (model.num_rows // threads)
+        self._cuts = [0, *np.searchsorted(by_state, shares).tolist(), model.num_states]
+        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        self._model = arrays(model)
+
+    @property
+    def alone(self) -> bool:
+        """Whether it is one thread."""
+        return self._pool is None
+
+    def __enter__(self) -> Crew:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
+
+    def sweep(self, block: Callable[..., None], *args: Any) -> None:
+        """Run a kernel on all states."""
+        parts = list(zip(self._cuts[:-1], self._cuts[1:], strict=True))
+        if self._pool is None:
+            block(self._model, *parts[0], *args)
+        else:
+            for _ in self._pool.map(lambda part: block(self._model, *part, *args), parts):
+                pass

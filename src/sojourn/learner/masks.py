@@ -1,0 +1,89 @@
+"""Actions that are not allowed, hidden from an agent.
+
+The rules know one thing about an action that is not available in a state: its value is -inf.
+So a mask is respected when acting, in the greedy maximum and when looking ahead, without any
+rule of its own. What the value had been is kept here, for when the action is allowed again. Where
+a mask changes while the state stays, the agent gets a spare row in its tables (`held.py`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sojourn.envs.masks import Mask, checked_mask
+from sojourn.rules.numbers import within
+
+
+class HiddenActions:
+    """The masks of an agent's table.
+
+    >>> q = np.array([[1.0, 2.0]])
+    >>> hidden = HiddenActions(q, "action_mask")
+    >>> hidden.apply(0, [1, 0])
+    >>> q, hidden.values(0)
+    (array([[  1., -inf]]), array([1., 2.]))
+    >>> hidden.apply(0, [1, 1])
+    >>> q
+    array([[1., 2.]])
+    """
+
+    def __init__(self, q: Any, key: str) -> None:
+        self.q, self.key = q, key
+        self._values: dict[tuple[int, int], float] = {}
+        self._masks: dict[int, Any] = {}  # the last one of each state, which is mostly the next one too
+        self._never = int((q == -np.inf).sum())
+
+    def is_known(self, state: int, mask: Any) -> bool:
+        """Whether this mask is in force in a state already."""
+        last = self._masks.get(state)
+        return last is not None and np.array_equal(last, mask)
+
+    def apply(self, state: int, mask: Any) -> None:
+        """Let just the actions that the mask allows be available in a state."""
+        if self.is_known(state, mask):
+            return
+        allowed = self.checked(mask)
+        for action in range(len(allowed)):
+            if allowed[action]:
+                if (state, action) in self._values:
+                    self.q[state, action] = self._values.pop((state, action))
+            elif (state, action) not in self._values:
+                self._values[state, action] = float(self.q[state, action])
+                self.q[state, action] = -np.inf
+        self._masks[state] = np.array(mask)
+
+    def checked(self, mask: Any) -> Mask:
+        """Return a mask as an array of bools, or say what is wrong with it."""
+        return checked_mask(mask, self.q.shape[1], self.key)
+
+    def values(self, state: int) -> Any:
+        """Return the values of a state, those of hidden actions too."""
+        row = self.q[state].copy()
+        for action in range(len(row)):
+            row[action] = self._values.get((state, action), row[action])
+        return row
+
+    def seen_through(self, state: int, mask: Any) -> Any:
+        """Return the values of a state with -inf for what a mask does not allow, changing nothing."""
+        return np.where(self.checked(mask), self.values(state), -np.inf)
+
+    def is_finite(self) -> bool:
+        """Whether all values but those of hidden actions are finite."""
+        return int((~np.isfinite(self.q)).sum()) == len(self._values) + self._never
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the hidden values as arrays."""
+        places = np.array(list(self._values), dtype=np.int64).reshape(-1, 2)
+        return {"places": places, "values": np.array(list(self._values.values()), dtype=np.float64)}
+
+    def restore(self, data: dict[str, Any]) -> None:
+        """Take hidden values back from arrays; the table has -inf at their places already."""
+        num_states, num_actions = self.q.shape
+        for (state, action), value in zip(data["places"].tolist(), data["values"].tolist(), strict=True):
+            place = within("state", state, num_states), within("action", action, num_actions)
+            if self.q[place] != -np.inf:
+                raise ValueError(f"the value of action {action} in state {state} is hidden and not hidden")
+            self._values[place] = value
+        self._never -= len(self._values)

@@ -1,0 +1,105 @@
+"""The chain that a policy makes of a model, its classes, and sparse linear systems."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse import linalg
+
+from sojourn.models.smdp import SMDP, Floats, Ints
+from sojourn.models.structure import recurrent_classes
+
+_DENSE = 500  # states: up to so many a dense solver is fast; above, a sparse one may fill up all memory
+_ROUNDING = 1e-14  # relative to the largest number
+
+
+class Chain(NamedTuple):
+    """What a policy makes of a model."""
+
+    matrix: Any
+    reward: Floats
+    duration: Floats
+
+
+def chain_of(model: SMDP, policy: Any) -> Chain:
+    """Return the chain of a policy."""
+    given = np.asarray(policy)
+    if given.ndim == 1 and given.dtype.kind in "iu" and len(given) == model.num_states:
+        return chain_of_pairs(model, pairs_of(model, given))
+    if given.shape != (model.num_states, model.num_actions) or given.dtype.kind not in "biuf":
+        raise ValueError(
+            f"policy has the shape {given.shape}; it must have an action for each of {model.num_states} states, "
+            f"or probabilities {(model.num_states, model.num_actions)}"
+        )
+    table, state = model.pair_table(), model.state_of_pair()
+    away = np.abs(given.sum(axis=1) - 1.0)
+    wrong = (given < 0.0).any(axis=1) | ~(away <= 1e-8) | ((given != 0.0) & (table < 0)).any(axis=1)
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        raise ValueError(
+            f"the policy in {model.state_place(at)} is {given[at].tolist()}; "
+            "it must be probabilities of the state's own actions that sum to 1"
+        )
+    weight = given[state, model.action].astype(np.float64)
+    counts = np.diff(model.row_offsets)
+    matrix = sparse.coo_array(
+        (model.probability * np.repeat(weight, counts), (np.repeat(state, counts), model.successor)),
+        shape=(model.num_states, model.num_states),
+    ).tocsr()
+    matrix.eliminate_zeros()
+    first = model.pair_offsets[:-1]
+    return Chain(
+        matrix, np.add.reduceat(weight * model.reward, first), np.add.reduceat(weight * model.duration, first)
+    )
+
+
+def pairs_of(model: SMDP, policy: Ints) -> Ints:
+    """Return the pair of each state that a policy takes."""
+    if policy.min() < 0 or policy.max() >= model.num_actions:
+        found = np.full(model.num_states, -1)
+        inside = (policy >= 0) & (policy < model.num_actions)
+        found[inside] = model.pair_table()[np.flatnonzero(inside), policy[inside]]
+    else:
+        found = model.pair_table()[np.arange(model.num_states), policy]
+    if found.min() < 0:
+        state = int(np.argmin(found))
+        model.pair(state, int(policy[state]))  # which says what is wrong
+    return found
+
+
+def chain_of_pairs(model: SMDP, pairs: Ints) -> Chain:
+    """Return the chain of the policy that takes these pairs."""
+    offsets, rows = model.rows_of(pairs)
+    matrix = sparse.csr_array(
+        (model.probability[rows], model.successor[rows], offsets), shape=(model.num_states, model.num_states)
+    )
+    matrix.sum_duplicates()
+    return Chain(matrix, model.reward[pairs], model.duration[pairs])
+
+
+def classes_of(chain: Chain) -> list[Ints]:
+    """Return the recurrent classes of a chain."""
+    entries = chain.matrix.tocoo()
+    return recurrent_classes(len(chain.reward), entries.row, entries.col)
+
+
+def solved(system: Any, right: Floats) -> Floats:
+    """Return the solution of a sparse linear system."""
+    if len(right) <= _DENSE:
+        return np.asarray(np.linalg.solve(system.toarray(), right))
+    if right.ndim == 1:
+        answer = _iterated(system.tocsr(), right)
+        if answer is not None:
+            return answer
+    return np.asarray(linalg.splu(sparse.csc_array(system)).solve(right))
+
+
+def _iterated(system: Any, right: Floats) -> Floats | None:
+    """Return the solution to rounding by BiCGSTAB, twice for the digits that once leaves, or None."""
+    answer = np.zeros(len(right))
+    for _ in range(2):
+        answer = answer + linalg.bicgstab(system, right - system @ answer, rtol=1e-10, maxiter=500)[0]
+    left, scale = np.abs(system @ answer - right).max(), np.abs(right).max() + np.abs(answer).max()
+    return answer if left <= _ROUNDING * scale else None

@@ -1,0 +1,245 @@
+"""What makes a model valid: every refusal is one sentence that names the place."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sojourn.models.laws import FlatLaws, above_zero, means
+
+if TYPE_CHECKING:
+    from sojourn.models.smdp import SMDP, Floats
+
+SUM_TOLERANCE = 1e-8  # how far the probabilities of a pair may sum from 1; they are then scaled
+MEAN_TOLERANCE = 1e-9  # how far a mean may be from that of its law, relative to max(1, |mean|)
+LARGEST_RATE = 1e200  # sums and products of larger ones would leave the floats
+_ROUNDING = 1e-12  # a sum this close to 1 is left as it is
+
+put = object.__setattr__  # a model is frozen for all but its own construction
+
+
+def make_valid(model: SMDP) -> None:
+    """Make what a model was given into arrays that cannot be written into, or say what is wrong with it."""
+    _set_shape(model)
+    _set_names(model)
+    _check_rows(model)
+    _drop_impossible_rows(model)
+    for name in ("reward", "duration"):
+        _set_means(model, name)
+    _check_means(model)
+    for name, thing in vars(model).items():
+        if isinstance(thing, np.ndarray):
+            put(model, name, _read_only(thing))
+        elif isinstance(thing, FlatLaws):
+            put(model, name, FlatLaws(_read_only(thing.kind), _read_only(thing.parameters)))
+
+
+def _set_shape(model: SMDP) -> None:
+    """Make the offsets and successors arrays, and see that every state has actions."""
+    for name in ("pair_offsets", "row_offsets"):
+        put(model, name, _array(name, getattr(model, name), np.int64))
+        offsets = getattr(model, name)
+        if len(offsets) < 2 or offsets[0] != 0 or (np.diff(offsets) < 0).any():
+            raise ValueError(f"{name} does not ascend from 0; give where each part begins, and the end")
+    put(model, "successor", _array("successor", model.successor, np.int32))
+    put(model, "probability", _array("probability", model.probability, np.float64))
+    if model.pair_offsets[-1] != model.num_pairs:
+        raise ValueError(
+            f"pair_offsets ends at {model.pair_offsets[-1]}, but row_offsets is for {model.num_pairs} pairs"
+        )
+    for name in ("successor", "probability"):
+        if len(getattr(model, name)) != model.row_offsets[-1]:
+            raise ValueError(
+                f"{name} has {len(getattr(model, name))} entries, but row_offsets ends at {model.row_offsets[-1]}"
+            )
+    first = model.pair_offsets[:-1]
+    idle = np.flatnonzero(np.diff(model.pair_offsets) == 0)
+    if idle.size:
+        name = f" ({model.state_names[idle[0]]})" if model.state_names else ""
+        raise ValueError(f"state {idle[0]}{name} has no action; every state needs at least one")
+    if model.action is None:
+        counts = np.diff(model.pair_offsets)
+        put(model, "action", (np.arange(model.num_pairs) - np.repeat(first, counts)).astype(np.int32))
+    else:
+        put(model, "action", _array("action", model.action, np.int32))
+        if len(model.action) != model.num_pairs:
+            raise ValueError(f"action has {len(model.action)} entries for {model.num_pairs} pairs")
+        rises = np.diff(model.action) > 0
+        rises[first[1:] - 1] = True  # where the next state begins
+        if model.action.min() < 0 or not rises.all():
+            bad = int(model.action.argmin()) if model.action.min() < 0 else int(np.argmin(rises)) + 1
+            state = int(np.searchsorted(model.pair_offsets, bad, side="right")) - 1
+            raise ValueError(
+                f"the actions of state {state} do not ascend; number them from 0 and name each once"
+            )
+
+
+def _set_names(model: SMDP) -> None:
+    for name, count in (("state_names", model.num_states), ("action_names", model.num_actions)):
+        names = getattr(model, name)
+        if names is None:
+            continue
+        names = tuple(str(each) for each in names)
+        if len(names) < count or (name == "state_names" and len(names) > count):
+            raise ValueError(f"{name} has {len(names)} names for {count}")
+        if len(set(names)) < len(names):
+            twice = next(each for each in names if names.count(each) > 1)
+            raise ValueError(f"{name} has {twice!r} twice; names must differ")
+        put(model, name, names)
+
+
+def _check_rows(model: SMDP) -> None:
+    empty = np.flatnonzero(np.diff(model.row_offsets) == 0)
+    if empty.size:
+        raise ValueError(f"{model.place(empty[0])} leads nowhere; give it at least one successor")
+    if model.successor.min() < 0 or model.successor.max() >= model.num_states:
+        row = int(np.argmax((model.successor < 0) | (model.successor >= model.num_states)))
+        raise ValueError(
+            f"{_row_place(model, row)} leads to state {model.successor[row]}; states are 0 to {model.num_states - 1}"
+        )
+    if not model.probability.min() >= 0.0:  # not a number, too
+        row = int(np.argmin(model.probability >= 0.0))
+        raise ValueError(
+            f"{_row_place(model, row)} leads to state {model.successor[row]} with probability "
+            f"{model.probability[row]}; it must be at least 0"
+        )
+    sums = np.add.reduceat(model.probability, model.row_offsets[:-1])
+    away = np.abs(sums - 1.0)
+    if not away.max() <= SUM_TOLERANCE:
+        pair = int(np.argmin(away <= SUM_TOLERANCE))
+        raise ValueError(
+            f"the probabilities of {model.place(pair)} sum to {sums[pair]:.9g}; "
+            f"they must sum to 1 within {SUM_TOLERANCE:g}"
+        )
+    if away.max() > _ROUNDING:
+        sums[away <= _ROUNDING] = 1.0
+        put(model, "probability", model.probability / np.repeat(sums, np.diff(model.row_offsets)))
+
+
+def _row_place(model: SMDP, row: int) -> str:
+    return model.place(int(np.searchsorted(model.row_offsets, row, side="right")) - 1)
+
+
+def _drop_impossible_rows(model: SMDP) -> None:
+    possible = model.probability > 0.0
+    if possible.all():
+        return
+    rows = model.num_rows
+    kept = np.add.reduceat(possible, model.row_offsets[:-1], dtype=np.int64)
+    for name in ("row_reward", "row_duration"):
+        if getattr(model, name) is not None:
+            values = _array(name, getattr(model, name), np.float64)
+            if len(values) == rows:
+                put(model, name, values[possible])
+    for name in ("reward_law", "duration_law"):
+        laws = getattr(model, name)
+        if laws is not None and len(laws) == rows:
+            put(model, name, FlatLaws(laws.kind[possible], laws.parameters[possible]))
+    put(model, "successor", model.successor[possible])
+    put(model, "probability", model.probability[possible])
+    put(model, "row_offsets", np.concatenate(([0], np.cumsum(kept))))
+
+
+def _set_means(model: SMDP, name: str) -> None:
+    """Find the means of each pair from what is given, and see that all of it agrees."""
+    laws = getattr(model, f"{name}_law")
+    if laws is not None:
+        by_law = means(laws)
+        if len(laws) == model.num_rows != model.num_pairs:
+            _agree(model, f"row_{name}", by_law, functools.partial(_row_place, model))
+        elif len(laws) == model.num_pairs:
+            _agree(model, name, by_law, model.place)
+        else:
+            raise ValueError(
+                f"there are {len(laws)} laws of {name}; "
+                f"give one for each of {model.num_pairs} pairs or {model.num_rows} rows"
+            )
+    by_row = getattr(model, f"row_{name}")
+    if by_row is not None:
+        by_row = _array(f"row_{name}", by_row, np.float64)
+        if len(by_row) != model.num_rows:
+            raise ValueError(f"row_{name} has {len(by_row)} entries for {model.num_rows} rows")
+        _check_numbers(model, name, by_row, functools.partial(_row_place, model))
+        put(model, f"row_{name}", by_row)
+        _agree(model, name, np.add.reduceat(model.probability * by_row, model.row_offsets[:-1]), model.place)
+    if getattr(model, name) is None:
+        raise ValueError(f"there is no {name}; give the mean {name} of each pair")
+    put(model, name, _array(name, getattr(model, name), np.float64))
+
+
+def _agree(model: SMDP, name: str, found: Floats, place: Callable[[int], str]) -> None:
+    """Set means, or see that those given are the same."""
+    given = getattr(model, name)
+    if given is None:
+        put(model, name, found)
+        return
+    given = _array(name, given, np.float64)
+    if len(given) != len(found):
+        raise ValueError(f"{name} has {len(given)} entries; there are {len(found)}")
+    apart = ~(np.abs(given - found) <= MEAN_TOLERANCE * np.maximum(1.0, np.abs(found)))
+    if apart.any():
+        at = int(np.argmax(apart))
+        raise ValueError(
+            f"the mean {name} of {place(at)} is given as {given[at]:.9g}, but its law has the mean {found[at]:.9g}"
+        )
+
+
+def _check_means(model: SMDP) -> None:
+    for name in ("reward", "duration"):
+        numbers = getattr(model, name)
+        if len(numbers) != model.num_pairs:
+            raise ValueError(f"{name} has {len(numbers)} entries for {model.num_pairs} pairs")
+        _check_numbers(model, name, numbers, model.place)
+    with np.errstate(over="ignore"):
+        rates = np.abs(model.reward) / model.duration
+    if not rates.max() < LARGEST_RATE:
+        at = int(np.argmax(rates))
+        raise ValueError(
+            f"the reward of {model.place(at)} is {model.reward[at]:.9g} in a duration of {model.duration[at]:.9g}; "
+            f"a reward per unit time must be less than {LARGEST_RATE:g}"
+        )
+    if model.duration_law is not None:
+        good = above_zero(model.duration_law)
+        if not good.all():
+            at = int(np.argmin(good))
+            place = model.place if len(good) == model.num_pairs else functools.partial(_row_place, model)
+            raise ValueError(
+                f"the duration of {place(at)} has the law {model.duration_law.law(at)}; "
+                "it must give only numbers greater than 0"
+            )
+
+
+def _check_numbers(model: SMDP, name: str, numbers: Floats, place: Callable[[int], str]) -> None:
+    if name == "duration":
+        if not (numbers.min() > 0.0 and numbers.max() < np.inf):
+            at = int(np.argmin((numbers > 0.0) & (numbers < np.inf)))
+            raise ValueError(
+                f"the duration of {place(at)} is {numbers[at]}; it must be finite and greater than 0"
+            )
+    elif not np.isfinite(numbers).all():
+        at = int(np.argmin(np.isfinite(numbers)))
+        raise ValueError(f"the reward of {place(at)} is {numbers[at]}; it must be finite")
+
+
+def _array(name: str, numbers: Any, dtype: Any) -> Any:
+    """Return a flat array of this type; a whole number must be one."""
+    array = np.asarray(numbers)
+    if array.ndim != 1 or array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must be a flat sequence of numbers")
+    if np.issubdtype(dtype, np.integer) and array.dtype.kind == "f":
+        raise TypeError(f"{name} must be whole numbers")
+    if dtype == np.int32 and array.size and array.dtype.itemsize > 4:
+        low, high = int(array.min()), int(array.max())
+        if low < -(2**31) or high >= 2**31:
+            raise ValueError(f"{name} has the entry {low if low < 0 else high}; it must be less than 2^31")
+    return np.ascontiguousarray(array, dtype=dtype)
+
+
+def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    view = array.view()
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,266 @@
+"""Models in files: TOML or JSON of the same content, one entry for each state and action.
+
+    states = ["up", "down"]
+    actions = ["run", "mend"]
+
+    [[pairs]]
+    state = "up"
+    action = "run"
+    reward = 5.0
+    duration = { law = "gamma", shape = 2.0, scale = 0.5 }
+    next = { up = 0.9, down = 0.1 }
+
+    [[pairs]]
+    state = "down"
+    action = "mend"
+    outcomes = [
+        { next = "up", probability = 0.5, reward = -1.0, duration = 1.0 },
+        { next = "up", probability = 0.5, reward = -4.0, duration = 2.0 },
+    ]
+
+`states` and `actions` are lists of names, or numbers of them, and then states and actions are numbers. A reward
+and a duration are a number or a law; an outcome without one has that of its pair. A duration that is not
+given at all is 1. The laws are constant (value), exponential (mean), gamma (shape, scale), uniform (low, high),
+floored_normal (location, scale, floor) and two_point (low, high, probability).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sojourn.models.build import from_transitions
+from sojourn.models.laws import KINDS, Constant
+from sojourn.models.smdp import SMDP
+from sojourn.rules.files import write_text
+from sojourn.rules.numbers import shown
+
+_NAMES = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower(): kind for kind in KINDS}
+_TOP, _PAIR = {"states", "actions", "pairs"}, {"state", "action", "reward", "duration", "next", "outcomes"}
+_OUTCOME = {"next", "probability", "reward", "duration"}
+
+
+# --- Reading ------------------------------------------------------------------------------
+
+
+def load_model(path: str | Path) -> SMDP:
+    """Return the model in a TOML or JSON file.
+
+    >>> import tempfile
+    >>> text = '''
+    ... states = ["idle"]
+    ... actions = ["wait", "work"]
+    ... [[pairs]]
+    ... state = "idle"
+    ... action = "wait"
+    ... reward = 0.0
+    ... next = { idle = 1.0 }
+    ... [[pairs]]
+    ... state = "idle"
+    ... action = "work"
+    ... reward = 3.0
+    ... duration = { law = "exponential", mean = 2.0 }
+    ... next = { idle = 1.0 }
+    ... '''
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     count = Path(folder, "shop.toml").write_text(text)
+    ...     model = load_model(Path(folder, "shop.toml"))
+    >>> model.reward / model.duration
+    array([0. , 1.5])
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+        content = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+    except (json.JSONDecodeError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not {'JSON' if path.suffix == '.json' else 'TOML'}: {error}") from None
+    try:
+        return parse_model(content)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{path}: {error}") from None
+
+
+def parse_model(content: Any) -> SMDP:
+    """Return the model that the content of a file describes.
+
+    >>> model = parse_model({"states": 1, "actions": ["wait"], "pairs": [
+    ...     {"state": 0, "action": "wait", "reward": 3.0, "duration": 2.0, "next": {"0": 1.0}}]})
+    >>> model.reward, model.duration, model.action_names
+    (array([3.]), array([2.]), ('wait',))
+    """
+    _known("the file", content, _TOP, {"states", "actions", "pairs"})
+    states, actions = content["states"], content["actions"]
+    rows: list[tuple[Any, ...]] = []
+    for number, pair in enumerate(_list("pairs", content["pairs"])):
+        place = f"pair {number}"
+        _known(place, pair, _PAIR, {"state", "action"})
+        if ("next" in pair) == ("outcomes" in pair):
+            raise ValueError(f"{place} must have either next or outcomes")
+        outcomes = (
+            _outcomes(f"next of {place}", pair["next"])
+            if "next" in pair
+            else _list(f"outcomes of {place}", pair["outcomes"])
+        )
+        for outcome in outcomes:
+            _known(f"an outcome of {place}", outcome, _OUTCOME, {"next", "probability"})
+            reward, duration = (outcome.get(name, pair.get(name)) for name in ("reward", "duration"))
+            if reward is None:
+                raise ValueError(f"{place} has no reward")
+            rows.append((
+                _named(pair["state"], states),
+                _named(pair["action"], actions),
+                _named(outcome["next"], states),
+                outcome["probability"],
+                _law(place, reward),
+                _law(place, 1.0 if duration is None else duration),
+            ))  # fmt: skip
+    model = from_transitions(
+        rows,
+        state_names=None if isinstance(states, int) else states,
+        action_names=None if isinstance(actions, int) else actions,
+    )
+    for what, stated, found in (
+        ("states", states, model.num_states),
+        ("actions", actions, model.num_actions),
+    ):
+        if isinstance(stated, int) and (stated < found or (what == "states" and stated != found)):
+            raise ValueError(f"the file says that there are {stated} {what}, but its pairs have {found}")
+    return model
+
+
+def _known(place: str, table: Any, allowed: set[str], needed: set[str]) -> None:
+    if not isinstance(table, dict):
+        raise TypeError(f"{place} is {shown(table)}; it must be a table")
+    strange, missing = sorted(set(table) - allowed), sorted(needed - set(table))
+    if strange:
+        raise ValueError(f"{place} has the key {strange[0]!r}; the keys are {', '.join(sorted(allowed))}")
+    if missing:
+        raise ValueError(f"{place} has no {missing[0]}; it needs {', '.join(sorted(needed))}")
+
+
+def _list(place: str, given: Any) -> list[Any]:
+    if not isinstance(given, list):
+        raise TypeError(f"{place} is {shown(given)}; it must be a list of tables")
+    return given
+
+
+def _outcomes(place: str, following: Any) -> list[dict[str, Any]]:
+    """Return the outcomes that a table of probabilities by state stands for."""
+    if not isinstance(following, dict):
+        raise TypeError(
+            f"{place} is {shown(following)}; it must be a table of probabilities, such as {{ a = 1.0 }}"
+        )
+    return [{"next": to, "probability": chance} for to, chance in following.items()]
+
+
+def _named(given: Any, names: Any) -> Any:
+    """Return a state or action; keys of tables are text even where numbers are meant."""
+    if isinstance(names, int) and isinstance(given, str) and given.isdecimal():
+        return int(given)
+    return given
+
+
+def _law(place: str, given: Any) -> Any:
+    if not isinstance(given, dict):
+        return given
+    if given.get("law") not in list(_NAMES):
+        raise ValueError(f"{place} has the law {given.get('law')!r}; the laws are {', '.join(_NAMES)}")
+    kind: Any = _NAMES[given["law"]]
+    parameters = {name: number for name, number in given.items() if name != "law"}
+    if set(parameters) != set(kind._fields):
+        raise ValueError(f"{place} has a law {given['law']} that must have {', '.join(kind._fields)}")
+    return kind(**parameters)
+
+
+# --- Writing ------------------------------------------------------------------------------
+
+
+def save_model(model: SMDP, path: str | Path) -> None:
+    """Write a model to a TOML or JSON file, from which `load_model` makes the same model.
+
+    >>> import tempfile
+    >>> from sojourn.models.problems import long_shot
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_model(long_shot(), Path(folder, "long-shot.toml"))
+    ...     load_model(Path(folder, "long-shot.toml")).reward
+    array([ 5., 12.])
+    """
+    path = Path(path)
+    content = model_content(model)
+    text = json.dumps(content, indent=1) if path.suffix == ".json" else _as_toml(content)
+    write_text(path, text + "\n")
+
+
+def model_content(model: SMDP) -> dict[str, Any]:
+    """Return what a file says of a model."""
+    state_name = list(model.state_names or range(model.num_states))
+    action_name = list(model.action_names or range(model.num_actions))
+    reward, duration, by_rows = model.flat_laws()
+    pairs = []
+    for pair, (state, action) in enumerate(zip(model.state_of_pair(), model.action, strict=True)):
+        rows = range(model.row_offsets[pair], model.row_offsets[pair + 1])
+        places = list(rows) if by_rows else [pair] * len(rows)
+        rewards = [_written(reward.law(place)) for place in places]
+        durations = [_written(duration.law(place)) for place in places]
+        entry: dict[str, Any] = {"state": state_name[state], "action": action_name[action]}
+        successors = [state_name[model.successor[row]] for row in rows]
+        chances = [float(model.probability[row]) for row in rows]
+        alike = all(each == rewards[0] for each in rewards) and all(
+            each == durations[0] for each in durations
+        )
+        if alike:
+            entry |= {"reward": rewards[0], "duration": durations[0]}
+        if alike and len(set(successors)) == len(successors):
+            entry["next"] = {str(to): chance for to, chance in zip(successors, chances, strict=True)}
+        else:
+            own = [
+                {} if alike else {"reward": r, "duration": d} for r, d in zip(rewards, durations, strict=True)
+            ]
+            entry["outcomes"] = [
+                {"next": to, "probability": chance, **rest}
+                for to, chance, rest in zip(successors, chances, own, strict=True)
+            ]
+        pairs.append(entry)
+    return {
+        "states": list(model.state_names) if model.state_names else model.num_states,
+        "actions": list(model.action_names) if model.action_names else model.num_actions,
+        "pairs": pairs,
+    }
+
+
+def _written(law: Any) -> Any:
+    if isinstance(law, Constant):
+        return law.value
+    name = next(name for name, kind in _NAMES.items() if isinstance(law, kind))
+    return {"law": name, **law._asdict()}
+
+
+def _as_toml(content: dict[str, Any]) -> str:
+    lines = [f"{key} = {_toml(content[key])}" for key in ("states", "actions")]
+    for pair in content["pairs"]:
+        lines += ["", "[[pairs]]"]
+        for key, value in pair.items():
+            if key == "outcomes":
+                lines += ["outcomes = [", *(f"    {_toml(outcome)}," for outcome in value), "]"]
+            else:
+                lines.append(f"{key} = {_toml(value)}")
+    return "\n".join(lines)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{_key(key)} = {_toml(item)}" for key, item in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\\x7f", "\\u007f")
+    return repr(value.item() if isinstance(value, np.generic) else value)
+
+
+def _key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _toml(key)

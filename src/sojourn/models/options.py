@@ -1,0 +1,174 @@
+"""The exact model of an MDP with options: what the options do, as actions that take time.
+
+An option takes the primitive actions of its own policy until it ends; on arriving in state s it ends with
+probability beta(s), and it makes at least one step (Sutton, Precup and Singh, Artificial Intelligence 112,
+1999). With P, r and d the chain of its policy, and C(s, s') = P(s, s') (1 - beta(s')) the steps after which
+it goes on, its reward R, its duration D and the law E of where it ends solve
+
+    R = r + C R        D = d + C D        E(s, s') = P(s, s') beta(s') + (C E)(s, s')
+
+If d is 1, the duration is counted in primitive steps. The laws of reward and duration are not known, only
+their means: the model is for the gain. To simulate options, let the primitive model run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from sojourn.models.chain import chain_of, solved
+from sojourn.models.smdp import SMDP, Floats, Ints
+
+
+class Option(NamedTuple):
+    """A course of action.
+
+    `policy` has an action for each state (-1 where the option never comes) or probabilities [state,
+    action]; `termination` the probability of ending on arrival in each state, or one number for all;
+    `initiation` says in which states it can begin, all unless given.
+
+    >>> Option(policy=[0, 0, 0], termination=[0.0, 0.0, 1.0], name="to the end").termination
+    [0.0, 0.0, 1.0]
+    """
+
+    policy: Any
+    termination: Any
+    initiation: Any = None
+    name: str | None = None
+
+
+def primitive(model: SMDP, action: int) -> Option:
+    """Return the option that takes one action once, in the states that have it.
+
+    >>> from sojourn.models import from_arrays
+    >>> corridor = from_arrays([[[0, 1]], [[1, 0]]], rewards=[[1.0], [5.0]])
+    >>> from_options(corridor, [primitive(corridor, 0)]).reward
+    array([1., 5.])
+    """
+    has = model.pair_table()[:, action] >= 0
+    name = model.action_names[action] if model.action_names else None
+    return Option(np.where(has, action, -1), 1.0, has, name)
+
+
+def from_options(model: SMDP, options: Sequence[Option]) -> SMDP:
+    """Return the model whose actions are these options.
+
+    In a corridor of three states, "go right to the end" from the first takes two steps:
+
+    >>> from sojourn.models import from_arrays
+    >>> corridor = from_arrays([[[0, 1, 0]], [[0, 0, 1]], [[1, 0, 0]]], rewards=[[1.0], [5.0], [0.0]])
+    >>> there = from_options(corridor, [Option(policy=[0, 0, 0], termination=[0.0, 0.0, 1.0])])
+    >>> there.reward, there.duration, there.successor
+    (array([6., 5., 6.]), array([2., 1., 3.]), array([2, 2, 2], dtype=int32))
+    """
+    if not options:
+        raise ValueError("there are no options; give at least one")
+    parts = [_outcome(model, number, option) for number, option in enumerate(options)]
+    state = np.concatenate([part.states for part in parts])
+    action = np.repeat(np.arange(len(parts)), [len(part.states) for part in parts])
+    order = np.lexsort((action, state))
+    ends = sparse.vstack([part.ends for part in parts], format="csr")[order]
+    names = [option.name for option in options]
+    return SMDP(
+        pair_offsets=np.concatenate(([0], np.cumsum(np.bincount(state, minlength=model.num_states)))),
+        row_offsets=ends.indptr,
+        successor=ends.indices,
+        probability=ends.data,
+        reward=np.concatenate([part.reward for part in parts])[order],
+        duration=np.concatenate([part.duration for part in parts])[order],
+        action=action[order],
+        state_names=model.state_names,
+        action_names=None if None in names else names,  # type: ignore[arg-type]
+    )
+
+
+class _Outcome(NamedTuple):
+    """What an option comes to from each state where it can begin."""
+
+    states: Ints
+    reward: Floats
+    duration: Floats
+    ends: Any
+
+
+def _outcome(model: SMDP, number: int, option: Option) -> _Outcome:
+    label = f"option {number}" + (f" ({option.name})" if option.name else "")
+    stop, begins = _termination(model, label, option), _initiation(model, label, option)
+    policy = np.asarray(option.policy)
+    known: Any = policy >= 0 if policy.ndim == 1 else policy.any(axis=1)
+    if len(known) == model.num_states:
+        policy = _filled(model, policy, known)
+    try:
+        chain = chain_of(model, policy)
+    except ValueError as error:
+        raise ValueError(f"{label}: {error}") from None
+    goes_on = (chain.matrix @ sparse.diags_array(1.0 - stop)).tocsr()
+    goes_on.eliminate_zeros()
+    states = np.flatnonzero(_reached(goes_on, begins))
+    if not known[states].all():
+        lost = states[~known[states]][0]
+        raise ValueError(f"{label} comes to {model.state_place(lost)}, where its policy has no action")
+    ending = chain.matrix @ sparse.diags_array(stop)
+    ending.eliminate_zeros()
+    ends_at = np.diff(ending.indptr) > 0
+    endless = states[~_reached(goes_on.T.tocsr(), ends_at)[states]]
+    if endless.size:
+        raise ValueError(
+            f"{label} never ends once it is in {model.state_place(endless[0])}; give a state where it does"
+        )
+    system = sparse.eye_array(len(states)) - goes_on[states][:, states]
+    exits = np.unique(ending[states].indices)
+    right = np.column_stack(
+        [chain.reward[states], chain.duration[states], ending[states][:, exits].toarray()]
+    )
+    answer = solved(system, right)[np.searchsorted(states, np.flatnonzero(begins))]
+    # Rounding leaves shadows of what is impossible; no law needs them.
+    law = np.where(answer[:, 2:] > 1e-15, answer[:, 2:], 0.0)
+    law = sparse.coo_array(law / law.sum(axis=1, keepdims=True))
+    shape = (len(answer), model.num_states)
+    ends = sparse.csr_array((law.data, (law.row, exits[law.col])), shape=shape)
+    return _Outcome(np.flatnonzero(begins), answer[:, 0], answer[:, 1], ends)
+
+
+def _filled(model: SMDP, policy: Any, known: Any) -> Any:
+    """Return a policy with some action where it has none."""
+    first = model.action[model.pair_offsets[:-1]]
+    if policy.ndim == 1:
+        return np.where(known, policy, first)
+    policy = policy.astype(np.float64)
+    policy[~known, first[~known]] = 1.0
+    return policy
+
+
+def _termination(model: SMDP, label: str, option: Option) -> Floats:
+    stop = np.asarray(option.termination, dtype=np.float64)
+    stop = np.full(model.num_states, float(stop)) if stop.ndim == 0 else stop
+    if stop.shape != (model.num_states,) or not ((stop >= 0.0) & (stop <= 1.0)).all():
+        raise ValueError(
+            f"the termination of {label} must be a probability, or one for each of {model.num_states} states"
+        )
+    return stop
+
+
+def _initiation(model: SMDP, label: str, option: Option) -> Any:
+    if option.initiation is None:
+        return np.ones(model.num_states, dtype=bool)
+    begins = np.asarray(option.initiation)
+    if begins.shape != (model.num_states,) or begins.dtype != bool or not begins.any():
+        raise ValueError(
+            f"the initiation of {label} must say true or false for each of {model.num_states} states, true for some"
+        )
+    return begins
+
+
+def _reached(matrix: Any, begins: Any) -> Any:
+    """Return the states that are reached from some states, these included."""
+    reached = begins.copy()
+    while True:
+        more = reached | (matrix.T @ reached.astype(np.float64) > 0.0)
+        if (more == reached).all():
+            return reached
+        reached = more

@@ -1,0 +1,142 @@
+"""Problems that tell estimators of the rate apart: two that the harmonic mean gets wrong, one that it does best."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sojourn.models import SMDP, from_transitions
+from sojourn.models.laws import Outcomes, TwoPoint
+from sojourn.rules.numbers import finite, positive, several
+
+
+def long_shot(
+    *,
+    short_rewards: Sequence[float] = (1.0, 9.0),
+    short_duration: float = 1.0,
+    long_rewards: Sequence[float] = (4.0, 20.0),
+    long_duration: float = 4.0,
+) -> SMDP:
+    """A short action and a long one, with rewards that vary: the harmonic mean prefers the worse.
+
+    Each action has two rewards, equally likely, and a fixed duration. By renewal-reward the gain
+    of always A is (1 + 9) / 2 / 1 = 5 and that of always B (4 + 20) / 2 / 4 = 3. The
+    harmonic mean of A's rates 1 and 9 is only 1.8, because reward and duration are independent.
+    A rate of 1.8 makes time too cheap: 12 - 1.8 * 4 = 4.8 for B is more than 5 - 1.8 = 3.2 for A. (An agent
+    that explores little may keep to A all the same, if it began with it: at so low a rate all values
+    grow, and that of the action taken most often grows fastest.)
+
+    States: one.
+
+    Actions: 0 is A, the short one; 1 is B, the long one.
+
+    Rewards: 1 or 9 for A, 4 or 20 for B, each with probability 1/2.
+
+    Durations: 1 for A, 4 for B.
+
+    Source: Sojourn's own, a counterexample to the harmonic rate of Harmonic R-Learning.
+
+    >>> model = long_shot()
+    >>> model.reward / model.duration
+    array([5., 3.])
+    """
+    rows = []
+    for action, (name, rewards, duration) in enumerate(
+        (("short", short_rewards, short_duration), ("long", long_rewards, long_duration))
+    ):
+        low, high = _two(f"{name}_rewards", rewards)
+        rows.append((0, action, 0, 1.0, TwoPoint(low, high, 0.5), positive(f"{name}_duration", duration)))
+    return from_transitions(rows, action_names=("A", "B"))
+
+
+def long_return(
+    *,
+    short_reward: float = 30.0,
+    short_duration: float = 2.0,
+    long_reward: float = 770.0,
+    long_duration: float = 100.0,
+    return_reward: float = 0.0,
+    return_duration: float = 1.0,
+) -> SMDP:
+    """The paper's two states with constant numbers: counting the way back as one rate of 0 misleads.
+
+    Of two actions, both lead to the second state, which leads back. By renewal-reward the gain
+    of A is 30 / (2 + 1) = 10 and that of B 770 / (100 + 1) = 7.62. The modified harmonic
+    mean gives the way back half the weight, whatever its time: (15 + 0) / 2 = 7.5 with A. At a
+    rate of 7.5, B looks better by 770 - 750 = 20 to 30 - 15 = 15, and under B the mean falls to
+    3.85, where B looks better still.
+
+    States: 0 has the choice, 1 is the way back.
+
+    Actions: 0 is A, the short one; 1 is B, the long one. In state 1 they do the same.
+
+    Rewards: 30 for A, 770 for B, 0 for the way back.
+
+    Durations: 2 for A, 100 for B, 1 for the way back.
+
+    Source: the graph of the simulation study of the Harmonic R-Learning paper, with numbers of Sojourn's own.
+
+    >>> model = long_return()
+    >>> model.reward, model.duration
+    (array([ 30., 770.,   0.,   0.]), array([  2., 100.,   1.,   1.]))
+    """
+    back = (finite("return_reward", return_reward), positive("return_duration", return_duration))
+    return from_transitions(
+        [
+            (0, 0, 1, 1.0, finite("short_reward", short_reward), positive("short_duration", short_duration)),
+            (0, 1, 1, 1.0, finite("long_reward", long_reward), positive("long_duration", long_duration)),
+            (1, 0, 0, 1.0, *back),
+            (1, 1, 0, 1.0, *back),
+        ],
+        state_names=("choice", "return"),
+        action_names=("A", "B"),
+    )
+
+
+def jobs(
+    *,
+    sizes: Sequence[float] = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0),
+    first_paces: Sequence[float] = (0.5, 1.5),
+    second_paces: Sequence[float] = (0.6, 1.2),
+) -> SMDP:
+    """Jobs of random size at a random pace: here the harmonic mean is the better estimator.
+
+    A job of size r pays r and takes r s, where the pace s (time for each unit of size) is independent
+    of r. The rate of a job is 1/s, so the harmonic mean of n rates is 1 / (mean of s), and the
+    ratio of sums is 1 / (mean of s weighted by r). Both tend to the gain
+
+        E[r] / E[r s] = 1 / E[s]
+
+    but the variance of the second is larger by E[r^2] / E[r]^2, here 2.06.
+
+    States: one.
+
+    Actions: 0 takes the next job to the first machine, with mean pace 1; 1 to the second, with mean pace 0.9.
+
+    Rewards: the size of the job, each of `sizes` with the same probability.
+
+    Durations: size times pace, each of the machine's paces with the same probability.
+
+    Source: Sojourn's own, where the harmonic rate of Harmonic R-Learning is right.
+
+    >>> jobs().reward / jobs().duration * (1.0, 0.9)
+    array([1., 1.])
+    """
+    sizes = _positives("sizes", sizes)
+    rows = []
+    for action, (name, given) in enumerate((("first_paces", first_paces), ("second_paces", second_paces))):
+        paces = _positives(name, given)
+        chance = 1.0 / (len(sizes) * len(paces))
+        outcomes = Outcomes([(chance, size, size * pace) for size in sizes for pace in paces])
+        rows.append((0, action, 0, 1.0, outcomes))
+    return from_transitions(rows, action_names=("first", "second"))
+
+
+def _two(name: str, numbers: Any) -> tuple[float, float]:
+    if len(several(name, numbers)) != 2:
+        raise ValueError(f"{name} has {len(numbers)} numbers; it must have 2")
+    return finite(name, numbers[0]), finite(name, numbers[1])
+
+
+def _positives(name: str, numbers: Any) -> list[float]:
+    return [positive(name, number) for number in several(name, numbers)]

@@ -1,0 +1,140 @@
+"""Small problems of the literature: two states, a river, two loops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sojourn.models import SMDP, from_arrays, from_matrices, from_transitions
+from sojourn.rules.numbers import finite, positive, probability, whole
+
+_TRANSITIONS = (((0.7, 0.3), (0.4, 0.6)), ((0.9, 0.1), (0.2, 0.8)))
+_REWARDS = (((6.0, -5.0), (7.0, 12.0)), ((10.0, 17.0), (-14.0, 13.0)))
+_DURATIONS = (((1.0, 5.0), (120.0, 60.0)), ((50.0, 75.0), (7.0, 2.0)))
+
+
+def gosavi(*, transitions: Any = _TRANSITIONS, rewards: Any = _REWARDS, durations: Any = _DURATIONS) -> SMDP:
+    """Gosavi's example of a semi-Markov decision process: two states with durations from 1 to 120.
+
+    Each action has a matrix of probabilities P, of rewards R and of durations T, all for the
+    step from one state to another:
+
+        P(0) = .7 .3   P(1) = .9 .1   R(0) = 6 -5   R(1) =  10 17   T(0) =   1  5   T(1) = 50 75
+               .4 .6          .2 .8          7 12         -14 13         120 60           7  2
+
+    States: two.
+
+    Actions: two in both.
+
+    Rewards: R(action)[state, next state].
+
+    Durations: T(action)[state, next state].
+
+    Source: A. Gosavi, "Simulation-Based Optimization", 2nd edition, Springer 2015, the example of the
+    chapters on semi-Markov decision problems.
+
+    >>> model = gosavi()
+    >>> model.reward.round(6), model.duration.round(6)
+    (array([ 2.7, 10.7, 10. ,  7.6]), array([ 2.2, 52.5, 84. ,  3. ]))
+    """
+    return from_matrices(transitions, rewards, durations)
+
+
+def river_swim(
+    *,
+    num_states: int = 6,
+    forward: float = 0.3,
+    back: float = 0.1,
+    end: float = 0.7,
+    left_reward: float = 5.0,
+    right_reward: float = 10_000.0,
+) -> SMDP:
+    """RiverSwim: against the current to a large reward, or with it to a small one.
+
+    Left always succeeds. Right, in the middle, goes one on with probability .3, stays with .6 and goes
+    back with .1; at the left end it stays with .7 and goes on with .3; at the right end it
+    is carried back with .7 and stays with .3. These are the numbers of the source; later papers
+    often take others (.35, .6 and .05, rewards of 0.005 and 1).
+
+    States: 0 is the left end, the last one the right end.
+
+    Actions: 0 swims left, 1 right.
+
+    Rewards: 5 for left at the left end, 10,000 for right that stays at the right end, else 0.
+
+    Durations: 1.
+
+    Source: A. L. Strehl and M. L. Littman, "An analysis of model-based interval estimation for Markov
+    decision processes", Journal of Computer and System Sciences 74, 2008.
+
+    >>> river_swim().reward
+    array([   5.,    0.,    0.,    0.,    0.,    0.,    0.,    0.,    0.,
+              0.,    0., 3000.])
+    """
+    last = whole("num_states", num_states, least=2) - 1
+    forward, back, end = (
+        probability(name, number) for name, number in (("forward", forward), ("back", back), ("end", end))
+    )
+    if forward + back > 1.0:
+        raise ValueError(f"forward is {forward} and back is {back}; together they must be at most 1")
+    chances, rewards = np.zeros((2, num_states, 2, num_states))
+    for state in range(num_states):
+        chances[state, 0, max(state - 1, 0)] = 1.0
+        if 0 < state < last:
+            chances[state, 1, state - 1 : state + 2] = (back, 1.0 - back - forward, forward)
+    chances[0, 1, :2] = (end, 1.0 - end)
+    chances[last, 1, -2:] = (end, 1.0 - end)
+    rewards[0, 0, 0] = finite("left_reward", left_reward)
+    rewards[last, 1, last] = finite("right_reward", right_reward)
+    return from_arrays(chances, rewards, action_names=("left", "right"))
+
+
+def two_choice(
+    *,
+    short_length: int = 5,
+    short_reward: float = 5.0,
+    long_length: int = 10,
+    long_reward: float = 20.0,
+    step_duration: float = 1.0,
+) -> SMDP:
+    """Two loops from one state: a short one with a small reward, a long one with a large reward.
+
+    The reward comes with the last step of a loop. By renewal-reward the gains are 5 / 5 = 1 and
+    20 / 10 = 2. Discounted with factor g, the short loop is worth 5 g^4 / (1 - g^5) and the
+    long one 20 g^9 / (1 - g^10), so that the short one looks better where g^5 < 1/3, below 0.80.
+
+    States: 0 has the choice, then those of the short loop in order, then those of the long one.
+
+    Actions: in state 0, 0 is the short loop and 1 the long one; elsewhere only 0.
+
+    Rewards: 5 at the end of the short loop, 20 at that of the long one, else 0.
+
+    Durations: 1.
+
+    Source: after A. Schwartz, "A reinforcement learning method for maximizing undiscounted rewards", ICML
+    1993, and S. Mahadevan, "Average reward reinforcement learning", Machine Learning 22, 1996; the
+    lengths and rewards are our choice.
+
+    >>> two_choice()
+    SMDP(14 states, 15 pairs, 15 rows)
+    """
+    short = whole("short_length", short_length)
+    step_duration, total = (
+        positive("step_duration", step_duration),
+        short + whole("long_length", long_length) - 1,
+    )
+    rows: list[tuple[Any, ...]] = []
+    for action, (loop, reward) in enumerate(
+        (
+            ([0, *range(1, short)], finite("short_reward", short_reward)),
+            ([0, *range(short, total)], finite("long_reward", long_reward)),
+        )
+    ):
+        for place, state in enumerate(loop):
+            is_last = place == len(loop) - 1
+            after = 0 if is_last else loop[place + 1]
+            rows.append(
+                (state, 0 if place else action, after, 1.0, reward if is_last else 0.0, step_duration)
+            )
+    return from_transitions(rows)

@@ -1,0 +1,118 @@
+"""Whom to let in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import comb
+from typing import Any
+
+from sojourn.models import SMDP, from_transitions
+from sojourn.models.laws import Exponential
+from sojourn.rules.numbers import finite, positive, probability, several, whole
+
+
+def access_control(
+    *,
+    num_servers: int = 10,
+    priorities: Sequence[float] = (1.0, 2.0, 4.0, 8.0),
+    free_probability: float = 0.06,
+) -> SMDP:
+    """Access control: customers of four priorities wait for ten servers; accept or reject the first.
+
+    The queue never ends, and each customer's priority is equally likely to be 1, 2, 4 or 8. An
+    accepted customer takes a free server. After the decision each busy server, the new customer's
+    included, becomes free with probability .06: of b busy ones, k become free with probability
+    C(b, k) .06^k .94^(b - k).
+
+    States: (free servers, priority of the first customer); number 4 b + i has b busy servers and priority i.
+
+    Actions: 0 rejects, 1 accepts; with no server free there is only 0.
+
+    Rewards: the priority of a customer who is accepted, else 0.
+
+    Durations: 1.
+
+    Source: R. S. Sutton and A. G. Barto, "Reinforcement Learning", 2nd edition, MIT Press 2018, example 10.2.
+
+    >>> model = access_control()
+    >>> model, model.state_names[3]
+    (SMDP(44 states, 84 pairs, 2096 rows), '10 free, priority 8')
+    """
+    num_servers = whole("num_servers", num_servers)
+    free = probability("free_probability", free_probability)
+    rewards = [finite("a priority", reward) for reward in several("priorities", priorities)]
+    kinds = len(rewards)
+    rows: list[tuple[Any, ...]] = []
+    for busy in range(num_servers + 1):
+        for kind, reward in enumerate(rewards):
+            for action in range(1 if busy == num_servers else 2):
+                working = busy + action
+                for ready in range(working + 1):
+                    chance = comb(working, ready) * free**ready * (1.0 - free) ** (working - ready) / kinds
+                    rows += [
+                        (
+                            busy * kinds + kind,
+                            action,
+                            (working - ready) * kinds + after,
+                            chance,
+                            reward * action,
+                            1.0,
+                        )
+                        for after in range(kinds)
+                    ]
+    names = [f"{num_servers - b} free, priority {r:g}" for b in range(num_servers + 1) for r in rewards]
+    distinct = names if len(set(names)) == len(names) else None
+    return from_transitions(rows, state_names=distinct, action_names=("reject", "accept"))
+
+
+def admission_control(
+    *,
+    arrival_rate: float = 1.0,
+    service_rate: float = 1.2,
+    reward: float = 5.0,
+    holding_cost: float = 1.0,
+    capacity: int = 20,
+) -> SMDP:
+    """Admission to an M/M/1 queue: each arrival pays once if it is let in, and costs while it is there.
+
+    Jobs arrive at rate l = 1 and are served at rate m = 1.2, one after the other. A decision is made
+    at every arrival. It leaves n jobs; until the next arrival, services and that arrival compete, so
+    that with q = m / (l + m) there are exactly k < n services with probability (1 - q) q^k, and n with
+    q^n. Each stage with j > 0 jobs takes 1 / (l + m) on average, whichever way it ends, and costs j for each
+    unit of time, so that k services cost on average
+
+        holding_cost (n + (n - 1) + ... + (n - k)) / (l + m)
+
+    Letting in while there are fewer than L jobs makes the queue M/M/1/L, with p(j) proportional to
+    (l / m)^j, and the gain is l reward (1 - p(L)) - holding_cost sum j p(j).
+
+    States: the jobs that the arrival sees, 0 to 20.
+
+    Actions: 0 rejects, 1 accepts; with 20 jobs there is only 0.
+
+    Rewards: 5 for an accepted job, less the mean holding cost given the number of services.
+
+    Durations: exponential with mean 1 / l. They are drawn apart from the number of services: each has its
+    own law right, and the means are exact, but not their joint law.
+
+    Source: P. Naor, "The regulation of queue size by levying tolls", Econometrica 37, 1969.
+
+    >>> admission_control().reward[:2].round(6)
+    array([0.      , 4.545455])
+    """
+    arrivals, services = positive("arrival_rate", arrival_rate), positive("service_rate", service_rate)
+    reward, holding_cost = finite("reward", reward), finite("holding_cost", holding_cost)
+    capacity, stage = whole("capacity", capacity), 1.0 / (arrivals + services)
+    served = services * stage
+    duration = Exponential(1.0 / arrivals)
+    rows: list[tuple[Any, ...]] = []
+    for seen in range(capacity + 1):
+        for action in range(1 if seen == capacity else 2):
+            jobs, cost = seen + action, 0.0
+            for done in range(jobs + 1):
+                cost += holding_cost * (jobs - done) * stage
+                chance = served**jobs if done == jobs else (1.0 - served) * served**done
+                rows.append((seen, action, jobs - done, chance, reward * action - cost, duration))
+    return from_transitions(
+        rows, state_names=[f"{n} jobs" for n in range(capacity + 1)], action_names=("reject", "accept")
+    )

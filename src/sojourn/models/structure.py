@@ -1,0 +1,126 @@
+"""Which states can follow which: the parts of a model that a policy can stay in for ever.
+
+An *end component* is a set of states with some of their actions that never lead out of it and
+lead from every state of it to every other. The recurrent classes of every policy lie in
+end components. If there is but one largest end component, the model is weakly
+communicating: whatever the start, one can come to all that can be kept for ever, so the optimal
+gain is one number. If there are several, it may depend on the start.
+
+They are found by cutting the graph of all pairs into strongly connected parts, leaving out the
+pairs that lead from one part to another, and beginning anew until no pair is left out (de
+Alfaro, "Formal verification of probabilistic systems", 1997, algorithm 3.1).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from sojourn.models.smdp import SMDP, Ints
+
+_SHOWN = 5  # how many states a sentence names
+
+
+def end_components(model: SMDP) -> list[Ints]:
+    """Return the states of every largest end component.
+
+    >>> from sojourn.models import from_arrays
+    >>> stay_or_go = from_arrays([[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 1.0]]], rewards=1.0)
+    >>> [part.tolist() for part in end_components(stay_or_go)]
+    [[0], [1]]
+    """
+    label, kept = component_labels(model)
+    return [np.flatnonzero(label == number) for number in range(label.max() + 1)] if kept.any() else []
+
+
+def component_labels(model: SMDP) -> tuple[Ints, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+    """Return each state's end component, -1 where it has none, and the pairs that stay in them."""
+    state = model.state_of_pair()
+    starts, counts = model.row_offsets[:-1], np.diff(model.row_offsets)
+    kept = np.ones(model.num_pairs, dtype=bool)
+    while True:
+        rows = np.repeat(kept, counts)
+        part = strong_parts(model.num_states, np.repeat(state, counts)[rows], model.successor[rows])
+        # A state without pairs is a part of its own, and what leads to it goes in the next round.
+        inside = part[model.successor] == np.repeat(part[state], counts)
+        still = kept & np.logical_and.reduceat(inside, starts)
+        if (still == kept).all():
+            break
+        kept = still
+    member = np.zeros(model.num_states, dtype=bool)
+    member[state[kept]] = True
+    numbers = np.full(model.num_states, -1)
+    _, numbers[member] = np.unique(_by_first_state(part)[member], return_inverse=True)
+    return numbers, kept
+
+
+def strong_parts(num_states: int, source: Ints, target: Ints) -> Ints:
+    """Return the strongly connected part of each state."""
+    graph = sparse.csr_array(
+        (np.ones(len(source), dtype=np.int8), (source, target)), shape=(num_states, num_states)
+    )
+    return np.asarray(csgraph.connected_components(graph, directed=True, connection="strong")[1], np.int64)
+
+
+def recurrent_classes(num_states: int, source: Ints, target: Ints) -> list[Ints]:
+    """Return the strongly connected parts that nothing leads out of, by their first state."""
+    part = _by_first_state(strong_parts(num_states, source, target))
+    left = np.zeros(num_states, dtype=bool)
+    left[part[source[part[source] != part[target]]]] = True
+    return [np.flatnonzero(part == number) for number in np.unique(part) if not left[number]]
+
+
+def _by_first_state(part: Ints) -> Ints:
+    """Return parts numbered by the first state of each."""
+    _, first, inverse = np.unique(part, return_index=True, return_inverse=True)
+    return np.asarray(first[inverse], dtype=np.int64)
+
+
+def named(model: SMDP, states: Ints) -> str:
+    """Return how a sentence names a set of states."""
+    names = [model.state_names[s] if model.state_names else str(s) for s in states[:_SHOWN].tolist()]
+    more = f" and {len(states) - _SHOWN} more" if len(states) > _SHOWN else ""
+    return "{" + ", ".join(names) + "}" + more
+
+
+def several_classes(model: SMDP, parts: list[Ints]) -> str:
+    """Return the sentence that refuses a model of several end components."""
+    shown = ", ".join(named(model, part) for part in parts[:_SHOWN])
+    more = f" and {len(parts) - _SHOWN} more" if len(parts) > _SHOWN else ""
+    return (
+        f"the model has {len(parts)} classes of states that a policy can stay in for ever, {shown}{more}, "
+        "so its gain may depend on the start; sojourn.solve finds that of each state"
+    )
+
+
+def findings(model: SMDP) -> tuple[str, ...]:
+    """Return what is odd about a model, in sentences; most models have none.
+
+    >>> from sojourn.models import from_arrays
+    >>> for line in findings(from_arrays([[[0.0, 1.0]], [[0.0, 1.0]]], rewards=1.0)):
+    ...     print(line)
+    state 1 is absorbing: no action leaves it
+    {0} cannot be kept for ever: every policy leaves these states for good
+    """
+    counts = np.diff(model.row_offsets)
+    state = model.state_of_pair()
+    loops = np.logical_and.reduceat(model.successor == np.repeat(state, counts), model.row_offsets[:-1])
+    absorbing = np.flatnonzero(np.logical_and.reduceat(loops, model.pair_offsets[:-1]))
+    if model.num_states == 1:
+        absorbing = absorbing[:0]  # there is nowhere else to go
+    result = [
+        f"{model.state_place(s)} is absorbing: no action leaves it" for s in absorbing[:_SHOWN].tolist()
+    ]
+    if len(absorbing) > _SHOWN:
+        result.append(f"{len(absorbing) - _SHOWN} more states are absorbing")
+    label, _ = component_labels(model)
+    passing = np.flatnonzero(label < 0)
+    if passing.size:
+        result.append(
+            f"{named(model, passing)} cannot be kept for ever: every policy leaves these states for good"
+        )
+    parts = end_components(model)
+    if len(parts) > 1:
+        result.append(several_classes(model, parts))
+    return tuple(result)

@@ -1,0 +1,131 @@
+"""Estimators that come to the gain: rewards over durations.
+
+With rho the estimate, r the reward and tau the duration of a transition:
+
+    Cumulative          X += r;  Y += tau                                   rho = X / Y
+    SmoothedCumulative  X += r;  Y += tau;  rho += beta (X/Y - rho)
+    Exponential         x += beta (r - x);  y += beta (tau - y)             rho = x / y
+    Incremental         rho += beta (x - rho tau), x chosen by the agent
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from sojourn.rates.protocol import ratio, update, value, value_as_kept
+from sojourn.rules.numbers import fraction
+from sojourn.rules.values import checked
+
+
+@checked()
+class Cumulative(NamedTuple):
+    """Total reward over total duration: SMART's estimator (Das et al. 1999).
+
+    >>> rate = update(update(Cumulative(), 6.0, 2.0), 0.0, 1.0)
+    >>> value(rate)
+    2.0
+    """
+
+    reward: float = 0.0
+    duration: float = 0.0
+
+
+@update.register
+def update_cumulative(rate: Cumulative, reward: float, duration: float) -> Cumulative:
+    """X += r, Y += tau."""
+    return Cumulative(reward=rate.reward + reward, duration=rate.duration + duration)
+
+
+@checked(step_size=fraction)
+class SmoothedCumulative(NamedTuple):
+    """An estimate that moves towards total reward over total duration.
+
+    This is Relaxed-SMART as Gosavi (2004) has it.
+
+    >>> rate = update(update(SmoothedCumulative(step_size=0.5), 6.0, 2.0), 0.0, 1.0)
+    >>> value(rate)
+    1.75
+    """
+
+    step_size: float
+    reward: float = 0.0
+    duration: float = 0.0
+    rate: float = 0.0
+
+
+@update.register
+def update_smoothed_cumulative(
+    rate: SmoothedCumulative, reward: float, duration: float
+) -> SmoothedCumulative:
+    """X += r, Y += tau, rho += beta (X/Y - rho)."""
+    total_reward = rate.reward + reward
+    total_duration = rate.duration + duration
+    return SmoothedCumulative(
+        step_size=rate.step_size,
+        reward=total_reward,
+        duration=total_duration,
+        rate=rate.rate + rate.step_size * (total_reward / total_duration - rate.rate),
+    )
+
+
+@checked(step_size=fraction)
+class Exponential(NamedTuple):
+    """Moving mean of the rewards over moving mean of the durations.
+
+    This is Relaxed-SMART as the Harmonic R-Learning paper has it. Both means start at
+    zero with the same weights, so their ratio needs no correction: the first update
+    returns the first rate.
+
+    >>> rate = update(Exponential(step_size=0.5), 6.0, 2.0)
+    >>> value(rate), value(update(rate, 0.0, 1.0))
+    (3.0, 1.5)
+    """
+
+    step_size: float
+    reward: float = 0.0
+    duration: float = 0.0
+
+
+@update.register
+def update_exponential(rate: Exponential, reward: float, duration: float) -> Exponential:
+    """X += beta (r - x), y += beta (tau - y)."""
+    return Exponential(
+        step_size=rate.step_size,
+        reward=rate.reward + rate.step_size * (reward - rate.reward),
+        duration=rate.duration + rate.step_size * (duration - rate.duration),
+    )
+
+
+@checked(step_size=fraction)
+class Incremental(NamedTuple):
+    """Moves by the error of the estimate itself: R-Learning and Differential Q-learning.
+
+    Here `reward` is whatever evidence the agent chooses. The estimate is stable only
+    while step size times duration stays below 2.
+
+    >>> value(update(Incremental(step_size=0.5, rate=1.0), 6.0, 2.0))
+    3.0
+    """
+
+    step_size: float
+    rate: float = 0.0
+
+
+@update.register
+def update_incremental(rate: Incremental, reward: float, duration: float) -> Incremental:
+    """The estimate: rho += beta (x - rho tau)."""
+    return Incremental(
+        step_size=rate.step_size,
+        rate=rate.rate + rate.step_size * (reward - rate.rate * duration),
+    )
+
+
+@value.register(Cumulative)
+@value.register(Exponential)
+def value_as_ratio(rate: Any) -> float:
+    """Return X / Y."""
+    return ratio(rate.reward, rate.duration)
+
+
+value.register(SmoothedCumulative)(value_as_kept)
+value.register(Incremental)(value_as_kept)

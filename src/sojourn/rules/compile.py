@@ -1,0 +1,377 @@
+"""Rules and kernels: the only door to Numba.
+
+A *rule* is a function of one transition, written once for each type of value and looked up
+by the type of its first argument. A *kernel* is a loop that calls rules. Both are plain
+Python: called as they are they run interpreted, line by line, in any debugger. A kernel
+that is *called* runs compiled instead: Numba meets a rule in the kernel's source, asks the
+bridge below for the function registered for that type, and inlines it.
+
+Numba is imported when the first kernel is called, not before: `import sojourn` is cheap.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+
+from sojourn.rules.values import classes
+
+F = TypeVar("F", bound=Callable[..., Any])
+G = TypeVar("G", bound=Callable[..., Any])
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+_bridged: list[tuple[Any, Callable[..., Any], bool]] = []  # what kernels call, types -> function, inline
+_bridge_is_open = False
+_lock = threading.Lock()
+_foreign: set[type] = set()  # types with a rule from outside this package
+_compiled: set[type] = set()  # types that some kernel has been called with
+
+
+class Rule(Generic[F]):
+    """A function that is defined anew for each type of its first argument.
+
+    Calling a rule checks the arguments first. `bare` is the same without checks, for use
+    inside other rules, where the arguments have been checked already. In compiled code
+    the two are one.
+    """
+
+    bare: F
+
+    def __init__(self, generic: F, check: Callable[..., tuple[Any, ...]]) -> None:
+        self._generic = generic
+        self._check = check
+        self._registered: dict[type, Callable[..., Any]] = {}
+        self._arity = len(inspect.signature(generic).parameters)
+        functools.update_wrapper(self, generic)
+        registered = self._registered
+
+        def bare(value: Any, *args: Any) -> Any:
+            return registered.get(type(value), generic)(value, *args)
+
+        self.bare = bare  # type: ignore[assignment]
+        _bridge(self, self._resolve)
+        _bridge(bare, self._resolve)
+
+    if TYPE_CHECKING:
+        __call__: F
+    else:
+
+        def __call__(self, value: Any, *args: Any, **kwargs: Any) -> Any:
+            """Check the arguments, and apply the function of the value's type."""
+            function = self._registered.get(type(value), self._generic)
+            if function is self._generic:
+                return function(value, *args, **kwargs)
+            return function(*self._check(value, *args, **kwargs))
+
+    @overload
+    def register(self, function: type) -> Callable[[G], G]: ...
+    @overload
+    def register(self, function: G) -> G: ...
+    def register(self, function: Any) -> Any:
+        """Register a function for the type of its first argument.
+
+        Use it as `@rule.register`, which reads the annotation of the first argument, or as
+        `@rule.register(Type)`.
+        """
+        if isinstance(function, type):
+            return functools.partial(self._register, function)
+        first = next(iter(inspect.signature(function, eval_str=True).parameters.values()), None)
+        if first is None or not isinstance(first.annotation, type) or first.annotation is first.empty:
+            raise TypeError(
+                f"{function.__name__} does not say what it is for: annotate its first argument "
+                f"with a class, or use @{self.__name__}.register(Class)"  # type: ignore[attr-defined]
+            )
+        return self._register(first.annotation, function)
+
+    def _register(self, cls: type, function: G) -> G:
+        name: str = self.__name__  # type: ignore[attr-defined]
+        if not (issubclass(cls, tuple) and hasattr(cls, "_fields")):
+            raise TypeError(f"{cls.__name__} is not a NamedTuple, so {name} cannot be registered for it")
+        arity = len(inspect.signature(function).parameters)
+        if arity != self._arity:
+            raise TypeError(
+                f"{function.__name__} takes {arity} arguments, but {name} is called with {self._arity}: "
+                f"{', '.join(inspect.signature(self._generic).parameters)}"
+            )
+        if cls in _compiled:
+            raise TypeError(
+                f"{cls.__name__} has been compiled already, so its {name} can no longer change: "
+                "define the class anew, or start a new process"
+            )
+        if _PACKAGE not in Path(function.__code__.co_filename).resolve().parents:
+            _foreign.add(cls)
+        self._registered[cls] = function
+        return function
+
+    def knows(self, cls: type) -> bool:
+        """Whether a function is registered for `cls`."""
+        return cls in self._registered
+
+    @property
+    def types(self) -> list[type]:
+        """The classes that a function is registered for."""
+        return list(self._registered)
+
+    def _resolve(self, value: Any, *_: Any) -> Callable[..., Any] | None:
+        return self._registered.get(getattr(value, "instance_class", None))  # type: ignore[arg-type]
+
+
+def rule(check: Callable[..., tuple[Any, ...]]) -> Callable[[F], Rule[F]]:
+    """Turn a function into a rule; its body says what happens for types without one.
+
+    `check` gets the arguments of every call from outside and returns them, cleaned.
+    """
+    return lambda generic: Rule(generic, check)
+
+
+def no_rule(name: str, value: Any) -> TypeError:
+    """Return the error for a value whose type has no such rule."""
+    return TypeError(
+        f"there is no {name} rule for {type(value).__name__}: pass one of Sojourn's own values, "
+        f"or register yours with @sojourn.{name}.register"
+    )
+
+
+def inlined(function: G) -> G:
+    """Make a plain function callable from rules and kernels, compiled into their code.
+
+    >>> @inlined
+    ... def half(x: float) -> float:
+    ...     return x / 2.0
+    >>> half(3.0)  # as it is in Python, and in a rule of yours
+    1.5
+    """
+    _bridge(function, lambda *_: function)
+    return function
+
+
+def first_meeting(*values: Any) -> bool:
+    """Whether these values have rules of a user's that no kernel has met yet."""
+    types = set(classes(values))
+    return not types.isdisjoint(_foreign) and not types <= _compiled
+
+
+def compiled_apart(function: G) -> G:
+    """Make a long function callable from kernels, compiled as a function of its own."""
+    _bridge(function, lambda *_: function, inline=False)
+    return function
+
+
+def take(stack: Any, index: int) -> Any:
+    """Return one value of a stack, which is a value with an array of entries in every field.
+
+    Entries that are themselves arrays are not copied: to write into them is to write into
+    the stack.
+    """
+    if isinstance(stack, tuple):
+        return type(stack)._make(take(field, index) for field in stack)  # type: ignore[attr-defined]
+    entry = stack[index]
+    return entry if entry.ndim else entry.item()
+
+
+def _resolve_take(stack: Any, index: Any) -> Callable[..., Any]:
+    """For compiled code: the same, written out for this type."""
+    cls = getattr(stack, "instance_class", None)
+    if cls is None:
+        return lambda stack, index: stack[index]
+    fields = ", ".join(f"{name}=take(stack.{name}, index)" for name in cls._fields)
+    namespace: dict[str, Any] = {"cls": cls, "take": take}
+    exec(f"def taken(stack, index):\n    return cls({fields})", namespace)  # noqa: S102 - field names only
+    return namespace["taken"]  # type: ignore[no-any-return]
+
+
+def put(stack: Any, index: int, value: Any) -> None:
+    """Write a value into one place of a stack; arrays that cannot be written are constants and stay."""
+    for column, field in zip(stack, value, strict=True):
+        if isinstance(column, tuple):
+            put(column, index, field)
+        elif column.flags.writeable:
+            column[index] = field
+
+
+def _resolve_put(stack: Any, index: Any, value: Any) -> Callable[..., Any]:
+    """For compiled code: the same, written out for this type."""
+    cls = getattr(stack, "instance_class", None)
+    if cls is None:
+        if stack.ndim == 1:
+            return _put_number
+        return _put_array if stack.mutable else _put_nothing
+    lines = "".join(f"    put(stack.{name}, index, value.{name})\n" for name in cls._fields)
+    namespace: dict[str, Any] = {"put": put}
+    exec(f"def written(stack, index, value):\n{lines}", namespace)  # noqa: S102 - field names only
+    return namespace["written"]  # type: ignore[no-any-return]
+
+
+def _put_number(stack: Any, index: int, value: Any) -> None:
+    stack[index] = value
+
+
+def _put_array(stack: Any, index: int, value: Any) -> None:
+    # Rules mostly write into the array that they were given, and then there is nothing to do.
+    if stack[index].ctypes.data != value.ctypes.data:
+        stack[index] = value
+
+
+def _put_nothing(stack: Any, index: int, value: Any) -> None:
+    pass
+
+
+class Kernel(Generic[F]):
+    """A loop over rules: `kernel(...)` runs it compiled, `kernel.python(...)` interpreted."""
+
+    def __init__(self, python: F) -> None:
+        self.python = python
+        self._dispatchers: dict[bool, Callable[..., Any]] = {}
+        functools.update_wrapper(self, python)
+
+    if TYPE_CHECKING:
+        __call__: F
+    else:
+
+        def __call__(self, *args: Any) -> Any:
+            """Run the loop, compiled for arguments of these types."""
+            types = set(classes(args))
+            dispatcher = self._dispatcher(types)
+            try:
+                return dispatcher(*args)
+            except Exception as error:
+                if not type(error).__module__.startswith("numba."):
+                    raise
+                raise _cannot_compile(types, error) from None
+
+    def prepared(self, *args: Any) -> F:
+        """Return the compiled function for arguments like these, without running it.
+
+        For kernels so short that looking for the rules' types in every call would cost more
+        than the work. It may be called with arguments of these very types only.
+        """
+        types = set(classes(args))
+        dispatcher: Any = self._dispatcher(types)
+        try:
+            # The machine code itself: Numba's dispatcher would look at the types of all arguments in
+            # every call, which takes three times as long as the call.
+            entry: F = dispatcher.compile(tuple(dispatcher.typeof_pyval(argument) for argument in args))
+        except Exception as error:
+            if not type(error).__module__.startswith("numba."):
+                raise
+            raise _cannot_compile(types, error) from None
+        return entry
+
+    def _dispatcher(self, types: set[type]) -> Callable[..., Any]:
+        _compiled.update(types)
+        on_disk = types.isdisjoint(_foreign)
+        return self._dispatchers.get(on_disk) or self._build(on_disk)
+
+    def _build(self, on_disk: bool) -> Callable[..., Any]:
+        import numba
+
+        with _lock:
+            _open_bridge()
+            jit = numba.njit(nogil=True, error_model="numpy")(self.python)
+            if on_disk:
+                _cache_on_disk(jit)
+            return self._dispatchers.setdefault(on_disk, jit)
+
+
+def kernel(function: F) -> Kernel[F]:
+    """Turn a function into a kernel."""
+    return Kernel(function)
+
+
+def _cannot_compile(types: set[type], error: Exception) -> TypeError:
+    names = ", ".join(sorted(cls.__name__ for cls in types & _foreign)) or "these values"
+    return TypeError(
+        f"the rules for {names} cannot be compiled: {_reason(error)} (with compiled=False they run in Python)"
+    )
+
+
+def _reason(error: Exception) -> str:
+    """Return the innermost sentence of a Numba error, which tells what is wrong."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    layers = [index for index, line in enumerate(lines) if "mode pipeline (step:" in line]
+    innermost = lines[layers[-1] + 1 :] if layers else lines
+    return innermost[0].rstrip(".") if innermost else type(error).__name__
+
+
+# --- The bridge to Numba ------------------------------------------------------------
+
+
+def _bridge(callee: Any, resolve: Callable[..., Any], inline: bool = True) -> None:
+    _bridged.append((callee, resolve, inline))
+    if _bridge_is_open:
+        _connect(callee, resolve, inline)
+
+
+def _open_bridge() -> None:
+    global _bridge_is_open
+    if not _bridge_is_open:
+        for bridged in _bridged:
+            _connect(*bridged)
+        _bridge_is_open = True
+
+
+def _connect(callee: Any, resolve: Callable[..., Any], inline: bool) -> None:
+    from numba import extending
+
+    options: Any = {"forceinline": inline, "error_model": "numpy"}
+    extending.overload(callee, jit_options=options, strict=False)(resolve)
+
+
+# --- Machine code on disk -----------------------------------------------------------
+
+
+def _cache_on_disk(jit: Any) -> None:
+    """Keep the machine code of `jit` in a folder that belongs to this source alone.
+
+    Numba itself would look only at the file of the kernel, and go on using old machine
+    code after a rule in another file was edited. A folder that cannot be written to costs
+    a compilation in every process, nothing else.
+    """
+    from numba.core import config as numba_config
+
+    config: Any = numba_config
+    previous = config.CACHE_DIR
+    try:
+        config.CACHE_DIR = str(cache_folder())
+        jit.enable_caching()
+    except (OSError, RuntimeError):
+        pass
+    finally:
+        config.CACHE_DIR = previous
+
+
+@functools.cache
+def cache_folder() -> Path:
+    """Return the folder for the machine code of this very source, made if necessary."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    root = Path(os.environ.get("SOJOURN_CACHE_DIR") or Path(home) / "sojourn")
+    folder = root / f"kernels-{source_digest()}"
+    folder.mkdir(parents=True, exist_ok=True)
+    os.utime(folder)
+    month_ago = time.time() - 30 * 24 * 3600
+    for other in root.glob("kernels-*"):
+        if other.stat().st_mtime < month_ago:
+            shutil.rmtree(other, ignore_errors=True)
+    return folder
+
+
+@functools.cache
+def source_digest() -> str:
+    """Return a hash of this package's source."""
+    digest = hashlib.sha256()
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        digest.update(path.relative_to(_PACKAGE).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+_bridge(take, _resolve_take)
+_bridge(put, _resolve_put)

@@ -1,0 +1,185 @@
+"""Checkers for what users write themselves: estimators, agents and worlds.
+
+Each raises with one sentence on the first rule that is broken. What passes can be used
+everywhere that Sojourn's own values can, compiled.
+"""
+
+from __future__ import annotations
+
+import math
+import pickle
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sojourn.agents.named import random_agent
+from sojourn.rates.protocol import update, value
+from sojourn.rules.compile import kernel
+from sojourn.rules.random import integer
+from sojourn.rules.values import Column, canonical, copied, is_value, same
+from sojourn.runs.loop import ready, run
+from sojourn.worlds.protocol import start, step
+
+_update, _value = update.bare, value.bare
+
+
+class RateReport(NamedTuple):
+    """What `check_rate` found out about an estimator that keeps the rules.
+
+    constant_at_once     a constant stream (r, tau) gives r/tau from the first update on
+    constant_in_limit    it does so in the end
+    scales_with_reward   c r gives c times the rate
+    scales_with_time     k tau gives the rate divided by k
+
+    >>> from sojourn.rates.ratio import Cumulative
+    >>> all(check_rate(Cumulative()))
+    True
+    """
+
+    constant_at_once: bool
+    constant_in_limit: bool
+    scales_with_reward: bool
+    scales_with_time: bool
+
+
+def check_rate(rate: Any) -> RateReport:
+    """Check an estimator, and report which laws of averaging rates it obeys.
+
+    The estimator must be fresh: it must not have seen any transition.
+
+    >>> from sojourn.rates.contrast import TimeSmoothed
+    >>> check_rate(TimeSmoothed(step_size=0.1))
+    RateReport(constant_at_once=False, constant_in_limit=True, scales_with_reward=True, scales_with_time=False)
+    """
+    name = type(rate).__name__
+    if not (is_value(rate) and update.knows(type(rate)) and value.knows(type(rate))):
+        raise TypeError(
+            f"{name} is no estimator: one is a NamedTuple with update and value registered for it"
+        )
+    rate = canonical(rate)
+    rewards, durations = _transitions(500)
+    before = copied(rate)
+    after = rate
+    for reward, duration in zip(rewards[:50].tolist(), durations[:50].tolist(), strict=True):
+        after = update(after, reward, duration)
+        if type(after) is not type(rate):
+            raise TypeError(f"update of {name} returned {type(after).__name__}, not {name}")
+        if not math.isfinite(value(after)):
+            raise ValueError(f"value of {name} is {value(after)} after the reward {reward} in {duration}")
+    _check_record(rate, name, before)
+    compiled, interpreted = np.empty(len(rewards)), np.empty(len(rewards))
+    _trace(rate, rewards, durations, compiled)
+    _trace.python(rate, rewards, durations, interpreted)
+    if not same(compiled, interpreted):
+        at = int(np.flatnonzero(compiled != interpreted)[0])
+        raise ValueError(
+            f"{name} differs compiled and interpreted after update {at}: {compiled[at]} and {interpreted[at]}"
+        )
+    steady = np.empty(20_000)
+    _trace(rate, np.full(len(steady), 3.0), np.full(len(steady), 0.5), steady)
+    return RateReport(
+        constant_at_once=bool(np.allclose(steady, 6.0, rtol=1e-12, atol=0.0)),
+        constant_in_limit=bool(np.isclose(steady[-1], 6.0, rtol=1e-6, atol=0.0)),
+        scales_with_reward=_traces_agree(rate, interpreted * 7.0, rewards * 7.0, durations),
+        scales_with_time=_traces_agree(rate, interpreted / 7.0, rewards, durations * 7.0),
+    )
+
+
+def check_agent(agent: Any) -> None:
+    """Check an agent: its record, its actions, and that it learns the same compiled.
+
+    >>> from sojourn.agents.named import smart
+    >>> check_agent(smart(num_states=3, num_actions=2))
+    """
+    shape = np.shape(getattr(agent, "q", np.zeros((1, 1))))
+    if len(shape) != 2:
+        raise TypeError(
+            f"q of {type(agent).__name__} has {len(shape)} dimensions; it must be states by actions"
+        )
+    num_states, num_actions = shape
+    world = Noise(num_states, num_actions)
+    _, agent = ready(world, agent)
+    before = copied(agent)
+    _check_runs(world, agent, type(agent).__name__)
+    _check_record(agent, type(agent).__name__, before)
+
+
+def check_world(world: Any) -> None:
+    """Check a world: its record, its transitions, and that it moves the same compiled.
+
+    >>> from sojourn.worlds.two_state import TwoState
+    >>> check_world(TwoState(log_scale=1e-3))
+    """
+    num_states, num_actions = getattr(world, "num_states", 1), getattr(world, "num_actions", 1)
+    agent = random_agent(num_states, num_actions)
+    if hasattr(world, "available"):
+        agent = agent._replace(q=np.where(world.available, 0.0, -np.inf))
+    world, agent = ready(world, agent)
+    before = copied(world)
+    _check_runs(world, agent, type(world).__name__)
+    _check_record(world, type(world).__name__, before)
+
+
+def _check_record(record: Any, name: str, before: Any) -> None:
+    if not same(record, before):
+        raise ValueError(f"{name} was changed by its rules; they must return a new one")
+    try:
+        restored = pickle.loads(pickle.dumps(record))
+    except Exception as error:  # noqa: BLE001 - whatever pickling raises is the answer
+        raise TypeError(
+            f"{name} cannot be pickled ({error}); define its class at the top of a module"
+        ) from None
+    if not same(restored, record):
+        raise ValueError(f"{name} is not the same after pickling")
+
+
+def _check_runs(world: Any, agent: Any, name: str) -> None:
+    fast = run(world, agent, steps=100, episodes=3, seed=5)
+    again = run(world, agent, steps=100, episodes=3, seed=5)
+    slow = run(world, agent, steps=100, episodes=3, seed=5, compiled=False)
+    if not same(fast, again):
+        raise ValueError(f"{name} gives two different runs for one seed; take all randomness from rng")
+    if not same(fast, slow):
+        raise ValueError(f"{name} gives different runs compiled and interpreted")
+
+
+def _transitions(count: int) -> tuple[Column, Column]:
+    """Return rewards of both signs and zeros, over six orders of magnitude, and durations."""
+    rng = np.random.default_rng(20)
+    rewards = rng.choice([-1.0, 0.0, 1.0], size=count) * 10.0 ** rng.uniform(-3, 3, size=count)
+    return rewards, 10.0 ** rng.uniform(-1, 0, size=count)
+
+
+def _traces_agree(rate: Any, expected: Column, rewards: Column, durations: Column) -> bool:
+    trace = np.empty(len(rewards))
+    _trace(rate, rewards, durations, trace)
+    return bool(np.allclose(trace, expected, rtol=1e-9, atol=1e-12 * np.abs(expected).max()))
+
+
+@kernel
+def _trace(rate: Any, rewards: Column, durations: Column, values: Column) -> None:
+    """The rate after every update."""
+    for k in range(len(rewards)):
+        rate = _update(rate, rewards[k], durations[k])
+        values[k] = _value(rate)
+
+
+class Noise(NamedTuple):
+    """A world of pure noise, for agents of any size to be checked in."""
+
+    num_states: int
+    num_actions: int
+
+
+@start.register
+def start_noise(world: Noise, rng: Any) -> tuple[Noise, int]:
+    """Anywhere."""
+    return world, integer(rng, world.num_states)
+
+
+@step.register
+def step_noise(world: Noise, state: int, action: int, rng: Any) -> tuple[Noise, int, float, float]:
+    """To anywhere, with a reward of either sign or none."""
+    kind = integer(rng, 3)
+    reward = (kind - 1.0) * (1.0 + action)
+    return world, integer(rng, world.num_states), reward, 0.5 + 0.1 * integer(rng, 10)

@@ -1,0 +1,179 @@
+"""Results as tidy tables: one row for each run, in Parquet.
+
+`results.parquet` has these columns, in this order; the schema's version is SCHEMA_VERSION:
+
+    cell             text     id of the cell: the same id, the same numbers
+    world, agent     text     kind of the world; label of the agent
+    ...              number   a column for each option that is given; null where there is none
+    steps, episodes  integer  in an episode; episodes
+    seed             integer
+    rate, reward, duration, greedy_reward, greedy_duration    number
+    greedy_steps     integer
+    diverged         boolean  whether a number of the agent is no longer finite
+    gain             number   the exact optimal gain of the world; null where there is none, as are
+    regret           number   gain * duration - reward: what an optimal policy would have had more, and
+    rate_gap         number   rate - gain: how far the learned rate is off
+    policy           list     the greedy action of each state in the end; only if the sweep keeps policies
+    error            text     why the run failed; null if it did not
+
+`curves.parquet`, if curves were recorded: cell, seed, step, reward, greedy_reward, clock,
+rate; or, if they are means over the seeds, cell, step, and of each of these the mean and the
+standard deviation (of the sample, so null for one seed): reward_mean, reward_std and so on.
+`timings.parquet`: cell, seed, seconds, the one thing that differs from run to run.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from rich.box import SIMPLE_HEAD
+from rich.markup import escape
+from rich.table import Table
+
+from sojourn.rules.files import write_whole
+from sojourn.runs.batch import FIGURES
+
+SCHEMA_VERSION = 3
+RESULTS, CURVES, TIMINGS = "results.parquet", "curves.parquet", "timings.parquet"
+
+_DTYPES: dict[type, Any] = {float: pl.Float64, int: pl.Int64, bool: pl.Boolean}
+_CURVE = ("reward", "greedy_reward", "clock", "rate")
+
+
+def results_frame(
+    specification: dict[str, pl.Series],
+    figures: np.ndarray[Any, Any],
+    gains: np.ndarray[Any, Any],
+    policies: np.ndarray[Any, Any] | None,
+    errors: np.ndarray[Any, Any],
+    seconds: float,
+) -> pl.DataFrame:
+    """Return rows of the results, with the column `seconds` that `merge` puts into a table of its own."""
+    count = len(errors)
+    columns = dict(specification)
+    failed = errors != ""
+    for name, kind in FIGURES.items():
+        if name != "steps":  # these are part of the specification
+            series = pl.Series(name, figures[name], dtype=_DTYPES[kind])
+            columns[name] = series.set(pl.Series(failed), None) if failed.any() else series
+    gain = pl.Series("gain", gains).fill_nan(None)
+    columns["gain"] = gain
+    columns["regret"] = gain * columns["duration"] - columns["reward"]
+    columns["rate_gap"] = columns["rate"] - gain
+    if policies is not None:
+        columns["policy"] = pl.Series("policy", policies.astype(np.uint16)).arr.to_list()
+    columns["error"] = pl.Series("error", [error or None for error in errors], dtype=pl.String)
+    columns["seconds"] = pl.Series("seconds", np.full(count, seconds / count))
+    return pl.DataFrame(columns)
+
+
+def curves_frame(cells: pl.Series, seeds: Any, points: Any, curves: np.ndarray[Any, Any]) -> pl.DataFrame:
+    """Return rows of the curves: for each run, one for each point."""
+    count, _, length = curves.shape
+    return pl.DataFrame(
+        {
+            "cell": cells.gather(np.repeat(np.arange(count), length)),
+            "seed": np.repeat(np.asarray(seeds, dtype=np.int64), length),
+            "step": np.tile(np.asarray(points, dtype=np.int64), count),
+            **{name: curves[:, part, :].ravel() for part, name in enumerate(_CURVE)},
+        }
+    )
+
+
+def mean_curves_frame(
+    cells: pl.Series, points: Any, means: np.ndarray[Any, Any], deviations: np.ndarray[Any, Any]
+) -> pl.DataFrame:
+    """Return rows of the mean curves: for each cell, one for each point."""
+    count, _, length = means.shape
+    columns = {
+        "cell": cells.gather(np.repeat(np.arange(count), length)),
+        "step": pl.Series(np.tile(np.asarray(points, dtype=np.int64), count)),
+    }
+    for part, name in enumerate(_CURVE):
+        columns[f"{name}_mean"] = pl.Series(means[:, part, :].ravel())
+        columns[f"{name}_std"] = pl.Series(deviations[:, part, :].ravel()).fill_nan(None)
+    return pl.DataFrame(columns)
+
+
+# --- Files --------------------------------------------------------------------------
+
+
+def claim_folder(folder: Path, mark: str = "sweep") -> None:
+    """Refuse a folder that is not empty and does not hold what an earlier run leaves: nothing is overwritten."""
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file; choose a folder for the results")
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / mark).exists():
+        raise ValueError(f"{folder} is not empty and holds no earlier run of this; choose another folder")
+
+
+def write_part(path: Path, rows: pl.DataFrame) -> None:
+    """Write rows that will be merged: quickly, not small."""
+    write_whole(
+        path, lambda partial: rows.write_parquet(partial, compression="uncompressed", statistics=False)
+    )
+
+
+def merge(parts: list[Path], folder: Path, curve_parts: list[Path]) -> None:
+    """Make the final tables of the parts, in their order, in constant memory."""
+    rows = pl.scan_parquet(parts)
+    if curve_parts:
+        write_whole(folder / CURVES, lambda path: pl.scan_parquet(curve_parts).sink_parquet(path))
+    timings = rows.select("cell", "seed", "seconds")
+    write_whole(folder / TIMINGS, timings.sink_parquet)
+    # Last, since its presence says that all is done.
+    write_whole(folder / RESULTS, lambda path: rows.drop("seconds").sink_parquet(path))
+
+
+def load_results(folder: str | Path) -> pl.DataFrame:
+    """Return the table of results in a folder: a `polars.DataFrame` with a row for each run.
+
+    >>> load_results("no-such-folder")
+    Traceback (most recent call last):
+    ValueError: no-such-folder/results.parquet does not exist: there is no sweep in it
+
+    `sojourn.run_sweep` shows how one comes to be.
+    """
+    path = Path(folder) / RESULTS
+    if not path.is_file():
+        unfinished = Path(folder).joinpath("parts").is_dir()
+        hint = "the sweep is not finished; run it again to go on" if unfinished else "there is no sweep in it"
+        raise ValueError(f"{path} does not exist: {hint}")
+    try:
+        return pl.read_parquet(path)
+    except pl.exceptions.PolarsError as error:
+        raise ValueError(f"{path} is damaged: {error}") from None
+
+
+def export_csv(table: pl.DataFrame, path: Path) -> None:
+    """Write a table as CSV; the policy becomes the actions with spaces between them."""
+    if "policy" in table.columns:
+        table = table.with_columns(pl.col("policy").cast(pl.List(pl.String)).list.join(" "))
+    write_whole(path, table.write_csv)
+
+
+def summarise(table: pl.DataFrame) -> pl.DataFrame:
+    """Return one row for each world and agent: how many runs, how many failed, what they earned."""
+    earned = pl.col("reward") / pl.col("duration")
+    return table.group_by("world", "agent", maintain_order=True).agg(
+        pl.col("cell").n_unique().alias("cells"),
+        pl.len().alias("runs"),
+        pl.col("error").count().alias("failed"),
+        pl.col("diverged").sum().alias("diverged"),
+        pl.col("rate").median().alias("rate"),
+        earned.median().alias("earned"),
+    )
+
+
+def summary_table(table: pl.DataFrame, title: str) -> Table:
+    """Return the summary for a terminal."""
+    summary = summarise(table)
+    caption = "rate: the learned one. earned: reward per unit time. Medians over the runs."
+    view = Table(title=escape(title), caption=caption, box=SIMPLE_HEAD)
+    for name, dtype in summary.schema.items():
+        view.add_column(name, justify="left" if dtype == pl.String else "right")
+    for row in summary.iter_rows():
+        view.add_row(*(f"{entry:.4g}" if isinstance(entry, float) else escape(str(entry)) for entry in row))
+    return view

@@ -1,0 +1,189 @@
+"""The claims ledger: every statement of the paper that can be checked, and what came of it.
+
+The ledger is data, `claims.toml` beside this file. Each claim has a verdict, the reason for
+it, and the tests and commands that show it. The first test of a claim works the verdict out
+from what it measures and compares it with the ledger's, so neither can change without the
+other. The page docs/claims.md is made from the same data.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable
+from importlib import resources
+from itertools import groupby
+from typing import Any, NamedTuple
+
+VERDICTS = {
+    "holds": "right as it stands",
+    "holds with a condition": "right under a condition that the paper does not state; the reason names it",
+    "does not hold": "there is a counterexample or a measurement against it",
+    "not testable here": "it is about something that cannot be run or read here",
+}
+UNTESTABLE = "not testable here"
+
+_SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_TEST = re.compile(r"tests/\w+/\w+\.py::test_\w+")
+_COMMAND = re.compile(r"sojourn [a-z].*")
+
+
+class Claim(NamedTuple):
+    """A statement of the paper, in our words, with its verdict.
+
+    >>> claim = {claim.id: claim for claim in load_claims()}["internality"]
+    >>> claim.verdict, claim.where
+    ('holds', '3.2 The modified harmonic mean: Theorem 3, internality')
+    >>> claim.section
+    '3.2 The modified harmonic mean'
+    """
+
+    id: str
+    where: str  # section of the paper, and behind a colon the place in it
+    claim: str
+    verdict: str  # one of VERDICTS
+    reason: str
+    evidence: tuple[str, ...]  # tests, as pytest names them, the deciding one first; then commands
+
+    @property
+    def section(self) -> str:
+        """The section of the paper."""
+        return self.where.partition(": ")[0]
+
+    @property
+    def tests(self) -> tuple[str, ...]:
+        """The tests among the evidence."""
+        return tuple(entry for entry in self.evidence if _TEST.fullmatch(entry))
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """The commands among the evidence."""
+        return tuple(entry for entry in self.evidence if _COMMAND.fullmatch(entry))
+
+
+def load_claims() -> list[Claim]:
+    """Return the ledger, in the order of the paper.
+
+    >>> claims = load_claims()
+    >>> {claim.verdict for claim in claims} == set(VERDICTS)
+    True
+    """
+    text = resources.files(__package__).joinpath("claims.toml").read_text(encoding="utf-8")
+    return parse_claims(tomllib.loads(text))
+
+
+def parse_claims(data: dict[str, Any]) -> list[Claim]:
+    """Return the claims of a ledger as TOML has it; what is wrong in it is an error.
+
+    >>> parse_claims({"claim": [{"id": "one", "verdict": "perhaps"}]})
+    Traceback (most recent call last):
+    ValueError: claim 'one' must have id, where, claim, verdict, reason, evidence and nothing else
+    """
+    if set(data) != {"claim"} or not isinstance(data["claim"], list) or not data["claim"]:
+        raise ValueError("a ledger is a list of [[claim]] and nothing else")
+    claims: list[Claim] = []
+    for number, table in enumerate(data["claim"], start=1):
+        claim = _claim(number, table)
+        if claim.id in {other.id for other in claims}:
+            raise ValueError(f"there are two claims {claim.id!r}; each needs a name of its own")
+        claims.append(claim)
+    sections = [section for section, _ in groupby(claims, key=lambda claim: claim.section)]
+    for section in sections:
+        if sections.count(section) > 1:
+            raise ValueError(f"the claims of section {section!r} are scattered; they must stand together")
+    return claims
+
+
+def _claim(number: int, table: dict[str, Any]) -> Claim:
+    name = f"claim {table['id']!r}" if "id" in table else f"claim number {number}"
+    if set(table) != set(Claim._fields):
+        raise ValueError(f"{name} must have {', '.join(Claim._fields)} and nothing else")
+    for key in ("id", "where", "claim", "verdict", "reason"):
+        if not isinstance(table[key], str) or not table[key].strip():
+            raise TypeError(f"{name}: {key} is {table[key]!r}; it must be text")
+    evidence = table["evidence"]
+    if not isinstance(evidence, list) or not all(isinstance(entry, str) for entry in evidence):
+        raise TypeError(f"{name}: evidence is {evidence!r}; it must be a list of texts")
+    words = {key: " ".join(table[key].split()) for key in Claim._fields if key != "evidence"}
+    claim = Claim(**words, evidence=tuple(evidence))
+    if not _SLUG.fullmatch(claim.id):
+        raise ValueError(f"{name}: the id must be lower-case words with dashes between them")
+    if claim.verdict not in VERDICTS:
+        raise ValueError(f"{name}: verdict is {claim.verdict!r}; it must be one of {', '.join(VERDICTS)}")
+    for entry in evidence:
+        if entry not in claim.tests + claim.commands:
+            raise ValueError(f"{name}: evidence {entry!r} is neither a test nor a command of sojourn")
+    if (claim.verdict == UNTESTABLE) == bool(claim.tests):
+        raise ValueError(f"{name}: a verdict needs a test, and {UNTESTABLE!r} must have none")
+    return claim
+
+
+def counts(claims: Iterable[Claim]) -> dict[str, int]:
+    """Return how many claims have each verdict.
+
+    >>> list(counts([])) == list(VERDICTS)
+    True
+    """
+    found = [claim.verdict for claim in claims]
+    return {verdict: found.count(verdict) for verdict in VERDICTS}
+
+
+# --- The page -----------------------------------------------------------------------
+
+_INTRODUCTION = """\
+# The paper's claims
+
+Every statement of *A Harmonic Mean Formulation of Average Reward Reinforcement Learning in SMDPs*
+(Shtossel, Vidler, Shaham and Kaminka, 2026) that can be checked, in our words, with a verdict, the reason
+for it and the test or command that shows it. Each verdict is worked out by its test from what it measures;
+if the two ever differ, the test fails. `sojourn claims` prints this ledger; `sojourn claims --json` has it
+for machines.
+
+Where the harmonic mean is right and useful: it is the true rate over pieces of equal reward (equal
+distances, equal lots), and where jobs of random size are done at an independent random pace it is the
+better estimate of the two, with the smaller variance. `sojourn.coupling` says of any data how far it is
+from the true rate. The modified harmonic mean extends it to zeros and both signs and stays within its data.
+What it is not, in general, is the reward per unit time of a process whose rewards vary.
+
+Tests on recorded Bitcoin minutes, which are not part of the project, are skipped where these are absent;
+what the market study found on them at full size is kept in `tests/studies/measured_bitcoin.toml`.
+
+This page is made from `src/sojourn/studies/claims/claims.toml` by `sojourn claims --markdown > docs/claims.md`.
+"""
+
+
+def claims_page(claims: list[Claim]) -> str:
+    """Return the ledger as a page in Markdown, by section of the paper, with a count on top.
+
+    >>> page = claims_page(load_claims())
+    >>> page.splitlines()[0]
+    "# The paper's claims"
+    """
+    count = counts(claims)
+    lines = [_INTRODUCTION, "| verdict | claims | meaning |", "|---|---:|---|"]
+    lines += [f"| *{verdict}* | {count[verdict]} | {meaning} |" for verdict, meaning in VERDICTS.items()]
+    lines += [f"| all | {len(claims)} | |", ""]
+    for section, members in groupby(claims, key=lambda claim: claim.section):
+        lines += [f"## {section}", ""]
+        for claim in members:
+            lines += _entry(claim)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _entry(claim: Claim) -> list[str]:
+    place = _capital(claim.where.partition(": ")[2])
+    shown = ", ".join(f"`{entry}`" for entry in claim.evidence) or "nothing that runs"
+    return [
+        f"### {claim.id}",
+        "",
+        f"*{place}.* {claim.claim}" if place else claim.claim,
+        "",
+        f"**{_capital(claim.verdict)}.** {claim.reason}",
+        "",
+        f"Shown by {shown}.",
+        "",
+    ]
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

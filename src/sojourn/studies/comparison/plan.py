@@ -1,0 +1,156 @@
+"""What a comparison runs: every agent with all step sizes on some seeds, then each at its best on others.
+
+Both parts are sweeps of one problem. In the first, each agent has a grid of step sizes; in the
+second it has those that did best, and runs of several lengths show its policy on the way.
+
+Each run is made twice, with the problem's actions numbered as given and the other way round. Ties
+go to the lowest number, and a rate that is too low makes values grow, first those of the
+action taken first, which then stays the greedy one: on one numbering alone, agents that keep to
+whatever they took first would look as if they had learned.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sojourn.models.problems.named import is_file, named_model
+from sojourn.rules.numbers import whole
+from sojourn.runs.named import ACTIONS
+from sojourn.runs.spec import Entry, Options, Sweep
+
+STEP_SIZES = [0.003, 0.01, 0.03, 0.1, 0.3]
+RATE_STEP_SIZES = [0.0001, 0.001, 0.01, 0.1]
+DISCOUNTS = [0.003, 0.01, 0.03, 0.1]  # over the mean duration of the problem's pairs
+EXPLORATION = 0.1
+_FIRST_TUNING_SEED = 1_000_000
+_TAKEN = ("figures", "outcomes")  # a folder and a figure beside those of the problems
+_CHECKS = 17  # lengths at which policies are looked at
+
+_BOTH: Options = {"step_size": STEP_SIZES, "rate_step_size": RATE_STEP_SIZES}
+_AGENTS: dict[str, tuple[str, Options]] = {
+    "smart": ("smart", {"step_size": STEP_SIZES}),
+    "relaxed_smart": ("relaxed_smart", _BOTH),
+    "relaxed_smart_gosavi": ("relaxed_smart", {"variant": "gosavi", **_BOTH}),
+    "harmonic_r": ("harmonic_r", _BOTH),
+    "weighted_harmonic_r": ("weighted_harmonic_r", _BOTH),
+    "r_learning": ("r_learning", _BOTH),
+    "differential_q": ("differential_q", _BOTH),
+    "smdp_q_learning": ("smdp_q_learning", {"step_size": STEP_SIZES}),
+    "fixed_rate": ("fixed_rate", {"step_size": STEP_SIZES}),
+}
+NAMES = {
+    "smart": "SMART",
+    "relaxed_smart": "Relaxed-SMART",
+    "relaxed_smart_gosavi": "Relaxed-SMART (Gosavi)",
+    "harmonic_r": "Harmonic R-Learning",
+    "weighted_harmonic_r": "weighted Harmonic",
+    "r_learning": "R-Learning",
+    "differential_q": "Differential Q",
+    "smdp_q_learning": "discounted Q",
+    "fixed_rate": "rate fixed at 0",
+}
+# The estimator whose limit explains each agent; the discounted one has no rate in its learning.
+ESTIMATOR = {
+    "smart": "Cumulative",
+    "relaxed_smart": "Exponential",
+    "relaxed_smart_gosavi": "SmoothedCumulative",
+    "harmonic_r": "Harmonic",
+    "weighted_harmonic_r": "WeightedHarmonic",
+    "r_learning": "Incremental",
+    "differential_q": "Incremental",
+    "fixed_rate": "Fixed",
+}
+
+
+class Settings(NamedTuple):
+    """How long a comparison runs, and how often."""
+
+    steps: int = 100_000
+    seeds: int = 30
+    tuning_seeds: int = 10
+
+
+def checked_settings(settings: Settings) -> Settings:
+    """Return settings that make sense."""
+    whole("seeds", settings.seeds)
+    whole("tuning_seeds", settings.tuning_seeds)
+    whole("steps", settings.steps, least=100)
+    return settings
+
+
+def titles(names: list[str]) -> dict[str, str]:
+    """Return what each problem is called, by the name or file it was asked for with."""
+    called = {name: Path(name).stem if is_file(name) else name for name in names}
+    for name in names:
+        named_model(name)  # says what is wrong with it
+    seen = list(called.values())
+    twice = [title for title in seen if seen.count(title) > 1] or [
+        name for name in names if names.count(name) > 1
+    ]
+    if twice:
+        raise ValueError(
+            f"two of the problems are called {twice[0]!r}; name each once, and files differently"
+        )
+    taken = [title for title in seen if title in _TAKEN]
+    if taken:
+        raise ValueError(
+            f"a problem cannot be called {taken[0]!r}, as a part of the folder is; rename its file"
+        )
+    return called
+
+
+def lengths(steps: int) -> list[int]:
+    """Return the numbers of steps after which policies are looked at, evenly spaced in log.
+
+    >>> lengths(100_000)[0], lengths(100_000)[-1], len(lengths(100_000))
+    (10, 100000, 17)
+    """
+    return [int(length) for length in np.unique(np.rint(np.geomspace(10, steps, _CHECKS)))]
+
+
+def tuning(name: str, settings: Settings) -> Sweep:
+    """Return the runs that step sizes are chosen by."""
+    mean_duration = float(named_model(name).duration.mean())
+    agents = []
+    for label, (kind, options) in _AGENTS.items():
+        extra = {"discount_rate": [d / mean_duration for d in DISCOUNTS]} if kind == "smdp_q_learning" else {}
+        agents.append(Entry(kind, {**options, **extra, "exploration": EXPLORATION}, label))
+    seeds = list(range(_FIRST_TUNING_SEED, _FIRST_TUNING_SEED + settings.tuning_seeds))
+    return Sweep([_world(name)], agents, seeds, settings.steps, name=f"{name}, tuning")
+
+
+def runs(name: str, settings: Settings, chosen: dict[str, Options]) -> Sweep:
+    """Return the runs that agents are compared by, each with the options chosen for it."""
+    agents = [
+        Entry(kind, {**_fixed(options), **chosen[label], "exploration": EXPLORATION}, label)
+        for label, (kind, options) in _AGENTS.items()
+    ]
+    return Sweep(
+        [_world(name)], agents, list(range(settings.seeds)), lengths(settings.steps), name=f"{name}, runs"
+    )
+
+
+def num_steps(name: str, settings: Settings) -> int:
+    """Return how many steps a problem takes in all."""
+    compared = len(ACTIONS) * len(_AGENTS) * settings.seeds * sum(lengths(settings.steps))
+    return tuning(name, settings).num_steps + compared
+
+
+def tuned_options(label: str) -> list[str]:
+    """Return the names of the options that are tuned."""
+    kind, options = _AGENTS[label]
+    axes = [name for name, choice in options.items() if isinstance(choice, list)]
+    return [*axes, "discount_rate"] if kind == "smdp_q_learning" else axes
+
+
+def _fixed(options: Options) -> dict[str, Any]:
+    return {name: choice for name, choice in options.items() if not isinstance(choice, list)}
+
+
+def _world(name: str) -> Entry:
+    if is_file(name):
+        return Entry("model", {"data": name, "actions": list(ACTIONS)})
+    return Entry(name.replace("-", "_"), {"actions": list(ACTIONS)})

@@ -1,0 +1,143 @@
+"""Which command wrote a folder, told by its files; and what the page says about it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from sojourn.report.blocks import Note, Section
+from sojourn.report.budget import Budget
+from sojourn.runs.results import RESULTS
+from sojourn.studies.audit import section as audit
+from sojourn.studies.bitcoin import section as bitcoin
+from sojourn.studies.comparison import section as comparison
+from sojourn.studies.robustness import section as robustness
+from sojourn.studies.solution import section as solution
+from sojourn.studies.sweep import section as sweep
+
+READERS: dict[str, Callable[[Path, dict[str, Any], Budget], Section]] = {
+    "audit": audit.section,
+    "bitcoin": bitcoin.section,
+    "comparison": comparison.section,
+    "robustness": robustness.section,
+    "solution": solution.section,
+    "sweep": sweep.section,
+}
+FILES = {"comparison.json": "comparison", "solution.json": "solution", "audit.json": "audit"}
+STUDIES = ("robustness", "bitcoin")
+
+
+class Found(NamedTuple):
+    """An output that was found: what it is, where, and whether it may be left out if it cannot be read."""
+
+    kind: str
+    folder: Path
+    optional: bool = False
+
+
+def find(folder: Path) -> list[Found]:
+    """Return what a folder holds; or, if it holds nothing itself, what its subfolders hold.
+
+    A folder that was named must be whole; one that was only met may be left out with a reason.
+    """
+    if not folder.is_dir():
+        wrong = "is a file" if folder.exists() else "does not exist"
+        raise ValueError(f"{folder} {wrong}; give a folder that a command has written")
+    kinds = _kinds(folder)
+    if kinds:
+        return [Found(kind, folder) for kind in kinds]
+    inside = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
+    found = [Found(kind, path, optional=True) for path in inside for kind in _kinds(path)]
+    if not found:
+        raise ValueError(f"{folder} holds no output of reproduce, sweep, compare, solve or audit")
+    return found
+
+
+def _kinds(folder: Path) -> list[str]:
+    """Return the kinds of output in a folder; one that stopped half-way counts."""
+    kinds = [kind for file, kind in FILES.items() if folder.joinpath(file).is_file()]
+    if "comparison" in kinds:
+        return kinds  # its results.parquet belongs to it
+    if folder.joinpath("settings.json").is_file():
+        return [*kinds, "comparison"]
+    if folder.joinpath("summary.json").is_file() or _begun(folder):
+        return [*kinds, "study"]
+    if folder.joinpath(RESULTS).is_file() or folder.joinpath("sweep.json").is_file():
+        return [*kinds, "sweep"]
+    return kinds
+
+
+def _begun(folder: Path) -> bool:
+    """Return whether a study began here: its own sweep is inside, which any other sweep could be too."""
+    file = folder / "sweep" / "sweep.json"
+    try:
+        return file.is_file() and load(file).get("name") in STUDIES
+    except ValueError:
+        return False
+
+
+def read(found: Found, budget: Budget) -> Section:
+    """Return the section of an output; a sentence says what is wrong with one that cannot be read."""
+    try:
+        return _read(found, budget)
+    except ValueError as error:
+        if not found.optional:
+            raise
+        return Section("left out", found.folder.name, "This folder could not be read.", [Note(str(error))])
+
+
+def _read(found: Found, budget: Budget) -> Section:
+    folder, kind = found.folder, found.kind
+    if kind == "sweep":
+        file, given = folder / RESULTS, _sweep(folder)
+    elif kind == "study":
+        file = folder / "summary.json"
+        if not file.is_file():
+            raise ValueError(f"{folder} holds a study that is not finished; run it again to go on")
+        given = load(file)
+        kind = str(given.get("study"))
+        if kind not in STUDIES:
+            raise ValueError(f"{file} is of no study that is known here: {kind!r}")
+    else:
+        file = folder / f"{kind}.json"
+        if not file.is_file():
+            raise ValueError(f"{folder} holds a {kind} that is not finished; run it again to go on")
+        given = load(file)
+    try:
+        return READERS[kind](folder, given, budget)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise ValueError(f"a table in {folder} cannot be read: {_first_line(error)}") from None
+    except (LookupError, TypeError, AttributeError, ArithmeticError, ValueError) as error:
+        if isinstance(error, ValueError) and f"{folder}{os.sep}" in str(error):
+            raise  # a sentence of ours, which names its file
+        told = f"no {error}" if isinstance(error, KeyError) else _first_line(error)
+        raise ValueError(
+            f"{file} is damaged or of another version ({told}); make it again with the command that wrote it"
+        ) from None
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+def _sweep(folder: Path) -> dict[str, Any]:
+    if not folder.joinpath(RESULTS).is_file():
+        raise ValueError(f"{folder} holds a sweep that is not finished; run it again to go on")
+    file = folder / "sweep.json"
+    return load(file) if file.is_file() else {}
+
+
+def load(file: Path) -> dict[str, Any]:
+    """Return the object in a JSON file."""
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{file} is damaged: {error}") from None
+    if not isinstance(content, dict):
+        raise ValueError(f"{file} is damaged: it holds no object")  # noqa: TRY004 - a file's content, no argument
+    return content

@@ -1,0 +1,68 @@
+"""What a world must have before it may run, and what a step of it may not do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sojourn.rules.compile import first_meeting
+from sojourn.rules.numbers import whole
+from sojourn.rules.random import stream
+from sojourn.rules.returned import returned
+from sojourn.rules.values import frozen, is_value, validated
+from sojourn.worlds.protocol import NO_STATE, start, step
+
+
+def ready_world(world: Any) -> Any:
+    """Return a world as compiled code needs it, or say what is wrong with it."""
+    if not (is_value(world) and start.knows(type(world)) and step.knows(type(world))):
+        raise TypeError(
+            f"{type(world).__name__} is no world: a world is a NamedTuple with start and step registered for it"
+        )
+    for name in ("num_states", "num_actions"):
+        whole(f"{type(world).__name__}.{name}", getattr(world, name, None))
+    return frozen(validated(world))
+
+
+def rehearse_world(world: Any) -> None:
+    """Take two steps in Python and check what the rules of a user's world return; the world stays as it was."""
+    if not first_meeting(world):
+        return
+    rng = stream(0)
+    world, state = returned(start, world, rng, parts=("world", "state"))
+    for _ in range(2):
+        if not 0 <= state < world.num_states:
+            return  # whoever runs the world says this best
+        available = np.broadcast_to(getattr(world, "available", True), (world.num_states, world.num_actions))
+        action = int(available[state].argmax())
+        world, state, _, _ = returned(
+            step, world, int(state), action, rng, parts=("world", "next_state", "reward", "duration")
+        )
+
+
+def explain_step(
+    world: Any,
+    agent: str,
+    at: int,
+    state: float,
+    action: float,
+    reward: float,
+    duration: float,
+    next_state: float,
+) -> str:
+    """Say in one sentence which rule a step of a world broke; `agent` is the name of who took it."""
+    name, states = type(world).__name__, world.num_states - 1
+    if state < 0:
+        return f"start of {name} returned the state {next_state:.0f} at step {at}; states are 0 to {states}"
+    if next_state == NO_STATE and getattr(world, "available", None) is not None:
+        return (
+            f"state {state:.0f} of {name} has no action {action:.0f}, which {agent} took at step {at}; "
+            "an agent must not take an action whose q is -inf"
+        )
+    where = f"step of {name} at step {at} (state {state:.0f}, action {action:.0f}) returned"
+    if not 0.0 < duration < np.inf:
+        return f"{where} the duration {duration}; a duration must be finite and greater than 0"
+    if not abs(reward) < np.inf:
+        return f"{where} the reward {reward}; a reward must be finite"
+    return f"{where} the state {next_state:.0f}; states are 0 to {states}"

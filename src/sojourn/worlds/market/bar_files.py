@@ -1,0 +1,294 @@
+"""The rows of a file of bars, whatever is in them: CSV, plain or packed, and Parquet.
+
+A line of a CSV file is a row, whatever quotes it holds, so that a stray one cannot swallow the
+lines below it. Which rows are bars, and what becomes of the others, `sojourn.worlds.market.bars` decides.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import mmap
+import os
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+ENDINGS = (".csv", ".csv.gz", ".parquet")
+# The names of the columns, best first, in small letters and with spaces for underscores.
+_TIMES = (
+    "timestamp", "unix timestamp", "unix time", "unix", "open time", "opentime",
+    "datetime", "date time", "time", "date",
+)  # fmt: skip
+_MISSING = ("", "nan", "null", "none", "na", "n/a", "<na>")
+_FORMATS = (
+    "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M", "%Y-%m-%d",
+    "%Y-%m-%d %H:%M:%S%.f%z", "%Y-%m-%d %H:%M%z",
+)  # fmt: skip
+_LATEST = 7_258_118_400  # 2200-01-01: a number beyond is in another unit, or no time at all
+_EARLIEST = 2.2e11  # in milliseconds, 1976-12-21: what is below may be a date such as 201201312359
+
+# What a row of a file is: a bar, or the first reason why it is none.
+FINE, BLANK, RAGGED, UNTIMED, UNTRADED, TEXT, WRONG = range(7)
+
+_SEPARATORS, _AROUND = ",;\t|", " \t\r\"'"
+
+
+class Rows(NamedTuple):
+    """The rows of a file, whatever is in them.
+
+    The table has the number of `fields` of each row; `at` in seconds, `open` and `close`, null
+    where there is no number; the texts `at_text`, `open_text` and `close_text` where they are
+    not numbers; the `unit` and the unscaled `number` of the timestamp; and the `kind` of row.
+    """
+
+    table: pl.DataFrame
+    word: str  # a user counts the lines of a CSV file, the rows of others
+    offset: int  # the number of the first row
+    opens: bool  # whether there is a column for the open
+    unended: bool  # whether the last number may have been cut off
+
+
+def read_rows(path: Path) -> Rows:
+    """Read a file, or say why it cannot be read."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; give a file in it")
+    if not path.exists():
+        raise FileNotFoundError(f"{path} does not exist; sojourn data fetch downloads the paper's data")
+    ending = next((ending for ending in ENDINGS if path.name.lower().endswith(ending)), None)
+    if ending is None or not path.is_file():
+        raise ValueError(
+            f"{path} is not a {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]} file; only these are read"
+        )
+    if not path.stat().st_size:
+        raise ValueError(f"{path} is empty; fetch or export it again")
+    try:
+        rows = _read_parquet(path) if ending == ".parquet" else _read_csv(path)
+    except pl.exceptions.PolarsError as error:
+        raise ValueError(f"{path} is damaged ({brief(error)}); fetch or export it again") from None
+    except pl.exceptions.PanicException:
+        raise ValueError(f"{path} is damaged; fetch or export it again") from None
+    if rows.table.is_empty():
+        raise ValueError(f"{path} has no rows below the names of its columns; fetch or export it again")
+    table = rows.table
+    for name in ("at", "open", "close"):
+        table = _settle(table, name)
+    return rows._replace(table=_judged(_timed(table)))
+
+
+def _read_csv(path: Path) -> Rows:
+    with _contents(path) as data:
+        above, header = _header(path, data)
+        ended = data[-1:] == b"\n"
+        source = data if isinstance(data, bytes) else path
+    separator = max(_SEPARATORS, key=header.count)
+    names = [cell.strip(_AROUND) for cell in header.split(separator)]
+    columns = _columns(path, names)
+    # No line has the separator \x01 in it, so that a line is one field and is never left out.
+    lines = pl.scan_csv(
+        source,
+        has_header=False,
+        separator="\x01",
+        quote_char=None,
+        schema={"line": pl.String},
+        encoding="utf8-lossy",
+        glob=False,
+    )
+    line = pl.col("line")
+    fields = line.str.count_matches(separator, literal=True).cast(pl.Int64) + 1
+    blank = line.str.strip_chars().fill_null("") == ""
+    kind = pl.when(blank).then(BLANK).when(fields != len(names)).then(RAGGED).otherwise(FINE)
+    parts = line.str.split_exact(separator, max(columns.values()))
+    # In steps, since polars would split the lines anew for every column.
+    rows = lines.slice(above + 1).select(fields.alias("fields"), kind.alias("kind"), parts.alias("parts"))
+    texts = [pl.col(f"field_{index}").alias(f"{name}_text") for name, index in columns.items()]
+    rows = rows.unnest("parts").select("fields", "kind", *texts)
+    rows = rows.with_columns(_number(name) for name in columns)
+    rows = rows.with_columns(
+        pl.when(pl.col(name).is_null()).then(pl.col(f"{name}_text")).alias(f"{name}_text") for name in columns
+    )
+    unended = not ended and len(names) - 1 in columns.values()
+    return Rows(rows.collect(engine="streaming"), "line", above + 2, "open" in columns, unended)
+
+
+@contextlib.contextmanager
+def _contents(path: Path) -> Iterator[bytes | mmap.mmap]:
+    """Give the bytes of a text, unpacked."""
+    with path.open("rb") as handle:
+        if not path.name.lower().endswith(".gz"):
+            with mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ) as data:
+                yield data
+            return
+        try:
+            unpacked = gzip.decompress(handle.read())
+        except (EOFError, zlib.error, gzip.BadGzipFile):
+            raise ValueError(f"{path} is not a whole gzip file; fetch it again") from None
+    if not unpacked:
+        raise ValueError(f"{path} is empty; fetch or export it again")
+    yield unpacked
+
+
+def _header(path: Path, data: bytes | mmap.mmap) -> tuple[int, str]:
+    """Return how many lines are above the header, and the header."""
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff") or data.find(b"\x00") >= 0 or data.find(b"\x01") >= 0:
+        raise ValueError(f"{path} is not text in UTF-8; export it again as CSV in UTF-8")
+    begin, above = 3 if data[:3] == b"\xef\xbb\xbf" else 0, 0
+    while True:
+        end = data.find(b"\n", begin)
+        line = data[begin : end if end >= 0 else len(data)].strip(b"\r")
+        if line.strip():
+            break
+        if end < 0:
+            raise ValueError(f"{path} has only blank lines; fetch or export it again")
+        begin, above = end + 1, above + 1
+    if b"\r" in line:
+        raise ValueError(
+            f"{path} has lines that end in a carriage return alone; save it with the usual line ends"
+        )
+    return above, line.decode("utf-8", "replace")
+
+
+def _read_parquet(path: Path) -> Rows:
+    with path.open("rb") as handle:
+        begin = handle.read(4)
+        handle.seek(max(path.stat().st_size - 4, 4))
+        if begin != b"PAR1" or handle.read() != b"PAR1":
+            raise ValueError(f"{path} is not a whole Parquet file; fetch or export it again")
+    rows = pl.scan_parquet(path, glob=False)
+    with _hushed():
+        schema = rows.collect_schema()
+    columns = _columns(path, schema.names())
+    wanted = [pl.lit(len(schema)).alias("fields"), pl.lit(FINE).alias("kind")]
+    for name, index in columns.items():
+        original = schema.names()[index]
+        column, dtype = pl.col(original), schema[original]
+        number, text = pl.lit(None, pl.Float64), pl.lit(None, pl.String)
+        if dtype.is_numeric():
+            number = column.cast(pl.Float64).fill_nan(None)
+        elif dtype in (pl.String, pl.Categorical, pl.Enum):
+            text = column.cast(pl.String)
+        elif name == "at" and dtype in (pl.Date, pl.Datetime):
+            moment = column.cast(pl.Datetime("us")) if dtype == pl.Date else column
+            number = _in_range(moment.dt.timestamp("us") / 1e6)
+        else:
+            raise ValueError(f"{path}: the column {original!r} is of type {dtype}; numbers are needed there")
+        wanted += [number.alias(name), text.alias(f"{name}_text")]
+    with _hushed():
+        table = rows.select(wanted).collect(engine="streaming")
+    return Rows(table, "row", 1, "open" in columns, unended=False)
+
+
+@contextlib.contextmanager
+def _hushed() -> Iterator[None]:
+    """Keep polars from writing its own traceback, past Python, when it panics over a damaged file."""
+    kept = os.dup(2)
+    try:
+        with Path(os.devnull).open("wb") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+def brief(error: Exception) -> str:
+    """Return what an error says, on one line and not at length."""
+    text = " ".join(str(error).split())
+    return text if len(text) <= 100 else f"{text[:100]}..."
+
+
+def _columns(path: Path, names: list[str]) -> dict[str, int]:
+    """Return where the columns at, open (if there is one) and close are."""
+    plain = [" ".join(name.replace("_", " ").lower().split()) for name in names]
+    found = {}
+    for name, options in {"at": _TIMES, "open": ("open",), "close": ("close",)}.items():
+        best = next((option for option in options if option in plain), None)
+        if best is not None:
+            found[name] = plain.index(best)
+            if plain.count(best) > 1:
+                raise ValueError(f"{path} has {plain.count(best)} columns {best!r}; leave one of them")
+        elif name != "open":
+            wanted = "no column for the timestamp" if name == "at" else "no column 'close'"
+            shown = ", ".join(repr(name[:40]) for name in names[:12]) + (", ..." if len(names) > 12 else "")
+            advice = "name the columns as in Timestamp,Open,Close"
+            raise ValueError(f"{path} has {wanted}, only {shown}; {advice}")
+    return found
+
+
+def _number(name: str) -> pl.Expr:
+    return pl.col(f"{name}_text").cast(pl.Float64, strict=False).fill_nan(None).alias(name)
+
+
+def _settle(table: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Read what is a number after all, in quotes or spaces, and forget the texts that say that there is none."""
+    label = f"{name}_text"
+    if name not in table.columns:
+        return table.with_columns(pl.lit(None, pl.Float64).alias(name), pl.lit(None, pl.String).alias(label))
+    number, text = table[name], table[label]
+    left = text.is_not_null().arg_true()
+    if left.len():
+        rest = text.gather(left).str.strip_chars(_AROUND).to_frame(label).with_columns(_number(name))
+        none = pl.col(name).is_not_null() | pl.col(label).str.to_lowercase().is_in(_MISSING)
+        rest = rest.with_columns(pl.when(~none).then(pl.col(label)).alias(label))
+        table = table.with_columns(number.scatter(left, rest[name]), text.scatter(left, rest[label]))
+    return table
+
+
+def _timed(table: pl.DataFrame) -> pl.DataFrame:
+    """Bring the timestamps to seconds; null where it cannot be done."""
+    number = pl.col("at")
+    unit: Any = pl.when(number.is_between(0, _LATEST, closed="left")).then(0)
+    for power in (3, 6, 9):
+        low, high = _EARLIEST * 10.0 ** (power - 3), _LATEST * 10.0**power
+        unit = unit.when(number.is_between(low, high, closed="left")).then(power)
+    table = table.with_columns(number.alias("number"), unit.otherwise(None).cast(pl.Int64).alias("unit"))
+    # Divided, not multiplied by a power below 1: only so a whole second stays whole.
+    table = table.with_columns(number / pl.lit(10.0).pow(pl.col("unit")), pl.col("unit").fill_null(0))
+    written = table["at_text"].is_not_null().arg_true()
+    if written.len():
+        moments = _moments(table["at_text"].gather(written))
+        table = table.with_columns(table["at"].scatter(written, moments))
+    return table
+
+
+def _moments(text: pl.Series) -> pl.Series:
+    """Return ISO times in seconds since 1970, null where there is none; without a zone they are UTC."""
+    # In most files all are written alike, and what follows for the rest is slow.
+    with_t = str(text[0])[10:11] == "T"
+    seconds = _parsed(text, _FORMATS[0].replace(" ", "T") if with_t else _FORMATS[0])
+    rest = seconds.is_null().arg_true()
+    plain = text.gather(rest).str.replace(r"^(\d{4}-\d\d-\d\d)T", "${1} ")
+    plain = plain.str.replace(r"\s*(?:Z|UTC|GMT)$", "+00:00")
+    plain = plain.str.replace(r"(:\d\d(?:\.\d+)?)\s*([+-]\d\d)$", "${1}${2}:00")
+    plain = plain.str.replace(r"(:\d\d(?:\.\d+)?)\s+([+-]\d\d:?\d\d)$", "${1}${2}")
+    for pattern in _FORMATS:
+        left = seconds.gather(rest).is_null().arg_true()
+        if left.len():
+            seconds = seconds.scatter(rest.gather(left), _parsed(plain.gather(left), pattern))
+    return seconds.to_frame("at").select(_in_range(pl.col("at"))).to_series()
+
+
+def _parsed(text: pl.Series, pattern: str) -> pl.Series:
+    return text.str.to_datetime(pattern, time_unit="us", strict=False).dt.timestamp("us") / 1e6
+
+
+def _in_range(seconds: pl.Expr) -> pl.Expr:
+    return pl.when(seconds.is_between(0, _LATEST, closed="left")).then(seconds)
+
+
+def _judged(table: pl.DataFrame) -> pl.DataFrame:
+    """Say of every row what it is."""
+    close, opening = pl.col("close"), pl.col("open")
+    kind = (
+        pl.when(pl.col("kind") != FINE).then(pl.col("kind"))
+        .when(pl.col("at").is_null()).then(UNTIMED)
+        .when(pl.col("close_text").is_not_null()).then(TEXT)
+        .when(close.is_null()).then(UNTRADED)
+        .when(pl.col("open_text").is_not_null()).then(TEXT)
+        .when((close <= 0.0) | close.is_infinite() | (opening <= 0.0) | opening.is_infinite()).then(WRONG)
+        .otherwise(FINE)
+    )  # fmt: skip
+    return table.with_columns(kind.cast(pl.Int64).alias("kind"))

@@ -1,0 +1,99 @@
+"""Instruments by name: the bars in a file, or the synthetic ones, cut into segments.
+
+A market of a sweep is described by words and numbers alone, `data` among them: the path of
+a file, or "synthetic". What identifies the data is its content and not its path.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from pathlib import Path
+
+from sojourn.rules.numbers import finite
+from sojourn.worlds.market.bars import Bars, load_bars, segments
+from sojourn.worlds.market.synthetic import synthetic_bars
+from sojourn.worlds.market.world import Market, MarketWorld
+
+SYNTHETIC = "synthetic"
+
+
+def instrument(data: str, fill: int = 0, repair: bool = False) -> Bars:
+    """Return the bars in a file, or the synthetic ones; files are read once while they stay as they are."""
+    if data == SYNTHETIC:
+        return _synthetic()
+    return _file(data, _state_of(data), fill, repair)
+
+
+def identity(data: str) -> str:
+    """Return what tells this data from any other: its content, not its place."""
+    return data if data == SYNTHETIC else f"sha256:{_digest(data, _state_of(data))}"
+
+
+def market_segment(
+    data: str = SYNTHETIC,
+    *,
+    segment: float = 0,
+    segment_length: float = 350_000,
+    fill: float = 0,
+    repair: str = "no",
+    state_size: float = 3,
+    duration: str = "random",
+    interval: float = 60.0,
+    shortest: float = 5.0,
+    longest: float = 45.0,
+    lowest: float | None = None,
+    highest: float | None = None,
+) -> MarketWorld:
+    """Return the market on one of the consecutive segments of an instrument's bars."""
+    if repair not in ("yes", "no"):
+        raise ValueError(f"repair is {repair!r}; it must be yes or no")
+    bars = instrument(data, _whole("fill", fill), repair == "yes")
+    cuts = segments(len(bars), _whole("segment_length", segment_length))
+    number = _whole("segment", segment)
+    if not 0 <= number < len(cuts):
+        raise ValueError(f"segment is {number}; {bars.name} has the segments 0 to {len(cuts) - 1}")
+    begin, end = cuts[number]
+    return Market(
+        bars.open[begin:end],
+        bars.close[begin:end],
+        state_size=_whole("state_size", state_size),
+        duration=duration,
+        interval=interval,
+        shortest=shortest,
+        longest=longest,
+        lowest=lowest,
+        highest=highest,
+    )
+
+
+def _whole(name: str, number: float) -> int:
+    """Return a whole number that a sweep holds as a float."""
+    if not finite(name, number).is_integer():
+        raise ValueError(f"{name} is {number}; it must be a whole number")
+    return int(number)
+
+
+def _state_of(path: str) -> tuple[int, int]:
+    """Return what changes when a file does."""
+    try:
+        status = Path(path).stat()
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}") from None
+    return status.st_mtime_ns, status.st_size
+
+
+@functools.lru_cache(maxsize=1)
+def _synthetic() -> Bars:
+    return synthetic_bars()
+
+
+@functools.lru_cache(maxsize=2)  # a large file's bars are a hundred megabytes
+def _file(path: str, _state: tuple[int, int], fill: int, repair: bool) -> Bars:
+    return load_bars(path, fill=fill, repair=repair)
+
+
+@functools.lru_cache(maxsize=16)
+def _digest(path: str, _state: tuple[int, int]) -> str:
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

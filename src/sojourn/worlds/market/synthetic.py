@@ -1,0 +1,104 @@
+"""A synthetic market: minutes that look like Bitcoin's and come from a seed alone.
+
+It stands in for recorded prices where there are none, and is always labelled synthetic. All
+of the following are drawn anew in every minute t, independently: uniform numbers U and
+standard normal numbers Z.
+
+The regime k is quiet, usual or stormy. It is left with probability 1 / stay_k for one of the
+other two, both alike, so that the market is in regime k for a share stay_k of its time:
+
+    regime   stay_k   sigma_k   lambda_k
+    quiet    60,000   0.0003        0.8
+    usual    60,000   0.0006        6
+    stormy   30,000   0.0012       30
+
+The log-volatility h is the sum of two AR(1) processes with stationary deviation 0.45, one
+with a memory of 12 minutes and one with a memory of 1,500:
+
+    a' = (1 - 1/m) a + 0.45 sqrt(1 - (1 - 1/m)^2) Z,    m = 12 and 1,500,    h = a_12 + a_1500
+
+The log of the value x, relative to its start, moves with heavy tails: J is 6 with probability
+0.002, a jump, and otherwise 1. A weak pull, of half a million minutes, brings it back:
+
+    x' = (1 - 1/500,000) x + sigma_k e^h J Z,    held within -log 100 <= x <= log 100
+
+Trades come at a rate that rises with the volatility. A minute has at least one with probability
+1 - exp(-lambda_k e^h), and closes at the value 10,000 e^x, rounded to the tick of 0.01. A minute
+without a trade closes as it opened; the next trade makes up for what it missed. A minute opens
+at the close before it, the first at 10,000.
+
+So every price lies between 100 and 1,000,000, whatever the seed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from typing import Any
+
+import numpy as np
+
+from sojourn.rules.compile import kernel
+from sojourn.rules.elementary import exp
+from sojourn.rules.numbers import whole
+from sojourn.rules.random import Stream, normal, stream, uniform
+from sojourn.worlds.market.bars import Bars
+
+_START = 10_000.0
+_TICKS = 100.0  # in a unit of money
+_BOUND = 4.605170185988092  # log 100
+_PULL = 1.0 / 500_000.0
+_JUMP, _JUMP_CHANCE = 6.0, 0.002
+_DEVIATION = 0.45
+_KEEP = (1.0 - 1.0 / 12.0, 1.0 - 1.0 / 1500.0)
+_FRESH = tuple(_DEVIATION * math.sqrt(1.0 - keep * keep) for keep in _KEEP)
+
+# By regime: quiet, usual, stormy.
+_LEAVE = np.array([1.0 / 60_000.0, 1.0 / 60_000.0, 1.0 / 30_000.0])
+_SIGMA = np.array([0.0003, 0.0006, 0.0012])
+_LAMBDA = np.array([0.8, 6.0, 30.0])
+
+_FIRST_MINUTE = 946_684_800  # 2000-01-01, before Bitcoin: nobody will take it for a record
+
+
+def synthetic_bars(num_bars: int = 1_050_000, seed: int = 0) -> Bars:
+    """Return the first `num_bars` minutes of the synthetic market of `seed`.
+
+    >>> bars = synthetic_bars(1000, seed=7)
+    >>> len(bars), bars.synthetic, float(bars.open[0])
+    (1000, True, 10000.0)
+    >>> bool((bars.open[1:] == bars.close[:-1]).all())
+    True
+    """
+    num_bars = whole("num_bars", num_bars)
+    close = np.empty(num_bars)
+    fill(close, stream(seed))
+    opening = np.concatenate(([_START], close[:-1]))
+    return Bars(
+        name="synthetic",
+        sha256=hashlib.sha256(opening.tobytes() + close.tobytes()).hexdigest(),
+        timestamp=_FIRST_MINUTE + 60 * np.arange(num_bars, dtype=np.int64),
+        open=opening,
+        close=close,
+        synthetic=True,
+    )
+
+
+@kernel
+def fill(close: np.ndarray[Any, np.dtype[np.float64]], rng: Stream) -> None:
+    """Write the closing price of every minute into `close`."""
+    regime, fast, slow, x, price = 0, 0.0, 0.0, 0.0, _START
+    for t in range(len(close)):
+        # Every minute takes six numbers from the stream, whatever happens in it.
+        u = uniform(rng) / _LEAVE[regime]
+        if u < 1.0:
+            regime = (regime + (1 if u < 0.5 else 2)) % 3
+        fast = _KEEP[0] * fast + _FRESH[0] * normal(rng)
+        slow = _KEEP[1] * slow + _FRESH[1] * normal(rng)
+        volatility = exp(fast + slow)
+        jump = _JUMP if uniform(rng) < _JUMP_CHANCE else 1.0
+        x += _SIGMA[regime] * volatility * jump * normal(rng) - _PULL * x
+        x = min(max(x, -_BOUND), _BOUND)
+        if uniform(rng) >= exp(-_LAMBDA[regime] * volatility):
+            price = math.floor(_START * exp(x) * _TICKS + 0.5) / _TICKS
+        close[t] = price

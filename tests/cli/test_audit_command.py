@@ -1,0 +1,216 @@
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sojourn as sj
+from sojourn.exact.audit.audit import audit
+from sojourn.exact.audit.limits import ESTIMATORS
+from sojourn.models import from_arrays
+from sojourn.models.problems import PROBLEMS, admission_control
+from sojourn.report import figures
+from sojourn.studies.audit import answers
+
+COMMAND = Path(sys.executable).with_name("sojourn")
+ISLANDS = """
+states = ["here", "there"]
+actions = 1
+[[pairs]]
+state = "here"
+action = 0
+reward = 1.0
+next = { here = 1.0 }
+[[pairs]]
+state = "there"
+action = 0
+reward = 2.0
+next = { there = 1.0 }
+"""
+
+
+def sojourn(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, check=False, cwd=folder)
+
+
+def without_constants(text: str) -> Any:
+    """Read JSON as a strict reader does, which knows no NaN and no Infinity."""
+
+    def refuse(word: str) -> float:
+        raise AssertionError(word)
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def test_an_audit_for_machines_and_for_people(tmp_path: Path) -> None:
+    """What is printed as JSON is what is written, infinite ends are null, and the figure is there in three forms."""
+    out = tmp_path / "out" / "long-shot"
+    done = sojourn("audit", "long-shot", "--json", "--out", str(out))
+    assert (done.returncode, done.stderr) == (0, "")
+    told = without_constants(done.stdout)
+    assert told == without_constants((out / "audit.json").read_text())
+    assert list(told) == [
+        "name", "options", "version", "states", "policy", "gain", "best_gain", "low", "high", "estimators", "frontier",
+    ]  # fmt: skip
+    assert (told["name"], told["options"], told["version"], told["states"]) == (
+        "long-shot",
+        {},
+        sj.__version__,
+        1,
+    )
+    assert (told["policy"], told["gain"], told["best_gain"]) == ([0], 5.0, 5.0)
+    assert (told["low"], told["high"]) == (pytest.approx(7 / 3), None)
+    assert [each["estimator"] for each in told["estimators"]] == list(ESTIMATORS)
+    harmonic = told["estimators"][3]
+    assert harmonic == {
+        "estimator": "Harmonic", "agents": ["harmonic_r"], "rate": pytest.approx(1.8), "error": pytest.approx(-3.2),
+        "keeps_optimum": False, "greedy_gain": 3.0, "drift": pytest.approx(4.8), "settled_gain": 3.0,
+    }  # fmt: skip
+    frontier = told["frontier"]
+    assert len(frontier["rate"]) == len(frontier["value"]) == len(frontier["gain"]) == 3
+    assert sorted(path.name for path in out.rglob("*") if path.is_file()) == [
+        "audit.json", "audit.pdf", "audit.png", "audit.svg",
+    ]  # fmt: skip
+    assert all(path.stat().st_size > 1000 for path in (out / "figures").iterdir())
+    shown = sojourn("audit", "long-shot").stdout.splitlines()
+    assert (
+        "the policy's gain is 5, the optimal one 5; an optimal policy is greedy for rates from 2.33333 on"
+        in shown[0]
+    )
+    (row,) = (line for line in shown if line.startswith("Harmonic "))
+    assert row.split() == ["Harmonic", "1.8", "-3.2", "not", "optimal", "3", "4.8"]
+
+
+def test_options_and_policies_reach_the_audit() -> None:
+    """`-o` changes the model, `--policy` what is followed in it."""
+    told = json.loads(
+        sojourn("audit", "long-return", "--policy", "1, 0", "-o", "long_reward=808", "--json").stdout
+    )
+    assert (told["options"], told["policy"]) == ({"long_reward": 808}, [1, 0])
+    assert (told["gain"], told["best_gain"]) == (pytest.approx(8.0), pytest.approx(10.0))
+    # Per step A has 15 in 1.5 and B 404 in 50.5.
+    assert told["low"] == pytest.approx((404 - 15) / (50.5 - 1.5))
+    smaller = json.loads(sojourn("audit", "admission-control", "-o", "capacity=5", "--json").stdout)
+    assert smaller["states"] == admission_control(capacity=5).num_states
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("long-shott",), "there is no problem 'long-shott'; did you mean 'long-shot'?"),
+        (("long-shot", "-o", "speed=2"), "long-shot has no option 'speed'"),
+        (("long-shot", "-o", "speed"), "--option 'speed' must be written as key=value"),
+        (("long-shot", "-o", "short_duration=-1"), "short_duration is -1"),
+        (("long-shot", "--policy", "A"), "--policy 'A' must be the action of each state"),
+        (("long-shot", "--policy", ""), "--policy '' must be the action of each state"),
+        (("long-shot", "--policy", "0,0"), "policy has the shape (2,)"),
+        (("long-shot", "--policy", "7"), "state 0 has no action 7; it has 0, 1"),
+        (("nowhere.toml",), "nowhere.toml"),
+        (("islands.toml",), "the gain depends on the state where one begins"),
+        (("islands.toml", "-o", "a=1"), "islands.toml is a file, which takes no options"),
+        (("broken.toml",), "broken.toml is not TOML"),
+        (("long-shot", "--out", "islands.toml"), "islands.toml"),
+    ],
+)
+def test_what_cannot_be_audited_gets_one_sentence(
+    tmp_path: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    """A wrong name, option, policy, file or folder is one line without a traceback, and writes nothing."""
+    (tmp_path / "islands.toml").write_text(ISLANDS)
+    (tmp_path / "broken.toml").write_text("states = = 2")
+    done = sojourn("audit", *arguments, folder=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith("sojourn: ")
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.toml", "islands.toml"]
+
+
+def test_solve_writes_what_it_found(tmp_path: Path) -> None:
+    """`--out` has bias, names and options as well; `--json` prints what it always did, in its order."""
+    done = sojourn(
+        "solve", "long-return", "-o", "short_reward=33", "--out", str(tmp_path / "new" / "out"), "--json"
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    printed = without_constants(done.stdout)
+    assert list(printed) == ["name", "gain", "lower", "upper", "policy", "states", "solver", "seconds"]
+    written = without_constants((tmp_path / "new" / "out" / "solution.json").read_text())
+    assert {key: written[key] for key in printed} == printed
+    assert set(written) - set(printed) == {
+        "version",
+        "options",
+        "bias",
+        "findings",
+        "state_names",
+        "action_names",
+    }
+    assert (written["gain"], written["options"]) == (pytest.approx(11.0), {"short_reward": 33})
+    assert (written["state_names"], written["action_names"]) == (["choice", "return"], ["A", "B"])
+    # h + g d = r + P h: h(return) = 0 - 11 * 1 + h(choice).
+    assert written["bias"][1] - written["bias"][0] == pytest.approx(-11.0)
+    bare = sojourn("solve", "gosavi", "--out", str(tmp_path))
+    assert "gain 2.104477612 per unit time" in bare.stdout
+    assert without_constants((tmp_path / "solution.json").read_text())["state_names"] is None
+
+
+def test_intervals_are_said_in_words() -> None:
+    """Two ends, one end or none."""
+    found = answers.audit_of("gosavi", {})
+    for low, high, words in (
+        (None, None, "for every rate"),
+        (None, 2.0, "for rates up to 2"),
+        (1.5, None, "for rates from 1.5 on"),
+        (1.5, 2.0, "for rates from 1.5 to 2"),
+    ):
+        assert answers.audit_lines({**found, "low": low, "high": high})[0].endswith(words)
+
+
+@pytest.mark.parametrize("name", [*PROBLEMS, "random"])
+def test_the_figure_shows_what_was_found(name: str) -> None:
+    """F, the interval, the optimal gain and each different limit are drawn, with their numbers in the legend."""
+    if name == "random":
+        model = from_arrays([[[0.5, 0.5]] * 2] * 2, [[1.0, -2.0], [0.5, 3.0]], [[1.0, 2.0], [3.0, 0.5]])
+        found: dict[str, Any] = {"name": name, **answers.audit_data(audit(model))}
+    else:
+        found = answers.audit_of(name, {})
+    found["name"] = f"some/long/folder/{name}.toml"
+    with figures.figure(6.5, 3.6) as drawing:
+        ax = figures.audit(found, drawing.subplots())
+        labels = ax.get_legend_handles_labels()[1]
+        lines: dict[str, Any] = {str(line.get_label()): line for line in ax.get_lines()}
+    assert ax.get_title() == f"{name}: where the estimators end"
+    assert f"optimal gain {found['best_gain']:.4g}" in labels
+    (curve,) = (line for label, line in lines.items() if label.startswith("F, "))
+    assert list(curve.get_xdata()) == found["frontier"]["rate"]
+    assert list(curve.get_ydata()) == found["frontier"]["value"]
+    different = {f"{each['rate']:.6g}" for each in found["estimators"]}
+    verticals = [line.get_xdata()[0] for label, line in lines.items() if ": " in label]
+    assert {f"{rate:.6g}" for rate in verticals} == different
+    assert all(ax.get_xlim()[0] <= rate <= ax.get_xlim()[1] for rate in verticals)
+
+
+def test_infinite_ends_are_null() -> None:
+    """JSON has no infinity, so that what is unbounded is null, and nothing else is."""
+    found = audit(PROBLEMS["long-shot"]())
+    assert math.isinf(found.high)
+    data = answers.audit_data(found)
+    assert (data["low"], data["high"]) == (found.low, None)
+
+
+def test_solve_tells_what_is_odd_about_a_model(tmp_path: Path) -> None:
+    """A part that is left for good, and a state that no action leaves, are named; a single state is not odd."""
+    (tmp_path / "passing.toml").write_text(ISLANDS.replace("{ here = 1.0 }", "{ there = 1.0 }"))
+    done = sojourn("solve", "passing.toml", "--out", "out", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[2:] == [
+        "note: state 1 (there) is absorbing: no action leaves it",
+        "note: {here} cannot be kept for ever: every policy leaves these states for good",
+    ]
+    assert len(json.loads((tmp_path / "out" / "solution.json").read_text())["findings"]) == 2
+    assert "no action leaves it" in sj.write_report([tmp_path / "out"], tmp_path / "r.html").read_text()
+    assert "note" not in sojourn("solve", "long-shot").stdout

@@ -1,0 +1,60 @@
+"""The reference has every public name, and each has an example."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import importlib.util
+import re
+import types
+from pathlib import Path
+
+import pytest
+
+import sojourn as sj
+
+PAGES = Path(__file__).resolve().parents[2] / "docs" / "reference"
+LAWS = ("Constant", "Exponential", "FlooredNormal", "Gamma", "Outcomes", "TwoPoint", "Uniform", "mean")
+DRAWS = ("exponential", "integer", "normal", "stream", "streams", "uniform")
+PUBLIC = sorted(
+    {f"sojourn.{name}" for name in sj.__all__}
+    | {f"sojourn.models.{name}" for name in sj.model.__all__ if name not in sj.__all__}
+    | {f"sojourn.models.problems.{name}" for name in sj.problems.__all__}
+    | {f"sojourn.models.laws.{name}" for name in LAWS}
+    | {f"sojourn.rules.random.{name}" for name in DRAWS if name not in sj.__all__}
+)
+
+
+def listed() -> list[str]:
+    """The names that the pages of the reference show, beside the mathematics of some modules."""
+    text = "\n".join(page.read_text(encoding="utf-8") for page in sorted(PAGES.glob("*.md")))
+    names = re.findall(r"^::: (\S+)$", text, flags=re.MULTILINE)
+    return [name for name in names if name in PUBLIC or not is_module(name)]
+
+
+def is_module(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def test_the_reference_has_every_public_name_once() -> None:
+    """What is public is in the reference, once, and nothing else is."""
+    assert sorted(listed()) == PUBLIC
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_name_has_an_example_that_runs(name: str) -> None:
+    """The docstring has a dialogue, at a place where `pytest --doctest-modules src` finds and runs it."""
+    parent, _, last = name.rpartition(".")
+    thing = getattr(importlib.import_module(parent), last)
+    module = thing if isinstance(thing, types.ModuleType) else importlib.import_module(home(thing, parent))
+    wanted = module.__name__ if isinstance(thing, types.ModuleType | dict) else f"{module.__name__}.{last}"
+    found = {test.name: test.examples for test in doctest.DocTestFinder().find(module)}
+    assert found.get(wanted), f"{name} has no example that doctest finds"
+
+
+def home(thing: object, parent: str) -> str:
+    """The module that defines something; data has none of its own, and is described where it stands."""
+    return parent if isinstance(thing, dict) else str(thing.__module__)

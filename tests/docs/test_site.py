@@ -1,0 +1,140 @@
+"""What the builder of the site adds to its pages."""
+
+from __future__ import annotations
+
+import doctest
+import importlib.util
+import json
+import re
+import tomllib
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from sojourn.models.problems import PROBLEMS
+from sojourn.studies.comparison.plan import NAMES
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+DATA = json.loads((DOCS / "data" / "comparison.json").read_text())
+
+
+def loaded(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", ["hooks", "rendering", "summarise"])
+def test_the_examples_of_the_builder_run(name: str) -> None:
+    """The modules that build the site do what their examples say."""
+    assert doctest.testmod(loaded(name)).failed == 0
+
+
+def test_the_table_of_agents_has_all_of_them_on_all_problems() -> None:
+    """No agent and no problem is left out of the comparison that the page shows."""
+    assert {found["name"] for found in DATA["problems"]} == set(PROBLEMS)
+    for found in DATA["problems"]:
+        assert {row["agent"] for row in found["agents"]} == set(NAMES)
+    hooks = loaded("hooks")
+    for made, extra in ((hooks.gains_table(), 2), (hooks.shares_table(), 0), (hooks.step_sizes_table(), 0)):
+        rows = made.splitlines()
+        assert len(rows) == 2 + extra + len(PROBLEMS)
+        assert {row.count("|") for row in rows} == {2 + len(NAMES)}
+
+
+def test_who_is_behind_is_found_by_the_intervals() -> None:
+    """An agent is behind where its interval ends below the best one's, which a table then does not set in bold."""
+    hooks = loaded("hooks")
+    for cells in hooks.ranked(DATA["problems"]):
+        for cell, found in zip(cells, DATA["problems"], strict=True):
+            best = max(row["relative_gain"] for row in found["agents"])
+            lows = [row["relative_low"] for row in found["agents"] if row["relative_gain"] == best]
+            assert cell["behind"] == (cell["relative_high"] < lows[0])
+    counts = [int(cell) for cell in hooks.gains_table().splitlines()[-1].split("|")[2:-1]]
+    assert counts == sorted(counts)
+    assert hooks.gains_table().count("**") == 2 * (len(NAMES) * len(PROBLEMS) - sum(counts))
+
+
+def test_the_advice_is_what_the_table_says() -> None:
+    """The counts in the page's words are those of the data, for every agent and in their order."""
+    text = (DOCS / "choosing.md").read_text()
+    told = [(agent, int(count)) for agent, count in re.findall(r"`(\w+)`\s+on\s+(\d+)", text)]
+    rows = loaded("hooks").ranked(DATA["problems"])
+    assert told == [(cells[0]["agent"], sum(cell["behind"] for cell in cells)) for cells in rows]
+    of_one_mind = next(found for found in DATA["problems"] if found["name"] == "jobs")
+    assert all(row["optimal_share"] == 1.0 for row in of_one_mind["agents"] if row["agent"] != "fixed_rate")
+    runs = 2 * DATA["settings"]["seeds"]
+    assert f"{runs} runs" in text
+    assert f"{DATA['settings']['steps']:,} steps" in text
+
+
+def test_what_the_page_says_of_harmonic_rates_is_so() -> None:
+    """Where the page says that the harmonic rate would keep the optimum, the audit says so; and where not, not."""
+    kept = {
+        found["name"]: row["keeps_optimum"]
+        for found in DATA["problems"]
+        for row in found["estimators"]
+        if row["estimator"] == "Harmonic"
+    }
+    assert {name for name, keeps in kept.items() if not keeps} == {"long-shot", "long-return"}
+    harmonic = next(
+        cells for cells in loaded("hooks").ranked(DATA["problems"]) if cells[0]["agent"] == "harmonic_r"
+    )
+    behind = {found["name"] for found, cell in zip(DATA["problems"], harmonic, strict=True) if cell["behind"]}
+    five = {"gosavi", "tijms-maintenance", "access-control", "admission-control", "replacement"}
+    assert len(behind & five) == 4
+
+
+def test_a_summary_keeps_what_it_is_made_of() -> None:
+    """The committed numbers are a summary already: to summarise them again changes nothing but the curves."""
+    summarised = loaded("summarise").summarised
+    whole = {
+        **DATA,
+        "problems": [
+            {**found, "audit": {**found, "estimators": found["estimators"]}, "curves": [1, 2, 3]}
+            for found in DATA["problems"]
+        ],
+    }
+    assert summarised(whole) == DATA
+
+
+def test_the_market_study_on_the_page_is_the_one_that_was_measured() -> None:
+    """The page's mean win ratios are those of the recorded signs, segment by segment."""
+    measured = tomllib.loads((Path(__file__).parents[1] / "studies" / "measured_bitcoin.toml").read_text())
+    text = (DOCS / "reproduce.md").read_text()
+    for words, agent in (
+        ("SMART", "smart"),
+        ("Relaxed-SMART", "relaxed_smart"),
+        ("the rate fixed at 0", "fixed_rate"),
+    ):
+        shown = re.search(rf"^\| against {words} \| ([\d.]+) \| ([\d.]+) \|$", text, flags=re.MULTILINE)
+        assert shown is not None
+        for number, durations in zip(shown.groups(), ("random", "scaled"), strict=True):
+            cells = [signs.count("+") / len(signs) for signs in measured[durations][agent].values()]
+            assert float(number) == round(sum(cells) / len(cells), 2)
+    ahead = [
+        signs.count("+") > signs.count("-")
+        for agent in ("smart", "relaxed_smart")
+        for signs in measured["scaled"][agent].values()
+    ]
+    assert f"ahead in {sum(ahead)} of {len(ahead)} settings" in text
+
+
+def test_every_decision_is_listed_with_what_was_decided() -> None:
+    """The list has a line for each page of a decision, and each ends in a sentence."""
+    lines = loaded("hooks").decision_list().splitlines()
+    assert len(lines) == len(list((DOCS / "decisions").glob("0*.md"))) > 4
+    assert all(re.fullmatch(r"- \[[^]]+\]\(\d{4}-[a-z-]+\.md\): .{20,}\.", line) for line in lines)
+
+
+def test_docstrings_become_lists_and_dialogues() -> None:
+    """A block of names and meanings is a list, a dialogue is fenced, and the rest stays as it is."""
+    as_markdown = loaded("rendering").as_markdown
+    plain = "A claim.\n\none    the first,\n       which goes on\ntwo    the second\n\n>>> 1 + 1\n2\n\nSource: a book."
+    assert as_markdown(plain) == (
+        "A claim.\n\n- `one`: the first, which goes on\n- `two`: the second\n\n```pycon\n>>> 1 + 1\n2\n```\n\n**Source:** a book."
+    )

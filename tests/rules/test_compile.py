@@ -1,0 +1,208 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import sojourn as sj
+from sojourn.rules import compile as _compile
+
+
+class Unwritten(NamedTuple):
+    x: float = 0.0
+
+
+def test_registering_asks_for_a_type() -> None:
+    """A rule without an annotation, for no NamedTuple, or with other arguments is refused at once."""
+    with pytest.raises(TypeError, match="annotate its first argument"):
+
+        @sj.update.register
+        def nothing(rate, reward, duration):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN202
+            return rate
+
+    with pytest.raises(TypeError, match="int is not a NamedTuple"):
+
+        @sj.value.register
+        def number(rate: int) -> float:
+            return rate
+
+    with pytest.raises(TypeError, match="takes 1 arguments, but update is called with 3: rate"):
+
+        @sj.update.register(Unwritten)
+        def short(rate: Any) -> Any:
+            return rate
+
+
+def test_a_compiled_type_cannot_change_its_rule() -> None:
+    """Registering anew after compilation would leave old machine code in use, so it is refused."""
+    sj.run(sj.TwoState(log_scale=1e-3), sj.smart(2, 2), steps=10)
+    with pytest.raises(TypeError, match="Cumulative has been compiled already"):
+
+        @sj.value.register
+        def other(rate: sj.Cumulative) -> float:
+            return 0.0
+
+
+class Introspective(NamedTuple):
+    """A world whose step cannot be compiled."""
+
+    num_states: int = 1
+    num_actions: int = 1
+
+
+@sj.start.register
+def start_introspective(world: Introspective, rng: Any) -> tuple[Introspective, int]:
+    return world, 0
+
+
+@sj.step.register
+def step_introspective(
+    world: Introspective, state: int, action: int, rng: Any
+) -> tuple[Introspective, int, float, float]:
+    return world, 0, float(len(vars(state))) if hasattr(state, "__dict__") else 1.0, 1.0
+
+
+class Text(NamedTuple):
+    name: str = "x"
+    num_states: int = 1
+    num_actions: int = 1
+
+
+@sj.start.register
+def start_text(world: Text, rng: Any) -> tuple[Text, int]:
+    return world, 0
+
+
+@sj.step.register
+def step_text(world: Text, state: int, action: int, rng: Any) -> tuple[Text, int, float, float]:
+    return world, 0, 1.0, 1.0
+
+
+def test_what_cannot_be_compiled_gets_one_sentence() -> None:
+    """No user meets a Numba traceback: one sentence says what, and that Python still runs it."""
+    agent = sj.smart(1, 1)
+    with pytest.raises(TypeError, match="the rules for Introspective cannot be compiled") as caught:
+        sj.run(Introspective(), agent, steps=10)
+    assert "\n" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
+    assert sj.run(Introspective(), agent, steps=10, compiled=False).reward == 10.0
+    with pytest.raises(TypeError, match=r"Text\.name is 'x'; a value holds only numbers"):
+        sj.run(Text(), agent, steps=10)
+
+
+class Slip(NamedTuple):
+    """A world whose rules make one slip, chosen by `kind`."""
+
+    kind: int
+    level: float = 0.0
+    num_states: int = 1
+    num_actions: int = 1
+
+
+@sj.start.register
+def start_slip(world: Slip, rng: Any) -> Any:
+    return 0 if world.kind == 0 else (world, 0)
+
+
+@sj.step.register
+def step_slip(world: Slip, state: int, action: int, rng: Any) -> Any:
+    if world.kind == 1:
+        return world, 0, 1.0
+    if world.kind == 2:
+        return world, 0, "much", 1.0
+    if world.kind == 3:
+        return Slip(world.kind, 1, world.num_states, world.num_actions), 0, 1.0, 1.0
+    if world.kind == 4:
+        return world, 0.0, 1.0, 1.0
+    return world.level, 0, 1.0, 1.0
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        (0, r"start of Slip returned 0; it must return \(world, state\)"),
+        (1, r"it must return \(world, next_state, reward, duration\)"),
+        (2, "step of Slip returned 'much' as the reward; it must be a number"),
+        (3, "step of Slip returned level=1, an int, where level was a float"),
+        (4, "step of Slip returned 0.0 as the next_state; it must be a whole number"),
+        (5, "step of Slip returned 0.0; it must return a new Slip"),
+    ],
+)
+def test_slips_in_a_users_rules_are_named(kind: int, message: str) -> None:
+    """Slips are found by a rehearsal in Python, with the rule and the field, before compilation."""
+    with pytest.raises(TypeError, match=message):
+        sj.run(Slip(kind), sj.smart(1, 1), steps=10)
+
+
+def test_importing_needs_no_numba() -> None:
+    """Numba is imported when a kernel is called, not with the package."""
+    code = "import sys, sojourn; assert 'numba' not in sys.modules; assert 'matplotlib' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+CHILD = """
+import sys
+from pathlib import Path
+import sojourn as sj
+from sojourn.rules import compile as _compile
+sj.run(sj.TwoState(log_scale=1e-3), sj.smart(2, 2), steps=10)
+jit = sj.simulate._walk._dispatchers[True]
+print(sum(jit.stats.cache_hits.values()), sum(jit.stats.cache_misses.values()), _compile.cache_folder().name)
+"""
+
+
+def child(cache: Path, package: Path | None = None) -> list[str]:
+    environment = {**os.environ, "SOJOURN_CACHE_DIR": str(cache)}
+    if package is not None:
+        environment["PYTHONPATH"] = str(package)
+    out = subprocess.run(
+        [sys.executable, "-c", CHILD], check=True, capture_output=True, text=True, env=environment
+    )
+    return out.stdout.split()
+
+
+def test_machine_code_is_kept_for_this_source_alone(tmp_path: Path) -> None:
+    """A second process compiles nothing; an edited rule, in any file, compiles anew."""
+    import shutil
+
+    package = tmp_path / "copy"
+    shutil.copytree(
+        Path(_compile.__file__).parent, package / "sojourn", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    cold = child(tmp_path / "cache", package)
+    warm = child(tmp_path / "cache", package)
+    assert (cold[0], warm[:2]) == ("0", ["1", "0"])
+    rates = package / "sojourn" / "rates.py"
+    rates.write_text(rates.read_text() + "\n# edited\n")
+    edited = child(tmp_path / "cache", package)
+    assert edited[0] == "0"
+    assert edited[2] != warm[2] == cold[2]
+
+
+def test_a_folder_that_cannot_be_written_costs_only_time(tmp_path: Path) -> None:
+    """Without a cache the same command compiles and runs."""
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    code = "import sojourn as sj; print(sj.run(sj.TwoState(log_scale=1e-3), sj.smart(2, 2), steps=10).steps)"
+    out = subprocess.run(
+        [sys.executable, "-c", code],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "SOJOURN_CACHE_DIR": str(blocked / "cache")},
+    )
+    assert out.stdout.strip() == "10"
+    assert out.stderr == ""
+
+
+def test_users_types_are_not_kept_on_disk() -> None:
+    """Machine code of rules outside the package is compiled in each process: their edits always count."""
+    from rates.test_rates import Last
+
+    assert Last in _compile._foreign
+    assert sj.Harmonic not in _compile._foreign

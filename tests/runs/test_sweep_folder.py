@@ -1,0 +1,447 @@
+from __future__ import annotations
+
+import json
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import sojourn as sj
+from sojourn.runs import folder as sweep
+from sojourn.runs import results, tasks
+
+COMMAND = Path(sys.executable).with_name("sojourn")
+
+SMALL: dict[str, Any] = {
+    "name": "small",
+    "seeds": 3,
+    "steps": 50,
+    "episodes": 2,
+    "record": 4,
+    "world": [{"kind": "two-state", "log_scale": [1e-3, 1e-2]}],
+    "agent": [
+        {"kind": "smart", "step_size": [0.01, 0.1]},
+        {"kind": "harmonic-r", "label": "harmonic", "exploration": {"start": 0.5, "factor": 0.9}},
+    ],
+}
+
+# Several seconds on two cores, in many tasks: long enough to be killed often.
+LONG = """
+name = "long"
+seeds = 8
+steps = 1000
+episodes = 4
+[[world]]
+kind = "two-state"
+log_scale = { logspace = [1e-5, 1e-1, 30] }
+[[agent]]
+kind = "smart"
+step_size = { logspace = [1e-4, 1e-1, 20] }
+[[agent]]
+kind = "harmonic-r"
+step_size = { logspace = [1e-4, 1e-1, 20] }
+rate_step_size = { logspace = [1e-4, 1e-1, 20] }
+"""
+
+
+class Inline(Executor):
+    """An executor that does everything at once, or fails as told."""
+
+    def __init__(self, failing: tuple[int, ...] = ()) -> None:
+        self.failing = failing
+        self.submitted = 0
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        self.submitted += 1
+        if self.submitted in self.failing:
+            future.set_exception(ConnectionError("the worker is gone"))
+        else:
+            future.set_result(fn(*args, **kwargs))
+        return future
+
+
+def contents(folder: Path) -> bytes:
+    """Return the tables of a folder as bytes, sorted."""
+    table = sj.load_results(folder).sort("agent", "cell", "seed")
+    data = table.with_columns(pl.col("policy").cast(pl.List(pl.String)).list.join(" ")).write_csv().encode()
+    curves = folder / results.CURVES
+    return data + (
+        pl.read_parquet(curves).sort("cell", "seed", "step").write_csv().encode() if curves.exists() else b""
+    )
+
+
+def undisturbed(specification: sj.Sweep, folder: Path) -> bytes:
+    with ThreadPoolExecutor(2) as pool:
+        sj.run_sweep(specification, folder, pool, jobs=2)
+    return contents(folder)
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> sj.Sweep:
+    """A small sweep in many tasks."""
+    monkeypatch.setattr(tasks, "BATCH_RUNS", 2)
+    return sj.parse_sweep(SMALL)
+
+
+def test_rows_are_runs(small: sj.Sweep, tmp_path: Path) -> None:
+    """Every row has the numbers, the policy and the curve of that very run."""
+    undisturbed(small, tmp_path / "out")
+    table = sj.load_results(tmp_path / "out")
+    curves = pl.read_parquet(tmp_path / "out" / results.CURVES)
+    assert len(table) == small.num_runs == 18
+    assert table["cell"].n_unique() == small.num_cells
+    for row in table.iter_rows(named=True):
+        if row["agent"] == "smart":
+            agent: Any = sj.smart(2, 2, step_size=row["step_size"])
+        else:
+            agent = sj.harmonic_r(2, 2, exploration=sj.Decay(row["exploration"], row["exploration_factor"]))
+        run = sj.run(sj.TwoState(row["log_scale"]), agent, 50, 2, seed=row["seed"], record=4)
+        for figure in (
+            "rate",
+            "reward",
+            "duration",
+            "greedy_reward",
+            "greedy_duration",
+            "greedy_steps",
+            "diverged",
+        ):
+            assert row[figure] == getattr(run, figure)
+        assert row["policy"] == run.policy.tolist()
+        curve = curves.filter((pl.col("cell") == row["cell"]) & (pl.col("seed") == row["seed"]))
+        assert curve["step"].to_list() == run.curve.step.tolist()
+        assert curve["rate"].to_list() == run.curve.rate.tolist()
+        assert row["error"] is None
+
+
+def test_the_schema_is_the_documented_one(small: sj.Sweep, tmp_path: Path) -> None:
+    """The columns, their order and their types are those of the documentation."""
+    undisturbed(small, tmp_path / "out")
+    table = sj.load_results(tmp_path / "out")
+    options = ["log_scale", "step_size", "exploration", "exploration_factor"]
+    figures = ["rate", "reward", "duration", "greedy_reward", "greedy_duration", "greedy_steps", "diverged"]
+    assert table.columns == [
+        "cell",
+        "world",
+        "agent",
+        *options,
+        "steps",
+        "episodes",
+        "seed",
+        *figures,
+        "gain",
+        "regret",
+        "rate_gap",
+        "policy",
+        "error",
+    ]
+    assert table.schema["policy"] == pl.List(pl.UInt16)
+    for name in ("rate", "gain", "regret", "rate_gap"):
+        assert table.schema[name] == pl.Float64
+    assert pl.read_parquet(tmp_path / "out" / results.TIMINGS).columns == ["cell", "seed", "seconds"]
+    kept = json.loads((tmp_path / "out" / "sweep.json").read_text())
+    assert (kept["schema_version"], kept["rules_version"]) == (3, 2)
+
+
+@pytest.mark.parametrize("jobs", [1, 4])
+def test_batches_and_jobs_do_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int) -> None:
+    """Any cut into tasks and any number of jobs give the same table."""
+    specification = sj.parse_sweep(SMALL)
+    whole = undisturbed(specification, tmp_path / "whole")
+    monkeypatch.setattr(tasks, "BATCH_RUNS", 4)
+    with ThreadPoolExecutor(jobs) as pool:
+        sj.run_sweep(specification, tmp_path / "cut", pool, jobs)
+    assert contents(tmp_path / "cut") == whole
+
+
+def test_lost_tasks_are_run_again(small: sj.Sweep, tmp_path: Path) -> None:
+    """What an executor loses is reported, and only that is executed the next time."""
+    folder = tmp_path / "out"
+    planned = list(tasks.plan(small))
+    outcome = sj.run_sweep(small, folder, Inline(failing=(2, 5)), jobs=1)
+    assert outcome.lost == planned[1].num_runs + planned[4].num_runs
+    with pytest.raises(ValueError, match="not finished; run it again"):
+        sj.load_results(folder)
+    again = Inline()
+    assert sj.run_sweep(small, folder, again, jobs=1).lost == 0
+    assert again.submitted == 2 < len(planned)
+    assert contents(folder) == undisturbed(small, tmp_path / "other")
+    idle = Inline()
+    sj.run_sweep(small, folder, idle, jobs=1)
+    assert idle.submitted == 0
+
+
+def test_options_can_be_words(small: sj.Sweep, tmp_path: Path) -> None:
+    """An option that is a word in one agent and absent in the others is a column of text."""
+    agents = [{"kind": "smart"}, {"kind": "relaxed-smart", "variant": ["paper", "gosavi"]}]
+    specification = sj.parse_sweep({**SMALL, "agent": agents})
+    undisturbed(specification, tmp_path / "out")
+    table = sj.load_results(tmp_path / "out").unique(["agent", "variant"], maintain_order=True)
+    assert table["variant"].to_list() == [None, "paper", "gosavi"]
+
+
+def test_failed_runs_are_recorded(tmp_path: Path) -> None:
+    """A run that breaks a rule is in the table with its sentence; the others are complete."""
+    worlds = [{"kind": "two-state", "log_scale": [1e-3, 0.1]}]
+    data = {**SMALL, "steps": 4000, "seeds": 3, "world": worlds, "agent": [{"kind": "random-agent"}]}
+    outcome = sj.run_sweep(sj.parse_sweep(data), tmp_path / "out", Inline(), jobs=1)
+    table = sj.load_results(tmp_path / "out")
+    failed = table.filter(pl.col("log_scale") == 0.1)
+    assert outcome.failed == len(failed) == 3
+    assert all("returned the reward inf" in error for error in failed["error"])
+    assert failed["rate"].null_count() == 3
+    fine = table.filter(pl.col("log_scale") != 0.1)
+    assert fine["error"].null_count() == len(fine)
+
+
+def test_a_folder_is_for_one_sweep(small: sj.Sweep, tmp_path: Path) -> None:
+    """Another sweep, and a folder with other things in it, are refused, and nothing is touched."""
+    sj.run_sweep(small, tmp_path / "out", Inline(), jobs=1)
+    other = sj.parse_sweep({**SMALL, "seeds": 2})
+    with pytest.raises(ValueError, match="holds another sweep"):
+        sj.run_sweep(other, tmp_path / "out", Inline(), jobs=1)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "lock").write_text("do not touch")
+    with pytest.raises(ValueError, match="not empty and holds no sweep"):
+        sj.run_sweep(other, tmp_path / "mine", Inline(), jobs=1)
+    assert (tmp_path / "mine" / "lock").read_text() == "do not touch"
+    (tmp_path / "killed").mkdir()
+    (tmp_path / "killed" / ".sweep.json.partial").touch()
+    assert sj.run_sweep(small, tmp_path / "killed", Inline(), jobs=1).lost == 0
+
+
+def test_an_option_does_not_hide_a_figure(tmp_path: Path) -> None:
+    """The rate that an agent is fixed at is a column of its own beside the learned one."""
+    agents = [{"kind": "smart"}, {"kind": "fixed-rate", "rate": [0.1, 0.2]}]
+    sj.run_sweep(sj.parse_sweep({**SMALL, "agent": agents}), tmp_path / "out", Inline(), jobs=1)
+    table = sj.load_results(tmp_path / "out")
+    assert table["rate"].null_count() == 0
+    fixed = table.filter(pl.col("agent") == "fixed_rate")
+    assert (fixed["rate"] == fixed["option_rate"]).all()
+
+
+def test_estimates() -> None:
+    """An estimate is positive and of the right order."""
+    forecast = tasks.estimate(sj.parse_sweep(SMALL), jobs=2)
+    assert 0.0 < forecast.seconds < 10.0
+    assert 0 < forecast.memory < 1e8
+    assert 0 < forecast.disk < 1e6
+
+
+# --- The command, as a process ------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def long(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes]:
+    """A long sweep, and the table that an undisturbed run of it gives."""
+    folder = tmp_path_factory.mktemp("long")
+    file = folder / "long.toml"
+    file.write_text(LONG)
+    return file, undisturbed(sj.load_sweep(file), folder / "undisturbed")
+
+
+def started(file: Path, out: Path, **options: Any) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [COMMAND, "sweep", file, "--out", out, "--jobs", "2"], stderr=subprocess.PIPE, text=True, **options
+    )
+
+
+def wait_for_parts(out: Path, more_than: int = 0) -> None:
+    deadline = time.monotonic() + 60
+    while len(list(out.glob("parts/0*.parquet"))) <= more_than:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_killed_twenty_times(long: tuple[Path, bytes], tmp_path: Path) -> None:
+    """A sweep that is killed at twenty random moments ends with the table of one that never was."""
+    file, expected = long
+    out = tmp_path / "out"
+    moments = random.Random(5)
+    for kill in range(20):
+        parts = len(list(out.glob("parts/0*.parquet")))
+        process = started(file, out)
+        if kill % 2:  # at work: a moment after it has finished something
+            wait_for_parts(out, more_than=parts)
+        time.sleep(moments.uniform(0.0, 0.1 if kill % 2 else 1.0))
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        assert process.returncode == -signal.SIGKILL, "it finished before it had been killed often enough"
+    process = started(file, out)
+    process.communicate()
+    assert process.returncode == 0
+    assert contents(out) == expected
+    assert sorted(path.name for path in out.iterdir()) == [
+        ".lock", "results.parquet", "sweep.json", "sweep.log", "timings.parquet",
+    ]  # fmt: skip
+
+
+def test_interrupted_from_the_keyboard(long: tuple[Path, bytes], tmp_path: Path) -> None:
+    """Ctrl-C ends with one sentence and code 130, and the same command goes on."""
+    file, expected = long
+    out = tmp_path / "out"
+    process = started(file, out)
+    wait_for_parts(out, more_than=3)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert errors.splitlines()[-1] == "sojourn: interrupted; the same command goes on from here"
+    assert "Traceback" not in errors
+    parts = len(list(out.glob("parts/0*.parquet")))
+    assert parts > 3
+    process = started(file, out)
+    process.communicate()
+    assert process.returncode == 0
+    assert contents(out) == expected
+
+
+def test_two_at_once(long: tuple[Path, bytes], tmp_path: Path) -> None:
+    """A second process on the same folder refuses politely; the first does not notice."""
+    file, expected = long
+    out = tmp_path / "out"
+    first = started(file, out)
+    wait_for_parts(out)
+    second = started(file, out)
+    _, errors = second.communicate()
+    assert second.returncode == 1
+    assert "is in use by another sweep that is running" in errors.splitlines()[-1]
+    first.communicate()
+    assert first.returncode == 0
+    assert contents(out) == expected
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    """A disk that takes no more ends the sweep with one sentence; with room again, it goes on."""
+    file, out = tmp_path / "small.toml", tmp_path / "out"
+    file.write_text(LONG.replace("1e-1, 30]", "1e-1, 3]").replace("seeds = 8", "seeds = 1"))
+
+    def little_room() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (9_000, 9_000))
+
+    environment = {**os.environ, "SOJOURN_CACHE_DIR": str(tmp_path / "cache")}
+    process = started(file, out, preexec_fn=little_room, env=environment)
+    _, errors = process.communicate()
+    assert process.returncode == 1
+    assert errors.splitlines()[-1].startswith("sojourn: ")
+    assert "Traceback" not in errors
+    assert not list(out.glob("**/*.partial"))
+    process = started(file, out)
+    process.communicate()
+    assert process.returncode == 0
+    assert contents(out) == undisturbed(sj.load_sweep(file), tmp_path / "other")
+
+
+def test_command_line(tmp_path: Path) -> None:
+    """Dry run, run with failures, summary and export, as a user sees them."""
+    file, out = tmp_path / "sweep.toml", tmp_path / "out"
+    file.write_text(
+        'name = "demo"\nseeds = 2\nsteps = 4000\n[[world]]\nkind = "two-state"\nlog_scale = [0.001, 0.1]\n'
+        '[[agent]]\nkind = "random-agent"\n'
+    )
+
+    def sojourn(*arguments: Any) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False)
+
+    dry = sojourn("sweep", file, "--out", out, "--dry-run")
+    assert "demo: 2 cells, 4 runs, 16,000 steps; about" in dry.stdout
+    assert not out.exists()
+    ran = sojourn("sweep", file, "--out", out)
+    assert ran.returncode == 3
+    assert "4 runs" in ran.stderr
+    assert "2 failed" in ran.stderr
+    assert "random_agent" in sojourn("results", out).stdout
+    table = tmp_path / "table.csv"
+    assert sojourn("results", out, "--csv", table).returncode == 0
+    assert len(table.read_text().splitlines()) == 5
+    (out / "results.parquet").write_bytes(b"nonsense")
+    damaged = sojourn("results", out)
+    assert (damaged.returncode, damaged.stderr.count("Traceback")) == (1, 0)
+    assert "is damaged" in damaged.stderr
+    missing = sojourn("results", tmp_path / "nothing")
+    assert (missing.returncode, missing.stderr.count("\n")) == (1, 1)
+    file.write_text("seeds = 1\nsteps = 10\nwrold = []\n")
+    bad = sojourn("sweep", file, "--out", tmp_path / "other")
+    assert bad.stderr == "sojourn: unknown key 'wrold'; did you mean 'world'?\n"
+    none = sojourn("sweep", tmp_path / "none.toml", "--out", tmp_path / "other")
+    assert none.returncode == 1
+    assert "none.toml" in none.stderr
+
+
+PEAK = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+import sojourn as sj
+data = {
+    "seeds": 100, "steps": 5,
+    "world": [{"kind": "two-state", "log_scale": {"logspace": [1e-5, 1e-2, int(sys.argv[1])]}}],
+    "agent": [{"kind": "smart", "step_size": {"linspace": [0.01, 1, 100]}}],
+}
+with ThreadPoolExecutor(2) as pool:
+    outcome = sj.run_sweep(sj.parse_sweep(data), sys.argv[2], pool, 2)
+peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1]
+print(outcome.runs, peak)
+"""
+
+
+def test_memory_does_not_grow_with_runs(tmp_path: Path) -> None:
+    """A million short runs need no more memory than ten thousand, but for a constant."""
+    peaks = []
+    for worlds in (1, 100):
+        out = subprocess.run(
+            [sys.executable, "-c", PEAK, str(worlds), tmp_path / str(worlds)],
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        runs, kilobytes = map(int, out.stdout.split())
+        assert runs == worlds * 10_000
+        peaks.append(kilobytes / 1024)
+    assert peaks[1] - peaks[0] < 150, peaks
+
+
+def test_a_cluster_that_loses_a_worker(long: tuple[Path, bytes], tmp_path: Path) -> None:
+    """On a Dask cluster of two workers, one killed half-way, the table is the same."""
+    from distributed import Client, LocalCluster
+
+    file, expected = long
+    specification = sj.load_sweep(file)
+    with LocalCluster(  # type: ignore[no-untyped-call]
+        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, processes=True
+    ) as cluster:
+        with Client(cluster) as client:  # type: ignore[no-untyped-call]
+            pids = list(client.run(os.getpid).values())
+        done = 0.0
+        killed: list[int] = []
+
+        def progress(steps: float, failures: int = 0, *, earlier: bool = False, note: str = "") -> None:
+            nonlocal done
+            done += steps
+            if done > specification.num_steps / 2 and not killed:
+                os.kill(pids[0], signal.SIGKILL)
+                killed.append(pids[0])
+
+        with sweep.executor(None, cluster.scheduler_address) as (pool, width):
+            assert width == 2
+            outcome = sj.run_sweep(specification, tmp_path / "out", pool, width, progress)
+    assert killed
+    assert outcome.lost == 0
+    assert contents(tmp_path / "out") == expected
+
+
+def test_no_scheduler() -> None:
+    """A cluster that is not there is one sentence."""
+    with (
+        pytest.raises(ValueError, match="no Dask scheduler at tcp"),
+        sweep.executor(None, "tcp://127.0.0.1:1"),
+    ):
+        pass

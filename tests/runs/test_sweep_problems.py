@@ -1,0 +1,276 @@
+"""Problems and model files as worlds of sweeps, and sweeps of several lengths."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import sojourn as sj
+from sojourn.models import SMDP, from_arrays, load_model, save_model
+from sojourn.models.problems import PROBLEMS, admission_control, gosavi, long_shot
+from sojourn.runs import spec
+from sojourn.worlds.tabular import available
+
+MODEL = """
+states = ["up", "down", "off"]
+actions = ["run", "mend", "rest"]
+
+[[pairs]]
+state = "up"
+action = "run"
+reward = {reward}
+duration = {{ law = "gamma", shape = 2.0, scale = 0.5 }}
+next = {{ up = 0.9, down = 0.1 }}
+
+[[pairs]]
+state = "down"
+action = "mend"
+outcomes = [
+    {{ next = "up", probability = 0.5, reward = -1.0, duration = 1.0 }},
+    {{ next = "up", probability = 0.5, reward = -4.0, duration = 2.0 }},
+]
+
+[[pairs]]
+state = "down"
+action = "rest"
+reward = -0.5
+duration = 1.0
+next = {{ off = 1.0 }}
+
+[[pairs]]
+state = "off"
+action = "mend"
+reward = -6.0
+duration = 3.0
+next = {{ up = 1.0 }}
+"""
+
+
+def swept(data: dict[str, Any], folder: Path) -> pl.DataFrame:
+    with ThreadPoolExecutor(2) as pool:
+        outcome = sj.run_sweep(sj.parse_sweep(data), folder, pool, jobs=2)
+    assert outcome.lost == 0
+    return sj.load_results(folder)
+
+
+def exact(table: pl.DataFrame) -> None:
+    """Check what the columns of gain, regret and rate gap say of each other, row by row."""
+    for row in table.iter_rows(named=True):
+        assert row["regret"] == row["gain"] * row["duration"] - row["reward"]
+        assert row["rate_gap"] == row["rate"] - row["gain"]
+
+
+def test_a_problem_with_options(tmp_path: Path) -> None:
+    """A problem is a world by its name, its options are axes, and each row has the exact gain of its own world."""
+    file = tmp_path / "sweep.toml"
+    file.write_text(
+        'seeds = 3\nsteps = 400\n[[world]]\nkind = "admission-control"\ncapacity = [5, 20]\n'
+        '[[agent]]\nkind = "smart"\nexploration = 0.5\n[[agent]]\nkind = "harmonic-r"\n'
+    )
+    with ThreadPoolExecutor(2) as pool:
+        sj.run_sweep(sj.load_sweep(file), tmp_path / "out", pool, jobs=2)
+    table = sj.load_results(tmp_path / "out")
+    assert len(table) == 12
+    assert set(table["world"]) == {"admission_control"}
+    exact(table)
+    for row in table.iter_rows(named=True):
+        model = admission_control(capacity=int(row["capacity"]))
+        assert row["gain"] == sj.solve(model).gain
+        size = (model.num_states, 2)
+        agent: Any = sj.smart(*size, exploration=0.5) if row["agent"] == "smart" else sj.harmonic_r(*size)
+        run = sj.run(sj.Tabular(model), agent, 400, seed=row["seed"])
+        assert (row["reward"], row["duration"], row["rate"]) == (run.reward, run.duration, run.rate)
+        assert row["policy"] == run.policy.tolist()
+        assert row["policy"][-1] == 0  # where the queue is full there is only one action
+    different = dict(zip(table["capacity"], table["gain"], strict=True))
+    assert different[5.0] <= different[20.0]  # a longer queue can do what a shorter one can
+
+
+def test_lengths_are_beginnings(tmp_path: Path) -> None:
+    """A run of 100 steps is the beginning of that of 1,000: each length has the numbers of a run that stops there."""
+    file = tmp_path / "model.toml"
+    file.write_text(MODEL.format(reward=5.0))
+    data = {
+        "seeds": 4, "steps": [1000, 100], "record": 5,
+        "world": [{"kind": "model", "data": str(file)}],
+        "agent": [{"kind": "smart", "exploration": 1.0}, {"kind": "r-learning"}],
+    }  # fmt: skip
+    sweep = sj.parse_sweep(data)
+    assert (sweep.num_cells, sweep.num_runs, sweep.num_steps) == (4, 16, 8 * 1100)
+    table = swept(data, tmp_path / "out")
+    assert len(table) == 16
+    assert table["cell"].n_unique() == 4
+    model = load_model(file)
+    assert set(table["gain"]) == {sj.solve(model).gain}
+    exact(table)
+    curves = pl.read_parquet(tmp_path / "out" / "curves.parquet")
+    for row in table.iter_rows(named=True):
+        agent: Any = sj.smart(3, 3, exploration=1.0) if row["agent"] == "smart" else sj.r_learning(3, 3)
+        run = sj.run(sj.Tabular(model), agent, steps=row["steps"], seed=row["seed"])
+        assert (row["policy"], row["reward"], row["rate"]) == (run.policy.tolist(), run.reward, run.rate)
+        curve = curves.filter((pl.col("cell") == row["cell"]) & (pl.col("seed") == row["seed"]))
+        assert curve["step"].max() == row["steps"]
+    longer = sj.run(
+        sj.Tabular(model), sj.smart(3, 3, exploration=1.0), 1000, seed=2, record=np.array([100, 1000])
+    )
+    (shorter,) = table.filter(agent="smart", steps=100, seed=2).iter_rows(named=True)
+    assert (longer.curve.reward[0], longer.curve.rate[0]) == (shorter["reward"], shorter["rate"])
+
+
+def test_actions_that_are_lacking_are_never_taken(tmp_path: Path) -> None:
+    """No agent of a sweep takes an action that a state lacks, however it explores, nor prefers one in the end."""
+    file = tmp_path / "model.toml"
+    file.write_text(MODEL.format(reward=-5.0))  # so that values of 0 would look good
+    kinds = ["smart", "harmonic-r", "r-learning", "differential-q", "smdp-q-learning", "random-agent"]
+    data = {
+        "seeds": 3, "steps": 300,
+        "world": [{"kind": "model", "data": str(file)}],
+        "agent": [{"kind": kind} for kind in kinds],
+    }  # fmt: skip
+    table = swept(data, tmp_path / "out")
+    there = available(load_model(file))
+    assert not there.all()
+    assert table["error"].null_count() == len(table) == 18
+    assert not table["diverged"].any()
+    for policy in table["policy"]:
+        assert there[np.arange(3), policy].all()
+
+
+def test_worlds_without_a_model_have_no_gain(tmp_path: Path) -> None:
+    """Where the gain is not known the three columns are null, beside worlds where it is."""
+    worlds = [{"kind": "two-state", "log_scale": 1e-3}, {"kind": "gosavi"}]
+    table = swept({"seeds": 2, "steps": 50, "world": worlds, "agent": [{"kind": "smart"}]}, tmp_path / "out")
+    for name in ("gain", "regret", "rate_gap"):
+        assert table.filter(world="two_state")[name].null_count() == 2
+        assert table.filter(world="gosavi")[name].null_count() == 0
+    assert set(table.filter(world="gosavi")["gain"]) == {sj.solve(gosavi()).gain}
+
+
+def test_runs_that_failed_have_a_gain_and_no_regret(tmp_path: Path) -> None:
+    """The gain belongs to the world, regret and rate gap to a run."""
+    worlds = [{"kind": "two-state", "log_scale": 0.1}, {"kind": "long-shot"}]
+    table = swept(
+        {"seeds": 1, "steps": 4000, "world": worlds, "agent": [{"kind": "random-agent"}]}, tmp_path / "out"
+    )
+    (failed,) = table.filter(world="two_state").iter_rows(named=True)
+    assert failed["error"]
+    assert failed["regret"] is failed["rate_gap"] is None
+
+
+def test_the_content_of_a_model_decides_its_cells(tmp_path: Path) -> None:
+    """Another place of the file changes no id; another number in it changes all, and the folder is refused."""
+    file, moved = tmp_path / "model.toml", tmp_path / "moved.toml"
+    file.write_text(MODEL.format(reward=5.0))
+    moved.write_text(MODEL.format(reward=5.0))
+
+    def data(path: Path) -> dict[str, Any]:
+        world = [{"kind": "model", "data": str(path)}]
+        return {"seeds": 1, "steps": 20, "world": world, "agent": [{"kind": "smart"}]}
+
+    first = swept(data(file), tmp_path / "first")
+    assert swept(data(moved), tmp_path / "moved")["cell"].to_list() == first["cell"].to_list()
+    file.write_text(MODEL.format(reward=5.5))
+    changed = swept(data(file), tmp_path / "changed")
+    assert not set(changed["cell"]) & set(first["cell"])
+    assert changed["gain"][0] > first["gain"][0]
+    with pytest.raises(ValueError, match="another sweep"), ThreadPoolExecutor(1) as pool:
+        sj.run_sweep(sj.parse_sweep(data(file)), tmp_path / "first", pool, jobs=1)
+
+
+def test_models_of_as_many_numbers_but_other_shapes(tmp_path: Path) -> None:
+    """Two states with three actions and three with two fit into one sweep, each with its own policy."""
+    shapes = ((2, 3), (3, 2), (6, 1))
+    files = []
+    for states, actions in shapes:
+        rng = np.random.default_rng(states)
+        model = from_arrays(
+            rng.dirichlet(np.ones(states), (states, actions)), rng.normal(size=(states, actions))
+        )
+        files.append(str(tmp_path / f"{states}.toml"))
+        save_model(model, files[-1])
+    data = {
+        "seeds": 2,
+        "steps": 50,
+        "world": [{"kind": "model", "data": files}],
+        "agent": [{"kind": "smart"}],
+    }
+    table = swept(data, tmp_path / "out")
+    for file, (states, actions) in zip(files, shapes, strict=True):
+        rows = table.filter(data=file)
+        assert [len(policy) for policy in rows["policy"]] == [states, states]
+        assert max(max(policy) for policy in rows["policy"]) < actions
+        assert set(rows["gain"]) == {sj.solve(load_model(file)).gain}
+
+
+def small(**keys: Any) -> dict[str, Any]:
+    return {"seeds": 1, "steps": 10, "world": [{"kind": "gosavi"}], "agent": [{"kind": "smart"}], **keys}
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (small(steps=[]), "steps is empty"),
+        (small(steps=[10, 10]), "same length twice"),
+        (small(steps=[10, 0]), "steps is 0"),
+        (small(world=[{"kind": "gosavy"}]), "unknown world 'gosavy'; did you mean 'gosavi'?"),
+        (small(world=[{"kind": "river-swim", "states": 3}]), "unknown option 'states'"),
+        (
+            small(world=[{"kind": "admission-control", "capacity": 5.5}]),
+            r"world 1 \(admission_control\): capacity is 5.5",
+        ),
+        (small(world=[{"kind": "admission-control", "capacity": "many"}]), "capacity is 'many'"),
+        (small(world=[{"kind": "admission-control", "capacity": 0}]), "capacity is 0"),
+        (small(world=[{"kind": "long-shot", "short_rewards": [1, 9]}]), "short_rewards is 1.0"),
+        (small(world=[{"kind": "model"}]), r"world 1 \(model\): .*data"),
+        ({key: value for key, value in small().items() if key != "steps"}, "so 'steps' is needed"),
+    ],
+)
+def test_wrong_worlds_and_lengths_get_one_sentence(data: dict[str, Any], words: str) -> None:
+    """The place, what was wrong, and no word of how the program is made."""
+    with pytest.raises((ValueError, TypeError), match=words) as caught:
+        sj.parse_sweep(data)
+    assert "\n" not in str(caught.value)
+    assert "_in_file" not in str(caught.value)
+
+
+def test_every_problem_is_a_world() -> None:
+    """All named problems can be swept, and whole numbers written as such or as floats are one choice."""
+    for name in PROBLEMS:
+        sweep = sj.parse_sweep(small(world=[{"kind": name}]))
+        assert sweep.num_runs == 1
+    both = [sj.parse_sweep(small(world=[{"kind": "river-swim", "num_states": n}])) for n in (4, 4.0)]
+    assert both[0] == both[1]
+    assert spec.build_world("river_swim", {"num_states": 4.0}).num_states == 4
+
+
+@pytest.mark.parametrize("how", ["run", "run_many", "sweep"])
+def test_runs_begin_without_what_is_lacking(how: str, tmp_path: Path) -> None:
+    """The values of actions that a state lacks are -inf from the start, in every way to run."""
+    file = tmp_path / "model.toml"
+    file.write_text(MODEL.format(reward=-5.0))
+    model: SMDP = load_model(file)
+    agent = sj.smart(3, 3, exploration=1.0)
+    if how == "run":
+        run = sj.run(sj.Tabular(model), agent, 500, seed=1)
+        assert (np.isneginf(run.agent.q) == ~available(model)).all()
+        assert agent.q.tolist() == np.zeros((3, 3)).tolist()  # the agent that was given stays as it was
+    elif how == "run_many":
+        assert not sj.run_many(sj.Tabular(model), [agent], [0, 1], 500)["diverged"].any()
+    else:
+        world = [{"kind": "model", "data": str(file)}]
+        data = {"seeds": 2, "steps": 500, "world": world, "agent": [{"kind": "smart", "exploration": 1.0}]}
+        assert swept(data, tmp_path / "out")["error"].null_count() == 2
+
+
+def test_where_nothing_is_lacking_nothing_changes() -> None:
+    """A world that has every action leaves the values of its agent as they are."""
+    from sojourn.runs.loop import without_missing
+
+    q = np.array([[1.0, 2.0]])
+    assert without_missing(sj.Tabular(long_shot()), q) is q
+    assert without_missing(sj.TwoState(log_scale=1e-3), q) is q
