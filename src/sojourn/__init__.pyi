@@ -4,6 +4,7 @@ The public names, by the file that defines them.
 """
 
 from sojourn import models as model
+from sojourn.agents.learn import Decay
 from sojourn.agents.named import (
     differential_q,
     fixed_rate,
@@ -16,7 +17,8 @@ from sojourn.agents.named import (
     smdp_q_learning,
     weighted_harmonic_r,
 )
-from sojourn.agents.protocol import Decay, act, draw, greedy_action, largest, learn, policy
+from sojourn.agents.protocol import act, draw, learn, policy
+from sojourn.agents.values.table import Table, greedy_action, largest
 from sojourn.envs.check import check_smdp_env
 from sojourn.envs.worlds import WorldEnv
 from sojourn.exact.audit.audit import Audit, Limit, audit
@@ -92,6 +94,7 @@ __all__ = [
     "SmoothedCumulative",
     "Solution",
     "Sweep",
+    "Table",
     "Tabular",
     "TimeSmoothed",
     "TwoState",

@@ -152,10 +152,10 @@ def test_wrong_numbers_get_one_sentence(call: Any, message: str) -> None:
     "call",
     [
         lambda: sj.smart(2.5, 2),  # type: ignore[arg-type]
-        lambda: sj.smart(2, 2, rate="fast"),
-        lambda: sj.smart(2, 2, rate=3.0),
-        lambda: sj.learn("agent", 0, 0, 1.0, 1.0, 0),
-        lambda: sj.act(None, 0, sj.stream(0)),
+        lambda: sj.smart(2, 2, rate="fast"),  # type: ignore[arg-type]
+        lambda: sj.smart(2, 2, rate=3.0),  # type: ignore[arg-type]
+        lambda: sj.learn("agent", 0, 0, 1.0, 1.0, 0),  # type: ignore[type-var]
+        lambda: sj.act(None, 0, sj.stream(0)),  # type: ignore[arg-type]
         lambda: sj.check_agent(sj.Cumulative()),
     ],
 )
@@ -169,7 +169,7 @@ def test_wrong_types_get_one_sentence(call: Any) -> None:
 class Stubborn(NamedTuple):
     """A user's agent: one action always; it learns only the rate."""
 
-    q: Any
+    values: sj.Table
     rate: Any
     accepted: bool
     action: int
@@ -185,12 +185,12 @@ def learn_stubborn(
     agent: Stubborn, state: int, action: int, reward: float, duration: float, next_state: int, explored: bool
 ) -> Stubborn:
     rate = sj.update(agent.rate, reward, duration)
-    return Stubborn(q=agent.q, rate=rate, accepted=True, action=agent.action)
+    return Stubborn(values=agent.values, rate=rate, accepted=True, action=agent.action)
 
 
 def test_a_users_agent() -> None:
     """An agent registered in this file passes the checker and runs compiled, validated rules inside."""
-    agent = Stubborn(q=np.zeros((2, 2)), rate=sj.Cumulative(), accepted=False, action=1)
+    agent = Stubborn(values=sj.Table(np.zeros((2, 2))), rate=sj.Cumulative(), accepted=False, action=1)
     sj.check_agent(agent)
     run = sj.run(sj.TwoState(log_scale=1e-3), agent, steps=1000)
     assert run.rate == pytest.approx(run.reward / run.duration, rel=1e-12)
@@ -198,7 +198,7 @@ def test_a_users_agent() -> None:
 
 def test_an_agent_that_leaves_its_actions_is_stopped() -> None:
     """An action out of range is an error with its place, not a read beyond the table."""
-    agent = Stubborn(q=np.zeros((2, 2)), rate=sj.Cumulative(), accepted=False, action=2)
+    agent = Stubborn(values=sj.Table(np.zeros((2, 2))), rate=sj.Cumulative(), accepted=False, action=2)
     for compiled in (True, False):
         with pytest.raises(ValueError, match="draw of Stubborn returned the action 2 at step 0"):
             sj.run(sj.TwoState(log_scale=1e-3), agent, steps=10, compiled=compiled)
@@ -212,7 +212,7 @@ def test_changed_parameters_are_checked_before_a_run() -> None:
         agent._replace(exploration=3.0),
         agent._replace(exploration=math.nan),
     ):
-        with pytest.raises(ValueError, match=r"Params\.step_size is -1\.0|RateAgent\.exploration is"):
+        with pytest.raises(ValueError, match=r"Params\.step_size is -1\.0|LearningAgent\.exploration is"):
             sj.run(sj.TwoState(log_scale=1e-3), bad, steps=10)
 
 

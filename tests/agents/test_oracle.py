@@ -74,7 +74,7 @@ def test_draws(epsilon: float) -> None:
     oracle = naive.smart(naive.Settings(3, 7, 0.1, naive.Exploration(epsilon)))
     oracle.q = {0: [0.0] * 7, 1: [0.0, 2.0, 2.0, 1.0, 0.0, 0.0, 0.0], 2: [-1.0] * 6 + [-0.5]}
     agent = sj.smart(num_states=3, num_actions=7, exploration=epsilon)
-    agent = agent._replace(q=np.array(list(oracle.q.values())))
+    agent = agent._replace(values=sj.Table(np.array(list(oracle.q.values()))))
     _, oracle_stream = naive.streams(3)
     _, stream = sj.random.streams(3, 2)
     for i in range(1000):

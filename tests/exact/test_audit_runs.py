@@ -84,7 +84,7 @@ def test_values_that_grow_keep_what_is_greedy(exploration: float, expected: int)
     """
     assert (3.2 * (2.0 - exploration) / exploration > 4.8) == (expected == 0)
     agent = sj.fixed_rate(1, 2, rate=1.8, step_size=0.001, exploration=exploration)
-    agent = agent._replace(q=np.array([[50.0, 0.0]]))
+    agent = agent._replace(values=sj.Table(np.array([[50.0, 0.0]])))
     run = sj.run(sj.Tabular(long_shot()), agent, steps=200_000, seed=3)
     assert run.policy.tolist() == [expected]
     ahead, behind = run.agent.q[0, expected], run.agent.q[0, 1 - expected]

@@ -73,7 +73,9 @@ def field(name: str, array: Any) -> Edit:
     """Put another array into a field of the agent."""
 
     def edit(data: dict[str, Any], arrays: dict[str, Any]) -> None:
-        arrays[contents(data)["agent"]["fields"][name]["array"]] = array
+        fields = contents(data)["agent"]["fields"]
+        table = fields["values"] if name == "q" else fields["method"]["fields"][name]
+        arrays[table["fields"]["q"]["array"]] = array
 
     return edit
 
@@ -315,7 +317,7 @@ def test_another_version_or_format_is_named(path: Path) -> None:
 def test_a_class_that_there_is_not_is_named(path: Path) -> None:
     """Classes are found by name among those with rules; others are not even looked for."""
     whole = path.read_bytes()
-    for name in ("RatAgent", "Path", "os.system", "", 3, None, ["RateAgent"]):
+    for name in ("RatAgent", "Path", "os.system", "", 3, None, ["LearningAgent"]):
         path.write_bytes(whole)
         edited(path, lambda data, _, name=name: contents(data)["agent"].update(value=name))  # type: ignore[misc]
         assert "no class is called" in refused(path) or name is not None
@@ -326,7 +328,7 @@ def test_a_class_that_there_is_not_is_named(path: Path) -> None:
     [
         lambda data, _: contents(data)["agent"]["fields"].pop("accepted"),
         lambda data, _: contents(data)["agent"]["fields"].update(more=1),
-        lambda data, _: contents(data)["agent"]["fields"].update(q={"array": "9.npy"}),
+        lambda data, _: contents(data)["agent"]["fields"]["values"]["fields"].update(q={"array": "9.npy"}),
         lambda data, _: contents(data)["agent"]["fields"].update(rate=0.0),
         lambda data, _: contents(data)["agent"]["fields"].update(rate=contents(data)["agent"]["fields"]["params"]),
         lambda data, _: contents(data)["agent"]["fields"].update(params=contents(data)["agent"]["fields"]["rate"]),

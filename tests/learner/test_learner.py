@@ -87,7 +87,7 @@ def test_without_a_time_limit_a_learner_is_run_of_one_episode() -> None:
 class Relative(NamedTuple):
     """A user's agent: its values are relative to the mean of the whole table, and its table is a new one each step."""
 
-    q: Any
+    values: sj.Table
     rate: Any
     accepted: bool
     window: Any  # of as many entries as there are states, by chance
@@ -108,7 +108,7 @@ def learn_relative(
     next_state: int,
     explored: bool,
 ) -> Relative:
-    q, window, total = agent.q.copy(), agent.window.copy(), 0.0
+    q, window, total = agent.values.q.copy(), agent.window.copy(), 0.0
     for s in range(q.shape[0]):
         for a in range(q.shape[1]):
             total += q[s, a]
@@ -117,12 +117,14 @@ def learn_relative(
     window[len(window) - 1] = reward
     delta = reward + window[0] - total / q.size + sj.largest(q, next_state) - q[state, action]
     q[state, action] += 0.1 * delta
-    return Relative(q=q, rate=sj.update(agent.rate, reward, duration), accepted=True, window=window)
+    return Relative(
+        values=sj.Table(q), rate=sj.update(agent.rate, reward, duration), accepted=True, window=window
+    )
 
 
 def test_a_users_agent_is_the_one_of_run() -> None:
     """Rules that return new arrays, and look at all of the table or at arrays of their own, learn as in `run`."""
-    agent = Relative(np.zeros((2, 2)), sj.Cumulative(), True, np.zeros(2))
+    agent = Relative(sj.Table(np.zeros((2, 2))), sj.Cumulative(), True, np.zeros(2))
     learner = sj.Learner(two_state(), agent, seed=1)
     learner.train(100)
     assert is_run(learner, sj.run(sj.TwoState(1e-3), agent, 100, seed=1, compiled=False))
@@ -357,7 +359,7 @@ class Fluent(Maze):
         (lambda: sj.Learner(Maze(), sj.smart, bins=4), ValueError, "needs no bins"),
         (lambda: sj.Learner(Maze(), sj.smart(4, 2)), ValueError, "4 states and 3 actions"),
         (lambda: sj.Learner(Maze(), sj.smart(5, 3)), ValueError, "(5, 3)"),
-        (lambda: sj.Learner(Maze(), sj.smart(4, 3)._replace(q=WRONG["q"])), (TypeError, ValueError), ""),
+        (lambda: sj.Learner(Maze(), sj.smart(4, 3)._replace(values=WRONG["q"])), (TypeError, ValueError), ""),
         (lambda: sj.Learner(Maze(), sj.smart(4, 3), step_size=0.1), TypeError, "step_size cannot be given"),
         (lambda: sj.Learner(Maze(), sj.smart, step_sise=0.1), TypeError, "step_sise"),
         (lambda: sj.Learner(Maze(), sj.smart, step_size=2.0), ValueError, "step_size is 2.0"),

@@ -344,7 +344,9 @@ def test_problems_are_worlds(name: str) -> None:
 def test_simulated_problems_earn_what_they_should(name: str) -> None:
     """What a random policy earns in the long run is its exact gain, within five deviations of batches."""
     model = PROBLEMS[name]()
-    agent = sj.random_agent(model.num_states, model.num_actions)._replace(q=initial_values(model))
+    agent = sj.random_agent(model.num_states, model.num_actions)._replace(
+        values=sj.Table(initial_values(model))
+    )
     run = sj.run(Tabular(model), agent, 400_000, seed=4, record=sj.evenly_spaced(400_000, 40))
     weight = 1.0 / np.diff(model.pair_offsets)[model.state_of_pair()]
     chain = np.zeros((model.num_states, model.num_states))

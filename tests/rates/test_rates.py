@@ -10,7 +10,7 @@ from hypothesis import given
 import sojourn as sj
 from strategies import magnitudes, signed, transitions
 
-ESTIMATORS = [
+ESTIMATORS: list[Any] = [
     sj.Cumulative(),
     sj.SmoothedCumulative(step_size=0.1),
     sj.Exponential(step_size=0.1),
@@ -157,9 +157,9 @@ def test_wrong_numbers_get_one_sentence(call: Any, message: str) -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: sj.update("not a rate", 1.0, 1.0),
+        lambda: sj.update("not a rate", 1.0, 1.0),  # type: ignore[type-var]
         lambda: sj.value(3.0),
-        lambda: sj.RateMeter(None),
+        lambda: sj.RateMeter(None),  # type: ignore[type-var]
         lambda: sj.update(sj.Cumulative(), "1", 1.0),  # type: ignore[arg-type]
         lambda: sj.Harmonic(step_size="big"),  # type: ignore[arg-type]
         lambda: sj.check_rate(object()),

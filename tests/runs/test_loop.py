@@ -146,14 +146,14 @@ def test_a_long_run_can_be_interrupted() -> None:
 def test_a_table_of_whole_numbers_learns_like_one_of_floats() -> None:
     """A warm start with whole numbers is not truncated."""
     agent = sj.smart(2, 2)
-    whole = sj.run(WORLD, agent._replace(q=np.zeros((2, 2), dtype=int)), steps=100)
+    whole = sj.run(WORLD, agent._replace(values=sj.Table(np.zeros((2, 2), dtype=int))), steps=100)
     assert same(whole.agent, sj.run(WORLD, agent, steps=100).agent)
 
 
 def test_divergence_is_announced() -> None:
     """R-Learning with a large step size diverges on long durations, and the run says so."""
     agent = sj.r_learning(2, 2, step_size=0.1, rate_step_size=0.1)
-    with pytest.warns(RuntimeWarning, match="RLearningAgent diverged"):  # beta tau is far above 2
+    with pytest.warns(RuntimeWarning, match="RLearning with Incremental diverged"):  # beta tau is far above 2
         run = sj.run(sj.TwoState(log_scale=0.05), agent, steps=1000)
     assert run.diverged
 
@@ -182,7 +182,7 @@ def test_record_points() -> None:
         (lambda: sj.run("world", sj.smart(2, 2), steps=10), TypeError, "str is no world"),
         (lambda: sj.run(sj.Cumulative(), sj.smart(2, 2), steps=10), TypeError, "Cumulative is no world"),
         (lambda: sj.run(WORLD, sj.Cumulative(), steps=10), TypeError, "Cumulative is no agent"),
-        (lambda: sj.run(WORLD, sj.smart(2, 2)._replace(rate=3.0), steps=10), TypeError, "no estimator"),
+        (lambda: sj.run(WORLD, sj.smart(2, 2)._replace(rate=3.0), steps=10), TypeError, "no estimator"),  # type: ignore[arg-type]
         (lambda: sj.run(WORLD, sj.smart(2, 2), steps=10, record=[5, 3]), ValueError, "must ascend"),  # type: ignore[arg-type]
         (lambda: sj.run(WORLD, sj.smart(2, 2), steps=10, record=[11]), ValueError, "10 steps"),  # type: ignore[arg-type]
         (lambda: sj.run(WORLD, sj.smart(2, 2), steps=10, record=[0.5]), TypeError, "step counts"),  # type: ignore[arg-type]
@@ -201,7 +201,7 @@ def test_a_value_that_falls_to_minus_infinity_has_diverged() -> None:
         2, 2, rate=1e308, step_size=1.0, exploration=0.5
     )  # times any duration above 2 too much
     world = sj.TwoState(log_scale=1e-3)
-    with pytest.warns(RuntimeWarning, match="RateAgent diverged"):
+    with pytest.warns(RuntimeWarning, match="AverageReward with Fixed diverged"):
         run = sj.run(world, agent, 20, seed=0)
     assert (run.agent.q == -np.inf).any()
     with pytest.warns(RuntimeWarning, match="1 of 1 runs diverged"):

@@ -57,10 +57,10 @@ def test_tuning_and_comparing_share_no_seed() -> None:
 
 def test_every_agent_that_learns_is_compared() -> None:
     """All agents that a sweep knows take part, but for the one that learns nothing."""
-    from sojourn.runs.named import AGENTS
+    from sojourn.runs.named import agent_kinds
 
     kinds = {entry.kind for entry in plan.tuning("gosavi", SMALL).agents}
-    assert kinds == set(AGENTS) - {"random_agent"}
+    assert kinds == set(agent_kinds()) - {"random_agent"}
 
 
 def test_the_steps_are_counted_before_they_are_taken(small: tuple[Path, dict[str, Any]]) -> None:

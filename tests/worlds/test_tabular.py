@@ -35,7 +35,9 @@ MODELS = [EVERY_LAW, BY_PAIRS, from_transitions([(0, 0, 0, 1.0, 2.0, 3.0)])]
 
 
 def agent_for(model: SMDP, make: Any = sj.smart, **options: Any) -> Any:
-    return make(model.num_states, model.num_actions, **options)._replace(q=initial_values(model))
+    return make(model.num_states, model.num_actions, **options)._replace(
+        values=sj.Table(initial_values(model))
+    )
 
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)

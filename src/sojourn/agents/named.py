@@ -7,28 +7,28 @@ All take the number of states and of actions first, and these options:
     exploration      epsilon, a number or a `Decay`
     greedy           which steps count as greedy: "action", "draw" or "after"
     rate             an estimator to use instead of the agent's own
+
+`AGENTS`, at the end, has an entry for each: what sweeps, comparisons, the audit, figures, the
+documentation and the tests know of agents, they know from there.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from sojourn.agents.kinds import (
-    DifferentialAgent,
-    DiscountedAgent,
-    PolicyAgent,
-    RandomAgent,
-    RateAgent,
-    RLearningAgent,
-)
-from sojourn.agents.protocol import READINGS, Decay, Params, Table
+from sojourn.agents.errors import AverageReward, Differential, Discounted, Method, RLearning
+from sojourn.agents.learn import READINGS, Decay, LearningAgent, Params
+from sojourn.agents.policies import PolicyAgent, RandomAgent
+from sojourn.agents.protocol import Agent
+from sojourn.agents.values.table import Table, zeros
 from sojourn.rates.contrast import Fixed
 from sojourn.rates.harmonic import Harmonic, WeightedHarmonic
-from sojourn.rates.protocol import value
+from sojourn.rates.protocol import Rate, value
 from sojourn.rates.ratio import Cumulative, Exponential, Incremental, SmoothedCumulative
-from sojourn.rules.numbers import finite, fraction, positive, probability, whole, within
+from sojourn.rules.numbers import finite, fraction, positive, probability, within
 from sojourn.rules.values import is_value
 
 
@@ -39,8 +39,8 @@ def smart(
     step_size: float = 0.01,
     exploration: float | Decay = 0.2,
     greedy: str = "action",
-    rate: Any = None,
-) -> RateAgent:
+    rate: Rate | None = None,
+) -> LearningAgent:
     """SMART (Das, Gosavi, Mahadevan and Marchalleck 1999): the rate is `Cumulative`.
 
     >>> from sojourn.agents.protocol import learn
@@ -48,8 +48,10 @@ def smart(
     >>> value(agent.rate)
     3.0
     """
-    rate = _estimator(Cumulative, None, rate)
-    return RateAgent(**_common(num_states, num_actions, step_size, exploration, greedy, rate))
+    options = _Options(step_size, exploration, greedy)
+    return _learning(
+        zeros(num_states, num_actions), _estimator(Cumulative, None, rate), AverageReward(), options
+    )
 
 
 def relaxed_smart(
@@ -61,8 +63,8 @@ def relaxed_smart(
     exploration: float | Decay = 0.2,
     greedy: str = "action",
     variant: str = "paper",
-    rate: Any = None,
-) -> RateAgent:
+    rate: Rate | None = None,
+) -> LearningAgent:
     """Relaxed-SMART: the rate is `Exponential`, or with `variant="gosavi"` `SmoothedCumulative`.
 
     The Harmonic R-Learning paper and Gosavi (2004) mean different estimators by the name.
@@ -77,8 +79,13 @@ def relaxed_smart(
     variants = {"paper": Exponential, "gosavi": SmoothedCumulative}
     if variant not in variants:
         raise ValueError(f"variant is {variant!r}; it must be 'paper' or 'gosavi'")
-    rate = _estimator(variants[variant], rate_step_size, rate)
-    return RateAgent(**_common(num_states, num_actions, step_size, exploration, greedy, rate))
+    options = _Options(step_size, exploration, greedy)
+    return _learning(
+        zeros(num_states, num_actions),
+        _estimator(variants[variant], rate_step_size, rate),
+        AverageReward(),
+        options,
+    )
 
 
 def harmonic_r(
@@ -89,8 +96,8 @@ def harmonic_r(
     rate_step_size: float | None = None,
     exploration: float | Decay = 0.2,
     greedy: str = "action",
-    rate: Any = None,
-) -> RateAgent:
+    rate: Rate | None = None,
+) -> LearningAgent:
     """Harmonic R-Learning (Shtossel, Vidler, Shaham and Kaminka 2026): the rate is `Harmonic`.
 
     Rewards of 1 and 4 in a time of 1 each, with equal weights, earn 2.5; their harmonic mean is 1.6:
@@ -102,8 +109,10 @@ def harmonic_r(
     >>> value(agent.rate)
     1.6
     """
-    rate = _estimator(Harmonic, rate_step_size, rate)
-    return RateAgent(**_common(num_states, num_actions, step_size, exploration, greedy, rate))
+    options = _Options(step_size, exploration, greedy)
+    return _learning(
+        zeros(num_states, num_actions), _estimator(Harmonic, rate_step_size, rate), AverageReward(), options
+    )
 
 
 def weighted_harmonic_r(
@@ -114,8 +123,8 @@ def weighted_harmonic_r(
     rate_step_size: float | None = None,
     exploration: float | Decay = 0.2,
     greedy: str = "action",
-    rate: Any = None,
-) -> RateAgent:
+    rate: Rate | None = None,
+) -> LearningAgent:
     """Harmonic R-Learning with rates weighted by their reward: the rate is `WeightedHarmonic`.
 
     >>> from sojourn.agents.protocol import learn
@@ -123,8 +132,13 @@ def weighted_harmonic_r(
     >>> value(agent.rate), value(learn(agent, 0, 0, 1.0, 1.0, 0).rate)
     (3.0, 2.0)
     """
-    rate = _estimator(WeightedHarmonic, rate_step_size, rate)
-    return RateAgent(**_common(num_states, num_actions, step_size, exploration, greedy, rate))
+    options = _Options(step_size, exploration, greedy)
+    return _learning(
+        zeros(num_states, num_actions),
+        _estimator(WeightedHarmonic, rate_step_size, rate),
+        AverageReward(),
+        options,
+    )
 
 
 def fixed_rate(
@@ -134,8 +148,8 @@ def fixed_rate(
     step_size: float = 0.01,
     exploration: float | Decay = 0.2,
     greedy: str = "action",
-    rate: Any = 0.0,
-) -> RateAgent:
+    rate: float | Rate = 0.0,
+) -> LearningAgent:
     """The control: `rate` is a number and stays what it is, 0 by default.
 
     With a rate of 2, a reward of 6 in a time of 2 is worth 6 - 2 * 2 = 2, and Q goes half way to it:
@@ -144,9 +158,9 @@ def fixed_rate(
     >>> learn(fixed_rate(1, 1, step_size=0.5, rate=2.0), 0, 0, 6.0, 2.0, 0).q
     array([[1.]])
     """
-    if not is_value(rate):
-        rate = Fixed(finite("rate", rate))
-    return RateAgent(**_common(num_states, num_actions, step_size, exploration, greedy, rate))
+    known: Rate = rate if is_value(rate) else Fixed(finite("rate", rate))
+    options = _Options(step_size, exploration, greedy)
+    return _learning(zeros(num_states, num_actions), known, AverageReward(), options)
 
 
 def r_learning(
@@ -157,8 +171,8 @@ def r_learning(
     rate_step_size: float | None = None,
     exploration: float | Decay = 0.2,
     greedy: str = "action",
-    rate: Any = None,
-) -> RLearningAgent:
+    rate: Rate | None = None,
+) -> LearningAgent:
     """R-Learning (Schwartz 1993) with durations: the rate is `Incremental`.
 
     The first reward, 6, makes Q 3, and the evidence is 6 + 0 - 3:
@@ -168,8 +182,9 @@ def r_learning(
     >>> agent.q, round(value(agent.rate), 12)
     (array([[3.]]), 0.3)
     """
-    rate = _estimator(Incremental, rate_step_size, rate)
-    return RLearningAgent(**_common(num_states, num_actions, step_size, exploration, greedy, rate))
+    options = _Options(step_size, exploration, greedy)
+    estimator = _estimator(Incremental, rate_step_size, rate)
+    return _learning(zeros(num_states, num_actions), estimator, RLearning(), options)
 
 
 def smdp_q_learning(
@@ -180,8 +195,8 @@ def smdp_q_learning(
     discount_rate: float = 0.01,
     exploration: float | Decay = 0.2,
     greedy: str = "action",
-    rate: Any = None,
-) -> DiscountedAgent:
+    rate: Rate | None = None,
+) -> LearningAgent:
     """Discounted Q-learning in continuous time (Bradtke and Duff 1994).
 
     `discount_rate` is kappa in e^(-kappa tau). The rate has no part in learning; it
@@ -193,11 +208,9 @@ def smdp_q_learning(
     >>> agent.q.round(6)  # 3, then half of 6 + 3 e^-0.2 and half of 3
     array([[5.728096]])
     """
-    rate = _estimator(Cumulative, None, rate)
-    return DiscountedAgent(
-        **_common(num_states, num_actions, step_size, exploration, greedy, rate),
-        discount_rate=positive("discount_rate", discount_rate),
-    )
+    options = _Options(step_size, exploration, greedy)
+    method = Discounted(positive("discount_rate", discount_rate))
+    return _learning(zeros(num_states, num_actions), _estimator(Cumulative, None, rate), method, options)
 
 
 def differential_q(
@@ -209,8 +222,8 @@ def differential_q(
     duration_step_size: float = 0.01,
     exploration: float | Decay = 0.2,
     greedy: str = "action",
-    rate: Any = None,
-) -> DifferentialAgent:
+    rate: Rate | None = None,
+) -> LearningAgent:
     """Inter-option Differential Q-learning (Wan, Naik and Sutton 2021).
 
     `rate_step_size` is the product eta alpha of that paper; `duration_step_size` is the
@@ -219,18 +232,18 @@ def differential_q(
     >>> from sojourn.agents.protocol import learn
     >>> agent = differential_q(1, 1, step_size=0.5, rate_step_size=0.1, duration_step_size=0.5)
     >>> agent = learn(agent, 0, 0, 6.0, 2.0, 0)
-    >>> agent.mean_duration, agent.q, round(value(agent.rate), 12)
+    >>> agent.method.mean_duration.q, agent.q, round(value(agent.rate), 12)
     (array([[1.5]]), array([[2.]]), 0.4)
     """
-    rate = _estimator(Incremental, rate_step_size, rate)
-    return DifferentialAgent(
-        **_common(num_states, num_actions, step_size, exploration, greedy, rate),
-        mean_duration=np.ones((num_states, num_actions)),
-        duration_step_size=fraction("duration_step_size", duration_step_size),
+    values = zeros(num_states, num_actions)
+    method = Differential(
+        Table(np.ones((num_states, num_actions))), fraction("duration_step_size", duration_step_size)
     )
+    estimator = _estimator(Incremental, rate_step_size, rate)
+    return _learning(values, estimator, method, _Options(step_size, exploration, greedy))
 
 
-def random_agent(num_states: int, num_actions: int, *, rate: Any = None) -> RandomAgent:
+def random_agent(num_states: int, num_actions: int, *, rate: Rate | None = None) -> RandomAgent:
     """The uniform policy, a baseline; its rate is `Cumulative` unless told otherwise.
 
     >>> from sojourn.agents.protocol import act
@@ -239,32 +252,34 @@ def random_agent(num_states: int, num_actions: int, *, rate: Any = None) -> Rand
     >>> sorted({act(agent, 0, rng) for _ in range(50)})
     [0, 1, 2]
     """
-    return RandomAgent(
-        q=_zeros(num_states, num_actions), rate=_estimator(Cumulative, None, rate), accepted=True
-    )
+    estimator = _estimator(Cumulative, None, rate)
+    return RandomAgent(values=zeros(num_states, num_actions), rate=estimator, accepted=True)
 
 
-def policy_agent(policy: Any, num_actions: int, *, rate: Any = None) -> PolicyAgent:
+def policy_agent(policy: Sequence[int], num_actions: int, *, rate: Rate | None = None) -> PolicyAgent:
     """Follow a policy, given as the action of each state, to see what it earns.
 
     >>> policy_agent([0, 1, 1], num_actions=2).q.shape
     (3, 2)
     """
-    q = _zeros(len(policy), num_actions)
+    values = zeros(len(policy), num_actions)
     actions = np.array([within(f"policy[{s}]", action, num_actions) for s, action in enumerate(policy)])
-    q[np.arange(len(actions)), actions] = 1.0  # so that the greedy policy is the one followed
-    return PolicyAgent(q=q, rate=_estimator(Cumulative, None, rate), accepted=True, actions=actions)
+    values.q[np.arange(len(actions)), actions] = 1.0  # so that the greedy policy is the one followed
+    estimator = _estimator(Cumulative, None, rate)
+    return PolicyAgent(values=values, rate=estimator, accepted=True, actions=actions)
 
 
-def _common(
-    num_states: int,
-    num_actions: int,
-    step_size: float,
-    exploration: float | Decay,
-    greedy: str,
-    rate: Any,
-) -> dict[str, Any]:
-    """Return the fields that all learning agents have, checked."""
+class _Options(NamedTuple):
+    """The options that all learning agents have, as they were given."""
+
+    step_size: float
+    exploration: float | Decay
+    greedy: str
+
+
+def _learning(values: Table, rate: Rate, method: Method, options: _Options) -> LearningAgent:
+    """Return a learning agent, its options checked."""
+    exploration, greedy = options.exploration, options.greedy
     if not isinstance(exploration, Decay):
         exploration = Decay(start=probability("exploration", exploration), factor=1.0)
     if exploration.floor > exploration.start:
@@ -272,25 +287,22 @@ def _common(
     if greedy not in READINGS:
         raise ValueError(f"greedy is {greedy!r}; it must be one of {', '.join(map(repr, READINGS))}")
     params = Params(
-        step_size=fraction("step_size", step_size),
+        step_size=fraction("step_size", options.step_size),
         exploration_factor=exploration.factor,
         exploration_floor=exploration.floor,
         greedy=READINGS.index(greedy),
     )
-    return {
-        "q": _zeros(num_states, num_actions),
-        "rate": rate,
-        "exploration": exploration.start,
-        "accepted": False,
-        "params": params,
-    }
+    return LearningAgent(
+        values=values,
+        rate=rate,
+        method=method,
+        exploration=exploration.start,
+        accepted=False,
+        params=params,
+    )
 
 
-def _zeros(num_states: int, num_actions: int) -> Table:
-    return np.zeros((whole("num_states", num_states), whole("num_actions", num_actions)))
-
-
-def _estimator(kind: Any, rate_step_size: float | None, rate: Any) -> Any:
+def _estimator(kind: Callable[..., Rate], rate_step_size: float | None, rate: Rate | None) -> Rate:
     """Return the agent's usual estimator, or the one plugged in."""
     if rate is not None:
         if rate_step_size is not None:
@@ -300,3 +312,96 @@ def _estimator(kind: Any, rate_step_size: float | None, rate: Any) -> Any:
     if kind is Cumulative:
         return kind()
     return kind(fraction("rate_step_size", 0.01 if rate_step_size is None else rate_step_size))
+
+
+# --- All of them, by name -----------------------------------------------------------
+
+_STEP_SIZES = (0.003, 0.01, 0.03, 0.1, 0.3)
+_RATE_STEP_SIZES = (0.0001, 0.001, 0.01, 0.1)
+_ONE = {"step_size": _STEP_SIZES}
+_TWO = {"step_size": _STEP_SIZES, "rate_step_size": _RATE_STEP_SIZES}
+_DISCOUNTS = {"step_size": _STEP_SIZES, "discount_rate": (0.003, 0.01, 0.03, 0.1)}
+
+
+class Look(NamedTuple):
+    """How something is drawn, as places in the palettes of colours, dashes and markers."""
+
+    colour: int
+    dash: int
+    marker: int
+
+
+class NamedAgent(NamedTuple):
+    """What everybody else knows of an agent."""
+
+    name: str  # in tables and files
+    title: str  # for readers
+    make: Callable[..., Agent]
+    estimator: str | None  # of the rate that it learns by; None if there is no rate in its learning
+    look: Look | None = None  # None: whatever look is free
+    grid: Mapping[str, Sequence[float]] = {}  # the options that a comparison tunes, and their choices
+    options: Mapping[str, str] = {}  # those that make it a variant of another
+    per_time: tuple[str, ...] = ()  # options that a comparison divides by the problem's mean duration
+    compared: bool = True  # whether comparisons have it
+
+    @property
+    def kind(self) -> str:
+        """The name of its constructor, which sweeps call it by."""
+        return self.make.__name__
+
+
+AGENTS: dict[str, NamedAgent] = {}
+
+
+def add_agent(agent: NamedAgent) -> None:
+    """Make an agent known by its name, to sweeps, comparisons, the audit, figures and the documentation.
+
+    >>> def lazy(num_states: int, num_actions: int, *, step_size: float = 0.001) -> Agent:
+    ...     return smart(num_states, num_actions, step_size=step_size)
+    >>> add_agent(NamedAgent("lazy", "Lazy SMART", lazy, "Cumulative"))
+    >>> AGENTS.pop("lazy").title
+    'Lazy SMART'
+    """
+    if agent.name in AGENTS:
+        raise ValueError(f"there is an agent {agent.name!r} already; give this one another name")
+    AGENTS[agent.name] = agent
+
+
+for _agent in (
+    NamedAgent("smart", "SMART", smart, "Cumulative", Look(1, 1, 1), _ONE),
+    NamedAgent("relaxed_smart", "Relaxed-SMART", relaxed_smart, "Exponential", Look(2, 2, 2), _TWO),
+    NamedAgent(
+        "relaxed_smart_gosavi",
+        "Relaxed-SMART (Gosavi)",
+        relaxed_smart,
+        "SmoothedCumulative",
+        Look(6, 2, 6),
+        _TWO,
+        {"variant": "gosavi"},
+    ),
+    NamedAgent("harmonic_r", "Harmonic R-Learning", harmonic_r, "Harmonic", Look(0, 0, 0), _TWO),
+    NamedAgent(
+        "weighted_harmonic_r",
+        "Weighted Harmonic",
+        weighted_harmonic_r,
+        "WeightedHarmonic",
+        Look(5, 0, 5),
+        _TWO,
+    ),
+    NamedAgent("r_learning", "R-Learning", r_learning, "Incremental", Look(4, 1, 4), _TWO),
+    NamedAgent(
+        "differential_q", "Differential Q-learning", differential_q, "Incremental", Look(7, 3, 1), _TWO
+    ),
+    NamedAgent(
+        "smdp_q_learning",
+        "SMDP Q-learning",
+        smdp_q_learning,
+        None,
+        Look(4, 0, 3),
+        _DISCOUNTS,
+        per_time=("discount_rate",),
+    ),
+    NamedAgent("fixed_rate", "rate fixed at 0", fixed_rate, "Fixed", Look(3, 3, 3), _ONE),
+    NamedAgent("random_agent", "random actions", random_agent, None, compared=False),
+):
+    add_agent(_agent)

@@ -16,7 +16,9 @@ from typing import Any, get_type_hints
 
 import numpy as np
 
+from sojourn.agents.errors import td_error
 from sojourn.agents.protocol import draw
+from sojourn.agents.values.protocol import read
 from sojourn.rates.protocol import update
 from sojourn.rules.files import write_whole
 from sojourn.rules.values import is_value
@@ -143,7 +145,7 @@ def _class(name: str) -> type:
 
 def _classes(name: str) -> list[type]:
     """Return the classes of this name, of those that rules are registered for and their parts."""
-    known = {cls for rule in (draw, update, step) for cls in rule.types}
+    known = {cls for rule in (draw, read, td_error, update, step) for cls in rule.types}
     new = known
     while new:
         new = {hint for cls in new for hint in _parts(cls)} - known
@@ -157,4 +159,8 @@ def _parts(cls: Any) -> list[type]:
         hints = get_type_hints(cls)
     except (NameError, TypeError):
         return []
-    return [hint for hint in hints.values() if isinstance(hint, type) and hasattr(hint, "_fields")]
+    return [
+        hint
+        for hint in hints.values()
+        if isinstance(hint, type) and issubclass(hint, tuple) and hasattr(hint, "_fields")
+    ]

@@ -15,10 +15,11 @@ import numpy as np
 
 from sojourn.agents.checks import ready_agent
 from sojourn.agents.protocol import draw, learn
+from sojourn.agents.values.protocol import entries, sizes
 from sojourn.rates.protocol import value
 from sojourn.rules.compile import kernel, put, take
 from sojourn.rules.random import Stream
-from sojourn.rules.values import Column, canonical, copied, stacked
+from sojourn.rules.values import Column, canonical, copied, is_value, stacked
 
 _draw, _learn, _value = draw.bare, learn.bare, value.bare
 
@@ -59,7 +60,7 @@ class HeldAgent:
     def _hold(self, agent: Any) -> None:
         self._held = stacked([agent])
         self._run = _advance.prepared(self._held, self._now, 0, 0, 0.0, 0.0, 0, False, 0, self.rng)
-        self.q = self._held.q[0]
+        self.q = entries(self._held.values)[0]
 
     def make_spare(self) -> None:
         """Give q, and whatever else has a row for each state, one row more.
@@ -67,9 +68,9 @@ class HeldAgent:
         In it a state can be shown to the agent with other values than its own.
         """
         agent = self.agent
-        self.spare = len(agent.q)
+        self.spare = sizes(agent.values)[0]
         self._hold(
-            _with_rows(agent, len(agent.q), lambda array: np.concatenate([array, np.zeros_like(array[:1])]))
+            _with_rows(agent, self.spare, lambda array: np.concatenate([array, np.zeros_like(array[:1])]))
         )
 
     @property
@@ -77,7 +78,7 @@ class HeldAgent:
         """The agent as it is now, a value of its own."""
         agent = copied(take(self._held, 0))
         if self.spare >= 0:
-            agent = _with_rows(agent, len(agent.q), lambda array: array[:-1].copy())
+            agent = _with_rows(agent, self.spare + 1, lambda array: array[:-1].copy())
         return canonical(agent)
 
     @property
@@ -167,9 +168,13 @@ def _advance(
         now[_EXPLORED] = was_explored
 
 
-def _with_rows(agent: Any, rows: int, change: Callable[[Any], Any]) -> Any:
-    """Return the agent with its arrays changed, those of so many rows."""
-    return type(agent)._make(
-        change(field) if isinstance(field, np.ndarray) and field.shape[:1] == (rows,) else field
-        for field in agent
+def _with_rows(value: Any, rows: int, change: Callable[[Any], Any]) -> Any:
+    """Return a value with its arrays changed, those of so many rows."""
+    return type(value)._make(
+        _with_rows(field, rows, change)
+        if is_value(field)
+        else change(field)
+        if isinstance(field, np.ndarray) and field.shape[:1] == (rows,)
+        else field
+        for field in value
     )

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from sojourn.agents.protocol import policy
+from sojourn.agents.values.protocol import sizes
 from sojourn.envs.states import action_count, tabulate
 from sojourn.envs.tabulation import Tabulation
 from sojourn.learner.archive import read_archive, write_archive
@@ -36,7 +37,7 @@ from sojourn.rules.numbers import positive, proper_fraction, shown, whole, withi
 from sojourn.rules.random import check_stream
 from sojourn.runs.progress import progress as progress_bar
 
-FORMAT, VERSION = "sojourn learner", 1
+FORMAT, VERSION = "sojourn learner", 2
 _BLOCK = 1000  # steps between two looks at callbacks, progress and warnings
 _INF = math.inf
 
@@ -85,7 +86,7 @@ class Learner(Driver):
     @property
     def policy(self) -> Any:
         """The greedy action of every state."""
-        return policy(self._held)[: self.states.num_states] + self._first_action
+        return policy(self._held.agent) + self._first_action
 
     @property
     def skipped(self) -> int:
@@ -257,7 +258,7 @@ class Learner(Driver):
                 f"it was trained with {states.describe()}; this environment observes "
                 f"{shown(env.observation_space)}"
             )
-        count = np.shape(contents["agent"].q)[1]
+        count = sizes(contents["agent"].values)[1]
         if action_count(env.action_space) != count or env.action_space.start != contents["first_action"]:
             raise ValueError(
                 f"it was trained with {count} actions; this environment has {shown(env.action_space)}"

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sojourn.agents.errors import Discounted
 from sojourn.learner.held import Surplus, Totals
 
 _GROWTH = 1.7  # 2 for a drift that is steady, 1.4 for a random walk, 1 for what has settled
@@ -52,7 +53,7 @@ class Watcher:
         self._next = max(1000, int(_VISITS * num_pairs / step_size))
         self._looks: list[Look] = []
         self._warned: set[str] = set()
-        if hasattr(agent, "discount_rate"):
+        if isinstance(getattr(agent, "method", None), Discounted):
             self._next = sys.maxsize  # discounted values do not depend on the rate, and cannot drift
 
     def look(self, seen: Seen) -> list[str]:

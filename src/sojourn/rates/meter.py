@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
-from sojourn.rates.protocol import update, value
+from sojourn.rates.protocol import Rate, update, value
 
-R = TypeVar("R")
+R = TypeVar("R", bound=Rate)
 
 
 class RateMeter(Generic[R]):

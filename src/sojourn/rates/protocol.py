@@ -9,12 +9,18 @@ needs to know.
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from sojourn.rules.compile import inlined, no_rule, rule
 from sojourn.rules.numbers import finite, positive
+from sojourn.rules.values import Value
 
-R = TypeVar("R")
+
+class Rate(Value, Protocol):
+    """Anything that the rules of this file are registered for."""
+
+
+R = TypeVar("R", bound=Rate)
 
 
 def _check_update(rate: Any, reward: Any, duration: Any) -> tuple[Any, float, float]:

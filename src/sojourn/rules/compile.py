@@ -125,12 +125,17 @@ class Rule(Generic[F]):
         return self._registered.get(getattr(value, "instance_class", None))  # type: ignore[arg-type]
 
 
-def rule(check: Callable[..., tuple[Any, ...]]) -> Callable[[F], Rule[F]]:
+def rule(check: Callable[..., tuple[Any, ...]] | None = None) -> Callable[[F], Rule[F]]:
     """Turn a function into a rule; its body says what happens for types without one.
 
-    `check` gets the arguments of every call from outside and returns them, cleaned.
+    `check` gets the arguments of every call from outside and returns them, cleaned; rules that
+    only other rules call need none.
     """
-    return lambda generic: Rule(generic, check)
+    return lambda generic: Rule(generic, check or _as_they_are)
+
+
+def _as_they_are(*arguments: Any) -> tuple[Any, ...]:
+    return arguments
 
 
 def no_rule(name: str, value: Any) -> TypeError:
@@ -207,7 +212,7 @@ def _resolve_put(stack: Any, index: Any, value: Any) -> Callable[..., Any]:
         return _put_array if stack.mutable else _put_nothing
     lines = "".join(f"    put(stack.{name}, index, value.{name})\n" for name in cls._fields)
     namespace: dict[str, Any] = {"put": put}
-    exec(f"def written(stack, index, value):\n{lines}", namespace)  # noqa: S102 - field names only
+    exec(f"def written(stack, index, value):\n{lines}    pass\n", namespace)  # noqa: S102 - field names only
     return namespace["written"]  # type: ignore[no-any-return]
 
 

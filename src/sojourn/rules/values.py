@@ -9,15 +9,26 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
 
 V = TypeVar("V")
+
+
+class Value(Protocol):
+    """An instance of a NamedTuple class."""
+
+    @property
+    def _fields(self) -> tuple[str, ...]: ...
+    def _asdict(self) -> dict[str, Any]: ...
+    def __iter__(self) -> Iterator[Any]: ...
+
+
 Column: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 
-def is_value(thing: Any) -> bool:
+def is_value(thing: Any) -> TypeGuard[Value]:
     """Whether `thing` is an instance of a NamedTuple class."""
     return isinstance(thing, tuple) and hasattr(thing, "_fields")
 
@@ -93,6 +104,12 @@ def _canonical_field(cls: type, name: str, is_float: bool, field: Any) -> Any:
 def validated(value: Any) -> Any:
     """Return `value` built anew by its constructors, so that all their checks have run."""
     return canonical(type(value)(*(validated(field) if is_value(field) else field for field in value)))
+
+
+def replaced(value: V, **fields: Any) -> V:
+    """Return `value` with some of its fields replaced."""
+    plain: Any = value
+    return plain._replace(**fields)  # type: ignore[no-any-return]
 
 
 def frozen(value: Any) -> Any:

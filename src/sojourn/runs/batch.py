@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sojourn.agents.protocol import Decay, greedy_action, has_diverged, num_missing
+from sojourn.agents.learn import Decay
+from sojourn.agents.values.protocol import best, num_missing
 from sojourn.rates.protocol import value
 from sojourn.rules.compile import compiled_apart, kernel, take
 from sojourn.rules.numbers import whole
@@ -29,6 +30,7 @@ from sojourn.runs.loop import (
     Walk,
     explain,
     go_on,
+    has_diverged,
     ready,
     record_points,
     without_missing,
@@ -220,7 +222,7 @@ def run_batch_of(
     count, total = len(seeds), steps * episodes
     first = take(agents, 0)
     world, _ = ready(world, first)
-    agents = agents._replace(q=without_missing(world, agents.q))
+    agents = without_missing(world, agents)
     different, place = np.unique(np.array(seeds), return_inverse=True)
     rngs = np.array([streams(seed, 2) for seed in different.tolist()])[place]
     sizes = (world.num_states, world.num_actions)
@@ -282,7 +284,7 @@ def _walk_batch(
     for i in range(len(totals)):
         start = Walk(world, take(agents, i), 0, 0, 0.0, 0.0, 0.0, 0.0, 0)
         curve[:] = np.nan
-        missing = num_missing(start.agent.q)
+        missing = num_missing(start.agent.values)
         walk = go_on(start, total, episode, sizes, points, curve, faults[i], halt, rngs[i, 0], rngs[i, 1])
         _fold(curve, curves[i // group], spreads[i // group], i % group + 1)
         agent = walk.agent
@@ -293,9 +295,9 @@ def _walk_batch(
         totals[i, 4] = walk.greedy_duration
         totals[i, 5] = walk.greedy_steps
         totals[i, 6] = walk.steps
-        totals[i, 7] = has_diverged(agent.q, totals[i, 0], missing)
+        totals[i, 7] = has_diverged(agent, missing)
         for state in range(policies.shape[1]):
-            policies[i, state] = greedy_action(agent.q, state)
+            policies[i, state] = best(agent.values, state, 0.0)[0]
 
 
 @compiled_apart

@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sojourn.agents.checks import ready_agent
 from sojourn.agents.named import random_agent
+from sojourn.agents.values.protocol import sizes
 from sojourn.rates.protocol import update, value
 from sojourn.rules.compile import kernel
 from sojourn.rules.random import integer
@@ -91,12 +93,7 @@ def check_agent(agent: Any) -> None:
     >>> from sojourn.agents.named import smart
     >>> check_agent(smart(num_states=3, num_actions=2))
     """
-    shape = np.shape(getattr(agent, "q", np.zeros((1, 1))))
-    if len(shape) != 2:
-        raise TypeError(
-            f"q of {type(agent).__name__} has {len(shape)} dimensions; it must be states by actions"
-        )
-    num_states, num_actions = shape
+    num_states, num_actions = sizes(ready_agent(agent).values)
     world = Noise(num_states, num_actions)
     _, agent = ready(world, agent)
     before = copied(agent)
@@ -112,8 +109,6 @@ def check_world(world: Any) -> None:
     """
     num_states, num_actions = getattr(world, "num_states", 1), getattr(world, "num_actions", 1)
     agent = random_agent(num_states, num_actions)
-    if hasattr(world, "available"):
-        agent = agent._replace(q=np.where(world.available, 0.0, -np.inf))
     world, agent = ready(world, agent)
     before = copied(world)
     _check_runs(world, agent, type(world).__name__)

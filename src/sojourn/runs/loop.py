@@ -14,12 +14,13 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from sojourn.agents.checks import ready_agent
-from sojourn.agents.protocol import draw, has_diverged, learn, num_missing, policy
+from sojourn.agents.protocol import described, draw, learn, policy
+from sojourn.agents.values.protocol import is_sound, num_missing, restricted, sizes
 from sojourn.rates.protocol import value
 from sojourn.rules.compile import compiled_apart, first_meeting, inlined, kernel
 from sojourn.rules.numbers import whole
 from sojourn.rules.random import Stream, streams
-from sojourn.rules.values import Column, canonical, copied
+from sojourn.rules.values import Column, canonical, copied, replaced
 from sojourn.runs.rehearse import rehearse
 from sojourn.worlds.checks import explain_step, ready_world
 from sojourn.worlds.protocol import start, step
@@ -122,7 +123,7 @@ def run(
     result = walk_through(world, agent, steps, episodes, seed, streams(seed, 2), points, compiled)
     if result.diverged:
         warnings.warn(
-            f"{type(agent).__name__} diverged: its values or its rate are no longer finite; "
+            f"{described(agent)} diverged: its values or its rate are no longer finite; "
             "smaller step sizes may help",
             RuntimeWarning,
             stacklevel=2,
@@ -171,22 +172,24 @@ def record_points(record: Any, total: int) -> Points:
 def ready(world: Any, agent: Any) -> tuple[Any, Any]:
     """Return world and agent as the loop needs them, or say what is wrong with them."""
     world, agent = ready_world(world), ready_agent(agent)
-    sizes = (world.num_states, world.num_actions)
-    if np.shape(agent.q) != sizes:
+    wanted = (world.num_states, world.num_actions)
+    if sizes(agent.values) != wanted:
         raise ValueError(
-            f"the agent's q has the shape {np.shape(agent.q)}, but {type(world).__name__} has "
-            f"{sizes[0]} states and {sizes[1]} actions"
+            f"the agent's values have the shape {sizes(agent.values)}, but {type(world).__name__} has "
+            f"{wanted[0]} states and {wanted[1]} actions"
         )
-    agent = agent._replace(q=without_missing(world, agent.q))
+    agent = without_missing(world, agent)
     if first_meeting(world, agent):
         rehearse(world, agent)
     return world, agent
 
 
-def without_missing(world: Any, q: Any) -> Any:
-    """Return values with -inf for every action that a state lacks: agents do not take such an action."""
+def without_missing(world: Any, agent: Any) -> Any:
+    """Return an agent, or a stack of them, that does not take an action which a state does not have."""
     available = getattr(world, "available", None)
-    return q if available is None or available.all() else np.where(available, q, -np.inf)
+    if available is None or available.all():
+        return agent
+    return replaced(agent, values=restricted(agent.values, available))
 
 
 # --- The loop -----------------------------------------------------------------------
@@ -277,6 +280,12 @@ def _stretch(
 
 
 @inlined
+def has_diverged(agent: Any, missing: int) -> bool:
+    """Whether the rate or a value is no longer finite, where so many were -inf from the beginning."""
+    return not (abs(_value(agent.rate)) < np.inf and is_sound(agent.values, missing))
+
+
+@inlined
 def _begin(walk: Walk, world_rng: Stream) -> Walk:
     """Begin an episode."""
     world, state = _start(walk.world, world_rng)
@@ -341,7 +350,7 @@ def walk_through(
         steps=total,
         seed=seed,
         curve=Curve(points, *curve),
-        diverged=has_diverged(walk.agent.q, float(value(walk.agent.rate)), num_missing(agent.q)),
+        diverged=has_diverged(walk.agent, num_missing(agent.values)),
     )
 
 

@@ -6,7 +6,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from sojourn.agents import named
+from sojourn.agents.named import AGENTS
+from sojourn.agents.protocol import Agent
 from sojourn.models.problems.named import MODELS
 from sojourn.models.smdp import SMDP
 from sojourn.worlds.market.segments import market_segment
@@ -37,17 +38,8 @@ WORLDS: dict[str, Callable[..., Any]] = {
     "market": market_segment,
     **TABULAR_WORLDS,
 }
-AGENTS: dict[str, Callable[..., Any]] = {
-    name: getattr(named, name)
-    for name in (
-        "smart",
-        "relaxed_smart",
-        "harmonic_r",
-        "weighted_harmonic_r",
-        "r_learning",
-        "fixed_rate",
-        "smdp_q_learning",
-        "differential_q",
-        "random_agent",
-    )
-}
+
+
+def agent_kinds() -> dict[str, Callable[..., Agent]]:
+    """Return the constructor of every agent by the name that sweeps call it."""
+    return {agent.kind: agent.make for agent in AGENTS.values()}

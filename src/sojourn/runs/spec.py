@@ -63,10 +63,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sojourn.agents.protocol import Decay
+from sojourn.agents.learn import Decay
 from sojourn.rules.elementary import exp10, log
 from sojourn.rules.numbers import finite, nearest, whole
-from sojourn.runs.named import AGENTS, WORLDS
+from sojourn.runs.named import WORLDS, agent_kinds
 from sojourn.worlds.market.segments import identity
 
 # Raise it when any rule gives other numbers than before. 2: an action of value -inf is not explored,
@@ -274,7 +274,7 @@ def build_world(kind: str, options: Options) -> Any:
 
 def build_agent(kind: str, options: Options, num_states: int, num_actions: int) -> Any:
     """Return an agent by name."""
-    constructor = _known("agent", kind, AGENTS)
+    constructor = _known("agent", kind, agent_kinds())
     options = _checked_options(constructor, options)
     if isinstance(options.get("exploration"), dict):
         options["exploration"] = _decay(options["exploration"])

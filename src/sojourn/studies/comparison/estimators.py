@@ -14,6 +14,7 @@ import numpy as np
 from sojourn.agents.named import policy_agent
 from sojourn.models.smdp import SMDP
 from sojourn.rates.harmonic import CumulativeHarmonic, Harmonic, WeightedHarmonic
+from sojourn.rates.protocol import Rate
 from sojourn.rates.ratio import Cumulative, Exponential
 from sojourn.rules.intervals import mean_interval
 from sojourn.runs.batch import run_many
@@ -21,7 +22,7 @@ from sojourn.worlds.tabular import Tabular
 
 STEP_SIZE, STEPS, SEEDS = 0.01, 2000, 400
 
-_ESTIMATORS = {
+_ESTIMATORS: dict[str, Rate] = {
     "Cumulative": Cumulative(),
     "CumulativeHarmonic": CumulativeHarmonic(),
     "Exponential": Exponential(STEP_SIZE),

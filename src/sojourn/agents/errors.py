@@ -1,0 +1,154 @@
+"""Methods: what each one takes for the error of Q(s, a), and what it shows its estimator of the rate.
+
+With rho the estimated rate, r the reward and tau the duration of a step from s to s':
+
+    AverageReward   delta = r - rho tau + max Q(s', .) - Q(s, a)                  evidence r
+    RLearning       the same                                                      evidence r + max Q(s', .) - max Q(s, .)
+    Differential    the same in units of the mean duration L(s, a)                evidence delta, on every draw
+    Discounted      delta = r + e^(-kappa tau) max Q(s', .) - Q(s, a)             evidence r; the rate only measures
+
+A method is a value with three rules. To add one, write its value and its rules in a file like this
+one, and give it an entry in `named`; `learn` has the rest.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol, TypeVar
+
+from sojourn.agents.values.protocol import Values, best, move, read
+from sojourn.agents.values.table import Table
+from sojourn.rules.compile import inlined, no_rule, rule
+from sojourn.rules.elementary import exp
+from sojourn.rules.values import Value
+
+
+class Step(NamedTuple):
+    """One transition, and what is ahead: max Q(s', .) as it was before anything was learned from it."""
+
+    state: int
+    action: int
+    reward: float
+    duration: float
+    ahead: float
+
+
+class Method(Value, Protocol):
+    """Anything that the rules of this file are registered for."""
+
+
+M = TypeVar("M", bound=Method)
+
+
+@rule()
+def td_error(method: M, values: Values, rate: float, step: Step) -> tuple[float, M]:
+    """Return delta, the error of Q(s, a) by this step, and the method after it."""
+    raise no_rule("td_error", method)
+
+
+@rule()
+def evidence(method: Method, values: Values, rate: float, step: Step, delta: float) -> float:
+    """Return what the estimator of the rate is shown as the reward of this step, Q(s, a) having moved."""
+    raise no_rule("evidence", method)
+
+
+@rule()
+def takes_all(method: Method) -> bool:
+    """Whether every step is evidence for the rate, and not only those that count as greedy."""
+    raise no_rule("takes_all", method)
+
+
+@inlined
+def average_reward_error(reward: float, duration: float, rate: float, ahead: float, here: float) -> float:
+    """Return r - rho tau + max Q(s', .) - Q(s, a)."""
+    return reward - rate * duration + ahead - here
+
+
+@inlined
+def discounted_error(reward: float, discount: float, ahead: float, here: float) -> float:
+    """Return r + e^(-kappa tau) max Q(s', .) - Q(s, a)."""
+    return reward + discount * ahead - here
+
+
+# --- The methods --------------------------------------------------------------------
+
+
+class AverageReward(NamedTuple):
+    """SMART, and all that differ from it only in the estimator of the rate."""
+
+
+class RLearning(NamedTuple):
+    """R-Learning: the evidence for the rate takes in what both states are worth."""
+
+
+class Discounted(NamedTuple):
+    """SMDP Q-learning: a discount for the time that the action took. The rate only measures."""
+
+    discount_rate: float
+
+
+class Differential(NamedTuple):
+    """Inter-option Differential Q-learning: steps of Q and rho in units of the mean duration L."""
+
+    mean_duration: Table
+    duration_step_size: float
+
+
+@td_error.register(AverageReward)
+@td_error.register(RLearning)
+def average_reward(method: M, values: Values, rate: float, step: Step) -> tuple[float, M]:
+    """The error of average reward."""
+    here = read(values, step.state, step.action)
+    return average_reward_error(step.reward, step.duration, rate, step.ahead, here), method
+
+
+@td_error.register
+def discounted(method: Discounted, values: Values, rate: float, step: Step) -> tuple[float, Discounted]:
+    """The error of discounted reward."""
+    discount = exp(-method.discount_rate * step.duration)
+    here = read(values, step.state, step.action)
+    return discounted_error(step.reward, discount, step.ahead, here), method
+
+
+@td_error.register
+def differential(method: Differential, values: Values, rate: float, step: Step) -> tuple[float, Differential]:
+    """L += beta_L (tau - L); then the error of average reward over L."""
+    known = read(method.mean_duration, step.state, step.action)
+    change = method.duration_step_size * (step.duration - known)
+    mean_duration = move(method.mean_duration, step.state, step.action, change)
+    here = read(values, step.state, step.action)
+    delta = average_reward_error(step.reward, step.duration, rate, step.ahead, here)
+    delta /= read(mean_duration, step.state, step.action)
+    return delta, Differential(mean_duration=mean_duration, duration_step_size=method.duration_step_size)
+
+
+@evidence.register(AverageReward)
+@evidence.register(Discounted)
+def reward_itself(method: Method, values: Values, rate: float, step: Step, delta: float) -> float:
+    """The reward."""
+    return step.reward
+
+
+@evidence.register
+def reward_and_values(method: RLearning, values: Values, rate: float, step: Step, delta: float) -> float:
+    """The evidence takes max Q(s', .) from before the update and max Q(s, .) from after it."""
+    return step.reward + step.ahead - best(values, step.state, 0.0)[1]
+
+
+@evidence.register
+def error_itself(method: Differential, values: Values, rate: float, step: Step, delta: float) -> float:
+    """Delta, in a form that suits `Incremental`: it moves by evidence - rho tau, and so by delta."""
+    return delta + rate * step.duration
+
+
+@takes_all.register(AverageReward)
+@takes_all.register(RLearning)
+@takes_all.register(Discounted)
+def greedy_steps_only(method: Method) -> bool:
+    """Steps that count as greedy."""
+    return False
+
+
+@takes_all.register
+def every_step(method: Differential) -> bool:
+    """Every draw."""
+    return True

@@ -1,0 +1,81 @@
+"""Agents that follow a policy and learn only what it earns."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sojourn.agents.protocol import draw, learn
+from sojourn.agents.values.protocol import Values, entries, nth_available
+from sojourn.rates.protocol import Rate, update
+from sojourn.rules.arrays import Floats, Ints
+from sojourn.rules.random import Stream, uniform
+
+_update = update.bare
+
+
+class PolicyAgent(NamedTuple):
+    """A fixed action in every state, the best one by its values. Every step counts as greedy."""
+
+    values: Values
+    rate: Rate
+    accepted: bool
+    actions: Ints
+
+    @property
+    def q(self) -> Floats:
+        """The values as an array of states by actions."""
+        return entries(self.values)
+
+
+@draw.register
+def draw_policy(agent: PolicyAgent, state: int, rng: Stream) -> tuple[int, bool]:
+    """The action of this state."""
+    return agent.actions[state], False
+
+
+@learn.register
+def learn_policy(
+    agent: PolicyAgent,
+    state: int,
+    action: int,
+    reward: float,
+    duration: float,
+    next_state: int,
+    explored: bool,
+) -> PolicyAgent:
+    """Only the rate."""
+    rate = _update(agent.rate, reward, duration)
+    return PolicyAgent(values=agent.values, rate=rate, accepted=True, actions=agent.actions)
+
+
+class RandomAgent(NamedTuple):
+    """Every action equally likely; the values stay 0. Every step counts as greedy."""
+
+    values: Values
+    rate: Rate
+    accepted: bool
+
+    @property
+    def q(self) -> Floats:
+        """The values as an array of states by actions."""
+        return entries(self.values)
+
+
+@draw.register
+def draw_random(agent: RandomAgent, state: int, rng: Stream) -> tuple[int, bool]:
+    """Any action."""
+    return nth_available(agent.values, state, uniform(rng)), False
+
+
+@learn.register
+def learn_random(
+    agent: RandomAgent,
+    state: int,
+    action: int,
+    reward: float,
+    duration: float,
+    next_state: int,
+    explored: bool,
+) -> RandomAgent:
+    """Only the rate."""
+    return RandomAgent(values=agent.values, rate=_update(agent.rate, reward, duration), accepted=True)

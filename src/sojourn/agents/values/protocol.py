@@ -1,0 +1,122 @@
+"""What values are: Q(s, a) behind a few rules, so that agents do not know how it is kept.
+
+    read(values, state, action) -> float                   Q(s, a)
+    best(values, state, share) -> (action, value)          the action with the largest value, and that value
+    move(values, state, action, amount) -> values          Q(s, a) += amount
+    sizes(values) -> (num_states, num_actions)
+
+`share`, in [0, 1), decides between actions that are equally good: 0 takes the first of them, and a
+number that was drawn already picks one without a draw of its own. An action of value -inf is not
+available in its state: it is never the best, and nobody explores it. `move` may write into the
+arrays of the values it was given.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from sojourn.rules.arrays import Flags, Floats
+from sojourn.rules.compile import inlined, no_rule, rule
+from sojourn.rules.values import Value
+
+
+class Values(Value, Protocol):
+    """Anything that the rules of this file are registered for."""
+
+
+V = TypeVar("V", bound=Values)
+
+
+@rule()
+def read(values: Values, state: int, action: int) -> float:
+    """Return the value of an action in a state.
+
+    >>> from sojourn.agents.values.table import Table
+    >>> read(Table(np.array([[1.0, 3.0]])), 0, 1)
+    3.0
+    """
+    raise no_rule("read", values)
+
+
+@rule()
+def best(values: Values, state: int, share: float) -> tuple[int, float]:
+    """Return the action with the largest value in a state, and that value.
+
+    >>> from sojourn.agents.values.table import Table
+    >>> table = Table(np.array([[1.0, 3.0, 3.0]]))
+    >>> best(table, 0, 0.0), best(table, 0, 0.7)
+    ((1, 3.0), (2, 3.0))
+    """
+    raise no_rule("best", values)
+
+
+@rule()
+def move(values: V, state: int, action: int, amount: float) -> V:
+    """Return the values with one of them moved by so much.
+
+    >>> from sojourn.agents.values.table import Table
+    >>> move(Table(np.array([[1.0, 3.0]])), 0, 1, 0.5)
+    Table(q=array([[1. , 3.5]]))
+    """
+    raise no_rule("move", values)
+
+
+@rule()
+def sizes(values: Values) -> tuple[int, int]:
+    """Return the number of states and of actions.
+
+    >>> from sojourn.agents.values.table import Table
+    >>> sizes(Table(np.zeros((3, 2))))
+    (3, 2)
+    """
+    raise no_rule("sizes", values)
+
+
+@rule()
+def num_missing(values: Values) -> int:
+    """Return how many pairs of state and action are not available: those of value -inf."""
+    raise no_rule("num_missing", values)
+
+
+@rule()
+def is_sound(values: Values, missing: int) -> bool:
+    """Whether all values are finite but the -inf of so many pairs that are not available."""
+    raise no_rule("is_sound", values)
+
+
+@rule()
+def ready_values(values: V) -> V:
+    """Return values as compiled code needs them, or say what is wrong with them."""
+    raise no_rule("ready_values", values)
+
+
+@rule()
+def restricted(values: V, available: Flags) -> V:
+    """Return values with -inf for every action that a state does not have."""
+    raise no_rule("restricted", values)
+
+
+@rule()
+def entries(values: Values) -> Floats:
+    """Return the array [state, action] of all values itself, for those who look at a whole table."""
+    raise no_rule("entries", values)
+
+
+@inlined
+def nth_available(values: Values, state: int, share: float) -> int:
+    """Return the action at this share, in [0, 1), of those available in a state."""
+    num_actions = sizes(values)[1]
+    count = 0
+    for action in range(num_actions):
+        if read(values, state, action) != -np.inf:
+            count += 1
+    left = int(share * count)
+    chosen = 0
+    for action in range(num_actions):
+        if read(values, state, action) != -np.inf:
+            if left == 0:
+                chosen = action
+            left -= 1
+    return chosen
