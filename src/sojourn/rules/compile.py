@@ -20,16 +20,21 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, overload
 
-from sojourn.rules.values import classes
+from sojourn.rules.values import Field, classes
 
-F = TypeVar("F", bound=Callable[..., Any])
-G = TypeVar("G", bound=Callable[..., Any])
+Function: TypeAlias = Callable[..., Any]  # of a rule or a loop; which one is known to the caller
+Numba: TypeAlias = Any  # its types and dispatchers: Numba ships no types
+
+Check: TypeAlias = Callable[..., tuple[Field, ...]]
+
+F = TypeVar("F", bound=Function)
+G = TypeVar("G", bound=Function)
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
-_bridged: list[tuple[Any, Callable[..., Any], bool]] = []  # what kernels call, types -> function, inline
+_bridged: list[tuple[Function, Function, bool]] = []  # what kernels call, types -> function, inline
 _bridge_is_open = False
 _lock = threading.Lock()
 _foreign: set[type] = set()  # types with a rule from outside this package
@@ -46,15 +51,16 @@ class Rule(Generic[F]):
 
     bare: F
 
-    def __init__(self, generic: F, check: Callable[..., tuple[Any, ...]]) -> None:
+    def __init__(self, generic: F, check: Check) -> None:
         self._generic = generic
         self._check = check
-        self._registered: dict[type, Callable[..., Any]] = {}
+        self._registered: dict[type, Function] = {}
         self._arity = len(inspect.signature(generic).parameters)
         functools.update_wrapper(self, generic)
+        self.name: str = generic.__name__
         registered = self._registered
 
-        def bare(value: Any, *args: Any) -> Any:
+        def bare(value: Field, *args: Field) -> Field:
             return registered.get(type(value), generic)(value, *args)
 
         self.bare = bare  # type: ignore[assignment]
@@ -65,7 +71,7 @@ class Rule(Generic[F]):
         __call__: F
     else:
 
-        def __call__(self, value: Any, *args: Any, **kwargs: Any) -> Any:
+        def __call__(self, value: Field, *args: Field, **kwargs: Field) -> Field:
             """Check the arguments, and apply the function of the value's type."""
             function = self._registered.get(type(value), self._generic)
             if function is self._generic:
@@ -76,7 +82,7 @@ class Rule(Generic[F]):
     def register(self, function: type) -> Callable[[G], G]: ...
     @overload
     def register(self, function: G) -> G: ...
-    def register(self, function: Any) -> Any:
+    def register(self, function: Function) -> Function:
         """Register a function for the type of its first argument.
 
         Use it as `@rule.register`, which reads the annotation of the first argument, or as
@@ -88,12 +94,12 @@ class Rule(Generic[F]):
         if first is None or not isinstance(first.annotation, type) or first.annotation is first.empty:
             raise TypeError(
                 f"{function.__name__} does not say what it is for: annotate its first argument "
-                f"with a class, or use @{self.__name__}.register(Class)"  # type: ignore[attr-defined]
+                f"with a class, or use @{self.name}.register(Class)"
             )
         return self._register(first.annotation, function)
 
     def _register(self, cls: type, function: G) -> G:
-        name: str = self.__name__  # type: ignore[attr-defined]
+        name = self.name
         if not (issubclass(cls, tuple) and hasattr(cls, "_fields")):
             raise TypeError(f"{cls.__name__} is not a NamedTuple, so {name} cannot be registered for it")
         arity = len(inspect.signature(function).parameters)
@@ -121,11 +127,11 @@ class Rule(Generic[F]):
         """The classes that a function is registered for."""
         return list(self._registered)
 
-    def _resolve(self, value: Any, *_: Any) -> Callable[..., Any] | None:
+    def _resolve(self, value: Numba, *_: Numba) -> Function | None:
         return self._registered.get(getattr(value, "instance_class", None))  # type: ignore[arg-type]
 
 
-def rule(check: Callable[..., tuple[Any, ...]] | None = None) -> Callable[[F], Rule[F]]:
+def rule(check: Check | None = None) -> Callable[[F], Rule[F]]:
     """Turn a function into a rule; its body says what happens for types without one.
 
     `check` gets the arguments of every call from outside and returns them, cleaned; rules that
@@ -134,11 +140,11 @@ def rule(check: Callable[..., tuple[Any, ...]] | None = None) -> Callable[[F], R
     return lambda generic: Rule(generic, check or _as_they_are)
 
 
-def _as_they_are(*arguments: Any) -> tuple[Any, ...]:
+def _as_they_are(*arguments: Field) -> tuple[Field, ...]:
     return arguments
 
 
-def no_rule(name: str, value: Any) -> TypeError:
+def no_rule(name: str, value: Field) -> TypeError:
     """Return the error for a value whose type has no such rule."""
     return TypeError(
         f"there is no {name} rule for {type(value).__name__}: pass one of Sojourn's own values, "
@@ -159,7 +165,7 @@ def inlined(function: G) -> G:
     return function
 
 
-def first_meeting(*values: Any) -> bool:
+def first_meeting(*values: Field) -> bool:
     """Whether these values have rules of a user's that no kernel has met yet."""
     types = set(classes(values))
     return not types.isdisjoint(_foreign) and not types <= _compiled
@@ -171,7 +177,7 @@ def compiled_apart(function: G) -> G:
     return function
 
 
-def take(stack: Any, index: int) -> Any:
+def take(stack: Field, index: int) -> Field:
     """Return one value of a stack, which is a value with an array of entries in every field.
 
     Entries that are themselves arrays are not copied: to write into them is to write into
@@ -183,18 +189,18 @@ def take(stack: Any, index: int) -> Any:
     return entry if entry.ndim else entry.item()
 
 
-def _resolve_take(stack: Any, index: Any) -> Callable[..., Any]:
+def _resolve_take(stack: Numba, index: Numba) -> Function:
     """For compiled code: the same, written out for this type."""
     cls = getattr(stack, "instance_class", None)
     if cls is None:
         return lambda stack, index: stack[index]
     fields = ", ".join(f"{name}=take(stack.{name}, index)" for name in cls._fields)
-    namespace: dict[str, Any] = {"cls": cls, "take": take}
+    namespace: dict[str, Function] = {"cls": cls, "take": take}
     exec(f"def taken(stack, index):\n    return cls({fields})", namespace)  # noqa: S102 - field names only
-    return namespace["taken"]  # type: ignore[no-any-return]
+    return namespace["taken"]
 
 
-def put(stack: Any, index: int, value: Any) -> None:
+def put(stack: Field, index: int, value: Field) -> None:
     """Write a value into one place of a stack; arrays that cannot be written are constants and stay."""
     for column, field in zip(stack, value, strict=True):
         if isinstance(column, tuple):
@@ -203,7 +209,7 @@ def put(stack: Any, index: int, value: Any) -> None:
             column[index] = field
 
 
-def _resolve_put(stack: Any, index: Any, value: Any) -> Callable[..., Any]:
+def _resolve_put(stack: Numba, index: Numba, value: Numba) -> Function:
     """For compiled code: the same, written out for this type."""
     cls = getattr(stack, "instance_class", None)
     if cls is None:
@@ -211,22 +217,22 @@ def _resolve_put(stack: Any, index: Any, value: Any) -> Callable[..., Any]:
             return _put_number
         return _put_array if stack.mutable else _put_nothing
     lines = "".join(f"    put(stack.{name}, index, value.{name})\n" for name in cls._fields)
-    namespace: dict[str, Any] = {"put": put}
+    namespace: dict[str, Function] = {"put": put}
     exec(f"def written(stack, index, value):\n{lines}    pass\n", namespace)  # noqa: S102 - field names only
-    return namespace["written"]  # type: ignore[no-any-return]
+    return namespace["written"]
 
 
-def _put_number(stack: Any, index: int, value: Any) -> None:
+def _put_number(stack: Field, index: int, value: Field) -> None:
     stack[index] = value
 
 
-def _put_array(stack: Any, index: int, value: Any) -> None:
+def _put_array(stack: Field, index: int, value: Field) -> None:
     # Rules mostly write into the array that they were given, and then there is nothing to do.
     if stack[index].ctypes.data != value.ctypes.data:
         stack[index] = value
 
 
-def _put_nothing(stack: Any, index: int, value: Any) -> None:
+def _put_nothing(stack: Field, index: int, value: Field) -> None:
     pass
 
 
@@ -235,14 +241,14 @@ class Kernel(Generic[F]):
 
     def __init__(self, python: F) -> None:
         self.python = python
-        self._dispatchers: dict[bool, Callable[..., Any]] = {}
+        self._dispatchers: dict[bool, Function] = {}
         functools.update_wrapper(self, python)
 
     if TYPE_CHECKING:
         __call__: F
     else:
 
-        def __call__(self, *args: Any) -> Any:
+        def __call__(self, *args: Field) -> Field:
             """Run the loop, compiled for arguments of these types."""
             types = set(classes(args))
             dispatcher = self._dispatcher(types)
@@ -253,14 +259,14 @@ class Kernel(Generic[F]):
                     raise
                 raise _cannot_compile(types, error) from None
 
-    def prepared(self, *args: Any) -> F:
+    def prepared(self, *args: Field) -> F:
         """Return the compiled function for arguments like these, without running it.
 
         For kernels so short that looking for the rules' types in every call would cost more
         than the work. It may be called with arguments of these very types only.
         """
         types = set(classes(args))
-        dispatcher: Any = self._dispatcher(types)
+        dispatcher: Numba = self._dispatcher(types)
         try:
             # The machine code itself: Numba's dispatcher would look at the types of all arguments in
             # every call, which takes three times as long as the call.
@@ -271,12 +277,12 @@ class Kernel(Generic[F]):
             raise _cannot_compile(types, error) from None
         return entry
 
-    def _dispatcher(self, types: set[type]) -> Callable[..., Any]:
+    def _dispatcher(self, types: set[type]) -> Function:
         _compiled.update(types)
         on_disk = types.isdisjoint(_foreign)
         return self._dispatchers.get(on_disk) or self._build(on_disk)
 
-    def _build(self, on_disk: bool) -> Callable[..., Any]:
+    def _build(self, on_disk: bool) -> Function:
         import numba
 
         with _lock:
@@ -310,7 +316,7 @@ def _reason(error: Exception) -> str:
 # --- The bridge to Numba ------------------------------------------------------------
 
 
-def _bridge(callee: Any, resolve: Callable[..., Any], inline: bool = True) -> None:
+def _bridge(callee: Function, resolve: Function, inline: bool = True) -> None:
     _bridged.append((callee, resolve, inline))
     if _bridge_is_open:
         _connect(callee, resolve, inline)
@@ -324,17 +330,17 @@ def _open_bridge() -> None:
         _bridge_is_open = True
 
 
-def _connect(callee: Any, resolve: Callable[..., Any], inline: bool) -> None:
+def _connect(callee: Function, resolve: Function, inline: bool) -> None:
     from numba import extending
 
-    options: Any = {"forceinline": inline, "error_model": "numpy"}
+    options: Numba = {"forceinline": inline, "error_model": "numpy"}
     extending.overload(callee, jit_options=options, strict=False)(resolve)
 
 
 # --- Machine code on disk -----------------------------------------------------------
 
 
-def _cache_on_disk(jit: Any) -> None:
+def _cache_on_disk(jit: Numba) -> None:
     """Keep the machine code of `jit` in a folder that belongs to this source alone.
 
     Numba itself would look only at the file of the kernel, and go on using old machine
@@ -343,7 +349,7 @@ def _cache_on_disk(jit: Any) -> None:
     """
     from numba.core import config as numba_config
 
-    config: Any = numba_config
+    config: Numba = numba_config
     previous = config.CACHE_DIR
     try:
         config.CACHE_DIR = str(cache_folder())

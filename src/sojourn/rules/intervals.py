@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sojourn.rules.numbers import proper_fraction, whole
 
@@ -33,7 +33,7 @@ def share_interval(successes: int, trials: int, level: float = 0.95) -> tuple[fl
     return (0.0 if successes == 0 else centre - half), (1.0 if successes == trials else centre + half)
 
 
-def mean_interval(numbers: Any, level: float = 0.95) -> tuple[float, float]:
+def mean_interval(numbers: npt.ArrayLike, level: float = 0.95) -> tuple[float, float]:
     """Return the interval of a mean that the bootstrap gives: quantiles of the means of 4,000 samples with replacement.
 
     B. Efron, "Bootstrap methods: another look at the jackknife", Annals of Statistics 7 (1979). It
@@ -44,16 +44,16 @@ def mean_interval(numbers: Any, level: float = 0.95) -> tuple[float, float]:
     >>> round(low, 1), round(high, 1)
     (0.4, 0.6)
     """
-    numbers = np.asarray(numbers, dtype=np.float64)
-    if not numbers.size:
+    given = np.asarray(numbers, dtype=np.float64)
+    if not given.size:
         raise ValueError("there are no numbers; an interval needs at least one")
     tail = (1.0 - proper_fraction("level", level)) / 2.0
-    places = np.random.default_rng(0).integers(0, len(numbers), (4000, len(numbers)))
-    low, high = np.quantile(numbers[places].mean(axis=1), [tail, 1.0 - tail])
+    places = np.random.default_rng(0).integers(0, len(given), (4000, len(given)))
+    low, high = np.quantile(given[places].mean(axis=1), [tail, 1.0 - tail])
     return float(low), float(high)
 
 
-def median_interval(numbers: Any, level: float = 0.95) -> tuple[float, float]:
+def median_interval(numbers: npt.ArrayLike, level: float = 0.95) -> tuple[float, float]:
     """Return the interval of a median between two of the numbers, by the binomial law of how many lie below it.
 
     The order statistics X(k) and X(n + 1 - k) hold the median between them with probability
@@ -63,7 +63,7 @@ def median_interval(numbers: Any, level: float = 0.95) -> tuple[float, float]:
     >>> median_interval(range(1, 11))
     (2.0, 9.0)
     """
-    ordered = np.sort(np.asarray(list(numbers), dtype=np.float64))
+    ordered = np.sort(np.asarray(numbers, dtype=np.float64))
     count = len(ordered)
     if not count:
         raise ValueError("there are no numbers; an interval needs at least one")

@@ -5,10 +5,14 @@ from __future__ import annotations
 import difflib
 import math
 import operator
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import SupportsFloat, SupportsIndex, TypeAlias, TypeVar
+
+T = TypeVar("T")
+Number: TypeAlias = SupportsFloat | SupportsIndex | str  # what may be given as one; words are refused
 
 
-def finite(name: str, number: Any) -> float:
+def finite(name: str, number: Number) -> float:
     """Return `number` as a finite float, or say in one sentence why it is none."""
     result = _as_float(name, number)
     if not math.isfinite(result):
@@ -16,7 +20,7 @@ def finite(name: str, number: Any) -> float:
     return result
 
 
-def positive(name: str, number: Any) -> float:
+def positive(name: str, number: Number) -> float:
     """Return `number` as a finite float greater than zero."""
     result = _as_float(name, number)
     if not 0.0 < result < math.inf:
@@ -24,7 +28,7 @@ def positive(name: str, number: Any) -> float:
     return result
 
 
-def fraction(name: str, number: Any) -> float:
+def fraction(name: str, number: Number) -> float:
     """Return `number` as a float in (0, 1], as a step size is."""
     result = _as_float(name, number)
     if not 0.0 < result <= 1.0:
@@ -32,7 +36,7 @@ def fraction(name: str, number: Any) -> float:
     return result
 
 
-def proper_fraction(name: str, number: Any) -> float:
+def proper_fraction(name: str, number: Number) -> float:
     """Return `number` as a float in (0, 1)."""
     result = _as_float(name, number)
     if not 0.0 < result < 1.0:
@@ -40,7 +44,7 @@ def proper_fraction(name: str, number: Any) -> float:
     return result
 
 
-def probability(name: str, number: Any) -> float:
+def probability(name: str, number: Number) -> float:
     """Return `number` as a float in [0, 1]."""
     result = _as_float(name, number)
     if not 0.0 <= result <= 1.0:
@@ -48,10 +52,10 @@ def probability(name: str, number: Any) -> float:
     return result
 
 
-def whole(name: str, number: Any, least: int = 1) -> int:
+def whole(name: str, number: Number, least: int = 1) -> int:
     """Return `number` as an int that is not below `least`."""
     try:
-        result = operator.index(number)
+        result = operator.index(number)  # type: ignore[arg-type] # what has no index is refused below
     except TypeError:
         raise TypeError(f"{name} is {number!r}; it must be a whole number") from None
     if result < least:
@@ -59,7 +63,7 @@ def whole(name: str, number: Any, least: int = 1) -> int:
     return int(result)
 
 
-def several(name: str, things: Any) -> list[Any]:
+def several(name: str, things: Sequence[T]) -> list[T]:
     """Return a sequence as a list that is not empty, or say in one sentence why it is none."""
     if isinstance(things, str) or not hasattr(things, "__len__"):
         raise TypeError(f"{name} is {shown(things)}; it must be a list")
@@ -68,7 +72,7 @@ def several(name: str, things: Any) -> list[Any]:
     return list(things)
 
 
-def within(name: str, number: Any, size: int) -> int:
+def within(name: str, number: Number, size: int) -> int:
     """Return `number` as an index of something that has `size` places."""
     result = whole(name, number, least=0)
     if result >= size:
@@ -76,7 +80,7 @@ def within(name: str, number: Any, size: int) -> int:
     return result
 
 
-def _as_float(name: str, number: Any) -> float:
+def _as_float(name: str, number: Number) -> float:
     if isinstance(number, str | bytes):
         raise TypeError(f"{name} is {number!r}; it must be a number")
     try:
@@ -87,7 +91,7 @@ def _as_float(name: str, number: Any) -> float:
         raise ValueError(f"{name} is too large for a float") from None
 
 
-def shown(thing: Any) -> str:
+def shown(thing: object) -> str:
     """Return what `thing` looks like, on one line and not too long, for a sentence.
 
     >>> import numpy as np
@@ -98,7 +102,7 @@ def shown(thing: Any) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def nearest(word: str, words: Any) -> str:
+def nearest(word: str, words: Iterable[str]) -> str:
     """Return a hint at the word that was perhaps meant."""
     close = difflib.get_close_matches(word, list(words), n=1, cutoff=0.5)
     return f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(words)}"

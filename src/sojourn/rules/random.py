@@ -16,13 +16,14 @@ make the same number of draws stay in step.
 from __future__ import annotations
 
 import math
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from sojourn.rules.compile import inlined
 from sojourn.rules.elementary import log
 from sojourn.rules.numbers import whole
+from sojourn.rules.values import Field
 
 Stream: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint64]]
 
@@ -57,7 +58,7 @@ def streams(seed: int, count: int) -> list[Stream]:
     return [child.generate_state(4, np.uint64).astype(np.uint64) for child in children]
 
 
-def check_stream(rng: Any) -> Stream:
+def check_stream(rng: Field) -> Stream:
     """Return `rng` if it is a stream, or say what it should be."""
     if not (isinstance(rng, np.ndarray) and rng.dtype == np.uint64 and rng.shape == (4,) and rng.any()):
         raise TypeError("rng is not a stream: make one with sojourn.stream(seed)")

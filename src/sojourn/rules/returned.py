@@ -7,16 +7,15 @@ the rule and the field.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from sojourn.rules.values import canonical, is_value
+from sojourn.rules.compile import F, Rule
+from sojourn.rules.values import Field, V, canonical, fields_of, is_value
 
 
-def returned(rule: Any, value: Any, *args: Any, parts: tuple[str, ...]) -> tuple[Any, ...]:
+def returned(rule: Rule[F], value: Field, *args: Field, parts: tuple[str, ...]) -> tuple[Field, ...]:
     """Call a rule and check that it returns these parts."""
-    name = f"{rule.__name__} of {type(value).__name__}"
+    name = f"{rule.name} of {type(value).__name__}"
     try:
         result = rule.bare(value, *args)
     except ValueError as error:
@@ -29,7 +28,7 @@ def returned(rule: Any, value: Any, *args: Any, parts: tuple[str, ...]) -> tuple
         raise TypeError(f"{name} returned {result!r}; it must return ({', '.join(parts)})")
     for part, entry in zip(parts, result, strict=True):
         if part == "world":
-            same_kind(rule.__name__, value, entry)
+            same_kind(rule.name, value, entry)
         elif not isinstance(entry, int | float | np.number | np.bool_):
             raise TypeError(f"{name} returned {entry!r} as the {part}; it must be a number")
         elif part in ("state", "next_state", "action") and not isinstance(entry, int | np.integer):
@@ -37,12 +36,12 @@ def returned(rule: Any, value: Any, *args: Any, parts: tuple[str, ...]) -> tuple
     return result
 
 
-def same_kind(rule_name: str, before: Any, after: Any) -> Any:
+def same_kind(rule_name: str, before: Field, after: V) -> V:
     """Return `after`, if each of its fields is of the kind that it was before."""
-    owner = type(before).__name__
+    owner, was = type(before).__name__, before._asdict().items()
     if type(after) is not type(before):
         raise TypeError(f"{rule_name} of {owner} returned {after!r}; it must return a new {owner}")
-    for name, old, new in zip(before._fields, before, after, strict=True):
+    for (name, old), new in zip(was, fields_of(after), strict=True):
         if is_value(old):
             same_kind(rule_name, old, new)
         elif _kind(old) != _kind(new):
@@ -52,7 +51,7 @@ def same_kind(rule_name: str, before: Any, after: Any) -> Any:
     return canonical(after)
 
 
-def _kind(field: Any) -> str:
+def _kind(field: Field) -> str:
     if isinstance(field, np.ndarray):
         return f"an array of {field.dtype} with {field.ndim} dimensions"
     for types, name in (

@@ -8,12 +8,12 @@ except the contents of its arrays.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
 
-V = TypeVar("V")
+Field: TypeAlias = Any  # a number, a numeric array or a value
 
 
 class Value(Protocol):
@@ -21,33 +21,34 @@ class Value(Protocol):
 
     @property
     def _fields(self) -> tuple[str, ...]: ...
-    def _asdict(self) -> dict[str, Any]: ...
-    def __iter__(self) -> Iterator[Any]: ...
+    def _asdict(self) -> dict[str, Field]: ...
+    def __iter__(self) -> Iterator[Field]: ...
 
 
+V = TypeVar("V")
 Column: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 
-def is_value(thing: Any) -> TypeGuard[Value]:
+def is_value(thing: Field) -> TypeGuard[Value]:
     """Whether `thing` is an instance of a NamedTuple class."""
     return isinstance(thing, tuple) and hasattr(thing, "_fields")
 
 
-def checked(**checks: Callable[[str, Any], Any]) -> Callable[[type[V]], type[V]]:
+def checked(**checks: Callable[[str, Field], Field]) -> Callable[[type[V]], type[V]]:
     """Make a NamedTuple class refuse bad fields: `@checked(step_size=fraction)`.
 
     Every construction makes all fields canonical and runs the checks that are named.
     """
 
     def decorate(cls: type[V]) -> type[V]:
-        plain: Any = cls.__new__
+        plain: Callable[..., V] = cls.__new__
 
         @functools.wraps(plain)
-        def checked_new(new_cls: type[V], *args: Any, **kwargs: Any) -> V:
+        def checked_new(new_cls: type[V], *args: Field, **kwargs: Field) -> V:
             value = plain(new_cls, *args, **kwargs)
             for name, check in checks.items():
                 check(f"{cls.__name__}.{name}", getattr(value, name))
-            return canonical(value)  # type: ignore[no-any-return]
+            return canonical(value)
 
         cls.__new__ = checked_new  # type: ignore[method-assign, assignment]
         return cls
@@ -55,7 +56,7 @@ def checked(**checks: Callable[[str, Any], Any]) -> Callable[[type[V]], type[V]]
     return decorate
 
 
-def canonical(value: Any) -> Any:
+def canonical(value: V) -> V:
     """Return `value` with every field as compiled code expects it.
 
     NumPy scalars become Python numbers, whole numbers in fields declared `float` become
@@ -68,12 +69,28 @@ def canonical(value: Any) -> Any:
     >>> canonical(Sum(0, np.int64(3)))
     Sum(total=0.0, count=3)
     """
-    cls: Any = type(value)
+    cls: type = type(value)
     floats = _float_fields(cls)
-    return cls._make(
-        field if type(field) is float else _canonical_field(cls, name, name in floats, field)
-        for name, field in zip(cls._fields, value, strict=True)
-    )
+
+    def clean(name: str, field: Field) -> Field:
+        return field if type(field) is float else _canonical_field(cls, name, name in floats, field)
+
+    return _made(type(value), (clean(name, field) for name, field in _named(value)))
+
+
+def _named(value: Field) -> Iterator[tuple[str, Field]]:
+    return zip(value._fields, value, strict=True)
+
+
+def fields_of(value: Field) -> tuple[Field, ...]:
+    """Return the fields of a value."""
+    return tuple(value)
+
+
+def _made(cls: type[V], fields: Iterable[Field]) -> V:
+    """Return a value of a class from all its fields, without the checks of its construction."""
+    make: Callable[[Iterable[Field]], V] = getattr(cls, "_make")  # noqa: B009 - a class need not be known to have it
+    return make(fields)
 
 
 @functools.cache
@@ -83,7 +100,7 @@ def _float_fields(cls: type) -> frozenset[str]:
     return frozenset(name for name, hint in hints.items() if hint in (float, "float"))
 
 
-def _canonical_field(cls: type, name: str, is_float: bool, field: Any) -> Any:
+def _canonical_field(cls: type, name: str, is_float: bool, field: Field) -> Field:
     if is_float and isinstance(field, bool | int | np.bool_ | np.integer):
         return float(field)
     if isinstance(field, bool | np.bool_):
@@ -101,44 +118,52 @@ def _canonical_field(cls: type, name: str, is_float: bool, field: Any) -> Any:
     )
 
 
-def validated(value: Any) -> Any:
+def validated(value: V) -> V:
     """Return `value` built anew by its constructors, so that all their checks have run."""
-    return canonical(type(value)(*(validated(field) if is_value(field) else field for field in value)))
+    fields = (validated(field) if is_value(field) else field for _, field in _named(value))
+    return canonical(type(value)(*fields))
 
 
-def replaced(value: V, **fields: Any) -> V:
+def replaced(value: V, **fields: Field) -> V:
     """Return `value` with some of its fields replaced."""
-    plain: Any = value
-    return plain._replace(**fields)  # type: ignore[no-any-return]
+    return _made(type(value), (fields.pop(name, field) for name, field in _named(value)))
 
 
-def frozen(value: Any) -> Any:
+def frozen(value: V) -> V:
     """Return `value` with arrays that cannot be written into; their contents are shared."""
-    return type(value)._make(_frozen_field(field) for field in value)
+    return with_arrays(value, _read_only)
 
 
-def _frozen_field(field: Any) -> Any:
-    if isinstance(field, np.ndarray):
-        view = field.view()
-        view.flags.writeable = False
-        return view
-    return frozen(field) if is_value(field) else field
+def _read_only(array: Field) -> Field:
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
-def copied(value: Any) -> Any:
+def copied(value: V) -> V:
     """Return `value` with arrays of its own, so that rules may write into them."""
-    cls = type(value)
-    return cls._make(
-        np.array(field, order="C")
-        if isinstance(field, np.ndarray)
-        else copied(field)
-        if is_value(field)
-        else field
-        for field in value
-    )
+    return with_arrays(value, lambda array: np.array(array, order="C"))
 
 
-def stacked(values: list[Any]) -> Any:
+def with_arrays(value: V, change: Callable[[Field], Field]) -> V:
+    """Return `value` with every array in it, at any depth, changed.
+
+    >>> from typing import NamedTuple
+    >>> class Row(NamedTuple):
+    ...     x: np.ndarray
+    >>> with_arrays(Row(np.array([1, 2])), lambda array: array + 1)
+    Row(x=array([2, 3]))
+    """
+
+    def changed(field: Field) -> Field:
+        if isinstance(field, np.ndarray):
+            return change(field)
+        return with_arrays(field, change) if is_value(field) else field
+
+    return _made(type(value), (changed(field) for _, field in _named(value)))
+
+
+def stacked(values: list[V]) -> V:
     """Return values of one type as one value with an array of entries in every field.
 
     >>> from typing import NamedTuple
@@ -147,14 +172,14 @@ def stacked(values: list[Any]) -> Any:
     >>> stacked([Point(1.0), Point(2.0)])
     Point(x=array([1., 2.]))
     """
-    cls = type(values[0])
-    return cls._make(
-        stacked(list(column)) if is_value(column[0]) else np.array(column)
-        for column in zip(*values, strict=True)
+    columns: Iterator[tuple[Field, ...]] = zip(*map(fields_of, values), strict=True)
+    return _made(
+        type(values[0]),
+        (stacked(list(column)) if is_value(column[0]) else np.array(column) for column in columns),
     )
 
 
-def classes(thing: Any) -> Iterator[type]:
+def classes(thing: Field) -> Iterator[type]:
     """Yield the classes of all values in `thing`, outermost first."""
     if is_value(thing):
         yield type(thing)
@@ -163,7 +188,7 @@ def classes(thing: Any) -> Iterator[type]:
             yield from classes(field)
 
 
-def same(one: Any, other: Any) -> bool:
+def same(one: Field, other: Field) -> bool:
     """Whether two values are equal bit for bit (NaN equals NaN)."""
     if type(one) is not type(other):
         return False

@@ -21,7 +21,7 @@ def ready_world(world: Any) -> Any:
             f"{type(world).__name__} is no world: a world is a NamedTuple with start and step registered for it"
         )
     for name in ("num_states", "num_actions"):
-        whole(f"{type(world).__name__}.{name}", getattr(world, name, None))
+        whole(f"{type(world).__name__}.{name}", getattr(world, name, "missing"))
     return frozen(validated(world))
 
 
