@@ -215,7 +215,9 @@ def _resolve_put(stack: Numba, index: Numba, value: Numba) -> Function:
     if cls is None:
         if stack.ndim == 1:
             return _put_number
-        return _put_array if stack.mutable else _put_nothing
+        if not stack.mutable:
+            return _put_nothing
+        return {2: _put_row, 3: _put_table}.get(stack.ndim, _put_array)
     lines = "".join(f"    put(stack.{name}, index, value.{name})\n" for name in cls._fields)
     namespace: dict[str, Function] = {"put": put}
     exec(f"def written(stack, index, value):\n{lines}    pass\n", namespace)  # noqa: S102 - field names only
@@ -226,8 +228,28 @@ def _put_number(stack: Field, index: int, value: Field) -> None:
     stack[index] = value
 
 
+# Rules mostly write into the array that they were given, and then there is nothing to do. Entry by
+# entry, because `stack[index] = value` takes Numba three times as long to compile as all the rest.
+
+
+def _put_row(stack: Field, index: int, value: Field) -> None:
+    if stack[index].ctypes.data != value.ctypes.data:
+        if stack.shape[1] != value.shape[0]:
+            raise ValueError("a rule returned an array of another shape")
+        for i in range(value.shape[0]):
+            stack[index, i] = value[i]
+
+
+def _put_table(stack: Field, index: int, value: Field) -> None:
+    if stack[index].ctypes.data != value.ctypes.data:
+        if stack.shape[1] != value.shape[0] or stack.shape[2] != value.shape[1]:
+            raise ValueError("a rule returned an array of another shape")
+        for i in range(value.shape[0]):
+            for j in range(value.shape[1]):
+                stack[index, i, j] = value[i, j]
+
+
 def _put_array(stack: Field, index: int, value: Field) -> None:
-    # Rules mostly write into the array that they were given, and then there is nothing to do.
     if stack[index].ctypes.data != value.ctypes.data:
         stack[index] = value
 
@@ -287,7 +309,7 @@ class Kernel(Generic[F]):
 
         with _lock:
             _open_bridge()
-            jit = numba.njit(nogil=True, error_model="numpy")(self.python)
+            jit = numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)(self.python)
             if on_disk:
                 _cache_on_disk(jit)
             return self._dispatchers.setdefault(on_disk, jit)
@@ -333,7 +355,7 @@ def _open_bridge() -> None:
 def _connect(callee: Function, resolve: Function, inline: bool) -> None:
     from numba import extending
 
-    options: Numba = {"forceinline": inline, "error_model": "numpy"}
+    options: Numba = {"forceinline": inline, "error_model": "numpy", "no_cfunc_wrapper": True, "no_cpython_wrapper": True}
     extending.overload(callee, jit_options=options, strict=False)(resolve)
 
 
