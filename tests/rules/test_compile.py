@@ -151,7 +151,8 @@ from pathlib import Path
 import sojourn as sj
 from sojourn.rules import compile as _compile
 sj.run(sj.TwoState(log_scale=1e-3), sj.smart(2, 2), steps=10)
-jit = sj.simulate._walk._dispatchers[True]
+from sojourn.runs import loop
+jit = loop._walk._dispatchers[True]
 print(sum(jit.stats.cache_hits.values()), sum(jit.stats.cache_misses.values()), _compile.cache_folder().name)
 """
 
@@ -172,12 +173,12 @@ def test_machine_code_is_kept_for_this_source_alone(tmp_path: Path) -> None:
 
     package = tmp_path / "copy"
     shutil.copytree(
-        Path(_compile.__file__).parent, package / "sojourn", ignore=shutil.ignore_patterns("__pycache__")
+        Path(sj.__file__).parent, package / "sojourn", ignore=shutil.ignore_patterns("__pycache__")
     )
     cold = child(tmp_path / "cache", package)
     warm = child(tmp_path / "cache", package)
     assert (cold[0], warm[:2]) == ("0", ["1", "0"])
-    rates = package / "sojourn" / "rates.py"
+    rates = package / "sojourn" / "rates" / "ratio.py"
     rates.write_text(rates.read_text() + "\n# edited\n")
     edited = child(tmp_path / "cache", package)
     assert edited[0] == "0"

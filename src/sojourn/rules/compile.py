@@ -309,7 +309,8 @@ class Kernel(Generic[F]):
 
         with _lock:
             _open_bridge()
-            jit = numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)(self.python)
+            options: Numba = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+            jit = numba.njit(**options)(self.python)
             if on_disk:
                 _cache_on_disk(jit)
             return self._dispatchers.setdefault(on_disk, jit)
@@ -355,7 +356,12 @@ def _open_bridge() -> None:
 def _connect(callee: Function, resolve: Function, inline: bool) -> None:
     from numba import extending
 
-    options: Numba = {"forceinline": inline, "error_model": "numpy", "no_cfunc_wrapper": True, "no_cpython_wrapper": True}
+    options: Numba = {
+        "forceinline": inline,
+        "error_model": "numpy",
+        "no_cfunc_wrapper": True,
+        "no_cpython_wrapper": True,
+    }
     extending.overload(callee, jit_options=options, strict=False)(resolve)
 
 
