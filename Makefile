@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: reproduce test check docs bench format clean
+.PHONY: reproduce test check docs house bench format clean
 
 reproduce: $(VENV)/ready      ## run the main job on its embedded defaults
 	$(BIN)/sojourn reproduce robustness
@@ -23,6 +23,9 @@ check: $(VENV)/ready-dev      ## formatting, lint, types, layers, doctests
 # The variable silences a notice about the builder's successor, which is no warning about this site.
 docs: $(VENV)/ready-dev       ## build the documentation into site/; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+house: $(VENV)/ready-dev      ## draw which room imports which, and print the figures of the house
+	$(BIN)/python docs/house.py
 
 bench: $(VENV)/ready-dev      ## compiled speed against C, in one run
 	$(BIN)/python bench/bench.py

@@ -1,4 +1,4 @@
-"""What the site adds to its pages while it is built: the list of decisions, and the tables of the comparison."""
+"""What the site adds to its pages while it is built: the decisions, the comparison's tables, the figures of the house."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import house
 
 HERE = Path(__file__).resolve().parent
 COMPARISON = HERE / "data" / "comparison.json"
@@ -26,6 +28,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
         "<!-- relative gains -->": gains_table,
         "<!-- optimal shares -->": shares_table,
         "<!-- step sizes -->": step_sizes_table,
+        "<!-- house -->": house.table,
     }
     for place, make in made.items():
         if place in markdown:

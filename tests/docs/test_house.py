@@ -1,0 +1,74 @@
+"""The house stays small: few rooms, few floors, short chains of imports, and a drawing that shows them."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections import Counter
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def house() -> ModuleType:
+    """The script that draws and measures the house."""
+    spec = importlib.util.spec_from_file_location("house", ROOT / "docs" / "house.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_packages_root_holds_the_rooms_only(house: ModuleType) -> None:
+    """The root has at most 14 entries, and each of them is a room on one of the floors."""
+    entries = house.root_entries()
+    assert len(entries) <= 14
+    assert sorted(room for floor in house.floors() for room in floor) == entries
+
+
+def test_there_are_at_most_eight_floors(house: ModuleType) -> None:
+    """A newcomer can keep the floors in mind: at most 8."""
+    assert len(house.floors()) <= 8
+
+
+def test_no_chain_of_imports_is_long(house: ModuleType) -> None:
+    """From any module down to one that imports nothing of ours there are at most 14 modules, itself included."""
+    chain = house.longest_chain(house.imports())
+    assert len(chain) <= 14, " -> ".join(module.removeprefix("sojourn.") for module in chain)
+
+
+def test_all_imports_lead_down(house: ModuleType) -> None:
+    """No room imports one of its own floor or of a floor above."""
+    edges = house.rooms(house.imports())
+    assert len(edges) > 20
+    assert house.across(edges) == []
+
+
+def test_the_drawing_shows_what_is_imported(house: ModuleType) -> None:
+    """The drawing in the documentation has all edges between rooms and no others; `make house` draws it anew."""
+    assert house.drawn() == set(house.rooms(house.imports()))
+
+
+def test_a_drawing_says_what_it_was_made_of(house: ModuleType, tmp_path: Path) -> None:
+    """What is read from a drawing is what was drawn, even where an import leads up; each room has its name."""
+    edges = Counter([("cli", "runs"), ("rules", "cli")])
+    path = tmp_path / "house.svg"
+    path.write_text(house.drawing(edges))
+    assert house.drawn(path) == set(edges)
+    assert re.findall(r'class="name"[^>]*>(\w+)<', path.read_text()) == [
+        room for floor in house.floors() for room in floor
+    ]
+
+
+def test_the_figures_are_those_of_the_source(house: ModuleType) -> None:
+    """Lines and modules agree with a count of the files, and the table has a row for each figure."""
+    files = list((ROOT / "src" / "sojourn").rglob("*.py"))
+    figures = house.figures()
+    assert int(figures["modules"]) == len(files)
+    assert int(figures["lines"].replace(",", "")) == sum(len(path.read_text().splitlines()) for path in files)
+    assert len(house.table().splitlines()) == 2 + len(figures)
