@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: reproduce test check docs house bench format clean
+.PHONY: reproduce test evidence check docs house bench format clean
 
 reproduce: $(VENV)/ready      ## run the main job on its embedded defaults
 	$(BIN)/sojourn reproduce robustness
@@ -12,6 +12,10 @@ reproduce: $(VENV)/ready      ## run the main job on its embedded defaults
 
 test: $(VENV)/ready-dev       ## run the tests
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
+
+# Loops of kills, studies of coverage, fuzzers, large oracles: what a short test stands for, at full length.
+evidence: $(VENV)/ready-dev   ## run the long tests
+	$(BIN)/python -m pytest --evidence -n auto --maxprocesses 4
 
 check: $(VENV)/ready-dev      ## formatting, lint, types, layers, doctests
 	$(BIN)/ruff format --check .

@@ -1,5 +1,6 @@
 """Settings for all tests."""
 
+import gc
 import os
 import signal
 from pathlib import Path
@@ -15,6 +16,28 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # whether a change lands, the examples are the same in each; elsewhere they vary.
 settings.register_profile("sojourn", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("sojourn")
+
+# Numba makes millions of small objects, of which few are garbage: to look for it less often makes
+# compilation, which tests spend most of their time on, a tenth faster.
+gc.set_threshold(50_000, 20, 20)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option of `make evidence`."""
+    parser.addoption("--evidence", action="store_true", help="run the long tests, and no others")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Say what the mark means."""
+    config.addinivalue_line("markers", "evidence: takes long; run by `make evidence` only")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the long tests, or all others."""
+    wanted = bool(config.getoption("--evidence"))
+    left_out = [item for item in items if (item.get_closest_marker("evidence") is not None) != wanted]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in set(left_out)]
 
 
 @pytest.fixture(scope="session")
