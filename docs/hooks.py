@@ -74,7 +74,7 @@ def table(problems: list[dict[str, Any]]) -> str:
     >>> print(table([{"name": "jobs", "agents": [row("harmonic_r", 0.9), row("smart", 1.0)]}]))
     | | [smart](reference/agents.md#sojourn.smart) | [harmonic_r](reference/agents.md#sojourn.harmonic_r) |
     |---|---:|---:|
-    | [jobs](reference/problems.md#sojourn.models.problems.jobs) | **1.00** | 0.90 |
+    | [jobs](reference/problems.md#sojourn.problems.jobs) | **1.00** | 0.90 |
     | *mean* | 1.00 | 0.90 |
     | *clearly behind* | 0 | 1 |
     """
@@ -107,7 +107,7 @@ def _rows(problems: list[dict[str, Any]], told: Callable[[dict[str, Any]], str])
     )
     lines = [f"| | {' | '.join(heads)} |", f"|---|{'---:|' * len(agents)}"]
     for place, found in enumerate(problems):
-        link = f"[{found['name']}](reference/problems.md#sojourn.models.problems.{found['name'].replace('-', '_')})"
+        link = f"[{found['name']}](reference/problems.md#sojourn.problems.{found['name'].replace('-', '_')})"
         lines.append(f"| {link} | {' | '.join(told(cells[place]) for cells in agents)} |")
     return lines
 

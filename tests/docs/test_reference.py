@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import functools
 import importlib
 import importlib.util
 import re
@@ -18,10 +19,10 @@ LAWS = ("Constant", "Exponential", "FlooredNormal", "Gamma", "Outcomes", "TwoPoi
 DRAWS = ("exponential", "integer", "normal", "stream", "streams", "uniform")
 PUBLIC = sorted(
     {f"sojourn.{name}" for name in sj.__all__}
-    | {f"sojourn.models.{name}" for name in sj.model.__all__ if name not in sj.__all__}
-    | {f"sojourn.models.problems.{name}" for name in sj.problems.__all__}
-    | {f"sojourn.models.laws.{name}" for name in LAWS}
-    | {f"sojourn.rules.random.{name}" for name in DRAWS if name not in sj.__all__}
+    | {f"sojourn.model.{name}" for name in sj.model.__all__ if name not in sj.__all__}
+    | {f"sojourn.problems.{name}" for name in sj.problems.__all__}
+    | {f"sojourn.laws.{name}" for name in LAWS}
+    | {f"sojourn.random.{name}" for name in DRAWS if name not in sj.__all__}
 )
 
 
@@ -47,14 +48,20 @@ def test_the_reference_has_every_public_name_once() -> None:
 @pytest.mark.parametrize("name", PUBLIC)
 def test_every_public_name_has_an_example_that_runs(name: str) -> None:
     """The docstring has a dialogue, at a place where `pytest --doctest-modules src` finds and runs it."""
-    parent, _, last = name.rpartition(".")
-    thing = getattr(importlib.import_module(parent), last)
+    parent, last = owner(name)
+    thing = getattr(parent, last)
     module = thing if isinstance(thing, types.ModuleType) else importlib.import_module(home(thing, parent))
     wanted = module.__name__ if isinstance(thing, types.ModuleType | dict) else f"{module.__name__}.{last}"
     found = {test.name: test.examples for test in doctest.DocTestFinder().find(module)}
     assert found.get(wanted), f"{name} has no example that doctest finds"
 
 
-def home(thing: object, parent: str) -> str:
+def owner(name: str) -> tuple[types.ModuleType, str]:
+    """The module that has a name, which may itself be known by another name than its own, and the last part of it."""
+    *path, last = name.split(".")[1:]
+    return functools.reduce(getattr, path, sj), last
+
+
+def home(thing: object, parent: types.ModuleType) -> str:
     """The module that defines something; data has none of its own, and is described where it stands."""
-    return parent if isinstance(thing, dict) else str(thing.__module__)
+    return parent.__name__ if isinstance(thing, dict) else str(thing.__module__)
