@@ -14,10 +14,10 @@ import naive_audit
 import sojourn as sj
 from sojourn.exact.audit.audit import audit
 from sojourn.exact.audit.frontier import frontier, greedy_line, interval
-from sojourn.exact.audit.limits import ESTIMATORS
 from sojourn.models import SMDP, from_arrays, from_transitions
 from sojourn.models.laws import Outcomes, TwoPoint
 from sojourn.models.problems import PROBLEMS, jobs, long_return, long_shot
+from sojourn.rates.named import ESTIMATORS
 
 EXACT = ("Cumulative", "SmoothedCumulative", "Exponential", "TimeSmoothed", "Incremental")
 
@@ -277,6 +277,8 @@ def test_units_do_not_matter(size: float, unit: float) -> None:
     assert found.low == pytest.approx(plain.low * size / unit)
     assert found.high == math.inf
     for limit, expected in zip(found, plain, strict=True):
+        assert expected.rate is not None
+        assert expected.greedy_gain is not None
         assert limit.rate == pytest.approx(expected.rate * size / unit)
         assert limit.keeps_optimum == expected.keeps_optimum
         assert limit.greedy_gain == pytest.approx(expected.greedy_gain * size / unit)
@@ -322,6 +324,7 @@ def test_the_frontier_of_an_audit_is_zero_at_the_optimal_gain(fractions: naive_a
     over = found.frontier()
     assert np.interp(found.best_gain, over.rate, over.value) == pytest.approx(0.0, abs=1e-8)
     for rate in [found.low, found.high, *(limit.rate for limit in found)]:
+        assert rate is not None
         assert over.rate[0] < rate < over.rate[-1] or math.isinf(rate)
 
 
