@@ -197,6 +197,14 @@ def test_long_return() -> None:
     assert harmonic.drift == pytest.approx(385 - 7.5 * 50.5)
 
 
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_no_drift_and_no_error_are_zero_exactly(name: str) -> None:
+    """Estimators that come to the gain of an optimal policy have no error and no drift, to the last bit."""
+    found = audit(PROBLEMS[name]())
+    for estimator in EXACT:
+        assert (found[estimator].error, found[estimator].drift) == (0.0, 0.0)
+
+
 def test_a_model_can_send_one_in_circles() -> None:
     """Where each of two policies makes the other greedy, nothing is settled."""
     # A: rates 1 and 9 in a time of 1, harmonic mean 1.8, gain 5. B: 10 in 4, gain 2.5 = harmonic mean. They are as

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sojourn.exact.audit.frontier import Frontier, Line, frontier, greedy_line, interval
+from sojourn.exact.audit.frontier import Frontier, Line, frontier, greedy_line, interval, rounding
 from sojourn.exact.audit.limits import steps_of
 from sojourn.exact.policies import evaluate
 from sojourn.exact.solve import solve
@@ -36,7 +36,8 @@ class Limit(NamedTuple):
     whose limit is infinite, all but `rate` and `error`. `error` is against the policy's gain. `keeps_optimum` says whether only optimal policies are greedy for
     `rate`, `greedy_gain` what the greedy policy earns. `drift` is by how much values grow with every step
     that is greedy for `rate`, F(rate): 0 for the optimal gain. Values that fall make actions that are
-    seldom taken look good, since these fall more seldom; values that grow make them look bad.
+    seldom taken look good, since these fall more seldom; values that grow make them look bad. An `error` or
+    `drift` that is 0 but for rounding is 0 exactly: whoever shows them needs no rule of their own.
     `settled_gain` is that of the policy where one comes to rest who follows the greedy policy, takes its
     limit, follows the policy that is greedy for that, and so on; None where this goes in circles, or
     comes to a policy of several recurrent classes or an infinite limit.
@@ -148,14 +149,19 @@ def audit(
                 estimator=name,
                 agents=agents,
                 rate=rate,
-                error=rate - steps.gain,
+                error=_cleaned(rate - steps.gain, slack),
                 keeps_optimum=low + slack < rate < high - slack,
                 greedy_gain=walk.line(rate).gain,
-                drift=walk.line(rate).at(rate),
+                drift=_cleaned(walk.line(rate).at(rate), rounding(model, rate)),
                 settled_gain=walk.settled(estimator, steps),
             )
         )
     return Audit(model, followed, steps.gain, best_gain, low, high, tuple(limits))
+
+
+def _cleaned(number: float, slack: float) -> float:
+    """Return 0 for what only rounding keeps from it: the one place that decides this."""
+    return number if abs(number) > slack else 0.0
 
 
 def _labelled(
