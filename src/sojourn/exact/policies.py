@@ -20,8 +20,9 @@ import numpy as np
 from scipy import sparse
 
 from sojourn.exact.bounds import one_gain
+from sojourn.models.arrays import Floats, Ints
 from sojourn.models.chain import Chain, chain_of, classes_of, solved
-from sojourn.models.smdp import SMDP, Floats, Ints
+from sojourn.models.smdp import SMDP
 from sojourn.models.structure import named
 
 

@@ -8,7 +8,8 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import linalg
 
-from sojourn.models.smdp import SMDP, Floats, Ints
+from sojourn.models.arrays import Floats, Ints
+from sojourn.models.smdp import SMDP
 from sojourn.models.structure import recurrent_classes
 
 _DENSE = 500  # states: up to so many a dense solver is fast; above, a sparse one may fill up all memory

@@ -26,7 +26,8 @@ import numpy as np
 from sojourn.exact.audit.signs import parts
 from sojourn.exact.policies import PolicyValue
 from sojourn.models import laws
-from sojourn.models.smdp import SMDP, Floats
+from sojourn.models.arrays import Floats
+from sojourn.models.smdp import SMDP
 from sojourn.rates.steps import Side, Steps
 
 

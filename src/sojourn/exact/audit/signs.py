@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sojourn.models.arrays import Floats
 from sojourn.models.laws import (
     Constant,
     Exponential,
@@ -29,7 +30,6 @@ from sojourn.models.laws import (
     TwoPoint,
     Uniform,
 )
-from sojourn.models.smdp import Floats
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(100)
 _REACH = 12.0  # standard deviations: the normal law has 1e-33 beyond
