@@ -136,7 +136,9 @@ def test_end_components_are_found_once(counted: list[SMDP]) -> None:
     assert sj.solve(model).findings == ()
     sj.linear_program(model)
     audit(model)
-    tied = [one for one in counted if one is not model]  # of its optimal actions alone, for each end of the interval
+    tied = [
+        one for one in counted if one is not model
+    ]  # of its optimal actions alone, for each end of the interval
     assert (counted[0], counted.count(model), len(tied)) == (model, 1, 2)
 
 

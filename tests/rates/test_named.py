@@ -10,7 +10,7 @@ import pytest
 import sojourn as sj
 from sojourn.models.problems import long_shot
 from sojourn.rates import contrast, harmonic, ratio
-from sojourn.rates.named import ESTIMATORS, Estimator, add
+from sojourn.rates.named import ESTIMATORS, NamedEstimator, add_estimator
 from sojourn.rates.protocol import Rate, limit, update, value
 from sojourn.rates.steps import Side, Steps
 
@@ -58,8 +58,8 @@ def value_stranger(rate: Stranger) -> float:
 @pytest.fixture
 def added() -> Iterator[None]:
     """Two estimators of a user among all others."""
-    add(Estimator("MeanReward", MeanReward))
-    add(Estimator("Stranger", Stranger, has_step_size=False))
+    add_estimator(NamedEstimator("MeanReward", MeanReward))
+    add_estimator(NamedEstimator("Stranger", Stranger, has_step_size=False))
     yield
     del ESTIMATORS["MeanReward"], ESTIMATORS["Stranger"]
 
@@ -157,5 +157,7 @@ def test_a_limit_that_is_no_number() -> None:
 def test_what_is_no_estimator_is_not_added() -> None:
     """An entry must make something that update and value are registered for."""
     with pytest.raises(TypeError, match="'Side' makes a Side, for which update is not registered"):
-        add(Estimator("Side", lambda: NONE, has_step_size=False))
+        add_estimator(NamedEstimator("Side", lambda: NONE, has_step_size=False))
     assert "Side" not in ESTIMATORS
+    with pytest.raises(ValueError, match="there is an estimator 'Fixed' already"):
+        add_estimator(NamedEstimator("Fixed", sj.Fixed, has_step_size=False))

@@ -30,9 +30,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sojourn.exact.sweeps import Crew, improve_block
-from sojourn.models.arrays import Floats, Ints
 from sojourn.models.smdp import SMDP
 from sojourn.models.structure import findings, several_classes
+from sojourn.rules.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

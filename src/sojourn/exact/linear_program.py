@@ -23,9 +23,9 @@ from scipy.optimize import linprog
 
 from sojourn.exact.bounds import NotSolvedError, Solution
 from sojourn.exact.policy_iteration import leading_to, policy_iteration
-from sojourn.models.arrays import Floats
 from sojourn.models.smdp import SMDP
 from sojourn.models.structure import several_classes
+from sojourn.rules.arrays import Floats
 
 _TOLERANCE = 1e-10  # the smallest that HiGHS takes
 _AGREE = 1e-6  # the program and its own policy must be this close, relative to the gain

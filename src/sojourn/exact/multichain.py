@@ -23,9 +23,9 @@ from scipy.optimize import linprog
 from sojourn.exact.bounds import NotSolvedError, Solution, residual
 from sojourn.exact.policies import valued
 from sojourn.exact.policy_iteration import leading_to
-from sojourn.models.arrays import Bools, Floats, Ints
 from sojourn.models.chain import chain_of_pairs, pairs_of
 from sojourn.models.smdp import SMDP
+from sojourn.rules.arrays import Flags, Floats, Ints
 
 _CLOSE = 1e-8  # values of the program that are equal but for this are equal
 
@@ -80,7 +80,7 @@ def by_components(model: SMDP, inside: Callable[[SMDP], Solution]) -> Solution:
     )
 
 
-def _restricted(model: SMDP, states: Ints, kept: Bools) -> tuple[SMDP, Ints]:
+def _restricted(model: SMDP, states: Ints, kept: Flags) -> tuple[SMDP, Ints]:
     """Return the model of an end component, and which pair of the whole each of its pairs is."""
     number = np.full(model.num_states, -1)
     number[states] = np.arange(len(states))

@@ -20,10 +20,10 @@ import numpy as np
 from scipy import sparse
 
 from sojourn.exact.bounds import one_gain
-from sojourn.models.arrays import Floats, Ints
 from sojourn.models.chain import Chain, chain_of, classes_of, solved
 from sojourn.models.smdp import SMDP
 from sojourn.models.structure import named
+from sojourn.rules.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

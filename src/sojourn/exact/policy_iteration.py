@@ -19,10 +19,10 @@ import numpy as np
 
 from sojourn.exact.bounds import NotSolvedError, Solution
 from sojourn.exact.policies import valued
-from sojourn.models.arrays import Bools, Floats, Ints
 from sojourn.models.chain import chain_of_pairs, pairs_of
 from sojourn.models.smdp import SMDP
 from sojourn.models.structure import several_classes
+from sojourn.rules.arrays import Flags, Floats, Ints
 from sojourn.rules.numbers import whole
 
 _ROUNDING = 1e-12  # relative to the largest bias and reward
@@ -105,7 +105,7 @@ def _one_class(model: SMDP, pairs: Ints) -> tuple[Ints, float, Floats]:
     return pairs, float(gains[0]), bias
 
 
-def leading_to(model: SMDP, target: Ints, pairs: Ints, usable: Bools | None = None) -> Ints:
+def leading_to(model: SMDP, target: Ints, pairs: Ints, usable: Flags | None = None) -> Ints:
     """Return a policy that comes to `target` from every state that can, and keeps its pairs there.
 
     `usable` says which pairs may be taken; all of them unless given. A state from which the target cannot

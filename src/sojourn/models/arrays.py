@@ -11,10 +11,9 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-Floats: TypeAlias = npt.NDArray[np.float64]
-Ints: TypeAlias = npt.NDArray[np.int64]
+from sojourn.rules.arrays import Floats, Ints
+
 Indices: TypeAlias = npt.NDArray[np.int32]  # half the memory, where there are as many as rows
-Bools: TypeAlias = npt.NDArray[np.bool_]
 S = TypeVar("S", bound=np.generic)
 
 

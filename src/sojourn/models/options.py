@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from sojourn.models.arrays import Floats, Ints
 from sojourn.models.chain import chain_of, solved
 from sojourn.models.smdp import SMDP
+from sojourn.rules.arrays import Floats, Ints
 
 
 class Option(NamedTuple):

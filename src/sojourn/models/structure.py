@@ -19,7 +19,8 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from sojourn.models.arrays import Bools, Indices, Ints, owned
+from sojourn.models.arrays import Indices, owned
+from sojourn.rules.arrays import Flags, Ints
 
 if TYPE_CHECKING:
     from sojourn.models.smdp import SMDP
@@ -31,7 +32,7 @@ class Structure(NamedTuple):
     """The end components of a model: the one of each state, -1 where it has none, and the pairs that stay in them."""
 
     label: Ints
-    kept: Bools
+    kept: Flags
 
     @property
     def parts(self) -> list[Ints]:

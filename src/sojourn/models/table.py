@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from sojourn.models.arrays import Floats
 from sojourn.models.build import from_transitions, numbers_of
 from sojourn.models.smdp import SMDP
+from sojourn.rules.arrays import Floats
 from sojourn.rules.numbers import within
 
 

@@ -2,13 +2,13 @@
 
 To add one from outside, write its rules and add an entry:
 
-    add(Estimator("Settling", Settling))
+    add_estimator(NamedEstimator("Settling", Settling))
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sojourn.rates.contrast import Fixed, TimeSmoothed
 from sojourn.rates.harmonic import CumulativeHarmonic, Harmonic, WeightedHarmonic
@@ -18,9 +18,8 @@ from sojourn.rates.ratio import Cumulative, Exponential, Incremental, SmoothedCu
 STEP_SIZE = 0.01  # where nobody says another
 
 
-@dataclass(frozen=True)
-class Estimator:
-    """An estimator by name.
+class NamedEstimator(NamedTuple):
+    """What everybody else knows of an estimator.
 
     `kind` makes a fresh one, from a step size unless `has_step_size` is false. `agents` are those that have it as
     their own. `compared` says whether `sojourn compare` measures its noise beside that of others. `look` is its
@@ -42,17 +41,19 @@ class Estimator:
         return self.kind(step_size) if self.has_step_size else self.kind()
 
 
-ESTIMATORS: dict[str, Estimator] = {}
+ESTIMATORS: dict[str, NamedEstimator] = {}
 
 
-def add(entry: Estimator) -> None:
-    """Add an estimator to all lists, or replace the one of that name.
+def add_estimator(entry: NamedEstimator) -> None:
+    """Make an estimator known by its name, to audits, comparisons, the documentation and the tests.
 
     >>> from sojourn.rates.contrast import Fixed
-    >>> add(Estimator("one", lambda: Fixed(1.0), has_step_size=False))
+    >>> add_estimator(NamedEstimator("one", lambda: Fixed(1.0), has_step_size=False))
     >>> value(ESTIMATORS.pop("one").make())
     1.0
     """
+    if entry.name in ESTIMATORS:
+        raise ValueError(f"there is an estimator {entry.name!r} already; give this one another name")
     rate = entry.make()
     for wanted, name in ((update, "update"), (value, "value")):
         if not wanted.knows(type(rate)):
@@ -64,20 +65,22 @@ def add(entry: Estimator) -> None:
 
 
 for _entry in (
-    Estimator(
+    NamedEstimator(
         "Cumulative", Cumulative, has_step_size=False, agents=("smart",), compared=True, look=(1, 1, 1)
     ),
-    Estimator(
+    NamedEstimator(
         "SmoothedCumulative", SmoothedCumulative, agents=("relaxed_smart(variant='gosavi')",), look=(6, 2, 6)
     ),
-    Estimator("Exponential", Exponential, agents=("relaxed_smart",), compared=True, look=(2, 2, 2)),
-    Estimator("Harmonic", Harmonic, agents=("harmonic_r",), compared=True, look=(0, 0, 0)),
-    Estimator("CumulativeHarmonic", CumulativeHarmonic, has_step_size=False, compared=True, look=(0, 1, 6)),
-    Estimator(
+    NamedEstimator("Exponential", Exponential, agents=("relaxed_smart",), compared=True, look=(2, 2, 2)),
+    NamedEstimator("Harmonic", Harmonic, agents=("harmonic_r",), compared=True, look=(0, 0, 0)),
+    NamedEstimator(
+        "CumulativeHarmonic", CumulativeHarmonic, has_step_size=False, compared=True, look=(0, 1, 6)
+    ),
+    NamedEstimator(
         "WeightedHarmonic", WeightedHarmonic, agents=("weighted_harmonic_r",), compared=True, look=(5, 0, 5)
     ),
-    Estimator("TimeSmoothed", TimeSmoothed, look=(2, 3, 4)),
-    Estimator("Incremental", Incremental, agents=("r_learning", "differential_q"), look=(4, 1, 4)),
-    Estimator("Fixed", Fixed, has_step_size=False, agents=("fixed_rate",), look=(3, 3, 3)),
+    NamedEstimator("TimeSmoothed", TimeSmoothed, look=(2, 3, 4)),
+    NamedEstimator("Incremental", Incremental, agents=("r_learning", "differential_q"), look=(4, 1, 4)),
+    NamedEstimator("Fixed", Fixed, has_step_size=False, agents=("fixed_rate",), look=(3, 3, 3)),
 ):
-    add(_entry)
+    add_estimator(_entry)

@@ -31,9 +31,9 @@ import numpy as np
 from sojourn.exact.bounds import Solution
 from sojourn.exact.policies import evaluate
 from sojourn.exact.solve import solve
-from sojourn.models.arrays import Floats, Ints
 from sojourn.models.chain import pairs_of
 from sojourn.models.smdp import SMDP
+from sojourn.rules.arrays import Floats, Ints
 
 _TIE = 1e-9  # relative to the largest reward: policies that are closer are equally good
 _MOST_SOLVED = 100  # rates at which a frontier looks who is greedy

@@ -26,9 +26,9 @@ import numpy as np
 from sojourn.exact.audit.signs import parts
 from sojourn.exact.policies import PolicyValue
 from sojourn.models import laws
-from sojourn.models.arrays import Floats
 from sojourn.models.smdp import SMDP
 from sojourn.rates.steps import Side, Steps
+from sojourn.rules.arrays import Floats
 
 
 def steps_of(model: SMDP, policy: Any, worth: PolicyValue) -> Steps:

@@ -19,7 +19,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sojourn.models.arrays import Floats
 from sojourn.models.laws import (
     Constant,
     Exponential,
@@ -30,6 +29,7 @@ from sojourn.models.laws import (
     TwoPoint,
     Uniform,
 )
+from sojourn.rules.arrays import Floats
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(100)
 _REACH = 12.0  # standard deviations: the normal law has 1e-33 beyond
