@@ -41,7 +41,7 @@ def test_learned_rates_come_to_their_limits(name: str) -> None:
     assert set(rates) == {limit.estimator for limit in found}
     world = sj.Tabular(model)
     for estimator, rate in rates.items():
-        agent = sj.policy_agent(found.policy, model.num_actions, rate=rate)
+        agent = sj.policy_agent(found.policy.astype(int).tolist(), model.num_actions, rate=rate)
         ends = np.array([sj.run(world, agent, steps=STEPS, seed=seed).rate for seed in range(SEEDS)])
         error = ends.std(ddof=1) / np.sqrt(SEEDS)
         limit = found[estimator].rate

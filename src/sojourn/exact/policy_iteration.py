@@ -13,9 +13,9 @@ changed to (Haviv and Puterman, Journal of Applied Probability 28, 1991), which 
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sojourn.exact.bounds import NotSolvedError, Solution
 from sojourn.exact.policies import valued
@@ -28,7 +28,7 @@ from sojourn.rules.numbers import whole
 _ROUNDING = 1e-12  # relative to the largest bias and reward
 
 
-def policy_iteration(model: SMDP, *, start: Any = None, max_iterations: int = 1000) -> Solution:
+def policy_iteration(model: SMDP, *, start: ArrayLike | None = None, max_iterations: int = 1000) -> Solution:
     """Return an optimal policy, beginning with the policy `start` or that of the largest r / d.
 
     >>> from sojourn.models import from_matrices

@@ -10,10 +10,12 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from sojourn.rules.arrays import Floats, Ints
 
 Indices: TypeAlias = npt.NDArray[np.int32]  # half the memory, where there are as many as rows
+Sparse: TypeAlias = sparse.csr_array  # SciPy tells a type checker nothing
 S = TypeVar("S", bound=np.generic)
 
 

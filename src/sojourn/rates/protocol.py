@@ -11,11 +11,11 @@ needs to know. Register `limit` too if you know it: `sojourn.audit` then tells w
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from sojourn.rates.steps import Steps
 from sojourn.rules.compile import inlined, no_rule, rule
-from sojourn.rules.numbers import finite, positive
+from sojourn.rules.numbers import Number, finite, positive
 from sojourn.rules.values import Value
 
 
@@ -35,11 +35,11 @@ class Kept(Rate, Protocol):
         ...
 
 
-def _check_update(rate: R, reward: Any, duration: Any) -> tuple[R, float, float]:
+def _check_update(rate: R, reward: Number, duration: Number) -> tuple[R, float, float]:
     return rate, finite("reward", reward), positive("duration", duration)
 
 
-def _check_limit(rate: R, steps: Any) -> tuple[R, Steps]:
+def _check_limit(rate: R, steps: Steps) -> tuple[R, Steps]:
     if not isinstance(steps, Steps):
         raise TypeError(f"steps is {steps!r}; limit needs the law of a step, a sojourn.Steps")
     return rate, steps

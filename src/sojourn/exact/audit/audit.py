@@ -13,9 +13,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sojourn.exact.audit.frontier import Frontier, Line, frontier, greedy_line, interval, rounding
 from sojourn.exact.audit.limits import steps_of
@@ -25,6 +26,7 @@ from sojourn.models.smdp import SMDP
 from sojourn.rates.named import ESTIMATORS
 from sojourn.rates.protocol import Rate, limit, value
 from sojourn.rates.steps import Steps
+from sojourn.rules.arrays import Floats, Ints
 
 _ROUNDING = 1e-9
 
@@ -72,7 +74,7 @@ class Audit:
     """
 
     model: SMDP = field(repr=False)
-    policy: Any = field(repr=False)
+    policy: Ints | Floats = field(repr=False)
     gain: float
     best_gain: float
     low: float
@@ -98,7 +100,9 @@ class Audit:
 
 
 def audit(
-    model: SMDP, policy: Any = None, estimators: Mapping[str, Rate] | Iterable[Rate] | None = None
+    model: SMDP,
+    policy: ArrayLike | None = None,
+    estimators: Mapping[str, Rate] | Iterable[Rate] | None = None,
 ) -> Audit:
     """Return the exact long-run limit of every estimator under a policy, an optimal one unless given.
 

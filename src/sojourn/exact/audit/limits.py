@@ -19,9 +19,8 @@ value that tends to this limit with the step size.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sojourn.exact.audit.signs import parts
 from sojourn.exact.policies import PolicyValue
@@ -31,7 +30,7 @@ from sojourn.rates.steps import Side, Steps
 from sojourn.rules.arrays import Floats
 
 
-def steps_of(model: SMDP, policy: Any, worth: PolicyValue) -> Steps:
+def steps_of(model: SMDP, policy: ArrayLike, worth: PolicyValue) -> Steps:
     """Return the law of a step in the long run, as far as the limits depend on it.
 
     >>> from sojourn.models.problems import long_shot
@@ -72,7 +71,7 @@ def _side(weight: Floats, part: Floats, duration: Floats) -> Side:
     )
 
 
-def _pair_shares(model: SMDP, policy: Any, worth: PolicyValue) -> Floats:
+def _pair_shares(model: SMDP, policy: ArrayLike, worth: PolicyValue) -> Floats:
     """Return the share of steps that each pair has in the long run."""
     state, given = model.state_of_pair(), np.asarray(policy)
     taken = (given[state] == model.action) if given.ndim == 1 else given[state, model.action]
