@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from sojourn.models import SMDP, from_arrays, from_matrices, from_transitions
-from sojourn.models.build import Matrix, Transition
+from sojourn.models.build import Transition
 from sojourn.rules.numbers import finite, positive, probability, whole
 
+Tables: TypeAlias = Sequence[Sequence[Sequence[float]]]  # [action][state][next state]
 _TRANSITIONS = (((0.7, 0.3), (0.4, 0.6)), ((0.9, 0.1), (0.2, 0.8)))
 _REWARDS = (((6.0, -5.0), (7.0, 12.0)), ((10.0, 17.0), (-14.0, 13.0)))
 _DURATIONS = (((1.0, 5.0), (120.0, 60.0)), ((50.0, 75.0), (7.0, 2.0)))
 
 
 def gosavi(
-    *,
-    transitions: Sequence[Matrix] = _TRANSITIONS,
-    rewards: ArrayLike = _REWARDS,
-    durations: ArrayLike = _DURATIONS,
+    *, transitions: Tables = _TRANSITIONS, rewards: Tables = _REWARDS, durations: Tables = _DURATIONS
 ) -> SMDP:
     """Gosavi's example of a semi-Markov decision process: two states with durations from 1 to 120.
 

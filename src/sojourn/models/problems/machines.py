@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import gammainc, gammaincc
 
 from sojourn.models import SMDP, from_transitions
@@ -22,7 +21,7 @@ _DETERIORATION = (
 
 def tijms_maintenance(
     *,
-    deterioration: ArrayLike = _DETERIORATION,
+    deterioration: Sequence[Sequence[float]] = _DETERIORATION,
     preventive_costs: Sequence[float] = (7.0, 7.0, 5.0),
     preventive_duration: float = 1.0,
     failure_cost: float = 10.0,

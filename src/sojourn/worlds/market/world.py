@@ -41,7 +41,7 @@ _RANDOM, _, _MAGNITUDE = range(3)
 LARGEST_STATE_SIZE = 20  # a table of a million states
 
 
-def Market(  # noqa: N802 - it is named for the world that it makes, as TwoState is
+def Market(  # noqa: N802 - it is named for the world that it makes; each argument is a number of the study
     open: ArrayLike | None,  # noqa: A002 - what everybody calls it
     close: ArrayLike,
     *,
