@@ -39,6 +39,7 @@ PARTS: dict[str, Any] = {
     "reward": [1.0, 2.0, 0.0],
     "duration": [1.0, 3.0, 1.0],
 }
+WORDS: list[Any] = ["x"]
 NAMES: dict[str, Any] = {"state_names": ["idle", "busy"], "action_names": ["wait", "work"]}
 
 
@@ -195,7 +196,7 @@ def test_laws_that_are_none() -> None:
     with pytest.raises(
         TypeError, match=r"the law at place 0 is 'x'; it must be a number or a law of sojourn.models.laws"
     ):
-        laws.flat(["x"])
+        laws.flat(WORDS)
 
 
 def test_a_floored_normal_has_a_higher_mean() -> None:
@@ -226,12 +227,13 @@ def test_all_ways_make_the_same_model() -> None:
         for s, a, t in np.ndindex(*table.shape)
         if table[s, a, t]
     ]
+    shuffled = sorted(rows, key=lambda row: (row[1], -row[0], row[2]))
     models = [
         from_arrays(table, rewards, durations),
         from_matrices(*by_action),
         from_matrices(*[[sparse.csr_array(matrix) for matrix in each] for each in by_action]),
         from_matrices(*[[sparse.coo_matrix(matrix) for matrix in each] for each in by_action]),
-        from_transitions(sorted(rows, key=lambda row: (row[1], -row[0], row[2]))),
+        from_transitions(shuffled),
     ]
     for model in models:
         for name in (
@@ -263,8 +265,9 @@ def test_actions_that_are_not_available() -> None:
 def test_outcomes_are_rows() -> None:
     """A joint law of reward and duration becomes one row for each outcome, with the right means."""
     model = from_transitions([(0, 0, 0, 1.0, Outcomes([(0.5, 1.0, 1.0), (0.5, -1.0, 2.0)]))])
-    assert model.row_reward.tolist() == [1.0, -1.0]
-    assert model.row_duration.tolist() == [1.0, 2.0]
+    assert model.row_reward is not None
+    assert model.row_duration is not None
+    assert (model.row_reward.tolist(), model.row_duration.tolist()) == ([1.0, -1.0], [1.0, 2.0])
     assert (model.reward[0], model.duration[0]) == (0.0, 1.5)
 
 
@@ -310,12 +313,12 @@ def test_gymnasium_tables_by_hand() -> None:
         (lambda: from_matrices([np.eye(2)], [np.eye(2), np.eye(2)]), "rewards has 2 matrices for 1 actions"),
         (lambda: from_matrices([np.eye(2)], [np.eye(3)]), r"rewards\[0\] has the shape \(3, 3\); it must be \(2, 2\)"),
         (lambda: from_transitions([]), "there are no transitions; give at least one"),
-        (lambda: from_transitions([(0, 0, 0, 1.0)]), r"transition 0 is \(0, 0, 0, 1.0\); it must be \(s, a, s', probability, reward, duration\)"),
+        (lambda: from_transitions([(0, 0, 0, 1.0, *WORDS[:0])]), r"transition 0 is \(0, 0, 0, 1.0\); it must be \(s, a, s', probability, reward, duration\)"),
         (lambda: from_transitions([(0, 0, 0, 1.0, Outcomes([(0.5, 1.0, 1.0)]))]), r"the outcomes of \(0, 0, 0\) have probabilities that sum to 0.5; they must sum to 1"),
         (lambda: from_transitions([("a", 0, "b", 1.0, 1.0, 1.0)], state_names=["a"]), "state 'b' is not one of a"),
         (lambda: from_transitions([(0, 0, 2, 1.0, 1.0, 1.0)], state_names=["a"]), "state 2 is not one of 0 to 0"),
         (lambda: from_transitions([(0, 0, 1, 1.0, 1.0, 1.0)]), "state 1 has no action; every state needs at least one"),
-        (lambda: from_transitions([(0, 0, 0, 1.0, "x", 1.0)]), r"the reward of \(0, 0, 0\) is 'x'; it must be a number or a law"),
+        (lambda: from_transitions([(0, 0, 0, 1.0, WORDS[0], 1.0)]), r"the reward of \(0, 0, 0\) is 'x'; it must be a number or a law"),
         (lambda: from_table({0: {0: [(1.0, 0, 0.0, True)]}}, start=[0.5]), "start must be a state, or 1 probabilities that sum to 1"),
         (lambda: from_table({0: {0: [(1.0, 0, 0.0, True)]}}, start=3), "start is 3; it must be one of 0 to 0"),
         (lambda: from_table({0: {0: [(1.0, 0, 0.0, False)]}, 2: {0: [(1.0, 0, 0.0, False)]}}), "state 1 has no action"),

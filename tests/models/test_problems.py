@@ -235,6 +235,7 @@ def test_four_rooms_is_the_model_of_its_options() -> None:
         after = np.where(after == goal, 0, after - (after > goal))
         np.add.at(ends, after, expected.probability[rows])
         np.testing.assert_allclose(law, ends, atol=1e-10)
+    assert found.row_duration is not None
     lengths = found.row_duration[found.probability > 1e-6]
     assert (lengths == np.rint(lengths)).all()
 
@@ -402,7 +403,7 @@ def test_make_takes_the_arguments_of_the_problem() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: gosavi(rewards=[[1.0, 2.0, 3.0]]), "rewards has the shape"),
+        (lambda: gosavi(rewards=[[[1.0], [2.0], [3.0]]]), r"rewards has 1 matrices for 2 actions"),
         (lambda: tijms_maintenance(failure_duration=0.0), "failure_duration is 0.0; it must be"),
         (lambda: tijms_maintenance(preventive_costs=(1.0,)), "preventive_costs has 1 costs for 3 conditions"),
         (lambda: tijms_maintenance(deterioration=[[1.0]]), "deterioration has the shape"),

@@ -14,15 +14,17 @@ Decision Processes", appendix A and chapter 11).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from sojourn.exact.bounds import one_gain
+from sojourn.models.arrays import Sparse
 from sojourn.models.chain import Chain, chain_of, classes_of, solved
-from sojourn.models.smdp import SMDP, Floats, Ints
+from sojourn.models.smdp import SMDP
 from sojourn.models.structure import named
+from sojourn.rules.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +85,7 @@ class PolicyValue:
         return float(self.stationary @ self.state_reward)
 
 
-def evaluate(model: SMDP, policy: Any) -> PolicyValue:
+def evaluate(model: SMDP, policy: ArrayLike) -> PolicyValue:
     """Return what a policy is worth: an action for each state, or probabilities [state, action].
 
     >>> from sojourn.models import from_arrays
@@ -129,7 +131,7 @@ def _recurrent(chain: Chain) -> tuple[float, Floats]:
     return gain, answer
 
 
-def _stationary(matrix: Any) -> Floats:
+def _stationary(matrix: Sparse) -> Floats:
     """Return the law x with x P = x and sum 1 of an irreducible chain."""
     # One of the equations follows from the others, and the sum takes its place.
     first = np.zeros(matrix.shape[0])
@@ -139,10 +141,10 @@ def _stationary(matrix: Any) -> Floats:
     return np.asarray(law / law.sum())
 
 
-def _one_minus(matrix: Any) -> Any:
+def _one_minus(matrix: Sparse) -> Sparse:
     return (sparse.eye_array(matrix.shape[0], format="csr") - matrix).tocsc()
 
 
-def _with_column(matrix: Any, column: Floats) -> Any:
+def _with_column(matrix: Sparse, column: Floats) -> Sparse:
     """Return a matrix with another first column."""
     return sparse.hstack([sparse.csc_array(column[:, None]), matrix[:, 1:]], format="csc")

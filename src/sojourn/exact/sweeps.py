@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from sojourn.models.smdp import SMDP, Floats, Ints
+from sojourn.models.arrays import Indices
+from sojourn.models.smdp import SMDP
+from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.compile import inlined, kernel
 
 _ROWS_FOR_THREADS = 200_000  # below, handing out the work takes longer than the work
@@ -22,12 +24,12 @@ _ROWS_FOR_THREADS = 200_000  # below, handing out the work takes longer than the
 class Arrays(NamedTuple):
     """A model as compiled code reads it."""
 
-    pair_offsets: Any
-    row_offsets: Any
-    successor: Any
-    probability: Any
-    reward: Any
-    duration: Any
+    pair_offsets: Ints
+    row_offsets: Ints
+    successor: Indices
+    probability: Floats
+    reward: Floats
+    duration: Floats
 
 
 def arrays(model: SMDP) -> Arrays:
@@ -156,7 +158,7 @@ class Crew:
         if self._pool is not None:
             self._pool.shutdown()
 
-    def sweep(self, block: Callable[..., None], *args: Any) -> None:
+    def sweep(self, block: Callable[..., None], *args: Floats | Ints | float) -> None:
         """Run a kernel on all states."""
         parts = list(zip(self._cuts[:-1], self._cuts[1:], strict=True))
         if self._pool is None:

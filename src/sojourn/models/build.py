@@ -8,22 +8,38 @@ all. States and actions are numbered from 0, or named.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
-from sojourn.models.laws import Constant, Outcomes, as_law, flat
-from sojourn.models.smdp import SMDP, Floats, Ints
+from sojourn.models.arrays import Sparse
+from sojourn.models.laws import Constant, FlatLaws, Law, Outcomes, as_law, flat
+from sojourn.models.smdp import SMDP
+from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.numbers import finite, shown
+
+Matrix: TypeAlias = ArrayLike | Sparse
+Label: TypeAlias = int | str | np.int64  # of a state or an action: its number or its name
+Row: TypeAlias = tuple[Label, Label, Label, float, Law | float, Law | float]
+Transition: TypeAlias = Row | tuple[Label, Label, Label, float, Outcomes]
+
+
+class Quantities(NamedTuple):
+    """Rewards or durations: means of pairs, or of rows, or laws of rows."""
+
+    means: Floats | None = None
+    rows: Floats | None = None
+    laws: FlatLaws | None = None
 
 
 def from_arrays(
-    transitions: Any,
-    rewards: Any,
-    durations: Any = 1.0,
+    transitions: ArrayLike,
+    rewards: ArrayLike,
+    durations: ArrayLike = 1.0,
     *,
-    available: Any = None,
+    available: ArrayLike | None = None,
     state_names: Sequence[str] | None = None,
     action_names: Sequence[str] | None = None,
 ) -> SMDP:
@@ -46,19 +62,20 @@ def from_arrays(
     possible = (table != 0.0) & has[:, :, None]
     possible[:, :, 0] |= has & ~possible.any(axis=2)  # a row of zeros is refused later, with its place
     where = np.nonzero(possible)
-    fields: dict[str, Any] = {}
-    for name, given in (("reward", rewards), ("duration", durations)):
-        numbers = numbers_of(f"{name}s", given)
+
+    def quantities(name: str, given: ArrayLike) -> Quantities:
+        numbers = numbers_of(name, given)
         if numbers.ndim == 0:
             numbers = np.full((num_states, num_actions), numbers)
         if numbers.shape == table.shape:
-            fields[f"row_{name}"] = numbers[where]
-        elif numbers.shape == has.shape:
-            fields[name] = numbers[has]
-        else:
-            raise ValueError(
-                f"{name}s has the shape {numbers.shape}; it must be one number, {has.shape} or {table.shape}"
-            )
+            return Quantities(rows=numbers[where])
+        if numbers.shape == has.shape:
+            return Quantities(means=numbers[has])
+        raise ValueError(
+            f"{name} has the shape {numbers.shape}; it must be one number, {has.shape} or {table.shape}"
+        )
+
+    reward, duration = quantities("rewards", rewards), quantities("durations", durations)
     return SMDP(
         pair_offsets=_offsets(has.sum(axis=1)),
         row_offsets=_offsets(possible.sum(axis=2)[has]),
@@ -67,14 +84,17 @@ def from_arrays(
         action=np.nonzero(has)[1],
         state_names=state_names,
         action_names=action_names,
-        **fields,
+        reward=reward.means,
+        duration=duration.means,
+        row_reward=reward.rows,
+        row_duration=duration.rows,
     )
 
 
 def from_matrices(
-    transitions: Sequence[Any],
-    rewards: Any,
-    durations: Any = 1.0,
+    transitions: Sequence[Matrix],
+    rewards: Matrix | Sequence[Matrix],
+    durations: Matrix | Sequence[Matrix] = 1.0,
     *,
     state_names: Sequence[str] | None = None,
     action_names: Sequence[str] | None = None,
@@ -104,20 +124,22 @@ def from_matrices(
                 f"transitions[{action}] has the shape {matrix.shape}; it must be {(num_states, num_states)}"
             )
     order, row_offsets = _interleaved(matrices)
-    fields: dict[str, Any] = {}
-    for name, given in (("reward", rewards), ("duration", durations)):
-        if _is_list_of_matrices(given):
-            fields[f"row_{name}"] = _entries(f"{name}s", given, matrices)[order]
-            continue
-        numbers = numbers_of(f"{name}s", given)
+
+    def quantities(name: str, given: Matrix | Sequence[Matrix]) -> Quantities:
+        listed = _listed_matrices(given)
+        if listed is not None:
+            return Quantities(rows=_entries(name, listed, matrices)[order])
+        numbers = numbers_of(name, given)
         if numbers.ndim == 0:
             numbers = np.full((num_states, num_actions), numbers)
         if numbers.shape != (num_states, num_actions):
             raise ValueError(
-                f"{name}s has the shape {numbers.shape}; it must be one number, {(num_states, num_actions)} "
+                f"{name} has the shape {numbers.shape}; it must be one number, {(num_states, num_actions)} "
                 f"or {num_actions} matrices"
             )
-        fields[name] = numbers.ravel()
+        return Quantities(means=numbers.ravel())
+
+    reward, duration = quantities("rewards", rewards), quantities("durations", durations)
     return SMDP(
         pair_offsets=np.arange(num_states + 1) * num_actions,
         row_offsets=row_offsets,
@@ -125,12 +147,15 @@ def from_matrices(
         probability=np.concatenate([matrix.data for matrix in matrices])[order],
         state_names=state_names,
         action_names=action_names,
-        **fields,
+        reward=reward.means,
+        duration=duration.means,
+        row_reward=reward.rows,
+        row_duration=duration.rows,
     )
 
 
 def from_transitions(
-    transitions: Iterable[Any],
+    transitions: Iterable[Transition],
     *,
     state_names: Sequence[str] | None = None,
     action_names: Sequence[str] | None = None,
@@ -161,10 +186,12 @@ def from_transitions(
     from_state, action = from_state[order], action[order]
     begins = np.flatnonzero(np.append(True, (np.diff(from_state) != 0) | (np.diff(action) != 0)))
     row_offsets = np.append(begins, len(rows))
-    fields = {}
-    for name, column in (("reward", 4), ("duration", 5)):
-        laws = [as_law(f"the {name} of {rows[row][:3]}", rows[row][column]) for row in order]
-        fields.update(_means_or_laws(name, laws, row_offsets))
+    reward = _means_or_laws(
+        [as_law(f"the reward of {rows[row][:3]}", rows[row][4]) for row in order], row_offsets
+    )
+    duration = _means_or_laws(
+        [as_law(f"the duration of {rows[row][:3]}", rows[row][5]) for row in order], row_offsets
+    )
     return SMDP(
         pair_offsets=_offsets(np.bincount(from_state[begins], minlength=states.count)),
         row_offsets=row_offsets,
@@ -173,18 +200,23 @@ def from_transitions(
         action=action[begins],
         state_names=states.names,
         action_names=actions.names,
-        **fields,
+        reward=reward.means,
+        duration=duration.means,
+        row_reward=reward.rows,
+        row_duration=duration.rows,
+        reward_law=reward.laws,
+        duration_law=duration.laws,
     )
 
 
 # --- Parts ------------------------------------------------------------------------------
 
 
-def _offsets(counts: Any) -> Ints:
+def _offsets(counts: ArrayLike) -> Ints:
     return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
 
 
-def numbers_of(name: str, numbers: Any) -> Any:
+def numbers_of(name: str, numbers: Matrix | Sequence[Matrix]) -> Floats:
     """Return an array of numbers, or say that there is none."""
     try:
         return np.asarray(numbers, dtype=np.float64)
@@ -192,19 +224,20 @@ def numbers_of(name: str, numbers: Any) -> Any:
         raise TypeError(f"{name} is {shown(numbers)}; it must be an array of numbers") from None
 
 
-def _matrix(name: str, matrix: Any) -> Any:
+def _matrix(name: str, matrix: Matrix) -> Sparse:
     return sparse.csr_array(matrix if sparse.issparse(matrix) else numbers_of(name, matrix))
 
 
-def _is_list_of_matrices(given: Any) -> bool:
-    if sparse.issparse(given) or np.isscalar(given):
-        return False
+def _listed_matrices(given: Matrix | Sequence[Matrix]) -> list[Matrix] | None:
+    """Return the matrices of a list of them; None where it is none."""
+    if sparse.issparse(given) or not isinstance(given, np.ndarray | Sequence) or isinstance(given, str):
+        return None
     if isinstance(given, np.ndarray):
-        return given.ndim == 3
-    return len(given) > 0 and (sparse.issparse(given[0]) or np.ndim(given[0]) == 2)
+        return list(given) if given.ndim == 3 else None
+    return list(given) if len(given) > 0 and (sparse.issparse(given[0]) or np.ndim(given[0]) == 2) else None
 
 
-def _interleaved(matrices: list[Any]) -> tuple[Ints, Ints]:
+def _interleaved(matrices: list[Sparse]) -> tuple[Ints, Ints]:
     """Return the order that puts the entries of all matrices by state, then action; and the offsets."""
     counts = np.stack([np.diff(matrix.indptr) for matrix in matrices], axis=1)
     offsets = _offsets(counts.ravel())
@@ -214,7 +247,7 @@ def _interleaved(matrices: list[Any]) -> tuple[Ints, Ints]:
     return order, offsets
 
 
-def _entries(name: str, given: Sequence[Any], matrices: list[Any]) -> Floats:
+def _entries(name: str, given: Sequence[Matrix], matrices: list[Sparse]) -> Floats:
     """Return the entries of given matrices at the places of the transitions."""
     if len(given) != len(matrices):
         raise ValueError(f"{name} has {len(given)} matrices for {len(matrices)} actions")
@@ -228,9 +261,10 @@ def _entries(name: str, given: Sequence[Any], matrices: list[Any]) -> Floats:
     return np.concatenate(entries)
 
 
-def _outcomes(number: int, given: Any) -> list[tuple[Any, ...]]:
+def _outcomes(number: int, given: Transition) -> list[Row]:
     """Return the rows of one transition: one, or one for each of its joint outcomes."""
-    given = tuple(given)
+    if not isinstance(given, tuple):  # a list does as well
+        return _outcomes(number, tuple(given))
     if len(given) == 5 and isinstance(given[4], Outcomes):
         outcomes = given[4].outcomes
         total = sum(outcome[0] for outcome in outcomes)
@@ -238,7 +272,10 @@ def _outcomes(number: int, given: Any) -> list[tuple[Any, ...]]:
             raise ValueError(
                 f"the outcomes of {given[:3]} have probabilities that sum to {total:.9g}; they must sum to 1"
             )
-        return [(*given[:3], given[3] * chance, reward, duration) for chance, reward, duration in outcomes]
+        return [
+            (given[0], given[1], given[2], given[3] * chance, reward, duration)
+            for chance, reward, duration in outcomes
+        ]
     if len(given) != 6:
         raise ValueError(
             f"transition {number} is {shown(given)}; it must be (s, a, s', probability, reward, duration)"
@@ -249,16 +286,20 @@ def _outcomes(number: int, given: Any) -> list[tuple[Any, ...]]:
 class _numbering:  # noqa: N801 - used as a function
     """Numbers for states or actions that are given by number or by name."""
 
-    def __init__(self, what: str, names: Sequence[str] | None, used: list[Any]) -> None:
+    def __init__(self, what: str, names: Sequence[str] | None, used: list[Label]) -> None:
         self.what = what
-        whole = all(isinstance(each, int | np.integer) for each in used)
+        numbers = [int(each) for each in used if isinstance(each, int | np.integer)]
         self.names = (
-            tuple(names) if names is not None else None if whole else tuple(dict.fromkeys(map(str, used)))
+            tuple(names)
+            if names is not None
+            else None
+            if len(numbers) == len(used)
+            else tuple(dict.fromkeys(map(str, used)))
         )
-        self.count = max(used) + 1 if self.names is None else len(self.names)
+        self.count = max(numbers) + 1 if self.names is None else len(self.names)
         self._numbers = {name: number for number, name in enumerate(self.names or ())}
 
-    def number(self, given: Any) -> int:
+    def number(self, given: Label) -> int:
         """Return the number of a state or action."""
         if isinstance(given, int | np.integer):
             if not 0 <= given < self.count:
@@ -269,12 +310,13 @@ class _numbering:  # noqa: N801 - used as a function
         return self._numbers[str(given)]
 
 
-def _means_or_laws(name: str, laws: list[Any], row_offsets: Ints) -> dict[str, Any]:
+def _means_or_laws(laws: list[Law], row_offsets: Ints) -> Quantities:
     """Return means of pairs where they tell all, else means of rows, or laws of rows."""
-    if not all(isinstance(law, Constant) for law in laws):
-        return {f"{name}_law": flat(laws)}
-    values = np.array([law.value for law in laws])
+    constants = [law.value for law in laws if isinstance(law, Constant)]
+    if len(constants) < len(laws):
+        return Quantities(laws=flat(laws))
+    values = np.array(constants)
     first = values[row_offsets[:-1]]
     if (values == np.repeat(first, np.diff(row_offsets))).all():
-        return {name: first}
-    return {f"row_{name}": values}
+        return Quantities(means=first)
+    return Quantities(rows=values)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.sparse import linalg
 
-from sojourn.models.smdp import SMDP, Floats, Ints
+from sojourn.models.arrays import Sparse
+from sojourn.models.smdp import SMDP
 from sojourn.models.structure import recurrent_classes
+from sojourn.rules.arrays import Floats, Ints
 
 _DENSE = 500  # states: up to so many a dense solver is fast; above, a sparse one may fill up all memory
 _ROUNDING = 1e-14  # relative to the largest number
@@ -18,12 +21,12 @@ _ROUNDING = 1e-14  # relative to the largest number
 class Chain(NamedTuple):
     """What a policy makes of a model."""
 
-    matrix: Any
+    matrix: Sparse
     reward: Floats
     duration: Floats
 
 
-def chain_of(model: SMDP, policy: Any) -> Chain:
+def chain_of(model: SMDP, policy: ArrayLike) -> Chain:
     """Return the chain of a policy."""
     given = np.asarray(policy)
     if given.ndim == 1 and given.dtype.kind in "iu" and len(given) == model.num_states:
@@ -85,7 +88,7 @@ def classes_of(chain: Chain) -> list[Ints]:
     return recurrent_classes(len(chain.reward), entries.row, entries.col)
 
 
-def solved(system: Any, right: Floats) -> Floats:
+def solved(system: Sparse, right: Floats) -> Floats:
     """Return the solution of a sparse linear system."""
     if len(right) <= _DENSE:
         return np.asarray(np.linalg.solve(system.toarray(), right))
@@ -96,7 +99,7 @@ def solved(system: Any, right: Floats) -> Floats:
     return np.asarray(linalg.splu(sparse.csc_array(system)).solve(right))
 
 
-def _iterated(system: Any, right: Floats) -> Floats | None:
+def _iterated(system: Sparse, right: Floats) -> Floats | None:
     """Return the solution to rounding by BiCGSTAB, twice for the digits that once leaves, or None."""
     answer = np.zeros(len(right))
     for _ in range(2):

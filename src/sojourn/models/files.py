@@ -30,18 +30,19 @@ import json
 import re
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from sojourn.models.build import from_transitions
-from sojourn.models.laws import KINDS, Constant
+from sojourn.models.build import Label, Row, from_transitions
+from sojourn.models.laws import KINDS, Constant, Law
 from sojourn.models.smdp import SMDP
 from sojourn.rules.files import write_text
 from sojourn.rules.numbers import shown
 
 _NAMES = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower(): kind for kind in KINDS}
 _TOP, _PAIR = {"states", "actions", "pairs"}, {"state", "action", "reward", "duration", "next", "outcomes"}
+Content: TypeAlias = Any  # of a file, which may hold anything until it has been looked at
 _OUTCOME = {"next", "probability", "reward", "duration"}
 
 
@@ -85,7 +86,7 @@ def load_model(path: str | Path) -> SMDP:
         raise type(error)(f"{path}: {error}") from None
 
 
-def parse_model(content: Any) -> SMDP:
+def parse_model(content: Content) -> SMDP:
     """Return the model that the content of a file describes.
 
     >>> model = parse_model({"states": 1, "actions": ["wait"], "pairs": [
@@ -95,7 +96,7 @@ def parse_model(content: Any) -> SMDP:
     """
     _known("the file", content, _TOP, {"states", "actions", "pairs"})
     states, actions = content["states"], content["actions"]
-    rows: list[tuple[Any, ...]] = []
+    rows: list[Row] = []
     for number, pair in enumerate(_list("pairs", content["pairs"])):
         place = f"pair {number}"
         _known(place, pair, _PAIR, {"state", "action"})
@@ -133,7 +134,7 @@ def parse_model(content: Any) -> SMDP:
     return model
 
 
-def _known(place: str, table: Any, allowed: set[str], needed: set[str]) -> None:
+def _known(place: str, table: Content, allowed: set[str], needed: set[str]) -> None:
     if not isinstance(table, dict):
         raise TypeError(f"{place} is {shown(table)}; it must be a table")
     strange, missing = sorted(set(table) - allowed), sorted(needed - set(table))
@@ -143,13 +144,13 @@ def _known(place: str, table: Any, allowed: set[str], needed: set[str]) -> None:
         raise ValueError(f"{place} has no {missing[0]}; it needs {', '.join(sorted(needed))}")
 
 
-def _list(place: str, given: Any) -> list[Any]:
+def _list(place: str, given: Content) -> list[Content]:
     if not isinstance(given, list):
         raise TypeError(f"{place} is {shown(given)}; it must be a list of tables")
     return given
 
 
-def _outcomes(place: str, following: Any) -> list[dict[str, Any]]:
+def _outcomes(place: str, following: Content) -> list[dict[str, Content]]:
     """Return the outcomes that a table of probabilities by state stands for."""
     if not isinstance(following, dict):
         raise TypeError(
@@ -158,19 +159,21 @@ def _outcomes(place: str, following: Any) -> list[dict[str, Any]]:
     return [{"next": to, "probability": chance} for to, chance in following.items()]
 
 
-def _named(given: Any, names: Any) -> Any:
+def _named(given: Content, names: Content) -> Label:
     """Return a state or action; keys of tables are text even where numbers are meant."""
     if isinstance(names, int) and isinstance(given, str) and given.isdecimal():
         return int(given)
-    return given
+    label: Label = given
+    return label
 
 
-def _law(place: str, given: Any) -> Any:
+def _law(place: str, given: Content) -> Law | float:
     if not isinstance(given, dict):
-        return given
+        number: float = given
+        return number
     if given.get("law") not in list(_NAMES):
         raise ValueError(f"{place} has the law {given.get('law')!r}; the laws are {', '.join(_NAMES)}")
-    kind: Any = _NAMES[given["law"]]
+    kind = _NAMES[given["law"]]
     parameters = {name: number for name, number in given.items() if name != "law"}
     if set(parameters) != set(kind._fields):
         raise ValueError(f"{place} has a law {given['law']} that must have {', '.join(kind._fields)}")
@@ -196,7 +199,7 @@ def save_model(model: SMDP, path: str | Path) -> None:
     write_text(path, text + "\n")
 
 
-def model_content(model: SMDP) -> dict[str, Any]:
+def model_content(model: SMDP) -> dict[str, Content]:
     """Return what a file says of a model."""
     state_name = list(model.state_names or range(model.num_states))
     action_name = list(model.action_names or range(model.num_actions))
@@ -207,7 +210,7 @@ def model_content(model: SMDP) -> dict[str, Any]:
         places = list(rows) if by_rows else [pair] * len(rows)
         rewards = [_written(reward.law(place)) for place in places]
         durations = [_written(duration.law(place)) for place in places]
-        entry: dict[str, Any] = {"state": state_name[state], "action": action_name[action]}
+        entry: dict[str, Content] = {"state": state_name[state], "action": action_name[action]}
         successors = [state_name[model.successor[row]] for row in rows]
         chances = [float(model.probability[row]) for row in rows]
         alike = all(each == rewards[0] for each in rewards) and all(
@@ -233,14 +236,14 @@ def model_content(model: SMDP) -> dict[str, Any]:
     }
 
 
-def _written(law: Any) -> Any:
+def _written(law: Law) -> float | dict[str, float | str]:
     if isinstance(law, Constant):
         return law.value
     name = next(name for name, kind in _NAMES.items() if isinstance(law, kind))
     return {"law": name, **law._asdict()}
 
 
-def _as_toml(content: dict[str, Any]) -> str:
+def _as_toml(content: dict[str, Content]) -> str:
     lines = [f"{key} = {_toml(content[key])}" for key in ("states", "actions")]
     for pair in content["pairs"]:
         lines += ["", "[[pairs]]"]
@@ -252,7 +255,7 @@ def _as_toml(content: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _toml(value: Any) -> str:
+def _toml(value: Content) -> str:
     if isinstance(value, dict):
         return "{ " + ", ".join(f"{_key(key)} = {_toml(item)}" for key, item in value.items()) + " }"
     if isinstance(value, list):

@@ -33,12 +33,12 @@ import numpy.typing as npt
 
 from sojourn.rules.compile import inlined
 from sojourn.rules.elementary import exp, log
-from sojourn.rules.numbers import finite, positive, probability, shown
+from sojourn.rules.numbers import Number, finite, positive, probability, shown
 from sojourn.rules.random import Stream, exponential, normal, normal_quantile, uniform, unit, word, word_at
 from sojourn.rules.values import checked
 
 
-def _not_zero(name: str, number: Any) -> float:
+def _not_zero(name: str, number: Number) -> float:
     if finite(name, number) == 0.0:
         raise ValueError(f"{name} is 0; it must not be")
     return float(number)
@@ -117,7 +117,7 @@ class TwoPoint(NamedTuple):
 
 
 Law: TypeAlias = Constant | Exponential | Gamma | Uniform | FlooredNormal | TwoPoint
-KINDS: tuple[type, ...] = (Constant, Exponential, Gamma, Uniform, FlooredNormal, TwoPoint)
+KINDS: tuple[type[Law], ...] = (Constant, Exponential, Gamma, Uniform, FlooredNormal, TwoPoint)
 _CONSTANT, _EXPONENTIAL, _GAMMA, _UNIFORM, _FLOORED, _TWO_POINT = range(6)
 
 
@@ -142,20 +142,22 @@ class FlatLaws(NamedTuple):
 
     def law(self, place: int) -> Law:
         """Return the law at one place."""
-        cls: Any = KINDS[self.kind[place]]
-        return cls(*self.parameters[place, : len(cls._fields)].tolist())  # type: ignore[no-any-return]
+        kind = KINDS[self.kind[place]]
+        numbers: list[float] = self.parameters[place, : len(kind._fields)].tolist()
+        law: Law = kind(*numbers)
+        return law
 
 
-def as_law(name: str, law: Any) -> Law:
+def as_law(name: str, law: Law | float) -> Law:
     """Return a law; a number is a constant one."""
-    if isinstance(law, KINDS):
-        return law  # type: ignore[return-value]
+    if isinstance(law, Law):
+        return law
     if isinstance(law, int | float | np.integer | np.floating):
         return Constant(finite(name, law))
     raise TypeError(f"{name} is {shown(law)}; it must be a number or a law of sojourn.models.laws")
 
 
-def flat(laws: Sequence[Any]) -> FlatLaws:
+def flat(laws: Sequence[Law | float]) -> FlatLaws:
     """Return laws and numbers as compiled code reads them.
 
     >>> flat([2.0, Uniform(0.0, 1.0)])
@@ -178,7 +180,7 @@ def constants(numbers: npt.NDArray[np.float64]) -> FlatLaws:
     return FlatLaws(np.zeros(len(numbers), dtype=np.int8), parameters)
 
 
-def mean(law: Any) -> float:
+def mean(law: Law | float) -> float:
     """Return the mean of a law, or of a number.
 
     >>> mean(Gamma(shape=2.0, scale=3.0)), mean(TwoPoint(low=0.0, high=10.0, probability=0.2))

@@ -14,13 +14,17 @@ their means: the model is for the gain. To simulate options, let the primitive m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
+from numpy.typing import ArrayLike
 from scipy import sparse
 
+from sojourn.models.arrays import Sparse
 from sojourn.models.chain import chain_of, solved
-from sojourn.models.smdp import SMDP, Floats, Ints
+from sojourn.models.smdp import SMDP
+from sojourn.rules.arrays import Flags, Floats, Ints
 
 
 class Option(NamedTuple):
@@ -34,9 +38,9 @@ class Option(NamedTuple):
     [0.0, 0.0, 1.0]
     """
 
-    policy: Any
-    termination: Any
-    initiation: Any = None
+    policy: ArrayLike
+    termination: ArrayLike
+    initiation: ArrayLike | None = None
     name: str | None = None
 
 
@@ -71,7 +75,7 @@ def from_options(model: SMDP, options: Sequence[Option]) -> SMDP:
     action = np.repeat(np.arange(len(parts)), [len(part.states) for part in parts])
     order = np.lexsort((action, state))
     ends = sparse.vstack([part.ends for part in parts], format="csr")[order]
-    names = [option.name for option in options]
+    names = [option.name for option in options if option.name is not None]
     return SMDP(
         pair_offsets=np.concatenate(([0], np.cumsum(np.bincount(state, minlength=model.num_states)))),
         row_offsets=ends.indptr,
@@ -81,7 +85,7 @@ def from_options(model: SMDP, options: Sequence[Option]) -> SMDP:
         duration=np.concatenate([part.duration for part in parts])[order],
         action=action[order],
         state_names=model.state_names,
-        action_names=None if None in names else names,  # type: ignore[arg-type]
+        action_names=names if len(names) == len(options) else None,
     )
 
 
@@ -91,14 +95,14 @@ class _Outcome(NamedTuple):
     states: Ints
     reward: Floats
     duration: Floats
-    ends: Any
+    ends: Sparse
 
 
 def _outcome(model: SMDP, number: int, option: Option) -> _Outcome:
     label = f"option {number}" + (f" ({option.name})" if option.name else "")
     stop, begins = _termination(model, label, option), _initiation(model, label, option)
     policy = np.asarray(option.policy)
-    known: Any = policy >= 0 if policy.ndim == 1 else policy.any(axis=1)
+    known: Flags = np.asarray(policy >= 0 if policy.ndim == 1 else policy.any(axis=1))
     if len(known) == model.num_states:
         policy = _filled(model, policy, known)
     try:
@@ -133,7 +137,7 @@ def _outcome(model: SMDP, number: int, option: Option) -> _Outcome:
     return _Outcome(np.flatnonzero(begins), answer[:, 0], answer[:, 1], ends)
 
 
-def _filled(model: SMDP, policy: Any, known: Any) -> Any:
+def _filled(model: SMDP, policy: npt.NDArray[np.generic], known: Flags) -> npt.NDArray[np.generic]:
     """Return a policy with some action where it has none."""
     first = model.action[model.pair_offsets[:-1]]
     if policy.ndim == 1:
@@ -153,7 +157,7 @@ def _termination(model: SMDP, label: str, option: Option) -> Floats:
     return stop
 
 
-def _initiation(model: SMDP, label: str, option: Option) -> Any:
+def _initiation(model: SMDP, label: str, option: Option) -> Flags:
     if option.initiation is None:
         return np.ones(model.num_states, dtype=bool)
     begins = np.asarray(option.initiation)
@@ -164,7 +168,7 @@ def _initiation(model: SMDP, label: str, option: Option) -> Any:
     return begins
 
 
-def _reached(matrix: Any, begins: Any) -> Any:
+def _reached(matrix: Sparse, begins: Flags) -> Flags:
     """Return the states that are reached from some states, these included."""
     reached = begins.copy()
     while True:

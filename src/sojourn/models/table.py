@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sojourn.models.build import from_transitions, numbers_of
-from sojourn.models.smdp import SMDP, Floats
+from sojourn.models.smdp import SMDP
+from sojourn.rules.arrays import Floats
 from sojourn.rules.numbers import within
 
 
 def from_table(
     table: Mapping[int, Mapping[int, Sequence[tuple[float, int, float, bool]]]],
-    durations: Any = 1.0,
+    durations: ArrayLike = 1.0,
     *,
-    start: Any = None,
+    start: ArrayLike | None = None,
     state_names: Sequence[str] | None = None,
     action_names: Sequence[str] | None = None,
 ) -> SMDP:
@@ -57,15 +58,15 @@ def from_table(
         )
     if state_names is None and action_names is None:
         return model
-    return SMDP(**{**vars(model), "state_names": state_names, "action_names": action_names})
+    return model.with_names(state_names, action_names)
 
 
-def _start_law(start: Any, num_states: int) -> Floats | None:
+def _start_law(start: ArrayLike | None, num_states: int) -> Floats | None:
     if start is None:
         return None
     if np.ndim(start) == 0:
         law = np.zeros(num_states)
-        law[within("start", start, num_states)] = 1.0
+        law[within("start", np.asarray(start).item(), num_states)] = 1.0
         return law
     law = np.asarray(numbers_of("start", start))
     if law.shape != (num_states,) or not (law >= 0.0).all() or not abs(law.sum() - 1.0) <= 1e-8:

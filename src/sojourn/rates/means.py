@@ -20,11 +20,14 @@ Sums are exact until one rounding (`math.fsum`), over any mix of magnitudes.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+from sojourn.rules.arrays import Flags
 
 Numbers: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
 Exponents: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int32]]
@@ -183,12 +186,11 @@ def _rounded(result: Fraction) -> float:
 # --- Input --------------------------------------------------------------------------
 
 
-def _numbers(name: str, data: Any) -> Numbers:
+def _numbers(name: str, data: ArrayLike) -> Numbers:
     """Return `data` as a one-dimensional array of finite floats, at least one."""
-    if not hasattr(data, "__len__") and hasattr(data, "__iter__"):
-        data = list(data)
+    listed = list(data) if isinstance(data, Iterable) and not hasattr(data, "__len__") else data
     try:
-        raw = np.asarray(data)
+        raw = np.asarray(listed)
         x = raw.astype(np.float64) if raw.dtype.kind in "biufO" and not hasattr(data, "mask") else None
     except (TypeError, ValueError, OverflowError):
         x = None
@@ -204,7 +206,7 @@ def _numbers(name: str, data: Any) -> Numbers:
     return x
 
 
-def _durations(data: Any) -> Numbers:
+def _durations(data: ArrayLike) -> Numbers:
     tau = _numbers("durations", data)
     bad = tau <= 0.0
     if bad.any():
@@ -212,7 +214,7 @@ def _durations(data: Any) -> Numbers:
     return tau
 
 
-def _pair(rewards: Any, durations: Any) -> tuple[Numbers, Numbers]:
+def _pair(rewards: ArrayLike, durations: ArrayLike) -> tuple[Numbers, Numbers]:
     r, tau = _numbers("rewards", rewards), _durations(durations)
     _same_length("rewards", r, "durations", tau)
     return r, tau
@@ -223,5 +225,5 @@ def _same_length(name: str, x: Numbers, other_name: str, other: Numbers) -> None
         raise ValueError(f"{name} has {x.size} numbers but {other_name} has {other.size}")
 
 
-def _first(where: Any) -> int:
+def _first(where: Flags) -> int:
     return int(np.flatnonzero(where)[0])

@@ -1,4 +1,4 @@
-"""Any finite model as a world of the compiled loop.
+"""A finite model as a world of the compiled loop.
 
 Action a in state s is one *pair* of the model, a pair has *rows*, and a row has a probability,
 a next state, and laws of its reward and its duration (see `sojourn.models.smdp`). A step draws
@@ -18,13 +18,14 @@ Taking such an action all the same leads to `NO_STATE`, which stops a run with a
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from sojourn.models.laws import sampled
 from sojourn.models.smdp import SMDP
+from sojourn.rules.arrays import Flags, Floats, Ints
 from sojourn.rules.compile import inlined, kernel
 from sojourn.rules.numbers import shown, within
 from sojourn.rules.random import Stream, uniform
@@ -79,13 +80,13 @@ def Tabular(model: SMDP, start: int = 0) -> TabularWorld:  # noqa: N802 - it is 
 class TabularWorld(NamedTuple):
     """What `Tabular` makes: a model in flat arrays, those of the laws by rows or by pairs."""
 
-    pairs: Any  # [state, action]; the last pair for an action that the state lacks
-    row_offsets: Any
-    share: Any
-    other: Any
-    successor: Any
-    kinds: Any  # [place, 2]: of reward and duration, as in `sojourn.models.laws`
-    parameters: Any  # [place, 6]: three for each of the two
+    pairs: Ints  # [state, action]; the last pair for an action that the state lacks
+    row_offsets: Ints
+    share: Floats
+    other: Ints
+    successor: Ints
+    kinds: npt.NDArray[np.int8]  # [place, 2]: of reward and duration, as in `sojourn.models.laws`
+    parameters: Floats  # [place, 6]: three for each of the two
     by_rows: bool
     first: int
 
@@ -100,17 +101,17 @@ class TabularWorld(NamedTuple):
         return int(self.pairs.shape[1])
 
     @property
-    def available(self) -> npt.NDArray[np.bool_]:
+    def available(self) -> Flags:
         """Which actions each state has."""
         return np.asarray(self.pairs < len(self.row_offsets) - 2)
 
 
-def available(model: SMDP) -> npt.NDArray[np.bool_]:
+def available(model: SMDP) -> Flags:
     """Return which actions each state of a model has, [state, action]."""
     return np.asarray(model.pair_table() >= 0)
 
 
-def initial_values(model: SMDP, value: float = 0.0) -> npt.NDArray[np.float64]:
+def initial_values(model: SMDP, value: float = 0.0) -> Floats:
     """Return values [state, action] for an agent to begin with: -inf where a state lacks the action.
 
     >>> from sojourn.models import from_transitions
@@ -153,7 +154,7 @@ def _either(condition: bool, one: int, other: int) -> int:
 # --- The tables of the alias method -----------------------------------------------------
 
 
-def _alias_tables(row_offsets: Any, probability: Any) -> tuple[Any, Any]:
+def _alias_tables(row_offsets: Ints, probability: Floats) -> tuple[Floats, Ints]:
     """Return the share and the other row of every cell."""
     share, other = np.empty(len(probability)), np.empty(len(probability), dtype=np.int64)
     small, large = np.empty(len(probability), dtype=np.int64), np.empty(len(probability), dtype=np.int64)
@@ -163,7 +164,9 @@ def _alias_tables(row_offsets: Any, probability: Any) -> tuple[Any, Any]:
 
 
 @kernel
-def _fill(row_offsets: Any, probability: Any, share: Any, other: Any, small: Any, large: Any) -> None:
+def _fill(
+    row_offsets: Ints, probability: Floats, share: Floats, other: Ints, small: Ints, large: Ints
+) -> None:
     """Pour what a large cell has too much into small ones, pair by pair."""
     for pair in range(len(row_offsets) - 1):
         begin, end = row_offsets[pair], row_offsets[pair + 1]

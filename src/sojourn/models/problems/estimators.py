@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from sojourn.models import SMDP, from_transitions
 from sojourn.models.laws import Outcomes, TwoPoint
@@ -132,11 +131,11 @@ def jobs(
     return from_transitions(rows, action_names=("first", "second"))
 
 
-def _two(name: str, numbers: Any) -> tuple[float, float]:
+def _two(name: str, numbers: Sequence[float]) -> tuple[float, float]:
     if len(several(name, numbers)) != 2:
         raise ValueError(f"{name} has {len(numbers)} numbers; it must have 2")
     return finite(name, numbers[0]), finite(name, numbers[1])
 
 
-def _positives(name: str, numbers: Any) -> list[float]:
+def _positives(name: str, numbers: Sequence[float]) -> list[float]:
     return [positive(name, number) for number in several(name, numbers)]

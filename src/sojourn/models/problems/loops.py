@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 
 from sojourn.models import SMDP, from_arrays, from_matrices, from_transitions
+from sojourn.models.build import Transition
 from sojourn.rules.numbers import finite, positive, probability, whole
 
+Tables: TypeAlias = Sequence[Sequence[Sequence[float]]]  # [action][state][next state]
 _TRANSITIONS = (((0.7, 0.3), (0.4, 0.6)), ((0.9, 0.1), (0.2, 0.8)))
 _REWARDS = (((6.0, -5.0), (7.0, 12.0)), ((10.0, 17.0), (-14.0, 13.0)))
 _DURATIONS = (((1.0, 5.0), (120.0, 60.0)), ((50.0, 75.0), (7.0, 2.0)))
 
 
-def gosavi(*, transitions: Any = _TRANSITIONS, rewards: Any = _REWARDS, durations: Any = _DURATIONS) -> SMDP:
+def gosavi(
+    *, transitions: Tables = _TRANSITIONS, rewards: Tables = _REWARDS, durations: Tables = _DURATIONS
+) -> SMDP:
     """Gosavi's example of a semi-Markov decision process: two states with durations from 1 to 120.
 
     Each action has a matrix of probabilities P, of rewards R and of durations T, all for the
@@ -124,7 +129,7 @@ def two_choice(
         positive("step_duration", step_duration),
         short + whole("long_length", long_length) - 1,
     )
-    rows: list[tuple[Any, ...]] = []
+    rows: list[Transition] = []
     for action, (loop, reward) in enumerate(
         (
             ([0, *range(1, short)], finite("short_reward", short_reward)),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from scipy.special import gammainc, gammaincc
 
 from sojourn.models import SMDP, from_transitions
+from sojourn.models.build import Transition
 from sojourn.rules.numbers import finite, positive, several, whole
 
 _DETERIORATION = (
@@ -21,7 +21,7 @@ _DETERIORATION = (
 
 def tijms_maintenance(
     *,
-    deterioration: Any = _DETERIORATION,
+    deterioration: Sequence[Sequence[float]] = _DETERIORATION,
     preventive_costs: Sequence[float] = (7.0, 7.0, 5.0),
     preventive_duration: float = 1.0,
     failure_cost: float = 10.0,
@@ -62,7 +62,7 @@ def tijms_maintenance(
         raise ValueError(
             f"preventive_costs has {len(preventive_costs)} costs for {failed - 1} conditions, 2 to {failed}"
         )
-    rows: list[tuple[Any, ...]] = [
+    rows: list[Transition] = [
         (state, 0, after, float(table[state, after]), 0.0, 1.0)
         for state in range(failed)
         for after in range(failed + 1)
@@ -141,9 +141,9 @@ def replacement(
     goes_on = survival[1:] / survival[:-1]
     mean_duration = np.diff(lived) / survival[:-1]
 
-    def kept(state: int, action: int, age: int, paid: float) -> list[tuple[Any, ...]]:
+    def kept(state: int, action: int, age: int, paid: float) -> list[Transition]:
         through, fails = float(goes_on[age]), float(1.0 - goes_on[age])
-        rows: list[tuple[Any, ...]] = [(state, action, age + 1, through, -paid, interval)]
+        rows: list[Transition] = [(state, action, age + 1, through, -paid, interval)]
         if fails > 0.0:
             until = float(mean_duration[age] - interval * through) / fails
             # Rounding may lead out of the interval where failures are rare.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import comb
-from typing import Any
 
 from sojourn.models import SMDP, from_transitions
+from sojourn.models.build import Transition
 from sojourn.models.laws import Exponential
 from sojourn.rules.numbers import finite, positive, probability, several, whole
 
@@ -42,7 +42,7 @@ def access_control(
     free = probability("free_probability", free_probability)
     rewards = [finite("a priority", reward) for reward in several("priorities", priorities)]
     kinds = len(rewards)
-    rows: list[tuple[Any, ...]] = []
+    rows: list[Transition] = []
     for busy in range(num_servers + 1):
         for kind, reward in enumerate(rewards):
             for action in range(1 if busy == num_servers else 2):
@@ -105,7 +105,7 @@ def admission_control(
     capacity, stage = whole("capacity", capacity), 1.0 / (arrivals + services)
     served = services * stage
     duration = Exponential(1.0 / arrivals)
-    rows: list[tuple[Any, ...]] = []
+    rows: list[Transition] = []
     for seen in range(capacity + 1):
         for action in range(1 if seen == capacity else 2):
             jobs, cost = seen + action, 0.0

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from sojourn.models import SMDP, Option, from_arrays, from_transitions, primitive
+from sojourn.models.build import Transition
 from sojourn.rules.numbers import finite, probability
 
 _PLAN = (
@@ -71,8 +71,8 @@ def four_rooms(
     >>> [four_rooms(with_primitives=with_steps).num_pairs for with_steps in (True, False)]  # 103 * 6, 103 * 2
     [618, 206]
     """
-    cell: Any = _HALLWAYS.get(goal) if isinstance(goal, str) else tuple(goal)
-    end = _NUMBER.get(cell, -1)
+    cell = _HALLWAYS.get(goal) if isinstance(goal, str) else (goal[0], goal[1])
+    end = -1 if cell is None else _NUMBER.get(cell, -1)
     if end < 1:
         raise ValueError(
             f"goal is {goal!r}; it must be a hallway ({', '.join(_HALLWAYS)}) or a free cell (row, column), not the start"
@@ -87,7 +87,7 @@ def four_rooms(
             for room, (_, _, (one, two)) in _ROOMS.items()
             for target, other in ((one, two), (two, one))
         ]
-    rows: list[tuple[Any, ...]] = []
+    rows: list[Transition] = []
     for action, option in enumerate(options):
         rows += [
             (
@@ -152,11 +152,12 @@ def _lengths(steps: SMDP, option: Option) -> Iterator[tuple[int, int, float, flo
     With P the chain of its policy, C(s, s') = P(s, s') (1 - beta(s')) and E(s, s') = P(s, s') beta(s'), it
     ends after exactly k steps with C^(k - 1) E. What is left when that is rare takes its mean.
     """
-    states = np.flatnonzero(option.policy >= 0)
+    policy = np.asarray(option.policy)
+    states = np.flatnonzero(policy >= 0)
     stop = np.broadcast_to(option.termination, len(_CELLS))
     chain = np.zeros((len(states), len(_CELLS)))
     for place, state in enumerate(states.tolist()):
-        pair = steps.pair(state, int(option.policy[state]))
+        pair = steps.pair(state, int(policy[state]))
         rows = slice(steps.row_offsets[pair], steps.row_offsets[pair + 1])
         np.add.at(chain[place], steps.successor[rows], steps.probability[rows])
     exits = np.flatnonzero((chain * stop).any(axis=0))

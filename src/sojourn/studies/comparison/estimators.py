@@ -13,33 +13,24 @@ import numpy as np
 
 from sojourn.agents.named import policy_agent
 from sojourn.models.smdp import SMDP
-from sojourn.rates.harmonic import CumulativeHarmonic, Harmonic, WeightedHarmonic
-from sojourn.rates.protocol import Rate
-from sojourn.rates.ratio import Cumulative, Exponential
+from sojourn.rates.named import ESTIMATORS
 from sojourn.rules.intervals import mean_interval
 from sojourn.runs.batch import run_many
 from sojourn.worlds.tabular import Tabular
 
 STEP_SIZE, STEPS, SEEDS = 0.01, 2000, 400
 
-_ESTIMATORS: dict[str, Rate] = {
-    "Cumulative": Cumulative(),
-    "CumulativeHarmonic": CumulativeHarmonic(),
-    "Exponential": Exponential(STEP_SIZE),
-    "Harmonic": Harmonic(STEP_SIZE),
-    "WeightedHarmonic": WeightedHarmonic(STEP_SIZE),
-}
-
 
 def errors(model: SMDP, policy: Any, gain: float, jobs: int | None = None) -> list[dict[str, Any]]:
     """Return the mean of each estimator over seeds, and its root mean square error with an interval."""
     agents = {
-        name: policy_agent(policy, model.num_actions, rate=estimator)
-        for name, estimator in _ESTIMATORS.items()
+        name: policy_agent(policy, model.num_actions, rate=entry.make(STEP_SIZE))
+        for name, entry in ESTIMATORS.items()
+        if entry.compared
     }
     runs = run_many(Tabular(model), agents, seeds=SEEDS, steps=STEPS, jobs=jobs)
     rows = []
-    for name in _ESTIMATORS:
+    for name in agents:
         found = runs["rate"][runs["agent"] == name]
         squares = (found - gain) ** 2
         low, high = mean_interval(squares)

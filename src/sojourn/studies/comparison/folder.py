@@ -16,6 +16,8 @@ from sojourn.exact.audit.limits import steps_of
 from sojourn.exact.policies import evaluate
 from sojourn.models.problems.named import named_model
 from sojourn.models.smdp import SMDP
+from sojourn.rates.named import ESTIMATORS
+from sojourn.rates.protocol import limit
 from sojourn.report import figures
 from sojourn.rules.files import write_text, write_whole
 from sojourn.runs.folder import executor, run_sweep
@@ -147,11 +149,11 @@ def _trap(model: SMDP, held: tuple[list[int], float] | None) -> dict[str, Any] |
     if len(worth.classes) > 1:
         return None
     steps = steps_of(model, policy, worth)
-    rate = steps.limit("Harmonic")
+    rate = limit(ESTIMATORS["Harmonic"].make(), steps)
     return {
         "policy": policy,
         "share": share,
-        "gain": steps.limit("Cumulative"),
+        "gain": steps.gain,
         "harmonic": rate,
         "drift": greedy_line(model, rate).at(rate),
     }

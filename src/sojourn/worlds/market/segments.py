@@ -7,11 +7,10 @@ a file, or "synthetic". What identifies the data is its content and not its path
 from __future__ import annotations
 
 import functools
-import hashlib
 from pathlib import Path
 
 from sojourn.rules.numbers import finite
-from sojourn.worlds.market.bars import Bars, load_bars, segments
+from sojourn.worlds.market.bars import Bars, digest, read_bars, segments
 from sojourn.worlds.market.synthetic import synthetic_bars
 from sojourn.worlds.market.world import Market, MarketWorld
 
@@ -30,14 +29,14 @@ def identity(data: str) -> str:
     return data if data == SYNTHETIC else f"sha256:{_digest(data, _state_of(data))}"
 
 
-def market_segment(
+def market_segment(  # the options of a market in a sweep: those of `Market`, and which bars it has
     data: str = SYNTHETIC,
     *,
-    segment: float = 0,
-    segment_length: float = 350_000,
-    fill: float = 0,
-    repair: str = "no",
-    state_size: float = 3,
+    segment: int = 0,
+    segment_length: int = 350_000,
+    fill: int = 0,
+    repair: bool = False,
+    state_size: int = 3,
     duration: str = "random",
     interval: float = 60.0,
     shortest: float = 5.0,
@@ -46,9 +45,7 @@ def market_segment(
     highest: float | None = None,
 ) -> MarketWorld:
     """Return the market on one of the consecutive segments of an instrument's bars."""
-    if repair not in ("yes", "no"):
-        raise ValueError(f"repair is {repair!r}; it must be yes or no")
-    bars = instrument(data, _whole("fill", fill), repair == "yes")
+    bars = instrument(data, _whole("fill", fill), _yes("repair", repair))
     cuts = segments(len(bars), _whole("segment_length", segment_length))
     number = _whole("segment", segment)
     if not 0 <= number < len(cuts):
@@ -65,6 +62,16 @@ def market_segment(
         lowest=lowest,
         highest=highest,
     )
+
+
+# A sweep hands over its options as it holds them, floats and words, until it fits them to these annotations.
+
+
+def _yes(name: str, given: bool | str) -> bool:
+    """Return whether an option that is a bool, or one of the words for it, says yes."""
+    if given not in (True, False, "yes", "no"):
+        raise ValueError(f"{name} is {given!r}; it must be yes or no")
+    return given in (True, "yes")
 
 
 def _whole(name: str, number: float) -> int:
@@ -89,11 +96,10 @@ def _synthetic() -> Bars:
 
 
 @functools.lru_cache(maxsize=2)  # a large file's bars are a hundred megabytes
-def _file(path: str, _state: tuple[int, int], fill: int, repair: bool) -> Bars:
-    return load_bars(path, fill=fill, repair=repair)
+def _file(path: str, state: tuple[int, int], fill: int, repair: bool) -> Bars:
+    return read_bars(Path(path), fill, repair, lambda _: _digest(path, state))
 
 
 @functools.lru_cache(maxsize=16)
 def _digest(path: str, _state: tuple[int, int]) -> str:
-    with Path(path).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return digest(path)

@@ -34,10 +34,10 @@ from __future__ import annotations
 
 import hashlib
 import math
-from typing import Any
 
 import numpy as np
 
+from sojourn.rules.arrays import Floats
 from sojourn.rules.compile import kernel
 from sojourn.rules.elementary import exp
 from sojourn.rules.numbers import whole
@@ -85,7 +85,7 @@ def synthetic_bars(num_bars: int = 1_050_000, seed: int = 0) -> Bars:
 
 
 @kernel
-def fill(close: np.ndarray[Any, np.dtype[np.float64]], rng: Stream) -> None:
+def fill(close: Floats, rng: Stream) -> None:
     """Write the closing price of every minute into `close`."""
     regime, fast, slow, x, price = 0, 0.0, 0.0, 0.0, _START
     for t in range(len(close)):

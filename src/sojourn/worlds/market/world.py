@@ -24,10 +24,12 @@ actions. After the last bar the first one follows.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from sojourn.rules.arrays import Floats
 from sojourn.rules.compile import inlined
 from sojourn.rules.numbers import finite, positive, whole
 from sojourn.rules.random import Stream, uniform
@@ -39,9 +41,9 @@ _RANDOM, _, _MAGNITUDE = range(3)
 LARGEST_STATE_SIZE = 20  # a table of a million states
 
 
-def Market(  # noqa: N802 - it is named for the world that it makes, as TwoState is
-    open: Any,  # noqa: A002 - what everybody calls it
-    close: Any,
+def Market(  # noqa: N802 - it is named for the world that it makes; each argument is a number of the study
+    open: ArrayLike | None,  # noqa: A002 - what everybody calls it
+    close: ArrayLike,
     *,
     state_size: int = 3,
     duration: str = "random",
@@ -96,7 +98,7 @@ def Market(  # noqa: N802 - it is named for the world that it makes, as TwoState
     )
 
 
-def _prices(name: str, prices: Any) -> Any:
+def _prices(name: str, prices: ArrayLike) -> Floats:
     try:
         array = np.asarray(prices, dtype=np.float64)
     except (TypeError, ValueError):
@@ -113,7 +115,7 @@ def _prices(name: str, prices: Any) -> Any:
 class MarketWorld(NamedTuple):
     """What `Market` makes: the moves of the bars, and how long an action takes."""
 
-    moves: Any
+    moves: Floats
     state_size: int
     duration: int  # index into DURATIONS
     interval: float
