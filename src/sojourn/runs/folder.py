@@ -26,12 +26,15 @@ from typing import Any
 
 import polars as pl
 
-from sojourn.rules.files import write_text
+from sojourn.rules.files import remove_leftovers, write_text
 from sojourn.runs import results, tasks
 from sojourn.runs.batch import halt
 from sojourn.runs.progress import Advance, no_progress
 from sojourn.runs.spec import Sweep
 from sojourn.runs.tasks import Task, execute, plan, tabulate
+
+_SWEEP, _LOG = "sweep.json", "sweep.log"
+_FILES = (_SWEEP, results.RESULTS, results.CURVES, results.TIMINGS)
 
 
 @dataclass
@@ -73,6 +76,8 @@ def run_sweep(
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     with _locked(folder), _logging(folder) as log:
+        for name in _FILES:
+            remove_leftovers(folder / name)
         _claim(sweep, folder)
         if (folder / results.RESULTS).exists():
             _clean_up(folder)
@@ -201,7 +206,7 @@ def _logging(folder: Path) -> Iterator[logging.Logger]:
     log = logging.getLogger(f"sojourn.runs.folder.{folder}")
     log.propagate = False
     log.setLevel(logging.INFO)
-    handler = logging.FileHandler(folder / "sweep.log")
+    handler = logging.FileHandler(folder / _LOG)
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
     log.addHandler(handler)
     try:
@@ -213,7 +218,7 @@ def _logging(folder: Path) -> Iterator[logging.Logger]:
 
 def _claim(sweep: Sweep, folder: Path) -> None:
     """Note the sweep in its folder, or refuse a folder that holds another one."""
-    path = folder / "sweep.json"
+    path = folder / _SWEEP
     data = json.loads(sweep.to_json())
     data |= {
         "schema_version": results.SCHEMA_VERSION,
@@ -221,9 +226,7 @@ def _claim(sweep: Sweep, folder: Path) -> None:
     }
     text = json.dumps(data, indent=1) + "\n"
     if not path.exists():
-        ours = (".lock", "sweep.log", ".sweep.json.partial")
-        others = [entry.name for entry in folder.iterdir() if entry.name not in ours]
-        if others:
+        if any(entry.name not in (".lock", _LOG) for entry in folder.iterdir()):
             raise ValueError(f"{folder} is not empty and holds no sweep; choose another folder")
         write_text(path, text)
     elif path.read_text() != text:

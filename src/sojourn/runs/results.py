@@ -33,7 +33,7 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from sojourn.rules.files import write_whole
+from sojourn.rules.files import is_leftover, write_whole
 from sojourn.runs.batch import FIGURES
 
 SCHEMA_VERSION = 3
@@ -105,7 +105,9 @@ def claim_folder(folder: Path, mark: str = "sweep") -> None:
     """Refuse a folder that is not empty and does not hold what an earlier run leaves: nothing is overwritten."""
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file; choose a folder for the results")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / mark).exists():
+    if not folder.is_dir() or (folder / mark).exists():
+        return
+    if not all(is_leftover(entry) for entry in folder.iterdir()):
         raise ValueError(f"{folder} is not empty and holds no earlier run of this; choose another folder")
 
 
