@@ -50,7 +50,6 @@ def made(
         ("maybe", None, None),
         ("decline", 1, 1.0),
         ("decline", {"start": 1, "days": 2.0}, Decline(1.0, 2)),
-        ("decline", Decline(0.5), Decline(0.5)),
         ("place", "y", "y"),
         ("place", [1, 2], (1, 2)),
         ("parts", [1.0, 2.0], [1.0, 2.0]),

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import sojourn as sj
+from sojourn.runs.lengths import Length
 from sojourn.runs.spec import canonical_text, cell_ids
 
 DECAY = {"start": 0.2, "factor": 0.999, "floor": 0.01}
@@ -64,7 +65,7 @@ def cells(sweep: sj.Sweep) -> list[str]:
     return [
         cell
         for options in world.grid()
-        for cell in cell_ids(canonical_text(world.kind, options), agents, steps=100, episodes=1)
+        for cell in cell_ids(canonical_text(world.kind, options), agents, Length(100))
     ]
 
 

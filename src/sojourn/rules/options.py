@@ -146,10 +146,10 @@ def _converted(kind: Any, given: Given) -> Given:
             return tuple(given) if typing.get_origin(kind) is tuple else given
     if typing.get_origin(kind) is Literal:
         fits = given in typing.get_args(kind)
-    elif kind is NoneType or _is_record(kind):
-        fits = isinstance(given, kind)
+    elif kind is NoneType:
+        fits = given is None
     else:
-        fits = not (kind in _PLAIN or _is_list(kind))
+        fits = not (kind in _PLAIN or _is_list(kind) or _is_record(kind))
     if not fits:
         raise _MisfitError
     return given

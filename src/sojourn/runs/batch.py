@@ -9,48 +9,51 @@ from __future__ import annotations
 import itertools
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import CancelledError, Executor, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from sojourn.agents.learn import Decay
+from sojourn.agents.protocol import A, Agent
 from sojourn.agents.values.protocol import best, num_missing
 from sojourn.rates.protocol import value
-from sojourn.rules.compile import compiled_apart, kernel, take
+from sojourn.rules.arrays import Flags, Floats, Ints
+from sojourn.rules.compile import compiled_apart, kernel, put, take
 from sojourn.rules.numbers import whole
 from sojourn.rules.random import streams
 from sojourn.rules.values import classes, is_value, stacked
+from sojourn.runs.halt import Halt
+from sojourn.runs.lengths import NEVER, Length, Points, record_points
 from sojourn.runs.loop import (
-    NEVER,
+    Course,
     Curve,
-    Points,
+    Fault,
+    Record,
+    Run,
+    Signals,
+    Streams,
     Walk,
     explain,
     go_on,
     has_diverged,
     ready,
-    record_points,
     without_missing,
 )
+from sojourn.runs.totals import Totals
+from sojourn.worlds.protocol import World
 
 _value = value.bare
 
-
-FIGURES = {
-    "rate": float,
-    "reward": float,
-    "duration": float,
-    "greedy_reward": float,
-    "greedy_duration": float,
-    "greedy_steps": int,
-    "steps": int,
-    "diverged": bool,
-}
+# The columns of tables that are figures of a run, in their order.
+FIGURES = tuple(name for name in Run._fields if name in {"rate", *Totals._fields, "diverged"})
 _BATCH_STEPS, _BATCH_RUNS = 5_000_000, 2048  # a fraction of a second, a few megabytes
-_HALT = np.zeros(1, dtype=np.bool_)  # looked at by running batches every few million steps
+
+T = TypeVar("T")
+Column: TypeAlias = npt.NDArray[Any]  # of a table: numbers, words or objects
 
 
 class Grid(NamedTuple):
@@ -62,11 +65,11 @@ class Grid(NamedTuple):
     ([{'step_size': 0.01}, {'step_size': 0.1}], 0.1)
     """
 
-    agents: list[Any]
+    agents: list[Any]  # of the type that the constructor makes
     options: list[dict[str, Any]]
 
 
-def grid(constructor: Callable[..., Any], **options: Any) -> Grid:
+def grid(constructor: Callable[..., Agent], **options: Any) -> Grid:
     """Return an agent for every combination of the options that are given as sequences.
 
     >>> from sojourn.agents.named import harmonic_r
@@ -89,6 +92,9 @@ def grid(constructor: Callable[..., Any], **options: Any) -> Grid:
     return Grid([constructor(**constant, **choice) for choice in combinations], combinations)
 
 
+Agents: TypeAlias = Agent | Sequence[Agent] | Grid | Mapping[str, Agent | Grid]
+
+
 @dataclass(frozen=True)
 class Runs:
     """A batch of runs as a table: one row for each run, by agent and then by seed.
@@ -103,11 +109,11 @@ class Runs:
     (3, [100, 100, 100], (3, 2))
     """
 
-    columns: dict[str, np.ndarray[Any, Any]]
-    policy: np.ndarray[tuple[int, int], np.dtype[np.int64]]
+    columns: dict[str, Column]
+    policy: Ints
     curve: Curve
 
-    def __getitem__(self, name: str) -> np.ndarray[Any, Any]:
+    def __getitem__(self, name: str) -> Column:
         if name not in self.columns:
             raise KeyError(f"there is no column {name!r}; there are {', '.join(self.columns)}")
         return self.columns[name]
@@ -117,8 +123,8 @@ class Runs:
 
 
 def run_many(
-    world: Any,
-    agents: Any,
+    world: World,
+    agents: Agents,
     seeds: int | Iterable[int],
     steps: int,
     episodes: int = 1,
@@ -139,7 +145,7 @@ def run_many(
     >>> runs["seed"].tolist(), runs["steps"].tolist()
     ([0, 1, 2, 0, 1, 2], [4000, 4000, 4000, 4000, 4000, 4000])
     """
-    steps, episodes = whole("steps", steps), whole("episodes", episodes)
+    length = Length(whole("steps", steps), whole("episodes", episodes))
     rows = list(_labelled(agents))
     if not rows:
         raise ValueError("agents is empty; run_many needs at least one")
@@ -149,159 +155,156 @@ def run_many(
     if not seeds:
         raise ValueError("seeds is empty; run_many needs at least one")
     jobs = whole("jobs", jobs) if jobs is not None else os.cpu_count() or 1
-    points = record_points(record, steps * episodes)
+    points = record_points(record, length.total)
     columns = _columns(rows, seeds)
-    prepared = [ready(world, agent)[1] for _, _, agent in rows]
-    batches = list(_batches(prepared, seeds, steps * episodes, jobs))
+    prepared = [ready(world, row.agent)[1] for row in rows]
+    halt = Halt()
+
+    def runs_of(pair: tuple[list[Agent], list[int]]) -> Batch:
+        return run_batch(world, stacked(pair[0]), pair[1], length, Kept(points), halt)
+
     with ThreadPoolExecutor(jobs) as pool:
         try:
-            results = list(
-                pool.map(lambda pair: run_batch(world, pair[0], pair[1], steps, episodes, points), batches)
-            )
+            batch = joined(list(pool.map(runs_of, _batches(prepared, seeds, length.total, jobs))))
         except BaseException:
-            halt(pool)
+            halt.now()
+            pool.shutdown(cancel_futures=True)
             raise
-    whole_batch = Batch(*(np.concatenate(part) for part in zip(*results, strict=True)))
-    failed = np.flatnonzero(whole_batch.errors != "")
+    failed = np.flatnonzero(batch.errors != "")
     if failed.size:
-        raise ValueError(whole_batch.errors[failed[0]])
-    diverged = whole_batch.figures["diverged"].sum()
+        raise ValueError(batch.errors[failed[0]])
+    diverged = batch.diverged.sum()
     if diverged:
         warnings.warn(
-            f"{diverged} of {len(whole_batch.errors)} runs diverged; see the column 'diverged'",
+            f"{diverged} of {len(batch.errors)} runs diverged; see the column 'diverged'",
             RuntimeWarning,
             stacklevel=2,
         )
-    columns.update({name: whole_batch.figures[name] for name in FIGURES})
-    return Runs(columns, whole_batch.policies, Curve(points, *whole_batch.curves.transpose(1, 0, 2)))
+    return Runs(columns | batch.figures(), batch.policies, Curve(points, *batch.curves.transpose(1, 0, 2)))
 
 
 # --- Batches: runs that differ only in the agent and the seed, in one compiled call ---
 
 
-class Batch(NamedTuple):
-    """What came of a batch: one row for each run in every part."""
-
-    figures: np.ndarray[Any, Any]  # a field for each of FIGURES
-    policies: np.ndarray[tuple[int, int], np.dtype[np.int64]]
-    curves: np.ndarray[tuple[int, int, int], np.dtype[np.float64]]  # run, part of the curve, point
-    spreads: np.ndarray[tuple[int, int, int], np.dtype[np.float64]]  # if curves are means, their deviations
-    errors: np.ndarray[Any, Any]  # the sentence of a run that broke the rules, else ""
-
-
-def halt(pool: Executor) -> None:
-    """End what a pool of threads is doing, wherever it is, and forget what it was to do."""
-    _HALT[0] = True
-    try:
-        pool.shutdown(cancel_futures=True)
-    finally:
-        _HALT[0] = False
-
-
-def run_batch(
-    world: Any, agents: list[Any], seeds: list[int], steps: int, episodes: int, points: Points
-) -> Batch:
-    """Run agents of one type, each with the seed beside it. A run that fails stops no other."""
-    return run_batch_of(world, stacked(agents), seeds, steps, episodes, points)
-
-
-def run_batch_of(
-    world: Any,
-    agents: Any,
-    seeds: list[int],
-    steps: int,
-    episodes: int,
-    points: Points,
-    group: int = 1,
-    keep_policies: bool = True,
-) -> Batch:
-    """Run a stack of agents, whose arrays are used up.
+class Kept(NamedTuple):
+    """What is kept of runs beside their totals.
 
     Each `group` of consecutive runs shares a curve: their mean, with their standard deviation.
     """
-    count, total = len(seeds), steps * episodes
+
+    points: Points
+    group: int = 1
+    policies: bool = True
+
+
+class Batch(NamedTuple):
+    """What came of a batch: one row for each run in every part."""
+
+    totals: Totals  # a stack of them
+    rates: Floats
+    diverged: Flags
+    policies: Ints
+    curves: Floats  # [run, part of the curve, point]
+    spreads: Floats  # if curves are means, their deviations
+    errors: Column  # the sentence of a run that broke the rules, else ""
+
+    def figures(self) -> dict[str, Column]:
+        """Return the column of each figure."""
+        columns = {"rate": self.rates, **self.totals._asdict(), "diverged": self.diverged}
+        return {name: columns[name] for name in FIGURES}
+
+
+def joined(batches: list[Batch]) -> Batch:
+    """Return the rows of several batches as one."""
+    totals = Totals._make(map(np.concatenate, zip(*(batch.totals for batch in batches), strict=True)))
+    _, *others = zip(*batches, strict=True)
+    return Batch(totals, *map(np.concatenate, others))
+
+
+def run_batch(
+    world: World, agents: A, seeds: list[int], length: Length, kept: Kept, halt: Halt | None = None
+) -> Batch:
+    """Run a stack of agents, each with the seed beside it. A run that fails stops no other.
+
+    The arrays of the stack are used up.
+    """
+    count, halt = len(seeds), halt or Halt()
     first = take(agents, 0)
     world, _ = ready(world, first)
     agents = without_missing(world, agents)
     different, place = np.unique(np.array(seeds), return_inverse=True)
     rngs = np.array([streams(seed, 2) for seed in different.tolist()])[place]
-    sizes = (world.num_states, world.num_actions)
-    figures = np.zeros(count, dtype=list(FIGURES.items()))
-    totals, policies = (
-        np.zeros((count, len(FIGURES))),
-        np.zeros((count, sizes[0] if keep_policies else 0), dtype=np.int64),
+    rows = _Rows(
+        totals=stacked([Totals()] * count),
+        rates=np.zeros(count),
+        diverged=np.zeros(count, dtype=np.bool_),
+        policies=np.zeros((count, world.num_states if kept.policies else 0), dtype=np.int64),
+        faults=np.zeros((count, 6)),
     )
-    curves, spreads = np.zeros((2, count // group, 4, len(points)))
-    ends, faults = np.append(points, NEVER), np.zeros((count, 6))
-    _walk_batch(
-        world,
-        agents,
-        rngs,
-        steps,
-        total,
-        sizes,
-        ends,
-        group,
-        curves,
-        spreads,
-        totals,
-        policies,
-        faults,
-        _HALT,
-    )
-    if _HALT[0]:
+    means, spreads = np.zeros((2, count // kept.group, 4, len(kept.points)))
+    curves = _Curves(np.append(kept.points, NEVER), kept.group, means, spreads)
+    course = Course(length.total, length.steps, world.num_states, world.num_actions)
+    _walk_batch(world, agents, rngs, course, curves, rows, halt.flag)
+    if halt.is_set:
         raise CancelledError("the batch was halted")
-    for column, name in enumerate(FIGURES):
-        figures[name] = totals[:, column]
     errors = np.full(count, "", dtype=object)
-    for row in np.flatnonzero(faults[:, 0]):
-        errors[row] = explain(world, first, int(totals[row, 6]), *faults[row, 1:])
-    if group > 1:
-        np.sqrt(spreads / (group - 1), out=spreads)
+    for row in np.flatnonzero(rows.faults[:, 0]).tolist():
+        errors[row] = explain(world, first, take(rows.totals, row).steps, Fault(*rows.faults[row, 1:]))
+    if kept.group > 1:
+        np.sqrt(spreads / (kept.group - 1), out=spreads)
     else:
         spreads[:] = np.nan  # one run has no deviation
-    return Batch(figures, policies, curves, spreads, errors)
+    return Batch(rows.totals, rows.rates, rows.diverged, rows.policies, means, spreads, errors)
+
+
+class _Rows(NamedTuple):
+    """What is written of each run."""
+
+    totals: Totals  # a stack of them
+    rates: Floats
+    diverged: Flags
+    policies: Ints
+    faults: Floats
+
+
+class _Curves(NamedTuple):
+    """What is written of each group of runs: mean and deviation of their curves, [group, part, point]."""
+
+    points: Points
+    group: int
+    means: Floats
+    spreads: Floats
 
 
 @kernel
 def _walk_batch(
-    world: Any,
-    agents: Any,
-    rngs: Any,
-    episode: int,
-    total: int,
-    sizes: tuple[int, int],
-    points: Points,
-    group: int,
-    curves: Any,
-    spreads: Any,
-    totals: Any,
-    policies: Any,
-    faults: Any,
-    halt: Any,
+    world: World,
+    agents: Agent,
+    rngs: npt.NDArray[Any],
+    course: Course,
+    curves: _Curves,
+    rows: _Rows,
+    halt: Flags,
 ) -> None:
-    curve = np.empty(curves.shape[1:])
-    for i in range(len(totals)):
-        start = Walk(world, take(agents, i), 0, 0, 0.0, 0.0, 0.0, 0.0, 0)
-        curve[:] = np.nan
+    """Take one run after the other."""
+    record = Record(curves.points, np.empty(curves.means.shape[1:]))
+    group = curves.group
+    for i in range(len(rows.rates)):
+        start = Walk(world, take(agents, i), 0, take(rows.totals, i))
         missing = num_missing(start.agent.values)
-        walk = go_on(start, total, episode, sizes, points, curve, faults[i], halt, rngs[i, 0], rngs[i, 1])
-        _fold(curve, curves[i // group], spreads[i // group], i % group + 1)
-        agent = walk.agent
-        totals[i, 0] = _value(agent.rate)
-        totals[i, 1] = walk.reward
-        totals[i, 2] = walk.clock
-        totals[i, 3] = walk.greedy_reward
-        totals[i, 4] = walk.greedy_duration
-        totals[i, 5] = walk.greedy_steps
-        totals[i, 6] = walk.steps
-        totals[i, 7] = has_diverged(agent, missing)
-        for state in range(policies.shape[1]):
-            policies[i, state] = best(agent.values, state, 0.0)[0]
+        record.curve[:] = np.nan
+        rngs_of_run = Streams(rngs[i, 0], rngs[i, 1])
+        walk = go_on(start, course, record, Signals(rows.faults[i], halt), rngs_of_run)
+        _fold(record.curve, curves.means[i // group], curves.spreads[i // group], i % group + 1)
+        put(rows.totals, i, walk.totals)
+        rows.rates[i] = _value(walk.agent.rate)
+        rows.diverged[i] = has_diverged(walk.agent, missing)
+        for state in range(rows.policies.shape[1]):
+            rows.policies[i, state] = best(walk.agent.values, state, 0.0)[0]
 
 
 @compiled_apart
-def _fold(curve: Any, mean: Any, spread: Any, count: int) -> None:
+def _fold(curve: Floats, mean: Floats, spread: Floats, count: int) -> None:
     """Add the curve of the run of this number to the mean, and to the sum of squared deviations."""
     for part in range(curve.shape[0]):
         for point in range(curve.shape[1]):
@@ -311,8 +314,8 @@ def _fold(curve: Any, mean: Any, spread: Any, count: int) -> None:
 
 
 def _batches(
-    agents: list[Any], seeds: list[int], total: int, jobs: int
-) -> Iterable[tuple[list[Any], list[int]]]:
+    agents: list[Agent], seeds: list[int], total: int, jobs: int
+) -> Iterator[tuple[list[Agent], list[int]]]:
     """Cut all pairs of agent and seed into batches of agents of one type, enough for all jobs."""
     most = max(1, min(_BATCH_RUNS, _BATCH_STEPS // total, len(agents) * len(seeds) // (8 * jobs)))
     for _, group in itertools.groupby(agents, key=lambda agent: list(classes(agent))):
@@ -322,32 +325,39 @@ def _batches(
             yield list(batch_agents), list(batch_seeds)
 
 
-def _labelled(agents: Any) -> Iterable[tuple[str, dict[str, Any], Any]]:
-    """Yield (name, options, agent) for every agent in whatever `run_many` was given."""
-    if isinstance(agents, Grid):
-        agents = {"0": agents}
-    elif is_value(agents):
-        agents = [agents]
-    if not isinstance(agents, Mapping):
-        if not isinstance(agents, Sequence):
+# --- The table ----------------------------------------------------------------------
+
+
+class _Row(NamedTuple):
+    label: str
+    options: dict[str, Any]
+    agent: Agent
+
+
+def _labelled(agents: Agents) -> Iterator[_Row]:
+    """Yield every agent in whatever `run_many` was given, with its name and its options."""
+    named: Mapping[str, Agent | Grid]
+    if isinstance(agents, Mapping):
+        named = agents
+    else:
+        several: Any = [agents] if is_value(agents) else agents  # an agent is a sequence itself
+        if not isinstance(several, Sequence):
             raise TypeError(
                 "agents must be an agent, a sequence of agents, a grid, or a mapping of names to these"
             )
-        agents = {str(index): agent for index, agent in enumerate(agents)}
-    for name, entry in agents.items():
+        named = {str(index): agent for index, agent in enumerate(several)}
+    for name, entry in named.items():
         if isinstance(entry, Grid):
             for options, agent in zip(entry.options, entry.agents, strict=True):
-                yield str(name), options, agent
+                yield _Row(str(name), options, agent)
         else:
-            yield str(name), {}, entry
+            yield _Row(str(name), {}, entry)
 
 
-def _columns(
-    rows: list[tuple[str, dict[str, Any], Any]], seeds: list[int]
-) -> dict[str, np.ndarray[Any, Any]]:
+def _columns(rows: list[_Row], seeds: list[int]) -> dict[str, Column]:
     """Return the columns that say what was run; a number that an agent has not is NaN, else None."""
-    flat = [flattened(options) for _, options, _ in rows]
-    columns = {"agent": np.repeat([label for label, _, _ in rows], len(seeds))}
+    flat = [flattened(row.options) for row in rows]
+    columns = {"agent": np.repeat([row.label for row in rows], len(seeds))}
     for name in dict.fromkeys(name for options in flat for name in options):
         entries = [options.get(name) for options in flat]
         if all(entry is None or isinstance(entry, int | float | np.number) for entry in entries):
@@ -360,13 +370,17 @@ def _columns(
     return columns
 
 
-def flattened(options: dict[str, Any]) -> dict[str, Any]:
-    """Return options as columns: a decaying exploration is three, and none has the name of a figure."""
-    flat: dict[str, Any] = {}
+def flattened(options: Mapping[str, T]) -> dict[str, T | float]:
+    """Return options as columns: a decaying exploration is three, and none has the name of a figure.
+
+    >>> flattened({"rate": 0.5, "exploration": Decay(0.2, 0.99)})
+    {'option_rate': 0.5, 'exploration': 0.2, 'exploration_factor': 0.99, 'exploration_floor': 0.0}
+    """
+    flat: dict[str, T | float] = {}
     for name, choice in options.items():
         column = f"option_{name}" if name in FIGURES else name
         parts = choice._asdict() if isinstance(choice, Decay) else choice
-        if isinstance(parts, dict):
+        if isinstance(parts, Mapping):
             flat[column] = parts["start"]
             flat |= {f"{column}_{part}": parts[part] for part in ("factor", "floor") if part in parts}
         else:
