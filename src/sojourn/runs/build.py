@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
+from sojourn.agents.protocol import Agent
 from sojourn.rules.numbers import nearest, shown
 from sojourn.rules.options import Given, fitted, option_kinds, wants_list
 from sojourn.runs.named import NamedWorld, agent_kinds, world_kinds
+from sojourn.worlds.protocol import World
 
 _SIZES = ("num_states", "num_actions")  # which an agent has from its world
 
@@ -18,7 +19,7 @@ def world_kind(name: str) -> NamedWorld:
     return kinds[_known("world", name, kinds)]
 
 
-def build_world(kind: str, options: Mapping[str, Given]) -> Any:
+def build_world(kind: str, options: Mapping[str, Given]) -> World:
     """Return a world by name, with these options.
 
     >>> build_world("river_swim", {"num_states": 4.0}).num_states
@@ -36,11 +37,12 @@ def build_world(kind: str, options: Mapping[str, Given]) -> Any:
     return world.make(**fitted(world.make, options, besides=world.not_options))
 
 
-def build_agent(kind: str, options: Mapping[str, Given], num_states: int, num_actions: int) -> Any:
+def build_agent(kind: str, options: Mapping[str, Given], num_states: int, num_actions: int) -> Agent:
     """Return an agent by name, with these options, for a world of this size.
 
-    >>> build_agent("harmonic_r", {"exploration": {"start": 1, "factor": 0.5}}, 2, 3).exploration
-    1.0
+    >>> build_agent("harmonic_r", {"exploration": {"start": 1, "factor": 0.5}}, 2, 3).values
+    Table(q=array([[0., 0., 0.],
+           [0., 0., 0.]]))
     """
     kinds = agent_kinds()
     make = kinds[_known("agent", kind, kinds)]

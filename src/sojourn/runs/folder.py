@@ -28,11 +28,12 @@ import polars as pl
 
 from sojourn.rules.files import remove_leftovers, write_text
 from sojourn.runs import results, tasks
-from sojourn.runs.batch import Batch
 from sojourn.runs.halt import Halt
 from sojourn.runs.progress import Advance, no_progress
+from sojourn.runs.rows import tabulate
 from sojourn.runs.spec import Sweep
-from sojourn.runs.tasks import Task, execute, plan, tabulate
+from sojourn.runs.stack import Batch
+from sojourn.runs.tasks import Task, execute, plan
 
 _SWEEP, _LOG = "sweep.json", "sweep.log"
 _FILES = (_SWEEP, results.RESULTS, results.CURVES, results.TIMINGS)

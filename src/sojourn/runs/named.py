@@ -14,15 +14,17 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, TypeAlias
+from types import MappingProxyType
+from typing import Literal, NamedTuple, TypeAlias
 
 from sojourn.agents.named import AGENTS
 from sojourn.agents.protocol import Agent
 from sojourn.models import load_model
 from sojourn.models.problems import PROBLEMS
 from sojourn.models.smdp import SMDP
-from sojourn.rules.options import Given
+from sojourn.rules.options import Given, Options
 from sojourn.worlds.market.segments import market_segment
+from sojourn.worlds.protocol import World
 from sojourn.worlds.tabular import Tabular, TabularWorld
 from sojourn.worlds.two_state import TwoState
 
@@ -34,10 +36,11 @@ class NamedWorld(NamedTuple):
     """What everybody else knows of a kind of world."""
 
     name: str  # in tables and files, with underscores
-    make: Callable[..., Any]
+    make: Callable[..., World]
     about: str  # what it is, in a line
     model: Callable[..., SMDP] | None = None  # the finite model behind it, whose gain is then known
     not_options: tuple[str, ...] = ()  # parameters of `make` that nobody sets by name
+    example: Options = MappingProxyType({})  # options of a small one, for tests and documentation
 
 
 WORLDS: dict[str, NamedWorld] = {}
@@ -109,7 +112,13 @@ for _world in (
         TwoState,
         "two states whose rewards and durations drift apart",
         not_options=("noise_key", "t"),
+        example={"log_scale": 0.001},
     ),
-    NamedWorld("market", market_segment, "at every bar of a segment of an instrument, buy or sell"),
+    NamedWorld(
+        "market",
+        market_segment,
+        "at every bar of a segment of an instrument, buy or sell",
+        example={"segment_length": 1000},
+    ),
 ):
     add_world(_world)

@@ -34,8 +34,8 @@ from rich.table import Table
 
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.files import is_leftover, write_whole
-from sojourn.runs.batch import Batch
 from sojourn.runs.lengths import Points
+from sojourn.runs.stack import Batch
 
 SCHEMA_VERSION = 3
 RESULTS, CURVES, TIMINGS = "results.parquet", "curves.parquet", "timings.parquet"

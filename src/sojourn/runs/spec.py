@@ -13,7 +13,6 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from sojourn.rules.numbers import whole
 from sojourn.rules.options import Choice, Options
@@ -21,6 +20,7 @@ from sojourn.runs.build import build_agent, build_world
 from sojourn.runs.grids import Axes, Entry, choices
 from sojourn.runs.lengths import Length
 from sojourn.worlds.market.segments import identity
+from sojourn.worlds.protocol import World
 
 # Raise it when any rule gives other numbers than before. 2: an action of value -inf is not explored,
 # which changes runs that diverged.
@@ -121,9 +121,10 @@ class Sweep:
         total = sum(sum(self.lengths_in(world)) for world in worlds)
         return total * sum(map(len, self.agents)) * len(self.seeds) * self.episodes
 
-    def lengths_in(self, world: Any) -> list[int]:
+    def lengths_in(self, world: World) -> list[int]:
         """The lengths of an episode in one world."""
-        return [int(world.num_steps)] if self.lengths is None else self.lengths
+        own: int = getattr(world, "num_steps", 0)  # which it has where the sweep sets none
+        return [int(own)] if self.lengths is None else self.lengths
 
     def to_json(self) -> str:
         """Return the sweep as text: what a results folder keeps of it."""
