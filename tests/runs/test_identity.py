@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 import sojourn as sj
+from sojourn.runs.build import build_world
 from sojourn.runs.lengths import Length
 from sojourn.runs.spec import canonical_text, cell_ids
+from sojourn.runs.tasks import option_columns
 
 DECAY = {"start": 0.2, "factor": 0.999, "floor": 0.01}
 TWO_STATE = {"kind": "two-state", "log_scale": 0.001}
@@ -80,3 +82,16 @@ def test_ids_of_a_sweep_in_python_stay_what_they_are() -> None:
     market = sj.Entry("market", {"data": "synthetic", "segment_length": 1000, "state_size": 3.0})
     sweep = sj.Sweep([market], [sj.Entry("smart", {"step_size": 1})], seeds=[0], steps=100)
     assert cells(sweep) == ["dfd60f0f540ea6fe"]
+
+
+def test_a_bool_is_the_word_for_it() -> None:
+    """`true` and "yes" are one choice: one id, and the same world."""
+    rooms = [{"kind": "four-rooms", "with_primitives": choice} for choice in (False, "no", True)]
+    data = {"seeds": 1, "steps": 100, "agent": [{"kind": "smart"}]}
+    false, no, true = (cells(sj.parse_sweep({**data, "world": [room]})) for room in rooms)
+    assert false == no != true
+    assert build_world("four_rooms", {"with_primitives": "no"}).num_actions == (
+        build_world("four_rooms", {"with_primitives": False}).num_actions
+    )
+    (column,) = option_columns(sj.parse_sweep({**data, "world": [rooms[0]]})).values()
+    assert column, "it is a column of text"

@@ -162,7 +162,7 @@ def run_many(
 def _batches(
     agents: list[Agent], seeds: list[int], total: int, jobs: int
 ) -> Iterator[tuple[list[Agent], list[int]]]:
-    """Cut all pairs of agent and seed into batches of agents of one type, enough for all jobs."""
+    """Cut all pairs of agent and seed into batches: agents of one type each, and enough for all jobs."""
     most = max(1, min(_BATCH_RUNS, _BATCH_STEPS // total, len(agents) * len(seeds) // (8 * jobs)))
     for _, group in itertools.groupby(agents, key=lambda agent: list(classes(agent))):
         pairs = list(itertools.product(group, seeds))
@@ -201,7 +201,7 @@ def _labelled(agents: Agents) -> Iterator[_Row]:
 
 
 def _columns(rows: list[_Row], seeds: list[int]) -> dict[str, Column]:
-    """Return the columns that say what was run; a number that an agent has not is NaN, else None."""
+    """Return the columns that say what was run; an option that an agent does not have is NaN or None."""
     flat = [flattened(row.options) for row in rows]
     columns = {"agent": np.repeat([row.label for row in rows], len(seeds))}
     for name in dict.fromkeys(name for options in flat for name in options):
@@ -217,7 +217,10 @@ def _columns(rows: list[_Row], seeds: list[int]) -> dict[str, Column]:
 
 
 def flattened(options: Mapping[str, T]) -> dict[str, T | float]:
-    """Return options as columns: a decaying exploration is three, and none has the name of a figure.
+    """Return options as columns of a table.
+
+    A decaying exploration becomes three columns; an option with the name of a figure gets a prefix.
+
 
     >>> flattened({"rate": 0.5, "exploration": Decay(0.2, 0.99)})
     {'option_rate': 0.5, 'exploration': 0.2, 'exploration_factor': 0.99, 'exploration_floor': 0.0}

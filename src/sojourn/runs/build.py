@@ -14,7 +14,7 @@ _SIZES = ("num_states", "num_actions")  # which an agent has from its world
 
 
 def world_kind(name: str) -> NamedWorld:
-    """Return the entry of a kind of world, or say which name was perhaps meant."""
+    """Return the entry of a kind of world, or suggest the name that was perhaps meant."""
     kinds = world_kinds()
     return kinds[_known("world", name, kinds)]
 

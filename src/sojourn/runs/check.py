@@ -89,7 +89,7 @@ def check_rate(rate: Any) -> RateReport:
 
 
 def check_agent(agent: Any) -> None:
-    """Check an agent: its record, its actions, and that it learns the same compiled.
+    """Check an agent: its record, its actions, and that it learns the same compiled and interpreted.
 
     >>> from sojourn.agents.named import smart
     >>> check_agent(smart(num_states=3, num_actions=2))
@@ -103,7 +103,7 @@ def check_agent(agent: Any) -> None:
 
 
 def check_world(world: Any) -> None:
-    """Check a world: its record, its transitions, and that it moves the same compiled.
+    """Check a world: its record, its transitions, and that it moves the same compiled and interpreted.
 
     >>> from sojourn.worlds.two_state import TwoState
     >>> check_world(TwoState(log_scale=1e-3))
@@ -154,7 +154,7 @@ def _traces_agree(rate: Rate, expected: Column, rewards: Column, durations: Colu
 
 @kernel
 def _trace(rate: Rate, rewards: Column, durations: Column, values: Column) -> None:
-    """The rate after every update."""
+    """Write down the rate after every update."""
     for k in range(len(rewards)):
         rate = _update(rate, rewards[k], durations[k])
         values[k] = _value(rate)
@@ -169,13 +169,13 @@ class Noise(NamedTuple):
 
 @start.register
 def start_noise(world: Noise, rng: Stream) -> tuple[Noise, int]:
-    """Anywhere."""
+    """Start in any state."""
     return world, integer(rng, world.num_states)
 
 
 @step.register
 def step_noise(world: Noise, state: int, action: int, rng: Stream) -> tuple[Noise, int, float, float]:
-    """To anywhere, with a reward of either sign or none."""
+    """Go to any state, with a positive, a negative or no reward."""
     kind = integer(rng, 3)
     reward = (kind - 1.0) * (1.0 + action)
     return world, integer(rng, world.num_states), reward, 0.5 + 0.1 * integer(rng, 10)

@@ -1,6 +1,7 @@
-"""Running a sweep: on any executor, in batches, so that it survives being killed.
+"""Run a sweep into a folder, on any executor, so that it survives being killed.
 
-A sweep is cut into tasks, always in the same way (`sojourn.runs.tasks`). Each finished task becomes a part file in the folder, written whole or not at all.
+A sweep is cut into tasks, always in the same way (`sojourn.runs.tasks`). Each finished task becomes a
+part file in the folder, written whole or not at all.
 Running the sweep again executes the tasks that have no part file yet, and when none is
 missing, merges the parts into the final tables. So it does not matter when or how often the
 sweep was stopped: a table is the same as if it never had been.
@@ -57,7 +58,9 @@ def run_sweep(
     jobs: int,
     progress: Advance = no_progress,
 ) -> Outcome:
-    """Run what is missing of a sweep, then merge. Stopping at any moment loses nothing finished.
+    """Run the tasks of a sweep that are missing in a folder, then merge all into tables.
+
+    It can be stopped at any moment: what is finished is kept, and the next call goes on from there.
 
     `folder` belongs to this sweep alone. `executor` is any of `concurrent.futures`, `jobs` how much it
     does at once; `progress` is called with the steps and failed runs of each finished task.
@@ -111,7 +114,7 @@ class _Done(NamedTuple):
 
 @dataclass
 class _Work:
-    """Where the tasks of a sweep are executed and their parts written, and who is told."""
+    """Where tasks are executed, where their parts are written, and who is told of them."""
 
     parts: Path
     executor: Executor
@@ -211,7 +214,7 @@ def executor(jobs: int | None, cluster: str | None = None) -> Iterator[tuple[Exe
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Hold the folder; the system lets go of it when the process ends, however it ends."""
+    """Lock the folder; the system unlocks it when the process ends, however it ends."""
     with (folder / ".lock").open("a") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -239,7 +242,7 @@ def _logging(folder: Path) -> Iterator[logging.Logger]:
 
 
 def _claim(sweep: Sweep, folder: Path) -> None:
-    """Note the sweep in its folder, or refuse a folder that holds another one."""
+    """Write the sweep into its folder, or refuse a folder that holds another one."""
     path = folder / _SWEEP
     data = json.loads(sweep.to_json())
     data |= {

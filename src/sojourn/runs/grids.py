@@ -1,4 +1,4 @@
-"""Grids: the options of a kind of world or agent, of which some have several choices."""
+"""Grids: options of a world or an agent, some of them with several choices."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Entry:
             yield dict(zip(axes, combination, strict=True))
 
     def samples(self) -> Iterator[Options]:
-        """Yield combinations in which every choice of every axis occurs: enough to check them all."""
+        """Yield a few combinations in which every choice of every axis occurs: enough to check them all."""
         first = next(self.grid())
         yield first
         for name, choice in self.options.items():

@@ -8,7 +8,7 @@ from sojourn.rules.arrays import Flags
 
 
 class Halt:
-    """Belongs to one piece of work, such as a sweep; its loops look at `flag` every few million steps.
+    """Stops one piece of work, such as a sweep: its loops look at `flag` every few million steps.
 
     A copy in another process is never set: what runs there is stopped by whoever started the process.
 

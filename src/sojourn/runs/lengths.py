@@ -31,7 +31,7 @@ class Length(NamedTuple):
 
 
 def log_spaced(total: int, count: int) -> Points:
-    """Return at most `count` different step counts from 1 to `total`, evenly spaced in log.
+    """Return at most `count` different step counts from 1 to `total`, evenly spaced in the logarithm.
 
     >>> log_spaced(1000, 4)
     array([   1,   10,  100, 1000])

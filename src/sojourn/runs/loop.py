@@ -1,4 +1,4 @@
-"""Running an agent in a world: one fused loop for every world, agent and estimator.
+"""Run an agent in a world: one fused loop for every world, agent and estimator.
 
 A seed makes two independent streams of random numbers, one for the world and one for the
 agent: the same seed shows every agent the same world noise. The loop's memory does not
@@ -35,13 +35,13 @@ _BLOCK = 5_000_000  # steps between two looks at the keyboard: a fraction of a s
 
 
 class Curve(NamedTuple):
-    """What a run had come to after each of some numbers of steps.
+    """The totals of a run, and its estimated rate, at some points on the way.
 
-    step            how many steps had been made
-    reward          the reward of all of them together
-    greedy_reward   that of the accepted ones
-    clock           the time that they took
-    rate            the estimated rate then
+    step            the number of steps taken so far
+    reward          their total reward
+    greedy_reward   the total reward of the accepted ones
+    clock           their total duration
+    rate            the estimated rate at that moment
 
     >>> import sojourn as sj
     >>> world = sj.Tabular(sj.problems.long_return())
@@ -57,13 +57,16 @@ class Curve(NamedTuple):
     rate: Column
 
 
+PARTS = Curve._fields[1:]  # what is recorded at each point; which step it is, is known before
+
+
 class Run(NamedTuple):
-    """One run: the trained agent, the totals, and how they came about.
+    """One run: the trained agent, its totals, and the curve of how they grew.
 
     The `greedy_` figures are over accepted steps only, those that took the greedy action
     in the agent's reading. `duration` is the total time, the clock at the end. `diverged` says
-    that the rate or a number in Q is no longer finite; an action that was -inf from the
-    beginning is one that there is not. `rate` is the agent's own estimate, `reward / duration`
+    that the rate or a value is no longer finite; values that are -inf from the beginning do not
+    count, since they mark actions the state does not have. `rate` is the agent's own estimate, `reward / duration`
     what was earned.
 
     >>> import sojourn as sj
@@ -147,7 +150,7 @@ def ready(world: W, agent: A) -> tuple[W, A]:
 
 
 def without_missing(world: World, agent: A) -> A:
-    """Return an agent, or a stack of them, that does not take an action which a state does not have."""
+    """Return an agent, or a stack of agents, that never takes an action the state does not have."""
     available = getattr(world, "available", None)
     if available is None or available.all():
         return agent
@@ -167,7 +170,7 @@ class Walk(NamedTuple):
 
 
 class Course(NamedTuple):
-    """What lies before a walk: until which step it goes, the steps of an episode, and the size of its world."""
+    """How far a walk goes: its last step, the steps of an episode, and the size of the world."""
 
     until: int
     episode: int
@@ -176,21 +179,21 @@ class Course(NamedTuple):
 
 
 class Record(NamedTuple):
-    """Where a curve is written: the steps of its points, ascending to `NEVER`, and [part, point]."""
+    """Where the curve is written: the steps to record at, with `NEVER` at the end, and the array [part, point]."""
 
     points: Points
     curve: Floats
 
 
 class Signals(NamedTuple):
-    """What a walk looks at to see whether it must stop: a fault that it wrote, a halt that others call."""
+    """What stops a walk: a fault, which the walk itself writes down, or a halt, which others set."""
 
     fault: Column
     halt: Flags
 
 
 class Streams(NamedTuple):
-    """The random numbers of a walk."""
+    """The two streams of random numbers of a walk."""
 
     world: Stream
     agent: Stream
@@ -198,7 +201,7 @@ class Streams(NamedTuple):
 
 @compiled_apart
 def go_on(walk: Walk, course: Course, record: Record, signals: Signals, rngs: Streams) -> Walk:
-    """Go on until the course ends, recording on the way, or to a step that breaks the rules, or to a halt."""
+    """Walk to the end of the course and record the curve; stop early at a fault or a halt."""
     fault, halt, points, curve = signals.fault, signals.halt, record.points, record.curve
     steps, episode = walk.totals.steps, course.episode
     recorded = np.searchsorted(points, steps, side="right")
@@ -209,7 +212,7 @@ def go_on(walk: Walk, course: Course, record: Record, signals: Signals, rngs: St
         stop = min(course.until, points[recorded], (steps // episode + 1) * episode, steps + _BLOCK)
         walk = _stretch(walk, stop - steps, course, fault, rngs.world, rngs.agent)
         steps = walk.totals.steps
-        if steps == points[recorded]:
+        if steps == points[recorded]:  # in the order of PARTS
             curve[0, recorded] = walk.totals.reward
             curve[1, recorded] = walk.totals.greedy_reward
             curve[2, recorded] = walk.totals.duration
@@ -249,13 +252,13 @@ def _stretch(
 
 @inlined
 def has_diverged(agent: Agent, missing: int) -> bool:
-    """Whether the rate or a value is no longer finite, where so many were -inf from the beginning."""
+    """Whether the rate or a value is no longer finite; `missing` values were -inf from the beginning."""
     return not (abs(_value(agent.rate)) < np.inf and is_sound(agent.values, missing))
 
 
 @inlined
 def _blame(fault: Column, state: int, action: int, reward: float, duration: float, next_state: int) -> None:
-    """Note a step that breaks the rules."""
+    """Write down a step that breaks the rules."""
     fault[0] = 1.0
     fault[1] = state
     fault[2] = action
@@ -265,7 +268,7 @@ def _blame(fault: Column, state: int, action: int, reward: float, duration: floa
 
 
 class Fault(NamedTuple):
-    """A step that broke the rules, as numbers; a state of -1 says that it was the start."""
+    """A step that broke the rules; the state is -1 if the start of an episode did."""
 
     state: float
     action: float
@@ -277,8 +280,8 @@ class Fault(NamedTuple):
 def walk_through(
     world: World, agent: Agent, length: Length, seed: int, points: Points, compiled: bool = True
 ) -> Run:
-    """Run what has been made ready."""
-    record = Record(np.append(points, NEVER), np.empty((4, len(points))))
+    """Run a world and an agent that `ready` has checked."""
+    record = Record(np.append(points, NEVER), np.empty((len(PARTS), len(points))))
     signals = Signals(np.zeros(6), Halt().flag)
     rngs = Streams(*streams(seed, 2))
     walk = Walk(world, copied(agent), 0, Totals())

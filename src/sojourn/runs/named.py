@@ -33,7 +33,7 @@ Order: TypeAlias = Literal["given", "reversed"]
 
 
 class NamedWorld(NamedTuple):
-    """What everybody else knows of a kind of world."""
+    """A kind of world: its name, how it is made, and what it is."""
 
     name: str  # in tables and files, with underscores
     make: Callable[..., World]
@@ -47,7 +47,7 @@ WORLDS: dict[str, NamedWorld] = {}
 
 
 def add_world(world: NamedWorld) -> None:
-    """Make a kind of world known by its name, to sweeps, the documentation and the tests.
+    """Make a kind of world known by its name, to sweeps, the documentation and the checks.
 
     >>> add_world(NamedWorld("steady", lambda: TwoState(log_scale=0.0), "two states that do not drift"))
     >>> world_kinds()["steady"].make().num_states
@@ -80,7 +80,7 @@ def model_in_file(data: str | None = None) -> SMDP:
 
 
 class WorldOfModel:
-    """Makes the world of a model, which has one option more: its actions as `given` or `reversed`.
+    """Makes worlds of a model; beside its options they have `actions`: "given", or "reversed" in number.
 
     >>> WorldOfModel(PROBLEMS["long-shot"])(actions="reversed", short_duration=2.0).num_actions
     2

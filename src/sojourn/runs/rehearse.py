@@ -1,4 +1,4 @@
-"""A rehearsal in Python of rules that users wrote, before they are compiled."""
+"""Try out in Python the rules that a user wrote, before they are compiled."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sojourn.worlds.protocol import World, start, step
 
 
 def rehearse(world: World, agent: Agent) -> None:
-    """Take two steps and check what every rule returns; the arguments stay as they were."""
+    """Take two steps and check what each rule returns; world and agent stay as they were."""
     agent = copied(agent)
     world_rng, agent_rng = streams(0, 2)
     world, state = returned(start, world, world_rng, parts=("world", "state"))

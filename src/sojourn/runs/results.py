@@ -35,12 +35,11 @@ from rich.table import Table
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.files import is_leftover, write_whole
 from sojourn.runs.lengths import Points
+from sojourn.runs.loop import PARTS
 from sojourn.runs.stack import Batch
 
 SCHEMA_VERSION = 3
 RESULTS, CURVES, TIMINGS = "results.parquet", "curves.parquet", "timings.parquet"
-
-_CURVE = ("reward", "greedy_reward", "clock", "rate")
 
 
 def results_frame(
@@ -73,7 +72,7 @@ def curves_frame(cells: pl.Series, seeds: Ints, points: Points, curves: Floats) 
             "cell": cells.gather(np.repeat(np.arange(count), length)),
             "seed": np.repeat(seeds, length),
             "step": np.tile(points, count),
-            **{name: curves[:, part, :].ravel() for part, name in enumerate(_CURVE)},
+            **{name: curves[:, part, :].ravel() for part, name in enumerate(PARTS)},
         }
     )
 
@@ -85,7 +84,7 @@ def mean_curves_frame(cells: pl.Series, points: Points, means: Floats, deviation
         "cell": cells.gather(np.repeat(np.arange(count), length)),
         "step": pl.Series(np.tile(points, count)),
     }
-    for part, name in enumerate(_CURVE):
+    for part, name in enumerate(PARTS):
         columns[f"{name}_mean"] = pl.Series(means[:, part, :].ravel())
         columns[f"{name}_std"] = pl.Series(deviations[:, part, :].ravel()).fill_nan(None)
     return pl.DataFrame(columns)
@@ -95,7 +94,7 @@ def mean_curves_frame(cells: pl.Series, points: Points, means: Floats, deviation
 
 
 def claim_folder(folder: Path, mark: str = "sweep") -> None:
-    """Refuse a folder that is not empty and does not hold what an earlier run leaves: nothing is overwritten."""
+    """Refuse a folder that has other things in it than an earlier run, so that nothing is overwritten."""
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file; choose a folder for the results")
     if not folder.is_dir() or (folder / mark).exists():
@@ -105,14 +104,14 @@ def claim_folder(folder: Path, mark: str = "sweep") -> None:
 
 
 def write_part(path: Path, rows: pl.DataFrame) -> None:
-    """Write rows that will be merged: quickly, not small."""
+    """Write rows that will be merged later: fast rather than small."""
     write_whole(
         path, lambda partial: rows.write_parquet(partial, compression="uncompressed", statistics=False)
     )
 
 
 def merge(parts: list[Path], folder: Path, curve_parts: list[Path]) -> None:
-    """Make the final tables of the parts, in their order, in constant memory."""
+    """Merge the parts into the final tables, in their order and in constant memory."""
     rows = pl.scan_parquet(parts)
     if curve_parts:
         write_whole(folder / CURVES, lambda path: pl.scan_parquet(curve_parts).sink_parquet(path))

@@ -1,4 +1,4 @@
-"""The rows of a task's tables: made by whoever writes them, while the workers go on."""
+"""Make the rows of the tables from what came of a task."""
 
 from __future__ import annotations
 
@@ -92,6 +92,6 @@ def _option_columns(task: Task, of_agents: Mapping[str, list[Choice | None]]) ->
 
 
 def _at(entries: Sequence[Choice | None], index: Ints, kind: pl.DataType) -> pl.Series:
-    """Return the column of the entries at these places."""
+    """Return a column with the entries at these places."""
     words = [as_word(entry) if isinstance(entry, bool) else entry for entry in entries]
     return pl.Series(words, dtype=kind).gather(index)

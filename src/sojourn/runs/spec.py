@@ -31,7 +31,7 @@ SPACINGS, CURVES = ("log", "even"), ("each", "mean")
 
 @dataclass(frozen=True)
 class Sweep:
-    """Worlds by agents by seeds. Making one checks all of it, to the last option.
+    """All worlds with all agents and all seeds. Making a sweep checks it to the last option.
 
     >>> worlds = [Entry("two_state", {"log_scale": [1e-3, 1e-2]})]
     >>> sweep = Sweep(worlds, [Entry("smart"), Entry("harmonic_r")], seeds=[0, 1, 2], steps=1000)
@@ -140,7 +140,7 @@ class Sweep:
 
 
 def _check_different(name: str, entries: list[Entry]) -> None:
-    """Refuse two entries that have a combination in common: its runs would be there twice."""
+    """Refuse two entries with the same combination of options, whose runs would be there twice."""
     kinds = [entry.kind for entry in entries]
     seen: dict[bytes, int] = {}
     for index, entry in enumerate(entries):
@@ -161,7 +161,7 @@ def placed(place: str) -> Iterator[None]:
 
 
 def cell_ids(world: bytes, agents: list[bytes], length: Length) -> list[str]:
-    """Return the ids of cells of one world, from the texts that `canonical_text` makes of the parts."""
+    """Return the ids of the cells of one world; world and agents are texts made by `canonical_text`."""
     common = hashlib.sha256(f"{RULES_VERSION}|{length.steps}|{length.episodes}|".encode() + world + b"|")
     ids = []
     for agent in agents:
@@ -172,12 +172,12 @@ def cell_ids(world: bytes, agents: list[bytes], length: Length) -> list[str]:
 
 
 def canonical_text(kind: str, options: Options) -> bytes:
-    """Return a kind and its options as text that depends neither on their order nor on a file's place."""
+    """Return a kind and its options as text; their order and the place of files do not matter to it."""
     return json.dumps([kind, _identified(options)], sort_keys=True, allow_nan=False).encode()
 
 
 def _identified(options: Axes) -> dict[str, Choice | list[Choice]]:
-    """Return options as ids and files have them: data is named by its content, and a bool is a word."""
+    """Return options as ids and files show them: data by a hash of its content, a bool as a word."""
     written: dict[str, Choice | list[Choice]] = {}
     for name, given in options.items():
         several = [_identity(name, choice) for choice in choices(given)]
@@ -192,5 +192,5 @@ def _identity(name: str, choice: Choice) -> Choice:
 
 
 def as_word(truth: bool) -> str:
-    """Return a bool as the word that results and ids have for it."""
+    """Return "yes" or "no", as results and ids show a bool."""
     return "yes" if truth else "no"

@@ -1,4 +1,4 @@
-"""Runs that differ only in the agent and the seed, in one compiled call.
+"""Make runs that differ only in the agent and the seed in one compiled call.
 
 A run of the paper's simulation takes a tenth of a millisecond, less than the Python around it would. So the
 agents of many runs are stacked, and one kernel takes one after the other.
@@ -22,6 +22,7 @@ from sojourn.rules.values import stacked
 from sojourn.runs.halt import Halt
 from sojourn.runs.lengths import NEVER, Length, Points
 from sojourn.runs.loop import (
+    PARTS,
     Course,
     Fault,
     Record,
@@ -58,7 +59,7 @@ class Kept(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """What came of a batch: one row for each run in every part."""
+    """The results of a batch: in every part, one row for each run."""
 
     totals: Totals  # a stack of them
     rates: Floats
@@ -84,7 +85,7 @@ def joined(batches: list[Batch]) -> Batch:
 def run_batch(
     world: World, agents: A, seeds: list[int], length: Length, kept: Kept, halt: Halt | None = None
 ) -> Batch:
-    """Run a stack of agents, each with the seed beside it. A run that fails stops no other.
+    """Run each agent of a stack with the seed at the same place; a run that fails does not stop the others.
 
     The arrays of the stack are used up.
     """
@@ -101,7 +102,7 @@ def run_batch(
         policies=np.zeros((count, world.num_states if kept.policies else 0), dtype=np.int64),
         faults=np.zeros((count, 6)),
     )
-    means, spreads = np.zeros((2, count // kept.group, 4, len(kept.points)))
+    means, spreads = np.zeros((2, count // kept.group, len(PARTS), len(kept.points)))
     curves = _Curves(np.append(kept.points, NEVER), kept.group, means, spreads)
     course = Course(length.total, length.steps, world.num_states, world.num_actions)
     _walk_batch(world, agents, rngs, course, curves, rows, halt.flag)
@@ -165,7 +166,7 @@ def _walk_batch(
 
 @compiled_apart
 def _fold(curve: Floats, mean: Floats, spread: Floats, count: int) -> None:
-    """Add the curve of the run of this number to the mean, and to the sum of squared deviations."""
+    """Add the curve of the n-th run, n = `count`, to the mean and to the sum of squared deviations."""
     for part in range(curve.shape[0]):
         for point in range(curve.shape[1]):
             off = curve[part, point] - mean[part, point]

@@ -130,7 +130,7 @@ def _data(worlds: list[Options]) -> tuple[tuple[str, str], ...]:
 
 
 def _most_runs(steps: int, num_values: int) -> int:
-    """Return how many runs a task may have, of so many steps each with a table of so many values."""
+    """Return the largest number of runs in a task, given the steps and the size of the table of each."""
     return max(1, min(BATCH_RUNS, BATCH_STEPS // steps, BATCH_VALUES // num_values))
 
 
@@ -160,7 +160,7 @@ def _chunks(items: Iterator[T], size: int) -> Iterator[list[T]]:
 
 
 def execute(task: Task, halt: Halt | None = None) -> tuple[Batch, float]:
-    """Run a task; return what came of it, and the seconds.
+    """Run a task; return its results and how many seconds it took.
 
     Rows go by world, then by combination of the agent's options, then by seed.
     """
@@ -204,7 +204,7 @@ def _repeated(stack: V, count: int) -> V:
 
 @dataclass
 class Estimate:
-    """What a sweep will take on this machine, from a short trial of every agent."""
+    """What a sweep will need on this machine."""
 
     seconds: float
     memory: int  # bytes, beyond those of Python itself
@@ -212,7 +212,7 @@ class Estimate:
 
 
 def estimate(sweep: Sweep, jobs: int) -> Estimate:
-    """Run a little of each agent in the first world, and reckon from that."""
+    """Estimate time, memory and disk of a sweep from a short trial of each agent in the first world."""
     world_options = next(sweep.worlds[0].grid())
     world = build_world(sweep.worlds[0].kind, world_options)
     length = max(sweep.lengths_in(world))

@@ -1,4 +1,4 @@
-"""What a run has come to in all: the one record that loops carry, batches stack and tables are made from."""
+"""The totals of a run: the one record that the loop carries, batches stack and tables are made from."""
 
 from __future__ import annotations
 
