@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from sojourn.runs.folder import executor, run_sweep
-from sojourn.runs.spec import Entry, Sweep
+from sojourn.runs.grids import Entry
+from sojourn.runs.spec import Sweep
 from sojourn.studies.bitcoin import folder as market_study
 from sojourn.studies.bitcoin.study import Source
 from sojourn.studies.bitcoin.study import specification as market
@@ -92,7 +93,7 @@ def comparison(folder: Path) -> Path:
 
 
 def sweep(folder: Path, name: str = "small", label: str = "", seeds: int = 3) -> Path:
-    sizes = {"step_size": [0.01, 0.1], "exploration": 0.2}
+    sizes: dict[str, float | list[float]] = {"step_size": [0.01, 0.1], "exploration": 0.2}
     specification = Sweep(
         name=name,
         worlds=[Entry("two_state", {"log_scale": [1e-4, 1e-3, 1e-2]})],

@@ -53,9 +53,12 @@ from sojourn.rules.random import stream
 from sojourn.runs.batch import Grid, Runs, grid, run_many
 from sojourn.runs.check import RateReport, check_agent, check_rate, check_world
 from sojourn.runs.folder import run_sweep
-from sojourn.runs.loop import Curve, Run, evenly_spaced, log_spaced, run
+from sojourn.runs.grids import Entry
+from sojourn.runs.lengths import evenly_spaced, log_spaced
+from sojourn.runs.loop import Curve, Run, run
 from sojourn.runs.results import load_results
-from sojourn.runs.spec import Entry, Sweep, load_sweep, parse_sweep
+from sojourn.runs.spec import Sweep
+from sojourn.runs.toml import load_sweep, parse_sweep
 from sojourn.studies.claims.ledger import Claim, load_claims
 from sojourn.studies.page import write_report
 from sojourn.worlds.market.bars import Bars, load_bars

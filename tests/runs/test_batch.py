@@ -103,7 +103,7 @@ def test_divergence_is_a_column() -> None:
     ("call", "error", "message"),
     [
         (lambda: sj.run_many(WORLD, [], 1, 10), ValueError, "agents is empty"),
-        (lambda: sj.run_many(WORLD, 3, 1, 10), TypeError, "agents must be"),
+        (lambda: sj.run_many(WORLD, 3, 1, 10), TypeError, "agents must be"),  # type: ignore[arg-type]
         (lambda: sj.run_many(WORLD, sj.smart(2, 2), [], 10), ValueError, "seeds is empty"),
         (lambda: sj.run_many(WORLD, sj.smart(2, 2), [-1], 10), ValueError, "seeds is -1"),
         (lambda: sj.run_many(WORLD, sj.smart(2, 2), 1, 10, jobs=0), ValueError, "jobs is 0"),

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import sojourn as sj
-from sojourn.runs import spec
+from sojourn.runs import grids, spec
+from sojourn.runs.build import build_agent
+from sojourn.runs.lengths import Length
 from sojourn.runs.named import agent_kinds
 
 GOOD: dict[str, Any] = {
@@ -68,11 +70,11 @@ def test_every_experiment_in_the_repository_is_valid() -> None:
 
 def test_spaces_have_exact_ends() -> None:
     """Grids begin and end at the very numbers that were written, and ascend evenly between them."""
-    values = spec.spaced("logspace", 1e-5, 1e-1, 30)
+    values = grids.spaced("logspace", 1e-5, 1e-1, 30)
     assert (values[0], values[-1], len(values)) == (1e-5, 1e-1, 30)
     assert values == pytest.approx(np.geomspace(1e-5, 1e-1, 30), rel=1e-14)
-    assert spec.spaced("linspace", 0, 1, 5) == [0.0, 0.25, 0.5, 0.75, 1.0]
-    assert spec.spaced("linspace", 3, 9, 1) == [3.0]
+    assert grids.spaced("linspace", 0, 1, 5) == [0.0, 0.25, 0.5, 0.75, 1.0]
+    assert grids.spaced("linspace", 3, 9, 1) == [3.0]
 
 
 def test_the_id_of_a_cell_is_its_content() -> None:
@@ -81,14 +83,14 @@ def test_the_id_of_a_cell_is_its_content() -> None:
     assert text == spec.canonical_text("smart", {"exploration": 0.2, "step_size": 0.1})
     other_text = spec.canonical_text("smart", {"step_size": 0.2, "exploration": 0.2})
     ids = {
-        *spec.cell_ids(b"w", [text, other_text], 100, 1),
-        *spec.cell_ids(b"v", [text], 100, 1),
-        *spec.cell_ids(b"w", [text], 101, 1),
-        *spec.cell_ids(b"w", [text], 100, 2),
+        *spec.cell_ids(b"w", [text, other_text], Length(100, 1)),
+        *spec.cell_ids(b"v", [text], Length(100, 1)),
+        *spec.cell_ids(b"w", [text], Length(101, 1)),
+        *spec.cell_ids(b"w", [text], Length(100, 2)),
     }
     assert len(ids) == 5
     by_hand = hashlib.sha256(b"%d|100|1|w|" % spec.RULES_VERSION + text).hexdigest()[:16]
-    assert spec.cell_ids(b"w", [text], 100, 1) == [by_hand]
+    assert spec.cell_ids(b"w", [text], Length(100, 1)) == [by_hand]
 
 
 @pytest.mark.parametrize(
@@ -181,7 +183,7 @@ def test_numbers_change_only_with_the_rules_version() -> None:
     assert set(KINDS) <= set(agent_kinds())
     for kind in KINDS:
         for log_scale in (1e-4, 1e-2):
-            trained = spec.build_agent(kind, {}, 2, 2)
+            trained = build_agent(kind, {}, 2, 2)
             run = sj.run(sj.TwoState(log_scale=log_scale), trained, steps=500, episodes=2, seed=7)
             digest.update(run.agent.q.tobytes() + np.float64(run.rate).tobytes())
     assert digest.hexdigest()[:16] == NUMBERS[spec.RULES_VERSION]

@@ -217,8 +217,11 @@ def test_a_folder_is_for_one_sweep(small: sj.Sweep, tmp_path: Path) -> None:
         sj.run_sweep(other, tmp_path / "mine", Inline(), jobs=1)
     assert (tmp_path / "mine" / "lock").read_text() == "do not touch"
     (tmp_path / "killed").mkdir()
-    (tmp_path / "killed" / ".sweep.json.partial").touch()
+    for name in (".sweep.json.partial", ".sweep.json.0a1b2c3d.partial"):
+        (tmp_path / "killed" / name).touch()
+    results.claim_folder(tmp_path / "killed")
     assert sj.run_sweep(small, tmp_path / "killed", Inline(), jobs=1).lost == 0
+    assert not list((tmp_path / "killed").glob("**/.*.partial"))
 
 
 def test_an_option_does_not_hide_a_figure(tmp_path: Path) -> None:
@@ -435,7 +438,13 @@ def test_a_cluster_that_loses_a_worker(long: tuple[Path, bytes], tmp_path: Path)
     file, expected = long
     specification = sj.load_sweep(file)
     with LocalCluster(  # type: ignore[no-untyped-call]
-        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, processes=True
+        n_workers=2,
+        threads_per_worker=1,
+        host="127.0.0.1",
+        scheduler_port=0,  # any that is free, as for the dashboards
+        dashboard_address=":0",
+        worker_dashboard_address=":0",
+        processes=True,
     ) as cluster:
         with Client(cluster) as client:  # type: ignore[no-untyped-call]
             pids = list(client.run(os.getpid).values())

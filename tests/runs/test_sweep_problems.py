@@ -13,7 +13,7 @@ import pytest
 import sojourn as sj
 from sojourn.models import SMDP, from_arrays, load_model, save_model
 from sojourn.models.problems import PROBLEMS, admission_control, gosavi, long_shot
-from sojourn.runs import spec
+from sojourn.runs.build import build_world
 from sojourn.worlds.tabular import available
 
 MODEL = """
@@ -245,7 +245,7 @@ def test_every_problem_is_a_world() -> None:
         assert sweep.num_runs == 1
     both = [sj.parse_sweep(small(world=[{"kind": "river-swim", "num_states": n}])) for n in (4, 4.0)]
     assert both[0] == both[1]
-    assert spec.build_world("river_swim", {"num_states": 4.0}).num_states == 4
+    assert build_world("river_swim", {"num_states": 4.0}).num_states == 4
 
 
 @pytest.mark.parametrize("how", ["run", "run_many", "sweep"])
@@ -271,6 +271,6 @@ def test_where_nothing_is_lacking_nothing_changes() -> None:
     """A world that has every action leaves the values of its agent as they are."""
     from sojourn.runs.loop import without_missing
 
-    q = np.array([[1.0, 2.0]])
-    assert without_missing(sj.Tabular(long_shot()), q) is q
-    assert without_missing(sj.TwoState(log_scale=1e-3), q) is q
+    agent = sj.smart(1, 2)
+    assert without_missing(sj.Tabular(long_shot()), agent) is agent
+    assert without_missing(sj.TwoState(log_scale=1e-3), agent) is agent

@@ -18,8 +18,10 @@ from hypothesis import strategies as st
 import naive
 import sojourn as sj
 from sojourn.runs.folder import executor, run_sweep
-from sojourn.runs.spec import Entry, Sweep, parse_sweep
+from sojourn.runs.grids import Entry
+from sojourn.runs.spec import Sweep
 from sojourn.runs.tasks import execute, plan
+from sojourn.runs.toml import parse_sweep
 from sojourn.studies.bitcoin import folder as words
 from sojourn.studies.bitcoin import study
 from sojourn.worlds.market.segments import market_segment

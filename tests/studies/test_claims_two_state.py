@@ -9,7 +9,7 @@ import pytest
 
 import sojourn as sj
 from ledger import judged, shows
-from sojourn.runs.spec import spaced
+from sojourn.runs.grids import spaced
 from sojourn.studies.robustness import study
 
 close = pytest.approx

@@ -34,8 +34,8 @@ def sweep(
     """
     from sojourn.runs import folder as sweeps
     from sojourn.runs.progress import progress
-    from sojourn.runs.spec import load_sweep
     from sojourn.runs.tasks import estimate
+    from sojourn.runs.toml import load_sweep
 
     specification = load_sweep(file)
     counts = f"{specification.num_cells:,} cells, {specification.num_runs:,} runs, {specification.num_steps:,} steps"

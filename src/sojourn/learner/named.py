@@ -9,7 +9,7 @@ from typing import Any
 from sojourn.envs import ENVIRONMENTS, make, summary
 from sojourn.learner.learner import Learner, saved_environment
 from sojourn.rules.numbers import shown
-from sojourn.runs.spec import build_agent
+from sojourn.runs.build import build_agent
 
 
 def environment_of(path: Path) -> Any:

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import math
 import pickle
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple  # a checker takes anything
 
 import numpy as np
 
 from sojourn.agents.checks import ready_agent
 from sojourn.agents.named import random_agent
+from sojourn.agents.protocol import Agent
 from sojourn.agents.values.protocol import sizes
-from sojourn.rates.protocol import update, value
+from sojourn.rates.protocol import Rate, update, value
 from sojourn.rules.compile import kernel
-from sojourn.rules.random import integer
-from sojourn.rules.values import Column, canonical, copied, is_value, same
+from sojourn.rules.random import Stream, integer
+from sojourn.rules.values import Column, Value, canonical, copied, is_value, same
 from sojourn.runs.loop import ready, run
-from sojourn.worlds.protocol import start, step
+from sojourn.worlds.protocol import World, start, step
 
 _update, _value = update.bare, value.bare
 
@@ -88,7 +89,7 @@ def check_rate(rate: Any) -> RateReport:
 
 
 def check_agent(agent: Any) -> None:
-    """Check an agent: its record, its actions, and that it learns the same compiled.
+    """Check an agent: its record, its actions, and that it learns the same compiled and interpreted.
 
     >>> from sojourn.agents.named import smart
     >>> check_agent(smart(num_states=3, num_actions=2))
@@ -102,7 +103,7 @@ def check_agent(agent: Any) -> None:
 
 
 def check_world(world: Any) -> None:
-    """Check a world: its record, its transitions, and that it moves the same compiled.
+    """Check a world: its record, its transitions, and that it moves the same compiled and interpreted.
 
     >>> from sojourn.worlds.two_state import TwoState
     >>> check_world(TwoState(log_scale=1e-3))
@@ -115,7 +116,7 @@ def check_world(world: Any) -> None:
     _check_record(world, type(world).__name__, before)
 
 
-def _check_record(record: Any, name: str, before: Any) -> None:
+def _check_record(record: Value, name: str, before: Value) -> None:
     if not same(record, before):
         raise ValueError(f"{name} was changed by its rules; they must return a new one")
     try:
@@ -128,7 +129,7 @@ def _check_record(record: Any, name: str, before: Any) -> None:
         raise ValueError(f"{name} is not the same after pickling")
 
 
-def _check_runs(world: Any, agent: Any, name: str) -> None:
+def _check_runs(world: World, agent: Agent, name: str) -> None:
     fast = run(world, agent, steps=100, episodes=3, seed=5)
     again = run(world, agent, steps=100, episodes=3, seed=5)
     slow = run(world, agent, steps=100, episodes=3, seed=5, compiled=False)
@@ -145,15 +146,15 @@ def _transitions(count: int) -> tuple[Column, Column]:
     return rewards, 10.0 ** rng.uniform(-1, 0, size=count)
 
 
-def _traces_agree(rate: Any, expected: Column, rewards: Column, durations: Column) -> bool:
+def _traces_agree(rate: Rate, expected: Column, rewards: Column, durations: Column) -> bool:
     trace = np.empty(len(rewards))
     _trace(rate, rewards, durations, trace)
     return bool(np.allclose(trace, expected, rtol=1e-9, atol=1e-12 * np.abs(expected).max()))
 
 
 @kernel
-def _trace(rate: Any, rewards: Column, durations: Column, values: Column) -> None:
-    """The rate after every update."""
+def _trace(rate: Rate, rewards: Column, durations: Column, values: Column) -> None:
+    """Write down the rate after every update."""
     for k in range(len(rewards)):
         rate = _update(rate, rewards[k], durations[k])
         values[k] = _value(rate)
@@ -167,14 +168,14 @@ class Noise(NamedTuple):
 
 
 @start.register
-def start_noise(world: Noise, rng: Any) -> tuple[Noise, int]:
-    """Anywhere."""
+def start_noise(world: Noise, rng: Stream) -> tuple[Noise, int]:
+    """Start in any state."""
     return world, integer(rng, world.num_states)
 
 
 @step.register
-def step_noise(world: Noise, state: int, action: int, rng: Any) -> tuple[Noise, int, float, float]:
-    """To anywhere, with a reward of either sign or none."""
+def step_noise(world: Noise, state: int, action: int, rng: Stream) -> tuple[Noise, int, float, float]:
+    """Go to any state, with a positive, a negative or no reward."""
     kind = integer(rng, 3)
     reward = (kind - 1.0) * (1.0 + action)
     return world, integer(rng, world.num_states), reward, 0.5 + 0.1 * integer(rng, 10)

@@ -1,6 +1,7 @@
-"""Running a sweep: on any executor, in batches, so that it survives being killed.
+"""Run a sweep into a folder, on any executor, so that it survives being killed.
 
-A sweep is cut into tasks, always in the same way (`sojourn.runs.tasks`). Each finished task becomes a part file in the folder, written whole or not at all.
+A sweep is cut into tasks, always in the same way (`sojourn.runs.tasks`). Each finished task becomes a
+part file in the folder, written whole or not at all.
 Running the sweep again executes the tasks that have no part file yet, and when none is
 missing, merges the parts into the final tables. So it does not matter when or how often the
 sweep was stopped: a table is the same as if it never had been.
@@ -22,16 +23,21 @@ from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
-from sojourn.rules.files import write_text
+from sojourn.rules.files import remove_leftovers, write_text
 from sojourn.runs import results, tasks
-from sojourn.runs.batch import halt
+from sojourn.runs.halt import Halt
 from sojourn.runs.progress import Advance, no_progress
+from sojourn.runs.rows import tabulate
 from sojourn.runs.spec import Sweep
-from sojourn.runs.tasks import Task, execute, plan, tabulate
+from sojourn.runs.stack import Batch
+from sojourn.runs.tasks import Task, execute, plan
+
+_SWEEP, _LOG = "sweep.json", "sweep.log"
+_FILES = (_SWEEP, results.RESULTS, results.CURVES, results.TIMINGS)
 
 
 @dataclass
@@ -52,13 +58,15 @@ def run_sweep(
     jobs: int,
     progress: Advance = no_progress,
 ) -> Outcome:
-    """Run what is missing of a sweep, then merge. Stopping at any moment loses nothing finished.
+    """Run the tasks of a sweep that are missing in a folder, then merge all into tables.
+
+    It can be stopped at any moment: what is finished is kept, and the next call goes on from there.
 
     `folder` belongs to this sweep alone. `executor` is any of `concurrent.futures`, `jobs` how much it
     does at once; `progress` is called with the steps and failed runs of each finished task.
 
     >>> import tempfile
-    >>> from sojourn.runs.spec import parse_sweep
+    >>> from sojourn.runs.toml import parse_sweep
     >>> small = parse_sweep({
     ...     "seeds": 3, "steps": 10,
     ...     "world": [{"kind": "two-state", "log_scale": 0.01}], "agent": [{"kind": "smart"}],
@@ -73,6 +81,8 @@ def run_sweep(
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     with _locked(folder), _logging(folder) as log:
+        for name in _FILES:
+            remove_leftovers(folder / name)
         _claim(sweep, folder)
         if (folder / results.RESULTS).exists():
             _clean_up(folder)
@@ -81,11 +91,11 @@ def run_sweep(
         parts = folder / "parts"
         parts.mkdir(exist_ok=True)
         log.info("%s: %d runs, %d steps", sweep.name, sweep.num_runs, sweep.num_steps)
-        num_tasks, lost, reason = _run_missing(sweep, parts, executor, jobs, progress, log)
-        if lost:
-            log.info("%d runs were lost", lost)
-            return Outcome(sweep.num_runs, 0, lost, time.perf_counter() - begin, reason)
-        names = [_part(parts, index) for index in range(num_tasks)]
+        done = _run_missing(sweep, _Work(parts, executor, jobs, progress, log))
+        if done.lost:
+            log.info("%d runs were lost", done.lost)
+            return Outcome(sweep.num_runs, 0, done.lost, time.perf_counter() - begin, done.reason)
+        names = [_part(parts, index) for index in range(done.num_tasks)]
         curve_names = [_curve_part(path) for path in names] if sweep.record else []
         results.merge(names, folder, curve_names)
         _clean_up(folder)
@@ -94,30 +104,43 @@ def run_sweep(
         return outcome
 
 
-def _run_missing(
-    sweep: Sweep,
-    parts: Path,
-    executor: Executor,
-    jobs: int,
-    progress: Advance,
-    log: logging.Logger,
-) -> tuple[int, int, str]:
-    """Execute the tasks that have no part file; return how many tasks there are, how many runs were lost, and why."""
-    waiting: dict[Future[Any], tuple[int, Task]] = {}
+class _Done(NamedTuple):
+    """What came of the tasks that were missing."""
+
+    num_tasks: int  # of the whole sweep
+    lost: int  # runs
+    reason: str  # why the last of them were lost
+
+
+@dataclass
+class _Work:
+    """Where tasks are executed, where their parts are written, and who is told of them."""
+
+    parts: Path
+    executor: Executor
+    jobs: int
+    progress: Advance
+    log: logging.Logger
+
+
+def _run_missing(sweep: Sweep, work: _Work) -> _Done:
+    """Execute the tasks that have no part file; if anything stops this, those that are running stop too."""
+    waiting: dict[Future[tuple[Batch, float]], tuple[int, Task]] = {}
     missing = iter(enumerate(plan(sweep)))
     num_tasks = lost = 0
     reason = ""
+    halt = Halt()
     try:
         while True:
-            while len(waiting) < 2 * jobs and (entry := next(missing, None)) is not None:
+            while len(waiting) < 2 * work.jobs and (entry := next(missing, None)) is not None:
                 index, task = entry
                 num_tasks += 1
-                if _part(parts, index).exists():
-                    progress(task.num_steps, earlier=True)
+                if _part(work.parts, index).exists():
+                    work.progress(task.num_steps, earlier=True)
                 else:
-                    waiting[executor.submit(execute, task)] = entry
+                    waiting[work.executor.submit(execute, task, halt)] = entry
             if not waiting:
-                return num_tasks, lost, reason
+                return _Done(num_tasks, lost, reason)
             for future in wait(waiting, return_when=FIRST_COMPLETED).done:
                 index, task = waiting.pop(future)
                 try:
@@ -125,19 +148,26 @@ def _run_missing(
                 except Exception as error:  # noqa: BLE001 - whatever the executor raises, the others go on
                     lost += task.num_runs
                     reason = f"{type(error).__name__}: {error}"
-                    log.info("task %d was lost: %r", index, error)
+                    work.log.info("task %d was lost: %r", index, error)
                     continue
-                rows, curves = tabulate(task, batch, seconds)
-                path = _part(parts, index)
-                if curves is not None:
-                    results.write_part(_curve_part(path), curves)
-                results.write_part(path, rows)
-                failures = len(rows) - rows["error"].null_count()
-                log.info("task %d: %d runs, %d failed", index, task.num_runs, failures)
-                progress(task.num_steps, failures)
+                failures = _write_parts(_part(work.parts, index), task, batch, seconds)
+                work.log.info("task %d: %d runs, %d failed", index, task.num_runs, failures)
+                work.progress(task.num_steps, failures)
+    except BaseException:
+        halt.now()
+        raise
     finally:
         for future in waiting:
             future.cancel()
+
+
+def _write_parts(path: Path, task: Task, batch: Batch, seconds: float) -> int:
+    """Write what came of a task; return how many of its runs failed."""
+    rows, curves = tabulate(task, batch, seconds)
+    if curves is not None:
+        results.write_part(_curve_part(path), curves)
+    results.write_part(path, rows)
+    return len(rows) - rows["error"].null_count()
 
 
 def _part(parts: Path, index: int) -> Path:
@@ -165,7 +195,7 @@ def executor(jobs: int | None, cluster: str | None = None) -> Iterator[tuple[Exe
             try:
                 yield pool, width
             except BaseException:
-                halt(pool)
+                pool.shutdown(cancel_futures=True)
                 raise
         return
     try:
@@ -184,7 +214,7 @@ def executor(jobs: int | None, cluster: str | None = None) -> Iterator[tuple[Exe
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Hold the folder; the system lets go of it when the process ends, however it ends."""
+    """Lock the folder; the system unlocks it when the process ends, however it ends."""
     with (folder / ".lock").open("a") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -201,7 +231,7 @@ def _logging(folder: Path) -> Iterator[logging.Logger]:
     log = logging.getLogger(f"sojourn.runs.folder.{folder}")
     log.propagate = False
     log.setLevel(logging.INFO)
-    handler = logging.FileHandler(folder / "sweep.log")
+    handler = logging.FileHandler(folder / _LOG)
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
     log.addHandler(handler)
     try:
@@ -212,8 +242,8 @@ def _logging(folder: Path) -> Iterator[logging.Logger]:
 
 
 def _claim(sweep: Sweep, folder: Path) -> None:
-    """Note the sweep in its folder, or refuse a folder that holds another one."""
-    path = folder / "sweep.json"
+    """Write the sweep into its folder, or refuse a folder that holds another one."""
+    path = folder / _SWEEP
     data = json.loads(sweep.to_json())
     data |= {
         "schema_version": results.SCHEMA_VERSION,
@@ -221,9 +251,7 @@ def _claim(sweep: Sweep, folder: Path) -> None:
     }
     text = json.dumps(data, indent=1) + "\n"
     if not path.exists():
-        ours = (".lock", "sweep.log", ".sweep.json.partial")
-        others = [entry.name for entry in folder.iterdir() if entry.name not in ours]
-        if others:
+        if any(entry.name not in (".lock", _LOG) for entry in folder.iterdir()):
             raise ValueError(f"{folder} is not empty and holds no sweep; choose another folder")
         write_text(path, text)
     elif path.read_text() != text:

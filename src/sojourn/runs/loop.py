@@ -1,4 +1,4 @@
-"""Running an agent in a world: one fused loop for every world, agent and estimator.
+"""Run an agent in a world: one fused loop for every world, agent and estimator.
 
 A seed makes two independent streams of random numbers, one for the world and one for the
 agent: the same seed shows every agent the same world noise. The loop's memory does not
@@ -9,40 +9,39 @@ from __future__ import annotations
 
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sojourn.agents.checks import ready_agent
-from sojourn.agents.protocol import described, draw, learn, policy
+from sojourn.agents.protocol import A, Agent, described, draw, learn, policy
 from sojourn.agents.values.protocol import is_sound, num_missing, restricted, sizes
 from sojourn.rates.protocol import value
+from sojourn.rules.arrays import Flags, Floats
 from sojourn.rules.compile import compiled_apart, first_meeting, inlined, kernel
 from sojourn.rules.numbers import whole
 from sojourn.rules.random import Stream, streams
 from sojourn.rules.values import Column, canonical, copied, replaced
+from sojourn.runs.halt import Halt
+from sojourn.runs.lengths import NEVER, Length, Points, record_points
 from sojourn.runs.rehearse import rehearse
+from sojourn.runs.totals import Totals, counted
 from sojourn.worlds.checks import explain_step, ready_world
-from sojourn.worlds.protocol import start, step
-
-Points: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
+from sojourn.worlds.protocol import W, World, start, step
 
 _draw, _learn, _start, _step, _value = draw.bare, learn.bare, start.bare, step.bare, value.bare
 
 _BLOCK = 5_000_000  # steps between two looks at the keyboard: a fraction of a second
-NEVER = np.iinfo(np.int64).max
-_NO_HALT = np.zeros(1, dtype=np.bool_)
-_NO_POINTS: Points = np.zeros(0, dtype=np.int64)
 
 
 class Curve(NamedTuple):
-    """What a run had come to after each of some numbers of steps.
+    """The totals of a run, and its estimated rate, at some points on the way.
 
-    step            how many steps had been made
-    reward          the reward of all of them together
-    greedy_reward   that of the accepted ones
-    clock           the time that they took
-    rate            the estimated rate then
+    step            the number of steps taken so far
+    reward          their total reward
+    greedy_reward   the total reward of the accepted ones
+    clock           their total duration
+    rate            the estimated rate at that moment
 
     >>> import sojourn as sj
     >>> world = sj.Tabular(sj.problems.long_return())
@@ -58,13 +57,16 @@ class Curve(NamedTuple):
     rate: Column
 
 
+PARTS = Curve._fields[1:]  # what is recorded at each point; which step it is, is known before
+
+
 class Run(NamedTuple):
-    """One run: the trained agent, the totals, and how they came about.
+    """One run: the trained agent, its totals, and the curve of how they grew.
 
     The `greedy_` figures are over accepted steps only, those that took the greedy action
     in the agent's reading. `duration` is the total time, the clock at the end. `diverged` says
-    that the rate or a number in Q is no longer finite; an action that was -inf from the
-    beginning is one that there is not. `rate` is the agent's own estimate, `reward / duration`
+    that the rate or a value is no longer finite; values that are -inf from the beginning do not
+    count, since they mark actions the state does not have. `rate` is the agent's own estimate, `reward / duration`
     what was earned.
 
     >>> import sojourn as sj
@@ -74,7 +76,7 @@ class Run(NamedTuple):
     (1500.0, 150.0, 10.0)
     """
 
-    agent: Any
+    agent: Any  # of the type that was given
     rate: float
     reward: float
     duration: float
@@ -93,8 +95,8 @@ class Run(NamedTuple):
 
 
 def run(
-    world: Any,
-    agent: Any,
+    world: World,
+    agent: Agent,
     steps: int,
     episodes: int = 1,
     *,
@@ -115,12 +117,13 @@ def run(
     >>> result.steps
     4000
     """
-    steps, episodes = whole("steps", steps), whole("episodes", episodes)
+    length = Length(whole("steps", steps), whole("episodes", episodes))
     world, agent = ready(world, agent)
     seed = whole("seed", seed, least=0)
-    _bounded(steps * episodes)
-    points = record_points(record, steps * episodes)
-    result = walk_through(world, agent, steps, episodes, seed, streams(seed, 2), points, compiled)
+    if length.total >= NEVER:
+        raise ValueError(f"steps times episodes is {length.total}; it must be less than 2^63")
+    points = record_points(record, length.total)
+    result = walk_through(world, agent, length, seed, points, compiled)
     if result.diverged:
         warnings.warn(
             f"{described(agent)} diverged: its values or its rate are no longer finite; "
@@ -131,45 +134,7 @@ def run(
     return result
 
 
-def _bounded(total: int) -> None:
-    if total >= NEVER:
-        raise ValueError(f"steps times episodes is {total}; it must be less than 2^63")
-
-
-def log_spaced(total: int, count: int) -> Points:
-    """Return at most `count` different step counts from 1 to `total`, evenly spaced in log.
-
-    >>> log_spaced(1000, 4)
-    array([   1,   10,  100, 1000])
-    """
-    total, count = whole("total", total), whole("count", count, least=0)
-    return np.unique(np.rint(np.geomspace(1, total, count)).astype(np.int64)) if count else _NO_POINTS
-
-
-def evenly_spaced(total: int, count: int) -> Points:
-    """Return at most `count` different step counts up to `total`, evenly spaced.
-
-    >>> evenly_spaced(1000, 4)
-    array([ 250,  500,  750, 1000])
-    """
-    total, count = whole("total", total), whole("count", count, least=0)
-    count = min(count, total)
-    return np.arange(1, count + 1, dtype=np.int64) * total // max(count, 1)
-
-
-def record_points(record: Any, total: int) -> Points:
-    """Return the step counts that `record` asks for in a run of `total` steps."""
-    if np.ndim(record) == 0:
-        return log_spaced(total, record)
-    points = np.asarray(record)
-    if points.ndim != 1 or points.dtype.kind not in "iu":
-        raise TypeError("record must be a whole number or a flat sequence of step counts")
-    if points.size and not (points[0] >= 1 and points[-1] <= total and (np.diff(points) > 0).all()):
-        raise ValueError(f"record must ascend from at least 1 to at most the {total} steps of the run")
-    return points.astype(np.int64)
-
-
-def ready(world: Any, agent: Any) -> tuple[Any, Any]:
+def ready(world: W, agent: A) -> tuple[W, A]:
     """Return world and agent as the loop needs them, or say what is wrong with them."""
     world, agent = ready_world(world), ready_agent(agent)
     wanted = (world.num_states, world.num_actions)
@@ -184,8 +149,8 @@ def ready(world: Any, agent: Any) -> tuple[Any, Any]:
     return world, agent
 
 
-def without_missing(world: Any, agent: Any) -> Any:
-    """Return an agent, or a stack of them, that does not take an action which a state does not have."""
+def without_missing(world: World, agent: A) -> A:
+    """Return an agent, or a stack of agents, that never takes an action the state does not have."""
     available = getattr(world, "available", None)
     if available is None or available.all():
         return agent
@@ -198,41 +163,59 @@ def without_missing(world: Any, agent: Any) -> Any:
 class Walk(NamedTuple):
     """Where a run stands between two steps."""
 
-    world: Any
-    agent: Any
+    world: World
+    agent: Agent
     state: int
-    steps: int
-    reward: float
-    clock: float
-    greedy_reward: float
-    greedy_duration: float
-    greedy_steps: int
+    totals: Totals
+
+
+class Course(NamedTuple):
+    """How far a walk goes: its last step, the steps of an episode, and the size of the world."""
+
+    until: int
+    episode: int
+    num_states: int
+    num_actions: int
+
+
+class Record(NamedTuple):
+    """Where the curve is written: the steps to record at, with `NEVER` at the end, and the array [part, point]."""
+
+    points: Points
+    curve: Floats
+
+
+class Signals(NamedTuple):
+    """What stops a walk: a fault, which the walk itself writes down, or a halt, which others set."""
+
+    fault: Column
+    halt: Flags
+
+
+class Streams(NamedTuple):
+    """The two streams of random numbers of a walk."""
+
+    world: Stream
+    agent: Stream
 
 
 @compiled_apart
-def go_on(
-    walk: Walk,
-    until: int,
-    episode: int,
-    sizes: tuple[int, int],
-    points: Points,
-    curve: Any,
-    fault: Column,
-    halt: Any,
-    world_rng: Stream,
-    agent_rng: Stream,
-) -> Walk:
-    """Go on until step `until`, recording on the way, or to a step that breaks the rules, or to a halt."""
-    recorded = np.searchsorted(points, walk.steps, side="right")
-    while walk.steps < until and fault[0] == 0.0 and not halt[0]:
-        if walk.steps % episode == 0:
-            walk = _begin(walk, world_rng)
-        stop = min(until, points[recorded], (walk.steps // episode + 1) * episode, walk.steps + _BLOCK)
-        walk = _stretch(walk, stop - walk.steps, sizes, fault, world_rng, agent_rng)
-        if walk.steps == points[recorded]:
-            curve[0, recorded] = walk.reward
-            curve[1, recorded] = walk.greedy_reward
-            curve[2, recorded] = walk.clock
+def go_on(walk: Walk, course: Course, record: Record, signals: Signals, rngs: Streams) -> Walk:
+    """Walk to the end of the course and record the curve; stop early at a fault or a halt."""
+    fault, halt, points, curve = signals.fault, signals.halt, record.points, record.curve
+    steps, episode = walk.totals.steps, course.episode
+    recorded = np.searchsorted(points, steps, side="right")
+    while steps < course.until and fault[0] == 0.0 and not halt[0]:
+        if steps % episode == 0:
+            world, state = _start(walk.world, rngs.world)
+            walk = Walk(world, walk.agent, state, walk.totals)
+        stop = min(course.until, points[recorded], (steps // episode + 1) * episode, steps + _BLOCK)
+        walk = _stretch(walk, stop - steps, course, fault, rngs.world, rngs.agent)
+        steps = walk.totals.steps
+        if steps == points[recorded]:  # in the order of PARTS
+            curve[0, recorded] = walk.totals.reward
+            curve[1, recorded] = walk.totals.greedy_reward
+            curve[2, recorded] = walk.totals.duration
             curve[3, recorded] = _value(walk.agent.rate)
             recorded += 1
     return walk
@@ -243,68 +226,39 @@ _walk = kernel(go_on)
 
 @compiled_apart
 def _stretch(
-    walk: Walk, count: int, sizes: tuple[int, int], fault: Column, world_rng: Stream, agent_rng: Stream
+    walk: Walk, count: int, course: Course, fault: Column, world_rng: Stream, agent_rng: Stream
 ) -> Walk:
     """Take `count` steps. Everything that is done in every step is done here."""
-    world, agent, state, steps = walk.world, walk.agent, walk.state, walk.steps
-    total, clock = walk.reward, walk.clock
-    greedy_reward, greedy_duration, greedy_steps = walk.greedy_reward, walk.greedy_duration, walk.greedy_steps
-    num_states, num_actions = sizes
+    world, agent, state, totals = walk.world, walk.agent, walk.state, walk.totals
+    num_states, num_actions = course.num_states, course.num_actions
     if not 0 <= state < num_states:
         _blame(fault, -1, -1, 0.0, 1.0, state)
-        return Walk(world, agent, state, steps, total, clock, greedy_reward, greedy_duration, greedy_steps)
+        return Walk(world, agent, state, totals)
     # A return and not a break for a fault: with a break, Numba counts references in every step.
     for _ in range(count):
         action, explored = _draw(agent, state, agent_rng)
         if not 0 <= action < num_actions:
             _blame(fault, state, action, 0.0, 1.0, 0)
-            return Walk(
-                world, agent, state, steps, total, clock, greedy_reward, greedy_duration, greedy_steps
-            )
+            return Walk(world, agent, state, totals)
         world, next_state, reward, duration = _step(world, state, action, world_rng)
         if not (0 <= next_state < num_states and 0.0 < duration < np.inf and abs(reward) < np.inf):
             _blame(fault, state, action, reward, duration, next_state)
-            return Walk(
-                world, agent, state, steps, total, clock, greedy_reward, greedy_duration, greedy_steps
-            )
+            return Walk(world, agent, state, totals)
         agent = _learn(agent, state, action, reward, duration, next_state, explored)
-        total += reward
-        clock += duration
-        if agent.accepted:
-            greedy_reward += reward
-            greedy_duration += duration
-            greedy_steps += 1
+        totals = counted(totals, reward, duration, agent.accepted)
         state = next_state
-        steps += 1
-    return Walk(world, agent, state, steps, total, clock, greedy_reward, greedy_duration, greedy_steps)
+    return Walk(world, agent, state, totals)
 
 
 @inlined
-def has_diverged(agent: Any, missing: int) -> bool:
-    """Whether the rate or a value is no longer finite, where so many were -inf from the beginning."""
+def has_diverged(agent: Agent, missing: int) -> bool:
+    """Whether the rate or a value is no longer finite; `missing` values were -inf from the beginning."""
     return not (abs(_value(agent.rate)) < np.inf and is_sound(agent.values, missing))
 
 
 @inlined
-def _begin(walk: Walk, world_rng: Stream) -> Walk:
-    """Begin an episode."""
-    world, state = _start(walk.world, world_rng)
-    return Walk(
-        world,
-        walk.agent,
-        state,
-        walk.steps,
-        walk.reward,
-        walk.clock,
-        walk.greedy_reward,
-        walk.greedy_duration,
-        walk.greedy_steps,
-    )
-
-
-@inlined
 def _blame(fault: Column, state: int, action: int, reward: float, duration: float, next_state: int) -> None:
-    """Note a step that breaks the rules."""
+    """Write down a step that breaks the rules."""
     fault[0] = 1.0
     fault[1] = state
     fault[2] = action
@@ -313,59 +267,54 @@ def _blame(fault: Column, state: int, action: int, reward: float, duration: floa
     fault[5] = next_state
 
 
+class Fault(NamedTuple):
+    """A step that broke the rules; the state is -1 if the start of an episode did."""
+
+    state: float
+    action: float
+    reward: float
+    duration: float
+    next_state: float
+
+
 def walk_through(
-    world: Any,
-    agent: Any,
-    steps: int,
-    episodes: int,
-    seed: int,
-    rngs: list[Stream],
-    points: Points,
-    compiled: bool = True,
+    world: World, agent: Agent, length: Length, seed: int, points: Points, compiled: bool = True
 ) -> Run:
-    """Run what has been made ready. The streams in `rngs` are used up."""
-    total = steps * episodes
-    curve, ends, fault = np.empty((4, len(points))), np.append(points, NEVER), np.zeros(6)
-    sizes = (world.num_states, world.num_actions)
-    walk = Walk(world, copied(agent), 0, 0, 0.0, 0.0, 0.0, 0.0, 0)
+    """Run a world and an agent that `ready` has checked."""
+    record = Record(np.append(points, NEVER), np.empty((len(PARTS), len(points))))
+    signals = Signals(np.zeros(6), Halt().flag)
+    rngs = Streams(*streams(seed, 2))
+    walk = Walk(world, copied(agent), 0, Totals())
     # Compiled, a walk is made into Python objects again in the end, and Numba cannot bear to be
     # interrupted there. Signals reach the main thread only, so the work is done in another.
     with ThreadPoolExecutor(1) as pool:
-        while walk.steps < total:
-            until = min(total, walk.steps + _BLOCK)
-            arguments: Any = (walk, until, steps, sizes, ends, curve, fault, _NO_HALT, *rngs)
-            walk = pool.submit(_walk, *arguments).result() if compiled else _walk.python(*arguments)
-            if fault[0]:
-                raise ValueError(explain(world, agent, walk.steps, *fault[1:]))
+        while walk.totals.steps < length.total:
+            until = min(length.total, walk.totals.steps + _BLOCK)
+            course = Course(until, length.steps, world.num_states, world.num_actions)
+            if compiled:
+                walk = pool.submit(_walk, walk, course, record, signals, rngs).result()
+            else:
+                walk = _walk.python(walk, course, record, signals, rngs)
+            if signals.fault[0]:
+                raise ValueError(explain(world, agent, walk.totals.steps, Fault(*signals.fault[1:])))
     if not compiled:
         walk = canonical(walk)  # the rules leave NumPy scalars where compiled code leaves floats
     return Run(
         agent=walk.agent,
         rate=float(value(walk.agent.rate)),
-        reward=walk.reward,
-        duration=walk.clock,
-        greedy_reward=walk.greedy_reward,
-        greedy_duration=walk.greedy_duration,
-        greedy_steps=walk.greedy_steps,
-        steps=total,
+        **walk.totals._asdict(),
         seed=seed,
-        curve=Curve(points, *curve),
+        curve=Curve(points, *record.curve),
         diverged=has_diverged(walk.agent, num_missing(agent.values)),
     )
 
 
-def explain(
-    world: Any,
-    agent: Any,
-    at: int,
-    state: float,
-    action: float,
-    reward: float,
-    duration: float,
-    next_state: float,
-) -> str:
+def explain(world: World, agent: Agent, at: int, fault: Fault) -> str:
     """Say in one sentence which rule a step broke."""
     actions = world.num_actions - 1
-    if state >= 0 and not 0 <= action <= actions:
-        return f"draw of {type(agent).__name__} returned the action {action:.0f} at step {at}; actions are 0 to {actions}"
-    return explain_step(world, type(agent).__name__, at, state, action, reward, duration, next_state)
+    if fault.state >= 0 and not 0 <= fault.action <= actions:
+        return (
+            f"draw of {type(agent).__name__} returned the action {fault.action:.0f} at step {at}; "
+            f"actions are 0 to {actions}"
+        )
+    return explain_step(world, type(agent).__name__, at, *fault)

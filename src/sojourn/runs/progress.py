@@ -1,4 +1,4 @@
-"""Progress of long work: a bar on a terminal, a plain line every few seconds elsewhere."""
+"""Show the progress of long work: a bar on a terminal, elsewhere a line every few seconds."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Protocol
 
 
 class Advance(Protocol):
-    """What the work calls whenever some of it is finished."""
+    """The function that long work calls whenever some of it is finished."""
 
     def __call__(self, steps: float, failures: int = 0, *, earlier: bool = False, note: str = "") -> None:
-        """Count so many steps, and so many runs that failed; `earlier` ones not for the speed.
+        """Count steps that are done, and runs that failed.
 
-        A note is shown beside the speed.
+        Steps done `earlier`, before a restart, do not count for the speed. A note is shown beside the speed.
         """
 
 

@@ -1,20 +1,18 @@
-"""A rehearsal in Python of rules that users wrote, before they are compiled."""
+"""Try out in Python the rules that a user wrote, before they are compiled."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from sojourn.agents.protocol import draw, learn
+from sojourn.agents.protocol import Agent, draw, learn
 from sojourn.rules.random import streams
 from sojourn.rules.returned import returned, same_kind
 from sojourn.rules.values import copied
-from sojourn.worlds.protocol import start, step
+from sojourn.worlds.protocol import World, start, step
 
 
-def rehearse(world: Any, agent: Any) -> None:
-    """Take two steps and check what every rule returns; the arguments stay as they were."""
+def rehearse(world: World, agent: Agent) -> None:
+    """Take two steps and check what each rule returns; world and agent stay as they were."""
     agent = copied(agent)
     world_rng, agent_rng = streams(0, 2)
     world, state = returned(start, world, world_rng, parts=("world", "state"))

@@ -25,7 +25,6 @@ standard deviation (of the sample, so null for one seed): reward_mean, reward_st
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -33,66 +32,59 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from sojourn.rules.files import write_whole
-from sojourn.runs.batch import FIGURES
+from sojourn.rules.arrays import Floats, Ints
+from sojourn.rules.files import is_leftover, write_whole
+from sojourn.runs.lengths import Points
+from sojourn.runs.loop import PARTS
+from sojourn.runs.stack import Batch
 
 SCHEMA_VERSION = 3
 RESULTS, CURVES, TIMINGS = "results.parquet", "curves.parquet", "timings.parquet"
 
-_DTYPES: dict[type, Any] = {float: pl.Float64, int: pl.Int64, bool: pl.Boolean}
-_CURVE = ("reward", "greedy_reward", "clock", "rate")
-
 
 def results_frame(
-    specification: dict[str, pl.Series],
-    figures: np.ndarray[Any, Any],
-    gains: np.ndarray[Any, Any],
-    policies: np.ndarray[Any, Any] | None,
-    errors: np.ndarray[Any, Any],
-    seconds: float,
+    specification: dict[str, pl.Series], batch: Batch, gains: Floats, seconds: float, *, policies: bool
 ) -> pl.DataFrame:
     """Return rows of the results, with the column `seconds` that `merge` puts into a table of its own."""
-    count = len(errors)
+    count = len(batch.errors)
     columns = dict(specification)
-    failed = errors != ""
-    for name, kind in FIGURES.items():
+    failed = batch.errors != ""
+    for name, figures in batch.figures().items():
         if name != "steps":  # these are part of the specification
-            series = pl.Series(name, figures[name], dtype=_DTYPES[kind])
+            series = pl.Series(name, figures)
             columns[name] = series.set(pl.Series(failed), None) if failed.any() else series
     gain = pl.Series("gain", gains).fill_nan(None)
     columns["gain"] = gain
     columns["regret"] = gain * columns["duration"] - columns["reward"]
     columns["rate_gap"] = columns["rate"] - gain
-    if policies is not None:
-        columns["policy"] = pl.Series("policy", policies.astype(np.uint16)).arr.to_list()
-    columns["error"] = pl.Series("error", [error or None for error in errors], dtype=pl.String)
+    if policies:
+        columns["policy"] = pl.Series("policy", batch.policies.astype(np.uint16)).arr.to_list()
+    columns["error"] = pl.Series("error", [error or None for error in batch.errors], dtype=pl.String)
     columns["seconds"] = pl.Series("seconds", np.full(count, seconds / count))
     return pl.DataFrame(columns)
 
 
-def curves_frame(cells: pl.Series, seeds: Any, points: Any, curves: np.ndarray[Any, Any]) -> pl.DataFrame:
+def curves_frame(cells: pl.Series, seeds: Ints, points: Points, curves: Floats) -> pl.DataFrame:
     """Return rows of the curves: for each run, one for each point."""
     count, _, length = curves.shape
     return pl.DataFrame(
         {
             "cell": cells.gather(np.repeat(np.arange(count), length)),
-            "seed": np.repeat(np.asarray(seeds, dtype=np.int64), length),
-            "step": np.tile(np.asarray(points, dtype=np.int64), count),
-            **{name: curves[:, part, :].ravel() for part, name in enumerate(_CURVE)},
+            "seed": np.repeat(seeds, length),
+            "step": np.tile(points, count),
+            **{name: curves[:, part, :].ravel() for part, name in enumerate(PARTS)},
         }
     )
 
 
-def mean_curves_frame(
-    cells: pl.Series, points: Any, means: np.ndarray[Any, Any], deviations: np.ndarray[Any, Any]
-) -> pl.DataFrame:
+def mean_curves_frame(cells: pl.Series, points: Points, means: Floats, deviations: Floats) -> pl.DataFrame:
     """Return rows of the mean curves: for each cell, one for each point."""
     count, _, length = means.shape
     columns = {
         "cell": cells.gather(np.repeat(np.arange(count), length)),
-        "step": pl.Series(np.tile(np.asarray(points, dtype=np.int64), count)),
+        "step": pl.Series(np.tile(points, count)),
     }
-    for part, name in enumerate(_CURVE):
+    for part, name in enumerate(PARTS):
         columns[f"{name}_mean"] = pl.Series(means[:, part, :].ravel())
         columns[f"{name}_std"] = pl.Series(deviations[:, part, :].ravel()).fill_nan(None)
     return pl.DataFrame(columns)
@@ -102,22 +94,24 @@ def mean_curves_frame(
 
 
 def claim_folder(folder: Path, mark: str = "sweep") -> None:
-    """Refuse a folder that is not empty and does not hold what an earlier run leaves: nothing is overwritten."""
+    """Refuse a folder that has other things in it than an earlier run, so that nothing is overwritten."""
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file; choose a folder for the results")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / mark).exists():
+    if not folder.is_dir() or (folder / mark).exists():
+        return
+    if not all(is_leftover(entry) for entry in folder.iterdir()):
         raise ValueError(f"{folder} is not empty and holds no earlier run of this; choose another folder")
 
 
 def write_part(path: Path, rows: pl.DataFrame) -> None:
-    """Write rows that will be merged: quickly, not small."""
+    """Write rows that will be merged later: fast rather than small."""
     write_whole(
         path, lambda partial: rows.write_parquet(partial, compression="uncompressed", statistics=False)
     )
 
 
 def merge(parts: list[Path], folder: Path, curve_parts: list[Path]) -> None:
-    """Make the final tables of the parts, in their order, in constant memory."""
+    """Merge the parts into the final tables, in their order and in constant memory."""
     rows = pl.scan_parquet(parts)
     if curve_parts:
         write_whole(folder / CURVES, lambda path: pl.scan_parquet(curve_parts).sink_parquet(path))

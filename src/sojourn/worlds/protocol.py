@@ -47,13 +47,27 @@ the state lacks returns `NO_STATE` as the next state, and the loop stops with a 
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from sojourn.rules.compile import no_rule, rule
 from sojourn.rules.numbers import within
 from sojourn.rules.random import Stream, check_stream
+from sojourn.rules.values import Value
 
-W = TypeVar("W")
+
+class World(Value, Protocol):
+    """What every world has: whoever runs one looks at nothing else."""
+
+    @property
+    def num_states(self) -> int:
+        """The number of states."""
+
+    @property
+    def num_actions(self) -> int:
+        """The number of actions."""
+
+
+W = TypeVar("W", bound=World)
 
 NO_STATE = -1  # the next state of an action that the state lacks
 

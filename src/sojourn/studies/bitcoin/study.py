@@ -18,7 +18,8 @@ import polars as pl
 from sojourn.rules.compile import kernel
 from sojourn.rules.intervals import holm, share_interval, sign_test
 from sojourn.rules.random import Stream, stream
-from sojourn.runs.spec import Entry, Sweep
+from sojourn.runs.grids import Entry
+from sojourn.runs.spec import Sweep
 from sojourn.worlds.market.bars import Bars, segments
 from sojourn.worlds.market.segments import SYNTHETIC, instrument, market_segment
 from sojourn.worlds.market.world import Market, MarketWorld

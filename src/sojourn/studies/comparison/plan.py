@@ -11,15 +11,18 @@ whatever they took first would look as if they had learned.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from sojourn.models.problems.named import is_file, named_model
 from sojourn.rules.numbers import whole
+from sojourn.rules.options import Options
+from sojourn.runs.grids import Axes, Entry
 from sojourn.runs.named import ACTIONS
-from sojourn.runs.spec import Entry, Options, Sweep
+from sojourn.runs.spec import Sweep
 
 STEP_SIZES = [0.003, 0.01, 0.03, 0.1, 0.3]
 RATE_STEP_SIZES = [0.0001, 0.001, 0.01, 0.1]
@@ -29,8 +32,8 @@ _FIRST_TUNING_SEED = 1_000_000
 _TAKEN = ("figures", "outcomes")  # a folder and a figure beside those of the problems
 _CHECKS = 17  # lengths at which policies are looked at
 
-_BOTH: Options = {"step_size": STEP_SIZES, "rate_step_size": RATE_STEP_SIZES}
-_AGENTS: dict[str, tuple[str, Options]] = {
+_BOTH: Axes = {"step_size": STEP_SIZES, "rate_step_size": RATE_STEP_SIZES}
+_AGENTS: dict[str, tuple[str, Axes]] = {
     "smart": ("smart", {"step_size": STEP_SIZES}),
     "relaxed_smart": ("relaxed_smart", _BOTH),
     "relaxed_smart_gosavi": ("relaxed_smart", {"variant": "gosavi", **_BOTH}),
@@ -122,7 +125,7 @@ def tuning(name: str, settings: Settings) -> Sweep:
     return Sweep([_world(name)], agents, seeds, settings.steps, name=f"{name}, tuning")
 
 
-def runs(name: str, settings: Settings, chosen: dict[str, Options]) -> Sweep:
+def runs(name: str, settings: Settings, chosen: Mapping[str, Options]) -> Sweep:
     """Return the runs that agents are compared by, each with the options chosen for it."""
     agents = [
         Entry(kind, {**_fixed(options), **chosen[label], "exploration": EXPLORATION}, label)
@@ -146,7 +149,7 @@ def tuned_options(label: str) -> list[str]:
     return [*axes, "discount_rate"] if kind == "smdp_q_learning" else axes
 
 
-def _fixed(options: Options) -> dict[str, Any]:
+def _fixed(options: Axes) -> Options:
     return {name: choice for name, choice in options.items() if not isinstance(choice, list)}
 
 

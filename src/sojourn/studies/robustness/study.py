@@ -18,8 +18,9 @@ import polars as pl
 
 from sojourn.agents.named import harmonic_r, policy_agent, relaxed_smart, smart
 from sojourn.runs.batch import grid, run_many
+from sojourn.runs.grids import Entry, spaced
 from sojourn.runs.loop import run
-from sojourn.runs.spec import Entry, Sweep, spaced
+from sojourn.runs.spec import Sweep
 from sojourn.worlds.two_state import TwoState, cos_log_drift, sin_log_drift
 
 ACTION_B = 1

@@ -1,0 +1,138 @@
+"""Read sweeps from TOML.
+
+    name = "first-look"
+    seeds = 5                                   # 0 to 4, or a list
+    steps = 1000                                # or a list of lengths
+    episodes = 4
+    record = 0                                  # points of each run's curve
+    spacing = "log"                             # of the points, or "even"
+    curves = "each"                             # a curve for each run, or "mean": over the seeds of a cell
+    policies = true                             # whether results hold the final policies
+
+    [[world]]
+    kind = "two-state"
+    log_scale = { logspace = [1e-5, 1e-1, 30] }
+
+    [[agent]]
+    kind = "harmonic-r"
+    step_size = { logspace = [1e-4, 1e-1, 20] }
+    rate_step_size = [0.01, 0.1]
+    exploration = { start = 0.2, factor = 0.999, floor = 0.01 }
+
+An option is a number or a word; a list, a `logspace` or a `linspace` (first, last, count)
+makes it an axis of the grid of its own world or agent. A *cell* is one world with one agent
+and all options fixed; a *run* is a cell with a seed. Worlds that have a length of their own,
+such as a market, are run to their end where `steps` is not given.
+
+    [[world]]
+    kind = "market"
+    data = "btcusd.parquet"                     # or "synthetic"
+    segment = [0, 1, 2]
+    duration = ["random", "scaled"]
+
+A run of 100 steps is the beginning of the run of 1,000 with the same seed, so that
+`steps = [100, 1000]` shows how policies change. The named problems, and models in
+files, are worlds too, and their results have the exact gain beside them:
+
+    [[world]]
+    kind = "admission-control"
+    capacity = [5, 20]
+    actions = ["given", "reversed"]             # how they are numbered: ties go to the lowest
+
+    [[world]]
+    kind = "model"
+    data = "my-queue.toml"
+
+The id of a cell is a hash of all that decides its numbers, the version of the rules
+included: the same id means the same numbers, on any machine.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sojourn.rules.numbers import nearest, whole
+from sojourn.runs.grids import Entry, expand
+from sojourn.runs.spec import Sweep, placed
+
+_TOP = ("name", "seeds", "steps", "episodes", "record", "spacing", "curves", "policies", "world", "agent")
+
+
+def load_sweep(path: str | Path) -> Sweep:
+    r"""Return the sweep in a TOML file.
+
+    >>> import tempfile
+    >>> text = 'seeds = 3\nsteps = 10\n[[world]]\nkind = "two-state"\nlog_scale = 0.01\n[[agent]]\nkind = "smart"\n'
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     count = Path(folder, "small.toml").write_text(text)
+    ...     load_sweep(Path(folder, "small.toml")).num_steps
+    30
+    """
+    try:
+        data = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not a TOML file: {error}") from None
+    return parse_sweep(data)
+
+
+def parse_sweep(data: Mapping[str, Any]) -> Sweep:
+    """Return the sweep that TOML, or a dictionary like it, describes.
+
+    >>> sweep = parse_sweep({
+    ...     "seeds": 5, "steps": 1000,
+    ...     "world": [{"kind": "two-state", "log_scale": {"logspace": [1e-3, 1e-1, 3]}}],
+    ...     "agent": [{"kind": "smart"}, {"kind": "harmonic-r", "rate_step_size": [0.01, 0.1]}],
+    ... })
+    >>> sweep.num_cells, sweep.num_runs
+    (9, 45)
+    """
+    for key in data:
+        if key not in _TOP:
+            raise ValueError(f"unknown key {key!r}{nearest(key, _TOP)}")
+    for key in ("seeds", "world", "agent"):
+        if key not in data:
+            raise ValueError(f"the key {key!r} is missing")
+    return Sweep(
+        worlds=_entries("world", data["world"]),
+        agents=_entries("agent", data["agent"]),
+        seeds=_seeds(data["seeds"]),
+        steps=_lengths(data["steps"]) if "steps" in data else None,
+        episodes=whole("episodes", data.get("episodes", 1)),
+        record=whole("record", data.get("record", 0), least=0),
+        name=str(data.get("name", "sweep")),
+        **{key: data[key] for key in ("spacing", "curves", "policies") if key in data},
+    )
+
+
+def _seeds(given: int | list[int]) -> list[int]:
+    """Return the seeds: a number of them, from 0 on, or a list."""
+    if isinstance(given, list):
+        return [whole("seeds", seed, least=0) for seed in given]
+    if whole("seeds", given) > 10**7:
+        raise ValueError(f"seeds is {given}; a sweep takes at most 10 million")
+    return list(range(given))
+
+
+def _lengths(given: int | list[int]) -> int | list[int]:
+    return [whole("steps", length) for length in given] if isinstance(given, list) else whole("steps", given)
+
+
+def _entries(name: str, tables: Any) -> list[Entry]:
+    """Return the worlds or the agents of a sweep."""
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise TypeError(f"{name} must be a list of tables: write [[{name}]]")
+    entries = []
+    for index, table in enumerate(tables):
+        if "kind" not in table:
+            raise ValueError(f"{name} {index + 1} lacks the key 'kind'")
+        kind = str(table["kind"]).replace("-", "_")
+        options = {}
+        for key, given in table.items():
+            if key not in ("kind", "label"):
+                with placed(f"{name} {index + 1} ({kind}), option {key}"):
+                    options[key] = expand(given)
+        entries.append(Entry(kind, options, str(table.get("label", ""))))
+    return entries
