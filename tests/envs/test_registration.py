@@ -83,7 +83,7 @@ def test_what_is_no_longer_a_problem_is_forgotten(added: str) -> None:
 
 def test_make_knows_a_problem_without_a_call() -> None:
     """`sojourn.envs.make` registers what is new by itself."""
-    PROBLEMS["plain-coin"] = lambda: coin()
+    PROBLEMS["plain-coin"] = lambda: coin(1.0)
     try:
         assert sojourn.envs.make("sojourn/PlainCoin-v0", {}).reset(seed=0)[0] == 0
         assert sojourn.envs.environments()["sojourn/PlainCoin-v0"] == "the problem plain-coin"
