@@ -16,7 +16,7 @@ import sojourn as sj
 import sojourn.envs
 from small_envs import Maze, alike, sentence
 from sojourn.learner.archive import read_archive, write_archive
-from sojourn.learner.learner import FORMAT, VERSION
+from sojourn.learner.saved import FORMAT, VERSION
 from sojourn.rules.values import same
 
 
@@ -304,10 +304,16 @@ def test_pickled_objects_are_refused(path: Path, which: str) -> None:
 
 
 def test_another_version_or_format_is_named(path: Path) -> None:
-    """A newer file says to update; anything else says what it is."""
+    """A newer file says to update, an older one which version it is and what to do; anything else says what it is."""
     whole = path.read_bytes()
     edited(path, lambda data, _: data.update(version=VERSION + 1))
     assert "newer sojourn; update" in refused(path)
+    path.write_bytes(whole)
+    edited(path, lambda data, _: data.update(version=1))
+    assert refused(path) == (
+        f"{path} was saved by an older sojourn, in version 1 of the format; this one reads version {VERSION}: "
+        "load it with the sojourn that saved it, or train and save it again"
+    )
     for change in ({"version": 0}, {"version": "1"}, {"format": "sojourn sweep"}, {"format": None}):
         path.write_bytes(whole)
         edited(path, lambda data, _, change=change: data.update(change))  # type: ignore[misc]
@@ -432,7 +438,7 @@ def test_a_wrong_place_is_refused_or_left_for_a_new_episode(edit: Edit, path: Pa
         assert "\n" not in str(error)  # noqa: PT017
     else:
         assert same(loaded.agent, whole.agent)
-        assert loaded._state is None
+        assert loaded._driver.position is None
         assert loaded.train(10).steps == whole.totals.steps + 10
 
 
@@ -453,7 +459,7 @@ def test_actions_that_there_are_not_are_no_way_to_a_place(actions: Any, tmp_path
     except ValueError as error:
         assert str(path) in str(error)  # noqa: PT017 - either way is right
     else:
-        assert loaded._state is None
+        assert loaded._driver.position is None
         assert loaded.train(5).steps == 10
 
 

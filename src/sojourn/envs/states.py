@@ -56,17 +56,30 @@ def tabulate(space: Space, bins: Bins | None = None) -> Tabulation:
 
 
 def action_count(space: Space) -> int:
-    """Return the number of actions of a Discrete space; the actions begin at `space.start`.
+    """Return the number of actions of a Discrete space.
 
     >>> action_count(spaces.Discrete(4, start=1))
     4
     """
+    return int(_discrete(space).n)
+
+
+def first_action(space: Space) -> int:
+    """Return the number of the first action of a Discrete space.
+
+    >>> first_action(spaces.Discrete(4, start=1))
+    1
+    """
+    return int(_discrete(space).start)
+
+
+def _discrete(space: Space) -> spaces.Discrete:
     if not isinstance(space, spaces.Discrete):
         raise TypeError(
             f"the action space is {shown(space)}; a table of values needs Discrete actions, so number them in a "
             "gymnasium.ActionWrapper"
         )
-    return int(space.n)
+    return space
 
 
 # --- From a space to its description ------------------------------------------------

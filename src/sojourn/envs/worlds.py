@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, TypeAlias, TypedDict
+from typing import Any, TypeAlias, TypedDict
 
 import gymnasium
 import numpy as np
@@ -21,7 +21,7 @@ from sojourn.envs.protocol import Info
 from sojourn.rules.compile import kernel, put, take
 from sojourn.rules.numbers import within
 from sojourn.rules.random import Stream, check_stream, streams
-from sojourn.rules.values import Column, frozen, is_value
+from sojourn.rules.values import Column, Value, frozen, is_value, replaced
 from sojourn.worlds.checks import explain_step, ready_world, rehearse_world
 from sojourn.worlds.protocol import start, step
 
@@ -31,7 +31,7 @@ _STATE, _REWARD, _DURATION, _CLOCK, _STEPS = range(5)
 
 Number: TypeAlias = int | np.integer  # of a state or of an action
 Masks: TypeAlias = NDArray[np.int8]  # states by actions, or the row of one state
-Advance: TypeAlias = Callable[[NamedTuple, Column, int, Stream], None]
+Advance: TypeAlias = Callable[[Value, Column, int, Stream], None]
 
 
 class WorldPlace(TypedDict):
@@ -86,7 +86,7 @@ class WorldEnv(gymnasium.Env[Number, Number]):
 
     metadata = {"render_modes": []}  # noqa: RUF012 - Gymnasium declares it so
 
-    def __init__(self, world: NamedTuple, *, compiled: bool = True) -> None:
+    def __init__(self, world: Value, *, compiled: bool = True) -> None:
         self.world = ready_world(world)
         rehearse_world(self.world)
         self.compiled = compiled
@@ -218,7 +218,7 @@ class AllowedActions(Discrete):
 
 
 @kernel
-def _advance(held: NamedTuple, now: Column, action: int, rng: Stream) -> None:
+def _advance(held: Value, now: Column, action: int, rng: Stream) -> None:
     """Take one step, from what `held` and `now` are to what they become."""
     world, next_state, reward, duration = _step(take(held, 0), int(now[_STATE]), action, rng)
     put(held, 0, world)
@@ -229,25 +229,26 @@ def _advance(held: NamedTuple, now: Column, action: int, rng: Stream) -> None:
     now[_STEPS] += 1
 
 
-def _held(world: NamedTuple) -> NamedTuple:
+def _held(world: Value) -> Value:
     """Return a stack of one that shares the world's arrays."""
-    return type(world)._make(
-        _held(field)
+    fields = {
+        name: _held(field)
         if is_value(field)
         else field[np.newaxis]
         if isinstance(field, np.ndarray)
         else np.array([field])
-        for field in world
-    )
+        for name, field in world._asdict().items()
+    }
+    return replaced(world, **fields)
 
 
-def _masks(world: NamedTuple) -> Masks | None:
+def _masks(world: Value) -> Masks | None:
     """Return the mask of every state, as Gymnasium's spaces take them; None if every state has all actions."""
     available = np.asarray(getattr(world, "available", True))
     return None if available.all() else available.astype(np.int8)
 
 
-def digest(world: NamedTuple) -> str:
+def digest(world: Value) -> str:
     """Return a hash of all that is in a world, which tells it from others."""
     whole = hashlib.sha256(type(world).__name__.encode())
     for field in world:
@@ -261,7 +262,7 @@ def digest(world: NamedTuple) -> str:
     return whole.hexdigest()
 
 
-def _numbers(world: NamedTuple) -> list[float]:
+def _numbers(world: Value) -> list[float]:
     """Return the numbers of a world that are not in arrays: those that can change."""
     numbers: list[float] = []
     for field in world:
@@ -272,17 +273,15 @@ def _numbers(world: NamedTuple) -> list[float]:
     return numbers
 
 
-def _with_numbers(world: NamedTuple, numbers: Iterator[float]) -> NamedTuple:
+def _with_numbers(world: Value, numbers: Iterator[float]) -> Value:
     """Return a world with these numbers in it."""
-    return type(world)._make(
-        _with_numbers(field, numbers)
-        if is_value(field)
-        else field
-        if isinstance(field, np.ndarray)
-        else type(field)(next(numbers))
-        for field in world
-    )
+    fields = {
+        name: _with_numbers(field, numbers) if is_value(field) else type(field)(next(numbers))
+        for name, field in world._asdict().items()
+        if not isinstance(field, np.ndarray)
+    }
+    return replaced(world, **fields)
 
 
-def _not_reset(held: NamedTuple, now: Column, action: int, rng: Stream) -> None:
+def _not_reset(held: Value, now: Column, action: int, rng: Stream) -> None:
     raise RuntimeError("the environment has not begun an episode; call reset() before step()")

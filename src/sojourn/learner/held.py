@@ -9,17 +9,21 @@ of it for the way into compiled code, where the same rules in Python take 20.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from sojourn.agents.checks import ready_agent
-from sojourn.agents.protocol import draw, learn
+from sojourn.agents.protocol import Agent, draw, learn
 from sojourn.agents.values.protocol import entries, sizes
 from sojourn.rates.protocol import value
+from sojourn.rules.arrays import Floats
 from sojourn.rules.compile import kernel, put, take
-from sojourn.rules.random import Stream
-from sojourn.rules.values import Column, canonical, copied, is_value, stacked
+from sojourn.rules.random import Stream, check_stream
+from sojourn.rules.values import Column, Value, canonical, copied, is_value, replaced, stacked
+
+V = TypeVar("V", bound=Value)
 
 _draw, _learn, _value = draw.bare, learn.bare, value.bare
 
@@ -51,16 +55,24 @@ class Surplus(NamedTuple):
 class HeldAgent:
     """An agent, its random stream, its next action and its totals."""
 
-    def __init__(self, agent: Any, rng: Stream) -> None:
+    def __init__(self, agent: Agent, rng: Stream, now: Column | None = None) -> None:
         self.rng = rng
-        self._now: Column = np.zeros(SIZE)
+        self._now: Column = np.zeros(SIZE) if now is None else now
         self.spare = -1  # a row of q that stands for no state; there is none until it is needed
         self._hold(copied(ready_agent(agent)))
 
-    def _hold(self, agent: Any) -> None:
+    @classmethod
+    def restored(cls, agent: Agent, stream: Stream, now: ArrayLike) -> HeldAgent:
+        """Return an agent as it was held, from what a file says; what cannot be is refused."""
+        numbers: Column = np.array(now, dtype=np.float64)
+        if numbers.shape != (SIZE,) or not np.isfinite(numbers).all():
+            raise ValueError("its totals are not numbers")
+        return cls(agent, check_stream(stream).copy(), numbers)
+
+    def _hold(self, agent: Agent) -> None:
         self._held = stacked([agent])
         self._run = _advance.prepared(self._held, self._now, 0, 0, 0.0, 0.0, 0, False, 0, self.rng)
-        self.q = entries(self._held.values)[0]
+        self.q: Floats = entries(self._held.values)[0]
 
     def make_spare(self) -> None:
         """Give q, and whatever else has a row for each state, one row more.
@@ -74,12 +86,12 @@ class HeldAgent:
         )
 
     @property
-    def agent(self) -> Any:
+    def agent(self) -> Agent:
         """The agent as it is now, a value of its own."""
-        agent = copied(take(self._held, 0))
+        agent: Agent = canonical(copied(take(self._held, 0)))
         if self.spare >= 0:
             agent = _with_rows(agent, self.spare + 1, lambda array: array[:-1].copy())
-        return canonical(agent)
+        return agent
 
     @property
     def rate(self) -> float:
@@ -136,8 +148,8 @@ class HeldAgent:
 
 
 @kernel
-def _advance(
-    held: Any,
+def _advance(  # ten arguments, for they go into machine code as they are: to gather them would cost a step's time
+    held: Agent,
     now: Column,
     state: int,
     action: int,
@@ -168,13 +180,12 @@ def _advance(
         now[_EXPLORED] = was_explored
 
 
-def _with_rows(value: Any, rows: int, change: Callable[[Any], Any]) -> Any:
+def _with_rows(value: V, rows: int, change: Callable[[NDArray[np.generic]], NDArray[np.generic]]) -> V:
     """Return a value with its arrays changed, those of so many rows."""
-    return type(value)._make(
-        _with_rows(field, rows, change)
-        if is_value(field)
-        else change(field)
-        if isinstance(field, np.ndarray) and field.shape[:1] == (rows,)
-        else field
-        for field in value
-    )
+    fields = value._asdict()
+    for name, field in fields.items():
+        if is_value(field):
+            fields[name] = _with_rows(field, rows, change)
+        elif isinstance(field, np.ndarray) and field.shape[:1] == (rows,):
+            fields[name] = change(field)
+    return replaced(value, **fields)
