@@ -350,9 +350,9 @@ class Fluent(Maze):
 @pytest.mark.parametrize(
     ("make", "kind", "words"),
     [
-        (lambda: Untyped("CartPole-v1", sj.smart), TypeError, "no Gymnasium environment"),
+        (lambda: Untyped("CartPole-v1", sj.smart), TypeError, "not a Gymnasium environment"),
         (lambda: Untyped(sj.TwoState(1e-3), sj.smart), TypeError, "sojourn.WorldEnv"),
-        (lambda: Untyped(None, sj.smart), TypeError, "no Gymnasium environment"),
+        (lambda: Untyped(None, sj.smart), TypeError, "not a Gymnasium environment"),
         (lambda: Untyped(gym.make_vec("CartPole-v1", 2), sj.smart), TypeError, "single one"),
         (lambda: sj.Learner(Fluent(spaces.Box(0, 1)), sj.smart), TypeError, "Discrete actions"),
         (lambda: sj.Learner(Fluent(spaces.MultiDiscrete([2, 2])), sj.smart), TypeError, "Discrete actions"),

@@ -212,7 +212,7 @@ def test_another_environment_begins_a_new_episode(other: Any, tmp_path: Path) ->
         (market, "trained with 2 states"),
         (lambda: gym.make(TAXI), "trained with 2 states"),
         (lambda: gym.make("CartPole-v1"), "trained with 2 states"),
-        (lambda: "two states", "no Gymnasium environment"),
+        (lambda: "two states", "not a Gymnasium environment"),
         (lambda: gym.make_vec("CartPole-v1", 2), "a single one"),
     ],
 )

@@ -1,4 +1,4 @@
-"""A checker for environments whose steps take time."""
+"""Checks that an environment whose steps take time keeps the rules."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def check_smdp_env(
     (100, 0, 0)
     """
     if not isinstance(env, gymnasium.Env):
-        raise TypeError(f"{type(env).__name__} is no environment; check_smdp_env takes a gymnasium.Env")
+        raise TypeError(f"{type(env).__name__} is not an environment; check_smdp_env takes a gymnasium.Env")
     steps, seed = whole("steps", steps), whole("seed", seed, least=0)
     key = mask_key(action_mask, duration)
     rules = _Rules(env, duration_reader(duration), mask_reader(key), key, episodic)

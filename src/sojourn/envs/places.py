@@ -1,4 +1,4 @@
-"""Where an environment stands, so that a saved learner can go on from there.
+"""Remembers where an environment stands, so that a saved learner can go on from there.
 
 Sojourn's own environments can tell, and can be put there. Any other is brought there again:
 its random generator as it was before the last reset, that reset, and the actions since. That

@@ -1,4 +1,4 @@
-"""From the spaces of an environment to the table of an agent.
+"""Numbers the observations of an environment, for the table of an agent.
 
 Whatever is made of finitely many choices has a number already: the choices are its digits. A
 continuous part, a Box, has none until it is cut into bins, and how is for the user to say.

@@ -131,7 +131,9 @@ def _counts(description: Description) -> list[int]:
         case "tuple" | "dict":
             return [size_of(part) for part in description["parts"]]
         case kind:
-            raise ValueError(f"{kind!r} is no kind of tabulation; it may be from a newer version of Sojourn")
+            raise ValueError(
+                f"{kind!r} is not a kind of tabulation; it may be from a newer version of Sojourn"
+            )
 
 
 def size_of(description: Description) -> int:

@@ -102,9 +102,9 @@ def _packed(thing: Any, arrays: Arrays) -> Json:
         name = type(thing).__name__
         if _classes(name) != [type(thing)]:
             raise ValueError(
-                f"{name} cannot be saved, for it could not be found again: "
+                f"{name} cannot be saved, because it could not be found again: "
                 + (
-                    "several classes are called so"
+                    "several classes have that name"
                     if len(_classes(name)) > 1
                     else "no rule is registered for it"
                 )
@@ -148,7 +148,7 @@ def _class(name: str) -> type:
     found = _classes(name)
     if len(found) != 1:
         raise ValueError(
-            f"it holds a {name}, which {'several classes are' if found else 'no class is'} called here; "
+            f"it holds a {name}, but there {'are several classes' if found else 'is no class'} of that name here; "
             "import the file that defines it first"
         )
     return found[0]

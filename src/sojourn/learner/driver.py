@@ -1,4 +1,4 @@
-"""The way of an agent through an environment, one step after the other.
+"""Takes an agent through an environment, one step after the other.
 
 A `Driver` has an agent, an environment and a way to read it; it knows where the environment
 stands and what the agent will do next.
@@ -71,7 +71,7 @@ class Driver:
             self._at = state, *self.held.draw(state)
 
     def go_to(self, place: Place | None, position: Position) -> None:
-        """Go on from where a driver stood; if the environment cannot be brought there, an episode will begin anew."""
+        """Bring the environment back to a place; if that cannot be done, the next step begins a new episode."""
         shown_there = self.trace.go_to(place)
         if shown_there is not None and self._arrive(shown_there) == position.state:
             action = within("action", position.action, self.reading.num_actions)

@@ -1,4 +1,4 @@
-"""An agent that is held while it learns, one step at a time, from any environment.
+"""An agent that is held ready for compiled code while it learns, one step at a time.
 
 `run` keeps an agent inside compiled code from its first step to its last. Where steps come one
 by one, the agent is held as arrays of one number each; a kernel learns from one transition,
@@ -27,7 +27,7 @@ V = TypeVar("V", bound=Value)
 
 _draw, _learn, _value = draw.bare, learn.bare, value.bare
 
-# What goes on from step to step, beside the agent and its stream.
+# What is kept from step to step, beside the agent and its stream.
 _ACTION, _EXPLORED, _REWARD, CLOCK, _GREEDY_REWARD, _GREEDY_CLOCK, _GREEDY_STEPS, _STEPS = range(8)
 _SURPLUS, _SURPLUS_SQUARED = 8, 9
 SIZE = 10
@@ -63,7 +63,7 @@ class HeldAgent:
 
     @classmethod
     def restored(cls, agent: Agent, stream: Stream, now: ArrayLike) -> HeldAgent:
-        """Return an agent as it was held, from what a file says; what cannot be is refused."""
+        """Return a held agent from the contents of a file, or say what is wrong with them."""
         numbers: Column = np.array(now, dtype=np.float64)
         if numbers.shape != (SIZE,) or not np.isfinite(numbers).all():
             raise ValueError("its totals are not numbers")
@@ -119,7 +119,7 @@ class HeldAgent:
 
     @property
     def now(self) -> Column:
-        """All that goes on from step to step beside the agent and its stream: for saving and going on."""
+        """What is kept from step to step beside the agent and its stream, for a file."""
         return self._now
 
     def draw(self, state: int) -> tuple[int, bool]:

@@ -1,4 +1,4 @@
-"""Actions that are not allowed, hidden from an agent.
+"""Hides the actions that are not allowed from an agent.
 
 The rules know one thing about an action that is not available in a state: its value is -inf.
 So a mask is respected when acting, in the greedy maximum and when looking ahead, without any
@@ -26,7 +26,7 @@ class HiddenValues(TypedDict):
 
 
 class HiddenActions:
-    """The masks of an agent's table.
+    """Hides actions in an agent's table, and remembers their values.
 
     >>> q = np.array([[1.0, 2.0]])
     >>> hidden = HiddenActions(q, "action_mask")
@@ -99,7 +99,9 @@ class HiddenActions:
         for (state, action), value in zip(data["places"].tolist(), data["values"].tolist(), strict=True):
             place = within("state", state, num_states), within("action", action, num_actions)
             if q[place] != -np.inf:
-                raise ValueError(f"the value of action {action} in state {state} is hidden and not hidden")
+                raise ValueError(
+                    f"action {action} of state {state} is said to be hidden, but the table has a value for it"
+                )
             hidden._values[place] = value
         hidden._never -= len(hidden._values)
         return hidden

@@ -43,7 +43,7 @@ class Reading:
         self.mask = mask_reader(self.mask_key)
 
     def is_skipped(self, duration: float, reward: float) -> bool:
-        """Whether a step is to be passed over, because it took no time; an error if it can neither be nor count."""
+        """Whether a step is passed over because it took no time; raise ValueError if it breaks the rules."""
         if duration > 0.0:
             if -_INF < reward < _INF:
                 return False
@@ -61,7 +61,7 @@ def check_env(env: Environment) -> None:
     for name in ("observation_space", "action_space", "reset", "step"):
         if not hasattr(env, name):
             raise TypeError(
-                f"{shown(env)} is no Gymnasium environment: it has no {name}; make one with gymnasium.make, or "
+                f"{shown(env)} is not a Gymnasium environment: it has no {name}; make one with gymnasium.make, or "
                 "sojourn.WorldEnv(world)"
             )
     if hasattr(env, "num_envs"):
