@@ -13,10 +13,11 @@ from numpy.typing import ArrayLike
 
 from sojourn.envs.places import Place, Shown, Trace
 from sojourn.envs.protocol import Info
-from sojourn.learner.held import CLOCK, HeldAgent, Totals
+from sojourn.learner.held import HeldAgent
 from sojourn.learner.masks import HiddenActions
 from sojourn.learner.reading import Reading
 from sojourn.rules.numbers import within
+from sojourn.runs.totals import Totals
 
 Transition: TypeAlias = tuple[int, int, float, float, int, bool]  # as `HeldAgent.advance` takes it
 
@@ -95,10 +96,10 @@ class Driver:
             reading.states.index,
             reading.mask,
         )
-        learn, first, now, record = held.advance, reading.first_action, held.now, self.trace.recorder
+        learn, first, clock, record = held.advance, reading.first_action, held.clock, self.trace.recorder
         state, action, explored = self._at
         left = last - self.taken
-        while left > 0 and now[CLOCK] < until and not asked:
+        while left > 0 and clock[0] < until and not asked:
             self._at = None  # until this step is over: what breaks off in it begins anew
             observation, reward, terminated, truncated, info = step(action + first)
             if record is not None:

@@ -33,7 +33,7 @@ from sojourn.envs.states import Bins
 from sojourn.envs.tabulation import Tabulation
 from sojourn.learner import saved
 from sojourn.learner.driver import Driver
-from sojourn.learner.held import HeldAgent, Totals
+from sojourn.learner.held import HeldAgent
 from sojourn.learner.interrupt import interruptible
 from sojourn.learner.masks import HiddenActions
 from sojourn.learner.reading import Reading, check_env
@@ -44,6 +44,7 @@ from sojourn.rules.numbers import positive, proper_fraction, shown, whole
 from sojourn.rules.random import streams
 from sojourn.runs.progress import no_progress
 from sojourn.runs.progress import progress as progress_bar
+from sojourn.runs.totals import Totals
 
 _BLOCK = 1000  # steps between two looks at callbacks, progress and warnings
 _INF = math.inf

@@ -45,6 +45,7 @@ class Saved(TypedDict):
 
     agent: Agent
     stream: Stream
+    totals: dict[str, float]
     now: Column
     seed: int
     state: int | None
@@ -66,6 +67,7 @@ def write(path: Path, driver: Driver) -> None:
     contents: Saved = {
         "agent": held.agent,
         "stream": held.rng,
+        "totals": held.totals._asdict(),
         "now": held.now,
         "seed": trace.seed,
         "state": None if at is None else at.state,
@@ -115,7 +117,7 @@ def _restored(saved: Saved, env: Environment, duration: DurationSource | None) -
         bins=states,
         action_mask=saved["action_mask"],
     )
-    held = HeldAgent.restored(saved["agent"], saved["stream"], saved["now"])
+    held = HeldAgent.restored(saved["agent"], saved["stream"], saved["totals"], saved["now"])
     hidden = HiddenActions.restored(held.q, reading.mask_key, saved["hidden"])
     trace = Trace(env, whole("seed", saved["seed"], least=0))
     driver = Driver(reading, held, hidden, trace, skipped=whole("skipped", saved["skipped"], least=0))

@@ -19,8 +19,9 @@ import numpy as np
 
 from sojourn.agents.errors import Discounted
 from sojourn.agents.protocol import Agent
-from sojourn.learner.held import Surplus, Totals
+from sojourn.learner.held import Surplus
 from sojourn.rules.arrays import Floats
+from sojourn.runs.totals import Totals
 
 _GROWTH = 1.7  # 2 for a drift that is steady, 1.4 for a random walk, 1 for what has settled
 _TIMES = 3  # doublings of the steps over which growth is asked for
