@@ -17,6 +17,7 @@ from typing import Any
 import gymnasium as gym
 
 import sojourn as sj
+import sojourn.envs
 
 BLOCKS, STEPS = 15, 20_000
 BOUND = 5.0  # microseconds above the environment's own, for Discrete observations

@@ -12,10 +12,11 @@ from gymnasium import spaces
 
 import naive
 import sojourn as sj
+from sojourn.envs.states import Bins
 from sojourn.rules.values import same
 
 TAXI = max(env_id for env_id in gym.registry if env_id.startswith("Taxi-v"))
-CART_BINS = [1, 1, [-np.inf, -0.1, 0.0, 0.1, np.inf], [-np.inf, -0.5, 0.5, np.inf]]
+CART_BINS: Bins = [1, 1, [-np.inf, -0.1, 0.0, 0.1, np.inf], [-np.inf, -0.5, 0.5, np.inf]]
 
 
 class Maze(gym.Env[Any, Any]):
@@ -163,7 +164,7 @@ def by_hand(
 
 def values(learner: sj.Learner) -> Any:
     """Return Q with the values of actions that are not allowed at present."""
-    return np.array([learner._hidden.values(state) for state in range(len(learner.q))])
+    return np.array([learner._driver.hidden.values(state) for state in range(len(learner.q))])
 
 
 def is_by_hand(learner: sj.Learner, expected: ByHand) -> bool:
@@ -184,10 +185,10 @@ def alike(one: sj.Learner, other: sj.Learner) -> bool:
         same(one.agent, other.agent)
         and one.totals == other.totals
         and one.skipped == other.skipped
-        and same(one._held.rng, other._held.rng)
+        and same(one._driver.held.rng, other._driver.held.rng)
         and one.policy.tolist() == other.policy.tolist()
         and same(values(one), values(other))
-        and (one._state, one._drawn) == (other._state, other._drawn)
+        and one._driver.position == other._driver.position
     )
 
 

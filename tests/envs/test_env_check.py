@@ -267,7 +267,7 @@ def test_continuous_actions_are_checked_too() -> None:
 
 def test_what_is_no_environment_is_refused() -> None:
     """The checker takes environments, and whole numbers of steps."""
-    with pytest.raises(TypeError, match="str is no environment"):
+    with pytest.raises(TypeError, match="str is not an environment"):
         sj.check_smdp_env("sojourn/TwoState-v0")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="steps is 0; it must be at least 1"):
         sj.check_smdp_env(Sound(), steps=0)

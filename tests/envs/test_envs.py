@@ -293,8 +293,9 @@ def test_a_world_that_cannot_be_compiled_runs_in_python() -> None:
 
 def test_what_is_no_world_is_refused() -> None:
     """The constructor says what a world is."""
+    number: Any = 3
     with pytest.raises(TypeError, match="int is no world"):
-        sj.WorldEnv(3)
+        sj.WorldEnv(number)
 
 
 HEADINGS = [

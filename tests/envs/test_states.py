@@ -229,8 +229,9 @@ def test_an_observation_that_is_not_in_the_space_is_refused(space: Any, bins: An
 
 def test_an_unknown_description_is_refused() -> None:
     """What a later version wrote is not guessed at."""
-    with pytest.raises(ValueError, match="'sphere' is no kind of tabulation"):
-        Tabulation.from_dict({"kind": "sphere"})
+    later: Any = {"kind": "sphere"}
+    with pytest.raises(ValueError, match="'sphere' is not a kind of tabulation"):
+        Tabulation.from_dict(later)
 
 
 def test_actions_must_be_discrete() -> None:

@@ -18,6 +18,7 @@ import naive
 import sojourn as sj
 import sojourn.envs
 from small_envs import CART_BINS, TAXI, Gamble, Maze, Scripted, alike, by_hand, is_by_hand, sentence
+from sojourn.agents.values.protocol import entries
 from sojourn.rules.values import same
 from sojourn.runs.loop import Run
 
@@ -337,6 +338,7 @@ def test_training_for_a_time_ends_with_the_step_that_completes_it(budget: float)
 
 
 WRONG: dict[str, Any] = {"q": np.zeros(12), "number": 0.5}
+Untyped: Any = sj.Learner  # for what a type checker would refuse
 
 
 class Fluent(Maze):
@@ -348,10 +350,10 @@ class Fluent(Maze):
 @pytest.mark.parametrize(
     ("make", "kind", "words"),
     [
-        (lambda: sj.Learner("CartPole-v1", sj.smart), TypeError, "no Gymnasium environment"),
-        (lambda: sj.Learner(sj.TwoState(1e-3), sj.smart), TypeError, "sojourn.WorldEnv"),
-        (lambda: sj.Learner(None, sj.smart), TypeError, "no Gymnasium environment"),
-        (lambda: sj.Learner(gym.make_vec("CartPole-v1", 2), sj.smart), TypeError, "single one"),
+        (lambda: Untyped("CartPole-v1", sj.smart), TypeError, "not a Gymnasium environment"),
+        (lambda: Untyped(sj.TwoState(1e-3), sj.smart), TypeError, "sojourn.WorldEnv"),
+        (lambda: Untyped(None, sj.smart), TypeError, "not a Gymnasium environment"),
+        (lambda: Untyped(gym.make_vec("CartPole-v1", 2), sj.smart), TypeError, "single one"),
         (lambda: sj.Learner(Fluent(spaces.Box(0, 1)), sj.smart), TypeError, "Discrete actions"),
         (lambda: sj.Learner(Fluent(spaces.MultiDiscrete([2, 2])), sj.smart), TypeError, "Discrete actions"),
         (lambda: sj.Learner(gym.make("CartPole-v1"), sj.smart), ValueError, "give bins"),
@@ -363,15 +365,15 @@ class Fluent(Maze):
         (lambda: sj.Learner(Maze(), sj.smart(4, 3), step_size=0.1), TypeError, "step_size cannot be given"),
         (lambda: sj.Learner(Maze(), sj.smart, step_sise=0.1), TypeError, "step_sise"),
         (lambda: sj.Learner(Maze(), sj.smart, step_size=2.0), ValueError, "step_size is 2.0"),
-        (lambda: sj.Learner(Maze(), "smart"), TypeError, "str is no agent"),
-        (lambda: sj.Learner(Maze(), 3), TypeError, "int is no agent"),
-        (lambda: sj.Learner(Maze(), sj.TwoState(1e-3)), TypeError, "TwoState is no agent"),
+        (lambda: Untyped(Maze(), "smart"), TypeError, "str is no agent"),
+        (lambda: Untyped(Maze(), 3), TypeError, "int is no agent"),
+        (lambda: Untyped(Maze(), sj.TwoState(1e-3)), TypeError, "TwoState is no agent"),
         (lambda: sj.Learner(Maze(), sj.smart, zero_duration="ignore"), ValueError, "error or skip"),
         (lambda: sj.Learner(Maze(), sj.smart, seed=-1), ValueError, "seed is -1"),
         (lambda: sj.Learner(Maze(), sj.smart, seed=WRONG["number"]), TypeError, "seed is 0.5"),
         (lambda: sj.Learner(Maze(), sj.smart, duration=0), ValueError, "duration is 0"),
         (lambda: sj.Learner(Maze(), sj.smart, duration=True), TypeError, "duration is True"),
-        (lambda: sj.Learner(Maze(), sj.smart, duration=None), TypeError, "duration is None"),
+        (lambda: Untyped(Maze(), sj.smart, duration=None), TypeError, "duration is None"),
         (lambda: sj.Learner(Maze(), sj.smart, duration="a..b"), ValueError, "a..b"),
         (lambda: sj.Learner(Maze(), sj.smart, action_mask=""), ValueError, "action_mask is ''"),
         (lambda: sj.Learner(Maze(), sj.smart).train(), TypeError, "steps or a duration"),
@@ -380,6 +382,8 @@ class Fluent(Maze):
         (lambda: sj.Learner(Maze(), sj.smart).train(WRONG["number"]), TypeError, "steps is 0.5"),
         (lambda: sj.Learner(Maze(), sj.smart).train(duration=0.0), ValueError, "duration is 0.0"),
         (lambda: sj.Learner(Maze(), sj.smart).train(duration=np.inf), ValueError, "duration is inf"),
+        (lambda: Untyped(Maze(), sj.smart).train(duration="tau"), TypeError, "is how long to go on"),
+        (lambda: Untyped(Maze(), sj.smart).evaluate(duration=half), TypeError, "is said to Learner"),
         (lambda: sj.Learner(Maze(), sj.smart).act(4), ValueError, "the observation 4"),
         (lambda: sj.Learner(Maze(), sj.smart).act(0, [1, 1]), ValueError, "3 actions"),
         (lambda: sj.Learner(Maze(), sj.smart).act(0, [0, 0, 0]), ValueError, "allows no action"),
@@ -468,7 +472,7 @@ def test_what_is_read_cannot_be_used_to_change_the_learner() -> None:
     with pytest.raises(ValueError, match="read-only"):
         learner.q[0, 0] = 1.0
     before = learner.q.copy()
-    learner.agent.q[:] = 7.0
+    entries(learner.agent.values)[:] = 7.0
     assert same(before, np.array(learner.q))
     assert learner.largest_value == np.abs(before).max()
     assert learner.policy.tolist() == before.argmax(axis=1).tolist() == [learner.act(s) for s in range(4)]

@@ -278,8 +278,7 @@ def test_hidden_actions_alone() -> None:
         assert (np.isfinite(q[state]) == mask.astype(bool)).all()
         assert (hidden.values(state) == table[state]).all()
         assert hidden.is_finite()
-    restored = HiddenActions(q.copy(), "action_mask")
-    restored.restore(hidden.to_dict())
+    restored = HiddenActions.restored(q.copy(), "action_mask", hidden.to_dict())
     assert restored.is_finite()
     for state in range(3):
         assert (restored.values(state) == table[state]).all()

@@ -168,7 +168,8 @@ def test_evaluation_changes_nothing(make: Any) -> None:
 
 def test_evaluation_in_the_learners_own_environment() -> None:
     """It is refused, or the learner knows that its environment has moved: an action always fits its state."""
-    learner = sj.Learner(Maze("state"), sj.smart, seed=4, exploration=1.0)
+    env = Maze("state")
+    learner = sj.Learner(env, sj.smart, seed=4, exploration=1.0)
     for _ in range(20):
         learner.train(7)
         try:
@@ -176,7 +177,8 @@ def test_evaluation_in_the_learners_own_environment() -> None:
         except ValueError as error:
             assert "\n" not in str(error)  # noqa: PT017 - either way is right
     assert learner.totals.steps == 140
-    assert learner._state is None or learner._state == learner.env.state
+    position = learner._driver.position
+    assert position is None or position.state == env.state
 
 
 def test_a_known_policy_has_a_known_rate() -> None:

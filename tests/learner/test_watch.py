@@ -13,8 +13,9 @@ import pytest
 import sojourn as sj
 import sojourn.envs
 from small_envs import CART_BINS, TAXI, Gamble, Maze, Scripted, alike, sentence
-from sojourn.learner.held import Surplus, Totals
+from sojourn.learner.held import Surplus
 from sojourn.learner.watch import Seen, Watcher
+from sojourn.runs.totals import Totals
 
 
 def warned(env: Any, agent: Any, steps: int, **options: Any) -> list[str]:

@@ -1,63 +1,23 @@
-"""Gymnasium: worlds as its environments, and what other environments need to be learned in.
+"""Gymnasium: worlds as its environments, and how to read environments of other people.
 
-To import this package is to
-register the environments below, by name only: a world and its environment are imported when
-one is made. Nothing else in Sojourn imports Gymnasium.
+Here is everything that needs Gymnasium: the environments made of worlds and problems, where an
+environment says durations, action masks and states, where it stands, and a checker. Agents and
+learning do not belong here, and no other room imports Gymnasium.
+
+To import this package is to register its environments with Gymnasium:
 
     import gymnasium as gym
     import sojourn.envs
 
     env = gym.make("sojourn/TwoState-v0", log_scale=1e-3)
 
-or, with nothing but Gymnasium imported, `gym.make("sojourn.envs:sojourn/TwoState-v0")`.
+or, with nothing but Gymnasium imported, `gym.make("sojourn.envs:sojourn/TwoState-v0")`. A problem
+of your own is registered by an entry in `sojourn.models.problems.PROBLEMS` and, if this package
+has been imported already, a call of `sojourn.envs.register()`.
 """
 
-import importlib
-from typing import Any
+from sojourn.envs.named import ENVIRONMENTS, WORLDS, environments, make, register, summary
 
-import gymnasium
-from gymnasium.envs.registration import register, registry
+__all__ = ["ENVIRONMENTS", "WORLDS", "environments", "make", "register", "summary"]
 
-ENVIRONMENTS = {
-    "sojourn/TwoState-v0": "sojourn.envs.two_state:TwoStateEnv",
-    "sojourn/Market-v0": "sojourn.envs.market:MarketEnv",
-    "sojourn/Gosavi-v0": "sojourn.envs.problems:GosaviEnv",
-    "sojourn/TijmsMaintenance-v0": "sojourn.envs.problems:TijmsMaintenanceEnv",
-    "sojourn/AccessControl-v0": "sojourn.envs.problems:AccessControlEnv",
-    "sojourn/RiverSwim-v0": "sojourn.envs.problems:RiverSwimEnv",
-    "sojourn/TwoChoice-v0": "sojourn.envs.problems:TwoChoiceEnv",
-    "sojourn/AdmissionControl-v0": "sojourn.envs.problems:AdmissionControlEnv",
-    "sojourn/Replacement-v0": "sojourn.envs.problems:ReplacementEnv",
-    "sojourn/FourRooms-v0": "sojourn.envs.problems:FourRoomsEnv",
-    "sojourn/LongShot-v0": "sojourn.envs.problems:LongShotEnv",
-    "sojourn/LongReturn-v0": "sojourn.envs.problems:LongReturnEnv",
-    "sojourn/Jobs-v0": "sojourn.envs.problems:JobsEnv",
-}
-
-for _id, _entry_point in ENVIRONMENTS.items():
-    if _id not in registry:
-        register(_id, entry_point=_entry_point)
-
-
-def make(env_id: str, options: dict[str, Any], max_episode_steps: int | None = None) -> Any:
-    """Return the environment of this id, or say in one sentence why there is none."""
-    try:
-        return gymnasium.make(env_id, max_episode_steps=max_episode_steps, **options)
-    except gymnasium.error.Error as error:
-        reason = " ".join(str(error).split())
-        raise ValueError(f"{env_id} cannot be made: {reason}; `sojourn envs` lists Sojourn's own") from None
-    except ModuleNotFoundError as error:
-        raise ValueError(f"{env_id} cannot be made: {error}") from None
-    except TypeError as error:
-        told = str(error).partition(" was raised from")[0]
-        told = told.rpartition("__init__() ")[2].replace(
-            "got an unexpected keyword argument", "there is no option"
-        )
-        raise ValueError(f"{env_id} cannot be made with these options: {told}") from None
-
-
-def summary(env_id: str) -> str:
-    """Return what one of Sojourn's environments is, in a line."""
-    module, _, name = ENVIRONMENTS[env_id].partition(":")
-    line = (getattr(importlib.import_module(module), name).__doc__ or "").partition("\n")[0]
-    return line.partition(": ")[2].rstrip(".")
+register()

@@ -1,19 +1,19 @@
-"""A checker for environments whose steps take time."""
+"""Checks that an environment whose steps take time keeps the rules."""
 
 from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple, SupportsFloat
 
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Discrete
 from gymnasium.utils.env_checker import data_equivalence
 
-from sojourn.envs.durations import Reader, duration_reader
-from sojourn.envs.masks import Mask, checked_mask, mask_key, mask_reader
+from sojourn.envs.durations import DurationSource, Reader, duration_reader
+from sojourn.envs.masks import Mask, MaskReader, checked_mask, mask_key, mask_reader
+from sojourn.envs.protocol import Element, Environment, Info, Space
 from sojourn.rules.numbers import shown, whole
 
 
@@ -32,7 +32,7 @@ class EnvReport(NamedTuple):
 class _Seen(NamedTuple):
     """What one reset or step showed."""
 
-    observation: Any
+    observation: Element
     reward: float
     duration: float
     terminated: bool
@@ -43,17 +43,17 @@ class _Seen(NamedTuple):
 class _Rules(NamedTuple):
     """What is asked of every step."""
 
-    env: gymnasium.Env[Any, Any]
+    env: Environment
     duration: Reader
-    mask: Callable[[Any], Any]
+    mask: MaskReader
     mask_key: str
     episodic: bool
 
 
 def check_smdp_env(
-    env: gymnasium.Env[Any, Any],
+    env: Environment,
     *,
-    duration: str | float | Callable[[Any, Any, Any], Any] = "duration",
+    duration: DurationSource = "duration",
     steps: int = 1000,
     seed: int = 0,
     episodic: bool = False,
@@ -76,7 +76,7 @@ def check_smdp_env(
     (100, 0, 0)
     """
     if not isinstance(env, gymnasium.Env):
-        raise TypeError(f"{type(env).__name__} is no environment; check_smdp_env takes a gymnasium.Env")
+        raise TypeError(f"{type(env).__name__} is not an environment; check_smdp_env takes a gymnasium.Env")
     steps, seed = whole("steps", steps), whole("seed", seed, least=0)
     key = mask_key(action_mask, duration)
     rules = _Rules(env, duration_reader(duration), mask_reader(key), key, episodic)
@@ -101,12 +101,12 @@ def check_smdp_env(
 class _Actions:
     """Random actions, drawn when first asked for and the same from then on."""
 
-    def __init__(self, space: gymnasium.Space[Any], seed: int) -> None:
+    def __init__(self, space: Space, seed: int) -> None:
         self._space = copy.deepcopy(space)  # not to disturb the caller's own draws
         self._space.seed(seed)
-        self._drawn: list[Any] = []
+        self._drawn: list[Element] = []
 
-    def at(self, step: int, mask: Mask | None) -> Any:
+    def at(self, step: int, mask: Mask | None) -> Element:
         if step == len(self._drawn):
             sample = self._space.sample
             self._drawn.append(sample() if mask is None else sample(mask=mask.astype(np.int8)))
@@ -146,7 +146,7 @@ def _reset(rules: _Rules, seed: int | None, step: int) -> tuple[_Seen, float]:
     return _Seen(copy.deepcopy(observation), 0.0, math.nan, False, False, mask), _clock(info, 0.0, step)
 
 
-def _step(rules: _Rules, action: Any, clock: float, step: int) -> tuple[_Seen, float]:
+def _step(rules: _Rules, action: Element, clock: float, step: int) -> tuple[_Seen, float]:
     """Take one step, check what it returns, and return what was seen and the clock."""
     returned = rules.env.step(action)
     if not (isinstance(returned, tuple) and len(returned) == 5 and isinstance(returned[4], dict)):
@@ -176,7 +176,7 @@ def _step(rules: _Rules, action: Any, clock: float, step: int) -> tuple[_Seen, f
     return seen, after
 
 
-def _check_observation(env: gymnasium.Env[Any, Any], observation: Any, when: str) -> None:
+def _check_observation(env: Environment, observation: Element, when: str) -> None:
     if not env.observation_space.contains(observation):
         raise ValueError(
             f"the observation {shown(observation)}, returned {when}, is not in the observation space, "
@@ -184,7 +184,7 @@ def _check_observation(env: gymnasium.Env[Any, Any], observation: Any, when: str
         )
 
 
-def _reward(reward: Any, step: int) -> float:
+def _reward(reward: SupportsFloat, step: int) -> float:
     try:
         number = float(reward)
     except (TypeError, ValueError):
@@ -194,14 +194,14 @@ def _reward(reward: Any, step: int) -> float:
     return number
 
 
-def _clock(info: dict[str, Any], default: float, step: int) -> float:
+def _clock(info: Info, default: float, step: int) -> float:
     clock = info.get("clock", default)
     if isinstance(clock, bool) or not isinstance(clock, int | float | np.number):
         raise ValueError(f'info["clock"] is {shown(clock)} at step {step}; it must be a number')  # noqa: TRY004 - see _mask
     return float(clock)
 
 
-def _mask(rules: _Rules, info: dict[str, Any], step: int) -> Mask | None:
+def _mask(rules: _Rules, info: Info, step: int) -> Mask | None:
     mask = rules.mask(info)
     if mask is None:
         return None
@@ -227,7 +227,7 @@ def _compare(one: _Seen, other: _Seen, when: str, seed: int) -> None:
             )
 
 
-def _alike(one: Any, other: Any) -> bool:
+def _alike(one: Element | None, other: Element | None) -> bool:
     if isinstance(one, float) and isinstance(other, float) and math.isnan(one):
         return math.isnan(other)
     return data_equivalence(one, other, exact=True)

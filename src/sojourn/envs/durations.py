@@ -11,19 +11,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import SupportsFloat, TypeAlias
 
 import numpy as np
 
+from sojourn.envs.protocol import Element, Info
 from sojourn.rules.numbers import positive, shown
 
-Reader: TypeAlias = Callable[[Any, Any, Mapping[str, Any]], float]
+DurationFunction: TypeAlias = Callable[..., SupportsFloat]  # of (obs, action, info)
+DurationSource: TypeAlias = str | float | DurationFunction
+Reader: TypeAlias = "Callable[[Element | None, Element | None, Info], float]"
 
 _INF = math.inf
 _EXACT = 2**53  # a whole number below it is a float as it is
 
 
-def duration_reader(duration: str | float | Callable[[Any, Any, Any], Any] = "duration") -> Reader:
+def duration_reader(duration: DurationSource = "duration") -> Reader:
     """Return the function of (obs, action, info) that tells how long a step took.
 
     `duration` is a key of info, with dots for a path through nested ones; a function of
@@ -54,7 +57,7 @@ def duration_reader(duration: str | float | Callable[[Any, Any, Any], Any] = "du
 def _from_key(key: str) -> Reader:
     name = f'info["{key}"]'
 
-    def read(obs: Any, action: Any, info: Mapping[str, Any]) -> float:
+    def read(obs: Element | None, action: Element | None, info: Info) -> float:
         try:
             duration = info[key]
         except (KeyError, TypeError):
@@ -71,7 +74,7 @@ def _from_path(path: str) -> Reader:
     name = f'info["{path}"]'
     first, *rest = path.split(".")
 
-    def read(obs: Any, action: Any, info: Mapping[str, Any]) -> float:
+    def read(obs: Element | None, action: Element | None, info: Info) -> float:
         try:
             duration = info[first]
             for key in rest:
@@ -83,16 +86,16 @@ def _from_path(path: str) -> Reader:
     return read
 
 
-def _from_function(function: Callable[[Any, Any, Any], Any]) -> Reader:
+def _from_function(function: DurationFunction) -> Reader:
     name = f"the duration from {getattr(function, '__name__', type(function).__name__)}"
 
-    def read(obs: Any, action: Any, info: Mapping[str, Any]) -> float:
+    def read(obs: Element | None, action: Element | None, info: Info) -> float:
         return _clean(name, function(obs, action, info))
 
     return read
 
 
-def _clean(name: str, duration: Any) -> float:
+def _clean(name: str, duration: SupportsFloat) -> float:
     """Return a duration as a float, or say what is wrong with it."""
     if type(duration) is int and 0 < duration < _EXACT:
         return float(duration)
@@ -110,7 +113,7 @@ def _clean(name: str, duration: Any) -> float:
     return number + 0.0  # which makes a zero of -0.0
 
 
-def _missing(name: str, info: Any) -> ValueError:
+def _missing(name: str, info: Info) -> ValueError:
     if not isinstance(info, Mapping):
         return ValueError(f"info is {info!r}, so it has no duration; it must be a dictionary")
     there = ", ".join(f'"{key}"' for key in info) or "nothing"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from sojourn.envs.worlds import WorldEnv
 from sojourn.worlds.market.synthetic import synthetic_bars
 from sojourn.worlds.market.world import Market
@@ -43,8 +45,8 @@ class MarketEnv(WorldEnv):
 
     def __init__(
         self,
-        open: Any = None,  # noqa: A002 - what everybody calls it
-        close: Any = None,
+        open: ArrayLike | None = None,  # noqa: A002 - what everybody calls it
+        close: ArrayLike | None = None,
         *,
         num_bars: int = 350_000,
         compiled: bool = True,

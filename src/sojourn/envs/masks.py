@@ -9,17 +9,21 @@ options, and only the second is about what the agent does.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from sojourn.envs.durations import DurationSource
+from sojourn.envs.protocol import Info
 from sojourn.rules.numbers import shown
 
 Mask: TypeAlias = np.ndarray[tuple[int], np.dtype[np.bool_]]
+MaskReader: TypeAlias = Callable[[Info], ArrayLike | None]
 
 
-def mask_key(action_mask: str | None, duration: Any) -> str:
-    """Return the key of info, with dots for a path, that has the mask; None means beside the duration.
+def mask_key(action_mask: str | None, duration: DurationSource) -> str:
+    """Return the key of info that has the mask, with dots for a path; None means beside the duration.
 
     >>> mask_key(None, "duration"), mask_key(None, "smdp.duration"), mask_key("legal", "duration")
     ('action_mask', 'smdp.action_mask', 'legal')
@@ -34,7 +38,7 @@ def mask_key(action_mask: str | None, duration: Any) -> str:
     return action_mask
 
 
-def mask_reader(key: str) -> Callable[[Mapping[str, Any]], Any]:
+def mask_reader(key: str) -> MaskReader:
     """Return the function of info that gives its action mask as it is, or None if there is none.
 
     >>> mask_reader("smdp.action_mask")({"action_mask": [0, 1], "smdp": {"action_mask": [1, 1, 0]}})
@@ -42,25 +46,27 @@ def mask_reader(key: str) -> Callable[[Mapping[str, Any]], Any]:
     """
     if "." not in key:
 
-        def read_key(info: Mapping[str, Any]) -> Any:
+        def read_key(info: Info) -> ArrayLike | None:
             try:
-                return info.get(key)
+                mask: ArrayLike | None = info.get(key)
             except AttributeError:
                 raise ValueError(f"info is {shown(info)}; it must be a dictionary") from None
+            return mask
 
         return read_key
     path = key.split(".")
 
-    def read(info: Mapping[str, Any]) -> Any:
-        found: Any = info
-        for name in path:
-            found = found.get(name) if isinstance(found, Mapping) else None
-        return found
+    def read(info: Info) -> ArrayLike | None:
+        within: Info | None = info
+        for name in path[:-1]:
+            within = within.get(name) if isinstance(within, Mapping) else None
+        mask: ArrayLike | None = within.get(path[-1]) if isinstance(within, Mapping) else None
+        return mask
 
     return read
 
 
-def checked_mask(mask: Any, num_actions: int, key: str = "action_mask") -> Mask:
+def checked_mask(mask: ArrayLike, num_actions: int, key: str = "action_mask") -> Mask:
     """Return a mask as an array of bools, or say what is wrong with it.
 
     >>> checked_mask([0, 1, 1], num_actions=3)

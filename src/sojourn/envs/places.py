@@ -1,4 +1,4 @@
-"""Where an environment stands, so that a saved learner can go on from there.
+"""Remembers where an environment stands, so that a saved learner can go on from there.
 
 Sojourn's own environments can tell, and can be put there. Any other is brought there again:
 its random generator as it was before the last reset, that reset, and the actions since. That
@@ -9,75 +9,100 @@ generator. It is not tried if the episode is longer than MOST_ACTIONS; a new one
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypeAlias, TypedDict
 
 import gymnasium
 import numpy as np
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
 
-from sojourn.envs.worlds import WorldEnv
+from sojourn.envs.protocol import Element, Environment, Info
+from sojourn.envs.worlds import WorldEnv, WorldPlace
 
 MOST_ACTIONS = 1_000_000
 _PASSIVE = (OrderEnforcing, PassiveEnvChecker, TimeLimit)
+
+Shown: TypeAlias = tuple[Element, Info]  # what a reset shows
+Generator: TypeAlias = WorldPlace | Mapping[str, Any]  # of a world, or as NumPy tells its own
+
+
+class Standing(TypedDict):
+    """Where a world stands, and the steps that its time limits have counted."""
+
+    kind: Literal["world"]
+    place: WorldPlace
+    elapsed: list[int]
+
+
+class Replay(TypedDict):
+    """The generator before the last reset, None for the first one, and the actions since."""
+
+    kind: Literal["replay"]
+    generator: Generator | None
+    actions: np.ndarray[tuple[int], np.dtype[np.int64]]
+
+
+Place: TypeAlias = Standing | Replay
 
 
 class Trace:
     """An environment, and how it came to where it is."""
 
-    def __init__(self, env: gymnasium.Env[Any, Any], seed: int) -> None:
+    def __init__(self, env: Environment, seed: int) -> None:
         self.env, self.seed = env, seed
-        self._direct = _is_direct(env)
-        self._generator: Any = None  # before the last reset; None for the first, which has the seed
-        self._actions: Any = array("q")
+        self._world = _direct_world(env)
+        self._generator: Generator | None = (
+            None  # before the last reset; None for the first, which has the seed
+        )
+        self._is_readable = True  # whether the generator could be read
+        self._actions = array("q")
         self._begun = False
 
-    def reset(self) -> tuple[Any, dict[str, Any]]:
+    def reset(self) -> Shown:
         """Begin an episode, the first with the seed."""
-        if self._begun:
-            self._generator = None if self._direct else _generator(self.env)
+        if self._begun and self._world is None:
+            self._generator = _generator(self.env)
+            self._is_readable = self._generator is not None
         del self._actions[:]  # in place: whoever records goes on with the same list
         result = self.env.reset() if self._begun else self.env.reset(seed=self.seed)
         self._begun = True
         return result
 
     @property
-    def recorder(self) -> Any:
+    def recorder(self) -> Callable[[int], None] | None:
         """What is to be called with every action of the next few thousand, or None."""
-        return None if self._direct or len(self._actions) > MOST_ACTIONS else self._actions.append
+        return None if self._world is not None or len(self._actions) > MOST_ACTIONS else self._actions.append
 
-    def place(self) -> dict[str, Any] | None:
+    def place(self) -> Place | None:
         """Return where the environment stands, as data, or None if that cannot be said."""
         if not self._begun or len(self._actions) > MOST_ACTIONS:
             return None
-        if self._direct:
-            world: Any = self.env.unwrapped
-            return {"kind": "world", "place": world.place(), "elapsed": [limit._elapsed_steps for limit in _limits(self.env)]}  # fmt: skip # noqa: SLF001
-        if self._generator is False:
+        if self._world is not None:
+            elapsed = [limit._elapsed_steps for limit in _limits(self.env)]  # noqa: SLF001 - it tells nobody
+            return {"kind": "world", "place": self._world.place(), "elapsed": elapsed}
+        if not self._is_readable:
             return None
         actions = np.array(self._actions, dtype=np.int64)
         return {"kind": "replay", "generator": self._generator, "actions": actions}
 
-    def go_to(self, place: Mapping[str, Any] | None) -> tuple[Any, dict[str, Any]] | None:
+    def go_to(self, place: Place | None) -> Shown | None:
         """Bring the environment there; return its observation and info, or None if it cannot be done."""
         if place is None:
             return None
         try:
-            return self._go_directly(place) if self._direct else self._replay(place)
+            return self._replay(place) if self._world is None else self._go_directly(self._world, place)
         except Exception:  # noqa: BLE001 - another environment may do whatever it likes; it begins anew then
             self._begun = False
             return None
 
-    def _replay(self, place: Mapping[str, Any]) -> tuple[Any, dict[str, Any]] | None:
+    def _replay(self, place: Place) -> Shown | None:
+        if place["kind"] != "replay":
+            return None
         shown = self.env.reset(seed=self.seed)
         self._begun = True
         if place["generator"] is not None:
-            world: Any = self.env.unwrapped
-            if isinstance(world, WorldEnv):
-                if world.go_to(place["generator"]) is None:
-                    return None
-            else:
-                world.np_random.bit_generator.state = place["generator"]
+            if not _set_generator(self.env, place["generator"]):
+                return None
             shown = self.reset()
         for action in place["actions"].tolist():
             observation, _, terminated, truncated, info = self.env.step(action)
@@ -87,12 +112,11 @@ class Trace:
             shown = observation, info
         return shown
 
-    def _go_directly(self, place: Mapping[str, Any]) -> tuple[Any, dict[str, Any]] | None:
+    def _go_directly(self, world: WorldEnv, place: Place) -> Shown | None:
         limits = _limits(self.env)
-        if len(place["elapsed"]) != len(limits):
+        if place["kind"] != "world" or len(place["elapsed"]) != len(limits):
             return None
         self.env.reset(seed=self.seed)  # for the wrappers, which would not step before
-        world: Any = self.env.unwrapped
         state = world.go_to(place["place"])
         if state is None:
             return None
@@ -102,14 +126,15 @@ class Trace:
         return state, {}
 
 
-def _is_direct(env: Any) -> bool:
-    """Whether all that changes in an environment is in its world and in its time limits."""
+def _direct_world(env: Environment) -> WorldEnv | None:
+    """Return the world's environment, if all that changes is in its world and in time limits around it."""
     while isinstance(env, _PASSIVE):
         env = env.env
-    return isinstance(env, WorldEnv)
+    return env if isinstance(env, WorldEnv) else None
 
 
-def _limits(env: Any) -> list[Any]:
+def _limits(env: Environment) -> list[Any]:
+    """Return the time limits around an environment, whose count of steps Gymnasium declares as None."""
     found = []
     while isinstance(env, gymnasium.Wrapper):
         if isinstance(env, TimeLimit):
@@ -118,11 +143,21 @@ def _limits(env: Any) -> list[Any]:
     return found
 
 
-def _generator(env: Any) -> Any:
-    """Return what decides the next episode, or False if it cannot be read."""
-    if isinstance(env.unwrapped, WorldEnv):
-        return env.unwrapped.place()
+def _generator(env: Environment) -> Generator | None:
+    """Return what decides the next episode, or None if it cannot be read."""
+    inner = env.unwrapped
+    if isinstance(inner, WorldEnv):
+        return inner.place()
     try:
-        return env.unwrapped.np_random.bit_generator.state
+        return inner.np_random.bit_generator.state
     except AttributeError:
-        return False
+        return None
+
+
+def _set_generator(env: Environment, generator: Any) -> bool:
+    """Put back what decides the next episode; return False if it was that of another world."""
+    inner = env.unwrapped
+    if isinstance(inner, WorldEnv):
+        return inner.go_to(generator) is not None
+    inner.np_random.bit_generator.state = generator
+    return True

@@ -1,4 +1,4 @@
-"""From the spaces of an environment to the table of an agent.
+"""Numbers the observations of an environment, for the table of an agent.
 
 Whatever is made of finitely many choices has a number already: the choices are its digits. A
 continuous part, a Box, has none until it is cut into bins, and how is for the user to say.
@@ -8,19 +8,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from gymnasium import spaces
+from numpy.typing import NDArray
 
-from sojourn.envs.tabulation import Tabulation, size_of
+from sojourn.envs.protocol import Space
+from sojourn.envs.tabulation import Choices, Cut, Description, Tabulation, size_of
 from sojourn.rules.numbers import shown, whole
+
+# A number of bins; a list with a number or the edges for each dimension; or bins for each part of a space.
+Bins: TypeAlias = (
+    "float | np.integer | NDArray[np.generic] | Sequence[Bins | None] | Mapping[str, Bins | None]"
+)
 
 MOST_STATES = 10_000_000
 _UNBOUNDED = 1e30  # some environments say "no bound" with the largest number that a float can hold
 
 
-def tabulate(space: spaces.Space[Any], bins: Any = None) -> Tabulation:
+def tabulate(space: Space, bins: Bins | None = None) -> Tabulation:
     """Return the numbering of a space's observations.
 
     Discrete, MultiDiscrete and MultiBinary spaces, and any Tuple or Dict of these, need no
@@ -48,24 +55,37 @@ def tabulate(space: spaces.Space[Any], bins: Any = None) -> Tabulation:
     return Tabulation(description)
 
 
-def action_count(space: spaces.Space[Any]) -> int:
-    """Return the number of actions of a Discrete space; the actions begin at `space.start`.
+def action_count(space: Space) -> int:
+    """Return the number of actions of a Discrete space.
 
     >>> action_count(spaces.Discrete(4, start=1))
     4
     """
+    return int(_discrete(space).n)
+
+
+def first_action(space: Space) -> int:
+    """Return the number of the first action of a Discrete space.
+
+    >>> first_action(spaces.Discrete(4, start=1))
+    1
+    """
+    return int(_discrete(space).start)
+
+
+def _discrete(space: Space) -> spaces.Discrete:
     if not isinstance(space, spaces.Discrete):
         raise TypeError(
             f"the action space is {shown(space)}; a table of values needs Discrete actions, so number them in a "
             "gymnasium.ActionWrapper"
         )
-    return int(space.n)
+    return space
 
 
 # --- From a space to its description ------------------------------------------------
 
 
-def _described(space: Any, bins: Any, where: str) -> dict[str, Any]:
+def _described(space: Space, bins: Bins | None, where: str) -> Description:
     if isinstance(space, spaces.Box):
         return _described_box(space, bins, where)
     if isinstance(space, spaces.Tuple):
@@ -85,6 +105,7 @@ def _described(space: Any, bins: Any, where: str) -> dict[str, Any]:
                 for key, part in space.spaces.items()
             ],
         }
+    description: Description
     if isinstance(space, spaces.Discrete):
         description = {"kind": "discrete", "count": int(space.n), "start": int(space.start)}
     elif isinstance(space, spaces.MultiDiscrete):
@@ -104,11 +125,11 @@ def _described(space: Any, bins: Any, where: str) -> dict[str, Any]:
     return description
 
 
-def _array_of(shape: tuple[int, ...], counts: list[int], start: list[int]) -> dict[str, Any]:
+def _array_of(shape: tuple[int, ...], counts: list[int], start: list[int]) -> Choices:
     return {"kind": "array", "shape": list(shape), "counts": counts, "start": start}
 
 
-def _bins_of_tuple(space: spaces.Tuple[Any], bins: Any, where: str) -> Sequence[Any]:
+def _bins_of_tuple(space: spaces.Tuple[Any], bins: Bins | None, where: str) -> Sequence[Bins | None]:
     if bins is None:
         return [None] * len(space.spaces)
     if not isinstance(bins, Sequence) or isinstance(bins, str) or len(bins) != len(space.spaces):
@@ -119,7 +140,7 @@ def _bins_of_tuple(space: spaces.Tuple[Any], bins: Any, where: str) -> Sequence[
     return bins
 
 
-def _bins_of_dict(space: spaces.Dict, bins: Any, where: str) -> Mapping[str, Any]:
+def _bins_of_dict(space: spaces.Dict, bins: Bins | None, where: str) -> Mapping[str, Bins | None]:
     if bins is None:
         return {}
     if not isinstance(bins, Mapping) or not set(bins) <= set(space.spaces):
@@ -130,7 +151,7 @@ def _bins_of_dict(space: spaces.Dict, bins: Any, where: str) -> Mapping[str, Any
     return bins
 
 
-def _described_box(space: spaces.Box, bins: Any, where: str) -> dict[str, Any]:
+def _described_box(space: spaces.Box, bins: Bins | None, where: str) -> Cut:
     size = math.prod(space.shape)
     if bins is None:
         raise ValueError(
@@ -150,7 +171,7 @@ def _described_box(space: spaces.Box, bins: Any, where: str) -> dict[str, Any]:
     return {"kind": "box", "shape": list(space.shape), "cuts": cuts}
 
 
-def _cuts(choice: Any, low: float, high: float, where: str) -> list[float]:
+def _cuts(choice: Bins | None, low: float, high: float, where: str) -> list[float]:
     """Return the inner edges of the bins that were chosen for one dimension."""
     if isinstance(choice, int | np.integer):
         count = whole(f"the number of bins of {where}", choice)

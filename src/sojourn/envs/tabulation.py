@@ -12,14 +12,58 @@ import itertools
 import math
 import operator
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias, TypedDict
 
 import numpy as np
 
+from sojourn.envs.protocol import Element
 from sojourn.rules.numbers import shown
 
-Index: TypeAlias = Callable[[Any], int]
+Index: TypeAlias = Callable[[Element], int]
+
+
+class Choice(TypedDict):
+    """Whole numbers from `start`, so many of them."""
+
+    kind: Literal["discrete"]
+    count: int
+    start: int
+
+
+class Choices(TypedDict):
+    """An array of whole numbers, each with its own count and start."""
+
+    kind: Literal["array"]
+    shape: list[int]
+    counts: list[int]
+    start: list[int]
+
+
+class Cut(TypedDict):
+    """An array of numbers, each cut into bins at its own edges."""
+
+    kind: Literal["box"]
+    shape: list[int]
+    cuts: list[list[float]]
+
+
+class Ordered(TypedDict):
+    """Parts in an order."""
+
+    kind: Literal["tuple"]
+    parts: list[Description]
+
+
+class Keyed(TypedDict):
+    """Parts with keys."""
+
+    kind: Literal["dict"]
+    keys: list[str]
+    parts: list[Description]
+
+
+Description: TypeAlias = Choice | Choices | Cut | Ordered | Keyed
 
 
 class Tabulation:
@@ -41,11 +85,11 @@ class Tabulation:
     num_states: int
     index: Index
 
-    def __init__(self, description: Mapping[str, Any]) -> None:
+    def __init__(self, description: Description) -> None:
         self._description = description
         self.num_states, self.index = _built(description)
 
-    def __call__(self, observation: Any) -> int:
+    def __call__(self, observation: Element) -> int:
         """Return the number of the state that an observation belongs to."""
         return self.index(observation)
 
@@ -53,12 +97,12 @@ class Tabulation:
         """Return one line that says how many states there are and what of."""
         return f"{self.num_states} states: {_words(self._description)}"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Description:
         """Return the description: dictionaries, lists, numbers and strings only."""
-        return dict(self._description)
+        return self._description.copy()
 
     @classmethod
-    def from_dict(cls, description: Mapping[str, Any]) -> Tabulation:
+    def from_dict(cls, description: Description) -> Tabulation:
         """Return the tabulation that `to_dict` described."""
         return cls(description)
 
@@ -71,11 +115,11 @@ class Tabulation:
     def __repr__(self) -> str:
         return f"Tabulation of {self.describe()}"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[type[Tabulation], tuple[Description]]:
         return Tabulation, (self._description,)
 
 
-def _counts(description: Mapping[str, Any]) -> list[int]:
+def _counts(description: Description) -> list[int]:
     """Return the number of choices of each digit."""
     match description["kind"]:
         case "discrete":
@@ -87,15 +131,17 @@ def _counts(description: Mapping[str, Any]) -> list[int]:
         case "tuple" | "dict":
             return [size_of(part) for part in description["parts"]]
         case kind:
-            raise ValueError(f"{kind!r} is no kind of tabulation; it may be from a newer version of Sojourn")
+            raise ValueError(
+                f"{kind!r} is not a kind of tabulation; it may be from a newer version of Sojourn"
+            )
 
 
-def size_of(description: Mapping[str, Any]) -> int:
+def size_of(description: Description) -> int:
     """Return the number of states."""
     return math.prod(_counts(description))
 
 
-def _built(description: Mapping[str, Any]) -> tuple[int, Index]:
+def _built(description: Description) -> tuple[int, Index]:
     """Return the number of states and the function from observations to states."""
     size, counts = size_of(description), _counts(description)
     match description["kind"]:
@@ -105,10 +151,11 @@ def _built(description: Mapping[str, Any]) -> tuple[int, Index]:
             return size, _index_of_array(tuple(description["shape"]), counts, description["start"])
         case "box":
             return size, _index_of_box(tuple(description["shape"]), counts, description["cuts"])
-    parts = [_built(part)[1] for part in description["parts"]]
-    if description["kind"] == "tuple":
-        return size, _index_of_tuple(counts, parts)
-    return size, _index_of_dict(description["keys"], counts, parts)
+        case "tuple":
+            return size, _index_of_tuple(counts, [_built(part)[1] for part in description["parts"]])
+        case "dict":
+            parts = [_built(part)[1] for part in description["parts"]]
+            return size, _index_of_dict(description["keys"], counts, parts)
 
 
 def _index_of_choice(count: int, start: int) -> Index:
@@ -171,7 +218,7 @@ def _index_of_tuple(counts: list[int], parts: list[Index]) -> Index:
     return index
 
 
-def _index_of_dict(keys: list[Any], counts: list[int], parts: list[Index]) -> Index:
+def _index_of_dict(keys: list[str], counts: list[int], parts: list[Index]) -> Index:
     digits = list(zip(keys, counts, parts, strict=True))
 
     def index(observation: Any) -> int:
@@ -186,21 +233,22 @@ def _index_of_dict(keys: list[Any], counts: list[int], parts: list[Index]) -> In
     return index
 
 
-def _flat(observation: Any, shape: tuple[int, ...], name: str) -> list[Any]:
+def _flat(observation: Element, shape: tuple[int, ...], name: str) -> list[int | float]:
     try:
         array = np.asarray(observation)
     except ValueError:
         raise _bad(observation, name) from None
     if array.shape != shape or array.dtype.kind not in "biuf":
         raise _bad(observation, name)
-    return array.ravel().tolist()
+    numbers: list[int | float] = array.ravel().tolist()
+    return numbers
 
 
-def _bad(observation: Any, name: str) -> ValueError:
+def _bad(observation: Element, name: str) -> ValueError:
     return ValueError(f"the observation {shown(observation)} is not in the space: it must be {name}")
 
 
-def _words(description: Mapping[str, Any]) -> str:
+def _words(description: Description) -> str:
     """Say what the states are made of."""
     counts = _counts(description)
     match description["kind"]:
@@ -212,5 +260,6 @@ def _words(description: Mapping[str, Any]) -> str:
             return " x ".join(f"{count} {noun}" + (f" ({n} times)" if n > 1 else "") for count, n in runs)
         case "tuple":
             return f"({', '.join(map(_words, description['parts']))})"
-    named = zip(description["keys"], description["parts"], strict=True)
-    return f"{{{', '.join(f'{key}: {_words(part)}' for key, part in named)}}}"
+        case "dict":
+            named = zip(description["keys"], description["parts"], strict=True)
+            return f"{{{', '.join(f'{key}: {_words(part)}' for key, part in named)}}}"

@@ -9,17 +9,19 @@ of one number each, and the kernel writes into them.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias, TypedDict
 
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Discrete
+from numpy.typing import NDArray
 
+from sojourn.envs.protocol import Info
 from sojourn.rules.compile import kernel, put, take
 from sojourn.rules.numbers import within
 from sojourn.rules.random import Stream, check_stream, streams
-from sojourn.rules.values import Column, frozen, is_value
+from sojourn.rules.values import Column, Value, frozen, is_value, replaced
 from sojourn.worlds.checks import explain_step, ready_world, rehearse_world
 from sojourn.worlds.protocol import start, step
 
@@ -27,8 +29,22 @@ _start, _step = start.bare, step.bare
 
 _STATE, _REWARD, _DURATION, _CLOCK, _STEPS = range(5)
 
+Number: TypeAlias = int | np.integer  # of a state or of an action
+Masks: TypeAlias = NDArray[np.int8]  # states by actions, or the row of one state
+Advance: TypeAlias = Callable[[Value, Column, int, Stream], None]
 
-class WorldEnv(gymnasium.Env[Any, Any]):
+
+class WorldPlace(TypedDict):
+    """Where an environment stands, as numbers."""
+
+    world: str
+    held: list[float]
+    state: int
+    now: list[float]
+    stream: list[int]
+
+
+class WorldEnv(gymnasium.Env[Number, Number]):
     """Any world as a Gymnasium environment.
 
     ## Description
@@ -68,29 +84,29 @@ class WorldEnv(gymnasium.Env[Any, Any]):
     (1, 10.0, False, False, {'duration': 11.0, 'clock': 11.0})
     """
 
-    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - Gymnasium declares it so
+    metadata = {"render_modes": []}  # noqa: RUF012 - Gymnasium declares it so
 
-    def __init__(self, world: Any, *, compiled: bool = True) -> None:
+    def __init__(self, world: Value, *, compiled: bool = True) -> None:
         self.world = ready_world(world)
         rehearse_world(self.world)
         self.compiled = compiled
         self.observation_space = Discrete(self.world.num_states)
         self._num_states, self._num_actions = int(self.world.num_states), int(self.world.num_actions)
         self._masks = _masks(self.world)
-        actions = Discrete if self._masks is None else AllowedActions
-        self.action_space: Any = actions(self.world.num_actions)
+        self._choices = AllowedActions(self.world.num_actions)
+        self.action_space = Discrete(self.world.num_actions) if self._masks is None else self._choices
         self._held = _held(self.world)
         self._now: Column = np.zeros(5)
         self._state = 0
-        self._rng: Stream | None = None
-        self._advance: Any = _not_reset
+        self._rng: Stream = streams(0, 2)[0]
+        self._has_stream = False  # of its own: the first reset gives it one
+        self._advance: Advance = _not_reset
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[int, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[int, Info]:
         """Begin an episode; with a seed, the first one of that seed."""
         super().reset(seed=seed)
-        if seed is not None or self._rng is None:
+        if seed is not None or not self._has_stream:
+            self._has_stream = True
             self._rng = streams(self._entropy() if seed is None else seed, 2)[0]
             put(self._held, 0, self.world)
         world, state = _start(take(self._held, 0), self._rng)
@@ -100,12 +116,12 @@ class WorldEnv(gymnasium.Env[Any, Any]):
         self._now[:] = (state, 0.0, 0.0, 0.0, 0.0)
         if self._advance is _not_reset:
             self._advance = self._prepared()
-        info: dict[str, Any] = {"clock": 0.0}
+        info: Info = {"clock": 0.0}
         if self._masks is not None:
-            info["action_mask"] = self._allowed(state)
+            info["action_mask"] = self._allowed(self._masks[state])
         return state, info
 
-    def step(self, action: Any) -> tuple[int, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Number) -> tuple[int, float, bool, bool, Info]:
         """Take one action."""
         if type(action) is not int or not 0 <= action < self._num_actions:
             action = within("action", action, self._num_actions)
@@ -119,14 +135,14 @@ class WorldEnv(gymnasium.Env[Any, Any]):
                 )
             )
         self._state = state = int(next_state)
-        info: dict[str, Any] = {"duration": duration, "clock": clock}
+        info: Info = {"duration": duration, "clock": clock}
         if self._masks is not None:
-            info["action_mask"] = self._allowed(state)
+            info["action_mask"] = self._allowed(self._masks[state])
         return state, reward, False, False, info
 
-    def place(self) -> dict[str, Any]:
+    def place(self) -> WorldPlace:
         """Return where the environment stands, as numbers: what `go_to` needs to bring it back there."""
-        if self._rng is None:
+        if not self._has_stream:
             raise RuntimeError("the environment has not begun an episode; call reset() first")
         return {
             "world": digest(self.world),
@@ -136,7 +152,7 @@ class WorldEnv(gymnasium.Env[Any, Any]):
             "stream": [int(word) for word in self._rng],
         }
 
-    def go_to(self, place: Mapping[str, Any]) -> int | None:
+    def go_to(self, place: WorldPlace) -> int | None:
         """Go where an environment of the same world stood; return its state, or None if the world is another."""
         if place["world"] != digest(self.world):
             return None
@@ -154,13 +170,12 @@ class WorldEnv(gymnasium.Env[Any, Any]):
         self._rng, self._state = rng, state
         self._now[:] = place["now"]
         if self._masks is not None:
-            self._allowed(state)
+            self._allowed(self._masks[state])
         return state
 
-    def _allowed(self, state: int) -> Any:
-        """Return the mask of a state, which the action space then draws by."""
-        mask = self._masks[state]
-        self.action_space.allowed = mask
+    def _allowed(self, mask: Masks) -> Masks:
+        """Let the action space draw by the mask of the state, and return a copy of it to show."""
+        self._choices.allowed = mask
         return mask.copy()
 
     def _entropy(self) -> int:
@@ -168,7 +183,7 @@ class WorldEnv(gymnasium.Env[Any, Any]):
         seed = self.np_random_seed
         return seed if seed >= 0 else int(self.np_random.integers(2**63))
 
-    def _prepared(self) -> Any:
+    def _prepared(self) -> Advance:
         if not self.compiled:
             return _advance.python
         return _advance.prepared(self._held, self._now, 0, self._rng)
@@ -181,7 +196,7 @@ class WorldEnv(gymnasium.Env[Any, Any]):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self.world, self._held = frozen(self.world), _held(frozen(self._held))
-        self._advance = self._prepared() if self._advance else _not_reset
+        self._advance = self._prepared() if state["_advance"] else _not_reset
 
 
 class AllowedActions(Discrete):
@@ -193,15 +208,17 @@ class AllowedActions(Discrete):
     (1, True)
     """
 
-    allowed: Any = None
+    allowed: Masks | None = None
 
-    def sample(self, mask: Any = None, **options: Any) -> Any:  # type: ignore[override] # as in all versions
+    def sample(  # type: ignore[override] # as in all versions
+        self, mask: Masks | None = None, **options: Masks | None
+    ) -> np.int64:
         """Draw an action."""
         return super().sample(self.allowed if mask is None and not options else mask, **options)
 
 
 @kernel
-def _advance(held: Any, now: Column, action: int, rng: Stream) -> None:
+def _advance(held: Value, now: Column, action: int, rng: Stream) -> None:
     """Take one step, from what `held` and `now` are to what they become."""
     world, next_state, reward, duration = _step(take(held, 0), int(now[_STATE]), action, rng)
     put(held, 0, world)
@@ -212,26 +229,27 @@ def _advance(held: Any, now: Column, action: int, rng: Stream) -> None:
     now[_STEPS] += 1
 
 
-def _held(world: Any) -> Any:
+def _held(world: Value) -> Value:
     """Return a stack of one that shares the world's arrays."""
-    return type(world)._make(
-        _held(field)
+    fields = {
+        name: _held(field)
         if is_value(field)
         else field[np.newaxis]
         if isinstance(field, np.ndarray)
         else np.array([field])
-        for field in world
-    )
+        for name, field in world._asdict().items()
+    }
+    return replaced(world, **fields)
 
 
-def _masks(world: Any) -> Any:
-    """Return the mask of every state, as Gymnasium's own spaces take them; None where all have all actions."""
+def _masks(world: Value) -> Masks | None:
+    """Return the mask of every state, as Gymnasium's spaces take them; None if every state has all actions."""
     available = np.asarray(getattr(world, "available", True))
     return None if available.all() else available.astype(np.int8)
 
 
-def digest(world: Any) -> str:
-    """Return what tells this world from others: a hash of all that is in it."""
+def digest(world: Value) -> str:
+    """Return a hash of all that is in a world, which tells it from others."""
     whole = hashlib.sha256(type(world).__name__.encode())
     for field in world:
         whole.update(
@@ -244,7 +262,7 @@ def digest(world: Any) -> str:
     return whole.hexdigest()
 
 
-def _numbers(world: Any) -> list[float]:
+def _numbers(world: Value) -> list[float]:
     """Return the numbers of a world that are not in arrays: those that can change."""
     numbers: list[float] = []
     for field in world:
@@ -255,17 +273,15 @@ def _numbers(world: Any) -> list[float]:
     return numbers
 
 
-def _with_numbers(world: Any, numbers: Iterator[float]) -> Any:
+def _with_numbers(world: Value, numbers: Iterator[float]) -> Value:
     """Return a world with these numbers in it."""
-    return type(world)._make(
-        _with_numbers(field, numbers)
-        if is_value(field)
-        else field
-        if isinstance(field, np.ndarray)
-        else type(field)(next(numbers))
-        for field in world
-    )
+    fields = {
+        name: _with_numbers(field, numbers) if is_value(field) else type(field)(next(numbers))
+        for name, field in world._asdict().items()
+        if not isinstance(field, np.ndarray)
+    }
+    return replaced(world, **fields)
 
 
-def _not_reset(*_: Any) -> None:
+def _not_reset(held: Value, now: Column, action: int, rng: Stream) -> None:
     raise RuntimeError("the environment has not begun an episode; call reset() before step()")

@@ -11,10 +11,12 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, TypeAlias, get_type_hints
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sojourn.agents.errors import td_error
 from sojourn.agents.protocol import draw
@@ -24,13 +26,17 @@ from sojourn.rules.files import write_whole
 from sojourn.rules.values import is_value
 from sojourn.worlds.protocol import step
 
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+Arrays: TypeAlias = dict[str, NDArray[np.generic]]
+Contents: TypeAlias = dict[str, Any]  # whoever reads a file looks at what is in it
+
 _CONTENTS = "contents.json"
 _MOST_JSON = 50_000_000  # bytes
 
 
-def write_archive(path: Path, format_name: str, version: int, contents: dict[str, Any]) -> None:
+def write_archive(path: Path, format_name: str, version: int, contents: Mapping[str, Any]) -> None:
     """Write an archive whole or not at all. `contents` may hold values and arrays at any depth."""
-    arrays: dict[str, Any] = {}
+    arrays: Arrays = {}
     data = {"format": format_name, "version": version, "contents": _packed(contents, arrays)}
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
@@ -43,8 +49,8 @@ def write_archive(path: Path, format_name: str, version: int, contents: dict[str
     write_whole(path, lambda partial: partial.write_bytes(buffer.getvalue()))
 
 
-def read_archive(path: Path, format_name: str, version: int) -> dict[str, Any]:
-    """Return the contents of an archive, or say why it is none."""
+def read_archive(path: Path, format_name: str, version: int) -> Contents:
+    """Return the contents of an archive, or say in one sentence why it cannot be read."""
     if not path.is_file():
         raise ValueError(f"{path} is not a file; it should be one that was saved by sojourn")
     try:
@@ -60,8 +66,13 @@ def read_archive(path: Path, format_name: str, version: int) -> dict[str, Any]:
         raise ValueError(
             f"{path} is damaged, or was not saved by sojourn ({_reason(error)}); nothing of it was read"
         ) from None
-    if found[0] == format_name and isinstance(found[1], int) and found[1] > version:
-        raise ValueError(f"{path} was saved by a newer sojourn; update sojourn to read it")
+    if found[0] == format_name and isinstance(found[1], int):
+        if found[1] > version:
+            raise ValueError(f"{path} was saved by a newer sojourn; update sojourn to read it")
+        raise ValueError(
+            f"{path} was saved by an older sojourn, in version {found[1]} of the format; this one reads version "
+            f"{version}: load it with the sojourn that saved it, or train and save it again"
+        )
     raise ValueError(
         f"{path} holds {found[0]!r} of version {found[1]!r}, not {format_name!r} of version {version}"
     )
@@ -80,19 +91,20 @@ def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     return archive.read(info)
 
 
-def _array(part: bytes) -> Any:
-    return np.lib.format.read_array(io.BytesIO(part), allow_pickle=False)
+def _array(part: bytes) -> NDArray[np.generic]:
+    array: NDArray[np.generic] = np.lib.format.read_array(io.BytesIO(part), allow_pickle=False)
+    return array
 
 
-def _packed(thing: Any, arrays: dict[str, Any]) -> Any:
+def _packed(thing: Any, arrays: Arrays) -> Json:
     """Return `thing` as JSON, with its arrays put aside."""
     if is_value(thing):
         name = type(thing).__name__
         if _classes(name) != [type(thing)]:
             raise ValueError(
-                f"{name} cannot be saved, for it could not be found again: "
+                f"{name} cannot be saved, because it could not be found again: "
                 + (
-                    "several classes are called so"
+                    "several classes have that name"
                     if len(_classes(name)) > 1
                     else "no rule is registered for it"
                 )
@@ -107,16 +119,15 @@ def _packed(thing: Any, arrays: dict[str, Any]) -> Any:
         return {"dict": {str(key): _packed(entry, arrays) for key, entry in thing.items()}}
     if isinstance(thing, list | tuple):
         return [_packed(entry, arrays) for entry in thing]
-    if isinstance(thing, np.generic):
-        return thing.item()
-    if thing is None or isinstance(thing, bool | int | float | str):
-        return thing
+    plain: Json = thing.item() if isinstance(thing, np.generic) else thing
+    if plain is None or isinstance(plain, bool | int | float | str):
+        return plain
     raise TypeError(
         f"{type(thing).__name__} cannot be saved; a file holds only numbers, texts, arrays and values"
     )
 
 
-def _unpacked(thing: Any, arrays: dict[str, Any]) -> Any:
+def _unpacked(thing: Any, arrays: Arrays) -> Any:
     if isinstance(thing, list):
         return [_unpacked(entry, arrays) for entry in thing]
     if not isinstance(thing, dict):
@@ -137,7 +148,7 @@ def _class(name: str) -> type:
     found = _classes(name)
     if len(found) != 1:
         raise ValueError(
-            f"it holds a {name}, which {'several classes are' if found else 'no class is'} called here; "
+            f"it holds a {name}, but there {'are several classes' if found else 'is no class'} of that name here; "
             "import the file that defines it first"
         )
     return found[0]
@@ -153,7 +164,7 @@ def _classes(name: str) -> list[type]:
     return [cls for cls in known if cls.__name__ == name]
 
 
-def _parts(cls: Any) -> list[type]:
+def _parts(cls: type) -> list[type]:
     """Return the classes of values that a class declares as its fields."""
     try:
         hints = get_type_hints(cls)

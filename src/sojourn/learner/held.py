@@ -1,4 +1,4 @@
-"""An agent that is held while it learns, one step at a time, from any environment.
+"""An agent that is held ready for compiled code while it learns, one step at a time.
 
 `run` keeps an agent inside compiled code from its first step to its last. Where steps come one
 by one, the agent is held as arrays of one number each; a kernel learns from one transition,
@@ -8,36 +8,31 @@ of it for the way into compiled code, where the same rules in Python take 20.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from sojourn.agents.checks import ready_agent
-from sojourn.agents.protocol import draw, learn
+from sojourn.agents.protocol import Agent, draw, learn
 from sojourn.agents.values.protocol import entries, sizes
 from sojourn.rates.protocol import value
+from sojourn.rules.arrays import Floats
 from sojourn.rules.compile import kernel, put, take
-from sojourn.rules.random import Stream
-from sojourn.rules.values import Column, canonical, copied, is_value, stacked
+from sojourn.rules.numbers import shown
+from sojourn.rules.random import Stream, check_stream
+from sojourn.rules.values import Column, Value, canonical, copied, is_value, replaced, stacked
+from sojourn.runs.totals import Totals, counted
+
+V = TypeVar("V", bound=Value)
 
 _draw, _learn, _value = draw.bare, learn.bare, value.bare
+_NOTHING = Totals()
 
-# What goes on from step to step, beside the agent and its stream.
-_ACTION, _EXPLORED, _REWARD, CLOCK, _GREEDY_REWARD, _GREEDY_CLOCK, _GREEDY_STEPS, _STEPS = range(8)
-_SURPLUS, _SURPLUS_SQUARED = 8, 9
-SIZE = 10
-
-
-class Totals(NamedTuple):
-    """What an agent has seen in all: totals, and those of the accepted (greedy) steps."""
-
-    steps: int
-    reward: float
-    duration: float
-    greedy_steps: int
-    greedy_reward: float
-    greedy_duration: float
+# What is kept from step to step, beside the agent, its stream and the totals.
+_ACTION, _EXPLORED, _SURPLUS, _SURPLUS_SQUARED = range(4)
+_SIZE = 4
 
 
 class Surplus(NamedTuple):
@@ -51,16 +46,34 @@ class Surplus(NamedTuple):
 class HeldAgent:
     """An agent, its random stream, its next action and its totals."""
 
-    def __init__(self, agent: Any, rng: Stream) -> None:
+    def __init__(
+        self, agent: Agent, rng: Stream, totals: Totals = _NOTHING, now: Column | None = None
+    ) -> None:
         self.rng = rng
-        self._now: Column = np.zeros(SIZE)
+        self._totals = stacked([totals])
+        self._now: Column = np.zeros(_SIZE) if now is None else now
         self.spare = -1  # a row of q that stands for no state; there is none until it is needed
         self._hold(copied(ready_agent(agent)))
 
-    def _hold(self, agent: Any) -> None:
+    @classmethod
+    def restored(cls, agent: Agent, stream: Stream, totals: Mapping[str, float], now: ArrayLike) -> HeldAgent:
+        """Return a held agent from the contents of a file, or say what is wrong with them."""
+        numbers: Column = np.array(now, dtype=np.float64)
+        if numbers.shape != (_SIZE,) or not np.isfinite(numbers).all():
+            raise ValueError("its totals are not numbers")
+        seen = canonical(replaced(_NOTHING, **totals))
+        if set(totals) != set(Totals._fields) or list(map(type, seen)) != list(map(type, _NOTHING)):
+            raise ValueError("its totals are not numbers")
+        if not np.isfinite(seen).all() or min(seen.steps, seen.greedy_steps) < 0:
+            raise ValueError(f"its totals are {shown(seen)}, which cannot be")
+        return cls(agent, check_stream(stream).copy(), seen, numbers)
+
+    def _hold(self, agent: Agent) -> None:
         self._held = stacked([agent])
-        self._run = _advance.prepared(self._held, self._now, 0, 0, 0.0, 0.0, 0, False, 0, self.rng)
-        self.q = entries(self._held.values)[0]
+        self._run = _advance.prepared(
+            self._held, self._totals, self._now, 0, 0, 0.0, 0.0, 0, False, 0, self.rng
+        )
+        self.q: Floats = entries(self._held.values)[0]
 
     def make_spare(self) -> None:
         """Give q, and whatever else has a row for each state, one row more.
@@ -74,12 +87,12 @@ class HeldAgent:
         )
 
     @property
-    def agent(self) -> Any:
+    def agent(self) -> Agent:
         """The agent as it is now, a value of its own."""
-        agent = copied(take(self._held, 0))
+        agent: Agent = canonical(copied(take(self._held, 0)))
         if self.spare >= 0:
             agent = _with_rows(agent, self.spare + 1, lambda array: array[:-1].copy())
-        return canonical(agent)
+        return agent
 
     @property
     def rate(self) -> float:
@@ -89,25 +102,23 @@ class HeldAgent:
     @property
     def totals(self) -> Totals:
         """What has been seen so far."""
-        now = self._now.tolist()
-        return Totals(
-            steps=int(now[_STEPS]),
-            reward=now[_REWARD],
-            duration=now[CLOCK],
-            greedy_steps=int(now[_GREEDY_STEPS]),
-            greedy_reward=now[_GREEDY_REWARD],
-            greedy_duration=now[_GREEDY_CLOCK],
-        )
+        totals: Totals = take(self._totals, 0)
+        return totals
+
+    @property
+    def clock(self) -> Floats:
+        """The total duration so far, the one number of an array that changes with every step."""
+        return np.asarray(self._totals.duration)  # the array itself: to a type checker it is a number
 
     @property
     def surplus(self) -> Surplus:
         """What the greedy steps earned beyond the learned rate: near 0 in the mean if the rate is right."""
         now = self._now.tolist()
-        return Surplus(int(now[_GREEDY_STEPS]), now[_SURPLUS], now[_SURPLUS_SQUARED])
+        return Surplus(self.totals.greedy_steps, now[_SURPLUS], now[_SURPLUS_SQUARED])
 
     @property
     def now(self) -> Column:
-        """All that goes on from step to step beside the agent and its stream: for saving and going on."""
+        """What is kept from step to step beside the agent, its stream and the totals, for a file."""
         return self._now
 
     def draw(self, state: int) -> tuple[int, bool]:
@@ -129,15 +140,26 @@ class HeldAgent:
         A transition that took no time is not learned from.
         """
         self._run(
-            self._held, self._now, state, action, reward, duration, next_state, explored, draw_at, self.rng
+            self._held,
+            self._totals,
+            self._now,
+            state,
+            action,
+            reward,
+            duration,
+            next_state,
+            explored,
+            draw_at,
+            self.rng,
         )
         drawn, was_explored = self._now[:2].tolist()
         return int(drawn), bool(was_explored)
 
 
 @kernel
-def _advance(
-    held: Any,
+def _advance(  # eleven arguments, for they go into machine code as they are: to gather them would cost a step's time
+    held: Agent,
+    totals: Totals,
     now: Column,
     state: int,
     action: int,
@@ -153,13 +175,8 @@ def _advance(
         surplus = reward - _value(agent.rate) * duration
         agent = _learn(agent, state, action, reward, duration, next_state, explored)
         put(held, 0, agent)
-        now[_STEPS] += 1
-        now[_REWARD] += reward
-        now[CLOCK] += duration
+        put(totals, 0, counted(take(totals, 0), reward, duration, agent.accepted))
         if agent.accepted:
-            now[_GREEDY_STEPS] += 1
-            now[_GREEDY_REWARD] += reward
-            now[_GREEDY_CLOCK] += duration
             now[_SURPLUS] += surplus
             now[_SURPLUS_SQUARED] += surplus * surplus
     if draw_at >= 0:
@@ -168,13 +185,12 @@ def _advance(
         now[_EXPLORED] = was_explored
 
 
-def _with_rows(value: Any, rows: int, change: Callable[[Any], Any]) -> Any:
+def _with_rows(value: V, rows: int, change: Callable[[NDArray[np.generic]], NDArray[np.generic]]) -> V:
     """Return a value with its arrays changed, those of so many rows."""
-    return type(value)._make(
-        _with_rows(field, rows, change)
-        if is_value(field)
-        else change(field)
-        if isinstance(field, np.ndarray) and field.shape[:1] == (rows,)
-        else field
-        for field in value
-    )
+    fields = value._asdict()
+    for name, field in fields.items():
+        if is_value(field):
+            fields[name] = _with_rows(field, rows, change)
+        elif isinstance(field, np.ndarray) and field.shape[:1] == (rows,):
+            fields[name] = change(field)
+    return replaced(value, **fields)

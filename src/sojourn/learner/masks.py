@@ -1,4 +1,4 @@
-"""Actions that are not allowed, hidden from an agent.
+"""Hides the actions that are not allowed from an agent.
 
 The rules know one thing about an action that is not available in a state: its value is -inf.
 So a mask is respected when acting, in the greedy maximum and when looking ahead, without any
@@ -8,16 +8,25 @@ a mask changes while the state stays, the agent gets a spare row in its tables (
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sojourn.envs.masks import Mask, checked_mask
+from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.numbers import within
 
 
+class HiddenValues(TypedDict):
+    """The values of hidden actions, as arrays: pairs of state and action, and the value of each."""
+
+    places: Ints
+    values: Floats
+
+
 class HiddenActions:
-    """The masks of an agent's table.
+    """Hides actions in an agent's table, and remembers their values.
 
     >>> q = np.array([[1.0, 2.0]])
     >>> hidden = HiddenActions(q, "action_mask")
@@ -29,19 +38,23 @@ class HiddenActions:
     array([[1., 2.]])
     """
 
-    def __init__(self, q: Any, key: str) -> None:
+    def __init__(self, q: Floats, key: str) -> None:
         self.q, self.key = q, key
         self._values: dict[tuple[int, int], float] = {}
-        self._masks: dict[int, Any] = {}  # the last one of each state, which is mostly the next one too
+        self._masks: dict[int, ArrayLike] = {}  # the last one of each state, which is mostly the next one too
         self._never = int((q == -np.inf).sum())
 
-    def is_known(self, state: int, mask: Any) -> bool:
+    def move_to(self, q: Floats) -> None:
+        """Go on with the same table in another array."""
+        self.q = q
+
+    def is_known(self, state: int, mask: ArrayLike) -> bool:
         """Whether this mask is in force in a state already."""
         last = self._masks.get(state)
         return last is not None and np.array_equal(last, mask)
 
-    def apply(self, state: int, mask: Any) -> None:
-        """Let just the actions that the mask allows be available in a state."""
+    def apply(self, state: int, mask: ArrayLike) -> None:
+        """Make the actions that the mask allows available in a state, and no others."""
         if self.is_known(state, mask):
             return
         allowed = self.checked(mask)
@@ -54,18 +67,18 @@ class HiddenActions:
                 self.q[state, action] = -np.inf
         self._masks[state] = np.array(mask)
 
-    def checked(self, mask: Any) -> Mask:
+    def checked(self, mask: ArrayLike) -> Mask:
         """Return a mask as an array of bools, or say what is wrong with it."""
         return checked_mask(mask, self.q.shape[1], self.key)
 
-    def values(self, state: int) -> Any:
+    def values(self, state: int) -> Floats:
         """Return the values of a state, those of hidden actions too."""
-        row = self.q[state].copy()
+        row: Floats = self.q[state].copy()
         for action in range(len(row)):
             row[action] = self._values.get((state, action), row[action])
         return row
 
-    def seen_through(self, state: int, mask: Any) -> Any:
+    def seen_through(self, state: int, mask: ArrayLike) -> Floats:
         """Return the values of a state with -inf for what a mask does not allow, changing nothing."""
         return np.where(self.checked(mask), self.values(state), -np.inf)
 
@@ -73,17 +86,22 @@ class HiddenActions:
         """Whether all values but those of hidden actions are finite."""
         return int((~np.isfinite(self.q)).sum()) == len(self._values) + self._never
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> HiddenValues:
         """Return the hidden values as arrays."""
         places = np.array(list(self._values), dtype=np.int64).reshape(-1, 2)
         return {"places": places, "values": np.array(list(self._values.values()), dtype=np.float64)}
 
-    def restore(self, data: dict[str, Any]) -> None:
-        """Take hidden values back from arrays; the table has -inf at their places already."""
-        num_states, num_actions = self.q.shape
+    @classmethod
+    def restored(cls, q: Floats, key: str, data: HiddenValues) -> HiddenActions:
+        """Return the masks of a table that has -inf at the places of hidden values already."""
+        hidden = cls(q, key)
+        num_states, num_actions = q.shape
         for (state, action), value in zip(data["places"].tolist(), data["values"].tolist(), strict=True):
             place = within("state", state, num_states), within("action", action, num_actions)
-            if self.q[place] != -np.inf:
-                raise ValueError(f"the value of action {action} in state {state} is hidden and not hidden")
-            self._values[place] = value
-        self._never -= len(self._values)
+            if q[place] != -np.inf:
+                raise ValueError(
+                    f"action {action} of state {state} is said to be hidden, but the table has a value for it"
+                )
+            hidden._values[place] = value
+        hidden._never -= len(hidden._values)
+        return hidden

@@ -12,10 +12,14 @@ Student's.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
+from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
+from sojourn.envs.protocol import Environment
+from sojourn.learner.reading import Reading
 from sojourn.rules.numbers import proper_fraction
 
 _MOST = 64
@@ -92,6 +96,27 @@ class BatchMeans:
             quantile = float(stdtrit(count - 1, 0.5 + level / 2.0))
             half = quantile * math.sqrt(variance / count) / (math.fsum(self._durations) / count)
         return Evaluation(rate, rate - half, rate + half, level, self.steps, self.duration, count)
+
+
+def followed(
+    env: Environment,
+    reading: Reading,
+    choose: Callable[[int, ArrayLike | None], int],
+    until: float,
+    seed: int,
+) -> BatchMeans:
+    """Return what a policy earned until so much time had passed; `choose` is its action by state and mask."""
+    means, index = BatchMeans(), reading.states.index
+    observation, info = env.reset(seed=seed)
+    while means.duration < until:
+        action = choose(index(observation), reading.mask(info)) + reading.first_action
+        observation, reward, terminated, truncated, info = env.step(action)
+        taken, earned = reading.duration(observation, action, info), float(reward)
+        if not reading.is_skipped(taken, earned):
+            means.add(earned, taken)
+        if terminated or truncated:
+            observation, info = env.reset()
+    return means
 
 
 def _by_twos(numbers: list[float]) -> list[float]:

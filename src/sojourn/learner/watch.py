@@ -12,12 +12,16 @@ from __future__ import annotations
 import itertools
 import math
 import sys
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from sojourn.agents.errors import Discounted
-from sojourn.learner.held import Surplus, Totals
+from sojourn.agents.protocol import Agent
+from sojourn.learner.held import Surplus
+from sojourn.rules.arrays import Floats
+from sojourn.runs.totals import Totals
 
 _GROWTH = 1.7  # 2 for a drift that is steady, 1.4 for a random walk, 1 for what has settled
 _TIMES = 3  # doublings of the steps over which growth is asked for
@@ -25,11 +29,27 @@ _ERRORS = 5.0  # standard errors by which greedy steps must earn more or less th
 _VISITS = 20.0  # of every pair of state and action, in units of 1 / step size, before anything is judged
 
 
+class Watched(Protocol):
+    """What is written to TensorBoard: a learner has it."""
+
+    @property
+    def totals(self) -> Totals:
+        """Steps, reward and time so far."""
+
+    @property
+    def rate(self) -> float:
+        """The learned rate."""
+
+    @property
+    def largest_value(self) -> float:
+        """The largest |Q|."""
+
+
 class Seen(NamedTuple):
     """How an agent stands."""
 
     totals: Totals
-    q: Any
+    q: Floats
     rate: float
     surplus: Surplus
     sound: bool  # whether all numbers are finite
@@ -48,7 +68,7 @@ class Look(NamedTuple):
 class Watcher:
     """Looks at the values whenever the number of steps has doubled, and warns once."""
 
-    def __init__(self, num_pairs: int, agent: Any) -> None:
+    def __init__(self, num_pairs: int, agent: Agent) -> None:
         step_size = getattr(getattr(agent, "params", None), "step_size", 1.0)
         self._next = max(1000, int(_VISITS * num_pairs / step_size))
         self._looks: list[Look] = []
@@ -151,7 +171,7 @@ def _look(seen: Seen) -> Look:
     return Look(seen.totals, float(best.mean()), gap, policy, seen.surplus)
 
 
-def tensorboard(folder: str) -> Any:
+def tensorboard(folder: str) -> Callable[[Watched], None]:
     """Return a callback for `Learner.train` that writes what can be watched to TensorBoard.
 
     It needs the extra: pip install 'sojourn[tensorboard]'. Rate, earned rate and the size of Q
@@ -171,7 +191,7 @@ def tensorboard(folder: str) -> Any:
         raise ValueError("this needs TensorBoard: pip install 'sojourn[tensorboard]'") from None
     writer = Writer(str(folder))
 
-    def write(learner: Any) -> None:
+    def write(learner: Watched) -> None:
         totals = learner.totals
         writer.add_scalar("rate", learner.rate, step=totals.steps)
         if totals.duration > 0.0:

@@ -1,0 +1,95 @@
+"""Sojourn's environments by their ids, and their registration with Gymnasium.
+
+Every entry of `sojourn.models.problems.PROBLEMS` is an environment: "long-shot" is
+"sojourn/LongShot-v0". `WORLDS` has the worlds that are no problems, and the classes of their
+environments. Only names are registered: a world and its environment are imported when one is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium
+from gymnasium.envs import registration
+
+from sojourn.envs.protocol import Environment
+from sojourn.models.problems import PROBLEMS
+
+WORLDS = {
+    "two-state": "sojourn.envs.two_state:TwoStateEnv",
+    "market": "sojourn.envs.market:MarketEnv",
+}
+ENVIRONMENTS: dict[str, str] = {}  # the entry point of each id, as of the last call of `register`
+
+
+def register() -> None:
+    """Register every world and problem that Gymnasium does not know yet, and forget those that are gone.
+
+    `import sojourn.envs` calls it, and so does `make`. Call it after you have added a problem:
+
+    >>> from sojourn.models.problems import PROBLEMS, long_shot
+    >>> PROBLEMS["my-shot"] = lambda: long_shot()
+    >>> register()
+    >>> gymnasium.make("sojourn/MyShot-v0").observation_space
+    Discrete(1)
+    >>> del PROBLEMS["my-shot"]
+    >>> register()
+    """
+    problems = {name: f"sojourn.envs.problems:{class_name(name)}" for name in PROBLEMS}
+    now = {f"sojourn/{title(name)}-v0": entry for name, entry in (WORLDS | problems).items()}
+    for env_id in ENVIRONMENTS.keys() - now.keys():
+        registration.registry.pop(env_id, None)
+    ENVIRONMENTS.clear()
+    ENVIRONMENTS.update(now)
+    for env_id, entry_point in now.items():
+        if env_id not in registration.registry:
+            registration.register(env_id, entry_point=entry_point)
+
+
+def make(env_id: str, options: Mapping[str, Any], max_episode_steps: int | None = None) -> Environment:
+    """Return the environment of this id, or say in one sentence why it cannot be made."""
+    register()
+    try:
+        return gymnasium.make(env_id, max_episode_steps=max_episode_steps, **options)
+    except gymnasium.error.Error as error:
+        reason = " ".join(str(error).split())
+        raise ValueError(f"{env_id} cannot be made: {reason}; `sojourn envs` lists Sojourn's own") from None
+    except ModuleNotFoundError as error:
+        raise ValueError(f"{env_id} cannot be made: {error}") from None
+    except TypeError as error:
+        told = str(error).partition(" was raised from")[0]
+        told = told.rpartition("__init__() ")[2].replace(
+            "got an unexpected keyword argument", "there is no option"
+        )
+        raise ValueError(f"{env_id} cannot be made with these options: {told}") from None
+
+
+def environments() -> dict[str, str]:
+    """Return the id of each of Sojourn's environments, and what it is in a line.
+
+    >>> environments()["sojourn/Market-v0"]
+    'at every bar of an instrument, buy or sell'
+    """
+    register()
+    return {env_id: summary(env_id) for env_id in ENVIRONMENTS}
+
+
+def summary(env_id: str) -> str:
+    """Return what one of Sojourn's environments is, in a line."""
+    line = (registration.load_env_creator(ENVIRONMENTS[env_id]).__doc__ or "").partition("\n")[0]
+    return line.partition(": ")[2].rstrip(".")
+
+
+def title(name: str) -> str:
+    """Return a name as it stands in an id.
+
+    >>> title("long-shot")
+    'LongShot'
+    """
+    return "".join(word.capitalize() for word in name.split("-"))
+
+
+def class_name(name: str) -> str:
+    """Return the name of the class of a problem's environment."""
+    return f"{title(name)}Env"

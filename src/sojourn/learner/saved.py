@@ -1,0 +1,165 @@
+"""The file of a learner: what it holds, and how a learner's parts are made of it again.
+
+The file holds data only (`sojourn.learner.archive`). A duration that is a function is not saved,
+nor is what the warnings have seen: after loading, they begin to look anew.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypedDict
+
+from sojourn.agents.protocol import Agent
+from sojourn.agents.values.protocol import sizes
+from sojourn.envs.durations import DurationSource
+from sojourn.envs.places import Place, Trace
+from sojourn.envs.protocol import Environment, Space
+from sojourn.envs.states import action_count, first_action, tabulate
+from sojourn.envs.tabulation import Description, Tabulation
+from sojourn.learner.archive import read_archive, write_archive
+from sojourn.learner.driver import Driver, Position
+from sojourn.learner.held import HeldAgent
+from sojourn.learner.masks import HiddenActions, HiddenValues
+from sojourn.learner.reading import Reading
+from sojourn.rules.numbers import shown, whole
+from sojourn.rules.random import Stream
+from sojourn.rules.values import Column
+
+FORMAT, VERSION = "sojourn learner", 2
+
+Options = dict[str, bool | int | float | str | None]
+
+
+class SavedEnvironment(TypedDict):
+    """How an environment was made; `kwargs` is None if a file cannot hold them."""
+
+    id: str
+    kwargs: Options | None
+    max_episode_steps: int | None
+
+
+class Saved(TypedDict):
+    """All that a file of a learner holds."""
+
+    agent: Agent
+    stream: Stream
+    totals: dict[str, float]
+    now: Column
+    seed: int
+    state: int | None
+    drawn: tuple[int, bool]
+    skipped: int
+    hidden: HiddenValues
+    states: Description
+    first_action: int
+    duration: str | float | None
+    zero_duration: str
+    action_mask: str
+    place: Place | None
+    env: SavedEnvironment | None
+
+
+def write(path: Path, driver: Driver) -> None:
+    """Write all that is needed to go on."""
+    reading, held, trace, at = driver.reading, driver.held, driver.trace, driver.position
+    contents: Saved = {
+        "agent": held.agent,
+        "stream": held.rng,
+        "totals": held.totals._asdict(),
+        "now": held.now,
+        "seed": trace.seed,
+        "state": None if at is None else at.state,
+        "drawn": (0, False) if at is None else (at.action, at.explored),
+        "skipped": driver.skipped,
+        "hidden": driver.hidden.to_dict(),
+        "states": reading.states.to_dict(),
+        "first_action": reading.first_action,
+        "duration": None if callable(reading.source) else reading.source,
+        "zero_duration": reading.zero_duration,
+        "action_mask": reading.mask_key,
+        "place": None if at is None else trace.place(),
+        "env": _described(trace.env),
+    }
+    write_archive(path, FORMAT, VERSION, contents)
+
+
+def read(path: Path, env: Environment, duration: DurationSource | None = None) -> Driver:
+    """Return the driver that a file describes, in an environment like the one it was in."""
+    contents: Any = read_archive(path, FORMAT, VERSION)
+    try:
+        return _restored(contents, env, duration)
+    except (KeyError, IndexError, AttributeError, TypeError) as error:
+        raise ValueError(f"{path} is damaged: {type(error).__name__} {error}; it cannot be used") from None
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def saved_environment(path: str | Path) -> SavedEnvironment | None:
+    """Return the id and the options of the environment that a saved learner was trained in, if they are known."""
+    saved: SavedEnvironment | None = read_archive(Path(path), FORMAT, VERSION).get("env")
+    return saved if isinstance(saved, dict) and {"id", "kwargs", "max_episode_steps"} <= set(saved) else None
+
+
+def _restored(saved: Saved, env: Environment, duration: DurationSource | None) -> Driver:
+    states = Tabulation.from_dict(saved["states"])
+    _check_fit(states, saved, env)
+    source = saved["duration"] if duration is None else duration
+    if source is None:
+        raise ValueError(
+            "its duration was a function, which is not saved; pass it again: load(..., duration=...)"
+        )
+    reading = Reading(
+        env,
+        source=source,
+        zero_duration=saved["zero_duration"],
+        bins=states,
+        action_mask=saved["action_mask"],
+    )
+    held = HeldAgent.restored(saved["agent"], saved["stream"], saved["totals"], saved["now"])
+    hidden = HiddenActions.restored(held.q, reading.mask_key, saved["hidden"])
+    trace = Trace(env, whole("seed", saved["seed"], least=0))
+    driver = Driver(reading, held, hidden, trace, skipped=whole("skipped", saved["skipped"], least=0))
+    state, (action, explored) = saved["state"], saved["drawn"]
+    if state is not None:
+        driver.go_to(saved["place"], Position(state, action, explored))
+    return driver
+
+
+def _check_fit(states: Tabulation, saved: Saved, env: Environment) -> None:
+    """Refuse an environment with other states or actions than a learner was trained with."""
+    if not _fits(states, env.observation_space):
+        raise ValueError(
+            f"it was trained with {states.describe()}; this environment observes "
+            f"{shown(env.observation_space)}"
+        )
+    count = sizes(saved["agent"].values)[1]
+    if action_count(env.action_space) != count or first_action(env.action_space) != saved["first_action"]:
+        raise ValueError(
+            f"it was trained with {count} actions; this environment has {shown(env.action_space)}"
+        )
+
+
+def _fits(states: Tabulation, space: Space) -> bool:
+    """Whether a space is the one that was numbered; of continuous parts only the shape can be told."""
+    try:
+        return tabulate(space) == states
+    except (TypeError, ValueError):
+        try:
+            return 0 <= states(copy.deepcopy(space).sample()) < states.num_states
+        except (TypeError, ValueError, IndexError, KeyError):
+            return False
+
+
+def _described(env: Environment) -> SavedEnvironment | None:
+    spec = getattr(env, "spec", None)
+    if spec is None:
+        return None
+    return {"id": spec.id, "kwargs": _plain(spec.kwargs), "max_episode_steps": spec.max_episode_steps}
+
+
+def _plain(options: Mapping[str, Any]) -> Options | None:
+    """Return options that a file can hold, or None if some cannot be held."""
+    kinds = (bool, int, float, str, type(None))
+    return dict(options) if all(isinstance(choice, kinds) for choice in options.values()) else None
