@@ -16,11 +16,12 @@ import pytest
 
 import report_samples as samples
 import sojourn as sj
-from sojourn.report import page as page_module
 from sojourn.report.blocks import Column, Table
+from sojourn.report.chart_json import Json
 from sojourn.report.markup import data, prose, table, text
 from sojourn.report.page import page_of
 from sojourn.runs.results import summarise
+from sojourn.studies import page as page_module
 from sojourn.studies.claims.ledger import Claim
 from sojourn.studies.claims.section import claims_section
 from sojourn.studies.page import write_report
@@ -93,7 +94,7 @@ def test_text_cannot_become_markup() -> None:
 
 def test_data_cannot_end_its_script() -> None:
     """JSON in a script element holds none of the characters that could end it, and reads back the same."""
-    wild = {"</script><!--": ["\u2028\u2029&", 0.5, None, True, -3]}
+    wild: Json = {"</script><!--": ["\u2028\u2029&", 0.5, None, True, -3]}
     assert not set("<>&\u2028\u2029") & set(data(wild))
     assert json.loads(data(wild)) == wild
     assert json.loads(data([float("nan"), float("inf"), np.pi])) == [None, None, 3.1415927]

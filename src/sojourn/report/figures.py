@@ -1,14 +1,11 @@
-"""Figures: functions of a table and axes. The only door to matplotlib.
-
-Colours are those of Okabe and Ito, which colour-blind readers can tell apart; lines differ in
-marker and dash too, so that they survive a black-and-white printer.
-"""
+"""Figures on paper: charts drawn with matplotlib, as PNG, SVG and PDF. The only door to matplotlib."""
 
 from __future__ import annotations
 
 import io
 import itertools
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,16 +13,17 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 import polars as pl
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.colors import ListedColormap
+from matplotlib.colors import LinearSegmentedColormap, ListedColormap
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 
+from sojourn.report.charts import Axis, Heatmap, Lines, Numbers, Plain, Series, Sheet, Whiskers
+from sojourn.report.looks import AGENTS, DASHES, GRADIENTS, GREY, MARKERS, PALETTE, Look, looks
+from sojourn.report.words import number
 from sojourn.rules.files import write_whole
-
-BLACK, ORANGE, SKY, GREEN, BLUE, RED, PINK, GREY = (
-    "#000000", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7", "#7F7F7F",
-)  # fmt: skip
 
 STYLE: dict[Any, Any] = {
     "font.size": 9,
@@ -40,18 +38,27 @@ STYLE: dict[Any, Any] = {
     "svg.hashsalt": "sojourn",  # the same file each time
     "pdf.fonttype": 42,
 }
+WEIGHTS = {"thin": 0.6, "normal": 1.4, "wide": 5.0}  # of lines
+FAINT = PALETTE[GREY].paper
 
-LINES: dict[str, dict[str, Any]] = {
-    "harmonic_r": {"color": BLACK, "marker": "o", "linewidth": 2.0, "zorder": 5},
-    "smart": {"color": RED, "marker": "s", "linestyle": "--"},
-    "relaxed_smart": {"color": BLUE, "marker": "^", "linestyle": "-."},
-    "fixed_rate": {"color": ORANGE, "marker": "D", "linestyle": ":"},
-    "r_learning": {"color": GREEN, "marker": "v", "linestyle": "--"},
-    "weighted_harmonic_r": {"color": GREY, "marker": "x", "linestyle": "-"},
-    "relaxed_smart_gosavi": {"color": PINK, "marker": "+", "linestyle": "-."},
-    "differential_q": {"color": SKY, "marker": "P", "linestyle": "-"},
-    "smdp_q_learning": {"color": "#B8A200", "marker": "*", "linestyle": ":"},
-}
+
+def write(sheet: Sheet, path: Path) -> None:
+    """Draw a sheet of charts, and write it as PNG, SVG and PDF."""
+    with figure(*sheet.size) as drawing:
+        _draw_sheet(sheet, drawing)
+        save(drawing, path)
+
+
+def draw(chart: Plain, ax: Axes) -> None:
+    """Draw a chart, with its title and the labels of its axes, but without a legend."""
+    match chart:
+        case Lines():
+            _draw_lines(chart, ax)
+        case Heatmap():
+            _draw_heatmap(chart, ax)
+        case Whiskers():
+            _draw_whiskers(chart, ax)
+    ax.set_title(chart.title)
 
 
 @contextmanager
@@ -76,6 +83,206 @@ def _writer(data: bytes) -> Callable[[Path], object]:
     return lambda path: path.write_bytes(data)
 
 
+# --- Sheets -------------------------------------------------------------------------
+
+
+def _draw_sheet(sheet: Sheet, drawing: Figure) -> None:
+    rows, columns = len(sheet.rows), max(map(len, sheet.rows))
+    shared: Any = "all" if sheet.same_axes else "none"
+    axes = drawing.subplots(rows, columns, squeeze=False, sharex=shared, sharey=shared)
+    small = rows * columns > 1
+    for r, c in itertools.product(range(rows), range(columns)):
+        ax = axes[r, c]
+        if c >= len(sheet.rows[r]):
+            ax.remove()
+            continue
+        draw(sheet.rows[r][c], ax)
+        if sheet.titles:
+            ax.set_title(sheet.titles[r][c])
+        if small:
+            ax.title.set_fontsize(8)
+            ax.tick_params(labelsize=7)
+        below = r + 1 < rows and c < len(sheet.rows[r + 1])
+        if sheet.same_axes and below:
+            ax.set_xlabel("")
+        if sheet.same_axes and c:
+            ax.set_ylabel("")
+        if sheet.legends == "inside":
+            ax.legend(fontsize=7)
+    drawn = [axes[r, c] for r in range(rows) for c in range(len(sheet.rows[r]))]
+    if sheet.legends == "below":
+        _legend_below(drawing, drawn, sheet.size[0])
+    _colour_bar(drawing, sheet.rows[0][0], drawn)
+    if sheet.title:
+        drawing.suptitle(sheet.title, fontsize=10)
+
+
+def _legend_below(drawing: Figure, axes: Sequence[Axes], width: float) -> None:
+    """Name every series once, below all charts."""
+    handles: dict[str, Artist] = {}
+    for ax in axes:
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+    if len(handles) < 2:
+        return
+    room = max(1, int(14 * width / (max(map(len, handles)) + 7)))  # so many names beside each other
+    lines = math.ceil(len(handles) / room)
+    columns = math.ceil(len(handles) / lines)
+    drawing.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=columns)
+
+
+def _colour_bar(drawing: Figure, chart: Plain, axes: Sequence[Axes]) -> None:
+    if isinstance(chart, Heatmap):
+        colours = chart.colours
+        label = colours.name + (f", {colours.unit}" if colours.unit else "")
+        if chart.text:
+            label += f"; below it its {chart.text}"
+        drawing.colorbar(axes[0].images[0], ax=axes, label=label, shrink=0.7)
+
+
+# --- Lines --------------------------------------------------------------------------
+
+
+def _draw_lines(chart: Lines, ax: Axes) -> None:
+    _scale(chart, ax)
+    for span in chart.spans:
+        low, high = sorted(ax.get_xlim() if span.axis == "x" else ax.get_ylim())
+        ends = (low if span.start is None else span.start, high if span.end is None else span.end)
+        shade = ax.axvspan if span.axis == "x" else ax.axhspan
+        shade(*ends, color=PALETTE[span.colour].paper, alpha=0.15, linewidth=0, label=span.label)
+    bottom, top = ax.get_ylim()
+    if not chart.y.log and bottom < 0.0 < top:
+        ax.axhline(0.0, color=FAINT, linewidth=0.6)
+    for series in _seen(chart):
+        _draw_series(series, ax)
+    for line in chart.verticals:
+        ax.axvline(line.x, **_stroke(line.look), linewidth=1.2, label=line.name)
+
+
+def _seen(chart: Lines) -> list[Series]:
+    return [series for series in chart.series if series.name not in chart.hidden]
+
+
+def _scale(chart: Lines, ax: Axes) -> None:
+    """Set scales, ends and labels of both axes, from all that is seen."""
+    xs = [_array(series.x) + series.shift for series in _seen(chart)]
+    xs.append(np.array([line.x for line in chart.verticals]))
+    ys = [_array(values) for series in _seen(chart) for values in (series.y, series.low, series.high)]
+    for axis, values, name in ((chart.x, xs, "x"), (chart.y, ys, "y")):
+        known = np.concatenate([np.empty(0), *values])
+        known = known[np.isfinite(known) & ((known > 0.0) if axis.log else True)]
+        ends = _ends(axis, known, margin=0.02 if name == "x" else 0.06)
+        ax.set(**{f"{name}label": axis.label, f"{name}scale": "log" if axis.log else "linear"})
+        ax.set(**{f"{name}lim": ends[::-1] if axis.reverse else ends})
+        if axis.whole:
+            getattr(ax, f"{name}axis").set_major_locator(MaxNLocator(integer=True))
+
+
+def _ends(axis: Axis, values: np.ndarray[Any, np.dtype[np.float64]], margin: float) -> tuple[float, float]:
+    """Return where an axis begins and ends: as told, or with some room around the values."""
+    low, high = (float(values.min()), float(values.max())) if values.size else (1.0, 2.0)
+    if axis.log:
+        room = (high / low) ** margin if high > low else 2.0
+        low, high = low / room, high * room
+    else:
+        room = margin * (high - low) if high > low else 0.1 * abs(low) or 1.0
+        low, high = low - room, high + room
+    first, last = axis.ends
+    return (low if first is None else first, high if last is None else last)
+
+
+def _draw_series(series: Series, ax: Axes) -> None:
+    x, y = _array(series.x) + series.shift, _array(series.y)
+    low, high = _array(series.low), _array(series.high)
+    colour = PALETTE[series.look.colour].paper
+    if series.kind == "bars":
+        ax.vlines(x, low, high, color=colour, linewidth=5, alpha=0.5, label=series.name)
+        return
+    if series.kind == "points":
+        marks = {**_marked(series.look), "linestyle": "none", "markersize": 3.0, "label": series.name}
+        reach = np.array([y - low, high - y]) if low.size else None
+        ax.errorbar(x, y, yerr=reach, elinewidth=0.8, **marks)
+        return
+    step = series.kind == "steps"
+    marks = _stroke(series.look) if series.weight == "wide" else _marked(series.look)
+    ax.plot(
+        x,
+        y,
+        **marks,
+        linewidth=WEIGHTS[series.weight],
+        alpha=0.5 if series.weight == "wide" else 1.0,
+        drawstyle="steps-post" if step else "default",
+        markevery=max(1, math.ceil(x.size / 30)),
+        label=series.name,
+    )
+    if low.size:
+        ax.fill_between(x, low, high, color=colour, alpha=0.13, linewidth=0, step="post" if step else None)
+
+
+def _array(values: Numbers) -> np.ndarray[Any, np.dtype[np.float64]]:
+    return np.array(values, dtype=np.float64)  # what is missing becomes NaN, which is not drawn
+
+
+def _stroke(look: Look) -> dict[str, Any]:
+    """Return colour and dash as matplotlib names them; it measures dashes in widths of the line."""
+    dash = tuple(part / 2.0 for part in DASHES[look.dash])
+    return {"color": PALETTE[look.colour].paper, "linestyle": (0, dash) if dash else "-"}
+
+
+def _marked(look: Look) -> dict[str, Any]:
+    return {**_stroke(look), "marker": "" if look.marker is None else MARKERS[look.marker]}
+
+
+# --- Heatmaps and whiskers ----------------------------------------------------------
+
+
+def _draw_heatmap(chart: Heatmap, ax: Axes) -> AxesImage:
+    stops = [tuple(part / 255.0 for part in stop) for stop in GRADIENTS[chart.colours.palette]]
+    colours = LinearSegmentedColormap.from_list(chart.colours.palette, stops)
+    values = np.array([_array(row) for row in chart.values])
+    image = ax.imshow(values, cmap=colours, aspect="auto", origin="lower")
+    image.set_clim(chart.colours.low, chart.colours.high)
+    for row, labels in enumerate(chart.labels):
+        for column, label in enumerate(labels):
+            red, green, blue, _ = image.to_rgba(values[row, column])
+            ink = "black" if 0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2 > 0.18 else "white"
+            middle: dict[str, Any] = {"ha": "center", "va": "center", "color": ink}
+            below = chart.texts[row][column] if chart.texts else ""
+            ax.text(column, row + (0.13 if below else 0.0), label, fontsize=9, **middle)
+            ax.text(column, row - 0.24, below, fontsize=6.5, **middle)
+    for axis, labelled in ((ax.xaxis, chart.x), (ax.yaxis, chart.y)):
+        last = len(labelled.values) - 1
+        places = list(range(last + 1)) if last < 6 else [0, last]
+        names = [one if isinstance(one, str) else number(one, 2) for one in labelled.values]
+        axis.set_ticks(places, [names[place] for place in places])
+        axis.set_label_text(labelled.label)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    return image
+
+
+def _draw_whiskers(chart: Whiskers, ax: Axes) -> None:
+    for place, row in enumerate(chart.rows):
+        mark = _marked(row.look)
+        if row.low is not None and row.high is not None:
+            ax.plot([row.low, row.high], [place, place], color=mark["color"], linewidth=2)
+        if row.value is not None:
+            ax.plot(row.value, place, marker=mark["marker"], color=mark["color"], markersize=6)
+    if chart.reference is not None:
+        ax.axvline(chart.reference, color=FAINT, linewidth=0.6)
+    ax.set_yticks(range(len(chart.rows)), [row.name for row in chart.rows])
+    ax.set(xlabel=chart.x.label, xscale="log" if chart.x.log else "linear", xlim=chart.x.ends)
+    ax.set_ylim(len(chart.rows) - 0.5, -0.5)  # the first row at the top
+    ax.grid(axis="y", linewidth=0.3)
+
+
+# --- To be moved to their studies -----------------------------------------------------
+
+BLACK, ORANGE, SKY, GREEN, BLUE, RED, PINK, GREY_ = (
+    "#000000", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7", "#7F7F7F",
+)  # fmt: skip
+LINES = {name: _marked(own) for name, own in looks(AGENTS).items()}
+
 # --- The two-state family -----------------------------------------------------------
 
 
@@ -97,7 +304,7 @@ def crossing(table: pl.DataFrame, ax: Axes, cut_off: int, overtakes: float | Non
     ax.plot(table["step"], table["rate_b"], color=BLACK, linewidth=0.5, label="action B")
     ax.plot(table["step"], table["noisy_a"], color=ORANGE, linewidth=0.3, alpha=0.6)
     ax.plot(table["step"], table["rate_a"], color=RED, linestyle="--", label="action A")
-    ax.axvline(cut_off, color=GREY, linestyle=":", label=f"learning ends at {cut_off:,}")
+    ax.axvline(cut_off, color=GREY_, linestyle=":", label=f"learning ends at {cut_off:,}")
     top = 1.6 * float(table["noisy_a"].max())  # type: ignore[arg-type]
     ax.set(xlabel="decision step", ylabel="reward per unit time", xlim=(0, end), ylim=(0, top))
     where = "later than step 1,000,000" if overtakes is None else f"at step {overtakes:,.0f}"
@@ -239,7 +446,7 @@ def accumulated(table: pl.DataFrame, names: dict[str, str], ax: Axes) -> Axes:
         colour, dash = LINES[agent]["color"], LINES[agent].get("linestyle", "-")
         ax.plot(x, mean, color=colour, linestyle=dash, linewidth=1.0, label=name)
         ax.fill_between(x, mean - std, mean + std, color=colour, alpha=0.12, linewidth=0)
-    ax.axhline(0.0, color=GREY, linewidth=0.5)
+    ax.axhline(0.0, color=GREY_, linewidth=0.5)
     ax.tick_params(labelsize=6)
     return ax
 
@@ -247,11 +454,11 @@ def accumulated(table: pl.DataFrame, names: dict[str, str], ax: Axes) -> Axes:
 def differences(table: pl.DataFrame, ax: Axes) -> Axes:
     """Draw Harmonic's advantage on every segment, with two standard errors, a colour for each state size."""
     sizes = sorted(table["state_size"].unique().to_list())
-    colours = itertools.cycle((BLACK, RED, BLUE, ORANGE, GREEN, PINK, SKY, GREY))
-    for number, (size, colour) in enumerate(zip(sizes, colours, strict=False)):
+    colours = itertools.cycle((BLACK, RED, BLUE, ORANGE, GREEN, PINK, SKY, GREY_))
+    for place, (size, colour) in enumerate(zip(sizes, colours, strict=False)):
         rows = table.filter(pl.col("state_size") == size).sort("segment")
         ax.errorbar(
-            rows["segment"].to_numpy() + 0.72 / len(sizes) * (number - (len(sizes) - 1) / 2.0),
+            rows["segment"].to_numpy() + 0.72 / len(sizes) * (place - (len(sizes) - 1) / 2.0),
             rows["share"].to_numpy(),
             yerr=2.0 * rows["share_error"].fill_null(0.0).to_numpy(),
             fmt="o",
@@ -260,7 +467,7 @@ def differences(table: pl.DataFrame, ax: Axes) -> Axes:
             color=colour,
             label=f"last {size} directions",
         )
-    ax.axhline(0.0, color=GREY, linewidth=0.6)
+    ax.axhline(0.0, color=GREY_, linewidth=0.6)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set_xlim(float(table["segment"].min()) - 0.7, float(table["segment"].max()) + 0.7)  # type: ignore[arg-type]
     return ax
@@ -272,7 +479,7 @@ def duration_spread(table: pl.DataFrame, ax: Axes) -> Axes:
     ax.vlines(x, table["q01"], table["q99"], color=SKY, linewidth=5, label="middle 98 % of the minutes")
     ax.vlines(x, table["q25"], table["q75"], color=BLUE, linewidth=5, label="middle half")
     ax.plot(x, table["q50"], "_", color=BLACK, markersize=7, label="median")
-    ax.axhspan(5.0, 45.0, color=GREY, alpha=0.1, linewidth=0, label="the range durations are scaled to")
+    ax.axhspan(5.0, 45.0, color=GREY_, alpha=0.1, linewidth=0, label="the range durations are scaled to")
     ax.set(xlabel="segment", ylabel="scaled duration, s", ylim=(0, 56))
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.legend(loc="upper center", ncols=2)
@@ -294,8 +501,8 @@ def audit(found: dict[str, Any], ax: Axes) -> Axes:
     low = first if found["low"] is None else found["low"]
     high = last if found["high"] is None else found["high"]
     ax.axvspan(low, high, color=GREEN, alpha=0.15, linewidth=0, label="an optimal policy is greedy")
-    ax.axhline(0.0, color=GREY, linewidth=0.6)
-    ax.plot(frontier["rate"], frontier["value"], color=GREY, marker=".", label="F, and its corners")
+    ax.axhline(0.0, color=GREY_, linewidth=0.6)
+    ax.plot(frontier["rate"], frontier["value"], color=GREY_, marker=".", label="F, and its corners")
     ax.plot(
         found["best_gain"],
         0.0,
@@ -327,7 +534,7 @@ def learning(curves: list[dict[str, Any]], names: dict[str, str], ax: Axes) -> A
         ax.fill_between(
             curve["step"], curve["low"], curve["high"], color=style["color"], alpha=0.1, linewidth=0
         )
-    ax.axhline(1.0, color=GREY, linewidth=0.6)
+    ax.axhline(1.0, color=GREY_, linewidth=0.6)
     ax.set(xscale="log", xlabel="steps", ylabel="relative gain of the greedy policy")
     ax.set_title("what the policies are worth")
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=3, fontsize=7)
@@ -341,7 +548,7 @@ def outcomes(found: dict[str, Any], ax: Axes) -> Axes:
         colour = LINES[row["agent"]]["color"]
         ax.plot([row["relative_low"], row["relative_high"]], [place, place], color=colour, linewidth=2)
         ax.plot(row["relative_gain"], place, marker=LINES[row["agent"]]["marker"], color=colour, markersize=6)
-    ax.axvline(1.0, color=GREY, linewidth=0.6)
+    ax.axvline(1.0, color=GREY_, linewidth=0.6)
     ax.set_yticks(range(len(rows)), [row["name"] for row in rows])
     ax.set_xlabel("relative gain")
     ax.set_title(found["name"])

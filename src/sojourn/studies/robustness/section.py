@@ -79,7 +79,12 @@ def _success(given: dict[str, Any], names: dict[str, str]) -> Chart:
     styles = looks(names)
     series = []
     for agent, name in names.items():
-        one = {"name": name, "y": _percent(given["success_median"][agent]), **styles[agent]}
+        one = {
+            "name": name,
+            "x": given["log_scales"],
+            "y": _percent(given["success_median"][agent]),
+            **styles[agent],
+        }
         if agent in PAPER:
             ranges = given["success_range"][agent]
             one |= {
@@ -91,7 +96,6 @@ def _success(given: dict[str, Any], names: dict[str, str]) -> Chart:
         "type": "lines",
         "x": SCALE,
         "y": SHARE,
-        "xs": given["log_scales"],
         "series": series,
         "spans": _better(given),
         "height": 440,
