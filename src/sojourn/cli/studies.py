@@ -31,11 +31,12 @@ def robustness(
     """Run the simulation study: which agents end with action B on the two-state family."""
     from sojourn.runs.progress import progress
     from sojourn.studies.robustness import folder as studies
-    from sojourn.studies.robustness.study import specification
+    from sojourn.studies.robustness.plan import specification
+    from sojourn.studies.robustness.words import headlines
 
     with goes_on(), progress("robustness", specification(seeds, steps, episodes).num_steps) as advance:
         summary = studies.robustness(out, seeds, steps, episodes, jobs, advance)
-    for line in studies.headlines(summary):
+    for line in headlines(summary):
         typer.echo(line)
     typer.echo(f"{out / 'README.md'} says what was found; {out / 'figures'} shows it")
 
