@@ -171,13 +171,13 @@ Chart = Plain | Choosable
 class Sheet(NamedTuple):
     """Charts in rows on one sheet of paper, and its width and height in inches.
 
-    Where all charts have the same axes, their labels stand at the edges of the sheet only. One legend
-    stands below all charts, unless each has series of its own.
+    One legend stands below all charts, unless each has series of its own.
     """
 
     rows: Sequence[Sequence[Plain]]
     size: tuple[float, float]
     title: str = ""
     titles: Sequence[Sequence[str]] = ()  # of the charts, in place of their own
-    same_axes: bool = False
+    outer_labels: bool = False  # axes are labelled at the edges of the sheet only
+    same_scales: bool = False  # horizontal axes show the same throughout, vertical ones along a row
     legends: Literal["below", "inside"] = "below"

@@ -12,10 +12,9 @@ from typing import Any
 
 import matplotlib as mpl
 import numpy as np
-import polars as pl
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap, ListedColormap
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
@@ -88,33 +87,44 @@ def _writer(data: bytes) -> Callable[[Path], object]:
 
 def _draw_sheet(sheet: Sheet, drawing: Figure) -> None:
     rows, columns = len(sheet.rows), max(map(len, sheet.rows))
-    shared: Any = "all" if sheet.same_axes else "none"
-    axes = drawing.subplots(rows, columns, squeeze=False, sharex=shared, sharey=shared)
-    small = rows * columns > 1
+    same = sheet.same_scales
+    axes = drawing.subplots(
+        rows, columns, squeeze=False, sharex="all" if same else "none", sharey="row" if same else "none"
+    )
+    drawn = []
     for r, c in itertools.product(range(rows), range(columns)):
         ax = axes[r, c]
         if c >= len(sheet.rows[r]):
             ax.remove()
             continue
+        drawn.append(ax)
         draw(sheet.rows[r][c], ax)
         if sheet.titles:
             ax.set_title(sheet.titles[r][c])
-        if small:
-            ax.title.set_fontsize(8)
-            ax.tick_params(labelsize=7)
-        below = r + 1 < rows and c < len(sheet.rows[r + 1])
-        if sheet.same_axes and below:
+        if sheet.outer_labels and r + 1 < rows and c < len(sheet.rows[r + 1]):
             ax.set_xlabel("")
-        if sheet.same_axes and c:
+        if sheet.outer_labels and c:
             ax.set_ylabel("")
+        if rows * columns > 1:
+            _shrink(ax, many=rows * columns > 9)
         if sheet.legends == "inside":
             ax.legend(fontsize=7)
-    drawn = [axes[r, c] for r in range(rows) for c in range(len(sheet.rows[r]))]
     if sheet.legends == "below":
         _legend_below(drawing, drawn, sheet.size[0])
     _colour_bar(drawing, sheet.rows[0][0], drawn)
     if sheet.title:
         drawing.suptitle(sheet.title, fontsize=10)
+
+
+def _shrink(ax: Axes, *, many: bool) -> None:
+    """Make the words of a chart small enough for its place among others."""
+    ax.title.set_fontsize(7 if many else 8)
+    ax.tick_params(labelsize=6 if many else 7)
+    if many:
+        ax.xaxis.label.set_fontsize(7)
+        ax.yaxis.label.set_fontsize(7)
+        if not ax.images and ax.get_xscale() == "linear":
+            ax.xaxis.set_major_locator(MaxNLocator(3, integer=True))
 
 
 def _legend_below(drawing: Figure, axes: Sequence[Axes], width: float) -> None:
@@ -282,209 +292,6 @@ BLACK, ORANGE, SKY, GREEN, BLUE, RED, PINK, GREY_ = (
     "#000000", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7", "#7F7F7F",
 )  # fmt: skip
 LINES = {name: _marked(own) for name, own in looks(AGENTS).items()}
-
-# --- The two-state family -----------------------------------------------------------
-
-
-def drift(table: pl.DataFrame, ax: Axes) -> Axes:
-    """Draw action B's reward, duration and their ratio over the steps."""
-    ax.plot(table["step"], table["reward"], color=RED, linewidth=0.5, label="reward")
-    ax.plot(table["step"], table["duration"], color=BLUE, linewidth=0.5, label="duration")
-    ax.plot(table["step"], table["rate_b"], color=BLACK, linewidth=0.5, label="rate: reward / duration")
-    ax.set(xlabel="decision step", ylabel="units of reward, of time, and their ratio", xlim=(0, len(table)))
-    legend = ax.legend(loc="upper left")
-    for line in legend.get_lines():
-        line.set_linewidth(1.5)
-    return ax
-
-
-def crossing(table: pl.DataFrame, ax: Axes, cut_off: int, overtakes: float | None) -> Axes:
-    """Draw both actions' rates over the steps, where learning ends, and where B passes A."""
-    end = int(table["step"].max())  # type: ignore[arg-type]
-    ax.plot(table["step"], table["rate_b"], color=BLACK, linewidth=0.5, label="action B")
-    ax.plot(table["step"], table["noisy_a"], color=ORANGE, linewidth=0.3, alpha=0.6)
-    ax.plot(table["step"], table["rate_a"], color=RED, linestyle="--", label="action A")
-    ax.axvline(cut_off, color=GREY_, linestyle=":", label=f"learning ends at {cut_off:,}")
-    top = 1.6 * float(table["noisy_a"].max())  # type: ignore[arg-type]
-    ax.set(xlabel="decision step", ylabel="reward per unit time", xlim=(0, end), ylim=(0, top))
-    where = "later than step 1,000,000" if overtakes is None else f"at step {overtakes:,.0f}"
-    inside = overtakes is not None and overtakes <= end
-    x = [overtakes or 0.0] if inside else []
-    ax.plot(
-        x,
-        [0.05 * step for step in x],
-        "o",
-        color=BLUE,
-        markersize=7,
-        markerfacecolor="none",
-        label=f"B passes A {where}",
-    )
-    ax.legend(loc="upper right")
-    return ax
-
-
-def success(table: pl.DataFrame, names: dict[str, str], ax: Axes, with_range: bool = True) -> Axes:
-    """Draw the share of runs that end with B: median over seeds, and the range between them."""
-    for agent, name in names.items():
-        rows = table.filter(pl.col("agent") == agent).sort("log_scale")
-        x = rows["log_scale"].to_numpy()
-        ax.plot(x, 100 * rows["median"].to_numpy(), label=name, **LINES[agent])
-        if with_range:
-            low, high = 100 * rows["low"].to_numpy(), 100 * rows["high"].to_numpy()
-            ax.fill_between(x, low, high, color=LINES[agent]["color"], alpha=0.12, linewidth=0)
-    ax.set(xscale="log", xlabel="log-scale v of action B (harder to the right)", ylim=(-3, 103))
-    ax.set_ylabel("runs that end with action B, %")
-    ax.invert_xaxis()
-    ax.legend(loc="lower left")
-    return ax
-
-
-def better_action(table: pl.DataFrame, ax: Axes) -> Axes:
-    """Draw a band that says which action earned more on the steps that were seen."""
-    rows = table.sort("log_scale")
-    better = (rows["always_b"] > rows["always_a"]).to_numpy().astype(float)
-    x = np.log10(rows["log_scale"].to_numpy())
-    half = (x[1] - x[0]) / 2.0
-    edges = 10.0 ** np.append(x - half, x[-1] + half)
-    ax.pcolormesh(edges, [0, 1], better[None, :], cmap=ListedColormap([ORANGE, SKY]), vmin=0, vmax=1)
-    for value, name in ((0.0, "A"), (1.0, "B")):
-        if (better == value).any():
-            middle = 10.0 ** x[better == value].mean()
-            ax.text(middle, 0.45, f"{name} earned more", ha="center", va="center", fontsize=8)
-    ax.set(yticks=[], ylabel="")
-    ax.set_xlabel(
-        "log-scale v of action B (harder to the right); the band: which action earned more on the steps seen"
-    )
-    for side in ("left", "bottom"):
-        ax.spines[side].set_visible(False)
-    return ax
-
-
-def rates(learned: pl.DataFrame, earned: pl.DataFrame, names: dict[str, str], ax: Axes) -> Axes:
-    """Draw the learned rates against what each action earned."""
-    x = earned["log_scale"]
-    ax.plot(x, earned["always_a"], color=ORANGE, linewidth=5, alpha=0.5, label="earned by always A")
-    ax.plot(x, earned["always_b"], color=SKY, linewidth=5, alpha=0.5, label="earned by always B")
-    for agent, name in names.items():
-        rows = learned.filter(pl.col("agent") == agent).sort("log_scale")
-        ax.plot(rows["log_scale"], rows["rate"], label=name, **LINES[agent])
-    ax.set(xscale="log", yscale="log", ylim=(0.3, 1e6))
-    ax.set(xlabel="log-scale v of action B (harder to the right)", ylabel="reward per unit time")
-    ax.invert_xaxis()
-    ax.legend(loc="upper right")
-    return ax
-
-
-def step_size_map(table: pl.DataFrame, ax: Axes) -> Any:
-    """Draw the share of seeds that end with B over both step sizes; return the image."""
-    cells = table.group_by("step_size", "rate_step_size").agg(pl.col("success").mean())
-    wide = cells.pivot(on="rate_step_size", index="step_size", values="success").sort("step_size")
-    columns = sorted((name for name in wide.columns if name != "step_size"), key=float)
-    image = ax.imshow(
-        100 * wide.select(columns).to_numpy(), origin="lower", cmap="cividis", vmin=0, vmax=100, aspect="auto"
-    )
-    for axis, values in (
-        (ax.xaxis, [float(name) for name in columns]),
-        (ax.yaxis, wide["step_size"].to_list()),
-    ):
-        axis.set_ticks([0, len(values) - 1], [f"{values[0]:g}", f"{values[-1]:g}"])
-    return image
-
-
-def settings(table: pl.DataFrame, names: dict[str, str], ax: Axes) -> Axes:
-    """Draw one chart of success with a line for each setting: solid for Harmonic, thin for the others."""
-    palette = dict(zip(table["setting"].unique(maintain_order=True), (BLACK, RED, BLUE), strict=False))
-    for (setting, agent), rows in table.group_by("setting", "agent", maintain_order=True):
-        strong = agent == "harmonic_r"
-        ax.plot(
-            rows["log_scale"],
-            100 * rows["share"],
-            color=palette[setting],
-            linestyle={"harmonic_r": "-", "smart": "--", "relaxed_smart": ":"}[str(agent)],
-            linewidth=1.8 if strong else 0.9,
-            label=f"{setting}" if strong else None,
-        )
-    ax.set(xscale="log", xlabel="log-scale v", ylim=(-3, 103))
-    ax.invert_xaxis()
-    ax.legend(loc="lower left", title_fontsize=8)
-    return ax
-
-
-# --- The Bitcoin study --------------------------------------------------------------
-
-
-def win_map(table: pl.DataFrame, ax: Axes) -> Any:
-    """Draw win ratios over state size and rate step size, each with its interval; return the image."""
-    sizes = sorted(table["state_size"].unique().to_list())
-    steps = sorted(table["rate_step_size"].unique().to_list())
-    grid = np.full((len(sizes), len(steps)), np.nan)
-    for row in table.iter_rows(named=True):
-        y, x = sizes.index(row["state_size"]), steps.index(row["rate_step_size"])
-        grid[y, x] = row["ratio"]
-        dark = abs(row["ratio"] - 0.5) > 0.35
-        colour = "white" if dark else "black"
-        ax.text(x, y - 0.13, f"{row['ratio']:.2f}", ha="center", va="center", color=colour, fontsize=9)
-        interval = f"{row['low']:.2f} to {row['high']:.2f}"
-        ax.text(x, y + 0.24, interval, ha="center", va="center", color=colour, fontsize=6.5)
-    image = ax.imshow(grid, cmap="RdBu", vmin=0.0, vmax=1.0, aspect="auto", origin="upper")
-    ax.set_xticks(range(len(steps)), [f"{step:g}" for step in steps])
-    ax.set_yticks(range(len(sizes)), [str(size) for size in sizes])
-    for side in ("left", "bottom"):
-        ax.spines[side].set_visible(False)
-    ax.tick_params(length=0)
-    return image
-
-
-def accumulated(table: pl.DataFrame, names: dict[str, str], ax: Axes) -> Axes:
-    """Draw what the agents accumulated along a segment: mean over seeds, and one deviation to each side."""
-    for agent, name in names.items():
-        rows = table.filter(pl.col("agent") == agent).sort("step")
-        if rows.height >= 1000:
-            rows = rows.gather_every(10, offset=(rows.height - 1) % 10)  # with the last one
-        x, mean = rows["step"].to_numpy() / 1000.0, rows["mean"].to_numpy()
-        std = rows["std"].fill_null(0.0).to_numpy()
-        colour, dash = LINES[agent]["color"], LINES[agent].get("linestyle", "-")
-        ax.plot(x, mean, color=colour, linestyle=dash, linewidth=1.0, label=name)
-        ax.fill_between(x, mean - std, mean + std, color=colour, alpha=0.12, linewidth=0)
-    ax.axhline(0.0, color=GREY_, linewidth=0.5)
-    ax.tick_params(labelsize=6)
-    return ax
-
-
-def differences(table: pl.DataFrame, ax: Axes) -> Axes:
-    """Draw Harmonic's advantage on every segment, with two standard errors, a colour for each state size."""
-    sizes = sorted(table["state_size"].unique().to_list())
-    colours = itertools.cycle((BLACK, RED, BLUE, ORANGE, GREEN, PINK, SKY, GREY_))
-    for place, (size, colour) in enumerate(zip(sizes, colours, strict=False)):
-        rows = table.filter(pl.col("state_size") == size).sort("segment")
-        ax.errorbar(
-            rows["segment"].to_numpy() + 0.72 / len(sizes) * (place - (len(sizes) - 1) / 2.0),
-            rows["share"].to_numpy(),
-            yerr=2.0 * rows["share_error"].fill_null(0.0).to_numpy(),
-            fmt="o",
-            markersize=2.2,
-            linewidth=0.7,
-            color=colour,
-            label=f"last {size} directions",
-        )
-    ax.axhline(0.0, color=GREY_, linewidth=0.6)
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.set_xlim(float(table["segment"].min()) - 0.7, float(table["segment"].max()) + 0.7)  # type: ignore[arg-type]
-    return ax
-
-
-def duration_spread(table: pl.DataFrame, ax: Axes) -> Axes:
-    """Draw the middle half and the middle 98 % of the scaled durations of each segment."""
-    x = table["segment"].to_numpy()
-    ax.vlines(x, table["q01"], table["q99"], color=SKY, linewidth=5, label="middle 98 % of the minutes")
-    ax.vlines(x, table["q25"], table["q75"], color=BLUE, linewidth=5, label="middle half")
-    ax.plot(x, table["q50"], "_", color=BLACK, markersize=7, label="median")
-    ax.axhspan(5.0, 45.0, color=GREY_, alpha=0.1, linewidth=0, label="the range durations are scaled to")
-    ax.set(xlabel="segment", ylabel="scaled duration, s", ylim=(0, 56))
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.legend(loc="upper center", ncols=2)
-    return ax
-
 
 # --- Exact answers ------------------------------------------------------------------
 

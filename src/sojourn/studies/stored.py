@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
 
 from sojourn.rules.files import write_whole
 
-TABLES = "tables"
-
 
 def write_tables(folder: Path, tables: Mapping[str, pl.DataFrame]) -> None:
-    """Write each table to a file of its name."""
-    inside = folder / TABLES
-    inside.mkdir(parents=True, exist_ok=True)
+    """Write tables to the files of these names in a folder, such as "tables/success.parquet"."""
     for name, table in tables.items():
-        write_whole(inside / f"{name}.parquet", table.write_parquet)
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(file, table.write_parquet)
 
 
-def read_tables(folder: Path, names: tuple[str, ...]) -> list[pl.DataFrame]:
-    """Return the tables of these names; a folder without them is of an older version."""
-    files = [folder / TABLES / f"{name}.parquet" for name in names]
-    missing = next((file for file in files if not file.is_file()), None)
+def read_tables(folder: Path, names: Sequence[str]) -> list[pl.DataFrame]:
+    """Return the tables in the files of these names; a folder without them is of another version."""
+    missing = next((name for name in names if not folder.joinpath(name).is_file()), None)
     if missing is not None:
         raise ValueError(
-            f"{missing} is missing: another version wrote this folder; run the study again, which keeps its runs"
+            f"{folder / missing} is missing: another version wrote this folder; run the study again, which keeps its runs"
         )
-    return [pl.read_parquet(file) for file in files]
+    return [pl.read_parquet(folder / name) for name in names]

@@ -240,10 +240,14 @@ def _maps_sheet(found: dict[str, Choosable]) -> Sheet:
         (8.0, 5.4),
         "Seeds that end with action B, over both step sizes",
         [
-            [f"{NAMES[agent]}\nv = {LOG_SCALES[place]:.2g}".replace(" (", "\n(") for agent in found]
-            for place in places
+            [
+                f"{NAMES[agent]}\n".replace(" (", "\n(") * (not row) + f"v = {LOG_SCALES[place]:.2g}"
+                for agent in found
+            ]
+            for row, place in enumerate(places)
         ],
-        same_axes=True,
+        outer_labels=True,
+        same_scales=True,
     )
 
 
@@ -281,9 +285,10 @@ def _sensitivity_sheet(found: dict[str, Choosable]) -> Sheet:
     names = next(iter(found.values())).choices[0].values
     return Sheet(
         [[one.charts[place,] for one in found.values()] for place in range(len(names))],
-        (7.5, 6.4),
+        (8.4, 6.4),
         "Success on a coarser grid, with one thing changed at a time",
         [[f"{name}: {CHANGED[what][0].lower()}{CHANGED[what][1:]}" for what in found] for name in names],
-        same_axes=True,
+        outer_labels=True,
+        same_scales=True,
         legends="inside",
     )

@@ -41,6 +41,9 @@ class Tables(NamedTuple):
     passing: pl.DataFrame  # where B's rate passes A's
 
 
+FILES = tuple(f"tables/{name}.parquet" for name in Tables._fields)
+
+
 def tabulate(runs: pl.DataFrame, seeds: int, steps: int, jobs: int | None) -> Tables:
     """Return the tables of runs that `with_success` has judged."""
     share = shares(runs)
@@ -59,12 +62,12 @@ def tabulate(runs: pl.DataFrame, seeds: int, steps: int, jobs: int | None) -> Ta
 
 def write(folder: Path, tables: Tables) -> None:
     """Write the tables into the study's folder."""
-    write_tables(folder, tables._asdict())
+    write_tables(folder, dict(zip(FILES, tables, strict=True)))
 
 
 def read(folder: Path) -> Tables:
     """Return the tables of a study's folder."""
-    return Tables(*read_tables(folder, Tables._fields))
+    return Tables(*read_tables(folder, FILES))
 
 
 # --- From the runs ------------------------------------------------------------------
