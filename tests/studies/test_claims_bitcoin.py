@@ -191,9 +191,7 @@ def outcome(rule: str, *opponents: str) -> dict[str, float]:
         "ahead": sum(one["ahead"] for one in verdicts),
         "certain_wins": sum(one["certain_wins"] for one in verdicts),
         "certain_losses": sum(one["certain_losses"] for one in verdicts),
-    } | {
-        f"mean_{name}": round(one["mean"], 2) for name, one in zip(opponents, verdicts, strict=True)
-    }
+    } | {f"mean_{name}": round(one["mean"], 2) for name, one in zip(opponents, verdicts, strict=True)}
 
 
 @shows("figure-random")

@@ -38,6 +38,7 @@ STYLE: dict[Any, Any] = {
     "pdf.fonttype": 42,
 }
 WEIGHTS = {"thin": 0.6, "normal": 1.4, "wide": 5.0}  # of lines
+Ends = tuple[float, float]
 FAINT = PALETTE[GREY].paper
 
 
@@ -91,29 +92,44 @@ def _draw_sheet(sheet: Sheet, drawing: Figure) -> None:
     axes = drawing.subplots(
         rows, columns, squeeze=False, sharex="all" if same else "none", sharey="row" if same else "none"
     )
-    drawn = []
+    limits = []
     for r, c in itertools.product(range(rows), range(columns)):
         ax = axes[r, c]
         if c >= len(sheet.rows[r]):
             ax.remove()
             continue
-        drawn.append(ax)
         draw(sheet.rows[r][c], ax)
         if sheet.titles:
             ax.set_title(sheet.titles[r][c])
-        if sheet.outer_labels and r + 1 < rows and c < len(sheet.rows[r + 1]):
-            ax.set_xlabel("")
-        if sheet.outer_labels and c:
-            ax.set_ylabel("")
+        if sheet.outer_labels:
+            drawing.supylabel(ax.get_ylabel(), fontsize=9)
+            lowest = r + 1 == rows or c >= len(sheet.rows[r + 1])
+            ax.set(xlabel=ax.get_xlabel() if lowest else "", ylabel="")
+        limits.append((ax, ax.get_xlim(), ax.get_ylim()))
         if rows * columns > 1:
             _shrink(ax, many=rows * columns > 9)
         if sheet.legends == "inside":
             ax.legend(fontsize=7)
+    if same:
+        _widen(limits)
+    drawn = [ax for ax, *_ in limits]
     if sheet.legends == "below":
         _legend_below(drawing, drawn, sheet.size[0])
     _colour_bar(drawing, sheet.rows[0][0], drawn)
     if sheet.title:
         drawing.suptitle(sheet.title, fontsize=10)
+
+
+def _widen(limits: Sequence[tuple[Axes, Ends, Ends]]) -> None:
+    """Make axes that show the same wide enough for all; each chart has set them for itself alone."""
+    for shown, _, _ in limits:
+        for place, (group, current) in enumerate(
+            ((shown.get_shared_x_axes(), shown.get_xlim()), (shown.get_shared_y_axes(), shown.get_ylim()))
+        ):
+            ends = [both[place] for ax, *both in limits if group.joined(shown, ax)]
+            low, high = min(map(min, ends)), max(map(max, ends))
+            turned = current[0] > current[1]
+            (shown.set_ylim if place else shown.set_xlim)((high, low) if turned else (low, high))
 
 
 def _shrink(ax: Axes, *, many: bool) -> None:
@@ -122,7 +138,8 @@ def _shrink(ax: Axes, *, many: bool) -> None:
     ax.tick_params(labelsize=6 if many else 7)
     if many:
         ax.xaxis.label.set_fontsize(7)
-        ax.yaxis.label.set_fontsize(7)
+        for line in ax.get_lines():
+            line.set_linewidth(0.6 * line.get_linewidth())
         if not ax.images and ax.get_xscale() == "linear":
             ax.xaxis.set_major_locator(MaxNLocator(3, integer=True))
 

@@ -82,7 +82,7 @@ function drawSeries(group, frame, x, y, spec, series) {
   if (series.vertical !== undefined) {
     const at = x(series.vertical);
     make("line", { x1: at, x2: at, y1: frame.top, y2: frame.bottom, class: `line ${colour}`, "stroke-dasharray": dash }, own);
-    markerAt(own, series.marker || 0, at, frame.top + 6, 4.2, series.colour);
+    if (series.marker !== null) markerAt(own, series.marker, at, frame.top + 6, 4.2, series.colour);
     return;
   }
   const points = pointsOf(spec, series, x, y);

@@ -19,7 +19,6 @@ from sojourn.report.charts import (
     Heatmap,
     Labels,
     Lines,
-    Plain,
     Series,
     Sheet,
     Span,
@@ -160,20 +159,13 @@ def _advantages_sheet(found: Choosable, data: str) -> Sheet:
     step = _shown_step(found.choices[-1])
     names = list(OPPONENTS.values())
     return Sheet(
-        [[_as_paper(found.charts[r, o, step]) for o in range(len(names))] for r in range(len(RULES))],
+        [[found.charts[r, o, step] for o in range(len(names))] for r in range(len(RULES))],
         (8.5, 4.8),
         f"Harmonic's final value less the other's, ± 2 standard errors ({data}; step size of the rate {SHOWN_STEP_SIZE:g})",
         [[f"{rule}, against {name}" for name in names] for rule in RULES],
         outer_labels=True,
         same_scales=True,
     )
-
-
-def _as_paper(chart: Plain) -> Plain:
-    """Return a chart of advantages with a label that is short enough for a small place."""
-    if isinstance(chart, Lines):
-        return chart._replace(y=chart.y._replace(label="Harmonic's advantage,\n‰ of all movement"))
-    return chart
 
 
 # --- Along a segment ----------------------------------------------------------------
