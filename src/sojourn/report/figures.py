@@ -19,8 +19,9 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 
+from sojourn.agents.named import AGENTS
 from sojourn.report.charts import Axis, Heatmap, Lines, Numbers, Plain, Series, Sheet, Whiskers
-from sojourn.report.looks import AGENTS, DASHES, GRADIENTS, GREY, MARKERS, PALETTE, Look, looks
+from sojourn.report.looks import DASHES, GRADIENTS, GREY, MARKERS, PALETTE, Look, looks
 from sojourn.report.words import number
 from sojourn.rules.files import write_whole
 

@@ -1,6 +1,6 @@
 """Names, colours, dashes and markers: one table for the page and for the figures.
 
-A look is three numbers: a colour of the palette, a dash and a marker. The palette is that of Okabe and
+The names and looks of agents are those of their entries in `agents.named`. A look is three numbers: a colour of the palette, a dash and a marker. The palette is that of Okabe and
 Ito, which colour-blind readers can tell apart; lines differ in dash and marker too, so that they survive
 a black-and-white printer. On the page the colours are a little darker on a light ground, and brighter
 on a dark one, so that thin lines can be seen.
@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import NamedTuple
+
+from sojourn.agents.named import AGENTS, NamedAgent
 
 
 class Look(NamedTuple):
@@ -54,31 +56,8 @@ GRADIENTS = {
     "diverging": ((178, 70, 10), (233, 163, 110), (245, 243, 238), (125, 180, 216), (8, 84, 140)),
 }
 
-AGENTS = {
-    "harmonic_r": ("Harmonic R-Learning", Look(BLACK, 0, 0)),
-    "smart": ("SMART", Look(RED, 1, 1)),
-    "relaxed_smart": ("Relaxed-SMART", Look(BLUE, 2, 2)),
-    "relaxed_smart_gosavi": ("Relaxed-SMART (Gosavi)", Look(PINK, 2, 6)),
-    "fixed_rate": ("rate fixed at 0", Look(ORANGE, 3, 3)),
-    "r_learning": ("R-Learning", Look(GREEN, 1, 4)),
-    "weighted_harmonic_r": ("Weighted Harmonic", Look(GREY, 0, 5)),
-    "differential_q": ("Differential Q-learning", Look(SKY, 3, 1)),
-    "smdp_q_learning": ("SMDP Q-learning", Look(GREEN, 0, 3)),
-}
-_ALSO = {"relaxed_smart(variant='gosavi')": "relaxed_smart_gosavi"}
-
-# An estimator looks like the agent whose own it is; those of no agent have a look to themselves.
-_ESTIMATORS = {
-    "Cumulative": AGENTS["smart"][1],
-    "Exponential": AGENTS["relaxed_smart"][1],
-    "SmoothedCumulative": AGENTS["relaxed_smart_gosavi"][1],
-    "Harmonic": AGENTS["harmonic_r"][1],
-    "WeightedHarmonic": AGENTS["weighted_harmonic_r"][1],
-    "Fixed": AGENTS["fixed_rate"][1],
-    "Incremental": AGENTS["r_learning"][1],
-    "CumulativeHarmonic": Look(BLACK, 3, 3),
-    "TimeSmoothed": Look(SKY, 2, 4),
-}
+# Estimators that are no agent's own; the others look like the first agent that has them.
+_ESTIMATORS = {"CumulativeHarmonic": Look(BLACK, 3, 3), "TimeSmoothed": Look(SKY, 2, 4)}
 
 
 def title(agent: str) -> str:
@@ -88,13 +67,13 @@ def title(agent: str) -> str:
     ('SMART', 'Harmonic R-Learning', 'my agent')
     """
     known = AGENTS.get(_key(agent))
-    return known[0] if known else agent
+    return known.title if known else agent
 
 
 def look(agent: str) -> Look | None:
-    """Return the look that an agent has everywhere; None for an agent that is not known here."""
+    """Return the look that an agent has everywhere; None for one that has none of its own."""
     known = AGENTS.get(_key(agent))
-    return known[1] if known else None
+    return Look(*known.look) if known and known.look else None
 
 
 def looks(agents: Iterable[str]) -> dict[str, Look]:
@@ -107,8 +86,13 @@ def looks(agents: Iterable[str]) -> dict[str, Look]:
 
 
 def estimator_looks(estimators: Iterable[str]) -> dict[str, Look]:
-    """Return a look for each estimator of the rate; unknown ones get a look that is free."""
-    return _distinct({name: _ESTIMATORS.get(name) for name in estimators})
+    """Return a look for each estimator of the rate; those that have none of their own get one that is free.
+
+    >>> estimator_looks(["Cumulative"]) == {"Cumulative": look("smart")}
+    True
+    """
+    own = {one.estimator: look(one.name) for one in reversed(AGENTS.values()) if one.estimator}
+    return _distinct({name: own.get(name) or _ESTIMATORS.get(name) for name in estimators})
 
 
 def plain(place: int) -> Look:
@@ -123,7 +107,14 @@ def plain(place: int) -> Look:
 
 
 def _key(agent: str) -> str:
-    return _ALSO.get(agent, agent.replace("-", "_"))
+    """Return the name of an agent in the registry, however a file or a command spells it."""
+    known = (one.name for one in AGENTS.values() if one.options and agent == _called(one))
+    return next(known, agent.replace("-", "_"))
+
+
+def _called(agent: NamedAgent) -> str:
+    options = ", ".join(f"{name}={value!r}" for name, value in agent.options.items())
+    return f"{agent.kind}({options})"
 
 
 def _distinct(known: dict[str, Look | None]) -> dict[str, Look]:

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from sojourn.agents.named import harmonic_r, policy_agent, relaxed_smart, smart
+from sojourn.agents.values.protocol import move
 from sojourn.runs.batch import grid, run_many
 from sojourn.runs.loop import run
 from sojourn.studies.robustness.plan import (
@@ -243,7 +244,7 @@ def _changed(change: Change, seeds: int, steps: int, jobs: int | None) -> Iterat
     if change.prefer_b:  # a head start too small for anything but to break ties
         for one in agents.values():
             for agent in one.agents:
-                agent.q[0, ACTION_B] = 1e-12
+                move(agent.values, 0, ACTION_B, 1e-12)
     for log_scale in COARSE_SCALES:
         runs = run_many(TwoState(log_scale), agents, seeds, steps, change.episodes, jobs=jobs)
         for name in agents:
