@@ -14,8 +14,8 @@ from sojourn.runs.folder import executor, run_sweep
 from sojourn.runs.grids import Entry
 from sojourn.runs.spec import Sweep
 from sojourn.studies.bitcoin import folder as market_study
-from sojourn.studies.bitcoin.study import Source
-from sojourn.studies.bitcoin.study import specification as market
+from sojourn.studies.bitcoin.plan import Source
+from sojourn.studies.bitcoin.plan import specification as market
 from sojourn.studies.robustness import folder as simulation_study
 
 COMMAND = Path(sys.executable).with_name("sojourn")
@@ -113,8 +113,8 @@ def sweep(folder: Path, name: str = "small", label: str = "", seeds: int = 3) ->
 def studies(folder: Path) -> Path:
     """Both studies of the paper at a small size, without their figures, which take most of the time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(simulation_study, "_draw", lambda *_: None)
-        patch.setattr(market_study, "_draw", lambda *_: None)
+        patch.setattr(simulation_study, "draw", lambda *_: None)
+        patch.setattr(market_study, "draw", lambda *_: None)
         simulation_study.robustness(folder / "robustness", seeds=2, steps=60, episodes=1)
         source = Source(segment_length=1000)
         market_study.bitcoin(folder / "bitcoin", source, market(source, 3, (3, 6), (0, 5, 9)))

@@ -16,11 +16,12 @@ import pytest
 
 import report_samples as samples
 import sojourn as sj
-from sojourn.report import page as page_module
 from sojourn.report.blocks import Column, Table
+from sojourn.report.chart_json import Json
 from sojourn.report.markup import data, prose, table, text
 from sojourn.report.page import page_of
 from sojourn.runs.results import summarise
+from sojourn.studies import page as page_module
 from sojourn.studies.claims.ledger import Claim
 from sojourn.studies.claims.section import claims_section
 from sojourn.studies.page import write_report
@@ -80,6 +81,17 @@ def read(out: Path) -> Page:
     return Page(out.read_text(encoding="utf-8"))
 
 
+def xs(chart: Any, series: Any) -> list[float]:
+    """The places of a series; those that several share stand once in the chart."""
+    given = series["x"]
+    return given if isinstance(given, list) else chart["xs"][given]
+
+
+def variant(chart: Any, chosen: str) -> list[Any]:
+    """The series that are shown for what is chosen."""
+    return [chart["pool"][place] for place in chart["variants"][chosen]["use"]]
+
+
 # --- Escaping -----------------------------------------------------------------------
 
 
@@ -93,7 +105,7 @@ def test_text_cannot_become_markup() -> None:
 
 def test_data_cannot_end_its_script() -> None:
     """JSON in a script element holds none of the characters that could end it, and reads back the same."""
-    wild = {"</script><!--": ["\u2028\u2029&", 0.5, None, True, -3]}
+    wild: Json = {"</script><!--": ["\u2028\u2029&", 0.5, None, True, -3]}
     assert not set("<>&\u2028\u2029") & set(data(wild))
     assert json.loads(data(wild)) == wild
     assert json.loads(data([float("nan"), float("inf"), np.pi])) == [None, None, 3.1415927]
@@ -231,8 +243,9 @@ def test_a_solutions_numbers_are_those_of_the_solver(folders: Path, tmp_path: Pa
     assert [float(row[-1] or "nan") for row in values] == given["bias"]
     names = given["action_names"]
     assert [row[-2] for row in rows] == [str(names[a] if names else a) for a in given["policy"]]
-    points = page.charts["Bias of each state, and the action taken there: admission-control"]["series"]
-    assert sorted(x for one in points for x in one["x"]) == list(range(given["states"]))
+    chart = page.charts["Bias of each state, and the action taken there: admission-control"]
+    places = [x for one in chart["series"] for x in xs(chart, one)]
+    assert sorted(places) == list(range(given["states"]))
 
 
 def test_an_audit_says_which_estimator_does_harm(folders: Path, tmp_path: Path) -> None:
@@ -325,8 +338,10 @@ def test_the_market_study_names_its_data_and_calls_it_synthetic(small_studies: P
     )
     movement = moves.filter(pl.col("segment") == 5)["total_movement"][0]
     shown = page.charts["Harmonic's final value less the other's on each segment (synthetic data)"]
-    line = shown["variants"]["1|1|2"]["series"][1]
-    assert line["y"][line["x"].index(5)] == pytest.approx(1000 * cell["difference"][0] / movement, rel=1e-6)
+    line = variant(shown, "1|1|2")[1]
+    assert line["y"][xs(shown, line).index(5)] == pytest.approx(
+        1000 * cell["difference"][0] / movement, rel=1e-6
+    )
     curves = pl.read_parquet(small_studies / "bitcoin" / "curves.parquet")
     chosen = curves.filter(
         (pl.col("segment") == 9)
@@ -335,16 +350,14 @@ def test_the_market_study_names_its_data_and_calls_it_synthetic(small_studies: P
         & (pl.col("rate_step_size").is_null() | (pl.col("rate_step_size") == 0.05))
     )
     along = page.charts["Accumulated reward along a segment (synthetic data)"]
-    lines = [along["pool"][key] for key in along["variants"]["2|0|0|1"]["use"]]
+    lines = variant(along, "2|0|0|1")
     assert {line["name"] for line in lines} == set(given["names"].values())
     for line in lines:
         agent = next(key for key, name in given["names"].items() if name == line["name"])
         last = chosen.filter(pl.col("agent") == agent).sort("step").row(-1, named=True)
-        assert line["x"][-1] == last["step"]
-        assert (line["y"][-1], line["spread"][-1]) == (
-            pytest.approx(last["mean"], rel=1e-4),
-            pytest.approx(last["std"], rel=1e-4),
-        )
+        assert xs(along, line)[-1] == last["step"]
+        ends = [last["mean"], last["mean"] - last["std"], last["mean"] + last["std"]]
+        assert [line[name][-1] for name in ("y", "low", "high")] == pytest.approx(ends, rel=1e-4)
     assert all(finding.split("**")[-1] in said for finding in given["findings"] if "*" not in finding)
 
 

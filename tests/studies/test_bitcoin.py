@@ -17,13 +17,14 @@ from hypothesis import strategies as st
 
 import naive
 import sojourn as sj
+from sojourn.runs import tasks
 from sojourn.runs.folder import executor, run_sweep
 from sojourn.runs.grids import Entry
 from sojourn.runs.spec import Sweep
-from sojourn.runs.tasks import execute, plan
+from sojourn.runs.tasks import execute
 from sojourn.runs.toml import parse_sweep
-from sojourn.studies.bitcoin import folder as words
-from sojourn.studies.bitcoin import study
+from sojourn.studies.bitcoin import plan, summary, tables, words
+from sojourn.studies.bitcoin.durations import deciding_rate, scaled_durations
 from sojourn.worlds.market.segments import market_segment
 from sojourn.worlds.market.world import Market
 from worlds.test_market import HarmonicByShares
@@ -53,7 +54,7 @@ def test_everything_is_there(folder: Path) -> None:
     """The folder holds tables, a summary, a reading and every figure in three formats."""
     drawn = {path.name for path in (folder / "figures").iterdir()}
     names = ["1-win-ratios", "2-win-ratios-control", "3-differences", "4-durations"]
-    names += [f"5-curves-{rule}-{size}" for rule in study.RULES for size in (3, 6)]
+    names += [f"5-curves-{rule}-{size}" for rule in plan.RULES for size in (3, 6)]
     assert drawn == {f"{name}.{kind}" for name in names for kind in ("png", "svg", "pdf")}
     assert (folder / "README.md").exists()
 
@@ -77,14 +78,14 @@ def test_the_tables_have_the_promised_columns(folder: Path) -> None:
     curves = pl.read_parquet(folder / "curves.parquet")
     names = ["segment", "duration_rule", "state_size", "agent", "rate_step_size", "step", "mean", "std"]
     assert curves.columns == names
-    assert curves.height == CELLS * study.POINTS
+    assert curves.height == CELLS * plan.POINTS
     assert curves.null_count().select(pl.exclude("rate_step_size")).sum_horizontal().item() == 0
 
 
 def test_the_oracle_agrees_on_a_sample_of_runs(folder: Path) -> None:
     """On 40 random runs of all agents, plain Python gets the same greedy reward, reward, duration and rate."""
     rows = pl.read_parquet(folder / "results.parquet").sample(40, seed=5).to_dicts()
-    assert {row["agent"] for row in rows} == set(study.NAMES)
+    assert {row["agent"] for row in rows} == set(plan.NAMES)
     for row in rows:
         outcome, _ = oracle(row, row["seed"], points=[])
         for name in ("greedy_reward", "reward", "duration", "rate", "greedy_steps"):
@@ -99,7 +100,7 @@ def test_the_oracle_agrees_on_curves(folder: Path) -> None:
         step_size = pl.col("rate_step_size").eq_missing(pl.lit(row["rate_step_size"], pl.Float64))
         same = [pl.col(key) == row[key] for key in keys[:-1]]
         cell = curves.filter(*same, step_size).sort("step")
-        assert cell["step"].to_list() == sj.evenly_spaced(LENGTH, study.POINTS).tolist()
+        assert cell["step"].to_list() == sj.evenly_spaced(LENGTH, plan.POINTS).tolist()
         runs = [oracle(row, seed, points=cell["step"].to_list())[1] for seed in range(SEEDS)]
         for index in (0, 400, 999):
             mean, deviation = naive.mean_and_deviation([run[index] for run in runs])
@@ -135,8 +136,8 @@ def test_win_ratios_are_those_of_the_table(folder: Path) -> None:
             row[name] for name in ("segment", "duration_rule", "state_size", "agent", "rate_step_size")
         )
         final.setdefault(key, []).append(row["greedy_reward"])
-    for rule in study.RULES:
-        for opponent in study.OPPONENTS:
+    for rule in plan.RULES:
+        for opponent in plan.OPPONENTS:
             for size in (3, 6):
                 for step in (0.01, 0.05, 0.1):
                     other = step if opponent == "relaxed_smart" else None
@@ -282,7 +283,7 @@ def pairs_of(*wins: tuple[int, int], segments: int = 20) -> pl.DataFrame:
     rows = []
     for size, (won, lost) in enumerate(wins):
         signs = [1.0] * won + [-1.0] * lost + [0.0] * (segments - won - lost)
-        for opponent in study.OPPONENTS:
+        for opponent in plan.OPPONENTS:
             rows += [
                 {
                     "opponent": opponent,
@@ -300,24 +301,24 @@ def pairs_of(*wins: tuple[int, int], segments: int = 20) -> pl.DataFrame:
 
 def test_a_verdict_counts_what_is_certain() -> None:
     """A cell is certain if its sign test, corrected for both of the paper's agents together, is below 0.05."""
-    ratios = study.win_ratios(pairs_of((20, 0), (15, 5), (0, 20), (10, 10), (8, 2)))
-    found = study.verdict(ratios, "scaled", "smart")
+    ratios = tables.win_ratios(pairs_of((20, 0), (15, 5), (0, 20), (10, 10), (8, 2)))
+    found = summary.verdict(ratios, "scaled", "smart")
     # Ten tests, two of each: p = 2^-19 twice over is certain; 15 of 20 has p = 0.0414, times at least 6.
     assert (found["cells"], found["ahead"], found["ties"]) == (5, 3, 10)
     assert (found["certain_wins"], found["certain_losses"]) == (1, 1)
     assert found["smallest_p"] == pytest.approx(10 * 2.0**-19)
     assert found["mean"] == pytest.approx((1.0 + 0.75 + 0.0 + 0.5 + 0.4) / 5)
     assert found["decidable"]
-    control = study.verdict(ratios, "scaled", "fixed_rate")
+    control = summary.verdict(ratios, "scaled", "fixed_rate")
     assert control["smallest_p"] == pytest.approx(5 * 2.0**-19)
 
 
 def test_too_few_segments_decide_nothing() -> None:
     """With two tests, seven segments are enough to be certain of anything, and six are not."""
     for segments, enough in ((5, False), (6, False), (7, True)):
-        ratios = study.win_ratios(pairs_of((segments, 0), segments=segments))
-        assert study.verdict(ratios, "scaled", "smart")["decidable"] == enough
-        assert (study.verdict(ratios, "scaled", "smart")["certain_wins"] == 1) == enough
+        ratios = tables.win_ratios(pairs_of((segments, 0), segments=segments))
+        assert summary.verdict(ratios, "scaled", "smart")["decidable"] == enough
+        assert (summary.verdict(ratios, "scaled", "smart")["certain_wins"] == 1) == enough
 
 
 def test_what_is_no_number_is_no_win() -> None:
@@ -325,7 +326,7 @@ def test_what_is_no_number_is_no_win() -> None:
     pairs = pairs_of((3, 1), segments=4).with_columns(
         difference=pl.when(pl.col("segment") == 0).then(float("nan")).otherwise(pl.col("difference"))
     )
-    first = study.win_ratios(pairs).row(0, named=True)
+    first = tables.win_ratios(pairs).row(0, named=True)
     assert (first["wins"], first["losses"], first["segments"]) == (2, 1, 4)
 
 
@@ -340,14 +341,16 @@ def test_what_is_no_number_is_no_win() -> None:
 )
 def test_the_words_follow_the_numbers(wins: list[tuple[int, int]], random: str, scaled: str) -> None:
     """Each of the paper's statements is judged by how many cells are certain, and how many are ahead."""
-    one = {name: study.verdict(study.win_ratios(pairs_of(*wins)), "scaled", name) for name in study.OPPONENTS}
+    one = {
+        name: summary.verdict(tables.win_ratios(pairs_of(*wins)), "scaled", name) for name in plan.OPPONENTS
+    }
     text = " ".join(words._statements({"random": one, "scaled": one}).split())
     first, second = text.split("**Scaled durations")
     assert random in first
     assert scaled in second
     few = {
-        name: study.verdict(study.win_ratios(pairs_of((2, 0), segments=2)), "scaled", name)
-        for name in study.OPPONENTS
+        name: summary.verdict(tables.win_ratios(pairs_of((2, 0), segments=2)), "scaled", name)
+        for name in plan.OPPONENTS
     }
     assert "too few to say" in words._statements({"random": few, "scaled": few})
 
@@ -355,7 +358,7 @@ def test_the_words_follow_the_numbers(wins: list[tuple[int, int]], random: str, 
 def test_differences_are_paired_by_seed(folder: Path) -> None:
     """Mean and standard error are those of Harmonic's value less the other's, seed by seed."""
     runs = pl.read_parquet(folder / "results.parquet")
-    for row in study.paired(runs).sample(10, seed=1).iter_rows(named=True):
+    for row in tables.paired(runs).sample(10, seed=1).iter_rows(named=True):
         own = [pl.col(name) == row[name] for name in ("segment", "duration_rule", "state_size")]
         step = pl.col("rate_step_size") == row["rate_step_size"]
         ours = runs.filter(*own, step, pl.col("agent") == "harmonic_r").sort("seed")["greedy_reward"]
@@ -394,7 +397,7 @@ def test_a_folder_with_something_else_is_left_alone(tmp_path: Path) -> None:
 def test_a_file_that_changes_while_it_is_used(tmp_path: Path) -> None:
     """A task whose data is another by the time it runs is refused, and not counted in."""
     path = bars_file(tmp_path / "bars.csv", 500)
-    task = next(plan(own_sweep(str(path))))
+    task = next(tasks.plan(own_sweep(str(path))))
     bars_file(path, 500, seed=1)
     with pytest.raises(ValueError, match="not what it was when the sweep began"):
         execute(task)
@@ -403,7 +406,7 @@ def test_a_file_that_changes_while_it_is_used(tmp_path: Path) -> None:
 def test_policies_are_not_kept_where_they_are_not_wanted(tmp_path: Path) -> None:
     """Without policies a batch holds none, and the table has no such column."""
     sweep = own_sweep(str(bars_file(tmp_path / "bars.csv", 500)), policies=False)
-    batch, _ = execute(next(plan(sweep)))
+    batch, _ = execute(next(tasks.plan(sweep)))
     assert batch.policies.shape[1] == 0
     with executor(1) as (pool, width):
         run_sweep(sweep, tmp_path / "out", pool, width)
@@ -421,7 +424,7 @@ def test_no_rate_below_the_bound_changes_the_better_action(moves: list[float], s
     if largest < 1e-3 or abs(mean) < 1e-6 * largest or abs(share - 1.0) < 1e-3:
         return
     world = Market([0.0] * len(moves), moves, duration="scaled")
-    rate = share * study.deciding_rate(world)
+    rate = share * deciding_rate(world)
     advantage, rng = 0.0, sj.stream(0)
     for move in moves:
         bar = Market([0.0], [move], duration="scaled", lowest=-largest, highest=largest)
@@ -435,7 +438,7 @@ def test_scaled_durations_are_the_worlds() -> None:
     """The durations that are described are those of a run that always buys."""
     world = market_segment(segment_length=2000, duration="scaled")
     buyer = sj.policy_agent([0] * 8, num_actions=2)
-    durations = study.scaled_durations(world)
+    durations = scaled_durations(world)
     assert sj.run(world, buyer, steps=2000).duration == pytest.approx(durations.sum())
     assert durations.min() >= 5.0
     assert durations.max() <= 45.0

@@ -15,7 +15,8 @@ import pytest
 import sojourn as sj
 from ledger import judged, passes, shows
 from sojourn.runs.folder import executor, run_sweep
-from sojourn.studies.bitcoin import study
+from sojourn.studies.bitcoin import plan, summary, tables
+from sojourn.studies.bitcoin.durations import largest_rate, scaled_durations
 from sojourn.worlds.market.bars import segments
 from studies import test_bitcoin
 
@@ -141,7 +142,7 @@ def test_scaled_durations_and_rewards() -> str:
     """Durations rise with the move that is taken; the reward falls again beyond 7/8 of the largest move."""
     moves = np.linspace(-1.0, 1.0, 401)
     world = sj.Market(np.zeros(401), moves, duration="scaled")
-    durations = study.scaled_durations(world)
+    durations = scaled_durations(world)
     rewards = moves * (1.0 - durations / 60.0)
     assert moves[rewards.argmax()] == close(7.0 / 8.0)
     with_reward = (np.diff(durations[np.argsort(rewards, kind="stable")]) > 0.0).all()
@@ -182,13 +183,15 @@ def measured() -> pl.DataFrame:
 
 def outcome(rule: str, *opponents: str) -> dict[str, float]:
     """How the cells of a rule came out against some opponents together."""
-    ratios = study.win_ratios(measured())
-    verdicts = [study.verdict(ratios, rule, opponent) for opponent in opponents]
+    ratios = tables.win_ratios(measured())
+    verdicts = [summary.verdict(ratios, rule, opponent) for opponent in opponents]
     assert all(one["decidable"] and one["cells"] == 12 and one["segments"] == 19 for one in verdicts)
-    told = ("cells", "ahead", "certain_wins", "certain_losses")
-    return {key: sum(one[key] for one in verdicts) for key in told} | {
-        f"mean_{name}": round(one["mean"], 2) for name, one in zip(opponents, verdicts, strict=True)
-    }
+    return {
+        "cells": sum(one["cells"] for one in verdicts),
+        "ahead": sum(one["ahead"] for one in verdicts),
+        "certain_wins": sum(one["certain_wins"] for one in verdicts),
+        "certain_losses": sum(one["certain_losses"] for one in verdicts),
+    } | {f"mean_{name}": round(one["mean"], 2) for name, one in zip(opponents, verdicts, strict=True)}
 
 
 @shows("figure-random")
@@ -196,8 +199,8 @@ def test_figure_random() -> str:
     """With random durations Harmonic wins 39 % against SMART and 55 % against Relaxed-SMART, clearly in 1 of 24 cells."""
     found = outcome("random", "smart", "relaxed_smart")
     assert (found["mean_smart"], found["mean_relaxed_smart"], found["cells"]) == (0.39, 0.55, 24)
-    clear = study.win_ratios(measured()).filter(
-        pl.col("p_corrected") < study.LEVEL, pl.col("duration_rule") == "random"
+    clear = tables.win_ratios(measured()).filter(
+        pl.col("p_corrected") < plan.LEVEL, pl.col("duration_rule") == "random"
     )
     exceptions = clear.select("opponent", "state_size", "rate_step_size").rows()
     return judged(found["certain_wins"] == 0, exceptions == [("relaxed_smart", 9, 0.1)])
@@ -214,7 +217,7 @@ def test_figure_scaled() -> str:
 @shows("rate-sensitive-testbed")
 def test_the_control_in_the_market() -> str:
     """Against the rate fixed at 0 Harmonic wins 51 % and 54 %, clearly in no cell: to know the rate does not help."""
-    found = [outcome(rule, "fixed_rate") for rule in study.RULES]
+    found = [outcome(rule, "fixed_rate") for rule in plan.RULES]
     assert [one["mean_fixed_rate"] for one in found] == [0.51, 0.54]
     return judged(sum(one["certain_wins"] for one in found) > 0)
 
@@ -222,7 +225,7 @@ def test_the_control_in_the_market() -> str:
 @shows("dependency-gives-advantage")
 def test_what_a_rate_can_change_in_the_market() -> str:
     """Below a bound no rate changes which action is better, and no r/tau comes near it: dependence has nothing to act on."""
-    assert study.largest_rate() < 0.25
+    assert largest_rate() < 0.25
     no_rate_matters = passes(test_bitcoin.test_no_rate_below_the_bound_changes_the_better_action)
     return judged(not no_rate_matters or outcome("scaled", "smart", "relaxed_smart")["certain_wins"] > 0)
 
@@ -230,12 +233,12 @@ def test_what_a_rate_can_change_in_the_market() -> str:
 @needs_recorded
 def test_the_measured_signs_come_out_again(tmp_path: Path) -> None:
     """On the last segment, all 30 seeds, three directions, each sign against SMART is the measured one."""
-    sweep = study.specification(study.Source(str(REAL)), 30, state_sizes=(3,), chosen=(18,))
+    sweep = plan.specification(plan.Source(str(REAL)), 30, state_sizes=(3,), chosen=(18,))
     sweep = replace(sweep, agents=[agent for agent in sweep.agents if agent.kind in ("smart", "harmonic_r")])
     with executor(None) as (pool, width):
         run_sweep(sweep, tmp_path / "out", pool, width)
-    pairs = study.paired(study.tidy(sj.load_results(tmp_path / "out")))
-    keys = ["opponent", *study.CELL, "segment"]
+    pairs = tables.paired(tables.tidy(sj.load_results(tmp_path / "out")))
+    keys = ["opponent", *tables.CELL, "segment"]
     both = pairs.join(measured(), on=keys, suffix="_measured")
     assert len(both) == len(pairs) == 6
     assert (both["difference"].sign() == both["difference_measured"]).all()

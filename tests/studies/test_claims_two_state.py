@@ -10,10 +10,10 @@ import pytest
 import sojourn as sj
 from ledger import judged, shows
 from sojourn.runs.grids import spaced
-from sojourn.studies.robustness import study
+from sojourn.studies.robustness import plan, tables
 
 close = pytest.approx
-CHOSEN = [study.LOG_SCALES[i] for i in (0, 4, 8, 12, 16, 18, 20, 24, 28)]
+CHOSEN = [plan.LOG_SCALES[i] for i in (0, 4, 8, 12, 16, 18, 20, 24, 28)]
 SEEDS = 5
 SEEN = 1000  # steps of an episode
 
@@ -43,7 +43,7 @@ def success() -> Success:
         for i, name in enumerate(agents):
             for seed in range(SEEDS):
                 rows = (runs["agent"] == name) & (runs["seed"] == seed)
-                shares[i, j, seed] = (runs.policy[rows, 0] == study.ACTION_B).mean()
+                shares[i, j, seed] = (runs.policy[rows, 0] == plan.ACTION_B).mean()
     reductions = (np.median(shares, axis=2), shares.min(axis=2), shares.max(axis=2))
     return Success(*(dict(zip(agents, table, strict=True)) for table in reductions))
 
@@ -100,7 +100,7 @@ def test_action_b() -> str:
 def test_which_action_the_harmonic_mean_gets_wrong() -> str:
     """It understates A, the independent one, to 29 % of its rate, and B at hard settings to 99 %."""
     a = understated(*taken(0, 1e-5, SEEN))
-    b = [understated(*taken(1, v, SEEN)) for v in study.LOG_SCALES if v < 2e-4]
+    b = [understated(*taken(1, v, SEEN)) for v in plan.LOG_SCALES if v < 2e-4]
     assert a == close(0.29, abs=0.02)
     assert min(b) > 0.98
     return judged(a == close(1.0, abs=0.05) and min(b) < a)
@@ -109,7 +109,7 @@ def test_which_action_the_harmonic_mean_gets_wrong() -> str:
 @shows("ratio-grows-slower")
 def test_growth_of_the_ratio() -> str:
     """Over 1,000 steps B's reward grows 10 times, its duration and the ratio of both 3.16 times each."""
-    table = study.rates_by_step(1e-3, 1001)
+    table = tables.rates_by_step(1e-3, 1001)
     smooth = table.select("reward", "duration", "rate_b").to_numpy()
     growth = smooth[-44:].mean(axis=0) / smooth[:44].mean(axis=0)  # over seven turns of sine and cosine
     increase = smooth[-44:].mean(axis=0) - smooth[:44].mean(axis=0)
@@ -121,7 +121,7 @@ def test_growth_of_the_ratio() -> str:
 @shows("a-ahead-within-view")
 def test_a_within_view() -> str:
     """At v = 0.001 B's rate is the larger one in the first 18 steps, and A's from step 30 to the end of the episode."""
-    table = study.rates_by_step(1e-3, SEEN)
+    table = tables.rates_by_step(1e-3, SEEN)
     ahead = (table["rate_a"] > table["rate_b"]).to_numpy()
     assert not ahead[:18].any()
     always_a, always_b = earned(1e-3)
@@ -131,7 +131,7 @@ def test_a_within_view() -> str:
 @shows("b-is-optimal")
 def test_which_action_is_the_better_one() -> str:
     """Over the steps that are run, A earns more below v = 0.003; B does above, or in a run of 10,000 steps."""
-    better = {v: bool(np.greater(*earned(v)[::-1])) for v in study.LOG_SCALES}
+    better = {v: bool(np.greater(*earned(v)[::-1])) for v in plan.LOG_SCALES}
     assert not any(better[v] for v in better if v < 0.003)
     assert f"{np.divide(*earned(1e-5)):.1f}" == "13.6"
     longer = bool(np.greater(*earned(1e-3, 10_000)[::-1]))
@@ -141,7 +141,7 @@ def test_which_action_is_the_better_one() -> str:
 @shows("crossing-at-4500")
 def test_where_the_rates_cross() -> str:
     """At v = 0.001 B's rate is first above A's at step 4,608, and without ripple at 4,752."""
-    smooth, first = study.overtakes(1e-3), study.touches(1e-3, SEEN)
+    smooth, first = tables.overtakes(1e-3), tables.touches(1e-3, SEEN)
     assert (smooth, first) == (4752.0, 4608)
     return judged(abs(first - 4500) < 0.05 * 4500 and smooth is not None and abs(smooth - 4500) < 0.1 * 4500)
 
@@ -149,25 +149,25 @@ def test_where_the_rates_cross() -> str:
 @shows("later-crossing")
 def test_smaller_log_scales_cross_later() -> str:
     """The smaller the log-scale the later B passes A; at 0.0005 after 10,000 steps, at 0.003 after 1,000."""
-    found = [study.overtakes(v) for v in study.LOG_SCALES]
+    found = [tables.overtakes(v) for v in plan.LOG_SCALES]
     steps = [np.inf if at is None else at for at in found]
-    assert study.overtakes(5e-4) == close(10_900, rel=0.02)
+    assert tables.overtakes(5e-4) == close(10_900, rel=0.02)
     return judged(all(np.diff(steps) <= 0.0) and steps[0] > steps[-1])
 
 
 @shows("easy-above-0-003")
 def test_above_0_003() -> str:
     """At v = 0.00304 B's rate passes A's at step 1,161; from 0.0034 on within 1,000; over all steps B earns more from 0.003 on."""
-    within = {v: (study.overtakes(v) or 0.0) <= SEEN for v in study.LOG_SCALES if v > 0.003}
-    assert study.overtakes(min(within)) == 1161.0
-    further = [(study.overtakes(v) or 0.0) <= SEEN for v in (0.0034, 0.004, 0.01, 0.1)]
+    within = {v: (tables.overtakes(v) or 0.0) <= SEEN for v in plan.LOG_SCALES if v > 0.003}
+    assert tables.overtakes(min(within)) == 1161.0
+    further = [(tables.overtakes(v) or 0.0) <= SEEN for v in (0.0034, 0.004, 0.01, 0.1)]
     return judged(all(within.values()), all(further))
 
 
 @shows("trend-can-be-learned")
 def test_the_trend_within_view() -> str:
     """At v = 0.001 A's rate rises faster than B's on all steps seen, 14 times as fast at the last: the trend is A's."""
-    table = study.rates_by_step(1e-3, SEEN)
+    table = tables.rates_by_step(1e-3, SEEN)
     rates = [np.convolve(table[name], np.full(44, 1 / 44), "valid") for name in ("rate_a", "rate_b")]
     rise_a, rise_b = (rate[44:] - rate[:-44] for rate in rates)  # over seven turns, which take the ripple out
     assert rise_a[-1] / rise_b[-1] == close(14.0, abs=0.6)

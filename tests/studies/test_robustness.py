@@ -14,7 +14,7 @@ import pytest
 import naive
 import sojourn as sj
 from sojourn.runs.grids import spaced
-from sojourn.studies.robustness import study
+from sojourn.studies.robustness import plan, tables
 
 COMMAND = Path(sys.executable).with_name("sojourn")
 
@@ -31,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_folder_is_complete(folder: Path) -> None:
     """Results, summary, README and every figure in three formats are there, and none is empty."""
-    assert {"results.parquet", "summary.json", "README.md", "figures", "sweep"} == {
+    assert {"results.parquet", "summary.json", "README.md", "figures", "tables", "sweep"} == {
         p.name for p in folder.iterdir()
     }
     figures = sorted(path.name for path in (folder / "figures").iterdir())
@@ -55,7 +55,7 @@ def test_the_summary_has_the_promised_shape(folder: Path) -> None:
     wanted = {"agent", "log_scale", "step_size", "rate_step_size", "seed", "success", "rate", "greedy_action"}
     assert wanted <= set(table.columns)
     assert len(table) == 30 * (2 * 20 + 5 * 400)
-    for agent in study.NAMES:
+    for agent in plan.NAMES:
         for index in (0, 14, 29):
             rows = table.filter(
                 (pl.col("agent") == agent) & (pl.col("log_scale") == summary["log_scales"][index])
@@ -99,7 +99,7 @@ def test_the_charts_shape_is_the_papers() -> None:
         "relaxed_smart": sj.grid(sj.relaxed_smart, **common, rate_step_size=sizes),
         "harmonic_r": sj.grid(sj.harmonic_r, **common, rate_step_size=sizes),
     }
-    for log_scale in study.LOG_SCALES[::4]:
+    for log_scale in plan.LOG_SCALES[::4]:
         runs = sj.run_many(sj.TwoState(log_scale), agents, seeds=5, steps=1000, episodes=4)
         median = {}
         for name in agents:
@@ -117,7 +117,7 @@ def test_the_charts_shape_is_the_papers() -> None:
 
 def test_realised_rates_by_hand() -> None:
     """Always A earns the sum of its rewards over the time of both states; always B likewise."""
-    table = study.realised(steps=100, seeds=1)
+    table = tables.realised(steps=100, seeds=1)
     t = np.arange(0, 100, 2)
     first = table.row(0, named=True)
     v = first["log_scale"]
@@ -131,29 +131,29 @@ def test_realised_rates_by_hand() -> None:
 
 def test_headlines_name_the_log_scales_that_they_show() -> None:
     """Over each column of the lines for a terminal stands the log-scale of the study that its numbers are of."""
-    from sojourn.studies.robustness.folder import headlines
+    from sojourn.studies.robustness.words import headlines
 
     numbers = list(range(30))
-    summary = {
-        "success_median": dict.fromkeys(study.NAMES, numbers),
+    summary: Any = {
+        "success_median": dict.fromkeys(plan.NAMES, numbers),
         "earned": {"always_a": numbers, "always_b": numbers},
     }
     lines = headlines(summary)
     indices = [int(number) for number in lines[-1].split()[2:]]
     assert [float(scale) for scale in lines[0].split()[1:]] == [
-        float(f"{study.LOG_SCALES[index]:.2g}") for index in indices
+        float(f"{plan.LOG_SCALES[index]:.2g}") for index in indices
     ]
 
 
 def test_where_the_actions_cross() -> None:
     """The crossing solves 10^(v t/2) = 0.05 t, and there is none where B is ahead all along."""
-    t = study.overtakes(0.001)
+    t = tables.overtakes(0.001)
     assert t is not None
     assert 10 ** (0.0005 * t) >= 0.05 * t
     assert 10 ** (0.0005 * (t - 2)) < 0.05 * (t - 2)
-    assert study.overtakes(1.0) == 0.0
-    assert study.overtakes(1e-7) is None
-    first = study.touches(0.001, 1000)
+    assert tables.overtakes(1.0) == 0.0
+    assert tables.overtakes(1e-7) is None
+    first = tables.touches(0.001, 1000)
     rate = (np.sin(first) + 10) / (np.cos(first) + 10) * 10 ** (0.0005 * first)
     assert rate > 0.05 * first
     assert first < t
@@ -170,15 +170,16 @@ def test_shares_and_seeds() -> None:
             "diverged": [False, False, False, False, False, True],
         }
     )
-    results = study.with_success(table)
+    results = tables.with_success(table)
     assert results["success"].to_list() == [True, True, True, False, False, False]
-    spread = study.over_seeds(study.shares(results)).row(0, named=True)
+    spread = tables.over_seeds(tables.shares(results)).row(0, named=True)
     assert (spread["mean"], spread["median"], spread["low"], spread["high"]) == (0.5, 0.5, 0.0, 1.0)
 
 
 def test_the_study_goes_on_after_an_interruption(tmp_path: Path) -> None:
     """What the sweep has finished is not run again, and the summary is the same but for the time."""
     from sojourn.studies.robustness import folder as reproduce
+    from sojourn.studies.robustness.words import headlines
 
     first = reproduce.robustness(tmp_path / "out", seeds=1, steps=20, episodes=1)
     log = (tmp_path / "out" / "sweep" / "sweep.log").read_text()
@@ -187,4 +188,4 @@ def test_the_study_goes_on_after_an_interruption(tmp_path: Path) -> None:
     assert {**first, "seconds": 0} == {**again, "seconds": 0}
     random.seed(0)  # the study does not depend on the state of anybody else's generator
     np.random.seed(0)  # noqa: NPY002
-    assert reproduce.headlines(again) == reproduce.headlines(first)
+    assert headlines(again) == headlines(first)

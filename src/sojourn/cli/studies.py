@@ -31,11 +31,12 @@ def robustness(
     """Run the simulation study: which agents end with action B on the two-state family."""
     from sojourn.runs.progress import progress
     from sojourn.studies.robustness import folder as studies
-    from sojourn.studies.robustness.study import specification
+    from sojourn.studies.robustness.plan import specification
+    from sojourn.studies.robustness.words import headlines
 
     with goes_on(), progress("robustness", specification(seeds, steps, episodes).num_steps) as advance:
         summary = studies.robustness(out, seeds, steps, episodes, jobs, advance)
-    for line in studies.headlines(summary):
+    for line in headlines(summary):
         typer.echo(line)
     typer.echo(f"{out / 'README.md'} says what was found; {out / 'figures'} shows it")
 
@@ -73,7 +74,8 @@ def bitcoin(
     """Run the market study: who accumulates more, on segments of minute bars."""
     from sojourn.runs.progress import progress
     from sojourn.studies.bitcoin import folder as studies
-    from sojourn.studies.bitcoin.study import Source, specification
+    from sojourn.studies.bitcoin.plan import Source, specification
+    from sojourn.studies.bitcoin.words import headlines
     from sojourn.worlds.market.segments import SYNTHETIC
 
     if data is None and (fill or repair):
@@ -86,7 +88,7 @@ def bitcoin(
     label = "bitcoin (synthetic)" if data is None else "bitcoin"
     with goes_on(), progress(label, sweep.num_steps) as advance:
         summary = studies.bitcoin(out, source, sweep, jobs, advance)
-    for line in studies.headlines(summary):
+    for line in headlines(summary):
         typer.echo(line)
     typer.echo(f"{out / 'README.md'} says what was found; {out / 'figures'} shows it")
 

@@ -9,6 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from sojourn.report import charts
+
+Cell = str | float | bool | None  # of a table
+
 
 class Heading(NamedTuple):
     """A heading within a section, or below another heading."""
@@ -70,13 +74,13 @@ class Table(NamedTuple):
 
     caption: str
     columns: Sequence[Column]
-    rows: Sequence[Sequence[Any]]
+    rows: Sequence[Sequence[Cell]]
     note: str = ""  # such as what was left out
     searched: bool = False
 
 
 class Chart(NamedTuple):
-    """A chart: what `charts.js` draws, and a sentence on how to read it."""
+    """A chart as the page's script reads it; sections that still make these move to `charts`."""
 
     title: str
     spec: dict[str, Any]
@@ -86,11 +90,11 @@ class Chart(NamedTuple):
 class Charts(NamedTuple):
     """Charts side by side where there is room; small ones more of them."""
 
-    items: Sequence[Chart]
+    items: Sequence[charts.Chart | Chart]
     small: bool = False
 
 
-Block = Heading | Prose | Points | Note | Facts | Verdicts | Table | Chart | Charts
+Block = Heading | Prose | Points | Note | Facts | Verdicts | Table | Chart | charts.Chart | Charts
 
 
 class Section(NamedTuple):

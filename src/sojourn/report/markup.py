@@ -6,10 +6,11 @@ import html
 import json
 import math
 import re
-from typing import Any
 
+from sojourn.report import charts
 from sojourn.report.blocks import (
     Block,
+    Cell,
     Chart,
     Charts,
     Column,
@@ -22,6 +23,8 @@ from sojourn.report.blocks import (
     Table,
     Verdicts,
 )
+from sojourn.report.chart_json import Json, chart_json
+from sojourn.report.charts import Choosable, Heatmap, Lines, Whiskers
 from sojourn.report.words import EMPTY, number
 
 MANY_ROWS = 12  # from here on a table can be filtered
@@ -59,7 +62,7 @@ def prose(value: str) -> str:
     return escaped
 
 
-def data(value: Any) -> str:
+def data(value: Json) -> str:
     r"""Return JSON that can stand in a script element; numbers that are not finite become null.
 
     >>> data({"name": "</script>", "y": [1.0, float("inf"), 0.1234567891]})
@@ -68,7 +71,7 @@ def data(value: Any) -> str:
     return json.dumps(_plain(value), separators=(",", ":"), allow_nan=False).translate(_UNSAFE)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Json) -> Json:
     if isinstance(value, dict):
         return {str(key): _plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
@@ -117,21 +120,26 @@ class Writer:
                 return _verdicts(block)
             case Table():
                 return table(block)
-            case Chart():
+            case Lines() | Heatmap() | Whiskers() | Choosable() | Chart():
                 return self.chart(block)
-            case Charts(charts, small):
-                inside = "\n".join(map(self.chart, charts))
+            case Charts(several, small):
+                inside = "\n".join(map(self.chart, several))
                 return f'<div class="charts{" small" if small else ""}">{inside}</div>'
 
-    def chart(self, chart: Chart) -> str:
+    def chart(self, chart: charts.Chart | Chart) -> str:
         """Return a figure that the page's script draws into."""
         self.charts += 1
         name = f"chart-{self.charts}"
-        note = f'<p class="hint">{prose(chart.note)}</p>' if chart.note else ""
+        if isinstance(chart, Chart):
+            title, words, given = chart.title, chart.note, {"title": chart.title, **chart.spec}
+        else:
+            first = chart.first if isinstance(chart, Choosable) else chart
+            title, words, given = first.title, first.note, chart_json(chart)
+        note = f'<p class="hint">{prose(words)}</p>' if words else ""
         return (
-            f'<figure class="chart" id="{name}"><figcaption><span>{text(chart.title)}</span></figcaption>'
+            f'<figure class="chart" id="{name}"><figcaption><span>{text(title)}</span></figcaption>'
             f'<div class="canvas"><p class="hint">Charts need JavaScript.</p></div>{note}'
-            f'<script type="application/json">{data({"title": chart.title, **chart.spec})}</script></figure>'
+            f'<script type="application/json">{data(given)}</script></figure>'
         )
 
 
@@ -184,7 +192,7 @@ def _header(column: Column) -> str:
     return f'<th scope="col"{kind}>{text(column.name)}</th>'
 
 
-def _cell(column: Column, value: Any) -> str:
+def _cell(column: Column, value: Cell) -> str:
     if not column.numeric:
         words = "" if value is None else str(value)
         kind = "short" if len(words) <= SHORT else "words" if len(words) < LONG else "words many"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
 from sojourn import __version__
 from sojourn.report.blocks import Section
+from sojourn.report.looks import DASHES, GRADIENTS, PALETTE
 from sojourn.report.markup import Writer, text
 from sojourn.report.words import counted
 
@@ -20,7 +22,7 @@ TITLE = "Sojourn report"
 def page_of(sections: Sequence[Section], title: str = TITLE) -> str:
     """Return the page that shows sections."""
     writer = Writer()
-    style, script = _asset("page.css"), _script()
+    style, script = _style(), _script()
     anchors = [f"part-{place}" for place in range(1, len(sections) + 1)]
     contents = "".join(
         f'<li><a href="#{anchor}">{text(section.title)}</a></li>'
@@ -63,10 +65,19 @@ def _asset(name: str) -> str:
     return Path(__file__).with_name("assets").joinpath(name).read_text(encoding="utf-8")
 
 
+def _style() -> str:
+    """Return the page's style, with the palette of all charts."""
+    pairs = [f"--c{place}: light-dark({one.light}, {one.dark});" for place, one in enumerate(PALETTE)]
+    classes = [f".c{place} {{ --colour: var(--c{place}); }}" for place in range(len(PALETTE))]
+    return f":root {{ {' '.join(pairs)} }}\n{_asset('page.css')}{' '.join(classes)}\n"
+
+
 def _script() -> str:
     """Return the page's own script, all parts in one scope that nothing outside sees."""
+    known = {"DASHES": [" ".join(map(str, dash)) for dash in DASHES], "GRADIENTS": GRADIENTS}
+    constants = "".join(f"const {name} = {json.dumps(value)};\n" for name, value in known.items())
     parts = "\n".join(_asset(f"{name}.js") for name in SCRIPTS)
-    return f'(() => {{\n"use strict";\n{parts}\n}})();\n'
+    return f'(() => {{\n"use strict";\n{constants}{parts}\n}})();\n'
 
 
 def _hash(source: str) -> str:

@@ -1,4 +1,4 @@
-"""Numbers and names as a reader wants them, and one look for each agent on the whole page."""
+"""Numbers and settings as a reader wants them."""
 
 from __future__ import annotations
 
@@ -6,64 +6,28 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-EMPTY = "\u2013"  # a dash, where there is no number
+from sojourn.report import looks as titled
 
-AGENTS = {
-    "harmonic_r": "Harmonic R-Learning",
-    "smart": "SMART",
-    "relaxed_smart": "Relaxed-SMART",
-    "relaxed_smart_gosavi": "Relaxed-SMART (Gosavi)",
-    "relaxed_smart(variant='gosavi')": "Relaxed-SMART (Gosavi)",
-    "fixed_rate": "rate fixed at 0",
-    "r_learning": "R-Learning",
-    "weighted_harmonic_r": "weighted harmonic",
-    "differential_q": "differential Q-learning",
-    "smdp_q_learning": "SMDP Q-learning",
-}
-# Colour, dash and marker: numbers that `charts.js` and `page.css` know. No two agents share all three.
-LOOKS = {
-    "harmonic_r": (0, 0, 0),
-    "smart": (1, 1, 1),
-    "relaxed_smart": (2, 2, 2),
-    "fixed_rate": (3, 3, 3),
-    "r_learning": (4, 1, 4),
-    "weighted_harmonic_r": (5, 0, 5),
-    "relaxed_smart_gosavi": (6, 2, 6),
-    "differential_q": (7, 3, 1),
-    "smdp_q_learning": (4, 0, 3),
-}
+EMPTY = "\u2013"  # a dash, where there is no number
 
 
 def agent_name(agent: str) -> str:
     """Return an agent's name, or the label that a user gave it."""
-    return AGENTS.get(agent.replace("-", "_"), agent)
-
-
-def look(agent: str, place: int = 0) -> dict[str, int]:
-    """Return colour, dash and marker of an agent, or of the one at a place among unknown ones."""
-    colour, dash, marker = LOOKS.get(agent.replace("-", "_"), plain_look(place))
-    return {"colour": colour, "dash": dash, "marker": marker}
+    return titled.title(agent)
 
 
 def plain_look(place: int) -> tuple[int, int, int]:
-    """Return colour, dash and marker of the series at a place; the first 56 differ in their pair.
-
-    >>> len({plain_look(place)[:2] for place in range(32)})
-    32
-    """
-    return place % 8, (place + place // 8) % 4, place % 7
+    """Return colour, dash and marker of the series at a place."""
+    colour, dash, marker = titled.plain(place)
+    return colour, dash, marker or 0
 
 
 def looks(agents: Iterable[str]) -> dict[str, dict[str, int]]:
-    """Return a look for each agent; agents that have none of their own get one that is free."""
-    names = list(agents)
-    taken = {LOOKS[name.replace("-", "_")] for name in names if name.replace("-", "_") in LOOKS}
-    free = (plain_look(place) for place in range(10_000))
-    found = {}
-    for name in names:
-        own = LOOKS.get(name.replace("-", "_")) or next(one for one in free if one not in taken)
-        found[name] = dict(zip(("colour", "dash", "marker"), own, strict=True))
-    return found
+    """Return colour, dash and marker of each agent by these names."""
+    return {
+        agent: {"colour": one.colour, "dash": one.dash, "marker": one.marker or 0}
+        for agent, one in titled.looks(agents).items()
+    }
 
 
 def number(value: float | None, digits: int = 4) -> str:

@@ -3,12 +3,6 @@
 const KINDS = { lines: drawLines, heatmap: drawHeatmap, whiskers: drawWhiskers };
 const ALL = [];
 
-// A series whose range is given by how far it goes to each side.
-function ranged(series) {
-  const ends = (sign) => series.y.map((value, index) => (value === null ? null : value + sign * series.spread[index]));
-  return series.spread ? { ...series, low: ends(-1), high: ends(1) } : series;
-}
-
 class Chart {
   constructor(figure) {
     this.figure = figure;
@@ -34,7 +28,7 @@ class Chart {
 
   specNow() {
     const variant = (this.given.variants || {})[this.chosen.join("|")] || {};
-    const series = variant.use && variant.use.map((name) => ranged(this.given.pool[name]));
+    const series = variant.use && variant.use.map((place) => this.given.pool[place]);
     return { ...this.given, ...variant, ...(series && { series }) };
   }
 

@@ -23,7 +23,7 @@ function drawLines(chart) {
   make("rect", { x: frame.left, y: frame.top, width: frame.right - frame.left, height: frame.bottom - frame.top }, make("clipPath", { id: clip }, defs));
   verticalAxis(svg, frame, y, spec.y, yTicks);
   const inside = make("g", { "clip-path": `url(#${clip})` }, svg);
-  for (const span of spec.spans || []) drawSpan(inside, frame, x, domain, span);
+  for (const span of spec.spans || []) drawSpan(inside, frame, x, y, domain, span);
   if (!spec.y.log && domain.y[0] < 0 && domain.y[1] > 0) {
     make("line", { x1: frame.left, x2: frame.right, y1: y(0), y2: y(0), class: "zero" }, inside);
   }
@@ -32,8 +32,9 @@ function drawLines(chart) {
   return { frame, x, y, hover: (px) => nearestColumn(chart, seen, x, y, px) };
 }
 
+// Series over the same places share them: x is then the number of a list in xs.
 function xsOf(spec, series) {
-  return series.x || spec.xs || [];
+  return Array.isArray(series.x) ? series.x : spec.xs[series.x];
 }
 
 function fullDomains(spec, seen) {
@@ -63,11 +64,15 @@ function heightOf(spec, seen, [low, high]) {
   return [spec.y.min ?? bottom, spec.y.max ?? top];
 }
 
-function drawSpan(group, frame, x, domain, span) {
-  const ends = [x(span.from ?? domain.x[0]), x(span.to ?? domain.x[1])].sort((a, b) => a - b);
-  const from = Math.max(frame.left, ends[0]), to = Math.min(frame.right, ends[1]);
+function drawSpan(group, frame, x, y, domain, span) {
+  const [scale, axis, first, last] = span.axis === "y" ? [y, domain.y, frame.top, frame.bottom] : [x, domain.x, frame.left, frame.right];
+  const ends = [scale(span.from ?? axis[0]), scale(span.to ?? axis[1])].sort((a, b) => a - b);
+  const from = Math.max(first, ends[0]), to = Math.min(last, ends[1]);
   if (!(to > from)) return;
-  make("rect", { x: from, y: frame.top, width: to - from, height: frame.bottom - frame.top, class: `span c${span.colour}` }, group);
+  const box = span.axis === "y"
+    ? { x: frame.left, y: from, width: frame.right - frame.left, height: to - from }
+    : { x: from, y: frame.top, width: to - from, height: frame.bottom - frame.top };
+  make("rect", { ...box, class: `span c${span.colour}` }, group);
 }
 
 function drawSeries(group, frame, x, y, spec, series) {
@@ -77,7 +82,7 @@ function drawSeries(group, frame, x, y, spec, series) {
   if (series.vertical !== undefined) {
     const at = x(series.vertical);
     make("line", { x1: at, x2: at, y1: frame.top, y2: frame.bottom, class: `line ${colour}`, "stroke-dasharray": dash }, own);
-    markerAt(own, series.marker || 0, at, frame.top + 6, 4.2, series.colour);
+    if (series.marker !== null) markerAt(own, series.marker, at, frame.top + 6, 4.2, series.colour);
     return;
   }
   const points = pointsOf(spec, series, x, y);
@@ -111,7 +116,7 @@ function pointsOf(spec, series, x, y) {
     if (!usable(series.y[index]) || (spec.x.log && value <= 0)) return null;
     const ranged = series.low && series.low[index] !== null && series.high[index] !== null;
     return {
-      x: x(value) + (series.shift || 0),
+      x: x(value + (series.shift || 0)),
       y: y(series.y[index]),
       low: ranged ? clipped(series.low[index]) : null,
       high: ranged ? clipped(series.high[index]) : null,

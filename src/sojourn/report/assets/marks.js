@@ -1,7 +1,7 @@
 // Small pieces of SVG and HTML. Text is always set as text, never as markup.
 
 const SVG = "http://www.w3.org/2000/svg";
-const DASHES = ["", "7 4", "9 3 2 3", "2 3"];
+// DASHES, the strokes and gaps of lines, and GRADIENTS, the colours of heatmaps, come from looks.py.
 
 function make(name, attributes = {}, parent = null, text = null) {
   const svg = ["svg", "g", "path", "line", "rect", "circle", "text", "clipPath", "defs"].includes(name);
@@ -43,13 +43,8 @@ function sample(parent, series) {
   return svg;
 }
 
-const STOPS = {
-  sequential: [[0, 32, 76], [59, 73, 107], [115, 115, 117], [172, 160, 110], [234, 209, 84]],
-  diverging: [[178, 70, 10], [233, 163, 110], [245, 243, 238], [125, 180, 216], [8, 84, 140]],
-};
-
 function colourAt(share, palette) {
-  const stops = STOPS[palette] || STOPS.sequential;
+  const stops = GRADIENTS[palette];
   const place = Math.min(1, Math.max(0, share)) * (stops.length - 1);
   const index = Math.min(stops.length - 2, Math.floor(place));
   return stops[index].map((low, part) => Math.round(low + (stops[index + 1][part] - low) * (place - index)));

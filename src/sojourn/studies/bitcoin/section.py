@@ -1,69 +1,73 @@
-"""The market study on the page: who accumulates more, on which segments."""
+"""The market study on the page. Shows the study's charts and tables; computes nothing."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from sojourn.report.blocks import (
-    Block,
-    Chart,
-    Charts,
-    Column,
-    Facts,
-    Heading,
-    Note,
-    Points,
-    Prose,
-    Section,
-    Table,
-    Verdict,
-    Verdicts,
-)
+from sojourn.report import blocks
+from sojourn.report.blocks import Block, Charts, Column, Facts, Heading, Note, Points, Prose, Section, Table
 from sojourn.report.budget import Budget
-from sojourn.report.words import agent_name, sentences, setting, several
-from sojourn.studies.bitcoin.segments import OPPONENTS, RULES, accumulated, differences, segments
+from sojourn.report.words import sentences, setting, several
+from sojourn.studies.bitcoin import charts, tables
+from sojourn.studies.bitcoin.plan import OPPONENTS, RULES
+from sojourn.studies.bitcoin.summary import Data, Summary
 
-LEVEL = 0.05
 
-
-def section(folder: Path, given: dict[str, Any], budget: Budget) -> Section:
-    """Return the market study."""
-    data = given["data"]
-    names = given.get("names") or {agent: agent_name(agent) for agent in given["diverged"]}
+def section(folder: Path, given: Any, budget: Budget) -> Section:
+    """Return the market study, whose summary is given as it stands in its file."""
+    summary: Summary = given
+    found = tables.read(folder)
+    data = summary["data"]
     called = "synthetic data" if data["synthetic"] else str(data["name"])
-    blocks: list[Block] = []
-    if data["synthetic"]:
-        blocks.append(
-            Note(
-                "**The data is synthetic**: a seeded market of minutes, made by Sojourn to resemble Bitcoin's. "
-                "Nothing here says anything about real Bitcoin."
-            )
-        )
-    blocks.append(_data(data))
-    if given.get("statements"):
-        verdicts = [Verdict(str(one["statement"]), str(one["verdict"])) for one in given["statements"]]
-        blocks += [Heading("The paper's statements"), Verdicts(verdicts)]
-    if given.get("findings"):
-        blocks += [Heading("What was found"), Points(sentences(given["findings"]))]
-    blocks += _ratios(given, names, called)
-    blocks += differences(folder, names, called)
-    blocks += accumulated(folder, names, called, budget)
-    blocks += _earned(given, names, called)
-    blocks += segments(folder, called, budget)
-    blocks.append(_facts(folder, given))
+    statements = [blocks.Verdict(str(one["statement"]), str(one["verdict"])) for one in summary["statements"]]
+    parts: list[Block] = [
+        *([_SYNTHETIC] if data["synthetic"] else []),
+        _data(data),
+        Heading("The paper's statements"),
+        blocks.Verdicts(statements),
+        Heading("What was found"),
+        Points(sentences(summary["findings"])),
+        Heading("Win ratios"),
+        Prose(
+            "The share of segments in which Harmonic's final value is the larger one; below it Wilson's 95 % "
+            "interval over segments. A tie is no win. A star marks a sign test below 0.05 after Holm's correction."
+        ),
+        Charts(
+            [
+                charts.win_map(found.win_ratios, rule, opponent, called)
+                for opponent in OPPONENTS
+                for rule in RULES
+            ]
+        ),
+        _verdicts(summary),
+        Heading("Segment by segment"),
+        charts.advantages(found, called),
+        charts.curves(found, called, charts.room(found, budget.points)),
+        *_earned(summary, called),
+        Heading("The segments"),
+        charts.durations(found, called),
+        _segments(found, called, budget.rows),
+        _facts(folder, summary),
+    ]
     return Section(
         "study of the paper",
         "Bitcoin: the market study of Harmonic R-Learning"
         + (" (synthetic data)" if data["synthetic"] else ""),
-        f"Who accumulates more on segments of minute bars: {data['segments']} segments, {given['steps']:,} steps, "
-        f"number of seeds {given['seeds']}.",
-        blocks,
+        f"Who accumulates more on segments of minute bars: {data['segments']} segments, {summary['steps']:,} steps, "
+        f"number of seeds {summary['seeds']}.",
+        parts,
         synthetic=bool(data["synthetic"]),
     )
 
 
-def _data(data: dict[str, Any]) -> Facts:
+_SYNTHETIC = Note(
+    "**The data is synthetic**: a seeded market of minutes, made by Sojourn to resemble Bitcoin's. "
+    "Nothing here says anything about real Bitcoin."
+)
+
+
+def _data(data: Data) -> Facts:
     name = f"{data['name']} (made by Sojourn, no real market)" if data["synthetic"] else str(data["name"])
     return Facts(
         "Data",
@@ -76,56 +80,7 @@ def _data(data: dict[str, Any]) -> Facts:
     )
 
 
-# --- Win ratios ---------------------------------------------------------------------
-
-
-def _ratios(given: dict[str, Any], names: dict[str, str], called: str) -> list[Block]:
-    charts = [
-        _map(given, rule, opponent, f"{rule.capitalize()} durations, against {names[opponent]} ({called})")
-        for opponent in OPPONENTS
-        for rule in RULES
-    ]
-    return [
-        Heading("Win ratios"),
-        Prose(
-            "The share of segments in which Harmonic's final value is the larger one; below it Wilson's 95 % "
-            "interval over segments. A tie is no win. A star marks a sign test below 0.05 after Holm's correction."
-        ),
-        Charts(charts),
-        _verdict_table(given, names),
-    ]
-
-
-def _map(given: dict[str, Any], rule: str, opponent: str, title: str) -> Chart:
-    ratios, intervals = given["win_ratio"][rule][opponent], given["win_interval"][rule][opponent]
-    corrected = given.get("sign_test_corrected", {}).get(rule, {}).get(opponent, {})
-    sizes = sorted(ratios, key=int)
-    steps = sorted({step for row in ratios.values() for step in row}, key=float)
-
-    def star(size: str, step: str) -> str:
-        return "*" if corrected.get(size, {}).get(step, 1.0) < LEVEL else ""
-
-    grid = [[ratios[size].get(step) for step in steps] for size in sizes]
-    spec = {
-        "type": "heatmap",
-        "x": {"label": "step size of the rate", "values": [float(step) for step in steps]},
-        "y": {
-            "label": "directions remembered",
-            "values": [int(size) for size in sizes],
-        },
-        "values": grid,
-        "labels": [[f"{ratios[size][step]:.2f}{star(size, step)}" for step in steps] for size in sizes],
-        "texts": [["{:.2f} to {:.2f}".format(*intervals[size][step]) for step in steps] for size in sizes],
-        "value": "win ratio",
-        "text": "95 % interval",
-        "min": 0,
-        "max": 1,
-        "palette": "diverging",
-    }
-    return Chart(title, spec)
-
-
-def _verdict_table(given: dict[str, Any], names: dict[str, str]) -> Table:
+def _verdicts(summary: Summary) -> Table:
     columns = [
         Column("durations", numeric=False),
         Column("against", numeric=False),
@@ -137,34 +92,49 @@ def _verdict_table(given: dict[str, Any], names: dict[str, str]) -> Table:
         Column("ties"),
         Column("smallest corrected p", digits=2),
     ]
-    keys = ("mean", "cells", "ahead", "certain_wins", "certain_losses", "ties", "smallest_p")
-    rows = [
-        (rule, names[opponent], *(given["verdict"][rule][opponent][key] for key in keys))
-        for rule in RULES
-        for opponent in OPPONENTS
-    ]
+    rows = []
+    for rule in RULES:
+        for opponent, name in OPPONENTS.items():
+            one = summary["verdict"][rule][opponent]
+            counts = (one["cells"], one["ahead"], one["certain_wins"], one["certain_losses"], one["ties"])
+            rows.append((rule, name, one["mean"], *counts, one["smallest_p"]))
     return Table("How Harmonic R-Learning came out over all cells", columns, rows)
 
 
-# --- Tables -------------------------------------------------------------------------
-
-
-def _earned(given: dict[str, Any], names: dict[str, str], called: str) -> list[Block]:
-    if not given.get("earned"):
+def _earned(summary: Summary, called: str) -> list[Block]:
+    if not summary["earned"]:
         return []
     columns = [Column("durations", numeric=False), Column("agent", numeric=False)]
     columns += [Column(name, digits=3) for name in ("mean", "lowest", "highest")]
+    names = summary["names"]
     rows = [
         (row["duration_rule"], names[row["agent"]], row["mean"], row["lowest"], row["highest"])
-        for row in given["earned"]
+        for row in summary["earned"]
     ]
     note = "In thousandths of all movement, over segments and cells."
     return [Heading("What the agents earned"), Table(f"Final values ({called})", columns, rows, note)]
 
 
-def _facts(folder: Path, given: dict[str, Any]) -> Facts:
-    settings = given["settings"]
-    diverged = {name: count for name, count in given["diverged"].items() if count}
+def _segments(found: tables.Tables, called: str, most: int) -> Table:
+    columns = [
+        Column("segment"),
+        Column("bars"),
+        Column("all movement"),
+        Column("largest move"),
+        Column("bars that do not move", digits=1, unit="%"),
+        Column("median duration, s"),
+        Column("its standard deviation, s"),
+    ]
+    names = ("segment", "bars", "total_movement", "largest_move", "without_move", "q50", "duration_std")
+    rows = found.segments.sort("segment").select(*names).rows()
+    left = len(rows) - most
+    note = f"{left:,} further segments are left out; `segments.parquet` has all." if left > 0 else ""
+    return Table(f"What is special about each segment ({called})", columns, rows[:most], note)
+
+
+def _facts(folder: Path, summary: Summary) -> Facts:
+    settings = summary["settings"]
+    diverged = {name: count for name, count in summary["diverged"].items() if count}
     return Facts(
         "Settings",
         [
@@ -172,12 +142,12 @@ def _facts(folder: Path, given: dict[str, Any]) -> Facts:
             ("segments", several(settings["segments"])),
             ("shortest segment", f"{settings['shortest_segment']:,}"),
             ("directions remembered", several(settings["state_sizes"])),
-            ("durations scaled by", str(given["scaled_by"])),
+            ("durations scaled by", str(summary["scaled_by"])),
             ("gaps filled up to", f"{settings['fill']} bars"),
             ("damaged rows repaired", setting(settings["repair"])),
-            ("seeds", str(given["seeds"])),
+            ("seeds", str(summary["seeds"])),
             ("runs that diverged", setting(diverged) if diverged else "none"),
-            ("made by", f"Sojourn {given['version']} in {given['seconds']:.0f} s"),
+            ("made by", f"Sojourn {summary['version']} in {summary['seconds']:.0f} s"),
             ("folder", folder.name),
         ],
     )

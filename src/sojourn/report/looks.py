@@ -1,0 +1,123 @@
+"""Names, colours, dashes and markers: one table for the page and for the figures.
+
+The names and looks of agents are those of their entries in `agents.named`. A look is three numbers: a colour of the palette, a dash and a marker. The palette is that of Okabe and
+Ito, which colour-blind readers can tell apart; lines differ in dash and marker too, so that they survive
+a black-and-white printer. On the page the colours are a little darker on a light ground, and brighter
+on a dark one, so that thin lines can be seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from sojourn.agents.named import AGENTS, NamedAgent
+
+
+class Look(NamedTuple):
+    """How a series is drawn: places in the palette, the dashes and the markers; without a marker None."""
+
+    colour: int = 0
+    dash: int = 0
+    marker: int | None = 0
+
+    def bare(self) -> Look:
+        """Return this look without its marker."""
+        return self._replace(marker=None)
+
+
+class Colour(NamedTuple):
+    """A colour on paper, on a light screen and on a dark one."""
+
+    paper: str
+    light: str
+    dark: str
+
+
+BLACK, RED, BLUE, ORANGE, GREEN, GREY, PINK, SKY = range(8)
+PALETTE = (
+    Colour("#000000", "#111111", "#f2f2f0"),
+    Colour("#D55E00", "#c94f00", "#f08c4a"),
+    Colour("#0072B2", "#0072b2", "#58aee6"),
+    Colour("#E69F00", "#c98600", "#f0bc4c"),
+    Colour("#009E73", "#008a64", "#35c79c"),
+    Colour("#7F7F7F", "#7a7a7a", "#a3a3a3"),
+    Colour("#CC79A7", "#b85c92", "#e3a0c6"),
+    Colour("#56B4E9", "#3a9bd6", "#93cff5"),
+)
+# Strokes and gaps, in widths of a line two points wide: full, dashed, dashed and dotted, dotted.
+DASHES: tuple[tuple[int, ...], ...] = ((), (7, 4), (9, 3, 2, 3), (2, 3))
+# Circle, square, triangle up, diamond, triangle down, cross, plus; as matplotlib calls them.
+MARKERS = ("o", "s", "^", "D", "v", "x", "+")
+
+# Red, green and blue of the colours of heatmaps, from the lowest number to the highest.
+GRADIENTS = {
+    "sequential": ((0, 32, 76), (59, 73, 107), (115, 115, 117), (172, 160, 110), (234, 209, 84)),
+    "diverging": ((178, 70, 10), (233, 163, 110), (245, 243, 238), (125, 180, 216), (8, 84, 140)),
+}
+
+# Estimators that are no agent's own; the others look like the first agent that has them.
+_ESTIMATORS = {"CumulativeHarmonic": Look(BLACK, 3, 3), "TimeSmoothed": Look(SKY, 2, 4)}
+
+
+def title(agent: str) -> str:
+    """Return an agent's name for readers, or the label that a user gave it.
+
+    >>> title("smart"), title("harmonic-r"), title("my agent")
+    ('SMART', 'Harmonic R-Learning', 'my agent')
+    """
+    known = AGENTS.get(_key(agent))
+    return known.title if known else agent
+
+
+def look(agent: str) -> Look | None:
+    """Return the look that an agent has everywhere; None for one that has none of its own."""
+    known = AGENTS.get(_key(agent))
+    return Look(*known.look) if known and known.look else None
+
+
+def looks(agents: Iterable[str]) -> dict[str, Look]:
+    """Return a look for each agent; agents that have none of their own get one that is free.
+
+    >>> looks(["smart", "mine"])
+    {'smart': Look(colour=1, dash=1, marker=1), 'mine': Look(colour=0, dash=0, marker=0)}
+    """
+    return _distinct({agent: look(agent) for agent in agents})
+
+
+def estimator_looks(estimators: Iterable[str]) -> dict[str, Look]:
+    """Return a look for each estimator of the rate; those that have none of their own get one that is free.
+
+    >>> estimator_looks(["Cumulative"]) == {"Cumulative": look("smart")}
+    True
+    """
+    own = {one.estimator: look(one.name) for one in reversed(AGENTS.values()) if one.estimator}
+    return _distinct({name: own.get(name) or _ESTIMATORS.get(name) for name in estimators})
+
+
+def plain(place: int) -> Look:
+    """Return the look of the series at a place, where series are no agents.
+
+    The first 32 differ in colour or dash.
+
+    >>> len({plain(place)[:2] for place in range(32)})
+    32
+    """
+    return Look(place % 8, (place + place // 8) % 4, place % 7)
+
+
+def _key(agent: str) -> str:
+    """Return the name of an agent in the registry, however a file or a command spells it."""
+    known = (one.name for one in AGENTS.values() if one.options and agent == _called(one))
+    return next(known, agent.replace("-", "_"))
+
+
+def _called(agent: NamedAgent) -> str:
+    options = ", ".join(f"{name}={value!r}" for name, value in agent.options.items())
+    return f"{agent.kind}({options})"
+
+
+def _distinct(known: dict[str, Look | None]) -> dict[str, Look]:
+    taken = set(known.values())
+    free = (one for one in map(plain, range(10_000)) if one not in taken)
+    return {name: own or next(free) for name, own in known.items()}

@@ -1,0 +1,229 @@
+"""The study in words: what was found, verdicts on the paper's statements, the README, lines for a terminal."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from sojourn.studies.robustness.plan import CONTROL, HARMONIC, LOG_SCALES, NAMES, nearest
+from sojourn.studies.robustness.summary import Numbers, Statement, Summary
+from sojourn.studies.robustness.tables import Tables, higher_for_every_seed
+
+SHOWN = (1e-5, 1e-4, 1e-3, 1e-2)  # log-scales of the lines for a terminal
+Levels = npt.NDArray[np.float64]
+
+
+def headlines(summary: Summary) -> list[str]:
+    """Return the study in a few lines, for a terminal."""
+    places = [nearest(log_scale) for log_scale in SHOWN]
+    header = f"{'log-scale':46}" + "".join(f"{LOG_SCALES[place]:>9.2g}" for place in places)
+    lines = [header, "runs that end with B, %, median over seeds"]
+    for agent, name in NAMES.items():
+        medians = [summary["success_median"][agent][place] for place in places]
+        lines.append(f"  {name:44}" + "".join(f"{100 * share:>9.0f}" for share in medians))
+    lines.append("earned per unit time on the steps seen")
+    earned = summary["earned"]
+    for name, levels in (("always A", earned["always_a"]), ("always B", earned["always_b"])):
+        lines.append(f"  {name:44}" + "".join(f"{levels[place]:>9.3g}" for place in places))
+    return lines
+
+
+def with_words(numbers: Numbers, tables: Tables) -> Summary:
+    """Return the summary: the numbers, what was found, and a verdict on each of the paper's statements."""
+    seen = _look(numbers, tables)
+    statements: list[Statement] = [
+        {"statement": statement, "verdict": verdict}
+        for statement, verdict in _verdicts(numbers, tables, seen).items()
+    ]
+    return {**numbers, "findings": _findings(numbers, tables, seen), "statements": statements}
+
+
+class _Seen(NamedTuple):
+    """What findings and verdicts are made of."""
+
+    scales: list[float]
+    median: dict[str, Levels]
+    spread: Levels  # lowest and highest share of Harmonic R-Learning, over seeds
+    earned_a: Levels
+    earned_b: Levels
+    dominated: bool  # Harmonic R-Learning is nowhere below the paper's other two
+    first_b: str  # from where on B earned more
+    zeros: str  # where the other two are at 0 %
+    any_zero: bool
+    fulls: str  # where Harmonic R-Learning is at 100 %
+
+
+def _look(numbers: Numbers, tables: Tables) -> _Seen:
+    scales = numbers["log_scales"]
+    median = {name: np.array(levels) for name, levels in numbers["success_median"].items()}
+    earned_a, earned_b = (tables.earned[name].to_numpy() for name in ("always_a", "always_b"))
+    harmonic, others = median[HARMONIC], np.maximum(median["smart"], median["relaxed_smart"])
+    wrong = earned_a > earned_b  # where A earned more on the steps seen
+    zero = [v for v, level in zip(scales, others, strict=True) if level == 0.0]
+    full = [v for v, level in zip(scales, harmonic, strict=True) if level == 1.0]
+    return _Seen(
+        scales=scales,
+        median=median,
+        spread=np.array(numbers["success_range"][HARMONIC]),
+        earned_a=earned_a,
+        earned_b=earned_b,
+        dominated=bool((harmonic >= others).all()),
+        first_b="nowhere" if wrong.all() else f"from v = {scales[int(np.argmin(wrong))]:.2g} on",
+        zeros=f"at 0 % up to v = {max(zero):.2g}" if zero else "nowhere both at 0 %",
+        any_zero=bool(zero),
+        fulls=f"at 100 % from v = {min(full):.2g} on" if full else "nowhere at 100 %",
+    )
+
+
+def _findings(numbers: Numbers, tables: Tables, seen: _Seen) -> list[str]:
+    return [
+        f"On the paper's measure, Harmonic R-Learning is {'' if seen.dominated else 'not '}at least as high as SMART "
+        f"and Relaxed-SMART at every log-scale, in the median over seeds. SMART and Relaxed-SMART are {seen.zeros}; "
+        f"Harmonic is {seen.fulls}.",
+        _on_seeds(seen, numbers["seeds"]),
+        "The measure does not reward what was asked for. On the steps that any agent ever saw, B earned more "
+        f"than A {seen.first_b} (at v = 1e-5, A earned {seen.earned_a[0]:.3g} and B {seen.earned_b[0]:.3g}). At smaller v, to "
+        "end with B is to end with the action that earned less. B is better there only on later steps, which "
+        "no agent saw and no estimator of past rates can know of.",
+        _on_the_control(seen) + _on_rates(tables, seen),
+        f"R-Learning diverged in {100 * numbers['diverged']['r_learning']:.0f} % of its runs: its step is unstable "
+        "once the rate's step size times a duration passes 2, and B's durations grow without bound.",
+    ]
+
+
+def _on_seeds(seen: _Seen, seeds: int) -> str:
+    if seeds == 1:
+        return (
+            "One seed was run, so nothing here says what another would give. Outcomes differ between seeds as "
+            "much as between agents: run several."
+        )
+    widest = int((seen.spread[:, 1] - seen.spread[:, 0]).argmax())
+    low, high = 100 * seen.spread[widest]
+    return (
+        f"Seeds matter as much as agents. Harmonic's share at v = {seen.scales[widest]:.2g} lies between {low:.0f} % "
+        f"and {high:.0f} % over {seeds} seeds. A chart from one seed says little."
+    )
+
+
+def _on_the_control(seen: _Seen) -> str:
+    wrong = seen.earned_a > seen.earned_b
+    averages = {
+        name: float(levels[wrong].mean()) if wrong.any() else 0.0 for name, levels in seen.median.items()
+    }
+    best = max((name for name in averages if name != CONTROL), key=lambda name: averages[name])
+    beaten = averages[CONTROL] > averages[best]
+    return (
+        'The control that fixes the rate at 0, and so ignores time altogether, "succeeds" in '
+        f"{100 * averages[CONTROL]:.0f} % of the runs where A earned more, against "
+        f"{100 * averages[HARMONIC]:.0f} % for Harmonic R-Learning (means of the medians). "
+        + (
+            f"No learner does so as often; the next is {NAMES[best]}."
+            if beaten
+            else f"{NAMES[best]} does so more often."
+        )
+        + " What Harmonic R-Learning has in common with the control is a rate that is too low, as the figure of "
+        "learned rates shows, and such a rate favours long actions, which B is."
+    )
+
+
+def _on_rates(tables: Tables, seen: _Seen) -> str:
+    near = nearest(1e-3)
+    own = (pl.col("agent") == HARMONIC) & (pl.col("log_scale") == seen.scales[near])
+    rates = tables.learned.filter(own)["rate_with_b"].drop_nulls().to_list()
+    if not rates:
+        return ""
+    return (
+        f" At v = {seen.scales[near]:.2g}, in its runs that end with B, the median learned rate is "
+        f"{rates[0]:.2g}; B earned {seen.earned_b[near]:.3g} and A {seen.earned_a[near]:.3g}."
+    )
+
+
+def _verdicts(numbers: Numbers, tables: Tables, seen: _Seen) -> dict[str, str]:
+    passing = {row["log_scale"]: row for row in tables.passing.iter_rows(named=True)}
+    return {
+        "Harmonic's success is higher in all cases": f"{'supported' if seen.dominated else 'not supported'} on the paper's "
+        "measure, in the median over seeds; seed by seed, it is at least as high in "
+        f"{100 * higher_for_every_seed(tables.shares):.0f} % of the cases",
+        "SMART and Relaxed-SMART drop to 0 % around the middle of the axis": f"{'supported' if seen.any_zero else 'not supported'}: "
+        f"they are {seen.zeros}",
+        "Harmonic keeps a high share where the others fail": f"{100 * seen.median[HARMONIC][0]:.0f} % at v = 1e-5 in the median, "
+        f"{100 * seen.spread[0, 0]:.0f} % for the least lucky of {numbers['seeds']}",
+        "action B is the optimal one": f"on the steps seen, {seen.first_b}; at smaller v only in a longer run than the agents were given",
+        "B overtakes A at step 4,500 for v = 0.001": f"at {passing[0.001]['overtakes']:,.0f} without the ripple of sine and "
+        f"cosine; with it, B is first above A at {passing[0.001]['touches']:,}",
+        "log-scales above 0.003 are easier because B dominates within the 1,000 steps": "at v = 0.003 itself, B passes A at "
+        f"{passing[0.003]['overtakes']:,.0f}; over the steps seen, B earned more {seen.first_b}",
+    }
+
+
+def readme(summary: Summary) -> str:
+    """Return the study as a README."""
+    scales, seeds, settings = summary["log_scales"], summary["seeds"], summary["settings"]
+    median, earned = summary["success_median"], summary["earned"]
+    names = " | ".join(NAMES.values())
+    rows = "\n".join(
+        f"| {scales[i]:.2g} | "
+        + " | ".join(f"{100 * median[name][i]:.0f}" for name in NAMES)
+        + f" | {earned['always_a'][i]:.3g} | {earned['always_b'][i]:.3g} |"
+        for i in range(0, len(scales), 3)
+    )
+    found = "\n".join(
+        textwrap.fill(text, 98, initial_indent=f"{number}. ", subsequent_indent="   ")
+        for number, text in enumerate(summary["findings"], start=1)
+    )
+    judged = "\n".join(f"| {one['statement']} | {one['verdict']} |" for one in summary["statements"])
+    changed = pl.DataFrame(summary["sensitivity"]).filter(pl.col("agent") == HARMONIC)
+    sensitivity = "\n".join(
+        f"- {what} {setting}: {100 * level:.0f} %"
+        for what, setting, level in changed.group_by("what", "setting", maintain_order=True)
+        .agg(pl.col("share").mean())
+        .iter_rows()
+    )
+    return f"""# Robustness: the simulation study of Harmonic R-Learning
+
+Made by Sojourn {summary["version"]}: {settings["runs"]:,} runs, {summary["steps"]:,} steps, {summary["seconds"]:.0f} s.
+
+## What was run
+
+The two-state family at 30 log-scales v from 1e-5 to 1e-1, for 20 step sizes of Q by 20 of the
+rate from 1e-4 to 1e-1 (20 runs stand for a whole row where an agent has no rate step size),
+exploration 0.2, {settings["episodes"]} episodes of {settings["steps"]:,} steps, number of seeds {seeds}. A seed fixes exploration
+and noise for all cells at once. *Success* is the paper's measure: the greedy action in state 0
+is B in the end. A run that diverged is no success.
+
+## What was found
+
+Success in %, median over seeds, every third log-scale; and what always taking one action earned
+per unit time, over the steps that were seen:
+
+| v | {names} | A earned | B earned |
+|---:|{"---:|" * (len(NAMES) + 2)}
+{rows}
+
+{found}
+
+## The paper's statements
+
+| statement | here |
+|---|---|
+{judged}
+
+## Sensitivity
+
+Harmonic's success on a coarser grid, mean over eight log-scales, with one thing changed at a time
+(ties at the start go to A, four episodes, the reading "action" unless said otherwise):
+
+{sensitivity}
+
+## Files
+
+`results.parquet` has a row for each run, `summary.json` the shares, `tables/` what the figures are
+made of; `sweep/` is the resumable store behind them. `figures/`, each as PNG, SVG and PDF: 1 drift of
+B's reward and duration; 2 and 3 both actions' rates and where they cross; 4 success, as in the
+paper; 5 the same with controls and the action that earned more; 6 learned rates against earned ones;
+7 success over both step sizes; 8 sensitivity.
+"""
