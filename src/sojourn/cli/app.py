@@ -7,7 +7,7 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any
 
 import typer
@@ -70,6 +70,12 @@ def _finite(data: Any) -> Any:
     if isinstance(data, list | tuple):
         return [_finite(part) for part in data]
     return None if isinstance(data, float) and not math.isfinite(data) else data
+
+
+def echo_lines(lines: Iterable[str]) -> None:
+    """Print lines."""
+    for line in lines:
+        typer.echo(line)
 
 
 @contextlib.contextmanager

@@ -7,17 +7,18 @@ steps, the others forget at one pace.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from sojourn.agents.named import policy_agent
-from sojourn.models.smdp import SMDP
+from sojourn.models.smdp import SMDP, Floats, Ints
 from sojourn.rates.harmonic import CumulativeHarmonic, Harmonic, WeightedHarmonic
 from sojourn.rates.protocol import Rate
 from sojourn.rates.ratio import Cumulative, Exponential
 from sojourn.rules.intervals import mean_interval
 from sojourn.runs.batch import run_many
+from sojourn.studies.comparison.record import EstimatorError
 from sojourn.worlds.tabular import Tabular
 
 STEP_SIZE, STEPS, SEEDS = 0.01, 2000, 400
@@ -31,25 +32,25 @@ _ESTIMATORS: dict[str, Rate] = {
 }
 
 
-def errors(model: SMDP, policy: Any, gain: float, jobs: int | None = None) -> list[dict[str, Any]]:
+def errors(
+    model: SMDP, policy: Ints | Sequence[int], gain: float, jobs: int | None = None
+) -> tuple[EstimatorError, ...]:
     """Return the mean of each estimator over seeds, and its root mean square error with an interval."""
     agents = {
         name: policy_agent(policy, model.num_actions, rate=estimator)
         for name, estimator in _ESTIMATORS.items()
     }
     runs = run_many(Tabular(model), agents, seeds=SEEDS, steps=STEPS, jobs=jobs)
-    rows = []
-    for name in _ESTIMATORS:
-        found = runs["rate"][runs["agent"] == name]
-        squares = (found - gain) ** 2
-        low, high = mean_interval(squares)
-        rows.append(
-            {
-                "estimator": name,
-                "mean": float(found.mean()),
-                "error": float(np.sqrt(squares.mean())),
-                "error_low": float(np.sqrt(low)),
-                "error_high": float(np.sqrt(high)),
-            }
-        )
-    return rows
+    return tuple(_error(name, runs["rate"][runs["agent"] == name], gain) for name in _ESTIMATORS)
+
+
+def _error(name: str, found: Floats, gain: float) -> EstimatorError:
+    squares = (found - gain) ** 2
+    low, high = mean_interval(squares)
+    return EstimatorError(
+        estimator=name,
+        mean=float(found.mean()),
+        error=float(np.sqrt(squares.mean())),
+        error_low=float(np.sqrt(low)),
+        error_high=float(np.sqrt(high)),
+    )

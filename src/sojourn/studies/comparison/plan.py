@@ -11,8 +11,9 @@ whatever they took first would look as if they had learned.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -122,7 +123,7 @@ def tuning(name: str, settings: Settings) -> Sweep:
     return Sweep([_world(name)], agents, seeds, settings.steps, name=f"{name}, tuning")
 
 
-def runs(name: str, settings: Settings, chosen: dict[str, Options]) -> Sweep:
+def runs(name: str, settings: Settings, chosen: Mapping[str, Mapping[str, float]]) -> Sweep:
     """Return the runs that agents are compared by, each with the options chosen for it."""
     agents = [
         Entry(kind, {**_fixed(options), **chosen[label], "exploration": EXPLORATION}, label)
@@ -146,7 +147,7 @@ def tuned_options(label: str) -> list[str]:
     return [*axes, "discount_rate"] if kind == "smdp_q_learning" else axes
 
 
-def _fixed(options: Options) -> dict[str, Any]:
+def _fixed(options: Options) -> Options:
     return {name: choice for name, choice in options.items() if not isinstance(choice, list)}
 
 
