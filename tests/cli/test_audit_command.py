@@ -16,8 +16,8 @@ from sojourn.exact.audit.limits import ESTIMATORS
 from sojourn.models import from_arrays
 from sojourn.models.problems import PROBLEMS, admission_control
 from sojourn.report import figures
-from sojourn.rules.records import as_json
-from sojourn.studies.audit import words
+from sojourn.report.charts import Lines
+from sojourn.studies.audit import charts, words
 from sojourn.studies.audit.answer import audit_named, audited
 
 COMMAND = Path(sys.executable).with_name("sojourn")
@@ -182,19 +182,25 @@ def test_the_figure_shows_what_was_found(name: str) -> None:
     else:
         found = audit_named(name, {}).audited
     found = replace(found, name=f"some/long/folder/{name}.toml")
+    sheet = charts.sheet(found)
+    ((chart,),) = sheet.rows
+    assert sheet.titles == [[f"{name}: where the estimators end"]]
+    assert isinstance(chart, Lines)
     with figures.figure(6.5, 3.6) as drawing:
-        ax = figures.audit(as_json(found), drawing.subplots())
+        ax = drawing.subplots()
+        figures.draw(chart, ax)
         labels = ax.get_legend_handles_labels()[1]
         lines: dict[str, Any] = {str(line.get_label()): line for line in ax.get_lines()}
-    assert ax.get_title() == f"{name}: where the estimators end"
     assert f"optimal gain {found.best_gain:.4g}" in labels
-    (curve,) = (line for label, line in lines.items() if label.startswith("F, "))
-    assert list(curve.get_xdata()) == list(found.frontier.rate)
-    assert list(curve.get_ydata()) == list(found.frontier.value)
+    assert "an optimal policy is greedy" in labels
+    curve = lines["F(rate)"]
+    assert tuple(curve.get_xdata()) == found.frontier.rate
+    assert tuple(curve.get_ydata()) == found.frontier.value
     different = {f"{each.rate:.6g}" for each in found.estimators}
     verticals = [line.get_xdata()[0] for label, line in lines.items() if ": " in label]
     assert {f"{rate:.6g}" for rate in verticals} == different
     assert all(ax.get_xlim()[0] <= rate <= ax.get_xlim()[1] for rate in verticals)
+    assert [line.x for line in charts.value(found).verticals] == [line.x for line in chart.verticals]
 
 
 def test_infinite_ends_are_null() -> None:

@@ -52,7 +52,7 @@ def rows(**columns: Any) -> pl.DataFrame:
 def test_tuning_and_comparing_share_no_seed() -> None:
     """Step sizes are chosen on other seeds than those that agents are compared by."""
     settings = plan.Settings(seeds=1000, tuning_seeds=500)
-    chosen = {label: dict.fromkeys(plan.tuned_options(label), 0.1) for label in plan.NAMES}
+    chosen = {label: dict.fromkeys(plan.tuned_options(label), 0.1) for label in plan.compared()}
     tuning, runs = plan.tuning("gosavi", settings), plan.runs("gosavi", settings, chosen)
     assert not set(tuning.seeds) & set(runs.seeds)
     assert (len(tuning.seeds), len(runs.seeds)) == (500, 1000)
@@ -131,7 +131,7 @@ def test_a_gain_of_zero_is_no_measure() -> None:
 def test_the_options_that_did_best_are_chosen() -> None:
     """The largest mean relative gain wins, then the least regret; a null regret comes last."""
     tables = []
-    for label in plan.NAMES:
+    for label in plan.compared():
         names = plan.tuned_options(label)
         table = rows(
             relative_gain=[1.0, 0.5, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9],
@@ -141,7 +141,7 @@ def test_the_options_that_did_best_are_chosen() -> None:
         tables.append(table.with_columns(*(pl.Series(name, [1.0, 1, 2, 2, 3, 3, 4, 4]) for name in names)))
     chosen = judge.chosen(pl.concat(tables, how="diagonal"))
     assert all(set(options.values()) == {3.0} for options in chosen.values())
-    assert list(chosen) == list(plan.NAMES)
+    assert list(chosen) == list(plan.compared())
 
 
 def test_steps_to_99_percent_are_those_after_which_it_stays() -> None:
@@ -191,7 +191,7 @@ def test_a_comparison_writes_what_it_found(small: tuple[Path, Comparison]) -> No
             assert row.optimal_share == pytest.approx(mine["optimal"].to_numpy().mean())
             assert row.relative_gain == pytest.approx(mine["relative_gain"].to_numpy().mean())
             assert row.relative_low <= row.relative_gain <= row.relative_high
-        assert len(table_lines(found)) == 2 + len(plan.NAMES)
+        assert len(table_lines(found)) == 2 + len(plan.compared())
         assert list(found.findings) == verdict(found)
         assert len(found.findings) >= 3
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sojourn.report.blocks import Block, Column, Facts, Heading, Section, Table, Verdict, Verdicts
+from sojourn.report.blocks import Block, Charts, Column, Facts, Heading, Section, Table, Verdict, Verdicts
 from sojourn.report.budget import Budget
-from sojourn.report.words import agent_name, number, setting
+from sojourn.report.looks import title
+from sojourn.report.words import number, setting
 from sojourn.rules.records import Json
+from sojourn.studies.audit import charts
 from sojourn.studies.audit.answer import Answer, Audited, Limit, read_answer
-from sojourn.studies.audit.charts import charts
 
 _POLICY_SHOWN = 60
 _KEPT = {True: "yes", False: "no", None: "unknown"}
@@ -31,7 +32,7 @@ def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
         "certain interval around the gain.",
         [
             Verdicts([_verdict(found, group) for group in found.groups()]),
-            charts(found),
+            _charts(found),
             _table(found),
             _facts(folder, answer, budget),
         ],
@@ -40,7 +41,11 @@ def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
 
 def blocks(found: Audited) -> list[Block]:
     """Return an audit as part of a comparison."""
-    return [Heading("Where the estimators end", 4), charts(found), _table(found)]
+    return [Heading("Where the estimators end", 4), _charts(found), _table(found)]
+
+
+def _charts(found: Audited) -> Charts:
+    return Charts([charts.value(found), charts.gain(found)])
 
 
 def _interval(found: Audited) -> str:
@@ -75,7 +80,7 @@ def _verdict(found: Audited, group: tuple[Limit, ...]) -> Verdict:
 
 
 def _with_agents(limit: Limit) -> str:
-    agents = ", ".join(map(agent_name, limit.agents))
+    agents = ", ".join(map(title, limit.agents))
     return f"{limit.estimator} ({agents})" if agents else limit.estimator
 
 
@@ -100,7 +105,7 @@ def _table(found: Audited) -> Table:
     rows = [
         (
             one.estimator,
-            ", ".join(map(agent_name, one.agents)),
+            ", ".join(map(title, one.agents)),
             one.rate,
             found.clean(one.error),
             _KEPT[one.keeps_optimum],

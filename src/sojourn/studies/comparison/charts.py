@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from sojourn.report.blocks import Chart
-from sojourn.report.words import looks
+from collections.abc import Sequence
+
+from sojourn.report.charts import Axis, Lines, Series, Sheet, Whisker, Whiskers
+from sojourn.report.looks import looks
+from sojourn.studies.audit.charts import on_paper, paper_title
 from sojourn.studies.comparison.record import Problem
 
+_COLUMNS = 4  # problems beside each other on paper
 
-def learning(found: Problem, points: int) -> Chart:
+
+def learning(found: Problem, points: int) -> Lines:
     """Return the relative gain of each agent's policy over the steps, with at most so many points."""
     styles = looks(row.agent for row in found.agents)
     names = {row.agent: row.name for row in found.agents}
@@ -16,45 +21,60 @@ def learning(found: Problem, points: int) -> Chart:
     series = []
     for curve in found.curves:
         last = len(curve.step) - 1
-        chosen = [i for i in range(len(curve.step)) if i % every == 0 or i == last]
+        chosen = [place for place in range(last + 1) if place % every == 0 or place == last]
         series.append(
-            {
-                "name": names[curve.agent],
-                "x": [curve.step[i] for i in chosen],
-                "y": [curve.relative_gain[i] for i in chosen],
-                "low": [curve.low[i] for i in chosen],
-                "high": [curve.high[i] for i in chosen],
-                **styles[curve.agent],
-            }
+            Series(
+                names[curve.agent],
+                styles[curve.agent],
+                [curve.step[place] for place in chosen],
+                [curve.relative_gain[place] for place in chosen],
+                low=[curve.low[place] for place in chosen],
+                high=[curve.high[place] for place in chosen],
+            )
         )
-    spec = {
-        "type": "lines",
-        "x": {"label": "steps", "log": True},
-        "y": {"label": "relative gain of the greedy policy"},
-        "series": series,
-    }
-    return Chart(f"Learning: {found.name}", spec, "Mean over the runs, and its 95 % interval.")
+    return Lines(
+        f"Learning: {found.name}",
+        Axis("steps", log=True),
+        Axis("relative gain of the greedy policy"),
+        series,
+        note="Mean over the runs, and its 95 % interval.",
+    )
 
 
-def outcomes(found: Problem) -> Chart:
+def outcomes(found: Problem) -> Whiskers:
     """Return the relative gain of each agent's policy in the end, with its interval."""
     styles = looks(row.agent for row in found.agents)
-    rows = [
-        {
-            "name": row.name,
-            "value": row.relative_gain,
-            "low": row.relative_low,
-            "high": row.relative_high,
-            "colour": styles[row.agent]["colour"],
-            "marker": styles[row.agent]["marker"],
-        }
-        for row in found.agents
-    ]
-    spec = {
-        "type": "whiskers",
-        "x": {"label": "relative gain in the end, 95 % interval", "short": "relative gain"},
-        "rows": rows,
-        "reference": {"x": 1.0},
-        "interval": "95 % interval",
-    }
-    return Chart(f"In the end: {found.name}", spec, "The dotted line is the best gain there is.")
+    return Whiskers(
+        f"In the end: {found.name}",
+        Axis("relative gain in the end, 95 % interval", short="relative gain"),
+        [
+            Whisker(row.name, styles[row.agent], row.relative_gain, row.relative_low, row.relative_high)
+            for row in found.agents
+        ],
+        interval="95 % interval",
+        reference=1.0,
+        note="The dotted line is the best gain there is.",
+    )
+
+
+def sheet(found: Problem) -> Sheet:
+    """Return the figure of one problem: learning on the left, the audit on the right."""
+    points = sum(len(curve.step) for curve in found.curves)
+    titles = ["what the policies are worth", paper_title(found.audit)]
+    return Sheet([[learning(found, points), on_paper(found.audit)]], (8.5, 4.8), titles=[titles])
+
+
+def outcomes_sheet(problems: Sequence[Problem]) -> Sheet:
+    """Return the figure of all problems; the agents' names stand at the left of each row only."""
+    rows = [problems[first : first + _COLUMNS] for first in range(0, len(problems), _COLUMNS)]
+    width = min(_COLUMNS, len(problems))
+    return Sheet(
+        [[_panel(found, bool(place)) for place, found in enumerate(row)] for row in rows],
+        (2.2 + 1.9 * width, 2.9 * len(rows)),
+        titles=[[found.name for found in row] for row in rows],
+    )
+
+
+def _panel(found: Problem, nameless: bool) -> Whiskers:
+    chart = outcomes(found)._replace(x=Axis("relative gain"))
+    return chart._replace(rows=[row._replace(name="") for row in chart.rows]) if nameless else chart

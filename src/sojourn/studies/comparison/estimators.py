@@ -12,10 +12,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from sojourn.agents.named import policy_agent
-from sojourn.models.smdp import SMDP, Floats, Ints
+from sojourn.models.smdp import SMDP
 from sojourn.rates.harmonic import CumulativeHarmonic, Harmonic, WeightedHarmonic
 from sojourn.rates.protocol import Rate
 from sojourn.rates.ratio import Cumulative, Exponential
+from sojourn.rules.arrays import Floats
 from sojourn.rules.intervals import mean_interval
 from sojourn.runs.batch import run_many
 from sojourn.studies.comparison.record import EstimatorError
@@ -33,7 +34,7 @@ _ESTIMATORS: dict[str, Rate] = {
 
 
 def errors(
-    model: SMDP, policy: Ints | Sequence[int], gain: float, jobs: int | None = None
+    model: SMDP, policy: Sequence[int], gain: float, jobs: int | None = None
 ) -> tuple[EstimatorError, ...]:
     """Return the mean of each estimator over seeds, and its root mean square error with an interval."""
     agents = {

@@ -22,7 +22,7 @@ from sojourn.runs.folder import executor, run_sweep
 from sojourn.runs.progress import Advance, no_progress
 from sojourn.runs.results import RESULTS, claim_folder, load_results
 from sojourn.studies.audit.answer import audited as audit_record
-from sojourn.studies.comparison import estimators, judge, plan
+from sojourn.studies.comparison import charts, estimators, judge, plan
 from sojourn.studies.comparison.record import Comparison, Problem, RunSettings, Trap
 from sojourn.studies.comparison.words import readme, verdict
 
@@ -62,12 +62,8 @@ def compare(
         found, table = _problem(name, title, audits[name], out / title, settings, jobs, progress)
         problems.append(found)
         tables.append(table)
-        with figures.figure(8.5, 4.4) as drawing:
-            left, right = drawing.subplots(1, 2)
-            figures.learning([as_json(curve) for curve in found.curves], plan.NAMES, left)
-            figures.audit(as_json(found.audit), right)
-            figures.save(drawing, out / "figures" / title)
-    _draw_outcomes(problems, out / "figures" / "outcomes")
+        figures.write(charts.sheet(found), out / "figures" / title)
+    figures.write(charts.outcomes_sheet(problems), out / "figures" / "outcomes")
     comparison = Comparison(_run_settings(settings), tuple(problems), __version__)
     write_whole(out / RESULTS, pl.concat(tables, how="diagonal").write_parquet)
     write_text(out / "README.md", readme(comparison))
@@ -82,9 +78,9 @@ def _run_settings(settings: plan.Settings) -> RunSettings:
         seeds=settings.seeds,
         tuning_seeds=settings.tuning_seeds,
         exploration=plan.EXPLORATION,
-        step_sizes=tuple(plan.STEP_SIZES),
-        rate_step_sizes=tuple(plan.RATE_STEP_SIZES),
-        discounts=tuple(plan.DISCOUNTS),
+        step_sizes=plan.choices("step_size"),
+        rate_step_sizes=plan.choices("rate_step_size"),
+        discounts=plan.choices("discount_rate"),
         estimator_step_size=estimators.STEP_SIZE,
         estimator_steps=estimators.STEPS,
         estimator_seeds=estimators.SEEDS,
@@ -135,22 +131,9 @@ def _problem(
         agents=judge.results(table, chosen),
         curves=judge.learning(table),
         trap=_trap(model, judge.trap(table, "harmonic_r")),
-        estimators=estimators.errors(model, audited.policy, audited.gain, jobs),
+        estimators=estimators.errors(model, audited.policy.tolist(), audited.gain, jobs),
     )
     return replace(found, findings=tuple(verdict(found))), table.with_columns(pl.lit(title).alias("problem"))
-
-
-def _draw_outcomes(problems: list[Problem], path: Path) -> None:
-    """Draw the final relative gains, four problems to a row."""
-    columns = min(4, len(problems))
-    rows = -(-len(problems) // columns)
-    with figures.figure(2.2 + 1.9 * columns, 2.9 * rows) as drawing:
-        axes = drawing.subplots(rows, columns, sharey=True, squeeze=False).ravel()
-        for ax, found in zip(axes, problems, strict=False):
-            figures.outcomes(as_json(found), ax)
-        for ax in axes[len(problems) :]:
-            ax.remove()
-        figures.save(drawing, path)
 
 
 def _trap(model: SMDP, held: tuple[list[int], float] | None) -> Trap | None:

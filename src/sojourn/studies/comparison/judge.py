@@ -19,10 +19,11 @@ from scipy.sparse.csgraph import breadth_first_order
 from sojourn.exact.policies import valued
 from sojourn.exact.solve import solve
 from sojourn.models.chain import Chain, chain_of_pairs, pairs_of
-from sojourn.models.smdp import SMDP, Floats
+from sojourn.models.smdp import SMDP
+from sojourn.rules.arrays import Floats
 from sojourn.rules.intervals import mean_interval, median_interval, share_interval
 from sojourn.runs.named import ACTIONS
-from sojourn.studies.comparison.plan import NAMES, tuned_options
+from sojourn.studies.comparison.plan import compared, tuned_options
 from sojourn.studies.comparison.record import AgentResult, LearningCurve
 
 ENOUGH = 0.99
@@ -82,7 +83,7 @@ class Judge:
 def chosen(table: pl.DataFrame) -> dict[str, dict[str, float]]:
     """Return the options of each agent that did best: in relative gain, then in regret, in the mean."""
     found = {}
-    for label in NAMES:
+    for label in compared():
         names = tuned_options(label)
         means = (
             table.filter(pl.col("agent") == label)
@@ -98,7 +99,7 @@ def results(table: pl.DataFrame, chosen: dict[str, dict[str, float]]) -> tuple[A
     """Return what each agent ends with, and how soon, with the options that were chosen for it."""
     last = table.filter(pl.col("steps") == pl.col("steps").max())
     found = []
-    for label, name in NAMES.items():
+    for label, agent in compared().items():
         ended = last.filter(pl.col("agent") == label)
         steps, times = _reaching(table.filter(pl.col("agent") == label))
         relative = ended["relative_gain"].to_numpy()
@@ -109,7 +110,7 @@ def results(table: pl.DataFrame, chosen: dict[str, dict[str, float]]) -> tuple[A
         found.append(
             AgentResult(
                 agent=label,
-                name=name,
+                name=agent.title,
                 optimal_share=optimal / ended.height,
                 optimal_low=share_low,
                 optimal_high=share_high,
@@ -138,7 +139,7 @@ def results(table: pl.DataFrame, chosen: dict[str, dict[str, float]]) -> tuple[A
 def learning(table: pl.DataFrame) -> tuple[LearningCurve, ...]:
     """Return the relative gain of each agent's policy after each length: mean over seeds, with its interval."""
     curves = []
-    for label in NAMES:
+    for label in compared():
         points = []
         for (steps,), runs in (
             table.filter(pl.col("agent") == label).sort("steps").group_by("steps", maintain_order=True)

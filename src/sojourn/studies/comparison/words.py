@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import textwrap
 
+from sojourn.agents.named import AGENTS
 from sojourn.report.words import number as nicely
 from sojourn.studies.audit.answer import Limit
 from sojourn.studies.audit.words import greedy_for, number
-from sojourn.studies.comparison.plan import ESTIMATOR, NAMES
 from sojourn.studies.comparison.record import AgentResult, Comparison, EstimatorError, Problem, RunSettings
 
 
@@ -148,7 +148,10 @@ SVG and PDF: `outcomes` has the final relative gains; that of each problem has t
 def _part(found: Problem, runs: int, settings: RunSettings) -> str:
     rows = "\n".join(map(_agent_row, found.agents))
     audited = "\n".join(
-        _limit_row(found, NAMES[agent], found.audit[estimator]) for agent, estimator in ESTIMATOR.items()
+        _limit_row(found, row.name, limit)
+        for row in found.agents
+        for limit in found.audit.estimators
+        if row.agent in AGENTS and limit.estimator == AGENTS[row.agent].estimator
     )
     errors = "\n".join(f"| `{row.estimator}` | {row.mean:.4g} | {_error(row)} |" for row in found.estimators)
     told = "\n\n".join(textwrap.fill(sentence, 98) for sentence in found.findings)
