@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 import sojourn as sj
+from sojourn.agents.named import AGENTS, add_agent
 from sojourn.models import save_model
 from sojourn.models.problems import PROBLEMS
 from sojourn.rules.records import read_record
@@ -64,6 +65,19 @@ def test_every_agent_that_learns_is_compared() -> None:
 
     kinds = {entry.kind for entry in plan.tuning("gosavi", SMALL).agents}
     assert kinds == set(agent_kinds()) - {"random_agent"}
+
+
+def test_an_agent_of_a_user_is_compared_too() -> None:
+    """An entry in the registry is all that a comparison needs: its grid is tuned, and its title is shown."""
+    own = AGENTS["smart"]._replace(name="lazy", title="Lazy SMART", grid={"step_size": (0.001, 0.002)})
+    add_agent(own)
+    try:
+        (entry,) = (entry for entry in plan.tuning("gosavi", SMALL).agents if entry.label == "lazy")
+        assert (entry.kind, entry.options["step_size"]) == ("smart", [0.001, 0.002])
+        assert plan.tuned_options("lazy") == ["step_size"]
+        assert 0.002 in plan.choices("step_size")
+    finally:
+        AGENTS.pop("lazy")
 
 
 def test_the_steps_are_counted_before_they_are_taken(small: tuple[Path, Comparison]) -> None:

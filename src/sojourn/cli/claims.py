@@ -9,6 +9,7 @@ import typer
 from sojourn.cli.app import AsJson, app, echo_json, examples
 
 if TYPE_CHECKING:
+    from sojourn.rules.records import Json
     from sojourn.studies.claims.ledger import Claim
 
 _COLOURS = {"holds": "green", "holds with a condition": "yellow", "does not hold": "red"}
@@ -41,7 +42,7 @@ def claims(
     if markdown:
         typer.echo(claims_page(chosen), nl=False)
     elif as_json:
-        found = [claim._asdict() for claim in chosen]
+        found: list[Json] = [claim._asdict() for claim in chosen]
         echo_json(found if name is None else found[0])
     elif name is not None:
         _print_one(chosen[0])

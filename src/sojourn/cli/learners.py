@@ -66,7 +66,7 @@ def train(
 
     Ctrl-C ends the training and saves what has been learned; --resume goes on from there.
     """
-    from sojourn.learner.saved import Beginning, Place, Training, train_into
+    from sojourn.learner.by_name import Beginning, Place, Training, train_into
 
     if steps is not None and time is not None:
         raise ValueError("--steps and --time cannot both be given")
@@ -121,7 +121,7 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Say what a saved learner's greedy policy earns per unit time, with a 95 % interval."""
-    from sojourn.learner.saved import Place, evaluate_saved, place_of
+    from sojourn.learner.by_name import Place, evaluate_saved, place_of
 
     place = place_of(file) if env is None else Place(env, options_of(env_option, "--env-option"))
     if place is None:
