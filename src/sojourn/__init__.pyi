@@ -44,8 +44,9 @@ from sojourn.rates.means import (
     weighted_harmonic_mean,
 )
 from sojourn.rates.meter import RateMeter
-from sojourn.rates.protocol import update, value
+from sojourn.rates.protocol import limit, update, value
 from sojourn.rates.ratio import Cumulative, Exponential, Incremental, SmoothedCumulative
+from sojourn.rates.steps import Steps
 from sojourn.rules import random
 from sojourn.rules.compile import inlined
 from sojourn.rules.random import stream
@@ -93,6 +94,7 @@ __all__ = [
     "Runs",
     "SmoothedCumulative",
     "Solution",
+    "Steps",
     "Sweep",
     "Table",
     "Tabular",
@@ -122,6 +124,7 @@ __all__ = [
     "largest",
     "laws",
     "learn",
+    "limit",
     "linear_program",
     "load_bars",
     "load_claims",

@@ -12,9 +12,9 @@ import pytest
 
 import sojourn as sj
 from sojourn.exact.audit.audit import audit
-from sojourn.exact.audit.limits import ESTIMATORS
 from sojourn.models import from_arrays
 from sojourn.models.problems import PROBLEMS, admission_control
+from sojourn.rates.named import ESTIMATORS
 from sojourn.report import figures
 from sojourn.report.charts import Lines
 from sojourn.studies.audit import charts, words

@@ -14,10 +14,10 @@ import naive_audit
 import sojourn as sj
 from sojourn.exact.audit.audit import audit
 from sojourn.exact.audit.frontier import frontier, greedy_line, interval
-from sojourn.exact.audit.limits import ESTIMATORS
 from sojourn.models import SMDP, from_arrays, from_transitions
 from sojourn.models.laws import Outcomes, TwoPoint
 from sojourn.models.problems import PROBLEMS, jobs, long_return, long_shot
+from sojourn.rates.named import ESTIMATORS
 
 EXACT = ("Cumulative", "SmoothedCumulative", "Exponential", "TimeSmoothed", "Incremental")
 
@@ -197,6 +197,14 @@ def test_long_return() -> None:
     assert harmonic.drift == pytest.approx(385 - 7.5 * 50.5)
 
 
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_no_drift_and_no_error_are_zero_exactly(name: str) -> None:
+    """Estimators that come to the gain of an optimal policy have no error and no drift, to the last bit."""
+    found = audit(PROBLEMS[name]())
+    for estimator in EXACT:
+        assert (found[estimator].error, found[estimator].drift) == (0.0, 0.0)
+
+
 def test_a_model_can_send_one_in_circles() -> None:
     """Where each of two policies makes the other greedy, nothing is settled."""
     # A: rates 1 and 9 in a time of 1, harmonic mean 1.8, gain 5. B: 10 in 4, gain 2.5 = harmonic mean. They are as
@@ -277,6 +285,8 @@ def test_units_do_not_matter(size: float, unit: float) -> None:
     assert found.low == pytest.approx(plain.low * size / unit)
     assert found.high == math.inf
     for limit, expected in zip(found, plain, strict=True):
+        assert expected.rate is not None
+        assert expected.greedy_gain is not None
         assert limit.rate == pytest.approx(expected.rate * size / unit)
         assert limit.keeps_optimum == expected.keeps_optimum
         assert limit.greedy_gain == pytest.approx(expected.greedy_gain * size / unit)
@@ -322,6 +332,7 @@ def test_the_frontier_of_an_audit_is_zero_at_the_optimal_gain(fractions: naive_a
     over = found.frontier()
     assert np.interp(found.best_gain, over.rate, over.value) == pytest.approx(0.0, abs=1e-8)
     for rate in [found.low, found.high, *(limit.rate for limit in found)]:
+        assert rate is not None
         assert over.rate[0] < rate < over.rate[-1] or math.isinf(rate)
 
 

@@ -9,8 +9,8 @@ import pytest
 
 import sojourn as sj
 from sojourn.exact.audit.audit import audit
-from sojourn.exact.audit.limits import ESTIMATORS
 from sojourn.models.problems import PROBLEMS, long_shot
+from sojourn.rates.named import ESTIMATORS
 
 STEP_SIZE, STEPS, SEEDS = 1e-4, 200_000, 12
 
@@ -19,15 +19,8 @@ def estimators(mean_duration: float) -> dict[str, Any]:
     """Every estimator with a memory of 1 / STEP_SIZE steps; those that forget by time have it in time."""
     by_time = STEP_SIZE / mean_duration
     return {
-        "Cumulative": sj.Cumulative(),
-        "SmoothedCumulative": sj.SmoothedCumulative(STEP_SIZE),
-        "Exponential": sj.Exponential(STEP_SIZE),
-        "Harmonic": sj.Harmonic(STEP_SIZE),
-        "CumulativeHarmonic": sj.CumulativeHarmonic(),
-        "WeightedHarmonic": sj.WeightedHarmonic(STEP_SIZE),
-        "TimeSmoothed": sj.TimeSmoothed(by_time),
-        "Incremental": sj.Incremental(by_time),
-        "Fixed": sj.Fixed(),
+        name: entry.make(by_time if name in ("TimeSmoothed", "Incremental") else STEP_SIZE)
+        for name, entry in ESTIMATORS.items()
     }
 
 
@@ -45,13 +38,14 @@ def test_learned_rates_come_to_their_limits(name: str) -> None:
     model = PROBLEMS[name]()
     found = audit(model)
     rates = estimators(sj.evaluate(model, found.policy).mean_duration)
-    assert set(rates) == set(ESTIMATORS)
+    assert set(rates) == {limit.estimator for limit in found}
     world = sj.Tabular(model)
     for estimator, rate in rates.items():
         agent = sj.policy_agent(found.policy, model.num_actions, rate=rate)
         ends = np.array([sj.run(world, agent, steps=STEPS, seed=seed).rate for seed in range(SEEDS)])
         error = ends.std(ddof=1) / np.sqrt(SEEDS)
         limit = found[estimator].rate
+        assert limit is not None
         assert ends.mean() == pytest.approx(limit, abs=5.0 * error + 3.0 * STEP_SIZE * abs(limit)), estimator
         # The test tells apart what differs: in these problems by a twentieth at least, of the gain.
         assert 5.0 * error < 0.05 * abs(found.gain), estimator

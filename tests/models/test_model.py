@@ -263,8 +263,9 @@ def test_actions_that_are_not_available() -> None:
 def test_outcomes_are_rows() -> None:
     """A joint law of reward and duration becomes one row for each outcome, with the right means."""
     model = from_transitions([(0, 0, 0, 1.0, Outcomes([(0.5, 1.0, 1.0), (0.5, -1.0, 2.0)]))])
-    assert model.row_reward.tolist() == [1.0, -1.0]
-    assert model.row_duration.tolist() == [1.0, 2.0]
+    assert model.row_reward is not None
+    assert model.row_duration is not None
+    assert (model.row_reward.tolist(), model.row_duration.tolist()) == ([1.0, -1.0], [1.0, 2.0])
     assert (model.reward[0], model.duration[0]) == (0.0, 1.5)
 
 

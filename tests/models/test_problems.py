@@ -235,6 +235,7 @@ def test_four_rooms_is_the_model_of_its_options() -> None:
         after = np.where(after == goal, 0, after - (after > goal))
         np.add.at(ends, after, expected.probability[rows])
         np.testing.assert_allclose(law, ends, atol=1e-10)
+    assert found.row_duration is not None
     lengths = found.row_duration[found.probability > 1e-6]
     assert (lengths == np.rint(lengths)).all()
 

@@ -8,19 +8,10 @@ import pytest
 from hypothesis import given
 
 import sojourn as sj
+from sojourn.rates import named
 from strategies import magnitudes, signed, transitions
 
-ESTIMATORS: list[Any] = [
-    sj.Cumulative(),
-    sj.SmoothedCumulative(step_size=0.1),
-    sj.Exponential(step_size=0.1),
-    sj.Harmonic(step_size=0.1),
-    sj.WeightedHarmonic(step_size=0.1),
-    sj.CumulativeHarmonic(),
-    sj.TimeSmoothed(step_size=0.1),
-    sj.Incremental(step_size=0.1),
-    sj.Fixed(),
-]
+ESTIMATORS: list[Any] = [entry.make(0.1) for entry in named.ESTIMATORS.values()]
 # The laws of the specification: a constant stream at once, in the limit; scaling with reward, with time.
 LAWS = {
     "Cumulative": (True, True, True, True),
@@ -154,12 +145,17 @@ def test_wrong_numbers_get_one_sentence(call: Any, message: str) -> None:
         call()
 
 
+WRONG: dict[str, Any] = {"text": "not a rate", "number": 3.0, "steps": (5.0, 1.0)}
+
+
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: sj.update("not a rate", 1.0, 1.0),  # type: ignore[type-var]
-        lambda: sj.value(3.0),
-        lambda: sj.RateMeter(None),  # type: ignore[type-var]
+        lambda: sj.update(WRONG["text"], 1.0, 1.0),
+        lambda: sj.value(WRONG["number"]),
+        lambda: sj.limit(WRONG["number"], WRONG["steps"]),
+        lambda: sj.limit(sj.Cumulative(), WRONG["steps"]),
+        lambda: sj.RateMeter(WRONG["number"]),
         lambda: sj.update(sj.Cumulative(), "1", 1.0),  # type: ignore[arg-type]
         lambda: sj.Harmonic(step_size="big"),  # type: ignore[arg-type]
         lambda: sj.check_rate(object()),

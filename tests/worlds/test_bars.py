@@ -18,7 +18,9 @@ import pytest
 
 import sojourn.worlds.market.bars
 from sojourn import cli
-from sojourn.worlds.market.bars import Bars, Finding, describe, fetch_bars, load_bars, segments
+from sojourn.worlds.market.bars import Bars, describe, fetch_bars, load_bars, segments
+from sojourn.worlds.market.findings import Finding
+from sojourn.worlds.market.segments import identity, instrument
 
 RECORDED = Path(__file__).parents[2] / "../shared/data/btcusd_1min.parquet"
 HEADER = "Timestamp,Open,High,Low,Close,Volume"
@@ -639,3 +641,20 @@ def test_fetch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.C
     (out / "btc.csv").write_text("mine")
     with pytest.raises(ValueError, match="exists and is not what Kaggle has now"):
         fetch_bars(out, lambda _: str(cache))
+
+
+def test_a_file_is_hashed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What tells a file's bars apart and the bars themselves need its digest; the bytes are read for it once."""
+    path = tmp_path / "bars.csv"
+    path.write_text("timestamp,open,close\n1700000000,10,12\n1700000060,12,11\n")
+    hashed = []
+    whole_digest = hashlib.file_digest
+
+    def counted(file: Any, name: str) -> Any:
+        hashed.append(file.name)
+        return whole_digest(file, name)
+
+    monkeypatch.setattr(hashlib, "file_digest", counted)
+    assert identity(str(path)) == f"sha256:{instrument(str(path)).sha256}"
+    assert instrument(str(path), fill=1).sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert hashed == [str(path)]

@@ -1,1 +1,5 @@
-"""Exact answers: `certificate` says what one is worth, then one way to find them a file."""
+"""Exact answers about a model: optimal policies, the worth of a policy, and bounds that prove both.
+
+There is one solver to a file, `solve` chooses among them, and `audit/` says where every estimator of the rate ends.
+All of it needs a model and nothing else: what draws random numbers, learns or runs belongs to upper rooms.
+"""

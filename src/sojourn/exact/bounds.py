@@ -30,8 +30,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sojourn.exact.sweeps import Crew, improve_block
-from sojourn.models.smdp import SMDP, Floats, Ints
-from sojourn.models.structure import end_components, findings, several_classes
+from sojourn.models.smdp import SMDP
+from sojourn.models.structure import findings, several_classes
+from sojourn.rules.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +134,7 @@ class NotSolvedError(ValueError):
 
 def not_solved(model: SMDP, sweeps: int, lower: float, upper: float, tolerance: float) -> NotSolvedError:
     """Return why the bounds did not meet."""
-    parts = end_components(model)
+    parts = model.structure.parts
     if len(parts) > 1:
         return NotSolvedError(several_classes(model, parts))
     return NotSolvedError(

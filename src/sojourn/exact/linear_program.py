@@ -23,8 +23,9 @@ from scipy.optimize import linprog
 
 from sojourn.exact.bounds import NotSolvedError, Solution
 from sojourn.exact.policy_iteration import leading_to, policy_iteration
-from sojourn.models.smdp import SMDP, Floats
-from sojourn.models.structure import end_components, several_classes
+from sojourn.models.smdp import SMDP
+from sojourn.models.structure import several_classes
+from sojourn.rules.arrays import Floats
 
 _TOLERANCE = 1e-10  # the smallest that HiGHS takes
 _AGREE = 1e-6  # the program and its own policy must be this close, relative to the gain
@@ -39,7 +40,7 @@ def linear_program(model: SMDP) -> Solution:
     1.0
     """
     began = time.perf_counter()
-    parts = end_components(model)
+    parts = model.structure.parts
     if len(parts) > 1:
         raise NotSolvedError(several_classes(model, parts))
     gain, frequency, iterations = _frequencies(model)

@@ -25,7 +25,8 @@ import numpy as np
 
 from sojourn.exact.bounds import Solution, not_solved
 from sojourn.exact.sweeps import Crew, evaluate_block, improve_block
-from sojourn.models.smdp import SMDP, Floats
+from sojourn.models.smdp import SMDP
+from sojourn.rules.arrays import Floats
 from sojourn.rules.numbers import positive, whole
 
 _DAMPING = 0.9

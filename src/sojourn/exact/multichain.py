@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -25,8 +24,8 @@ from sojourn.exact.bounds import NotSolvedError, Solution, residual
 from sojourn.exact.policies import valued
 from sojourn.exact.policy_iteration import leading_to
 from sojourn.models.chain import chain_of_pairs, pairs_of
-from sojourn.models.smdp import SMDP, Floats, Ints
-from sojourn.models.structure import component_labels
+from sojourn.models.smdp import SMDP
+from sojourn.rules.arrays import Flags, Floats, Ints
 
 _CLOSE = 1e-8  # values of the program that are equal but for this are equal
 
@@ -44,7 +43,7 @@ def by_components(model: SMDP, inside: Callable[[SMDP], Solution]) -> Solution:
     (array([3., 3.]), array([1, 0]))
     """
     began = time.perf_counter()
-    label, kept = component_labels(model)
+    label, kept = model.structure
     own, pairs = np.full(model.num_states, -np.inf), model.pair_offsets[:-1].copy()
     lower, upper, iterations = np.inf, -np.inf, 0
     for number in range(label.max() + 1):
@@ -81,15 +80,13 @@ def by_components(model: SMDP, inside: Callable[[SMDP], Solution]) -> Solution:
     )
 
 
-def _restricted(model: SMDP, states: Ints, kept: Any) -> tuple[SMDP, Ints]:
+def _restricted(model: SMDP, states: Ints, kept: Flags) -> tuple[SMDP, Ints]:
     """Return the model of an end component, and which pair of the whole each of its pairs is."""
     number = np.full(model.num_states, -1)
     number[states] = np.arange(len(states))
     state = model.state_of_pair()
     pairs = np.flatnonzero(kept & (number[state] >= 0))
-    counts = np.diff(model.row_offsets)[pairs]
-    offsets = np.concatenate(([0], np.cumsum(counts)))
-    rows = np.repeat(model.row_offsets[pairs] - offsets[:-1], counts) + np.arange(offsets[-1])
+    offsets, rows = model.rows_of(pairs)
     part = SMDP(
         pair_offsets=np.concatenate(
             ([0], np.cumsum(np.bincount(number[state[pairs]], minlength=len(states))))

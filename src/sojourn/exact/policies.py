@@ -21,8 +21,9 @@ from scipy import sparse
 
 from sojourn.exact.bounds import one_gain
 from sojourn.models.chain import Chain, chain_of, classes_of, solved
-from sojourn.models.smdp import SMDP, Floats, Ints
+from sojourn.models.smdp import SMDP
 from sojourn.models.structure import named
+from sojourn.rules.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,8 +20,9 @@ import numpy as np
 from sojourn.exact.bounds import NotSolvedError, Solution
 from sojourn.exact.policies import valued
 from sojourn.models.chain import chain_of_pairs, pairs_of
-from sojourn.models.smdp import SMDP, Floats, Ints
-from sojourn.models.structure import end_components, several_classes
+from sojourn.models.smdp import SMDP
+from sojourn.models.structure import several_classes
+from sojourn.rules.arrays import Flags, Floats, Ints
 from sojourn.rules.numbers import whole
 
 _ROUNDING = 1e-12  # relative to the largest bias and reward
@@ -41,7 +42,7 @@ def policy_iteration(model: SMDP, *, start: Any = None, max_iterations: int = 10
     (array([0, 1]), 2.104478, 1)
     """
     began = time.perf_counter()
-    parts = end_components(model)
+    parts = model.structure.parts
     if len(parts) > 1:
         raise NotSolvedError(several_classes(model, parts))
     pairs = _steepest(model) if start is None else pairs_of(model, np.asarray(start))
@@ -104,7 +105,7 @@ def _one_class(model: SMDP, pairs: Ints) -> tuple[Ints, float, Floats]:
     return pairs, float(gains[0]), bias
 
 
-def leading_to(model: SMDP, target: Ints, pairs: Ints, usable: Any = None) -> Ints:
+def leading_to(model: SMDP, target: Ints, pairs: Ints, usable: Flags | None = None) -> Ints:
     """Return a policy that comes to `target` from every state that can, and keeps its pairs there.
 
     `usable` says which pairs may be taken; all of them unless given. A state from which the target cannot

@@ -12,7 +12,6 @@ from sojourn.exact.modified import modified_policy_iteration
 from sojourn.exact.multichain import by_components
 from sojourn.exact.policy_iteration import policy_iteration
 from sojourn.models.smdp import SMDP
-from sojourn.models.structure import end_components
 from sojourn.rules.numbers import positive
 
 _SMALL = 300  # states: up to here policy iteration is as fast, and exact
@@ -35,7 +34,7 @@ def solve(model: SMDP, tolerance: float = 1e-8) -> Solution:
             return modified_policy_iteration(model, tolerance, max_sweeps=_PATIENCE)
         except NotSolvedError:
             pass
-    if len(end_components(model)) > 1:
+    if len(model.structure.parts) > 1:
         return by_components(model, lambda part: _inside(part, tolerance))
     return _inside(model, tolerance)
 

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sojourn.models.smdp import SMDP, Floats, Ints
+from sojourn.models.smdp import SMDP
+from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.compile import inlined, kernel
 
 _ROWS_FOR_THREADS = 200_000  # below, handing out the work takes longer than the work

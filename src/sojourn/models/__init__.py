@@ -1,4 +1,8 @@
-"""Finite models: `SMDP` is what one is, and the functions here make them of what people have.
+"""Finite models: `SMDP` is what one is, and the functions here make them from what people have.
+
+Models are descriptions: their laws, their structure, their files, and named problems. Solving and judging them belongs to
+`sojourn.exact`; what is computed here (`chain`) is what it takes to describe options as actions, which have to be
+followed to their ends.
 
 >>> import sojourn as sj
 >>> model = sj.model.from_transitions([  # state, action, next state, probability, reward, duration

@@ -14,7 +14,8 @@ import numpy as np
 from scipy import sparse
 
 from sojourn.models.laws import Constant, Outcomes, as_law, flat
-from sojourn.models.smdp import SMDP, Floats, Ints
+from sojourn.models.smdp import SMDP
+from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.numbers import finite, shown
 
 

@@ -8,8 +8,9 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import linalg
 
-from sojourn.models.smdp import SMDP, Floats, Ints
+from sojourn.models.smdp import SMDP
 from sojourn.models.structure import recurrent_classes
+from sojourn.rules.arrays import Floats, Ints
 
 _DENSE = 500  # states: up to so many a dense solver is fast; above, a sparse one may fill up all memory
 _ROUNDING = 1e-14  # relative to the largest number

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from sojourn.models.arrays import owned
 from sojourn.models.laws import FlatLaws, above_zero, means
+from sojourn.rules.arrays import Floats
 
 if TYPE_CHECKING:
-    from sojourn.models.smdp import SMDP, Floats
+    from sojourn.models.smdp import SMDP
 
 SUM_TOLERANCE = 1e-8  # how far the probabilities of a pair may sum from 1; they are then scaled
 MEAN_TOLERANCE = 1e-9  # how far a mean may be from that of its law, relative to max(1, |mean|)
@@ -23,30 +24,30 @@ put = object.__setattr__  # a model is frozen for all but its own construction
 
 
 def make_valid(model: SMDP) -> None:
-    """Make what a model was given into arrays that cannot be written into, or say what is wrong with it."""
-    _set_shape(model)
-    _set_names(model)
+    """Complete the parts that a model was given, or say what is wrong with them."""
+    _check_shape(model)
+    _check_names(model)
     _check_rows(model)
     _drop_impossible_rows(model)
     for name in ("reward", "duration"):
         _set_means(model, name)
     _check_means(model)
-    for name, thing in vars(model).items():
+
+
+def make_owned(model: SMDP) -> None:
+    """Give a model arrays that nobody else can change."""
+    for name, thing in list(vars(model).items()):
         if isinstance(thing, np.ndarray):
-            put(model, name, _read_only(thing))
+            put(model, name, owned(thing))
         elif isinstance(thing, FlatLaws):
-            put(model, name, FlatLaws(_read_only(thing.kind), _read_only(thing.parameters)))
+            put(model, name, FlatLaws(owned(thing.kind), owned(thing.parameters)))
 
 
-def _set_shape(model: SMDP) -> None:
-    """Make the offsets and successors arrays, and see that every state has actions."""
-    for name in ("pair_offsets", "row_offsets"):
-        put(model, name, _array(name, getattr(model, name), np.int64))
-        offsets = getattr(model, name)
+def _check_shape(model: SMDP) -> None:
+    """See that the offsets fit together, and that every state has actions in order."""
+    for name, offsets in (("pair_offsets", model.pair_offsets), ("row_offsets", model.row_offsets)):
         if len(offsets) < 2 or offsets[0] != 0 or (np.diff(offsets) < 0).any():
             raise ValueError(f"{name} does not ascend from 0; give where each part begins, and the end")
-    put(model, "successor", _array("successor", model.successor, np.int32))
-    put(model, "probability", _array("probability", model.probability, np.float64))
     if model.pair_offsets[-1] != model.num_pairs:
         raise ValueError(
             f"pair_offsets ends at {model.pair_offsets[-1]}, but row_offsets is for {model.num_pairs} pairs"
@@ -65,7 +66,6 @@ def _set_shape(model: SMDP) -> None:
         counts = np.diff(model.pair_offsets)
         put(model, "action", (np.arange(model.num_pairs) - np.repeat(first, counts)).astype(np.int32))
     else:
-        put(model, "action", _array("action", model.action, np.int32))
         if len(model.action) != model.num_pairs:
             raise ValueError(f"action has {len(model.action)} entries for {model.num_pairs} pairs")
         rises = np.diff(model.action) > 0
@@ -78,18 +78,18 @@ def _set_shape(model: SMDP) -> None:
             )
 
 
-def _set_names(model: SMDP) -> None:
-    for name, count in (("state_names", model.num_states), ("action_names", model.num_actions)):
-        names = getattr(model, name)
+def _check_names(model: SMDP) -> None:
+    for name, names, count in (
+        ("state_names", model.state_names, model.num_states),
+        ("action_names", model.action_names, model.num_actions),
+    ):
         if names is None:
             continue
-        names = tuple(str(each) for each in names)
         if len(names) < count or (name == "state_names" and len(names) > count):
             raise ValueError(f"{name} has {len(names)} names for {count}")
         if len(set(names)) < len(names):
             twice = next(each for each in names if names.count(each) > 1)
             raise ValueError(f"{name} has {twice!r} twice; names must differ")
-        put(model, name, names)
 
 
 def _check_rows(model: SMDP) -> None:
@@ -131,10 +131,9 @@ def _drop_impossible_rows(model: SMDP) -> None:
     rows = model.num_rows
     kept = np.add.reduceat(possible, model.row_offsets[:-1], dtype=np.int64)
     for name in ("row_reward", "row_duration"):
-        if getattr(model, name) is not None:
-            values = _array(name, getattr(model, name), np.float64)
-            if len(values) == rows:
-                put(model, name, values[possible])
+        values = getattr(model, name)
+        if values is not None and len(values) == rows:
+            put(model, name, values[possible])
     for name in ("reward_law", "duration_law"):
         laws = getattr(model, name)
         if laws is not None and len(laws) == rows:
@@ -160,15 +159,12 @@ def _set_means(model: SMDP, name: str) -> None:
             )
     by_row = getattr(model, f"row_{name}")
     if by_row is not None:
-        by_row = _array(f"row_{name}", by_row, np.float64)
         if len(by_row) != model.num_rows:
             raise ValueError(f"row_{name} has {len(by_row)} entries for {model.num_rows} rows")
         _check_numbers(model, name, by_row, functools.partial(_row_place, model))
-        put(model, f"row_{name}", by_row)
         _agree(model, name, np.add.reduceat(model.probability * by_row, model.row_offsets[:-1]), model.place)
     if getattr(model, name) is None:
         raise ValueError(f"there is no {name}; give the mean {name} of each pair")
-    put(model, name, _array(name, getattr(model, name), np.float64))
 
 
 def _agree(model: SMDP, name: str, found: Floats, place: Callable[[int], str]) -> None:
@@ -177,7 +173,6 @@ def _agree(model: SMDP, name: str, found: Floats, place: Callable[[int], str]) -
     if given is None:
         put(model, name, found)
         return
-    given = _array(name, given, np.float64)
     if len(given) != len(found):
         raise ValueError(f"{name} has {len(given)} entries; there are {len(found)}")
     apart = ~(np.abs(given - found) <= MEAN_TOLERANCE * np.maximum(1.0, np.abs(found)))
@@ -223,23 +218,3 @@ def _check_numbers(model: SMDP, name: str, numbers: Floats, place: Callable[[int
     elif not np.isfinite(numbers).all():
         at = int(np.argmin(np.isfinite(numbers)))
         raise ValueError(f"the reward of {place(at)} is {numbers[at]}; it must be finite")
-
-
-def _array(name: str, numbers: Any, dtype: Any) -> Any:
-    """Return a flat array of this type; a whole number must be one."""
-    array = np.asarray(numbers)
-    if array.ndim != 1 or array.dtype.kind not in "biuf":
-        raise TypeError(f"{name} must be a flat sequence of numbers")
-    if np.issubdtype(dtype, np.integer) and array.dtype.kind == "f":
-        raise TypeError(f"{name} must be whole numbers")
-    if dtype == np.int32 and array.size and array.dtype.itemsize > 4:
-        low, high = int(array.min()), int(array.max())
-        if low < -(2**31) or high >= 2**31:
-            raise ValueError(f"{name} has the entry {low if low < 0 else high}; it must be less than 2^31")
-    return np.ascontiguousarray(array, dtype=dtype)
-
-
-def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    view = array.view()
-    view.flags.writeable = False
-    return view

@@ -20,7 +20,8 @@ import numpy as np
 from scipy import sparse
 
 from sojourn.models.chain import chain_of, solved
-from sojourn.models.smdp import SMDP, Floats, Ints
+from sojourn.models.smdp import SMDP
+from sojourn.rules.arrays import Floats, Ints
 
 
 class Option(NamedTuple):

@@ -14,26 +14,31 @@ the action of pair k: states may have different actions, and different numbers o
 *row* is one possible outcome of a pair: `row_offsets[k]` to `row_offsets[k + 1]` are those of
 pair k, row j leads to `successor[j]` with `probability[j]`. Two rows of a pair may lead to the
 same state with different rewards and durations: so are joint laws written.
+
+A model owns its arrays and cannot be changed: what it was made of may change later, and the model does not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
-from sojourn.models.checks import make_valid
-from sojourn.models.laws import FlatLaws, constants, flat
+from sojourn.models import checks
+from sojourn.models.arrays import Indices, flat_floats, flat_indices, flat_ints
+from sojourn.models.laws import FlatLaws, Law, constants, flat
+from sojourn.models.structure import Structure, structure_of
+from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.numbers import within
 
-Floats: TypeAlias = npt.NDArray[np.float64]
-Ints: TypeAlias = npt.NDArray[np.int64]
+LawsLike: TypeAlias = Callable[[float], Law] | Sequence[Law | float]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, init=False)
 class SMDP:
     """A finite semi-Markov decision process, checked when it is made.
 
@@ -48,25 +53,75 @@ class SMDP:
     SMDP(2 states, 3 pairs, 4 rows)
     """
 
-    pair_offsets: Any
-    row_offsets: Any
-    successor: Any
-    probability: Any
-    reward: Any = None
-    duration: Any = None
-    action: Any = None
-    row_reward: Any = None
-    row_duration: Any = None
-    reward_law: FlatLaws | None = None
-    duration_law: FlatLaws | None = None
-    state_names: Sequence[str] | None = None
-    action_names: Sequence[str] | None = None
+    pair_offsets: Ints
+    row_offsets: Ints
+    successor: Indices
+    probability: Floats
+    reward: Floats
+    duration: Floats
+    action: Indices
+    row_reward: Floats | None
+    row_duration: Floats | None
+    reward_law: FlatLaws | None
+    duration_law: FlatLaws | None
+    state_names: tuple[str, ...] | None
+    action_names: tuple[str, ...] | None
 
-    def __post_init__(self) -> None:
-        make_valid(self)
+    def __init__(  # the parts of a model, each of which some maker gives by its name
+        self,
+        pair_offsets: ArrayLike,
+        row_offsets: ArrayLike,
+        successor: ArrayLike,
+        probability: ArrayLike,
+        reward: ArrayLike | None = None,
+        duration: ArrayLike | None = None,
+        action: ArrayLike | None = None,
+        row_reward: ArrayLike | None = None,
+        row_duration: ArrayLike | None = None,
+        reward_law: FlatLaws | None = None,
+        duration_law: FlatLaws | None = None,
+        state_names: Iterable[str] | None = None,
+        action_names: Iterable[str] | None = None,
+    ) -> None:
+        put = functools.partial(checks.put, self)
+        put("pair_offsets", flat_ints("pair_offsets", pair_offsets))
+        put("row_offsets", flat_ints("row_offsets", row_offsets))
+        put("successor", flat_indices("successor", successor))
+        put("probability", flat_floats("probability", probability))
+        put("action", None if action is None else flat_indices("action", action))
+        for name, means in (
+            ("reward", reward),
+            ("duration", duration),
+            ("row_reward", row_reward),
+            ("row_duration", row_duration),
+        ):
+            put(name, None if means is None else flat_floats(name, means))
+        put("reward_law", reward_law)
+        put("duration_law", duration_law)
+        put("state_names", None if state_names is None else tuple(map(str, state_names)))
+        put("action_names", None if action_names is None else tuple(map(str, action_names)))
+        checks.make_valid(self)
+        checks.make_owned(self)
 
     def __repr__(self) -> str:
         return f"SMDP({self.num_states} states, {self.num_pairs} pairs, {self.num_rows} rows)"
+
+    def _with(self, **changes: Any) -> SMDP:
+        """Return the model with other parts, checked anew."""
+        return SMDP(**(self.__getstate__() | changes))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def __setstate__(self, parts: dict[str, Any]) -> None:
+        for name, part in parts.items():
+            checks.put(self, name, part)
+        checks.make_owned(self)  # what comes out of a pickle or a copy can be written into
+
+    @functools.cached_property
+    def structure(self) -> Structure:
+        """Which states can follow which; found once, when it is first asked for."""
+        return structure_of(self)
 
     # --- Sizes and places ---------------------------------------------------------------
 
@@ -158,11 +213,7 @@ class SMDP:
         pair = np.repeat(np.arange(self.num_pairs), np.diff(self.row_offsets))
         return FlatLaws(laws.kind[pair], laws.parameters[pair])
 
-    def with_laws(
-        self,
-        reward: Callable[[float], Any] | Sequence[Any] | None = None,
-        duration: Callable[[float], Any] | Sequence[Any] | None = None,
-    ) -> SMDP:
+    def with_laws(self, reward: LawsLike | None = None, duration: LawsLike | None = None) -> SMDP:
         """Return the model with laws of its rewards and durations.
 
         A law is given as a function of the mean, which is applied to every pair (or row, where
@@ -173,16 +224,17 @@ class SMDP:
         >>> model.with_laws(duration=Exponential).duration_law.law(0)
         Exponential(mean=2.0)
         """
-        changes: dict[str, Any] = {}
-        for name, law in (("reward", reward), ("duration", duration)):
-            if law is None:
-                continue
-            by_row = getattr(self, f"row_{name}")
-            own = getattr(self, name) if by_row is None else by_row
-            changes[f"{name}_law"] = flat([law(mean) for mean in own.tolist()] if callable(law) else law)
-            if not callable(law):
-                changes[name] = changes[f"row_{name}"] = None
-        return replace(self, **changes)
+        changes: dict[str, Floats | FlatLaws | None] = {}
+        for name, law, means, row_means in (
+            ("reward", reward, self.reward, self.row_reward),
+            ("duration", duration, self.duration, self.row_duration),
+        ):
+            if callable(law):
+                own = means if row_means is None else row_means
+                changes[f"{name}_law"] = flat([law(mean) for mean in own.tolist()])
+            elif law is not None:
+                changes |= {f"{name}_law": flat(law), name: None, f"row_{name}": None}
+        return self._with(**changes)
 
     def with_means(self, reward: Floats, duration: Floats) -> SMDP:
         """Return the model with other mean rewards and durations of its pairs, and without laws.
@@ -191,8 +243,7 @@ class SMDP:
         >>> model.with_means(-model.reward, model.duration).reward
         array([ -5., -12.])
         """
-        return replace(
-            self,
+        changed = self._with(
             reward=reward,
             duration=duration,
             row_reward=None,
@@ -200,6 +251,13 @@ class SMDP:
             reward_law=None,
             duration_law=None,
         )
+        if "structure" in vars(self):  # it depends on the transitions alone, and they are the same
+            vars(changed)["structure"] = self.structure
+        return changed
+
+    def with_names(self, state_names: Iterable[str] | None, action_names: Iterable[str] | None) -> SMDP:
+        """Return the model with other names of its states and actions."""
+        return self._with(state_names=state_names, action_names=action_names)
 
     def with_actions_reversed(self) -> SMDP:
         """Return the same model with its actions numbered the other way round.
@@ -216,26 +274,22 @@ class SMDP:
         pairs = np.repeat(first + last - 1, np.diff(self.pair_offsets)) - np.arange(self.num_pairs)
         offsets, rows = self.rows_of(pairs)
 
-        def moved(part: Any) -> Any:
-            if part is None:
+        def laws(given: FlatLaws | None) -> FlatLaws | None:
+            if given is None:
                 return None
-            order = rows if len(part) == self.num_rows and len(part) != self.num_pairs else pairs
-            return (
-                FlatLaws(part.kind[order], part.parameters[order])
-                if isinstance(part, FlatLaws)
-                else part[order]
-            )
+            order = rows if len(given) == self.num_rows != self.num_pairs else pairs
+            return FlatLaws(given.kind[order], given.parameters[order])
 
-        names = None if self.action_names is None else self.action_names[: self.num_actions][::-1]
-        return replace(
-            self,
+        return self._with(
             row_offsets=offsets,
             successor=self.successor[rows],
             probability=self.probability[rows],
             action=self.num_actions - 1 - self.action[pairs],
-            action_names=names,
-            **{
-                name: moved(getattr(self, name))
-                for name in ("reward", "duration", "row_reward", "row_duration", "reward_law", "duration_law")
-            },
+            reward=self.reward[pairs],
+            duration=self.duration[pairs],
+            row_reward=None if self.row_reward is None else self.row_reward[rows],
+            row_duration=None if self.row_duration is None else self.row_duration[rows],
+            reward_law=laws(self.reward_law),
+            duration_law=laws(self.duration_law),
+            action_names=None if self.action_names is None else self.action_names[: self.num_actions][::-1],
         )

@@ -13,13 +13,31 @@ Alfaro, "Formal verification of probabilistic systems", 1997, algorithm 3.1).
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from sojourn.models.smdp import SMDP, Ints
+from sojourn.models.arrays import Indices, owned
+from sojourn.rules.arrays import Flags, Ints
+
+if TYPE_CHECKING:
+    from sojourn.models.smdp import SMDP
 
 _SHOWN = 5  # how many states a sentence names
+
+
+class Structure(NamedTuple):
+    """The end components of a model: the one of each state, -1 where it has none, and the pairs that stay in them."""
+
+    label: Ints
+    kept: Flags
+
+    @property
+    def parts(self) -> list[Ints]:
+        """The states of every largest end component, by the first state of each."""
+        return [np.flatnonzero(self.label == number) for number in range(self.label.max() + 1)]
 
 
 def end_components(model: SMDP) -> list[Ints]:
@@ -30,12 +48,11 @@ def end_components(model: SMDP) -> list[Ints]:
     >>> [part.tolist() for part in end_components(stay_or_go)]
     [[0], [1]]
     """
-    label, kept = component_labels(model)
-    return [np.flatnonzero(label == number) for number in range(label.max() + 1)] if kept.any() else []
+    return model.structure.parts
 
 
-def component_labels(model: SMDP) -> tuple[Ints, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
-    """Return each state's end component, -1 where it has none, and the pairs that stay in them."""
+def structure_of(model: SMDP) -> Structure:
+    """Return the end components of a model, found anew; `model.structure` has them found once."""
     state = model.state_of_pair()
     starts, counts = model.row_offsets[:-1], np.diff(model.row_offsets)
     kept = np.ones(model.num_pairs, dtype=bool)
@@ -52,10 +69,10 @@ def component_labels(model: SMDP) -> tuple[Ints, np.ndarray[tuple[int], np.dtype
     member[state[kept]] = True
     numbers = np.full(model.num_states, -1)
     _, numbers[member] = np.unique(_by_first_state(part)[member], return_inverse=True)
-    return numbers, kept
+    return Structure(owned(numbers), owned(kept))
 
 
-def strong_parts(num_states: int, source: Ints, target: Ints) -> Ints:
+def strong_parts(num_states: int, source: Ints, target: Ints | Indices) -> Ints:
     """Return the strongly connected part of each state."""
     graph = sparse.csr_array(
         (np.ones(len(source), dtype=np.int8), (source, target)), shape=(num_states, num_states)
@@ -63,7 +80,7 @@ def strong_parts(num_states: int, source: Ints, target: Ints) -> Ints:
     return np.asarray(csgraph.connected_components(graph, directed=True, connection="strong")[1], np.int64)
 
 
-def recurrent_classes(num_states: int, source: Ints, target: Ints) -> list[Ints]:
+def recurrent_classes(num_states: int, source: Ints, target: Ints | Indices) -> list[Ints]:
     """Return the strongly connected parts that nothing leads out of, by their first state."""
     part = _by_first_state(strong_parts(num_states, source, target))
     left = np.zeros(num_states, dtype=bool)
@@ -114,13 +131,12 @@ def findings(model: SMDP) -> tuple[str, ...]:
     ]
     if len(absorbing) > _SHOWN:
         result.append(f"{len(absorbing) - _SHOWN} more states are absorbing")
-    label, _ = component_labels(model)
-    passing = np.flatnonzero(label < 0)
+    passing = np.flatnonzero(model.structure.label < 0)
     if passing.size:
         result.append(
             f"{named(model, passing)} cannot be kept for ever: every policy leaves these states for good"
         )
-    parts = end_components(model)
+    parts = model.structure.parts
     if len(parts) > 1:
         result.append(several_classes(model, parts))
     return tuple(result)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from sojourn.models.build import from_transitions, numbers_of
-from sojourn.models.smdp import SMDP, Floats
+from sojourn.models.smdp import SMDP
+from sojourn.rules.arrays import Floats
 from sojourn.rules.numbers import within
 
 
@@ -57,7 +58,7 @@ def from_table(
         )
     if state_names is None and action_names is None:
         return model
-    return SMDP(**{**vars(model), "state_names": state_names, "action_names": action_names})
+    return model.with_names(state_names, action_names)
 
 
 def _start_law(start: Any, num_states: int) -> Floats | None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sojourn.rates.protocol import update, value, value_as_kept
+from sojourn.rates.protocol import limit, limit_is_gain, update, value, value_as_kept
+from sojourn.rates.steps import Steps
 from sojourn.rules.elementary import expm1, log1p
 from sojourn.rules.numbers import finite, proper_fraction
 from sojourn.rules.values import checked
@@ -52,5 +53,12 @@ def update_fixed(rate: Fixed, reward: float, duration: float) -> Fixed:
     return rate
 
 
+@limit.register
+def limit_fixed(rate: Fixed, steps: Steps) -> float:
+    """Return the constant."""
+    return rate.rate
+
+
 value.register(TimeSmoothed)(value_as_kept)
 value.register(Fixed)(value_as_kept)
+limit.register(TimeSmoothed)(limit_is_gain)  # for small step sizes

@@ -4,14 +4,19 @@
     WeightedHarmonic    the same with each rate weighted by |r|
     CumulativeHarmonic  modified harmonic mean of all rates so far
 
-They come to the gain only where rewards do not co-vary with the time per reward.
+They come to the gain only where rewards do not co-vary with the time per reward. With P+ and P- for the shares of
+steps with r > 0 and r < 0, and E[x; A] for the mean of x on A and 0 elsewhere, their limits are
+
+    Harmonic, CumulativeHarmonic    P+^2 / E[tau/r; r > 0] + P-^2 / E[tau/r; r < 0]
+    WeightedHarmonic                P+ E[r; r > 0] / E[tau; r > 0] + P- E[r; r < 0] / E[tau; r < 0]
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from sojourn.rates.protocol import ratio, update, value
+from sojourn.rates.protocol import Rate, limit, ratio, update, value
+from sojourn.rates.steps import Side, Steps
 from sojourn.rules.numbers import fraction
 from sojourn.rules.values import checked
 
@@ -155,3 +160,24 @@ def value_cumulative_harmonic(rate: CumulativeHarmonic) -> float:
     positive = ratio(rate.positive_count, rate.total_count) * ratio(rate.positive_count, rate.positive)
     negative = ratio(rate.negative_count, rate.total_count) * ratio(rate.negative_count, rate.negative)
     return positive + negative
+
+
+@limit.register(Harmonic)
+@limit.register(CumulativeHarmonic)
+def limit_harmonic(rate: Rate, steps: Steps) -> float:
+    """Return P+^2 / E[tau/r; r > 0] + P-^2 / E[tau/r; r < 0]."""
+    return _harmonic(steps.positive) + _harmonic(steps.negative)
+
+
+@limit.register
+def limit_weighted_harmonic(rate: WeightedHarmonic, steps: Steps) -> float:
+    """Return P+ E[r; r > 0] / E[tau; r > 0] + P- E[r; r < 0] / E[tau; r < 0]."""
+    return _weighted(steps.positive) + _weighted(steps.negative)
+
+
+def _harmonic(side: Side) -> float:
+    return side.share**2 / side.duration_per_reward if side.share else 0.0
+
+
+def _weighted(side: Side) -> float:
+    return side.share * side.reward / side.duration if side.share else 0.0

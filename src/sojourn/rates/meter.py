@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from typing import Generic
 
-from sojourn.rates.protocol import Rate, update, value
-
-R = TypeVar("R", bound=Rate)
+from sojourn.rates.protocol import R, update, value
 
 
 class RateMeter(Generic[R]):
@@ -20,7 +18,7 @@ class RateMeter(Generic[R]):
     """
 
     def __init__(self, estimator: R) -> None:
-        value(estimator)  # refuses what is no estimator
+        value(estimator)  # which refuses what is not an estimator
         self.estimator = estimator
 
     def update(self, reward: float, duration: float) -> None:

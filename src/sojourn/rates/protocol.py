@@ -1,30 +1,48 @@
-"""What an estimator of the rate is: a value with two rules.
+"""What an estimator of the rate is: a value with three rules.
 
-    update(rate, reward, duration) -> rate        value(rate) -> float
+    update(rate, reward, duration) -> rate      take in one transition
+    value(rate) -> float                        read the estimate
+    limit(rate, steps) -> float                 the value it comes to in the long run, exactly
 
 Parts start at zero, and the rate before any evidence is 0.0. To add an estimator, write a
-NamedTuple, register both rules for it, and run `sojourn.check_rate` on it; nothing else
-needs to know.
+NamedTuple, register `update` and `value` for it, and run `sojourn.check_rate` on it; nothing else
+needs to know. Register `limit` too if you know it: `sojourn.audit` then tells what the estimator makes of a model.
 """
 
 from __future__ import annotations
 
 from typing import Any, Protocol, TypeVar
 
+from sojourn.rates.steps import Steps
 from sojourn.rules.compile import inlined, no_rule, rule
 from sojourn.rules.numbers import finite, positive
 from sojourn.rules.values import Value
 
 
 class Rate(Value, Protocol):
-    """Anything that the rules of this file are registered for."""
+    """An estimator: any value that the rules of this file are registered for."""
 
 
 R = TypeVar("R", bound=Rate)
 
 
-def _check_update(rate: Any, reward: Any, duration: Any) -> tuple[Any, float, float]:
+class Kept(Rate, Protocol):
+    """An estimator that keeps its estimate in a field."""
+
+    @property
+    def rate(self) -> float:
+        """The estimate."""
+        ...
+
+
+def _check_update(rate: R, reward: Any, duration: Any) -> tuple[R, float, float]:
     return rate, finite("reward", reward), positive("duration", duration)
+
+
+def _check_limit(rate: R, steps: Any) -> tuple[R, Steps]:
+    if not isinstance(steps, Steps):
+        raise TypeError(f"steps is {steps!r}; limit needs the law of a step, a sojourn.Steps")
+    return rate, steps
 
 
 @rule(_check_update)
@@ -40,7 +58,7 @@ def update(rate: R, reward: float, duration: float) -> R:
 
 
 @rule(lambda rate: (rate,))
-def value(rate: Any) -> float:
+def value(rate: Rate) -> float:
     """Return the estimate: reward per unit time.
 
     >>> from sojourn.rates.ratio import Cumulative
@@ -50,12 +68,36 @@ def value(rate: Any) -> float:
     raise no_rule("value", rate)
 
 
+@rule(_check_limit)
+def limit(rate: Rate, steps: Steps) -> float:
+    """Return the exact value that the estimator comes to when steps have this law for ever.
+
+    An estimator with a constant step size goes on to fluctuate; its limit is what its mean tends
+    to as the step size goes to 0. An estimator without this rule is one whose limit is not known.
+
+    Rewards of 1 and 9 in a time of 1, equally often, earn 5; the harmonic mean of 1 and 9 is 1.8:
+
+    >>> from sojourn.rates.harmonic import Harmonic
+    >>> from sojourn.rates.ratio import Cumulative
+    >>> from sojourn.rates.steps import Side
+    >>> steps = Steps(5.0, 1.0, Side(1.0, 5.0, 1.0, (1 + 1 / 9) / 2), Side(0.0, 0.0, 0.0, 0.0))
+    >>> limit(Cumulative(), steps), round(limit(Harmonic(step_size=0.01), steps), 9)
+    (5.0, 1.8)
+    """
+    raise no_rule("limit", rate)
+
+
 @inlined
 def ratio(top: float, low: float) -> float:
     """Return top / low, and 0 where there is no evidence yet."""
     return top / low if low != 0.0 else 0.0
 
 
-def value_as_kept(rate: Any) -> float:
-    """The estimate rho, as it is kept."""
-    return rate.rate  # type: ignore[no-any-return]
+def value_as_kept(rate: Kept) -> float:
+    """Return the estimate rho, as it is kept."""
+    return rate.rate
+
+
+def limit_is_gain(rate: Rate, steps: Steps) -> float:
+    """Return E[r] / E[tau], the gain."""
+    return steps.gain

@@ -6,13 +6,17 @@ With rho the estimate, r the reward and tau the duration of a transition:
     SmoothedCumulative  X += r;  Y += tau;  rho += beta (X/Y - rho)
     Exponential         x += beta (r - x);  y += beta (tau - y)             rho = x / y
     Incremental         rho += beta (x - rho tau), x chosen by the agent
+
+The limit of all is E[r] / E[tau], the gain, whatever the dependence between r and tau; that of `Exponential` and
+`Incremental` for small step sizes. R-Learning's evidence, r + max Q(s') - max Q(s), has the same mean as r,
+since the values telescope.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
-from sojourn.rates.protocol import ratio, update, value, value_as_kept
+from sojourn.rates.protocol import Rate, limit, limit_is_gain, ratio, update, value, value_as_kept
 from sojourn.rules.numbers import fraction
 from sojourn.rules.values import checked
 
@@ -120,12 +124,30 @@ def update_incremental(rate: Incremental, reward: float, duration: float) -> Inc
     )
 
 
+class TwoMeans(Rate, Protocol):
+    """An estimator that keeps sums or means of rewards and of durations."""
+
+    @property
+    def reward(self) -> float:
+        """The sum or mean of the rewards."""
+        ...
+
+    @property
+    def duration(self) -> float:
+        """The sum or mean of the durations."""
+        ...
+
+
 @value.register(Cumulative)
 @value.register(Exponential)
-def value_as_ratio(rate: Any) -> float:
+def value_as_ratio(rate: TwoMeans) -> float:
     """Return X / Y."""
     return ratio(rate.reward, rate.duration)
 
 
 value.register(SmoothedCumulative)(value_as_kept)
 value.register(Incremental)(value_as_kept)
+limit.register(Cumulative)(limit_is_gain)
+limit.register(SmoothedCumulative)(limit_is_gain)
+limit.register(Exponential)(limit_is_gain)
+limit.register(Incremental)(limit_is_gain)

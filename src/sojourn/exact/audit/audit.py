@@ -10,17 +10,21 @@ too low all values grow, and that of the action taken most often grows fastest.)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from sojourn.exact.audit.frontier import Frontier, Line, frontier, greedy_line, interval
-from sojourn.exact.audit.limits import ESTIMATORS, steps_of
+from sojourn.exact.audit.frontier import Frontier, Line, frontier, greedy_line, interval, rounding
+from sojourn.exact.audit.limits import steps_of
 from sojourn.exact.policies import evaluate
 from sojourn.exact.solve import solve
 from sojourn.models.smdp import SMDP
+from sojourn.rates.named import ESTIMATORS
+from sojourn.rates.protocol import Rate, limit, value
+from sojourn.rates.steps import Steps
 
 _ROUNDING = 1e-9
 
@@ -28,13 +32,15 @@ _ROUNDING = 1e-9
 class Limit(NamedTuple):
     """What an estimator comes to under the policy.
 
-    `error` is against the policy's gain. `keeps_optimum` says whether only optimal policies are greedy for
+    Of an estimator without a `limit` rule no limit is known, and all that follows from it is None; of one
+    whose limit is infinite, all but `rate` and `error`. `error` is against the policy's gain. `keeps_optimum` says whether only optimal policies are greedy for
     `rate`, `greedy_gain` what the greedy policy earns. `drift` is by how much values grow with every step
     that is greedy for `rate`, F(rate): 0 for the optimal gain. Values that fall make actions that are
-    seldom taken look good, since these fall more seldom; values that grow make them look bad.
+    seldom taken look good, since these fall more seldom; values that grow make them look bad. An `error` or
+    `drift` that is 0 but for rounding is 0 exactly: whoever shows them needs no rule of their own.
     `settled_gain` is that of the policy where one comes to rest who follows the greedy policy, takes its
     limit, follows the policy that is greedy for that, and so on; None where this goes in circles, or
-    comes to a policy of several recurrent classes.
+    comes to a policy of several recurrent classes or an infinite limit.
 
     >>> from sojourn.models.problems import long_return
     >>> limit = audit(long_return())["Harmonic"]  # half of 15, since the way back counts as a rate of 0
@@ -44,12 +50,12 @@ class Limit(NamedTuple):
 
     estimator: str
     agents: tuple[str, ...]
-    rate: float
-    error: float
-    keeps_optimum: bool
-    greedy_gain: float
-    drift: float
-    settled_gain: float | None
+    rate: float | None = None
+    error: float | None = None
+    keeps_optimum: bool | None = None
+    greedy_gain: float | None = None
+    drift: float | None = None
+    settled_gain: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,27 +80,31 @@ class Audit:
     limits: tuple[Limit, ...] = field(repr=False)
 
     def __getitem__(self, estimator: str) -> Limit:
-        for limit in self.limits:
-            if limit.estimator == estimator:
-                return limit
-        raise KeyError(f"there is no estimator {estimator!r}; there are {', '.join(ESTIMATORS)}")
+        for one in self.limits:
+            if one.estimator == estimator:
+                return one
+        names = ", ".join(one.estimator for one in self.limits)
+        raise KeyError(f"there is no estimator {estimator!r}; there are {names}")
 
     def __iter__(self) -> Iterator[Limit]:
         return iter(self.limits)
 
     def frontier(self) -> Frontier:
         """Return F, the most that any policy has of r - rate d per step, over the rates of interest."""
-        rates = [limit.rate for limit in self.limits] + [self.gain, self.best_gain, self.low, self.high]
-        finite = [rate for rate in rates if np.isfinite(rate)]
+        rates = [one.rate for one in self.limits] + [self.gain, self.best_gain, self.low, self.high]
+        finite = [rate for rate in rates if rate is not None and np.isfinite(rate)]
         margin = 0.15 * (max(finite) - min(finite)) or 1.0
         return frontier(self.model, min(finite) - margin, max(finite) + margin)
 
 
-def audit(model: SMDP, policy: Any = None) -> Audit:
+def audit(
+    model: SMDP, policy: Any = None, estimators: Mapping[str, Rate] | Iterable[Rate] | None = None
+) -> Audit:
     """Return the exact long-run limit of every estimator under a policy, an optimal one unless given.
 
     A policy is an action for each state, or probabilities [state, action]; it must have one
-    recurrent class, and the model one optimal gain.
+    recurrent class, and the model one optimal gain. `estimators` are those to look at instead of all
+    that have a name, with labels of your own if you give a mapping.
 
     In `long_shot` the short action earns 1 or 9 in a time of 1, and so 5; the harmonic mean of these rates
     is 1.8. An optimal policy is greedy for rates above 7/3, so that who learns 1.8 takes the long
@@ -108,32 +118,68 @@ def audit(model: SMDP, policy: Any = None) -> Audit:
     (1.8, False, 3.0)
     >>> found["Cumulative"].error
     0.0
+
+    Rates from 7/3 on do no harm, whatever they are:
+
+    >>> from sojourn.rates.contrast import Fixed
+    >>> audit(long_shot(), estimators={"three": Fixed(3.0)})["three"].keeps_optimum
+    True
     """
+    named = _labelled(estimators)
     best = solve(model)
     best_gain = best.gain
     followed = best.policy if policy is None else np.asarray(policy)
-    worth = evaluate(model, followed)
-    steps = steps_of(model, followed, worth)
-    gain = steps.reward / steps.duration
+    steps = steps_of(model, followed, evaluate(model, followed))
     low, high = interval(model, best)
     slack = _ROUNDING * float(np.abs(model.reward / model.duration).max())
     walk = _Greedy(model)
     limits = []
-    for estimator, agents in ESTIMATORS.items():
-        rate = steps.limit(estimator)
+    for name, (agents, estimator) in named.items():
+        if not limit.knows(type(estimator)):
+            limits.append(Limit(name, agents))
+            continue
+        rate = limit(estimator, steps)
+        if math.isnan(rate):
+            raise ValueError(f"the limit rule of {type(estimator).__name__} returned nan for {steps}")
+        if math.isinf(rate):
+            limits.append(Limit(name, agents, rate, error=rate))
+            continue
         limits.append(
             Limit(
-                estimator=estimator,
+                estimator=name,
                 agents=agents,
                 rate=rate,
-                error=rate - gain,
+                error=_cleaned(rate - steps.gain, slack),
                 keeps_optimum=low + slack < rate < high - slack,
                 greedy_gain=walk.line(rate).gain,
-                drift=walk.line(rate).at(rate),
-                settled_gain=walk.settled(estimator, rate),
+                drift=_cleaned(walk.line(rate).at(rate), rounding(model, rate)),
+                settled_gain=walk.settled(estimator, steps),
             )
         )
-    return Audit(model, followed, gain, best_gain, low, high, tuple(limits))
+    return Audit(model, followed, steps.gain, best_gain, low, high, tuple(limits))
+
+
+def _cleaned(number: float, slack: float) -> float:
+    """Return 0 for what only rounding keeps from it: the one place that decides this."""
+    return number if abs(number) > slack else 0.0
+
+
+def _labelled(
+    estimators: Mapping[str, Rate] | Iterable[Rate] | None,
+) -> dict[str, tuple[tuple[str, ...], Rate]]:
+    """Return agents and a fresh estimator for each name, of all that have one or of those given."""
+    if estimators is None:
+        return {name: (entry.agents, entry.make()) for name, entry in ESTIMATORS.items()}
+    given = (
+        estimators.items() if isinstance(estimators, Mapping) else ((type(r).__name__, r) for r in estimators)
+    )
+    result: dict[str, tuple[tuple[str, ...], Rate]] = {}
+    for name, rate in given:
+        value(rate)  # which refuses what is not an estimator
+        if name in result:
+            raise ValueError(f"two estimators are called {name}; give a mapping with a label for each")
+        result[name] = ((), rate)
+    return result
 
 
 class _Greedy:
@@ -148,9 +194,12 @@ class _Greedy:
             self._lines[rate] = greedy_line(self._model, rate)
         return self._lines[rate]
 
-    def settled(self, estimator: str, rate: float) -> float | None:
+    def settled(self, estimator: Rate, steps: Steps) -> float | None:
         seen: list[bytes] = []
         while True:
+            rate = limit(estimator, steps)
+            if not math.isfinite(rate):
+                return None
             line = self.line(rate)
             key = line.policy.tobytes()
             if key in seen:
@@ -159,4 +208,4 @@ class _Greedy:
             worth = evaluate(self._model, line.policy)
             if len(worth.classes) > 1:
                 return None
-            rate = steps_of(self._model, line.policy, worth).limit(estimator)
+            steps = steps_of(self._model, line.policy, worth)

@@ -32,7 +32,8 @@ from sojourn.exact.bounds import Solution
 from sojourn.exact.policies import evaluate
 from sojourn.exact.solve import solve
 from sojourn.models.chain import pairs_of
-from sojourn.models.smdp import SMDP, Floats, Ints
+from sojourn.models.smdp import SMDP
+from sojourn.rules.arrays import Floats, Ints
 
 _TIE = 1e-9  # relative to the largest reward: policies that are closer are equally good
 _MOST_SOLVED = 100  # rates at which a frontier looks who is greedy
@@ -123,7 +124,7 @@ def frontier(model: SMDP, low: float, high: float) -> Frontier:
             continue  # one line all the way
         rate = min(max(left.line.crossing(right.line), left.rate), right.rate)
         middle = Point(rate, greedy_line(model, rate))
-        if middle.height <= left.line.at(rate) + _slack(model, rate):
+        if middle.height <= left.line.at(rate) + rounding(model, rate):
             points[rate] = right.line  # a corner
             continue
         for side, ends in enumerate(((left, middle), (middle, right))):
@@ -150,7 +151,7 @@ def _end(model: SMDP, tied: SMDP, sign: float) -> float:
     while sign * (other.duration - optimal.duration) > _TIE * optimal.duration:
         rate = other.crossing(optimal)
         greedy = greedy_line(model, rate)
-        if greedy.at(rate) <= optimal.at(rate) + _slack(model, rate):
+        if greedy.at(rate) <= optimal.at(rate) + rounding(model, rate):
             return rate
         if (
             not sign * (greedy.duration - optimal.duration) > _TIE * optimal.duration
@@ -190,5 +191,6 @@ def _tied(model: SMDP, best: Solution) -> SMDP:
     )
 
 
-def _slack(model: SMDP, rate: float) -> float:
+def rounding(model: SMDP, rate: float) -> float:
+    """Return the height, in reward per step, below which F at a rate is 0 but for rounding."""
     return _TIE * (float(np.abs(model.reward).max()) + abs(rate) * float(model.duration.max()))

@@ -1,7 +1,8 @@
-"""The long-run limit of every estimator of the rate, under a fixed policy.
+"""The law of a step in the long run under a fixed policy: what the limits of estimators are made of.
 
-In the long run a policy visits its pairs with fixed shares, so that reward r and duration tau
-of a step have a joint law, whatever the steps before. With E[x; A] for the mean of x on A and 0
+In the long run a policy visits its pairs of state and action with fixed shares, so that reward r and
+duration tau of a step have a joint law, whatever the steps before. Every estimator has a rule, `limit`, that makes
+its long-run value of this law. With E[x; A] for the mean of x on A and 0
 elsewhere, and P+ and P- for the shares of steps with r > 0 and r < 0:
 
     Cumulative, SmoothedCumulative       E[r] / E[tau], the gain
@@ -10,7 +11,7 @@ elsewhere, and P+ and P- for the shares of steps with r > 0 and r < 0:
                                          - max Q(s), has the same mean, since the values telescope
     Harmonic, CumulativeHarmonic         P+^2 / E[tau/r; r > 0] + P-^2 / E[tau/r; r < 0]
     WeightedHarmonic                     P+ E[r; r > 0] / E[tau; r > 0] + P- E[r; r < 0] / E[tau; r < 0]
-    Fixed                                its constant, here 0
+    Fixed                                its constant, 0 unless told otherwise
 
 The cumulative ones converge; the others, with a constant step size, go on to fluctuate about a
 value that tends to this limit with the step size.
@@ -18,64 +19,16 @@ value that tends to this limit with the step size.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from sojourn.exact.audit.signs import parts
 from sojourn.exact.policies import PolicyValue
 from sojourn.models import laws
-from sojourn.models.smdp import SMDP, Floats
-
-# Each estimator, and the agents that have it as their own.
-ESTIMATORS = {
-    "Cumulative": ("smart",),
-    "SmoothedCumulative": ("relaxed_smart(variant='gosavi')",),
-    "Exponential": ("relaxed_smart",),
-    "Harmonic": ("harmonic_r",),
-    "CumulativeHarmonic": (),
-    "WeightedHarmonic": ("weighted_harmonic_r",),
-    "TimeSmoothed": (),
-    "Incremental": ("r_learning", "differential_q"),
-    "Fixed": ("fixed_rate",),
-}
-_HARMONIC, _WEIGHTED = ("Harmonic", "CumulativeHarmonic"), ("WeightedHarmonic",)
-
-
-class Side(NamedTuple):
-    """The steps of one sign of the reward: their share, and means over all steps that are 0 on the others."""
-
-    share: float
-    reward: float
-    duration: float
-    duration_per_reward: float
-
-    @property
-    def harmonic(self) -> float:
-        """What the sign adds to the modified harmonic mean."""
-        return self.share**2 / self.duration_per_reward if self.share else 0.0
-
-    @property
-    def weighted(self) -> float:
-        """What it adds where each rate has the weight of its reward."""
-        return self.share * self.reward / self.duration if self.share else 0.0
-
-
-class Steps(NamedTuple):
-    """Reward and duration of a step in the long run."""
-
-    reward: float
-    duration: float
-    positive: Side
-    negative: Side
-
-    def limit(self, estimator: str) -> float:
-        """Return what an estimator comes to."""
-        if estimator in _HARMONIC:
-            return self.positive.harmonic + self.negative.harmonic
-        if estimator in _WEIGHTED:
-            return self.positive.weighted + self.negative.weighted
-        return 0.0 if estimator == "Fixed" else self.reward / self.duration
+from sojourn.models.smdp import SMDP
+from sojourn.rates.steps import Side, Steps
+from sojourn.rules.arrays import Floats
 
 
 def steps_of(model: SMDP, policy: Any, worth: PolicyValue) -> Steps:
@@ -85,7 +38,9 @@ def steps_of(model: SMDP, policy: Any, worth: PolicyValue) -> Steps:
     >>> from sojourn.exact.policies import evaluate
     >>> model = long_shot()
     >>> steps = steps_of(model, [0], evaluate(model, [0]))
-    >>> steps.limit("Cumulative"), round(steps.limit("Harmonic"), 9)
+    >>> from sojourn.rates.harmonic import Harmonic
+    >>> from sojourn.rates.protocol import limit
+    >>> steps.gain, round(limit(Harmonic(step_size=0.01), steps), 9)
     (5.0, 1.8)
     """
     reward, duration, by_rows = model.flat_laws()

@@ -29,7 +29,7 @@ from sojourn.models.laws import (
     TwoPoint,
     Uniform,
 )
-from sojourn.models.smdp import Floats
+from sojourn.rules.arrays import Floats
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(100)
 _REACH = 12.0  # standard deviations: the normal law has 1e-33 beyond

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from sojourn import __version__
 from sojourn.exact.audit.audit import Audit, audit
-from sojourn.exact.audit.rounding import without_rounding
 from sojourn.models.problems.named import named_model
 from sojourn.rules.records import Json, Options, as_json, read_record
 
@@ -59,10 +58,6 @@ class Audited:
 
     def __getitem__(self, estimator: str) -> Limit:
         return next(limit for limit in self.estimators if limit.estimator == estimator)
-
-    def clean(self, number: float | None) -> float | None:
-        """Return an error or a drift, or 0 where only rounding keeps it from 0."""
-        return None if number is None else without_rounding(number, self.gain)
 
     def groups(self) -> list[tuple[Limit, ...]]:
         """Return the estimators, those that end at the same rate together."""

@@ -61,13 +61,11 @@ def _verdict(found: Audited, group: tuple[Limit, ...]) -> Verdict:
     """Return whether estimators that end at the same rate keep the optimum, and why."""
     one = group[0]
     verb, its = ("keep", "Their") if len(group) > 1 else ("keeps", "Its")
-    words = f"{its} limit is not finite."
-    if one.keeps_optimum is None:
-        words = f"{its} limit is not known."
-    elif one.rate is not None:
+    words = "No finite limit is known."
+    if one.rate is not None:
         inside = "among" if one.keeps_optimum else "not among"
         words = (
-            f"{its} limit is {number(one.rate)}, {_beside_the_gain(found, one)}, and {inside} the rates for which an "
+            f"{its} limit is {number(one.rate)}, {_beside_the_gain(one)}, and {inside} the rates for which an "
             f"optimal policy is greedy ({_interval(found)})."
         )
     if one.greedy_gain is not None:
@@ -84,11 +82,10 @@ def _with_agents(limit: Limit) -> str:
     return f"{limit.estimator} ({agents})" if agents else limit.estimator
 
 
-def _beside_the_gain(found: Audited, limit: Limit) -> str:
-    error = found.clean(limit.error)
-    if not error:
+def _beside_the_gain(limit: Limit) -> str:
+    if not limit.error:
         return "the gain itself"
-    return f"{number(abs(error))} {'above' if error > 0 else 'below'} the gain"
+    return f"{number(abs(limit.error))} {'above' if limit.error > 0 else 'below'} the gain"
 
 
 def _table(found: Audited) -> Table:
@@ -107,11 +104,11 @@ def _table(found: Audited) -> Table:
             one.estimator,
             ", ".join(map(title, one.agents)),
             one.rate,
-            found.clean(one.error),
+            one.error,
             _KEPT[one.keeps_optimum],
             one.greedy_gain,
-            found.clean(one.drift),
-            found.clean(one.settled_gain),
+            one.drift,
+            one.settled_gain,
         )
         for one in found.estimators
     ]

@@ -23,16 +23,16 @@ def lines(found: Audited) -> list[str]:
         f"{found.name}: the policy's gain is {found.gain:.6g}, the optimal one {found.best_gain:.6g}; "
         f"an optimal policy is greedy for {greedy_for(found)}",
         _HEAD,
-        *(_row(found, limit) for limit in found.estimators),
+        *map(_row, found.estimators),
         _FOOT,
     ]
 
 
-def _row(found: Audited, limit: Limit) -> str:
+def _row(limit: Limit) -> str:
     greedy = {True: "optimal", False: "not optimal", None: "-"}[limit.keeps_optimum]
     return (
-        f"{limit.estimator:20}{number(limit.rate, 6):>16}{number(found.clean(limit.error), 4):>11}{greedy:>15}"
-        f"{number(limit.greedy_gain, 4):>10}{number(found.clean(limit.drift), 4):>10}"
+        f"{limit.estimator:20}{number(limit.rate, 6):>16}{number(limit.error, 4):>11}{greedy:>15}"
+        f"{number(limit.greedy_gain, 4):>10}{number(limit.drift, 4):>10}"
     )
 
 

@@ -13,9 +13,7 @@ import numpy as np
 
 from sojourn.agents.named import policy_agent
 from sojourn.models.smdp import SMDP
-from sojourn.rates.harmonic import CumulativeHarmonic, Harmonic, WeightedHarmonic
-from sojourn.rates.protocol import Rate
-from sojourn.rates.ratio import Cumulative, Exponential
+from sojourn.rates.named import ESTIMATORS
 from sojourn.rules.arrays import Floats
 from sojourn.rules.intervals import mean_interval
 from sojourn.runs.batch import run_many
@@ -24,25 +22,18 @@ from sojourn.worlds.tabular import Tabular
 
 STEP_SIZE, STEPS, SEEDS = 0.01, 2000, 400
 
-_ESTIMATORS: dict[str, Rate] = {
-    "Cumulative": Cumulative(),
-    "CumulativeHarmonic": CumulativeHarmonic(),
-    "Exponential": Exponential(STEP_SIZE),
-    "Harmonic": Harmonic(STEP_SIZE),
-    "WeightedHarmonic": WeightedHarmonic(STEP_SIZE),
-}
-
 
 def errors(
     model: SMDP, policy: Sequence[int], gain: float, jobs: int | None = None
 ) -> tuple[EstimatorError, ...]:
     """Return the mean of each estimator over seeds, and its root mean square error with an interval."""
     agents = {
-        name: policy_agent(policy, model.num_actions, rate=estimator)
-        for name, estimator in _ESTIMATORS.items()
+        name: policy_agent(policy, model.num_actions, rate=ESTIMATORS[name].make(STEP_SIZE))
+        for name in sorted(ESTIMATORS)
+        if ESTIMATORS[name].compared
     }
     runs = run_many(Tabular(model), agents, seeds=SEEDS, steps=STEPS, jobs=jobs)
-    return tuple(_error(name, runs["rate"][runs["agent"] == name], gain) for name in _ESTIMATORS)
+    return tuple(_error(name, runs["rate"][runs["agent"] == name], gain) for name in agents)
 
 
 def _error(name: str, found: Floats, gain: float) -> EstimatorError:

@@ -15,6 +15,8 @@ from sojourn.exact.audit.limits import steps_of
 from sojourn.exact.policies import evaluate
 from sojourn.models.problems.named import named_model
 from sojourn.models.smdp import SMDP
+from sojourn.rates.named import ESTIMATORS
+from sojourn.rates.protocol import limit
 from sojourn.report import figures
 from sojourn.rules.files import write_text, write_whole
 from sojourn.rules.records import as_json, load_json, plain, read_record, write_json
@@ -145,11 +147,11 @@ def _trap(model: SMDP, held: tuple[list[int], float] | None) -> Trap | None:
     if len(worth.classes) > 1:
         return None
     steps = steps_of(model, policy, worth)
-    rate = steps.limit("Harmonic")
+    rate = limit(ESTIMATORS["Harmonic"].make(), steps)
     return Trap(
         policy=tuple(policy),
         share=share,
-        gain=steps.limit("Cumulative"),
+        gain=steps.gain,
         harmonic=rate,
         drift=greedy_line(model, rate).at(rate),
     )

@@ -59,7 +59,7 @@ def verdict(found: Problem) -> list[str]:
 
 def _why(found: Problem, limit: Limit, measured: AgentResult) -> str:
     """Say what the harmonic mean comes to under the optimal policy, and what follows from that."""
-    if found.audit.clean(limit.error) == 0.0:
+    if limit.error == 0.0:
         return "Under the optimal policy the harmonic mean comes to the gain itself: here it is a right estimate."
     rate, interval = number(limit.rate), greedy_for(found.audit)
     wrong = f"Under the optimal policy the harmonic mean comes to {rate} instead of {found.gain:.4g}."
@@ -148,7 +148,7 @@ SVG and PDF: `outcomes` has the final relative gains; that of each problem has t
 def _part(found: Problem, runs: int, settings: RunSettings) -> str:
     rows = "\n".join(map(_agent_row, found.agents))
     audited = "\n".join(
-        _limit_row(found, row.name, limit)
+        _limit_row(row.name, limit)
         for row in found.agents
         for limit in found.audit.estimators
         if row.agent in AGENTS and limit.estimator == AGENTS[row.agent].estimator
@@ -191,11 +191,11 @@ def _agent_row(row: AgentResult) -> str:
     )
 
 
-def _limit_row(found: Problem, name: str, limit: Limit) -> str:
+def _limit_row(name: str, limit: Limit) -> str:
     kept = {True: "yes", False: "no", None: "-"}[limit.keeps_optimum]
     return (
         f"| {name} | `{limit.estimator}` | {number(limit.rate)} | {kept} | "
-        f"{number(limit.greedy_gain)} | {number(found.audit.clean(limit.drift), 3)} |"
+        f"{number(limit.greedy_gain)} | {number(limit.drift, 3)} |"
     )
 
 

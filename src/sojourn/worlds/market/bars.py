@@ -11,46 +11,20 @@ import hashlib
 import shutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 
+from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.numbers import whole
-from sojourn.worlds.market.bar_files import (
-    BLANK,
-    ENDINGS,
-    FINE,
-    RAGGED,
-    TEXT,
-    UNTIMED,
-    UNTRADED,
-    WRONG,
-    brief,
-    read_rows,
-)
+from sojourn.worlds.market.bar_files import ENDINGS, FINE, brief, read_rows
+from sojourn.worlds.market.findings import Finding, Sheet, fill_gaps, judge, moment, most_common, repeated
 
 DATASET = "swaptr/bitcoin-historical-data"  # the paper's, on Kaggle
 
-_Whole = np.ndarray[Any, np.dtype[np.int64]]
-_Real = np.ndarray[Any, np.dtype[np.float64]]
-
 _JUMP = 10.0
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Something in a file that is not as it should be, and what was done about it."""
-
-    what: str  # such as "duplicate timestamp"
-    count: int
-    first: str  # where the first of them is
-    remedy: str  # what was done, or what it means
-    dropped: int = 0  # rows of the file that are no bars for this reason
-    filled: int = 0  # bars that are in no row of the file
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,9 +44,9 @@ class Bars:
 
     name: str  # of the file, or of what made them
     sha256: str  # of the file's bytes; of the prices where there is no file
-    timestamp: _Whole  # seconds since 1970, UTC, at the beginning of the interval
-    open: _Real
-    close: _Real
+    timestamp: Ints  # seconds since 1970, UTC, at the beginning of the interval
+    open: Floats
+    close: Floats
     synthetic: bool = False
     findings: list[Finding] = field(default_factory=list)
     rows: int | None = None  # of the file, blank lines included; None where there is no file
@@ -108,7 +82,7 @@ class Bars:
     @cached_property
     def interval(self) -> int:
         """Seconds from bar to bar: the most common number, the smallest of several; 60 if there is no other."""
-        return _most_common(np.diff(self.timestamp)) if len(self) > 1 else 60
+        return most_common(np.diff(self.timestamp)) if len(self) > 1 else 60
 
 
 def segments(num_bars: int, length: int) -> list[tuple[int, int]]:
@@ -135,9 +109,20 @@ def load_bars(path: str | Path, *, fill: int = 0, repair: bool = False) -> Bars:
     >>> bars.close, bars.filled, bars.interval
     (array([12., 11., 11., 13.]), 1, 60)
     """
-    path, fill = Path(path), whole("fill", fill, least=0)
+    return read_bars(Path(path), fill, repair, digest)
+
+
+def digest(path: str | Path) -> str:
+    """Return the SHA-256 of a file's bytes."""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_bars(path: Path, fill: int, repair: bool, digested: Callable[[str], str]) -> Bars:
+    """Read the bars of a file; `digested` returns its SHA-256, which the caller may know already."""
+    fill = whole("fill", fill, least=0)
     rows = read_rows(path)
-    sheet = _Sheet(path, rows.word, rows.offset, [])
+    sheet = Sheet(path, rows.word, rows.offset, [])
     if rows.unended:
         remedy = "kept; if the file was cut off, its last number may be too"
         sheet.findings.append(
@@ -146,7 +131,7 @@ def load_bars(path: str | Path, *, fill: int = 0, repair: bool = False) -> Bars:
     at, unit, opening, close, kind = (
         rows.table[name].to_numpy() for name in ("at", "unit", "open", "close", "kind")
     )
-    _judge(sheet, rows.table, kind, repair)
+    judge(sheet, rows.table, kind, repair)
 
     row = np.flatnonzero(kind == FINE)
     if not row.size:
@@ -159,14 +144,14 @@ def load_bars(path: str | Path, *, fill: int = 0, repair: bool = False) -> Bars:
             f"{path}: the timestamps look like dates without dashes ({at[0]} in {place}); "
             "write them as 2012-01-31 or as seconds since 1970"
         )
-    usual = unit == _most_common(unit)
+    usual = unit == most_common(unit)
     sheet.note("timestamp in another unit", ~usual, row, at, "read by its magnitude")
     sheet.note("fraction of a second in a timestamp", exact != at, row, at, "cut off")
 
     sheet.note("row out of order", at < np.maximum.accumulate(at), row, at, "sorted by timestamp")
     order = np.argsort(at, kind="stable")
     row, at, opening, close = row[order], at[order], opening[order], close[order]
-    again = _duplicates(sheet, row, at, opening, close)
+    again = repeated(sheet, row, at, opening, close)
     row, at, opening, close = row[~again], at[~again], opening[~again], close[~again]
 
     lacking = np.isnan(opening)
@@ -181,10 +166,10 @@ def load_bars(path: str | Path, *, fill: int = 0, repair: bool = False) -> Bars:
         f"close more than {_JUMP:g} times the one before, or less than a tenth", jumps, row, at, "kept"
     )
 
-    at, opening, close = _fill_gaps(sheet, row, at, opening, close, fill)
-    with path.open("rb") as handle:
-        sha256 = hashlib.file_digest(handle, "sha256").hexdigest()
-    return Bars(path.name, sha256, at, opening, close, findings=sheet.findings, rows=len(rows.table))
+    at, opening, close = fill_gaps(sheet, row, at, opening, close, fill)
+    return Bars(
+        path.name, digested(str(path)), at, opening, close, findings=sheet.findings, rows=len(rows.table)
+    )
 
 
 def describe(bars: Bars) -> dict[str, Any]:
@@ -196,149 +181,14 @@ def describe(bars: Bars) -> dict[str, Any]:
         "dropped": bars.dropped,
         "filled": bars.filled,
         "bars": len(bars),
-        "first": _moment(bars.timestamp[0]),
-        "last": _moment(bars.timestamp[-1]),
+        "first": moment(bars.timestamp[0]),
+        "last": moment(bars.timestamp[-1]),
         "interval": bars.interval,
         "lowest": float(min(bars.open.min(), bars.close.min())),
         "highest": float(max(bars.open.max(), bars.close.max())),
         "unmoved": float(np.mean(bars.open == bars.close)),
         "findings": [asdict(finding) for finding in bars.findings],
     }
-
-
-# --- The rules ----------------------------------------------------------------------
-
-_REFUSED = {
-    RAGGED: "line with more or fewer fields than the header",
-    UNTIMED: "timestamp that cannot be read",
-    TEXT: "text instead of a price",
-    WRONG: "price that is zero, negative or infinite",
-}
-_DROPPED = {BLANK: "blank line", UNTRADED: "minute without a close"}
-
-
-@dataclass(frozen=True)
-class _Sheet:
-    """The findings in one file, and how to say where they are."""
-
-    path: Path
-    word: str  # a user counts lines of a CSV file, rows of others
-    offset: int  # the number of the first row
-    findings: list[Finding]
-
-    def place(self, row: int, at: float | None = None) -> str:
-        number = f"{self.word} {row + self.offset:,}"
-        return number if at is None else f"{number} ({_moment(at)})"
-
-    def note(self, what: str, found: Any, row: _Whole, at: Any, remedy: str, drop: bool = False) -> None:
-        """Report the rows that are marked in `found`, if there are any."""
-        if count := int(np.count_nonzero(found)):
-            first = np.argmax(found)
-            place = self.place(row[first], at[first])
-            self.findings.append(Finding(what, count, place, remedy, dropped=count if drop else 0))
-
-
-def _judge(sheet: _Sheet, table: pl.DataFrame, kind: Any, repair: bool) -> None:
-    """Report the rows that are no bars, or refuse the file for them."""
-    wrong = []
-    for code, what in (_DROPPED | _REFUSED).items():
-        found = np.flatnonzero(kind == code)
-        if not found.size:
-            continue
-        first = table.row(int(found[0]), named=True)
-        place = sheet.place(found[0], first["at"] if code not in (BLANK, RAGGED) else None)
-        if code in _REFUSED:
-            place += f": {_fault(first)}"
-            wrong.append(f"{what}, {_times(found.size)}, first in {place}")
-        remedy = "dropped" if code == BLANK else "dropped: a missing minute"
-        sheet.findings.append(Finding(what, found.size, place, remedy, dropped=found.size))
-    if wrong and not repair:
-        advice = "correct the file, or repair it (--repair, repair=True): such rows are then missing minutes"
-        raise ValueError(f"{sheet.path}: {'; '.join(wrong)}; {advice}")
-
-
-def _fault(row: dict[str, Any]) -> str:
-    """Return the part of a row that is wrong."""
-    if row["kind"] == RAGGED:
-        return f"it has {row['fields']}"
-    if row["kind"] == UNTIMED:
-        if row["at_text"] is not None:
-            return f"it is {row['at_text'][:40]!r}"
-        return "it is missing" if row["number"] is None else f"it is {row['number']}"
-    for side in ("close", "open"):
-        text, number = row[f"{side}_text"], row[side]
-        if row["kind"] == TEXT and text is not None:
-            return f"{side} is {text[:40]!r}"
-        if row["kind"] == WRONG and number is not None and not 0.0 < number < np.inf:
-            return f"{side} is {number}"
-    raise AssertionError(f"nothing is wrong with {row}")
-
-
-def _duplicates(sheet: _Sheet, row: _Whole, at: _Whole, opening: _Real, close: _Real) -> Any:
-    """Return which rows repeat the one before them; refuse those that contradict it."""
-    again = np.concatenate(([False], at[1:] == at[:-1]))
-    same_open = (opening[1:] == opening[:-1]) | (np.isnan(opening[1:]) & np.isnan(opening[:-1]))
-    differs = again & ~np.concatenate(([True], same_open & (close[1:] == close[:-1])))
-    if differs.any():
-        one = int(np.argmax(differs))
-        places = f"{sheet.place(row[one - 1])} and {sheet.place(row[one], at[one])}"
-        raise ValueError(
-            f"{sheet.path}: one timestamp with different prices, {_times(np.count_nonzero(differs))}, "
-            f"first in {places}; keep the right one of such rows"
-        )
-    sheet.note(
-        "duplicate timestamp", again, row, at, "the prices are the same: the later is dropped", drop=True
-    )
-    return again
-
-
-def _fill_gaps(
-    sheet: _Sheet, row: _Whole, at: _Whole, opening: _Real, close: _Real, fill: int
-) -> tuple[_Whole, _Real, _Real]:
-    """Report gaps and what is off the grid, and fill the gaps that are short enough."""
-    if len(at) < 2:
-        return at, opening, close
-    step = np.diff(at)
-    interval = _most_common(step)
-    phase = _most_common(at % interval)
-    sheet.note(f"timestamp off the grid of {interval} s", at % interval != phase, row, at, "kept as it is")
-
-    # The points of the grid between two bars; bars off the grid that follow closely leave no gap.
-    cell = (at - phase) // interval
-    between = np.where(step > interval, (at[1:] - phase - 1) // interval - cell[:-1], 0)
-    gaps = np.flatnonzero(between > 0)
-    if not gaps.size:
-        return at, opening, close
-    short = gaps[between[gaps] <= fill]
-    filled, missing = int(between[short].sum()), int(between.sum())
-    longest = gaps[np.argmax(between[gaps])]
-    number = f"{gaps.size:,} {'gap' if gaps.size == 1 else 'gaps'}"
-    remedy = f"{number}, the longest of {between[longest]:,} after {sheet.place(row[longest], at[longest])}; "
-    remedy += (
-        f"{filled:,} filled with the close before" if filled else "none filled: bars just follow each other"
-    )
-    place = f"after {sheet.place(row[gaps[0]], at[gaps[0]])}"
-    sheet.findings.append(Finding("missing bar", missing, place, remedy, filled=filled))
-
-    copies = np.ones(len(at), dtype=np.int64)
-    copies[short] += between[short]
-    source = np.repeat(np.arange(len(at)), copies)
-    nth = np.arange(len(source)) - np.repeat(np.cumsum(copies) - copies, copies)  # 0 for the bar itself
-    added = nth > 0
-    times = np.where(added, (cell[source] + nth) * interval + phase, at[source])
-    return times, np.where(added, close[source], opening[source]), close[source]
-
-
-def _most_common(numbers: _Whole) -> int:
-    return int(pl.Series(numbers).mode().min())  # type: ignore[arg-type]
-
-
-def _moment(seconds: Any) -> str:
-    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%d %H:%M:%S")
-
-
-def _times(count: Any) -> str:
-    return "once" if count == 1 else f"{count:,} times"
 
 
 # --- The paper's data ---------------------------------------------------------------

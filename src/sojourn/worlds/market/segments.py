@@ -7,11 +7,10 @@ a file, or "synthetic". What identifies the data is its content and not its path
 from __future__ import annotations
 
 import functools
-import hashlib
 from pathlib import Path
 
 from sojourn.rules.numbers import finite
-from sojourn.worlds.market.bars import Bars, load_bars, segments
+from sojourn.worlds.market.bars import Bars, digest, read_bars, segments
 from sojourn.worlds.market.synthetic import synthetic_bars
 from sojourn.worlds.market.world import Market, MarketWorld
 
@@ -89,11 +88,10 @@ def _synthetic() -> Bars:
 
 
 @functools.lru_cache(maxsize=2)  # a large file's bars are a hundred megabytes
-def _file(path: str, _state: tuple[int, int], fill: int, repair: bool) -> Bars:
-    return load_bars(path, fill=fill, repair=repair)
+def _file(path: str, state: tuple[int, int], fill: int, repair: bool) -> Bars:
+    return read_bars(Path(path), fill, repair, lambda _: _digest(path, state))
 
 
 @functools.lru_cache(maxsize=16)
 def _digest(path: str, _state: tuple[int, int]) -> str:
-    with Path(path).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return digest(path)

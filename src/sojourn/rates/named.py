@@ -1,0 +1,86 @@
+"""All estimators by name: the one list that audits, comparisons, tests and documentation are made from.
+
+To add one from outside, write its rules and add an entry:
+
+    add_estimator(NamedEstimator("Settling", Settling))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from sojourn.rates.contrast import Fixed, TimeSmoothed
+from sojourn.rates.harmonic import CumulativeHarmonic, Harmonic, WeightedHarmonic
+from sojourn.rates.protocol import Rate, update, value
+from sojourn.rates.ratio import Cumulative, Exponential, Incremental, SmoothedCumulative
+
+STEP_SIZE = 0.01  # where nobody says another
+
+
+class NamedEstimator(NamedTuple):
+    """What everybody else knows of an estimator.
+
+    `kind` makes a fresh one, from a step size unless `has_step_size` is false. `agents` are those that have it as
+    their own. `compared` says whether `sojourn compare` measures its noise beside that of others. `look` is its
+    colour, dash and marker in figures, as numbers of the palette.
+
+    >>> ESTIMATORS["Harmonic"].make(0.1)[:2], ESTIMATORS["Cumulative"].make(0.1)
+    ((0.1, 0.0), Cumulative(reward=0.0, duration=0.0))
+    """
+
+    name: str
+    kind: Callable[..., Rate]
+    has_step_size: bool = True
+    agents: tuple[str, ...] = ()
+    compared: bool = False
+    look: tuple[int, int, int] | None = None
+
+    def make(self, step_size: float = STEP_SIZE) -> Rate:
+        """Return a fresh estimator; one without a step size ignores it."""
+        return self.kind(step_size) if self.has_step_size else self.kind()
+
+
+ESTIMATORS: dict[str, NamedEstimator] = {}
+
+
+def add_estimator(entry: NamedEstimator) -> None:
+    """Make an estimator known by its name, to audits, comparisons, the documentation and the tests.
+
+    >>> from sojourn.rates.contrast import Fixed
+    >>> add_estimator(NamedEstimator("one", lambda: Fixed(1.0), has_step_size=False))
+    >>> value(ESTIMATORS.pop("one").make())
+    1.0
+    """
+    if entry.name in ESTIMATORS:
+        raise ValueError(f"there is an estimator {entry.name!r} already; give this one another name")
+    rate = entry.make()
+    for wanted, name in ((update, "update"), (value, "value")):
+        if not wanted.knows(type(rate)):
+            raise TypeError(
+                f"the estimator {entry.name!r} makes a {type(rate).__name__}, for which {name} is not registered; "
+                f"register it with @sojourn.{name}.register"
+            )
+    ESTIMATORS[entry.name] = entry
+
+
+for _entry in (
+    NamedEstimator(
+        "Cumulative", Cumulative, has_step_size=False, agents=("smart",), compared=True, look=(1, 1, 1)
+    ),
+    NamedEstimator(
+        "SmoothedCumulative", SmoothedCumulative, agents=("relaxed_smart(variant='gosavi')",), look=(6, 2, 6)
+    ),
+    NamedEstimator("Exponential", Exponential, agents=("relaxed_smart",), compared=True, look=(2, 2, 2)),
+    NamedEstimator("Harmonic", Harmonic, agents=("harmonic_r",), compared=True, look=(0, 0, 0)),
+    NamedEstimator(
+        "CumulativeHarmonic", CumulativeHarmonic, has_step_size=False, compared=True, look=(0, 1, 6)
+    ),
+    NamedEstimator(
+        "WeightedHarmonic", WeightedHarmonic, agents=("weighted_harmonic_r",), compared=True, look=(5, 0, 5)
+    ),
+    NamedEstimator("TimeSmoothed", TimeSmoothed, look=(2, 3, 4)),
+    NamedEstimator("Incremental", Incremental, agents=("r_learning", "differential_q"), look=(4, 1, 4)),
+    NamedEstimator("Fixed", Fixed, has_step_size=False, agents=("fixed_rate",), look=(3, 3, 3)),
+):
+    add_estimator(_entry)
