@@ -58,11 +58,17 @@ def comparison(folder: Path) -> Path:
                 "optimal_share": gain,
                 "optimal_low": gain / 2,
                 "optimal_high": 1.0,
+                "optimal_given": gain,
+                "optimal_reversed": gain,
                 "relative_gain": gain,
                 "relative_low": gain - 0.1,
                 "relative_high": min(1.0, gain + 0.1),
                 "steps_99": None if place else 120.0,
+                "steps_99_low": None,
+                "steps_99_high": None,
                 "time_99": None if place else 300.5,
+                "time_99_low": None,
+                "time_99_high": None,
                 "reached_share": gain,
                 "rate": 5.0 * gain,
                 "rate_gap": 5.0 * (gain - 1),
@@ -82,7 +88,18 @@ def comparison(folder: Path) -> Path:
         "curves": curves,
         "findings": ["The first finding.", "The second one."],
     }
-    settings = {"steps": 10_000, "seeds": 30, "tuning_seeds": 10, "exploration": 0.1, "step_sizes": [0.1]}
+    settings = {
+        "steps": 10_000,
+        "seeds": 30,
+        "tuning_seeds": 10,
+        "exploration": 0.1,
+        "step_sizes": [0.1],
+        "rate_step_sizes": [0.1],
+        "discounts": [0.01],
+        "estimator_step_size": 0.01,
+        "estimator_steps": 2000,
+        "estimator_seeds": 400,
+    }
     summary = {
         "version": "0",
         "settings": settings,

@@ -4,6 +4,7 @@ import json
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from sojourn.models import from_arrays
 from sojourn.models.problems import PROBLEMS, admission_control
 from sojourn.rates.named import ESTIMATORS
 from sojourn.report import figures
-from sojourn.studies.audit import answers
+from sojourn.report.charts import Lines
+from sojourn.studies.audit import charts, words
+from sojourn.studies.audit.answer import audit_named, audited
 
 COMMAND = Path(sys.executable).with_name("sojourn")
 ISLANDS = """
@@ -160,14 +163,14 @@ def test_solve_writes_what_it_found(tmp_path: Path) -> None:
 
 def test_intervals_are_said_in_words() -> None:
     """Two ends, one end or none."""
-    found = answers.audit_of("gosavi", {})
-    for low, high, words in (
+    found = audit_named("gosavi", {}).audited
+    for low, high, told in (
         (None, None, "for every rate"),
         (None, 2.0, "for rates up to 2"),
         (1.5, None, "for rates from 1.5 on"),
         (1.5, 2.0, "for rates from 1.5 to 2"),
     ):
-        assert answers.audit_lines({**found, "low": low, "high": high})[0].endswith(words)
+        assert words.lines(replace(found, low=low, high=high))[0].endswith(told)
 
 
 @pytest.mark.parametrize("name", [*PROBLEMS, "random"])
@@ -175,31 +178,37 @@ def test_the_figure_shows_what_was_found(name: str) -> None:
     """F, the interval, the optimal gain and each different limit are drawn, with their numbers in the legend."""
     if name == "random":
         model = from_arrays([[[0.5, 0.5]] * 2] * 2, [[1.0, -2.0], [0.5, 3.0]], [[1.0, 2.0], [3.0, 0.5]])
-        found: dict[str, Any] = {"name": name, **answers.audit_data(audit(model))}
+        found = audited(name, audit(model))
     else:
-        found = answers.audit_of(name, {})
-    found["name"] = f"some/long/folder/{name}.toml"
+        found = audit_named(name, {}).audited
+    found = replace(found, name=f"some/long/folder/{name}.toml")
+    sheet = charts.sheet(found)
+    ((chart,),) = sheet.rows
+    assert sheet.titles == [[f"{name}: where the estimators end"]]
+    assert isinstance(chart, Lines)
     with figures.figure(6.5, 3.6) as drawing:
-        ax = figures.audit(found, drawing.subplots())
+        ax = drawing.subplots()
+        figures.draw(chart, ax)
         labels = ax.get_legend_handles_labels()[1]
         lines: dict[str, Any] = {str(line.get_label()): line for line in ax.get_lines()}
-    assert ax.get_title() == f"{name}: where the estimators end"
-    assert f"optimal gain {found['best_gain']:.4g}" in labels
-    (curve,) = (line for label, line in lines.items() if label.startswith("F, "))
-    assert list(curve.get_xdata()) == found["frontier"]["rate"]
-    assert list(curve.get_ydata()) == found["frontier"]["value"]
-    different = {f"{each['rate']:.6g}" for each in found["estimators"]}
+    assert f"optimal gain {found.best_gain:.4g}" in labels
+    assert "an optimal policy is greedy" in labels
+    curve = lines["F(rate)"]
+    assert tuple(curve.get_xdata()) == found.frontier.rate
+    assert tuple(curve.get_ydata()) == found.frontier.value
+    different = {f"{each.rate:.6g}" for each in found.estimators}
     verticals = [line.get_xdata()[0] for label, line in lines.items() if ": " in label]
     assert {f"{rate:.6g}" for rate in verticals} == different
     assert all(ax.get_xlim()[0] <= rate <= ax.get_xlim()[1] for rate in verticals)
+    assert [line.x for line in charts.value(found).verticals] == [line.x for line in chart.verticals]
 
 
 def test_infinite_ends_are_null() -> None:
     """JSON has no infinity, so that what is unbounded is null, and nothing else is."""
     found = audit(PROBLEMS["long-shot"]())
     assert math.isinf(found.high)
-    data = answers.audit_data(found)
-    assert (data["low"], data["high"]) == (found.low, None)
+    record = audited("long-shot", found)
+    assert (record.low, record.high) == (found.low, None)
 
 
 def test_solve_tells_what_is_odd_about_a_model(tmp_path: Path) -> None:

@@ -15,14 +15,15 @@ import typer
 import sojourn as sj
 from ledger import LEDGER, judged, shows
 from sojourn.cli import app
-from sojourn.studies.claims.ledger import UNTESTABLE, VERDICTS, claims_page, counts, parse_claims
+from sojourn.studies.claims.ledger import UNTESTABLE, VERDICTS, counts, parse_claims
+from sojourn.studies.claims.words import claims_page
 from studies import test_claims_bitcoin, test_claims_means, test_claims_rates, test_claims_two_state
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = Path(sys.executable).with_name("sojourn")
 MODULES = (test_claims_means, test_claims_rates, test_claims_two_state, test_claims_bitcoin)
 TESTS = {
-    f"tests/{module.__name__}.py::{name}": thing
+    f"tests/{module.__name__.replace('.', '/')}.py::{name}": thing
     for module in MODULES
     for name, thing in vars(module).items()
     if name.startswith("test_") and callable(thing) and thing.__module__ == module.__name__

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import html
 import json
 import math
@@ -11,10 +12,13 @@ import polars as pl
 import pytest
 
 import sojourn as sj
+from sojourn.agents.named import AGENTS, add_agent
 from sojourn.models import save_model
 from sojourn.models.problems import PROBLEMS
+from sojourn.rules.records import read_record
 from sojourn.studies.comparison import estimators, judge, plan
 from sojourn.studies.comparison.folder import compare
+from sojourn.studies.comparison.record import AgentResult, Comparison, EstimatorError, Problem
 from sojourn.studies.comparison.words import readme, table_lines, verdict
 from sojourn.studies.page import write_report
 
@@ -22,21 +26,21 @@ SMALL = plan.Settings(steps=2000, seeds=3, tuning_seeds=2)
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Comparison]:
     """A comparison of seconds, on a counterexample and on a model in a file."""
     folder = tmp_path_factory.mktemp("compare")
     save_model(PROBLEMS["gosavi"](), folder / "mine.toml")
     return folder / "out", compare(["long-shot", str(folder / "mine.toml")], folder / "out", SMALL)
 
 
-def test_the_report_reads_what_compare_writes(small: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
+def test_the_report_reads_what_compare_writes(small: tuple[Path, Comparison], tmp_path: Path) -> None:
     """The page of a comparison has both problems, every agent's relative gain, and the words."""
     folder, summary = small
     page = html.unescape(write_report([folder], tmp_path / "report.html").read_text(encoding="utf-8"))
-    for problem in summary["problems"]:
-        assert f"The agents on {problem['name']}" in page
-        assert all(finding in page for finding in problem["findings"])
-        assert all(f'data-value="{one["relative_gain"]!r}"' in page for one in problem["agents"])
+    for problem in summary.problems:
+        assert f"The agents on {problem.name}" in page
+        assert all(finding in page for finding in problem.findings)
+        assert all(f'data-value="{one.relative_gain!r}"' in page for one in problem.agents)
 
 
 def rows(**columns: Any) -> pl.DataFrame:
@@ -49,7 +53,7 @@ def rows(**columns: Any) -> pl.DataFrame:
 def test_tuning_and_comparing_share_no_seed() -> None:
     """Step sizes are chosen on other seeds than those that agents are compared by."""
     settings = plan.Settings(seeds=1000, tuning_seeds=500)
-    chosen = {label: dict.fromkeys(plan.tuned_options(label), 0.1) for label in plan.NAMES}
+    chosen = {label: dict.fromkeys(plan.tuned_options(label), 0.1) for label in plan.compared()}
     tuning, runs = plan.tuning("gosavi", settings), plan.runs("gosavi", settings, chosen)
     assert not set(tuning.seeds) & set(runs.seeds)
     assert (len(tuning.seeds), len(runs.seeds)) == (500, 1000)
@@ -63,7 +67,20 @@ def test_every_agent_that_learns_is_compared() -> None:
     assert kinds == set(agent_kinds()) - {"random_agent"}
 
 
-def test_the_steps_are_counted_before_they_are_taken(small: tuple[Path, dict[str, Any]]) -> None:
+def test_an_agent_of_a_user_is_compared_too() -> None:
+    """An entry in the registry is all that a comparison needs: its grid is tuned, and its title is shown."""
+    own = AGENTS["smart"]._replace(name="lazy", title="Lazy SMART", grid={"step_size": (0.001, 0.002)})
+    add_agent(own)
+    try:
+        (entry,) = (entry for entry in plan.tuning("gosavi", SMALL).agents if entry.label == "lazy")
+        assert (entry.kind, entry.options["step_size"]) == ("smart", [0.001, 0.002])
+        assert plan.tuned_options("lazy") == ["step_size"]
+        assert 0.002 in plan.choices("step_size")
+    finally:
+        AGENTS.pop("lazy")
+
+
+def test_the_steps_are_counted_before_they_are_taken(small: tuple[Path, Comparison]) -> None:
     """The number of steps that the progress bar counts to is the number that are taken."""
     folder, _ = small
     taken = sum(
@@ -128,7 +145,7 @@ def test_a_gain_of_zero_is_no_measure() -> None:
 def test_the_options_that_did_best_are_chosen() -> None:
     """The largest mean relative gain wins, then the least regret; a null regret comes last."""
     tables = []
-    for label in plan.NAMES:
+    for label in plan.compared():
         names = plan.tuned_options(label)
         table = rows(
             relative_gain=[1.0, 0.5, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9],
@@ -138,7 +155,7 @@ def test_the_options_that_did_best_are_chosen() -> None:
         tables.append(table.with_columns(*(pl.Series(name, [1.0, 1, 2, 2, 3, 3, 4, 4]) for name in names)))
     chosen = judge.chosen(pl.concat(tables, how="diagonal"))
     assert all(set(options.values()) == {3.0} for options in chosen.values())
-    assert list(chosen) == list(plan.NAMES)
+    assert list(chosen) == list(plan.compared())
 
 
 def test_steps_to_99_percent_are_those_after_which_it_stays() -> None:
@@ -165,11 +182,13 @@ def test_where_an_agent_is_held_up() -> None:
     assert judge.trap(table.with_columns(optimal=True), "smart") is None
 
 
-def test_a_comparison_writes_what_it_found(small: tuple[Path, dict[str, Any]]) -> None:
+def test_a_comparison_writes_what_it_found(small: tuple[Path, Comparison]) -> None:
     """JSON, table, figures and README are there, and agree with each other and with exact gains."""
     folder, summary = small
-    assert json.loads((folder / "comparison.json").read_text()) == json.loads(json.dumps(summary))
-    names = [found["name"] for found in summary["problems"]]
+    written = json.loads((folder / "comparison.json").read_text())
+    assert read_record(Comparison, written) == summary
+    assert list(written) == ["version", "settings", "problems"]
+    names = [found.name for found in summary.problems]
     assert names == ["long-shot", "mine"]
     for figure in (*names, "outcomes"):
         assert {path.suffix for path in (folder / "figures").glob(f"{figure}.*")} == {".png", ".svg", ".pdf"}
@@ -178,19 +197,20 @@ def test_a_comparison_writes_what_it_found(small: tuple[Path, dict[str, Any]]) -
     model = PROBLEMS["gosavi"]()
     for policy, gain in table.filter(problem="mine").select("policy", "policy_gain").iter_rows():
         assert gain == pytest.approx(sj.evaluate(model, np.array(policy)).gain)
-    for found in summary["problems"]:
-        ended = table.filter(problem=found["name"], steps=SMALL.steps)
-        for row in found["agents"]:
-            mine = ended.filter(agent=row["agent"])
+    for found in summary.problems:
+        ended = table.filter(problem=found.name, steps=SMALL.steps)
+        for row in found.agents:
+            mine = ended.filter(agent=row.agent)
             assert mine.height == 2 * SMALL.seeds
-            assert row["optimal_share"] == pytest.approx(mine["optimal"].to_numpy().mean())
-            assert row["relative_gain"] == pytest.approx(mine["relative_gain"].to_numpy().mean())
-            assert row["relative_low"] <= row["relative_gain"] <= row["relative_high"]
-        assert len(table_lines(found)) == 2 + len(plan.NAMES)
-        assert len(verdict(found)) >= 3
+            assert row.optimal_share == pytest.approx(mine["optimal"].to_numpy().mean())
+            assert row.relative_gain == pytest.approx(mine["relative_gain"].to_numpy().mean())
+            assert row.relative_low <= row.relative_gain <= row.relative_high
+        assert len(table_lines(found)) == 2 + len(plan.compared())
+        assert list(found.findings) == verdict(found)
+        assert len(found.findings) >= 3
 
 
-def test_a_comparison_that_is_finished_stays_as_it_is(small: tuple[Path, dict[str, Any]]) -> None:
+def test_a_comparison_that_is_finished_stays_as_it_is(small: tuple[Path, Comparison]) -> None:
     """The same command finds everything done and says the same; a folder of other things is refused."""
     folder, summary = small
     mine = str(folder.parent / "mine.toml")
@@ -202,7 +222,7 @@ def test_a_comparison_that_is_finished_stays_as_it_is(small: tuple[Path, dict[st
         compare(["long-shot"], other, SMALL)
 
 
-def test_another_comparison_does_not_overwrite_the_first(small: tuple[Path, dict[str, Any]]) -> None:
+def test_another_comparison_does_not_overwrite_the_first(small: tuple[Path, Comparison]) -> None:
     """Other settings, or problems without those of before, are refused, and every file stays as it was."""
     folder, _ = small
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
@@ -255,43 +275,52 @@ def test_a_model_of_several_gains_is_refused_before_anything_is_run(tmp_path: Pa
 def test_the_harmonic_mean_is_the_better_estimate_of_jobs() -> None:
     """Its variance is smaller by E[r^2] / E[r]^2 = 2.06 where jobs of random size have a random pace."""
     model = PROBLEMS["jobs"]()
-    found = {row["estimator"]: row for row in estimators.errors(model, [1], 1 / 0.9)}
+    found = {row.estimator: row for row in estimators.errors(model, [1], 1 / 0.9)}
     sizes = np.array([1.0, 2.0, 4.0, 8.0, 16.0, 32.0])
     expected = (sizes**2).mean() / sizes.mean() ** 2
     # A variance from 400 seeds has a relative standard error of about 7 %, and a ratio of two 10 %.
     for harmonic, ratio in (("Harmonic", "Exponential"), ("CumulativeHarmonic", "Cumulative")):
-        measured = (found[ratio]["error"] / found[harmonic]["error"]) ** 2
+        measured = (found[ratio].error / found[harmonic].error) ** 2
         assert measured == pytest.approx(expected, rel=0.3)
-        assert found[harmonic]["error_high"] < found[ratio]["error_low"]
-    said = verdict({**_found("jobs"), "estimators": list(found.values())})
+        assert found[harmonic].error_high < found[ratio].error_low
+    said = verdict(_found("jobs", *found.values()))
     assert "The harmonic mean is the better estimate here" in said[-1]
 
 
-def _found(name: str) -> dict[str, Any]:
+def _found(name: str, *errors: EstimatorError) -> Problem:
     """What a comparison would have found, with made-up measurements."""
     from sojourn.exact.audit.audit import audit
-    from sojourn.studies.audit.answers import audit_data
+    from sojourn.studies.audit.answer import audited
 
-    audited = audit(PROBLEMS[name]())
-    row = {"optimal_share": 0.5, "steps_99": None, "rate": 1.0, "optimal_given": 0.8, "optimal_reversed": 0.2}
-    return {
-        "gain": audited.gain,
-        "audit": audit_data(audited),
-        "agents": [{**row, "agent": agent} for agent in ("harmonic_r", "smart")],
-        "trap": None,
-    }
+    found = audit(PROBLEMS[name]())
+    record = audited(name, found)
+    agents = tuple(made_up(agent) for agent in ("harmonic_r", "smart"))
+    return Problem(name, found.gain, record.states, record, agents, curves=(), estimators=errors)
+
+
+def made_up(agent: str) -> AgentResult:
+    numbers: dict[str, Any] = {field.name: 1.0 for field in dataclasses.fields(AgentResult)}
+    return AgentResult(
+        **numbers
+        | {
+            "agent": agent,
+            "name": agent,
+            "optimal_share": 0.5,
+            "steps_99": None,
+            "diverged": 0,
+            "options": {},
+        }
+        | {"optimal_given": 0.8, "optimal_reversed": 0.2}
+    )
 
 
 def test_the_words_say_why() -> None:
     """On the counterexample the verdict names the limit, the rates that would do, and where it settles."""
-    exact = [
-        {"estimator": name, "error": 1, "error_low": 1, "error_high": 1}
-        for name in ("Harmonic", "Exponential")
-    ]
-    said = " ".join(verdict({**_found("long-shot"), "estimators": exact}))
+    exact = [EstimatorError(name, 1.0, 1.0, 1.0, 1.0) for name in ("Harmonic", "Exponential")]
+    said = " ".join(verdict(_found("long-shot", *exact)))
     for part in ("comes to 1.8 instead of 5", "rates from 2.33333 on", "settles at a gain of 3", "Neither"):
         assert part in said
-    said = " ".join(verdict({**_found("gosavi"), "estimators": exact}))
+    said = " ".join(verdict(_found("gosavi", *exact)))
     assert "comes to 4.473 instead of 2.104" in said
     assert "and so for this rate too" in said
 

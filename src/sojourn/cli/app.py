@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import sys
 import warnings
-from collections.abc import Iterator
-from typing import Annotated, Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from sojourn.rules.records import Json
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -57,19 +59,19 @@ Jobs = Annotated[int | None, typer.Option(help="Threads; one for each core by de
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 
 
-def echo_json(data: Any) -> None:
+def echo_json(data: Json) -> None:
     """Print data as JSON, which has no infinite numbers: they are null."""
     import json
 
-    typer.echo(json.dumps(_finite(data), allow_nan=False))
+    from sojourn.rules.records import plain
+
+    typer.echo(json.dumps(plain(data), allow_nan=False))
 
 
-def _finite(data: Any) -> Any:
-    if isinstance(data, dict):
-        return {key: _finite(part) for key, part in data.items()}
-    if isinstance(data, list | tuple):
-        return [_finite(part) for part in data]
-    return None if isinstance(data, float) and not math.isfinite(data) else data
+def echo_lines(lines: Iterable[str]) -> None:
+    """Print lines."""
+    for line in lines:
+        typer.echo(line)
 
 
 @contextlib.contextmanager

@@ -9,6 +9,7 @@ import typer
 from sojourn.cli.app import AsJson, app, echo_json, examples
 
 if TYPE_CHECKING:
+    from sojourn.rules.records import Json
     from sojourn.studies.claims.ledger import Claim
 
 _COLOURS = {"holds": "green", "holds with a condition": "yellow", "does not hold": "red"}
@@ -32,38 +33,21 @@ def claims(
     ] = False,
 ) -> None:
     """List the paper's claims, with a verdict on each."""
-    from sojourn.studies.claims.ledger import claims_page, load_claims
+    from sojourn.studies.claims.ledger import choose, load_claims
+    from sojourn.studies.claims.words import claims_page
 
-    chosen = _chosen(load_claims(), name, verdict)
+    if name is not None and verdict is not None:
+        raise ValueError("an ID and --verdict cannot both be given")
+    chosen = choose(load_claims(), name, verdict)
     if markdown:
         typer.echo(claims_page(chosen), nl=False)
     elif as_json:
-        found = [claim._asdict() for claim in chosen]
+        found: list[Json] = [claim._asdict() for claim in chosen]
         echo_json(found if name is None else found[0])
     elif name is not None:
         _print_one(chosen[0])
     else:
         _print_all(chosen)
-
-
-def _chosen(claims: list[Claim], name: str | None, verdict: str | None) -> list[Claim]:
-    from sojourn.studies.claims.ledger import VERDICTS
-
-    if name is not None and verdict is not None:
-        raise ValueError("an ID and --verdict cannot both be given")
-    if verdict is not None and verdict not in VERDICTS:
-        raise ValueError(f"--verdict is {verdict!r}; it must be one of {', '.join(VERDICTS)}")
-    if name is not None and name not in {claim.id for claim in claims}:
-        from difflib import get_close_matches
-
-        close = get_close_matches(name, [claim.id for claim in claims], n=1, cutoff=0.5)
-        hint = f"did you mean {close[0]!r}?" if close else "sojourn claims lists them all"
-        raise ValueError(f"unknown claim {name!r}; {hint}")
-    return [
-        claim
-        for claim in claims
-        if (name is None or claim.id == name) and (verdict is None or claim.verdict == verdict)
-    ]
 
 
 def _print_all(claims: list[Claim]) -> None:

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from sojourn.cli.app import AsJson, Jobs, app, echo_json, examples, goes_on
+from sojourn.cli.app import AsJson, Jobs, app, echo_json, echo_lines, examples, goes_on
+from sojourn.cli.parsing import actions_of, options_of
 
 Name = Annotated[str, typer.Argument(help="A problem, such as gosavi, or a TOML or JSON file of a model.")]
 Options = Annotated[
@@ -33,24 +34,18 @@ def solve(
 
     Costs are negative rewards.
     """
-    from sojourn.learner import named as training
-    from sojourn.studies.audit import answers
+    from sojourn.rules.records import as_json as record
+    from sojourn.studies.solution.answer import solve_named
+    from sojourn.studies.solution.words import lines
 
-    found = answers.solution_of(name, training.options_of(option or [], "--option"))
+    found = solve_named(name, options_of(option, "--option"))
     if out is not None:
-        answers.write(out, "solution.json", found)
+        found.write(out)
     if as_json:
-        echo_json({key: found[key] for key in _PRINTED})
-        return
-    typer.echo(
-        f"{name}: gain {found['gain']:.10g} per unit time, between {found['lower']:.10g} and {found['upper']:.10g} "
-        f"({found['states']:,} {'state' if found['states'] == 1 else 'states'}, {found['solver']}, {found['seconds']:.2g} s)"
-    )
-    policy = found["policy"]
-    shown = " ".join(map(str, policy[:60])) + (" ..." if len(policy) > 60 else "")
-    typer.echo(f"policy, the action of each state: {shown}")
-    for finding in found["findings"]:
-        typer.echo(f"note: {finding}")
+        written = record(found)
+        echo_json({key: written[key] for key in _PRINTED})
+    else:
+        echo_lines(lines(found))
 
 
 @app.command(
@@ -74,25 +69,19 @@ def audit(
     The limits are exact. An estimator does no harm while its limit lies among
     the rates for which an optimal policy is greedy.
     """
-    from sojourn.learner import named as training
-    from sojourn.studies.audit import answers
+    from sojourn.studies.audit.answer import audit_named
+    from sojourn.studies.audit.words import lines
 
-    actions = None if policy is None else training.actions_of(policy)
-    found = answers.audit_of(name, training.options_of(option or [], "--option"), actions)
+    answer = audit_named(name, options_of(option, "--option"), None if policy is None else actions_of(policy))
+    shown = []
     if out is not None:
-        from sojourn.report import figures
+        from sojourn.studies.audit.folder import write
 
-        answers.write(out, "audit.json", found)
-        with figures.figure(5.5, 4.4) as drawing:
-            figures.audit(found, drawing.subplots())
-            figures.save(drawing, out / "figures" / "audit")
+        shown = [f"{write(answer, out)} shows it"]
     if as_json:
-        echo_json(found)
-        return
-    for line in answers.audit_lines(found):
-        typer.echo(line)
-    if out is not None:
-        typer.echo(f"{out / 'figures' / 'audit.png'} shows it")
+        echo_json(answer.as_json())
+    else:
+        echo_lines([*lines(answer.audited), *shown])
 
 
 @app.command(
@@ -122,8 +111,7 @@ def compare(
     settings = plan.Settings(steps, seeds, tuning_seeds)
     total = sum(plan.num_steps(name, settings) for name in plan.titles(names))
     with goes_on(), progress("compare", total) as advance:
-        summary = folder.compare(names, out, settings, jobs, advance)
-    for found in summary["problems"]:
-        for line in (*words.table_lines(found), *words.verdict(found), ""):
-            typer.echo(line)
+        found = folder.compare(names, out, settings, jobs, advance)
+    for problem in found.problems:
+        echo_lines([*words.table_lines(problem), *problem.findings, ""])
     typer.echo(f"{out / 'README.md'} says more; {out / 'figures'} shows it")

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from sojourn.cli.app import AsJson, app, echo_json, examples
+from sojourn.cli.app import AsJson, app, echo_json, echo_lines, examples
+from sojourn.cli.parsing import key_or_number, options_of, plain
 
 EnvOptions = Annotated[
     list[str] | None, typer.Option("--env-option", "-e", help="Option of the environment, as key=value.")
@@ -22,13 +23,12 @@ EnvOptions = Annotated[
 )
 def envs(as_json: AsJson = False) -> None:
     """List Sojourn's environments."""
-    from sojourn.learner.named import environments
+    from sojourn.envs import ENVIRONMENTS, summary
 
     if as_json:
-        echo_json([{"id": env_id, "summary": line} for env_id, line in environments()])
-        return
-    for env_id, line in environments():
-        typer.echo(f"{env_id:24} {line}")
+        echo_json([{"id": env_id, "summary": summary(env_id)} for env_id in ENVIRONMENTS])
+    else:
+        echo_lines(f"{env_id:24} {summary(env_id)}" for env_id in ENVIRONMENTS)
 
 
 @app.command(
@@ -66,52 +66,42 @@ def train(
 
     Ctrl-C ends the training and saves what has been learned; --resume goes on from there.
     """
-    from sojourn.envs import make
-    from sojourn.learner import named as training
-    from sojourn.learner.learner import Learner
-    from sojourn.learner.watch import tensorboard as writer
+    from sojourn.learner.by_name import Beginning, Place, Training, train_into
 
     if steps is not None and time is not None:
         raise ValueError("--steps and --time cannot both be given")
-    training.check_out(out, resume)
+    _check_out(out, resume)
     if resume and (agent or agent_option or bins):
         raise ValueError(
             "--agent, --agent-option and --bins are those of the saved learner; leave them out with --resume"
         )
-    env = make(env_id, training.options_of(env_option or [], "--env-option"), max_episode_steps)
-    if resume:
-        learner = Learner.load(out, env)
-    else:
-        learner = training.new_learner(
-            env,
-            agent or "smart",
-            training.options_of(agent_option or [], "--agent-option"),
-            duration=training.plain(duration),
-            zero_duration=zero_duration,
-            bins=None if bins is None else training.plain(bins),
-            seed=seed,
-        )
-    callbacks = [] if tensorboard is None else [writer(str(tensorboard))]
-    budget = {"duration": time} if time is not None else {"steps": steps or 100_000}
-    interrupted = False
-    try:
-        learner.train(**budget, callbacks=callbacks, progress=True)
-    except KeyboardInterrupt:
-        interrupted = True
-    finally:
-        if learner.totals.steps:  # whatever ended the training, what was learned is kept
-            learner.save(out)
-    held = {"env": env_id, **training.told(learner), "file": str(out), "interrupted": interrupted}
+    place = Place(env_id, options_of(env_option, "--env-option"), max_episode_steps)
+    options = options_of(agent_option, "--agent-option")
+    cut = None if bins is None else plain(bins)
+    new = Beginning(agent or "smart", options, key_or_number(duration), zero_duration, cut, seed)
+    stands, interrupted = train_into(out, place, None if resume else new, Training(steps, time, tensorboard))
     if as_json:
-        echo_json(held)
+        echo_json({"env": env_id, **stands._asdict(), "file": str(out), "interrupted": interrupted})
     else:
         typer.echo(
-            f"{out}: {held['steps']:,} steps, {held['duration']:.6g} units of time; learned rate {held['rate']:.6g}, "
-            f"earned while learning {held['earned']:.6g}"
+            f"{out}: {stands.steps:,} steps, {stands.duration:.6g} units of time; learned rate {stands.rate:.6g}, "
+            f"earned while learning {'nothing' if stands.earned is None else f'{stands.earned:.6g}'}"
         )
     if interrupted:
         typer.echo("sojourn: interrupted; --resume goes on from here", err=True)
         raise typer.Exit(130)
+
+
+def _check_out(out: Path, resume: bool) -> None:
+    """Refuse a file that a learner cannot be saved to, before it has learned anything."""
+    if out.is_dir():
+        raise ValueError(f"{out} is a folder; choose a file for the learner")
+    if resume and not out.exists():
+        raise ValueError(f"{out} does not exist, so there is nothing to go on with")
+    if out.exists() and not resume:
+        raise ValueError(f"{out} exists; --resume goes on with it, or choose another --out")
+    if not out.parent.is_dir():
+        raise ValueError(f"{out} cannot be written: there is no folder {out.parent}")
 
 
 @app.command(
@@ -131,23 +121,16 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Say what a saved learner's greedy policy earns per unit time, with a 95 % interval."""
-    from sojourn.envs import make
-    from sojourn.learner import named as training
-    from sojourn.learner.learner import Learner
+    from sojourn.learner.by_name import Place, evaluate_saved, place_of
 
-    if env is None:
-        made = training.environment_of(file)
-    else:
-        made = make(env, training.options_of(env_option or [], "--env-option"))
-    learner = Learner.load(file, made)
-    totals = learner.totals
-    if time is None:
-        time = 10_000.0 * totals.duration / totals.steps if totals.steps else 10_000.0
-    found = learner.evaluate(duration=time, seed=seed)
+    place = place_of(file) if env is None else Place(env, options_of(env_option, "--env-option"))
+    if place is None:
+        raise ValueError(f"{file} does not say which environment it is for; give it with --env")
+    found, learned = evaluate_saved(file, place, time, seed)
     if as_json:
-        echo_json({"file": str(file), **found._asdict(), "learned_rate": learner.rate})
+        echo_json({"file": str(file), **found._asdict(), "learned_rate": learned})
         return
     typer.echo(
         f"{file}: {found.rate:.6g} per unit time, 95 % interval {found.low:.6g} to {found.high:.6g} "
-        f"(steps: {found.steps:,}, batches: {found.batches}); learned rate {learner.rate:.6g}"
+        f"(steps: {found.steps:,}, batches: {found.batches}); learned rate {learned:.6g}"
     )

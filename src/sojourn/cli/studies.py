@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from sojourn.cli.app import Jobs, app, examples, goes_on
+from sojourn.cli.app import Jobs, app, echo_lines, examples, goes_on
+from sojourn.cli.parsing import numbers_of
 
 reproduce = typer.Typer(no_args_is_help=True, help="Re-run a study of the paper.")
 app.add_typer(reproduce, name="reproduce")
@@ -36,8 +37,7 @@ def robustness(
 
     with goes_on(), progress("robustness", specification(seeds, steps, episodes).num_steps) as advance:
         summary = studies.robustness(out, seeds, steps, episodes, jobs, advance)
-    for line in headlines(summary):
-        typer.echo(line)
+    echo_lines(headlines(summary))
     typer.echo(f"{out / 'README.md'} says what was found; {out / 'figures'} shows it")
 
 
@@ -82,27 +82,11 @@ def bitcoin(
         raise ValueError("--fill and --repair are for a file; give it with --data")
     length = segment_length or (50_000 if data is None else 350_000)
     source = Source(SYNTHETIC if data is None else str(data), length, fill, repair, by_magnitude)
-    chosen = None if segments is None else _numbers("--segments", segments, 0)
-    sizes = _numbers("--state-sizes", state_sizes, 1)
+    chosen = None if segments is None else numbers_of("--segments", segments, 0)
+    sizes = numbers_of("--state-sizes", state_sizes, 1)
     sweep = specification(source, seeds, sizes, chosen)
     label = "bitcoin (synthetic)" if data is None else "bitcoin"
     with goes_on(), progress(label, sweep.num_steps) as advance:
         summary = studies.bitcoin(out, source, sweep, jobs, advance)
-    for line in headlines(summary):
-        typer.echo(line)
+    echo_lines(headlines(summary))
     typer.echo(f"{out / 'README.md'} says what was found; {out / 'figures'} shows it")
-
-
-def _numbers(option: str, text: str, least: int) -> tuple[int, ...]:
-    """Return the different numbers in text such as 0-4,7, ascending."""
-    numbers: set[int] = set()
-    for part in text.split(","):
-        first, dash, last = part.strip().partition("-")
-        if not (first.isdecimal() and (last.isdecimal() if dash else True) and len(last or first) < 10):
-            raise ValueError(f"{option} is {text!r}; it must be numbers and ranges, such as 0-4,7")
-        if int(last or first) - int(first) > 1_000_000:
-            raise ValueError(f"{option} is {text!r}; that is more than there can be")
-        numbers.update(range(int(first), int(last or first) + 1))
-    if not numbers or min(numbers) < least:
-        raise ValueError(f"{option} is {text!r}; its numbers must be at least {least}, and ranges ascend")
-    return tuple(sorted(numbers))

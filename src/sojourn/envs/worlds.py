@@ -21,7 +21,7 @@ from sojourn.envs.protocol import Info
 from sojourn.rules.compile import kernel, put, take
 from sojourn.rules.numbers import within
 from sojourn.rules.random import Stream, check_stream, streams
-from sojourn.rules.values import Column, Value, frozen, is_value, replaced
+from sojourn.rules.values import Column, V, Value, frozen, is_value, named_fields, replaced
 from sojourn.worlds.checks import explain_step, ready_world, rehearse_world
 from sojourn.worlds.protocol import start, step
 
@@ -273,11 +273,11 @@ def _numbers(world: Value) -> list[float]:
     return numbers
 
 
-def _with_numbers(world: Value, numbers: Iterator[float]) -> Value:
+def _with_numbers(world: V, numbers: Iterator[float]) -> V:
     """Return a world with these numbers in it."""
     fields = {
         name: _with_numbers(field, numbers) if is_value(field) else type(field)(next(numbers))
-        for name, field in world._asdict().items()
+        for name, field in named_fields(world)
         if not isinstance(field, np.ndarray)
     }
     return replaced(world, **fields)

@@ -7,7 +7,7 @@ place that escapes, and no section can forget to.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sojourn.report import charts
 
@@ -79,22 +79,14 @@ class Table(NamedTuple):
     searched: bool = False
 
 
-class Chart(NamedTuple):
-    """A chart as the page's script reads it; sections that still make these move to `charts`."""
-
-    title: str
-    spec: dict[str, Any]
-    note: str = ""
-
-
 class Charts(NamedTuple):
     """Charts side by side where there is room; small ones more of them."""
 
-    items: Sequence[charts.Chart | Chart]
+    items: Sequence[charts.Chart]
     small: bool = False
 
 
-Block = Heading | Prose | Points | Note | Facts | Verdicts | Table | Chart | charts.Chart | Charts
+Block = Heading | Prose | Points | Note | Facts | Verdicts | Table | charts.Chart | Charts
 
 
 class Section(NamedTuple):

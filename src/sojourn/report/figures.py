@@ -19,9 +19,8 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 
-from sojourn.agents.named import AGENTS
 from sojourn.report.charts import Axis, Heatmap, Lines, Numbers, Plain, Series, Sheet, Whiskers
-from sojourn.report.looks import DASHES, GRADIENTS, GREY, MARKERS, PALETTE, Look, looks
+from sojourn.report.looks import DASHES, GRADIENTS, GREY, MARKERS, PALETTE, Look
 from sojourn.report.words import number
 from sojourn.rules.files import write_whole
 
@@ -302,80 +301,3 @@ def _draw_whiskers(chart: Whiskers, ax: Axes) -> None:
     ax.set(xlabel=chart.x.label, xscale="log" if chart.x.log else "linear", xlim=chart.x.ends)
     ax.set_ylim(len(chart.rows) - 0.5, -0.5)  # the first row at the top
     ax.grid(axis="y", linewidth=0.3)
-
-
-# --- To be moved to their studies -----------------------------------------------------
-
-BLACK, ORANGE, SKY, GREEN, BLUE, RED, PINK, GREY_ = (
-    "#000000", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7", "#7F7F7F",
-)  # fmt: skip
-LINES = {name: _marked(own) for name, own in looks(AGENTS).items()}
-
-# --- Exact answers ------------------------------------------------------------------
-
-ESTIMATOR_COLOURS = {
-    "Harmonic": BLACK, "CumulativeHarmonic": BLACK, "WeightedHarmonic": PINK, "Cumulative": BLUE,
-    "SmoothedCumulative": BLUE, "Exponential": BLUE, "TimeSmoothed": BLUE, "Incremental": BLUE, "Fixed": ORANGE,
-}  # fmt: skip
-
-
-def audit(found: dict[str, Any], ax: Axes) -> Axes:
-    """Draw F over the rates, those for which an optimal policy is greedy, and where each estimator ends."""
-    frontier = found["frontier"]
-    first, last = frontier["rate"][0], frontier["rate"][-1]
-    low = first if found["low"] is None else found["low"]
-    high = last if found["high"] is None else found["high"]
-    ax.axvspan(low, high, color=GREEN, alpha=0.15, linewidth=0, label="an optimal policy is greedy")
-    ax.axhline(0.0, color=GREY_, linewidth=0.6)
-    ax.plot(frontier["rate"], frontier["value"], color=GREY_, marker=".", label="F, and its corners")
-    ax.plot(
-        found["best_gain"],
-        0.0,
-        "*",
-        color=GREEN,
-        markersize=10,
-        label=f"optimal gain {found['best_gain']:.4g}",
-    )
-    together: dict[str, tuple[float, list[str]]] = {}  # limits that are one number share a line
-    for each in found["estimators"]:
-        together.setdefault(f"{each['rate']:.6g}", (each["rate"], []))[1].append(each["estimator"])
-    dashes = itertools.cycle(("-", "--", "-.", ":"))
-    for (rate, estimators), dash in zip(together.values(), dashes, strict=False):
-        colour = ESTIMATOR_COLOURS[estimators[0]]
-        others = f" and {len(estimators) - 1} more" if len(estimators) > 2 else ""
-        name = f"{estimators[0]}{others or ', '.join(['', *estimators[1:]])}: {rate:.4g}"
-        ax.axvline(rate, color=colour, linestyle=dash, linewidth=1.2, label=name)
-    ax.set(xlabel="rate", ylabel="F: most of reward - rate * duration per step", xlim=(first, last))
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2, fontsize=7)
-    ax.set_title(f"{Path(found['name']).stem}: where the estimators end")
-    return ax
-
-
-def learning(curves: list[dict[str, Any]], names: dict[str, str], ax: Axes) -> Axes:
-    """Draw the relative gain of each agent's policy over its steps: mean over runs, with its interval."""
-    for curve in curves:
-        style = LINES[curve["agent"]]
-        ax.plot(curve["step"], curve["relative_gain"], label=names[curve["agent"]], **style)
-        ax.fill_between(
-            curve["step"], curve["low"], curve["high"], color=style["color"], alpha=0.1, linewidth=0
-        )
-    ax.axhline(1.0, color=GREY_, linewidth=0.6)
-    ax.set(xscale="log", xlabel="steps", ylabel="relative gain of the greedy policy")
-    ax.set_title("what the policies are worth")
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=3, fontsize=7)
-    return ax
-
-
-def outcomes(found: dict[str, Any], ax: Axes) -> Axes:
-    """Draw the final relative gain of every agent on one problem, with its interval."""
-    rows = found["agents"][::-1]
-    for place, row in enumerate(rows):
-        colour = LINES[row["agent"]]["color"]
-        ax.plot([row["relative_low"], row["relative_high"]], [place, place], color=colour, linewidth=2)
-        ax.plot(row["relative_gain"], place, marker=LINES[row["agent"]]["marker"], color=colour, markersize=6)
-    ax.axvline(1.0, color=GREY_, linewidth=0.6)
-    ax.set_yticks(range(len(rows)), [row["name"] for row in rows])
-    ax.set_xlabel("relative gain")
-    ax.set_title(found["name"])
-    ax.grid(axis="y", linewidth=0.3)
-    return ax

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from sojourn.agents.named import AGENTS, NamedAgent
+from sojourn.rates.named import ESTIMATORS
 
 
 class Look(NamedTuple):
@@ -56,9 +57,6 @@ GRADIENTS = {
     "diverging": ((178, 70, 10), (233, 163, 110), (245, 243, 238), (125, 180, 216), (8, 84, 140)),
 }
 
-# Estimators that are no agent's own; the others look like the first agent that has them.
-_ESTIMATORS = {"CumulativeHarmonic": Look(BLACK, 3, 3), "TimeSmoothed": Look(SKY, 2, 4)}
-
 
 def title(agent: str) -> str:
     """Return an agent's name for readers, or the label that a user gave it.
@@ -91,8 +89,8 @@ def estimator_looks(estimators: Iterable[str]) -> dict[str, Look]:
     >>> estimator_looks(["Cumulative"]) == {"Cumulative": look("smart")}
     True
     """
-    own = {one.estimator: look(one.name) for one in reversed(AGENTS.values()) if one.estimator}
-    return _distinct({name: own.get(name) or _ESTIMATORS.get(name) for name in estimators})
+    own = {one.name: Look(*one.look) for one in ESTIMATORS.values() if one.look}
+    return _distinct({name: own.get(name) for name in estimators})
 
 
 def plain(place: int) -> Look:

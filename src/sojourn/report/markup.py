@@ -11,7 +11,6 @@ from sojourn.report import charts
 from sojourn.report.blocks import (
     Block,
     Cell,
-    Chart,
     Charts,
     Column,
     Facts,
@@ -120,21 +119,18 @@ class Writer:
                 return _verdicts(block)
             case Table():
                 return table(block)
-            case Lines() | Heatmap() | Whiskers() | Choosable() | Chart():
+            case Lines() | Heatmap() | Whiskers() | Choosable():
                 return self.chart(block)
             case Charts(several, small):
                 inside = "\n".join(map(self.chart, several))
                 return f'<div class="charts{" small" if small else ""}">{inside}</div>'
 
-    def chart(self, chart: charts.Chart | Chart) -> str:
+    def chart(self, chart: charts.Chart) -> str:
         """Return a figure that the page's script draws into."""
         self.charts += 1
         name = f"chart-{self.charts}"
-        if isinstance(chart, Chart):
-            title, words, given = chart.title, chart.note, {"title": chart.title, **chart.spec}
-        else:
-            first = chart.first if isinstance(chart, Choosable) else chart
-            title, words, given = first.title, first.note, chart_json(chart)
+        first = chart.first if isinstance(chart, Choosable) else chart
+        title, words, given = first.title, first.note, chart_json(chart)
         note = f'<p class="hint">{prose(words)}</p>' if words else ""
         return (
             f'<figure class="chart" id="{name}"><figcaption><span>{text(title)}</span></figcaption>'

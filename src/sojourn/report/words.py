@@ -3,31 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from sojourn.report import looks as titled
-
 EMPTY = "\u2013"  # a dash, where there is no number
-
-
-def agent_name(agent: str) -> str:
-    """Return an agent's name, or the label that a user gave it."""
-    return titled.title(agent)
-
-
-def plain_look(place: int) -> tuple[int, int, int]:
-    """Return colour, dash and marker of the series at a place."""
-    colour, dash, marker = titled.plain(place)
-    return colour, dash, marker or 0
-
-
-def looks(agents: Iterable[str]) -> dict[str, dict[str, int]]:
-    """Return colour, dash and marker of each agent by these names."""
-    return {
-        agent: {"colour": one.colour, "dash": one.dash, "marker": one.marker or 0}
-        for agent, one in titled.looks(agents).items()
-    }
 
 
 def number(value: float | None, digits: int = 4) -> str:

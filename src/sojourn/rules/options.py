@@ -29,9 +29,8 @@ from sojourn.rules.numbers import nearest, shown
 Record: TypeAlias = Mapping[str, float]  # the fields of a NamedTuple
 Choice: TypeAlias = bool | int | float | str | Record  # one value of an option
 Options: TypeAlias = Mapping[str, Choice]
-Given: TypeAlias = (
-    "Choice | Sequence[Given] | None"  # what TOML and JSON can hold; a NamedTuple is a sequence
-)
+# What TOML and JSON can hold; a NamedTuple is a sequence.
+Given: TypeAlias = "Choice | Sequence[Given] | Mapping[str, Given] | None"
 Constructor: TypeAlias = Callable[..., Any]
 
 _PLAIN: dict[Any, str] = {bool: "yes or no", int: "a whole number", float: "a number", str: "a word"}

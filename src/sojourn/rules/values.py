@@ -75,10 +75,11 @@ def canonical(value: V) -> V:
     def clean(name: str, field: Field) -> Field:
         return field if type(field) is float else _canonical_field(cls, name, name in floats, field)
 
-    return _made(type(value), (clean(name, field) for name, field in _named(value)))
+    return _made(type(value), (clean(name, field) for name, field in named_fields(value)))
 
 
-def _named(value: Field) -> Iterator[tuple[str, Field]]:
+def named_fields(value: Field) -> Iterator[tuple[str, Field]]:
+    """Yield the name of each field of a value, and the field."""
     return zip(value._fields, value, strict=True)
 
 
@@ -120,13 +121,13 @@ def _canonical_field(cls: type, name: str, is_float: bool, field: Field) -> Fiel
 
 def validated(value: V) -> V:
     """Return `value` built anew by its constructors, so that all their checks have run."""
-    fields = (validated(field) if is_value(field) else field for _, field in _named(value))
+    fields = (validated(field) if is_value(field) else field for _, field in named_fields(value))
     return canonical(type(value)(*fields))
 
 
 def replaced(value: V, **fields: Field) -> V:
     """Return `value` with some of its fields replaced."""
-    return _made(type(value), (fields.pop(name, field) for name, field in _named(value)))
+    return _made(type(value), (fields.pop(name, field) for name, field in named_fields(value)))
 
 
 def frozen(value: V) -> V:
@@ -160,7 +161,7 @@ def with_arrays(value: V, change: Callable[[Field], Field]) -> V:
             return change(field)
         return with_arrays(field, change) if is_value(field) else field
 
-    return _made(type(value), (changed(field) for _, field in _named(value)))
+    return _made(type(value), (changed(field) for _, field in named_fields(value)))
 
 
 def stacked(values: list[V]) -> V:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
 from sojourn.report.blocks import Note, Section
 from sojourn.report.budget import Budget
+from sojourn.rules.records import Json, load_json
 from sojourn.runs.results import RESULTS
 from sojourn.studies.audit import section as audit
 from sojourn.studies.bitcoin import section as bitcoin
@@ -20,7 +20,7 @@ from sojourn.studies.robustness import section as robustness
 from sojourn.studies.solution import section as solution
 from sojourn.studies.sweep import section as sweep
 
-READERS: dict[str, Callable[[Path, dict[str, Any], Budget], Section]] = {
+READERS: dict[str, Callable[[Path, dict[str, Json], Budget], Section]] = {
     "audit": audit.section,
     "bitcoin": bitcoin.section,
     "comparison": comparison.section,
@@ -76,7 +76,7 @@ def _begun(folder: Path) -> bool:
     """Return whether a study began here: its own sweep is inside, which any other sweep could be too."""
     file = folder / "sweep" / "sweep.json"
     try:
-        return file.is_file() and load(file).get("name") in STUDIES
+        return file.is_file() and load_json(file).get("name") in STUDIES
     except ValueError:
         return False
 
@@ -99,7 +99,7 @@ def _read(found: Found, budget: Budget) -> Section:
         file = folder / "summary.json"
         if not file.is_file():
             raise ValueError(f"{folder} holds a study that is not finished; run it again to go on")
-        given = load(file)
+        given = load_json(file)
         kind = str(given.get("study"))
         if kind not in STUDIES:
             raise ValueError(f"{file} is of no study that is known here: {kind!r}")
@@ -107,7 +107,7 @@ def _read(found: Found, budget: Budget) -> Section:
         file = folder / f"{kind}.json"
         if not file.is_file():
             raise ValueError(f"{folder} holds a {kind} that is not finished; run it again to go on")
-        given = load(file)
+        given = load_json(file)
     try:
         return READERS[kind](folder, given, budget)
     except (pl.exceptions.PolarsError, OSError) as error:
@@ -125,19 +125,8 @@ def _first_line(error: Exception) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 
-def _sweep(folder: Path) -> dict[str, Any]:
+def _sweep(folder: Path) -> dict[str, Json]:
     if not folder.joinpath(RESULTS).is_file():
         raise ValueError(f"{folder} holds a sweep that is not finished; run it again to go on")
     file = folder / "sweep.json"
-    return load(file) if file.is_file() else {}
-
-
-def load(file: Path) -> dict[str, Any]:
-    """Return the object in a JSON file."""
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{file} is damaged: {error}") from None
-    if not isinstance(content, dict):
-        raise ValueError(f"{file} is damaged: it holds no object")  # noqa: TRY004 - a file's content, no argument
-    return content
+    return load_json(file) if file.is_file() else {}

@@ -29,9 +29,9 @@ def write_report(
     long is thinned out, and says so.
 
     >>> import tempfile
-    >>> from sojourn.studies.audit.answers import solution_of, write
+    >>> from sojourn.studies.solution.answer import solve_named
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write(Path(folder) / "solved", "solution.json", solution_of("gosavi", {}))
+    ...     solve_named("gosavi", {}).write(Path(folder) / "solved")
     ...     page = write_report([Path(folder) / "solved"], Path(folder) / "report.html")
     ...     "2.104" in page.read_text()
     True

@@ -1,147 +1,94 @@
-"""An audit: where each estimator of the rate ends, and whether the policy survives it."""
+"""The part of the page about an audit: where each estimator ends, and whether the policy survives it."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-from sojourn.report.blocks import (
-    Block,
-    Chart,
-    Charts,
-    Column,
-    Facts,
-    Heading,
-    Section,
-    Table,
-    Verdict,
-    Verdicts,
-)
+from sojourn.report.blocks import Block, Charts, Column, Facts, Heading, Section, Table, Verdict, Verdicts
 from sojourn.report.budget import Budget
-from sojourn.report.words import agent_name, looks, number, setting, several
+from sojourn.report.looks import title
+from sojourn.report.words import number, setting
+from sojourn.rules.records import Json
+from sojourn.studies.audit import charts
+from sojourn.studies.audit.answer import Answer, Audited, Limit, read_answer
 
-ROUNDING = 1e-9
+_POLICY_SHOWN = 60
+_KEPT = {True: "yes", False: "no", None: "unknown"}
+_NOTE = (
+    "Drift: by how much values grow with each greedy step at that rate, 0 at the best gain. Where it settles: the "
+    "policy that is greedy at the limit has a limit of its own, and so on; an empty place goes in circles."
+)
 
 
-def section(folder: Path, given: dict[str, Any], budget: Budget) -> Section:
-    """Return what an audit found."""
+def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
+    """Return what `audit.json` in a folder holds."""
+    answer = read_answer(given)
+    found = answer.audited
     return Section(
         "audit",
-        f"Which estimators keep {given['name']} optimal",
+        f"Which estimators keep {found.name} optimal",
         "If a policy is followed for ever, an estimator of the rate settles at a limit. An agent that takes that "
         "limit for the rate, and is otherwise right about everything, acts best only if the limit lies in a "
         "certain interval around the gain.",
         [
-            Verdicts([_verdict(given, group) for group in _together(given)]),
-            charts(given),
-            estimators(given),
-            _facts(folder, given, budget),
+            Verdicts([_verdict(found, group) for group in found.groups()]),
+            _charts(found),
+            _table(found),
+            _facts(folder, answer, budget),
         ],
     )
 
 
-def blocks(given: dict[str, Any]) -> list[Block]:
+def blocks(found: Audited) -> list[Block]:
     """Return an audit as part of a comparison."""
-    return [Heading("Where the estimators end", 4), charts(given), estimators(given)]
+    return [Heading("Where the estimators end", 4), _charts(found), _table(found)]
 
 
-def interval(given: dict[str, Any]) -> str:
-    """Return the interval of rates in words."""
-    low, high = given["low"], given["high"]
-    if low is None and high is None:
-        return "every rate"
-    if low is None:
-        return f"every rate up to {number(high)}"
-    if high is None:
-        return f"every rate from {number(low)} on"
-    return f"{number(low)} to {number(high)}"
+def _charts(found: Audited) -> Charts:
+    return Charts([charts.value(found), charts.gain(found)])
 
 
-def _together(given: dict[str, Any]) -> list[list[dict[str, Any]]]:
-    """Return the estimators, those with the same limit in one list."""
-    groups: dict[Any, list[dict[str, Any]]] = {}
-    for one in given["estimators"]:
-        key = None if one["rate"] is None else float(f"{one['rate']:.9g}") + 0.0  # no minus zero
-        groups.setdefault((key, one["keeps_optimum"]), []).append(one)
-    return list(groups.values())
+def _interval(found: Audited) -> str:
+    """Return in words the rates that keep an optimal policy greedy."""
+    if found.low is None:
+        return "every rate" if found.high is None else f"every rate up to {number(found.high)}"
+    if found.high is None:
+        return f"every rate from {number(found.low)} on"
+    return f"{number(found.low)} to {number(found.high)}"
 
 
-def _verdict(given: dict[str, Any], group: list[dict[str, Any]]) -> Verdict:
-    one, several_ = group[0], len(group) > 1
-    names = []
-    for member in group:
-        agents = ", ".join(map(agent_name, member["agents"]))
-        names.append(f"{member['estimator']} ({agents})" if agents else str(member["estimator"]))
-    verb, its = ("keep", "Their") if several_ else ("keeps", "Its")
-    best, earned = given["best_gain"], one["greedy_gain"]
-    words = f"{its} limit is not finite."
-    if one["rate"] is not None:
-        error = one["error"]
-        exact = _clean(error, given) == 0
-        side = (
-            "the gain itself"
-            if exact
-            else f"{number(abs(error))} {'above' if error > 0 else 'below'} the gain"
-        )
-        inside = "among" if one["keeps_optimum"] else "not among"
+def _verdict(found: Audited, group: tuple[Limit, ...]) -> Verdict:
+    """Return whether estimators that end at the same rate keep the optimum, and why."""
+    one = group[0]
+    verb, its = ("keep", "Their") if len(group) > 1 else ("keeps", "Its")
+    words = "No finite limit is known."
+    if one.rate is not None:
+        inside = "among" if one.keeps_optimum else "not among"
         words = (
-            f"{its} limit is {number(one['rate'])}, {side}, and {inside} the rates for which an optimal policy is "
-            f"greedy ({interval(given)})."
+            f"{its} limit is {number(one.rate)}, {_beside_the_gain(one)}, and {inside} the rates for which an "
+            f"optimal policy is greedy ({_interval(found)})."
         )
-    if earned is not None:
-        words += f" The policy that is greedy there earns {number(earned)}"
-        words += f"; the best there is earns {number(best)}." if best is not None else "."
-    return Verdict(f"{', '.join(names)} {verb} the optimum", words, "yes" if one["keeps_optimum"] else "no")
+    if one.greedy_gain is not None:
+        words += (
+            f" The policy that is greedy there earns {number(one.greedy_gain)}; "
+            f"the best there is earns {number(found.best_gain)}."
+        )
+    holds = {True: "yes", False: "no", None: "open"}[one.keeps_optimum]
+    return Verdict(f"{', '.join(map(_with_agents, group))} {verb} the optimum", words, holds)
 
 
-def charts(given: dict[str, Any]) -> Charts:
-    """Return F over the rate with each estimator's limit, and the gain of what is greedy there."""
-    name = given["name"]
-    return Charts(
-        [
-            Chart(
-                f"Value of the best policy at each rate: {name}",
-                _spec(given, "value", "F(rate), reward per step", "F(rate)", steps=False),
-                "F is the largest mean of reward less rate times duration in a step; it is 0 at the best gain. "
-                "Vertical lines are the estimators' limits.",
-            ),
-            Chart(
-                f"What the greedy policy earns at each rate: {name}",
-                _spec(given, "gain", "gain", "gain of the greedy policy", steps=True),
-                "Where the line is at its top, a wrong rate does no harm.",
-            ),
-        ]
-    )
+def _with_agents(limit: Limit) -> str:
+    agents = ", ".join(map(title, limit.agents))
+    return f"{limit.estimator} ({agents})" if agents else limit.estimator
 
 
-def _spec(given: dict[str, Any], key: str, label: str, name: str, *, steps: bool) -> dict[str, Any]:
-    groups = [group for group in _together(given) if group[0]["rate"] is not None]
-    agents = [
-        next((agent for one in group for agent in one["agents"]), group[0]["estimator"]) for group in groups
-    ]
-    styles = looks(agents)
-    limits = [
-        {
-            "name": ", ".join(str(one["estimator"]) for one in group),
-            "vertical": group[0]["rate"],
-            **styles[agent],
-        }
-        for group, agent in zip(groups, agents, strict=True)
-    ]
-    frontier = given["frontier"]
-    curve = {"name": name, "x": frontier["rate"], "y": frontier[key], "colour": 5, "dash": 0, "step": steps}
-    span = {"label": "an optimal policy is greedy", "colour": 7, "from": given["low"], "to": given["high"]}
-    return {
-        "type": "lines",
-        "x": {"label": "rate (reward per unit time)", "short": "rate"},
-        "y": {"label": label},
-        "series": [curve, *limits],
-        "spans": [span],
-    }
+def _beside_the_gain(limit: Limit) -> str:
+    if not limit.error:
+        return "the gain itself"
+    return f"{number(abs(limit.error))} {'above' if limit.error > 0 else 'below'} the gain"
 
 
-def estimators(given: dict[str, Any]) -> Table:
-    """Return the table of estimators."""
+def _table(found: Audited) -> Table:
     columns = [
         Column("estimator", numeric=False),
         Column("agents", numeric=False),
@@ -149,53 +96,40 @@ def estimators(given: dict[str, Any]) -> Table:
         Column("error"),
         Column("keeps the optimum", numeric=False),
         Column("gain if greedy at it", digits=6),
+        Column("drift of values", digits=6),
+        Column("gain where it settles", digits=6),
     ]
-    further = {"drift": "drift of values", "settled_gain": "gain where it settles"}
-    kept = [key for key in further if any(key in one for one in given["estimators"])]
-    columns += [Column(further[key], digits=6) for key in kept]
     rows = [
         (
-            one["estimator"],
-            ", ".join(map(agent_name, one["agents"])),
-            one["rate"],
-            _clean(one["error"], given),
-            "yes" if one["keeps_optimum"] else "no",
-            one["greedy_gain"],
-            *(_clean(one.get(key), given) for key in kept),
+            one.estimator,
+            ", ".join(map(title, one.agents)),
+            one.rate,
+            one.error,
+            _KEPT[one.keeps_optimum],
+            one.greedy_gain,
+            one.drift,
+            one.settled_gain,
         )
-        for one in given["estimators"]
+        for one in found.estimators
     ]
-    note = _FURTHER if kept else ""
-    return Table(f"Limits of the estimators: {given['name']}", columns, rows, note)
+    return Table(f"Limits of the estimators: {found.name}", columns, rows, _NOTE)
 
 
-def _clean(value: float | None, given: dict[str, Any]) -> float | None:
-    """Return 0 for what only rounding keeps from it."""
-    if value is None or abs(value) > ROUNDING * max(1.0, abs(given["gain"])):
-        return value
-    return 0.0
-
-
-_FURTHER = (
-    "Drift: by how much values grow with each greedy step at that rate, 0 at the best gain. Where it settles: the "
-    "policy that is greedy at the limit has a limit of its own, and so on; an empty place goes in circles."
-)
-
-
-def _facts(folder: Path, given: dict[str, Any], budget: Budget) -> Facts:
-    policy = given["policy"]
-    shown = " ".join(map(str, policy[: min(60, budget.rows)])) + (" ..." if len(policy) > 60 else "")
+def _facts(folder: Path, answer: Answer, budget: Budget) -> Facts:
+    found = answer.audited
+    shown = found.policy[: min(_POLICY_SHOWN, budget.rows)]
+    policy = " ".join(map(str, shown)) + (" ..." if len(found.policy) > _POLICY_SHOWN else "")
     return Facts(
         "Settings",
         [
-            ("problem", str(given["name"])),
-            *((f"option {key}", setting(value)) for key, value in given["options"].items()),
-            ("states", number(given["states"])),
-            ("policy audited, the action of each state", shown if policy else several(policy)),
-            ("its gain", number(given["gain"], 8)),
-            ("best gain", number(given["best_gain"], 8)),
-            ("rates that keep it optimal", interval(given)),
-            ("made by", f"Sojourn {given['version']}"),
+            ("problem", found.name),
+            *((f"option {key}", setting(value)) for key, value in answer.made.options.items()),
+            ("states", number(found.states)),
+            ("policy audited, the action of each state", policy),
+            ("its gain", number(found.gain, 8)),
+            ("best gain", number(found.best_gain, 8)),
+            ("rates that keep it optimal", _interval(found)),
+            ("made by", f"Sojourn {answer.made.version}"),
             ("folder", folder.name),
         ],
     )

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable
+from difflib import get_close_matches
 from importlib import resources
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -128,62 +129,24 @@ def counts(claims: Iterable[Claim]) -> dict[str, int]:
     return {verdict: found.count(verdict) for verdict in VERDICTS}
 
 
-# --- The page -----------------------------------------------------------------------
+def choose(claims: Iterable[Claim], name: str | None = None, verdict: str | None = None) -> list[Claim]:
+    """Return the claim of this id, the claims of this verdict, or all of them.
 
-_INTRODUCTION = """\
-# The paper's claims
-
-Every statement of *A Harmonic Mean Formulation of Average Reward Reinforcement Learning in SMDPs*
-(Shtossel, Vidler, Shaham and Kaminka, 2026) that can be checked, in our words, with a verdict, the reason
-for it and the test or command that shows it. Each verdict is worked out by its test from what it measures;
-if the two ever differ, the test fails. `sojourn claims` prints this ledger; `sojourn claims --json` has it
-for machines.
-
-Where the harmonic mean is right and useful: it is the true rate over pieces of equal reward (equal
-distances, equal lots), and where jobs of random size are done at an independent random pace it is the
-better estimate of the two, with the smaller variance. `sojourn.coupling` says of any data how far it is
-from the true rate. The modified harmonic mean extends it to zeros and both signs and stays within its data.
-What it is not, in general, is the reward per unit time of a process whose rewards vary.
-
-Tests on recorded Bitcoin minutes, which are not part of the project, are skipped where these are absent;
-what the market study found on them at full size is kept in `tests/studies/measured_bitcoin.toml`.
-
-This page is made from `src/sojourn/studies/claims/claims.toml` by `sojourn claims --markdown > docs/claims.md`.
-"""
-
-
-def claims_page(claims: list[Claim]) -> str:
-    """Return the ledger as a page in Markdown, by section of the paper, with a count on top.
-
-    >>> page = claims_page(load_claims())
-    >>> page.splitlines()[0]
-    "# The paper's claims"
+    >>> [claim.id for claim in choose(load_claims(), "internality")]
+    ['internality']
+    >>> choose(load_claims(), "internalty")
+    Traceback (most recent call last):
+    ValueError: unknown claim 'internalty'; did you mean 'internality'?
     """
-    count = counts(claims)
-    lines = [_INTRODUCTION, "| verdict | claims | meaning |", "|---|---:|---|"]
-    lines += [f"| *{verdict}* | {count[verdict]} | {meaning} |" for verdict, meaning in VERDICTS.items()]
-    lines += [f"| all | {len(claims)} | |", ""]
-    for section, members in groupby(claims, key=lambda claim: claim.section):
-        lines += [f"## {section}", ""]
-        for claim in members:
-            lines += _entry(claim)
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def _entry(claim: Claim) -> list[str]:
-    place = _capital(claim.where.partition(": ")[2])
-    shown = ", ".join(f"`{entry}`" for entry in claim.evidence) or "nothing that runs"
+    known = {claim.id: claim for claim in claims}
+    if verdict is not None and verdict not in VERDICTS:
+        raise ValueError(f"--verdict is {verdict!r}; it must be one of {', '.join(VERDICTS)}")
+    if name is not None and name not in known:
+        close = get_close_matches(name, known, n=1, cutoff=0.5)
+        hint = f"did you mean {close[0]!r}?" if close else "sojourn claims lists them all"
+        raise ValueError(f"unknown claim {name!r}; {hint}")
     return [
-        f"### {claim.id}",
-        "",
-        f"*{place}.* {claim.claim}" if place else claim.claim,
-        "",
-        f"**{_capital(claim.verdict)}.** {claim.reason}",
-        "",
-        f"Shown by {shown}.",
-        "",
+        claim
+        for claim in known.values()
+        if (name is None or claim.id == name) and (verdict is None or claim.verdict == verdict)
     ]
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -1,4 +1,4 @@
-"""A ledger of claims, as a section: what is said, where, whether it holds, and why we think so."""
+"""The part of the page about the paper's claims: what is said, where, whether it holds, and why we think so."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from sojourn.report.blocks import Column, Points, Section, Table
 from sojourn.report.words import counted
-from sojourn.studies.claims.ledger import VERDICTS, Claim
+from sojourn.studies.claims.ledger import VERDICTS, Claim, counts
 
 
 def claims_section(claims: Sequence[Claim]) -> Section:
     """Return the ledger as a table that can be sorted and searched."""
-    counts = {verdict: sum(one.verdict == verdict for one in claims) for verdict in VERDICTS}
+    found = counts(claims)
     columns = [
         Column(name, numeric=False) for name in ("id", "verdict", "claim", "reason", "where", "evidence")
     ]
@@ -24,7 +24,7 @@ def claims_section(claims: Sequence[Claim]) -> Section:
         f"{counted(len(claims), 'claim')}, each with a verdict, the reason, and the tests and "
         "commands that show it.",
         [
-            Points([f"*{verdict}* ({counts[verdict]}): {meaning}." for verdict, meaning in VERDICTS.items()]),
+            Points([f"*{verdict}* ({found[verdict]}): {meaning}." for verdict, meaning in VERDICTS.items()]),
             Table("The ledger of claims", columns, rows, searched=True),
         ],
     )

@@ -1,1 +1,5 @@
-"""All agents on problems whose exact gain is known: what is run, how it is judged, and the folder of it."""
+"""All agents on problems whose exact gain is known: what is run, how it is judged, told and shown.
+
+`plan` says what is run, `judge` and `estimators` make tables of it, `record` is what is written; `words`, `charts`
+and `section` show the record and compute nothing; `folder` puts all of it together.
+"""

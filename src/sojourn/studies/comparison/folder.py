@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -20,14 +19,29 @@ from sojourn.rates.named import ESTIMATORS
 from sojourn.rates.protocol import limit
 from sojourn.report import figures
 from sojourn.rules.files import write_text, write_whole
+from sojourn.rules.records import as_json, load_json, plain, read_record, write_json
 from sojourn.runs.folder import executor, run_sweep
 from sojourn.runs.progress import Advance, no_progress
 from sojourn.runs.results import RESULTS, claim_folder, load_results
-from sojourn.studies.audit.answers import audit_data
-from sojourn.studies.comparison import estimators, judge, plan
+from sojourn.studies.audit.answer import audited as audit_record
+from sojourn.studies.comparison import charts, estimators, judge, plan
+from sojourn.studies.comparison.record import Comparison, Problem, RunSettings, Trap
 from sojourn.studies.comparison.words import readme, verdict
 
 SETTINGS, COMPARISON = "settings.json", "comparison.json"
+
+
+@dataclass(frozen=True)
+class _Earlier:
+    """What `settings.json` says of the comparison that a folder holds."""
+
+    problems: tuple[str, ...]
+    steps: int
+    seeds: int
+    tuning_seeds: int
+
+    def settings(self) -> plan.Settings:
+        return plan.Settings(self.steps, self.seeds, self.tuning_seeds)
 
 
 def compare(
@@ -36,7 +50,7 @@ def compare(
     settings: plan.Settings = plan.Settings(),  # noqa: B008 - it cannot be changed
     jobs: int | None = None,
     progress: Advance = no_progress,
-) -> dict[str, Any]:
+) -> Comparison:
     """Compare all agents on problems into a folder; return what was found."""
     plan.checked_settings(settings)
     titles = plan.titles(names)
@@ -44,48 +58,46 @@ def compare(
     claim_folder(out, SETTINGS)
     _refuse_another(out, names, settings)
     out.mkdir(parents=True, exist_ok=True)
-    write_text(out / SETTINGS, json.dumps({"problems": names, **settings._asdict()}, indent=1) + "\n")
+    write_json(out / SETTINGS, {"problems": plain(names), **settings._asdict()})
     problems, tables = [], []
     for name, title in titles.items():
         found, table = _problem(name, title, audits[name], out / title, settings, jobs, progress)
         problems.append(found)
         tables.append(table)
-        with figures.figure(8.5, 4.4) as drawing:
-            left, right = drawing.subplots(1, 2)
-            figures.learning(found["curves"], plan.NAMES, left)
-            figures.audit(found["audit"], right)
-            figures.save(drawing, out / "figures" / title)
-    _draw_outcomes(problems, out / "figures" / "outcomes")
-    summary = {
-        "version": __version__,
-        "settings": {
-            **settings._asdict(),
-            "exploration": plan.EXPLORATION,
-            "step_sizes": plan.STEP_SIZES,
-            "rate_step_sizes": plan.RATE_STEP_SIZES,
-            "discounts": plan.DISCOUNTS,
-            "estimator_step_size": estimators.STEP_SIZE,
-            "estimator_steps": estimators.STEPS,
-            "estimator_seeds": estimators.SEEDS,
-        },
-        "problems": problems,
-    }
+        figures.write(charts.sheet(found), out / "figures" / title)
+    figures.write(charts.outcomes_sheet(problems), out / "figures" / "outcomes")
+    comparison = Comparison(_run_settings(settings), tuple(problems), __version__)
     write_whole(out / RESULTS, pl.concat(tables, how="diagonal").write_parquet)
-    write_text(out / "README.md", readme(summary))
-    write_text(out / COMPARISON, json.dumps(summary, indent=1) + "\n")  # last: it says that all is done
-    return summary
+    write_text(out / "README.md", readme(comparison))
+    written = {"version": comparison.version, **as_json(comparison)}
+    write_json(out / COMPARISON, written)  # last: it says that all is done
+    return comparison
+
+
+def _run_settings(settings: plan.Settings) -> RunSettings:
+    return RunSettings(
+        steps=settings.steps,
+        seeds=settings.seeds,
+        tuning_seeds=settings.tuning_seeds,
+        exploration=plan.EXPLORATION,
+        step_sizes=plan.choices("step_size"),
+        rate_step_sizes=plan.choices("rate_step_size"),
+        discounts=plan.choices("discount_rate"),
+        estimator_step_size=estimators.STEP_SIZE,
+        estimator_steps=estimators.STEPS,
+        estimator_seeds=estimators.SEEDS,
+    )
 
 
 def _refuse_another(out: Path, names: list[str], settings: plan.Settings) -> None:
     """Refuse a folder whose comparison would be lost; one with more problems holds the earlier one."""
     if not (out / SETTINGS).exists():
         return
-    held = json.loads((out / SETTINGS).read_text(encoding="utf-8"))
-    earlier = held.pop("problems")
-    if held != settings._asdict() or not set(earlier) <= set(names):
-        told = ", ".join(f"{name} {number:,}" for name, number in held.items())
+    held = read_record(_Earlier, load_json(out / SETTINGS))
+    if held.settings() != settings or not set(held.problems) <= set(names):
+        told = ", ".join(f"{name} {number:,}" for name, number in held.settings()._asdict().items())
         raise ValueError(
-            f"{out} holds a comparison on {', '.join(earlier)} ({told}); choose another folder with --out"
+            f"{out} holds a comparison on {', '.join(held.problems)} ({told}); choose another folder with --out"
         )
 
 
@@ -104,7 +116,7 @@ def _problem(
     settings: plan.Settings,
     jobs: int | None,
     progress: Advance,
-) -> tuple[dict[str, Any], pl.DataFrame]:
+) -> tuple[Problem, pl.DataFrame]:
     """Return what was found on one problem, and the runs behind it."""
     model = audited.model
     known = judge.Judge(model)
@@ -113,34 +125,20 @@ def _problem(
         chosen = judge.chosen(known.judged(load_results(folder / "tuning")))
         run_sweep(plan.runs(name, settings, chosen), folder / "runs", pool, width, progress)
     table = known.judged(load_results(folder / "runs"))
-    agents = [{**row, "options": chosen[row["agent"]]} for row in judge.summaries(table)]
-    found = {
-        "name": title,
-        "gain": known.gain,
-        "states": model.num_states,
-        "audit": {"name": title, **audit_data(audited)},
-        "agents": agents,
-        "curves": judge.learning(table),
-        "trap": _trap(model, judge.trap(table, "harmonic_r")),
-        "estimators": estimators.errors(model, audited.policy, audited.gain, jobs),
-    }
-    return {**found, "findings": verdict(found)}, table.with_columns(pl.lit(title).alias("problem"))
+    found = Problem(
+        name=title,
+        gain=known.gain,
+        states=model.num_states,
+        audit=audit_record(title, audited),
+        agents=judge.results(table, chosen),
+        curves=judge.learning(table),
+        trap=_trap(model, judge.trap(table, "harmonic_r")),
+        estimators=estimators.errors(model, audited.policy.tolist(), audited.gain, jobs),
+    )
+    return replace(found, findings=tuple(verdict(found))), table.with_columns(pl.lit(title).alias("problem"))
 
 
-def _draw_outcomes(problems: list[dict[str, Any]], path: Path) -> None:
-    """Draw the final relative gains, four problems to a row."""
-    columns = min(4, len(problems))
-    rows = -(-len(problems) // columns)
-    with figures.figure(2.2 + 1.9 * columns, 2.9 * rows) as drawing:
-        axes = drawing.subplots(rows, columns, sharey=True, squeeze=False).ravel()
-        for ax, found in zip(axes, problems, strict=False):
-            figures.outcomes(found, ax)
-        for ax in axes[len(problems) :]:
-            ax.remove()
-        figures.save(drawing, path)
-
-
-def _trap(model: SMDP, held: tuple[list[int], float] | None) -> dict[str, Any] | None:
+def _trap(model: SMDP, held: tuple[list[int], float] | None) -> Trap | None:
     """Return what becomes of the rate under the policy where Harmonic R-Learning is held up most often."""
     if held is None:
         return None
@@ -150,10 +148,10 @@ def _trap(model: SMDP, held: tuple[list[int], float] | None) -> dict[str, Any] |
         return None
     steps = steps_of(model, policy, worth)
     rate = limit(ESTIMATORS["Harmonic"].make(), steps)
-    return {
-        "policy": policy,
-        "share": share,
-        "gain": steps.gain,
-        "harmonic": rate,
-        "drift": greedy_line(model, rate).at(rate),
-    }
+    return Trap(
+        policy=tuple(policy),
+        share=share,
+        gain=steps.gain,
+        harmonic=rate,
+        drift=greedy_line(model, rate).at(rate),
+    )

@@ -11,7 +11,6 @@ for ever, which a median can count.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -21,9 +20,11 @@ from sojourn.exact.policies import valued
 from sojourn.exact.solve import solve
 from sojourn.models.chain import Chain, chain_of_pairs, pairs_of
 from sojourn.models.smdp import SMDP
+from sojourn.rules.arrays import Floats
 from sojourn.rules.intervals import mean_interval, median_interval, share_interval
 from sojourn.runs.named import ACTIONS
-from sojourn.studies.comparison.plan import NAMES, tuned_options
+from sojourn.studies.comparison.plan import compared, tuned_options
+from sojourn.studies.comparison.record import AgentResult, LearningCurve
 
 ENOUGH = 0.99
 _ROUNDING = 1e-9
@@ -82,7 +83,7 @@ class Judge:
 def chosen(table: pl.DataFrame) -> dict[str, dict[str, float]]:
     """Return the options of each agent that did best: in relative gain, then in regret, in the mean."""
     found = {}
-    for label in NAMES:
+    for label in compared():
         names = tuned_options(label)
         means = (
             table.filter(pl.col("agent") == label)
@@ -94,53 +95,59 @@ def chosen(table: pl.DataFrame) -> dict[str, dict[str, float]]:
     return found
 
 
-def summaries(table: pl.DataFrame) -> list[dict[str, Any]]:
-    """Return a row for each agent: what it ends with, and how soon."""
+def results(table: pl.DataFrame, chosen: dict[str, dict[str, float]]) -> tuple[AgentResult, ...]:
+    """Return what each agent ends with, and how soon, with the options that were chosen for it."""
     last = table.filter(pl.col("steps") == pl.col("steps").max())
-    rows = []
-    for label in NAMES:
+    found = []
+    for label, agent in compared().items():
         ended = last.filter(pl.col("agent") == label)
         steps, times = _reaching(table.filter(pl.col("agent") == label))
         relative = ended["relative_gain"].to_numpy()
-        low, high = mean_interval(relative)
         optimal = int(ended["optimal"].sum())
+        low, high = mean_interval(relative)
         share_low, share_high = share_interval(optimal, ended.height)
-        rows.append(
-            {
-                "agent": label,
-                "name": NAMES[label],
-                "optimal_share": optimal / ended.height,
-                "optimal_low": share_low,
-                "optimal_high": share_high,
-                **{f"optimal_{numbered}": _share(ended, numbered) for numbered in ACTIONS},
-                "relative_gain": float(relative.mean()),
-                "relative_low": low,
-                "relative_high": high,
-                **_spread("steps_99", steps),
-                **_spread("time_99", times),
-                "reached_share": float(np.isfinite(steps).mean()),
-                "rate": _median(ended["rate"]),
-                "rate_gap": _median(ended["rate_gap"]),
-                "regret": _median(ended["regret"]),
-                "diverged": int(ended["diverged"].sum()),
-            }
+        steps_99, time_99 = _middle(steps), _middle(times)
+        found.append(
+            AgentResult(
+                agent=label,
+                name=agent.title,
+                optimal_share=optimal / ended.height,
+                optimal_low=share_low,
+                optimal_high=share_high,
+                optimal_given=_share(ended, ACTIONS[0]),
+                optimal_reversed=_share(ended, ACTIONS[1]),
+                relative_gain=float(relative.mean()),
+                relative_low=low,
+                relative_high=high,
+                steps_99=steps_99[0],
+                steps_99_low=steps_99[1],
+                steps_99_high=steps_99[2],
+                time_99=time_99[0],
+                time_99_low=time_99[1],
+                time_99_high=time_99[2],
+                reached_share=float(np.isfinite(steps).mean()),
+                rate=_median(ended["rate"]),
+                rate_gap=_median(ended["rate_gap"]),
+                regret=_median(ended["regret"]),
+                diverged=int(ended["diverged"].sum()),
+                options=chosen[label],
+            )
         )
-    return rows
+    return tuple(found)
 
 
-def learning(table: pl.DataFrame) -> list[dict[str, Any]]:
+def learning(table: pl.DataFrame) -> tuple[LearningCurve, ...]:
     """Return the relative gain of each agent's policy after each length: mean over seeds, with its interval."""
     curves = []
-    for label in NAMES:
+    for label in compared():
         points = []
         for (steps,), runs in (
             table.filter(pl.col("agent") == label).sort("steps").group_by("steps", maintain_order=True)
         ):
             relative = runs["relative_gain"].to_numpy()
             points.append((steps, float(relative.mean()), *mean_interval(relative)))
-        step, mean, low, high = (list(part) for part in zip(*points, strict=True))
-        curves.append({"agent": label, "step": step, "relative_gain": mean, "low": low, "high": high})
-    return curves
+        curves.append(LearningCurve(label, *zip(*points, strict=True)))
+    return tuple(curves)
 
 
 def trap(table: pl.DataFrame, label: str) -> tuple[list[int], float] | None:
@@ -159,7 +166,7 @@ def trap(table: pl.DataFrame, label: str) -> tuple[list[int], float] | None:
     return policy, count / late.height
 
 
-def _reaching(table: pl.DataFrame) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def _reaching(table: pl.DataFrame) -> tuple[Floats, Floats]:
     """Return, for each run, after how many steps and how much time its policy is good and stays so."""
     steps, times = [], []
     for _, runs in table.sort("steps").group_by("seed", "actions", maintain_order=True):
@@ -177,11 +184,15 @@ def _share(ended: pl.DataFrame, numbered: str) -> float:
     return float(ended.filter(pl.col("actions") == numbered)["optimal"].to_numpy().mean())
 
 
-def _spread(name: str, numbers: np.ndarray[Any, Any]) -> dict[str, float | None]:
+def _middle(numbers: Floats) -> tuple[float | None, float | None, float | None]:
+    """Return the median and the ends of its interval; None where most runs never get there."""
     low, high = median_interval(numbers)
     middle = float(np.sort(numbers)[len(numbers) // 2])  # the upper one: what half never reach has none
-    return {key: (value if math.isfinite(value) else None) for key, value in (
-        (name, middle), (f"{name}_low", low), (f"{name}_high", high))}  # fmt: skip
+    return _finite(middle), _finite(low), _finite(high)
+
+
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None
 
 
 def _median(column: pl.Series) -> float | None:

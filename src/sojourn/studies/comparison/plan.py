@@ -17,55 +17,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sojourn.agents.named import AGENTS, NamedAgent
 from sojourn.models.problems.named import is_file, named_model
 from sojourn.rules.numbers import whole
-from sojourn.rules.options import Options
-from sojourn.runs.grids import Axes, Entry
+from sojourn.runs.grids import Entry
 from sojourn.runs.named import ACTIONS
 from sojourn.runs.spec import Sweep
 
-STEP_SIZES = [0.003, 0.01, 0.03, 0.1, 0.3]
-RATE_STEP_SIZES = [0.0001, 0.001, 0.01, 0.1]
-DISCOUNTS = [0.003, 0.01, 0.03, 0.1]  # over the mean duration of the problem's pairs
 EXPLORATION = 0.1
 _FIRST_TUNING_SEED = 1_000_000
 _TAKEN = ("figures", "outcomes")  # a folder and a figure beside those of the problems
 _CHECKS = 17  # lengths at which policies are looked at
-
-_BOTH: Axes = {"step_size": STEP_SIZES, "rate_step_size": RATE_STEP_SIZES}
-_AGENTS: dict[str, tuple[str, Axes]] = {
-    "smart": ("smart", {"step_size": STEP_SIZES}),
-    "relaxed_smart": ("relaxed_smart", _BOTH),
-    "relaxed_smart_gosavi": ("relaxed_smart", {"variant": "gosavi", **_BOTH}),
-    "harmonic_r": ("harmonic_r", _BOTH),
-    "weighted_harmonic_r": ("weighted_harmonic_r", _BOTH),
-    "r_learning": ("r_learning", _BOTH),
-    "differential_q": ("differential_q", _BOTH),
-    "smdp_q_learning": ("smdp_q_learning", {"step_size": STEP_SIZES}),
-    "fixed_rate": ("fixed_rate", {"step_size": STEP_SIZES}),
-}
-NAMES = {
-    "smart": "SMART",
-    "relaxed_smart": "Relaxed-SMART",
-    "relaxed_smart_gosavi": "Relaxed-SMART (Gosavi)",
-    "harmonic_r": "Harmonic R-Learning",
-    "weighted_harmonic_r": "weighted Harmonic",
-    "r_learning": "R-Learning",
-    "differential_q": "Differential Q",
-    "smdp_q_learning": "discounted Q",
-    "fixed_rate": "rate fixed at 0",
-}
-# The estimator whose limit explains each agent; the discounted one has no rate in its learning.
-ESTIMATOR = {
-    "smart": "Cumulative",
-    "relaxed_smart": "Exponential",
-    "relaxed_smart_gosavi": "SmoothedCumulative",
-    "harmonic_r": "Harmonic",
-    "weighted_harmonic_r": "WeightedHarmonic",
-    "r_learning": "Incremental",
-    "differential_q": "Incremental",
-    "fixed_rate": "Fixed",
-}
 
 
 class Settings(NamedTuple):
@@ -114,22 +76,44 @@ def lengths(steps: int) -> list[int]:
     return [int(length) for length in np.unique(np.rint(np.geomspace(10, steps, _CHECKS)))]
 
 
+def compared() -> dict[str, NamedAgent]:
+    """Return the agents that are compared, by their names in results.
+
+    >>> compared()["relaxed_smart_gosavi"].kind, "random_agent" in compared()
+    ('relaxed_smart', False)
+    """
+    return {name: agent for name, agent in AGENTS.items() if agent.compared}
+
+
+def choices(option: str) -> tuple[float, ...]:
+    """Return the different choices that agents have for an option, before any is divided by a duration.
+
+    >>> choices("rate_step_size")
+    (0.0001, 0.001, 0.01, 0.1)
+    """
+    grids = [agent.grid[option] for agent in compared().values() if option in agent.grid]
+    return tuple(dict.fromkeys(choice for grid in grids for choice in grid))
+
+
 def tuning(name: str, settings: Settings) -> Sweep:
     """Return the runs that step sizes are chosen by."""
     mean_duration = float(named_model(name).duration.mean())
     agents = []
-    for label, (kind, options) in _AGENTS.items():
-        extra = {"discount_rate": [d / mean_duration for d in DISCOUNTS]} if kind == "smdp_q_learning" else {}
-        agents.append(Entry(kind, {**options, **extra, "exploration": EXPLORATION}, label))
+    for label, agent in compared().items():
+        grid = {
+            option: [choice / mean_duration if option in agent.per_time else choice for choice in given]
+            for option, given in agent.grid.items()
+        }
+        agents.append(Entry(agent.kind, {**agent.options, **grid, "exploration": EXPLORATION}, label))
     seeds = list(range(_FIRST_TUNING_SEED, _FIRST_TUNING_SEED + settings.tuning_seeds))
     return Sweep([_world(name)], agents, seeds, settings.steps, name=f"{name}, tuning")
 
 
-def runs(name: str, settings: Settings, chosen: Mapping[str, Options]) -> Sweep:
+def runs(name: str, settings: Settings, chosen: Mapping[str, Mapping[str, float]]) -> Sweep:
     """Return the runs that agents are compared by, each with the options chosen for it."""
     agents = [
-        Entry(kind, {**_fixed(options), **chosen[label], "exploration": EXPLORATION}, label)
-        for label, (kind, options) in _AGENTS.items()
+        Entry(agent.kind, {**agent.options, **chosen[label], "exploration": EXPLORATION}, label)
+        for label, agent in compared().items()
     ]
     return Sweep(
         [_world(name)], agents, list(range(settings.seeds)), lengths(settings.steps), name=f"{name}, runs"
@@ -138,19 +122,13 @@ def runs(name: str, settings: Settings, chosen: Mapping[str, Options]) -> Sweep:
 
 def num_steps(name: str, settings: Settings) -> int:
     """Return how many steps a problem takes in all."""
-    compared = len(ACTIONS) * len(_AGENTS) * settings.seeds * sum(lengths(settings.steps))
-    return tuning(name, settings).num_steps + compared
+    taken = len(ACTIONS) * len(compared()) * settings.seeds * sum(lengths(settings.steps))
+    return tuning(name, settings).num_steps + taken
 
 
 def tuned_options(label: str) -> list[str]:
     """Return the names of the options that are tuned."""
-    kind, options = _AGENTS[label]
-    axes = [name for name, choice in options.items() if isinstance(choice, list)]
-    return [*axes, "discount_rate"] if kind == "smdp_q_learning" else axes
-
-
-def _fixed(options: Axes) -> Options:
-    return {name: choice for name, choice in options.items() if not isinstance(choice, list)}
+    return list(compared()[label].grid)
 
 
 def _world(name: str) -> Entry:

@@ -1,115 +1,63 @@
-"""A solution: the gain between its bounds, and a policy that has it."""
+"""The part of the page about an exact solution: the gain between its bounds, and a policy that has it."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-from sojourn.report.blocks import Block, Chart, Column, Facts, Note, Prose, Section, Table
+from sojourn.report.blocks import Block, Column, Facts, Note, Prose, Section, Table
 from sojourn.report.budget import Budget
-from sojourn.report.words import counted, number, plain_look, setting
+from sojourn.report.words import counted, number, setting
+from sojourn.rules.records import Json, read_record
+from sojourn.studies.solution import charts
+from sojourn.studies.solution.answer import FILE, Solved
 
-MARKS_SHOWN = 2000  # more would slow the page down
-ACTIONS_SHOWN = 16  # with a series of their own
 
-
-def section(folder: Path, given: dict[str, Any], budget: Budget) -> Section:
-    """Return an exact answer."""
-    name, states = given["name"], int(given["states"])
-    lower, upper = given["lower"], given["upper"]
-    lead = (
-        f"The largest gain of {name} is {number(given['gain'], 8)} per unit time; it is proven to lie between "
-        f"{number(lower, 8)} and {number(upper, 8)}."
-    )
-    blocks: list[Block] = [Note(f"{finding}.") for finding in given.get("findings", [])]
-    bias = given.get("bias")
-    if bias and states > 1:
-        blocks.append(_chart(given, budget))
-    blocks += [_table(given, budget), _facts(folder, given)]
-    if not bias:
+def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
+    """Return what `solution.json` in a folder holds."""
+    found = read_record(Solved, given)
+    blocks: list[Block] = [Note(f"{finding}.") for finding in found.findings]
+    if not found.bias:
         blocks.insert(0, Prose("The solver that was used returns no bias."))
-    return Section("exact solution", f"The best policy of {name}", lead, blocks)
-
-
-def _names(given: dict[str, Any]) -> tuple[list[str], list[str]]:
-    """Return the name of each state, and of the action that the policy takes in it."""
-    policy = given["policy"]
-    states, actions = given.get("state_names"), given.get("action_names")
-    return (
-        [str(states[i]) if states else str(i) for i in range(len(policy))],
-        [str(actions[action]) if actions else str(action) for action in policy],
+    elif found.states > 1:
+        blocks.append(charts.bias(found, found.bias, budget.points))
+    return Section(
+        "exact solution",
+        f"The best policy of {found.name}",
+        f"The largest gain of {found.name} is {number(found.gain, 8)} per unit time; it is proven to lie between "
+        f"{number(found.lower, 8)} and {number(found.upper, 8)}.",
+        [*blocks, _table(found, budget), _facts(folder, found)],
     )
 
 
-def _chart(given: dict[str, Any], budget: Budget) -> Chart:
-    _, actions = _names(given)
-    bias, every = given["bias"], -(-len(given["bias"]) // min(budget.points, MARKS_SHOWN))
-    chosen = range(0, len(bias), every)
-    kinds = list(dict.fromkeys(actions[i] for i in chosen))
-    series = []
-    for place, kind in enumerate(kinds[:ACTIONS_SHOWN]):
-        colour, dash, marker = plain_look(place)
-        where = [i for i in chosen if actions[i] == kind]
-        series.append(
-            {
-                "name": f"action {kind}",
-                "x": where,
-                "y": [bias[i] for i in where],
-                "points": True,
-                "colour": colour,
-                "dash": dash,
-                "marker": marker,
-            }
-        )
-    left = len(kinds) - len(series)
-    note = "Bias: what a start in a state is worth beside the gain, relative to other states."
-    if every > 1:
-        note += f" One state of {every} is shown."
-    if left:
-        note += f" States of {counted(left, 'further action')} are not shown."
-    spec = {
-        "type": "lines",
-        "x": {"label": "state, by its number", "short": "state", "whole": True},
-        "y": {"label": "bias"},
-        "series": series,
-    }
-    return Chart(f"Bias of each state, and the action taken there: {given['name']}", spec, note)
+def _table(found: Solved, budget: Budget) -> Table:
+    shown = range(min(len(found.policy), budget.rows))
+    bias = found.bias or (None,) * len(found.policy)
+    rows: list[tuple[int | float | str | None, ...]]
+    if found.state_names:
+        columns = [Column("number"), Column("state", numeric=False)]
+        rows = [(i, found.state_name(i), found.action_name(i), bias[i]) for i in shown]
+    else:  # its number is all there is
+        columns = [Column("state")]
+        rows = [(i, found.action_name(i), bias[i]) for i in shown]
+    columns += [Column("action", numeric=False), Column("bias", digits=6)]
+    left = len(found.policy) - len(rows)
+    note = f"{counted(left, 'further state')} are left out; `{FILE}` has all." if left else ""
+    return Table(f"The policy: {found.name}", columns, rows, note)
 
 
-def _table(given: dict[str, Any], budget: Budget) -> Table:
-    states, actions = _names(given)
-    bias = given.get("bias") or [None] * len(states)
-    rows = list(zip(range(len(states)), states, actions, bias, strict=True))[: budget.rows]
-    named = bool(given.get("state_names"))
-    columns = [
-        Column("number"),
-        Column("state", numeric=False),
-        Column("action", numeric=False),
-        Column("bias", digits=6),
-    ]
-    if not named:  # its number is all there is
-        columns, rows = (
-            [columns[0]._replace(name="state"), *columns[2:]],
-            [(i, *rest) for i, _, *rest in rows],
-        )
-    left = len(states) - len(rows)
-    note = f"{counted(left, 'further state')} are left out; `solution.json` has all." if left else ""
-    return Table(f"The policy: {given['name']}", columns, rows, note)
-
-
-def _facts(folder: Path, given: dict[str, Any]) -> Facts:
+def _facts(folder: Path, found: Solved) -> Facts:
     return Facts(
         "Settings",
         [
-            ("problem", str(given["name"])),
-            *((f"option {key}", setting(value)) for key, value in given["options"].items()),
-            ("states", number(given["states"])),
-            ("gain", number(given["gain"], 10)),
-            ("not below", number(given["lower"], 10)),
-            ("not above", number(given["upper"], 10)),
-            ("solver", str(given["solver"])),
-            ("seconds", number(given["seconds"], 3)),
-            ("made by", f"Sojourn {given['version']}"),
+            ("problem", found.name),
+            *((f"option {key}", setting(value)) for key, value in found.options.items()),
+            ("states", number(found.states)),
+            ("gain", number(found.gain, 10)),
+            ("not below", number(found.lower, 10)),
+            ("not above", number(found.upper, 10)),
+            ("solver", found.solver),
+            ("seconds", number(found.seconds, 3)),
+            ("made by", f"Sojourn {found.version}"),
             ("folder", folder.name),
         ],
     )

@@ -1,0 +1,137 @@
+"""Learners in files: train one and save it, go on with a saved one, and measure what its policy earns.
+
+Agents and environments have names here, so that a command needs nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from sojourn.envs import make
+from sojourn.learner.learner import Learner
+from sojourn.learner.saved import saved_environment
+from sojourn.learner.verdict import Evaluation
+from sojourn.learner.watch import tensorboard as writer
+from sojourn.rules.options import Given
+from sojourn.rules.records import Json
+from sojourn.runs.build import build_agent
+
+_STEPS = 100_000  # of a training, unless told otherwise
+_EVALUATED = 10_000.0  # steps that an evaluation lasts as long as, unless told otherwise
+
+
+class Place(NamedTuple):
+    """An environment by its id, with the options it is made with."""
+
+    env_id: str
+    options: Mapping[str, Given]
+    max_episode_steps: int | None = None
+
+
+class Beginning(NamedTuple):
+    """What a new learner begins with: an agent by name, such as harmonic-r, and the settings of `Learner`."""
+
+    agent: str
+    options: Mapping[str, Given]
+    duration: str | float = "duration"
+    zero_duration: str = "error"
+    bins: Json = None
+    seed: int = 0
+
+
+class Training(NamedTuple):
+    """How long to train, in steps or in time of the environment, and where to write for TensorBoard."""
+
+    steps: int | None = None
+    time: float | None = None
+    tensorboard: Path | None = None
+
+
+class Standing(NamedTuple):
+    """How a learner stands: what it is, what it has seen so far, and the rate that it has learned."""
+
+    agent: str
+    estimator: str
+    states: int
+    actions: int
+    steps: int
+    skipped: int
+    duration: float
+    reward: float
+    rate: float
+    earned: float | None
+
+
+def train_into(
+    file: Path, place: Place, beginning: Beginning | None, training: Training
+) -> tuple[Standing, bool]:
+    """Train a new learner, or the one in the file if there is no beginning, and save it in the file.
+
+    Return how it stands, and whether it was interrupted: whatever ends the training, what was learned is saved.
+    """
+    env = make(place.env_id, place.options, place.max_episode_steps)
+    if beginning is None:
+        learner = Learner.load(file, env)
+    else:
+        kind, options = beginning.agent.replace("-", "_"), beginning.options
+        learner = Learner(
+            env,
+            lambda num_states, num_actions: build_agent(kind, options, num_states, num_actions),
+            duration=beginning.duration,
+            zero_duration=beginning.zero_duration,
+            bins=beginning.bins,
+            seed=beginning.seed,
+        )
+    callbacks = [] if training.tensorboard is None else [writer(str(training.tensorboard))]
+    steps = (training.steps or _STEPS) if training.time is None else None
+    interrupted = False
+    try:
+        learner.train(steps, duration=training.time, callbacks=callbacks, progress=True)
+    except KeyboardInterrupt:
+        interrupted = True
+    finally:
+        if learner.totals.steps:
+            learner.save(file)
+    return standing(learner), interrupted
+
+
+def evaluate_saved(file: Path, place: Place, time: float | None, seed: int) -> tuple[Evaluation, float]:
+    """Follow a saved learner's greedy policy for a while; return what it earns, and the rate it had learned.
+
+    Unless the time is given, it is as long as 10,000 steps took in training.
+    """
+    learner = Learner.load(file, make(place.env_id, place.options, place.max_episode_steps))
+    totals = learner.totals
+    if time is None:
+        time = _EVALUATED * totals.duration / totals.steps if totals.steps else _EVALUATED
+    return learner.evaluate(duration=time, seed=seed), learner.rate
+
+
+def place_of(file: Path) -> Place | None:
+    """Return where a saved learner was trained, if the file says so.
+
+    A file is data: it may name an environment that is registered, but no module to import.
+    """
+    saved = saved_environment(file)
+    if saved is None or saved["kwargs"] is None or ":" in saved["id"]:
+        return None
+    return Place(saved["id"], saved["kwargs"], saved["max_episode_steps"])
+
+
+def standing(learner: Learner) -> Standing:
+    """Return how a learner stands."""
+    totals = learner.totals
+    return Standing(
+        agent=type(learner.agent).__name__,
+        estimator=type(learner.agent.rate).__name__,
+        states=learner.states.num_states,
+        actions=learner.num_actions,
+        steps=totals.steps,
+        skipped=learner.skipped,
+        duration=totals.duration,
+        reward=totals.reward,
+        rate=learner.rate,
+        earned=totals.reward / totals.duration if totals.duration else None,
+    )

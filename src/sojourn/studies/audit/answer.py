@@ -1,0 +1,139 @@
+"""Audit a model by name, and keep the answer as a record that is written to `audit.json`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from sojourn import __version__
+from sojourn.exact.audit.audit import Audit, audit
+from sojourn.models.problems.named import named_model
+from sojourn.rules.records import Json, Options, as_json, read_record
+
+FILE = "audit.json"
+
+
+@dataclass(frozen=True)
+class Limit:
+    """Where one estimator of the rate ends; `sojourn.Limit` says what each entry means.
+
+    A number that is not finite, or does not exist, is None.
+    """
+
+    estimator: str
+    agents: tuple[str, ...]
+    rate: float | None
+    error: float | None
+    keeps_optimum: bool | None
+    greedy_gain: float | None
+    drift: float | None
+    settled_gain: float | None
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """The corners of F over the rate, and the gain of the policy that is greedy to the right of each."""
+
+    rate: tuple[float, ...]
+    value: tuple[float, ...]
+    gain: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Audited:
+    """Where every estimator ends under a policy, and the rates for which an optimal policy is greedy.
+
+    `low` and `high` are the ends of those rates; one that has no bound is None.
+    """
+
+    name: str
+    states: int
+    policy: tuple[int, ...]
+    gain: float
+    best_gain: float
+    low: float | None
+    high: float | None
+    estimators: tuple[Limit, ...]
+    frontier: Frontier
+
+    def __getitem__(self, estimator: str) -> Limit:
+        return next(limit for limit in self.estimators if limit.estimator == estimator)
+
+    def groups(self) -> list[tuple[Limit, ...]]:
+        """Return the estimators, those that end at the same rate together."""
+        found: dict[tuple[float | None, bool | None], list[Limit]] = {}
+        for limit in self.estimators:
+            rate = None if limit.rate is None else float(f"{limit.rate:.9g}") + 0.0  # no minus zero
+            found.setdefault((rate, limit.keeps_optimum), []).append(limit)
+        return [tuple(group) for group in found.values()]
+
+
+@dataclass(frozen=True)
+class Made:
+    """What an audit by name was made with: the options of the model, and the version of Sojourn."""
+
+    options: Options
+    version: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The audit of a model by name, with what it was made with."""
+
+    audited: Audited
+    made: Made
+
+    def as_json(self) -> dict[str, Json]:
+        """Return the answer as `audit.json` has it, all in one object."""
+        return {"name": self.audited.name, **as_json(self.made), **as_json(self.audited)}
+
+
+def read_answer(given: dict[str, Json]) -> Answer:
+    """Return the answer that stands in `audit.json`."""
+    return Answer(read_record(Audited, given), read_record(Made, given))
+
+
+def audit_named(name: str, options: Options, policy: list[int] | None = None) -> Answer:
+    """Audit a problem by name, or the model in a file, under a policy; an optimal one if none is given.
+
+    >>> found = audit_named("long-return", {}).audited
+    >>> found.gain, round(found.low, 6), found.high
+    (10.0, 7.55102, None)
+    >>> found["Harmonic"].rate, found["Harmonic"].keeps_optimum, found["Harmonic"].drift
+    (7.5, False, 6.25)
+    """
+    return Answer(audited(name, audit(named_model(name, options), policy)), Made(options, __version__))
+
+
+def audited(name: str, found: Audit) -> Audited:
+    """Return an audit as a record."""
+    frontier = found.frontier()
+    return Audited(
+        name=name,
+        states=found.model.num_states,
+        policy=tuple(found.policy.tolist()),
+        gain=found.gain,
+        best_gain=found.best_gain,
+        low=_finite(found.low),
+        high=_finite(found.high),
+        estimators=tuple(
+            Limit(
+                estimator=limit.estimator,
+                agents=tuple(limit.agents),
+                rate=_finite(limit.rate),
+                error=_finite(limit.error),
+                keeps_optimum=limit.keeps_optimum,
+                greedy_gain=_finite(limit.greedy_gain),
+                drift=_finite(limit.drift),
+                settled_gain=_finite(limit.settled_gain),
+            )
+            for limit in found
+        ),
+        frontier=Frontier(
+            tuple(frontier.rate.tolist()), tuple(frontier.value.tolist()), tuple(frontier.gain.tolist())
+        ),
+    )
+
+
+def _finite(number: float | None) -> float | None:
+    return number if number is not None and math.isfinite(number) else None

@@ -1,0 +1,83 @@
+"""The charts of an audit: F and the gain of the greedy policy over the rate, with the limit of each estimator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sojourn.report.charts import Axis, Lines, Series, Sheet, Span, Vertical
+from sojourn.report.looks import GREEN, GREY, SKY, Look, estimator_looks
+from sojourn.studies.audit.answer import Audited
+
+_RATE = Axis("rate (reward per unit time)", short="rate")
+
+
+def value(found: Audited) -> Lines:
+    """Return F over the rate, the optimal gain, and where each estimator ends."""
+    frontier = found.frontier
+    curve = Series("F(rate)", Look(GREY, marker=None), frontier.rate, frontier.value)
+    best = Series(
+        f"optimal gain {found.best_gain:.4g}", Look(GREEN, marker=3), [found.best_gain], [0.0], kind="points"
+    )
+    return Lines(
+        f"Value of the best policy at each rate: {found.name}",
+        _RATE,
+        Axis("F(rate), reward per step"),
+        [curve, best],
+        _limits(found),
+        [_span(found)],
+        note="F is the largest mean of reward less rate times duration in a step; it is 0 at the best gain. "
+        "Vertical lines are the estimators' limits.",
+    )
+
+
+def gain(found: Audited) -> Lines:
+    """Return what the policy that is greedy for each rate earns."""
+    frontier = found.frontier
+    curve = Series(
+        "gain of the greedy policy", Look(GREY, marker=None), frontier.rate, frontier.gain, kind="steps"
+    )
+    return Lines(
+        f"What the greedy policy earns at each rate: {found.name}",
+        _RATE,
+        Axis("gain"),
+        [curve],
+        _limits(found),
+        [_span(found)],
+        note="Where the line is at its top, a wrong rate does no harm.",
+    )
+
+
+def sheet(found: Audited) -> Sheet:
+    """Return the figure of an audit."""
+    return Sheet([[on_paper(found)]], (5.5, 4.4), titles=[[paper_title(found)]])
+
+
+def on_paper(found: Audited) -> Lines:
+    """Return the chart of F for paper, which has no pointer to ask: its legend has the numbers."""
+    return value(found)._replace(
+        verticals=[line._replace(name=f"{_short(line.name)}: {line.x:.4g}") for line in _limits(found)]
+    )
+
+
+def paper_title(found: Audited) -> str:
+    """Return the title of the chart of F on paper; a file goes by its name, without folder and ending."""
+    return f"{Path(found.name).stem}: where the estimators end"
+
+
+def _limits(found: Audited) -> list[Vertical]:
+    """Return a line for each different limit, with the names of all estimators that end there."""
+    looks = estimator_looks([limit.estimator for limit in found.estimators])
+    return [
+        Vertical(", ".join(limit.estimator for limit in group), looks[group[0].estimator], group[0].rate)
+        for group in found.groups()
+        if group[0].rate is not None
+    ]
+
+
+def _short(names: str) -> str:
+    first, *others = names.split(", ")
+    return f"{first} and {len(others)} more" if len(others) > 1 else names
+
+
+def _span(found: Audited) -> Span:
+    return Span("an optimal policy is greedy", SKY, found.low, found.high)

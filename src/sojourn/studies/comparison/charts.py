@@ -1,0 +1,80 @@
+"""The charts of a comparison: how the policies improve along the steps, and what they are worth in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sojourn.report.charts import Axis, Lines, Series, Sheet, Whisker, Whiskers
+from sojourn.report.looks import looks
+from sojourn.studies.audit.charts import on_paper, paper_title
+from sojourn.studies.comparison.record import Problem
+
+_COLUMNS = 4  # problems beside each other on paper
+
+
+def learning(found: Problem, points: int) -> Lines:
+    """Return the relative gain of each agent's policy over the steps, with at most so many points."""
+    styles = looks(row.agent for row in found.agents)
+    names = {row.agent: row.name for row in found.agents}
+    total = sum(len(curve.step) for curve in found.curves)
+    every = max(1, -(-total // max(1, points)))
+    series = []
+    for curve in found.curves:
+        last = len(curve.step) - 1
+        chosen = [place for place in range(last + 1) if place % every == 0 or place == last]
+        series.append(
+            Series(
+                names[curve.agent],
+                styles[curve.agent],
+                [curve.step[place] for place in chosen],
+                [curve.relative_gain[place] for place in chosen],
+                low=[curve.low[place] for place in chosen],
+                high=[curve.high[place] for place in chosen],
+            )
+        )
+    return Lines(
+        f"Learning: {found.name}",
+        Axis("steps", log=True),
+        Axis("relative gain of the greedy policy"),
+        series,
+        note="Mean over the runs, and its 95 % interval.",
+    )
+
+
+def outcomes(found: Problem) -> Whiskers:
+    """Return the relative gain of each agent's policy in the end, with its interval."""
+    styles = looks(row.agent for row in found.agents)
+    return Whiskers(
+        f"In the end: {found.name}",
+        Axis("relative gain in the end, 95 % interval", short="relative gain"),
+        [
+            Whisker(row.name, styles[row.agent], row.relative_gain, row.relative_low, row.relative_high)
+            for row in found.agents
+        ],
+        interval="95 % interval",
+        reference=1.0,
+        note="The dotted line is the best gain there is.",
+    )
+
+
+def sheet(found: Problem) -> Sheet:
+    """Return the figure of one problem: learning on the left, the audit on the right."""
+    points = sum(len(curve.step) for curve in found.curves)
+    titles = ["what the policies are worth", paper_title(found.audit)]
+    return Sheet([[learning(found, points), on_paper(found.audit)]], (8.5, 4.8), titles=[titles])
+
+
+def outcomes_sheet(problems: Sequence[Problem]) -> Sheet:
+    """Return the figure of all problems; the agents' names stand at the left of each row only."""
+    rows = [problems[first : first + _COLUMNS] for first in range(0, len(problems), _COLUMNS)]
+    width = min(_COLUMNS, len(problems))
+    return Sheet(
+        [[_panel(found, bool(place)) for place, found in enumerate(row)] for row in rows],
+        (2.2 + 1.9 * width, 2.9 * len(rows)),
+        titles=[[found.name for found in row] for row in rows],
+    )
+
+
+def _panel(found: Problem, nameless: bool) -> Whiskers:
+    chart = outcomes(found)._replace(x=Axis("relative gain"))
+    return chart._replace(rows=[row._replace(name="") for row in chart.rows]) if nameless else chart

@@ -1,0 +1,159 @@
+"""Tables of a sweep's results: by world, agent, option and cell, along the steps, and why runs failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from sojourn.rules.records import Json, Options
+from sojourn.runs.results import CURVES, load_results
+
+# Columns of results that are no options; `results.py` describes them.
+_FIXED = {
+    *("cell", "world", "agent", "steps", "episodes", "seed", "rate", "reward", "duration", "greedy_reward"),
+    *("greedy_duration", "greedy_steps", "diverged", "policy", "error", "gain", "regret", "rate_gap"),
+}
+_MEASURES = ("rate", "earned", "gain", "regret", "rate_gap")
+GROUPS = 60  # of an option's values, if there are more
+
+
+@dataclass(frozen=True)
+class Specification:
+    """What `sweep.json` says was asked for; results from elsewhere have no such file."""
+
+    name: str = ""
+    steps: Json = None
+    record: int = 0
+    rules_version: int | None = None
+    world: tuple[Options, ...] = ()
+    agent: tuple[Options, ...] = ()
+
+
+class Runs(NamedTuple):
+    """The runs of a sweep, and which of their columns are options."""
+
+    name: str
+    table: pl.DataFrame
+    options: list[str]
+    varied: list[str]  # the options with several values
+    synthetic: bool
+
+    @property
+    def good(self) -> pl.DataFrame:
+        """The runs that did not fail."""
+        return self.table.filter(pl.col("error").is_null())
+
+    @property
+    def failed(self) -> pl.DataFrame:
+        """The runs that failed."""
+        return self.table.filter(pl.col("error").is_not_null())
+
+
+def load(folder: Path, asked: Specification) -> Runs:
+    """Return the runs in a folder, with what they earned per unit time."""
+    table = load_results(folder).with_columns(earned=pl.col("reward") / pl.col("duration"))
+    options = [column for column in table.columns if column not in _FIXED and column != "earned"]
+    if isinstance(asked.steps, list) and len(asked.steps) > 1:
+        options.append("steps")  # as good as an option
+    varied = [option for option in options if table[option].drop_nulls().n_unique() > 1]
+    synthetic = "data" in options and "synthetic" in set(table["data"].drop_nulls().cast(pl.String))
+    return Runs(asked.name or folder.name, table, options, varied, synthetic)
+
+
+class ByOption(NamedTuple):
+    """Median and middle half of a figure for each world, agent and value of an option."""
+
+    rows: pl.DataFrame
+    different: int  # values of the option, which stand in groups if they are more than GROUPS
+
+
+def by_option(table: pl.DataFrame, option: str, figure: str) -> ByOption:
+    """Return a figure over the values of an option, whatever the other options are."""
+    chosen = table.filter(pl.col(option).is_not_null() & pl.col(figure).is_finite())
+    different = chosen[option].n_unique()
+    numeric = table[option].dtype.is_numeric()
+    if numeric and different > GROUPS:
+        group = (pl.col(option).rank("dense") - 1) * GROUPS // different
+        chosen = chosen.with_columns(pl.col(option).median().over(group))
+    rows = chosen.group_by("world", "agent", option, maintain_order=True).agg(
+        median=pl.col(figure).median(),
+        low=pl.col(figure).quantile(0.25, "linear"),
+        high=pl.col(figure).quantile(0.75, "linear"),
+    )
+    return ByOption(rows.sort(option) if numeric else rows, different)
+
+
+def along(folder: Path, table: pl.DataFrame) -> tuple[pl.DataFrame, bool] | None:
+    """Return learned rate and earnings over the steps, and whether curves are means; None if none were recorded."""
+    path = folder / CURVES
+    if not path.is_file():
+        return None
+    lines = pl.scan_parquet(path)
+    means = "rate_mean" in lines.collect_schema().names()
+    mean = "_mean" if means else ""
+    figures = {
+        "rate": pl.col(f"rate{mean}"),
+        "earned": pl.col(f"reward{mean}") / pl.col(f"clock{mean}"),
+    }
+    aggregates = []
+    for name, figure in figures.items():
+        finite = figure.filter(figure.is_finite())
+        aggregates += [
+            finite.median().alias(name),
+            finite.quantile(0.25, "linear").alias(f"{name}_low"),
+            finite.quantile(0.75, "linear").alias(f"{name}_high"),
+        ]
+    rows = (
+        lines.join(table.lazy().select("cell", "world", "agent").unique(), on="cell")
+        .group_by("world", "agent", "step")
+        .agg(aggregates)
+        .sort("world", "agent", "step")
+        .collect()
+    )
+    return None if rows.is_empty() else (rows, means)
+
+
+class Cells(NamedTuple):
+    """Means over the seeds of each cell; of many cells those that earned most."""
+
+    rows: pl.DataFrame
+    measures: list[str]
+    total: int  # cells in all
+    best: int  # how many of each world and agent are kept, if some are left out
+
+
+def cells(runs: Runs, most: int) -> Cells:
+    """Return at most so many cells."""
+    measures = [name for name in _MEASURES if _has(runs.table, name)]
+    rows = runs.table.group_by("world", "agent", "cell", *runs.options, maintain_order=True).agg(
+        runs=pl.len(),
+        diverged=pl.col("diverged").sum(),
+        **{name: pl.col(name).mean() for name in measures},
+        deviation=pl.col("earned").std(),
+    )
+    total, best = rows.height, rows.height
+    if total > most:
+        best = max(1, most // rows.select("world", "agent").n_unique())
+        place = pl.col("earned").fill_nan(None).rank("ordinal", descending=True).over("world", "agent")
+        rows = rows.filter(place <= best).head(most)
+    shown = rows.select("world", "agent", *runs.varied, "runs", "diverged", *measures, "deviation")
+    return Cells(shown, measures, total, best)
+
+
+def _has(table: pl.DataFrame, name: str) -> bool:
+    return name in table.columns and table[name].null_count() < table.height
+
+
+def failures(failed: pl.DataFrame) -> pl.DataFrame:
+    """Return how many runs of each world and agent failed for each reason, the most frequent first."""
+    return failed.group_by("world", "agent", "error").len().sort("len", descending=True)
+
+
+def spread(values: Iterable[float], ratio: float) -> bool:
+    """Return whether values are positive and so far apart that a log axis shows them better."""
+    known = list(values)
+    return bool(known) and min(known) > 0 and max(known) / min(known) >= ratio
