@@ -21,7 +21,14 @@ def movement(source: Source, chosen: list[int]) -> pl.DataFrame:
     """Return what is special about each segment: its moves, scaled durations, and the rate that would matter."""
     rows = []
     for segment in chosen:
-        world = market_segment(**source.options(), segment=segment, duration=source.scaled)
+        world = market_segment(
+            source.data,
+            segment=segment,
+            segment_length=source.segment_length,
+            fill=source.fill,
+            repair=source.repair,
+            duration=source.scaled,
+        )
         moves = world.moves
         tau = scaled_durations(world)
         quantiles = np.quantile(tau, list(QUANTILES.values()))

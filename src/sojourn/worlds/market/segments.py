@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
-from sojourn.rules.numbers import finite
+from sojourn.rules.numbers import whole
 from sojourn.worlds.market.bars import Bars, digest, read_bars, segments
 from sojourn.worlds.market.synthetic import synthetic_bars
 from sojourn.worlds.market.world import Market, MarketWorld
@@ -45,16 +45,15 @@ def market_segment(  # the options of a market in a sweep: those of `Market`, an
     highest: float | None = None,
 ) -> MarketWorld:
     """Return the market on one of the consecutive segments of an instrument's bars."""
-    bars = instrument(data, _whole("fill", fill), _yes("repair", repair))
-    cuts = segments(len(bars), _whole("segment_length", segment_length))
-    number = _whole("segment", segment)
-    if not 0 <= number < len(cuts):
-        raise ValueError(f"segment is {number}; {bars.name} has the segments 0 to {len(cuts) - 1}")
-    begin, end = cuts[number]
+    bars = instrument(data, fill, repair)
+    cuts = segments(len(bars), segment_length)
+    if whole("segment", segment, least=0) >= len(cuts):
+        raise ValueError(f"segment is {segment}; {bars.name} has the segments 0 to {len(cuts) - 1}")
+    begin, end = cuts[segment]
     return Market(
         bars.open[begin:end],
         bars.close[begin:end],
-        state_size=_whole("state_size", state_size),
+        state_size=state_size,
         duration=duration,
         interval=interval,
         shortest=shortest,
@@ -62,23 +61,6 @@ def market_segment(  # the options of a market in a sweep: those of `Market`, an
         lowest=lowest,
         highest=highest,
     )
-
-
-# A sweep hands over its options as it holds them, floats and words, until it fits them to these annotations.
-
-
-def _yes(name: str, given: bool | str) -> bool:
-    """Return whether an option that is a bool, or one of the words for it, says yes."""
-    if given not in (True, False, "yes", "no"):
-        raise ValueError(f"{name} is {given!r}; it must be yes or no")
-    return given in (True, "yes")
-
-
-def _whole(name: str, number: float) -> int:
-    """Return a whole number that a sweep holds as a float."""
-    if not finite(name, number).is_integer():
-        raise ValueError(f"{name} is {number}; it must be a whole number")
-    return int(number)
 
 
 def _state_of(path: str) -> tuple[int, int]:
