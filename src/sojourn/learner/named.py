@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sojourn.envs import ENVIRONMENTS, make, summary
-from sojourn.learner.learner import Learner
-from sojourn.learner.saved import saved_environment
+from sojourn.learner.learner import Learner, saved_environment
 from sojourn.rules.numbers import shown
 from sojourn.runs.build import build_agent
 
