@@ -37,6 +37,7 @@ from sojourn.learner.held import HeldAgent
 from sojourn.learner.interrupt import interruptible
 from sojourn.learner.masks import HiddenActions
 from sojourn.learner.reading import Reading, check_env
+from sojourn.learner.saved import saved_environment
 from sojourn.learner.verdict import Evaluation, followed
 from sojourn.learner.watch import Seen, Watcher
 from sojourn.rules.arrays import Floats, Ints
@@ -45,6 +46,8 @@ from sojourn.rules.random import streams
 from sojourn.runs.progress import no_progress
 from sojourn.runs.progress import progress as progress_bar
 from sojourn.runs.totals import Totals
+
+__all__ = ["Callback", "Learner", "saved_environment"]
 
 _BLOCK = 1000  # steps between two looks at callbacks, progress and warnings
 _INF = math.inf
