@@ -22,7 +22,7 @@ check: $(VENV)/ready-dev      ## formatting, lint, types, layers, doctests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest --doctest-modules src
+	$(BIN)/python -m pytest --doctest-modules src -n auto --maxprocesses 4 --dist loadfile
 
 # The variable silences a notice about the builder's successor, which is no warning about this site.
 docs: $(VENV)/ready-dev       ## build the documentation into site/; a warning is an error
