@@ -5,7 +5,7 @@ The public names, by the file that defines them.
 
 from sojourn import models as model
 from sojourn.agents.learn import Decay
-from sojourn.agents.named import (
+from sojourn.agents.literature import (
     differential_q,
     fixed_rate,
     harmonic_r,
@@ -48,7 +48,7 @@ from sojourn.rates.protocol import limit, update, value
 from sojourn.rates.ratio import Cumulative, Exponential, Incremental, SmoothedCumulative
 from sojourn.rates.steps import Steps
 from sojourn.rules import random
-from sojourn.rules.compile import inlined
+from sojourn.rules.bridge import inlined
 from sojourn.rules.random import stream
 from sojourn.runs.batch import Grid, Runs, grid, run_many
 from sojourn.runs.check import RateReport, check_agent, check_rate, check_world

@@ -30,6 +30,7 @@ from sojourn.models import (
 from sojourn.models.files import parse_model
 from sojourn.models.laws import Exponential, FlooredNormal, Gamma, Outcomes, TwoPoint, Uniform
 from sojourn.rules.compile import kernel
+from sojourn.worlds.draws import sampled
 
 PARTS: dict[str, Any] = {
     "pair_offsets": [0, 2, 3],
@@ -169,7 +170,7 @@ LAWS: list[tuple[Any, Any]] = [
 @kernel
 def _draws(kind: int, a: float, b: float, c: float, rng: Any, out: Any) -> None:
     for index in range(len(out)):
-        out[index] = laws.sampled(kind, a, b, c, rng)
+        out[index] = sampled(kind, a, b, c, rng)
 
 
 @pytest.mark.parametrize(("law", "reference"), LAWS, ids=lambda law: type(law).__name__)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import sojourn as sj
-from sojourn.rules.compile import take
+from sojourn.rules.stacks import take
 from sojourn.rules.values import stacked
 from sojourn.runs.halt import Halt
 from sojourn.runs.lengths import Length

@@ -17,7 +17,8 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from sojourn.agents.values.protocol import Values, best, move, read
 from sojourn.agents.values.table import Table
-from sojourn.rules.compile import inlined, no_rule, rule
+from sojourn.rules.bridge import inlined
+from sojourn.rules.compile import no_rule, rule
 from sojourn.rules.elementary import exp
 from sojourn.rules.values import Value
 

@@ -9,7 +9,7 @@ from sojourn.agents.protocol import draw, learn
 from sojourn.agents.values.protocol import Values, best, entries, move, nth_available
 from sojourn.rates.protocol import Rate, update, value
 from sojourn.rules.arrays import Floats
-from sojourn.rules.compile import inlined
+from sojourn.rules.bridge import inlined
 from sojourn.rules.numbers import fraction, probability
 from sojourn.rules.random import Stream, uniform
 from sojourn.rules.values import checked
@@ -47,7 +47,7 @@ class Params(NamedTuple):
 class LearningAgent(NamedTuple):
     """An agent that learns values by a method, with any estimator of the rate.
 
-    >>> from sojourn.agents.named import smart
+    >>> from sojourn.agents.literature import smart
     >>> smart(num_states=1, num_actions=2).q
     array([[0., 0.]])
     """

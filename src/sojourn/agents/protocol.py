@@ -88,7 +88,7 @@ def _check_learn(
 def draw(agent: Agent, state: int, rng: Stream) -> tuple[int, bool]:
     """Return the agent's next action, and whether it was drawn to explore.
 
-    >>> from sojourn.agents.named import smart
+    >>> from sojourn.agents.literature import smart
     >>> from sojourn.rules.random import stream
     >>> draw(smart(num_states=1, num_actions=3, exploration=0.0), 0, stream(0))
     (0, False)
@@ -111,7 +111,7 @@ def learn(
     `explored` says that the action was drawn to explore; an action that is not the greedy
     one always counts as such.
 
-    >>> from sojourn.agents.named import smart
+    >>> from sojourn.agents.literature import smart
     >>> agent = smart(num_states=2, num_actions=2, step_size=0.5)
     >>> learn(agent, 0, 1, 6.0, 2.0, 1).q
     array([[0., 3.],
@@ -123,7 +123,7 @@ def learn(
 def act(agent: Agent, state: int, rng: Stream) -> int:
     """Return the agent's next action.
 
-    >>> from sojourn.agents.named import smart
+    >>> from sojourn.agents.literature import smart
     >>> from sojourn.rules.random import stream
     >>> act(smart(num_states=1, num_actions=3, exploration=0.0), 0, stream(0))
     0
@@ -134,7 +134,7 @@ def act(agent: Agent, state: int, rng: Stream) -> int:
 def described(agent: Agent) -> str:
     """Return what an agent is called in a sentence: its method, and its estimator of the rate.
 
-    >>> from sojourn.agents.named import smart
+    >>> from sojourn.agents.literature import smart
     >>> described(smart(num_states=3, num_actions=2))
     'AverageReward with Cumulative'
     """
@@ -147,7 +147,7 @@ def described(agent: Agent) -> str:
 def policy(agent: Agent) -> Ints:
     """Return the greedy action of every state.
 
-    >>> from sojourn.agents.named import smart
+    >>> from sojourn.agents.literature import smart
     >>> policy(smart(num_states=3, num_actions=2))
     array([0, 0, 0])
     """

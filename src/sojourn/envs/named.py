@@ -14,7 +14,7 @@ import gymnasium
 from gymnasium.envs import registration
 
 from sojourn.envs.protocol import Environment
-from sojourn.models.problems import PROBLEMS
+from sojourn.models.problems.catalogue import PROBLEMS
 
 WORLDS = {
     "two-state": "sojourn.envs.two_state:TwoStateEnv",

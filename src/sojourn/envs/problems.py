@@ -13,7 +13,7 @@ from typing import Any
 
 from sojourn.envs.named import class_name, title
 from sojourn.envs.worlds import WorldEnv
-from sojourn.models.problems import PROBLEMS
+from sojourn.models.problems.catalogue import PROBLEMS
 from sojourn.models.smdp import SMDP
 from sojourn.worlds.tabular import Tabular
 

@@ -18,9 +18,10 @@ from gymnasium.spaces import Discrete
 from numpy.typing import NDArray
 
 from sojourn.envs.protocol import Info
-from sojourn.rules.compile import kernel, put, take
+from sojourn.rules.compile import kernel
 from sojourn.rules.numbers import within
 from sojourn.rules.random import Stream, check_stream, streams
+from sojourn.rules.stacks import put, take
 from sojourn.rules.values import Column, V, Value, frozen, is_value, named_fields, replaced
 from sojourn.worlds.checks import explain_step, ready_world, rehearse_world
 from sojourn.worlds.protocol import start, step

@@ -31,7 +31,7 @@ import numpy as np
 
 from sojourn.exact.sweeps import Crew, improve_block
 from sojourn.models.smdp import SMDP
-from sojourn.models.structure import findings, several_classes
+from sojourn.models.structure import findings, one_gain, several_classes
 from sojourn.rules.arrays import Floats, Ints
 
 
@@ -70,17 +70,6 @@ class Solution:
     def findings(self) -> tuple[str, ...]:
         """What is odd about the model, in sentences: absorbing parts, parts that are never reached again."""
         return findings(self.model)
-
-
-def one_gain(gains: Floats) -> float:
-    """Return the gain of all states, or say that it is not one number."""
-    low, high = float(gains.min()), float(gains.max())
-    if high - low > 1e-9 * max(1.0, abs(low), abs(high)):
-        raise ValueError(
-            f"the gain depends on the state where one begins, from {low:.9g} (state {int(gains.argmin())}) "
-            f"to {high:.9g} (state {int(gains.argmax())}); in Python, gains in place of gain has that of each"
-        )
-    return (low + high) / 2.0
 
 
 def bounds(model: SMDP, bias: Floats) -> tuple[float, float]:

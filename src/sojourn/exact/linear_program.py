@@ -22,7 +22,8 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from sojourn.exact.bounds import NotSolvedError, Solution
-from sojourn.exact.policy_iteration import leading_to, policy_iteration
+from sojourn.exact.policy_iteration import policy_iteration
+from sojourn.models.chain import leading_to
 from sojourn.models.smdp import SMDP
 from sojourn.models.structure import several_classes
 from sojourn.rules.arrays import Floats

@@ -22,8 +22,7 @@ from scipy.optimize import linprog
 
 from sojourn.exact.bounds import NotSolvedError, Solution, residual
 from sojourn.exact.policies import valued
-from sojourn.exact.policy_iteration import leading_to
-from sojourn.models.chain import chain_of_pairs, pairs_of
+from sojourn.models.chain import chain_of_pairs, leading_to, pairs_of
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Flags, Floats, Ints
 

@@ -19,12 +19,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from sojourn.exact.bounds import one_gain
-from sojourn.models.arrays import Sparse
 from sojourn.models.chain import Chain, chain_of, classes_of, solved
 from sojourn.models.smdp import SMDP
-from sojourn.models.structure import named
-from sojourn.rules.arrays import Floats, Ints
+from sojourn.models.structure import named, one_gain
+from sojourn.rules.arrays import Floats, Ints, Sparse
 
 
 @dataclass(frozen=True, eq=False)

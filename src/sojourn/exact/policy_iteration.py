@@ -19,10 +19,10 @@ from numpy.typing import ArrayLike
 
 from sojourn.exact.bounds import NotSolvedError, Solution
 from sojourn.exact.policies import valued
-from sojourn.models.chain import chain_of_pairs, pairs_of
+from sojourn.models.chain import chain_of_pairs, leading_to, pairs_of
 from sojourn.models.smdp import SMDP
 from sojourn.models.structure import several_classes
-from sojourn.rules.arrays import Flags, Floats, Ints
+from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.numbers import whole
 
 _ROUNDING = 1e-12  # relative to the largest bias and reward
@@ -103,24 +103,3 @@ def _one_class(model: SMDP, pairs: Ints) -> tuple[Ints, float, Floats]:
         pairs = leading_to(model, best, pairs)
         gains, bias, _ = valued(chain_of_pairs(model, pairs))
     return pairs, float(gains[0]), bias
-
-
-def leading_to(model: SMDP, target: Ints, pairs: Ints, usable: Flags | None = None) -> Ints:
-    """Return a policy that comes to `target` from every state that can, and keeps its pairs there.
-
-    `usable` says which pairs may be taken; all of them unless given. A state from which the target cannot
-    be reached keeps its pair.
-    """
-    pairs = pairs.copy()
-    reached = np.zeros(model.num_states, dtype=bool)
-    reached[target] = True
-    state = model.state_of_pair()
-    usable = np.ones(model.num_pairs, dtype=bool) if usable is None else usable
-    while True:
-        leads = usable & np.logical_or.reduceat(reached[model.successor], model.row_offsets[:-1])
-        new = np.flatnonzero(leads & ~reached[state])
-        if not new.size:
-            return pairs
-        states, first = np.unique(state[new], return_index=True)
-        pairs[states] = new[first]
-        reached[states] = True

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sojourn.models.arrays import Indices
 from sojourn.models.smdp import SMDP
-from sojourn.rules.arrays import Floats, Ints
-from sojourn.rules.compile import inlined, kernel
+from sojourn.rules.arrays import Floats, Indices, Ints
+from sojourn.rules.bridge import inlined
+from sojourn.rules.compile import kernel
 
 _ROWS_FOR_THREADS = 200_000  # below, handing out the work takes longer than the work
 

@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from sojourn.models.arrays import Sparse
 from sojourn.models.laws import Constant, FlatLaws, Law, Outcomes, as_law, flat
 from sojourn.models.smdp import SMDP
-from sojourn.rules.arrays import Floats, Ints
+from sojourn.rules.arrays import Floats, Ints, Sparse
 from sojourn.rules.numbers import finite, shown
 
 Matrix: TypeAlias = ArrayLike | Sparse

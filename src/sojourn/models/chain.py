@@ -9,10 +9,9 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.sparse import linalg
 
-from sojourn.models.arrays import Sparse
 from sojourn.models.smdp import SMDP
 from sojourn.models.structure import recurrent_classes
-from sojourn.rules.arrays import Floats, Ints
+from sojourn.rules.arrays import Flags, Floats, Ints, Sparse
 
 _DENSE = 500  # states: up to so many a dense solver is fast; above, a sparse one may fill up all memory
 _ROUNDING = 1e-14  # relative to the largest number
@@ -106,3 +105,24 @@ def _iterated(system: Sparse, right: Floats) -> Floats | None:
         answer = answer + linalg.bicgstab(system, right - system @ answer, rtol=1e-10, maxiter=500)[0]
     left, scale = np.abs(system @ answer - right).max(), np.abs(right).max() + np.abs(answer).max()
     return answer if left <= _ROUNDING * scale else None
+
+
+def leading_to(model: SMDP, target: Ints, pairs: Ints, usable: Flags | None = None) -> Ints:
+    """Return a policy that comes to `target` from every state that can, and keeps its pairs there.
+
+    `usable` says which pairs may be taken; all of them unless given. A state from which the target cannot
+    be reached keeps its pair.
+    """
+    pairs = pairs.copy()
+    reached = np.zeros(model.num_states, dtype=bool)
+    reached[target] = True
+    state = model.state_of_pair()
+    usable = np.ones(model.num_pairs, dtype=bool) if usable is None else usable
+    while True:
+        leads = usable & np.logical_or.reduceat(reached[model.successor], model.row_offsets[:-1])
+        new = np.flatnonzero(leads & ~reached[state])
+        if not new.size:
+            return pairs
+        states, first = np.unique(state[new], return_index=True)
+        pairs[states] = new[first]
+        reached[states] = True

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sojourn.models.arrays import owned
 from sojourn.models.laws import FlatLaws, above_zero, means
-from sojourn.rules.arrays import Floats
+from sojourn.rules.arrays import Floats, owned
 
 if TYPE_CHECKING:
     from sojourn.models.smdp import SMDP

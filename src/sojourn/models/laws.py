@@ -26,15 +26,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from sojourn.rules.compile import inlined
-from sojourn.rules.elementary import exp, log
 from sojourn.rules.numbers import Number, finite, positive, probability, shown
-from sojourn.rules.random import Stream, exponential, normal, normal_quantile, uniform, unit, word, word_at
 from sojourn.rules.values import checked
 
 
@@ -118,7 +115,7 @@ class TwoPoint(NamedTuple):
 
 Law: TypeAlias = Constant | Exponential | Gamma | Uniform | FlooredNormal | TwoPoint
 KINDS: tuple[type[Law], ...] = (Constant, Exponential, Gamma, Uniform, FlooredNormal, TwoPoint)
-_CONSTANT, _EXPONENTIAL, _GAMMA, _UNIFORM, _FLOORED, _TWO_POINT = range(6)
+CONSTANT, EXPONENTIAL, GAMMA, UNIFORM, FLOORED, _TWO_POINT = range(6)
 
 
 class Outcomes(NamedTuple):
@@ -193,10 +190,10 @@ def means(laws: FlatLaws) -> npt.NDArray[np.float64]:
     """Return the mean of every law."""
     kind, (a, b, c) = laws.kind, laws.parameters.T
     result: npt.NDArray[np.float64] = a.copy()
-    for place in np.flatnonzero(kind == _FLOORED):
+    for place in np.flatnonzero(kind == FLOORED):
         result[place] = _floored_mean(a[place], b[place], c[place])
-    result = np.where(kind == _GAMMA, a * b, result)
-    result = np.where(kind == _UNIFORM, (a + b) / 2.0, result)
+    result = np.where(kind == GAMMA, a * b, result)
+    result = np.where(kind == UNIFORM, (a + b) / 2.0, result)
     return np.asarray(np.where(kind == _TWO_POINT, a + c * (b - a), result))
 
 
@@ -210,55 +207,10 @@ def above_zero(laws: FlatLaws) -> npt.NDArray[np.bool_]:
     """Whether each law gives only numbers above 0, as a duration's must."""
     kind, (a, b, c) = laws.kind, laws.parameters.T
     result: npt.NDArray[np.bool_] = a > 0.0
-    result = np.where(kind == _GAMMA, b > 0.0, result)
-    result = np.where(kind == _UNIFORM, (np.minimum(a, b) >= 0.0) & (np.maximum(a, b) > 0.0), result)
-    result = np.where(kind == _FLOORED, c > 0.0, result)
+    result = np.where(kind == GAMMA, b > 0.0, result)
+    result = np.where(kind == UNIFORM, (np.minimum(a, b) >= 0.0) & (np.maximum(a, b) > 0.0), result)
+    result = np.where(kind == FLOORED, c > 0.0, result)
     return np.where(kind == _TWO_POINT, (a > 0.0) & (b > 0.0), result)
 
 
 # --- Draws --------------------------------------------------------------------------
-
-
-@inlined
-def sampled(kind: int, a: float, b: float, c: float, rng: Stream) -> float:
-    """Draw from the law of this kind with these parameters.
-
-    >>> from sojourn.rules.random import stream
-    >>> sampled(0, 2.5, 0.0, 0.0, stream(0))
-    2.5
-    """
-    if kind == _CONSTANT:
-        return a
-    if kind == _EXPONENTIAL:
-        return a * exponential(rng)
-    if kind == _GAMMA:
-        return b * _gamma(a, rng)
-    if kind == _UNIFORM:
-        return a + (b - a) * uniform(rng)
-    if kind == _FLOORED:
-        return max(c, a + b * normal(rng))
-    return b if uniform(rng) < c else a
-
-
-@inlined
-def _gamma(shape: float, rng: Stream) -> float:
-    """Draw from the gamma law of scale 1 (Marsaglia and Tsang, ACM TOMS 26(3), 2000).
-
-    Shapes below 1 use that gamma(k) is gamma(k + 1) times u^(1/k).
-    """
-    key: Any = np.int64(word(rng) >> np.uint64(1))
-    d = (shape if shape >= 1.0 else shape + 1.0) - 1.0 / 3.0
-    c = 1.0 / math.sqrt(9.0 * d)
-    boost = 1.0 if shape >= 1.0 else exp(log(unit(word_at(key, 0))) / shape)
-    index = 1
-    cube = -1.0
-    while cube <= 0.0:
-        x = normal_quantile(unit(word_at(key, index)))
-        u = unit(word_at(key, index + 1))
-        index += 2
-        cube = 1.0 + c * x
-        cube = cube * cube * cube
-        if cube > 0.0 and log(u) >= 0.5 * x * x + d - d * cube + d * log(cube):
-            cube = -1.0
-    # A tiny shape can underflow; a duration must not be 0.
-    return max(d * cube * boost, 1e-300)

@@ -21,10 +21,9 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from sojourn.models.arrays import Sparse
 from sojourn.models.chain import chain_of, solved
 from sojourn.models.smdp import SMDP
-from sojourn.rules.arrays import Flags, Floats, Ints
+from sojourn.rules.arrays import Flags, Floats, Ints, Sparse
 
 
 class Option(NamedTuple):

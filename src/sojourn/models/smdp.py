@@ -29,10 +29,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sojourn.models import checks
-from sojourn.models.arrays import Indices, flat_floats, flat_indices, flat_ints
 from sojourn.models.laws import FlatLaws, Law, constants, flat
 from sojourn.models.structure import Structure, structure_of
-from sojourn.rules.arrays import Floats, Ints
+from sojourn.rules.arrays import Floats, Indices, Ints, flat_floats, flat_indices, flat_ints
 from sojourn.rules.numbers import within
 
 LawsLike: TypeAlias = Callable[[float], Law] | Sequence[Law | float]

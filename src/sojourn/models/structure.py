@@ -19,8 +19,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from sojourn.models.arrays import Indices, owned
-from sojourn.rules.arrays import Flags, Ints
+from sojourn.rules.arrays import Flags, Floats, Indices, Ints, owned
 
 if TYPE_CHECKING:
     from sojourn.models.smdp import SMDP
@@ -140,3 +139,14 @@ def findings(model: SMDP) -> tuple[str, ...]:
     if len(parts) > 1:
         result.append(several_classes(model, parts))
     return tuple(result)
+
+
+def one_gain(gains: Floats) -> float:
+    """Return the gain of all states, or say that it is not one number."""
+    low, high = float(gains.min()), float(gains.max())
+    if high - low > 1e-9 * max(1.0, abs(low), abs(high)):
+        raise ValueError(
+            f"the gain depends on the state where one begins, from {low:.9g} (state {int(gains.argmin())}) "
+            f"to {high:.9g} (state {int(gains.argmax())}); in Python, gains in place of gain has that of each"
+        )
+    return (low + high) / 2.0

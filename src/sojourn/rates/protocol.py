@@ -14,7 +14,8 @@ from __future__ import annotations
 from typing import Protocol, TypeVar
 
 from sojourn.rates.steps import Steps
-from sojourn.rules.compile import inlined, no_rule, rule
+from sojourn.rules.bridge import inlined
+from sojourn.rules.compile import no_rule, rule
 from sojourn.rules.numbers import Number, finite, positive
 from sojourn.rules.values import Value
 

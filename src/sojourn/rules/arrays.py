@@ -1,10 +1,77 @@
-"""Names for the arrays that everybody passes around."""
+"""Names for the arrays that everybody passes around, and arrays that nobody can change.
 
-from typing import TypeAlias
+NumPy lets the owner of an array make it writable again, and a view of an array shares its memory. So an owned
+array has its memory in a `bytes`, which Python itself protects: no view, no flag and no pickle opens it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+if TYPE_CHECKING:
+    from scipy import sparse
+
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 Flags: TypeAlias = npt.NDArray[np.bool_]
+Indices: TypeAlias = npt.NDArray[np.int32]  # half the memory, where there are as many as rows
+Sparse: TypeAlias = "sparse.csr_array"  # SciPy tells a type checker nothing
+S = TypeVar("S", bound=np.generic)
+
+
+def owned(array: npt.NDArray[S]) -> npt.NDArray[S]:
+    """Return an array with the same content that nobody can write into.
+
+    >>> numbers = owned(np.array([1.0, 2.0]))
+    >>> numbers.flags.writeable = True
+    Traceback (most recent call last):
+    ValueError: cannot set WRITEABLE flag to True of this array
+    >>> owned(numbers) is numbers
+    True
+    """
+    if _is_owned(array):
+        return array
+    return np.frombuffer(array.tobytes(), dtype=array.dtype).reshape(array.shape)
+
+
+def _is_owned(array: npt.NDArray[S]) -> bool:
+    memory = array.base
+    while isinstance(memory, np.ndarray):
+        memory = memory.base
+    return isinstance(memory, bytes) and array.flags.c_contiguous
+
+
+def flat_floats(name: str, numbers: npt.ArrayLike) -> Floats:
+    """Return a flat array of floats, or say that it is none."""
+    return np.ascontiguousarray(_flat(name, numbers), dtype=np.float64)
+
+
+def flat_ints(name: str, numbers: npt.ArrayLike) -> Ints:
+    """Return a flat array of whole numbers, or say that it is none."""
+    return np.ascontiguousarray(_whole(name, _flat(name, numbers)), dtype=np.int64)
+
+
+def flat_indices(name: str, numbers: npt.ArrayLike) -> Indices:
+    """Return a flat array of whole numbers below 2^31, or say that it is none."""
+    array = _whole(name, _flat(name, numbers))
+    if array.size and array.dtype.itemsize > 4:
+        low, high = int(array.min()), int(array.max())
+        if low < -(2**31) or high >= 2**31:
+            raise ValueError(f"{name} has the entry {low if low < 0 else high}; it must be less than 2^31")
+    return np.ascontiguousarray(array, dtype=np.int32)
+
+
+def _flat(name: str, numbers: npt.ArrayLike) -> npt.NDArray[np.generic]:
+    array = np.asarray(numbers)
+    if array.ndim != 1 or array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must be a flat sequence of numbers")
+    return array
+
+
+def _whole(name: str, array: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+    if array.dtype.kind == "f":
+        raise TypeError(f"{name} must be whole numbers")
+    return array

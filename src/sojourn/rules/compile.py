@@ -22,9 +22,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, overload
 
+from sojourn.rules.bridge import Function, bridge, open_bridge
 from sojourn.rules.values import Field, classes
 
-Function: TypeAlias = Callable[..., Any]  # of a rule or a loop; which one is known to the caller
 Numba: TypeAlias = Any  # its types and dispatchers: Numba ships no types
 
 Check: TypeAlias = Callable[..., tuple[Field, ...]]
@@ -34,8 +34,6 @@ G = TypeVar("G", bound=Function)
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
-_bridged: list[tuple[Function, Function, bool]] = []  # what kernels call, types -> function, inline
-_bridge_is_open = False
 _lock = threading.Lock()
 _foreign: set[type] = set()  # types with a rule from outside this package
 _compiled: set[type] = set()  # types that some kernel has been called with
@@ -64,8 +62,8 @@ class Rule(Generic[F]):
             return registered.get(type(value), generic)(value, *args)
 
         self.bare = bare  # type: ignore[assignment]
-        _bridge(self, self._resolve)
-        _bridge(bare, self._resolve)
+        bridge(self, self._resolve)
+        bridge(bare, self._resolve)
 
     if TYPE_CHECKING:
         __call__: F
@@ -152,110 +150,10 @@ def no_rule(name: str, value: Field) -> TypeError:
     )
 
 
-def inlined(function: G) -> G:
-    """Make a plain function callable from rules and kernels, compiled into their code.
-
-    >>> @inlined
-    ... def half(x: float) -> float:
-    ...     return x / 2.0
-    >>> half(3.0)  # as it is in Python, and in a rule of yours
-    1.5
-    """
-    _bridge(function, lambda *_: function)
-    return function
-
-
 def first_meeting(*values: Field) -> bool:
     """Whether these values have rules of a user's that no kernel has met yet."""
     types = set(classes(values))
     return not types.isdisjoint(_foreign) and not types <= _compiled
-
-
-def compiled_apart(function: G) -> G:
-    """Make a long function callable from kernels, compiled as a function of its own."""
-    _bridge(function, lambda *_: function, inline=False)
-    return function
-
-
-def take(stack: Field, index: int) -> Field:
-    """Return one value of a stack, which is a value with an array of entries in every field.
-
-    Entries that are themselves arrays are not copied: to write into them is to write into
-    the stack.
-    """
-    if isinstance(stack, tuple):
-        return type(stack)._make(take(field, index) for field in stack)  # type: ignore[attr-defined]
-    entry = stack[index]
-    return entry if entry.ndim else entry.item()
-
-
-def _resolve_take(stack: Numba, index: Numba) -> Function:
-    """For compiled code: the same, written out for this type."""
-    cls = getattr(stack, "instance_class", None)
-    if cls is None:
-        return lambda stack, index: stack[index]
-    fields = ", ".join(f"{name}=take(stack.{name}, index)" for name in cls._fields)
-    namespace: dict[str, Function] = {"cls": cls, "take": take}
-    exec(f"def taken(stack, index):\n    return cls({fields})", namespace)  # noqa: S102 - field names only
-    return namespace["taken"]
-
-
-def put(stack: Field, index: int, value: Field) -> None:
-    """Write a value into one place of a stack; arrays that cannot be written are constants and stay."""
-    for column, field in zip(stack, value, strict=True):
-        if isinstance(column, tuple):
-            put(column, index, field)
-        elif column.flags.writeable:
-            column[index] = field
-
-
-def _resolve_put(stack: Numba, index: Numba, value: Numba) -> Function:
-    """For compiled code: the same, written out for this type."""
-    cls = getattr(stack, "instance_class", None)
-    if cls is None:
-        if stack.ndim == 1:
-            return _put_number
-        if not stack.mutable:
-            return _put_nothing
-        return {2: _put_row, 3: _put_table}.get(stack.ndim, _put_array)
-    lines = "".join(f"    put(stack.{name}, index, value.{name})\n" for name in cls._fields)
-    namespace: dict[str, Function] = {"put": put}
-    exec(f"def written(stack, index, value):\n{lines}    pass\n", namespace)  # noqa: S102 - field names only
-    return namespace["written"]
-
-
-def _put_number(stack: Field, index: int, value: Field) -> None:
-    stack[index] = value
-
-
-# Rules mostly write into the array that they were given, and then there is nothing to do. Entry by
-# entry, because `stack[index] = value` takes Numba three times as long to compile as all the rest.
-
-
-def _put_row(stack: Field, index: int, value: Field) -> None:
-    if stack[index].ctypes.data != value.ctypes.data:
-        if stack.shape[1] != value.shape[0]:
-            raise ValueError("a rule returned an array of another shape")
-        for i in range(value.shape[0]):
-            stack[index, i] = value[i]
-
-
-def _put_table(stack: Field, index: int, value: Field) -> None:
-    if stack[index].ctypes.data != value.ctypes.data:
-        if stack.shape[1] != value.shape[0] or stack.shape[2] != value.shape[1]:
-            raise ValueError("a rule returned an array of another shape")
-        for i in range(value.shape[0]):
-            for j in range(value.shape[1]):
-                stack[index, i, j] = value[i, j]
-
-
-def _put_array(stack: Field, index: int, value: Field) -> None:
-    if stack[index].ctypes.data != value.ctypes.data:
-        stack[index] = value
-
-
-def _put_nothing(stack: Field, index: int, value: Field) -> None:
-    pass
 
 
 class Kernel(Generic[F]):
@@ -308,7 +206,7 @@ class Kernel(Generic[F]):
         import numba
 
         with _lock:
-            _open_bridge()
+            open_bridge(_connect)
             options: Numba = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
             jit = numba.njit(**options)(self.python)
             if on_disk:
@@ -334,23 +232,6 @@ def _reason(error: Exception) -> str:
     layers = [index for index, line in enumerate(lines) if "mode pipeline (step:" in line]
     innermost = lines[layers[-1] + 1 :] if layers else lines
     return innermost[0].rstrip(".") if innermost else type(error).__name__
-
-
-# --- The bridge to Numba ------------------------------------------------------------
-
-
-def _bridge(callee: Function, resolve: Function, inline: bool = True) -> None:
-    _bridged.append((callee, resolve, inline))
-    if _bridge_is_open:
-        _connect(callee, resolve, inline)
-
-
-def _open_bridge() -> None:
-    global _bridge_is_open
-    if not _bridge_is_open:
-        for bridged in _bridged:
-            _connect(*bridged)
-        _bridge_is_open = True
 
 
 def _connect(callee: Function, resolve: Function, inline: bool) -> None:
@@ -410,7 +291,3 @@ def source_digest() -> str:
     for path in sorted(_PACKAGE.rglob("*.py")):
         digest.update(path.relative_to(_PACKAGE).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
-
-
-_bridge(take, _resolve_take)
-_bridge(put, _resolve_put)

@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from sojourn.rules.compile import inlined
+from sojourn.rules.bridge import inlined
 
 # Constants in parts: the product of all but the last part with a whole number is exact.
 _LN2 = (0.6931471803691238, 1.9082149292705877e-10)

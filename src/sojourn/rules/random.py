@@ -20,7 +20,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from sojourn.rules.compile import inlined
+from sojourn.rules.bridge import inlined
 from sojourn.rules.elementary import log
 from sojourn.rules.numbers import whole
 from sojourn.rules.values import Field

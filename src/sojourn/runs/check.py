@@ -13,7 +13,7 @@ from typing import Any, NamedTuple  # a checker takes anything
 import numpy as np
 
 from sojourn.agents.checks import ready_agent
-from sojourn.agents.named import random_agent
+from sojourn.agents.literature import random_agent
 from sojourn.agents.protocol import Agent
 from sojourn.agents.values.protocol import sizes
 from sojourn.rates.protocol import Rate, update, value
@@ -91,7 +91,7 @@ def check_rate(rate: Any) -> RateReport:
 def check_agent(agent: Any) -> None:
     """Check an agent: its record, its actions, and that it learns the same compiled and interpreted.
 
-    >>> from sojourn.agents.named import smart
+    >>> from sojourn.agents.literature import smart
     >>> check_agent(smart(num_states=3, num_actions=2))
     """
     num_states, num_actions = sizes(ready_agent(agent).values)

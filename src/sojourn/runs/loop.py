@@ -18,7 +18,8 @@ from sojourn.agents.protocol import A, Agent, described, draw, learn, policy
 from sojourn.agents.values.protocol import is_sound, num_missing, restricted, sizes
 from sojourn.rates.protocol import value
 from sojourn.rules.arrays import Flags, Floats
-from sojourn.rules.compile import compiled_apart, first_meeting, inlined, kernel
+from sojourn.rules.bridge import compiled_apart, inlined
+from sojourn.rules.compile import first_meeting, kernel
 from sojourn.rules.numbers import whole
 from sojourn.rules.random import Stream, streams
 from sojourn.rules.values import Column, canonical, copied, replaced
@@ -110,7 +111,7 @@ def run(
     such as `evenly_spaced(steps, 1000)`. With `compiled=False` the same source runs in
     Python, about a thousand times slower, for a debugger.
 
-    >>> from sojourn.agents.named import harmonic_r
+    >>> from sojourn.agents.literature import harmonic_r
     >>> from sojourn.worlds.two_state import TwoState
     >>> agent = harmonic_r(num_states=2, num_actions=2, step_size=0.01, rate_step_size=0.01)
     >>> result = run(TwoState(log_scale=1e-3), agent, steps=1000, episodes=4, seed=0)

@@ -15,32 +15,37 @@ import functools
 import inspect
 from collections.abc import Callable
 from types import MappingProxyType
-from typing import Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 from sojourn.agents.named import AGENTS
-from sojourn.agents.protocol import Agent
-from sojourn.models import load_model
-from sojourn.models.problems import PROBLEMS
-from sojourn.models.smdp import SMDP
-from sojourn.rules.options import Given, Options
-from sojourn.worlds.market.segments import market_segment
-from sojourn.worlds.protocol import World
-from sojourn.worlds.tabular import Tabular, TabularWorld
-from sojourn.worlds.two_state import TwoState
+from sojourn.models.problems.catalogue import PROBLEMS
+from sojourn.rules.names import found
+from sojourn.rules.options import Options
 
-ACTIONS = ("given", "reversed")
-Order: TypeAlias = Literal["given", "reversed"]
+if TYPE_CHECKING:
+    from sojourn.agents.protocol import Agent
+    from sojourn.models.smdp import SMDP
+    from sojourn.worlds.protocol import World
+
+ACTIONS = ("given", "reversed")  # how the actions of a model may be numbered
+_MODEL_IN_FILE = "sojourn.worlds.of_model:model_in_file"
+_WORLD_OF_MODEL = "sojourn.worlds.of_model:WorldOfModel"
 
 
 class NamedWorld(NamedTuple):
     """A kind of world: its name, how it is made, and what it is."""
 
     name: str  # in tables and files, with underscores
-    make: Callable[..., World]
+    constructor: Callable[..., World] | str  # or its name, as package.module:name
     about: str  # what it is, in a line
     model: Callable[..., SMDP] | None = None  # the finite model behind it, whose gain is then known
     not_options: tuple[str, ...] = ()  # parameters of `make` that nobody sets by name
     example: Options = MappingProxyType({})  # options of a small one, for tests and documentation
+
+    @property
+    def make(self) -> Callable[..., World]:
+        """Its constructor."""
+        return found(self.constructor) if isinstance(self.constructor, str) else self.constructor  # type: ignore[return-value]
 
 
 WORLDS: dict[str, NamedWorld] = {}
@@ -49,6 +54,7 @@ WORLDS: dict[str, NamedWorld] = {}
 def add_world(world: NamedWorld) -> None:
     """Make a kind of world known by its name, to sweeps, the documentation and the checks.
 
+    >>> from sojourn.worlds.two_state import TwoState
     >>> add_world(NamedWorld("steady", lambda: TwoState(log_scale=0.0), "two states that do not drift"))
     >>> world_kinds()["steady"].make().num_states
     2
@@ -63,7 +69,8 @@ def add_world(world: NamedWorld) -> None:
 
 def world_kinds() -> dict[str, NamedWorld]:
     """Return every kind of world by name: those in `WORLDS`, models in files, and all problems."""
-    models = {"model": model_in_file} | {name.replace("-", "_"): model for name, model in PROBLEMS.items()}
+    models: dict[str, Callable[..., SMDP]] = {"model": found(_MODEL_IN_FILE)}  # type: ignore[dict-item]
+    models |= {name.replace("-", "_"): model for name, model in PROBLEMS.items()}
     return WORLDS | {name: _of_model(name, model) for name, model in models.items()}
 
 
@@ -72,51 +79,24 @@ def agent_kinds() -> dict[str, Callable[..., Agent]]:
     return {agent.kind: agent.make for agent in AGENTS.values()}
 
 
-def model_in_file(data: str | None = None) -> SMDP:
-    """Read the model in a TOML or JSON file."""
-    if data is None:
-        raise ValueError("data is missing; it must be the TOML or JSON file of a model")
-    return load_model(data)
-
-
-class WorldOfModel:
-    """Makes worlds of a model; beside its options they have `actions`: "given", or "reversed" in number.
-
-    >>> WorldOfModel(PROBLEMS["long-shot"])(actions="reversed", short_duration=2.0).num_actions
-    2
-    """
-
-    def __init__(self, model: Callable[..., SMDP]) -> None:
-        self.model = model
-        own = inspect.Parameter(
-            "actions", inspect.Parameter.KEYWORD_ONLY, default=ACTIONS[0], annotation=Order
-        )
-        others = inspect.signature(model, eval_str=True).parameters.values()
-        self.__signature__ = inspect.Signature([*others, own])
-
-    def __call__(self, actions: Order = "given", **options: Given) -> TabularWorld:
-        """Return the world of the model with these options."""
-        model = self.model(**options)
-        return Tabular(model if actions == ACTIONS[0] else model.with_actions_reversed())
-
-
 @functools.lru_cache(maxsize=256)
 def _of_model(name: str, model: Callable[..., SMDP]) -> NamedWorld:
     about = (inspect.getdoc(model) or name).partition("\n")[0].rstrip(".")
-    return NamedWorld(name, WorldOfModel(model), about, model)
+    of_model: Callable[..., Callable[..., World]] = found(_WORLD_OF_MODEL)  # type: ignore[assignment]
+    return NamedWorld(name, of_model(model), about, model)
 
 
 for _world in (
     NamedWorld(
         "two_state",
-        TwoState,
+        "sojourn.worlds.two_state:TwoState",
         "two states whose rewards and durations drift apart",
         not_options=("noise_key", "t"),
         example={"log_scale": 0.001},
     ),
     NamedWorld(
         "market",
-        market_segment,
+        "sojourn.worlds.market.segments:market_segment",
         "at every bar of a segment of an instrument, buy or sell",
         example={"segment_length": 1000},
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sojourn.rules.compile import inlined
+from sojourn.rules.bridge import inlined
 
 
 class Totals(NamedTuple):

@@ -5,29 +5,23 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import polars as pl
 
 from sojourn.report.blocks import Note, Section
 from sojourn.report.budget import Budget
+from sojourn.rules.names import Catalogue
 from sojourn.rules.records import Json, load_json
 from sojourn.runs.results import RESULTS
-from sojourn.studies.audit import section as audit
-from sojourn.studies.bitcoin import section as bitcoin
-from sojourn.studies.comparison import section as comparison
-from sojourn.studies.robustness import section as robustness
-from sojourn.studies.solution import section as solution
-from sojourn.studies.sweep import section as sweep
 
-READERS: dict[str, Callable[[Path, dict[str, Json], Budget], Section]] = {
-    "audit": audit.section,
-    "bitcoin": bitcoin.section,
-    "comparison": comparison.section,
-    "robustness": robustness.section,
-    "solution": solution.section,
-    "sweep": sweep.section,
-}
+Reader: TypeAlias = Callable[[Path, dict[str, Json], Budget], Section]
+READERS: Catalogue[Reader] = Catalogue(
+    {
+        kind: f"sojourn.studies.{kind}.section:section"
+        for kind in ("audit", "bitcoin", "comparison", "robustness", "solution", "sweep")
+    }
+)
 FILES = {"comparison.json": "comparison", "solution.json": "solution", "audit.json": "audit"}
 STUDIES = ("robustness", "bitcoin")
 

@@ -23,13 +23,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sojourn.models.laws import sampled
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Flags, Floats, Ints
-from sojourn.rules.compile import inlined, kernel
+from sojourn.rules.bridge import inlined
+from sojourn.rules.compile import kernel
 from sojourn.rules.numbers import shown, within
 from sojourn.rules.random import Stream, uniform
 from sojourn.rules.values import checked
+from sojourn.worlds.draws import sampled
 from sojourn.worlds.protocol import NO_STATE, start, step
 
 _PATIENCE = 20_000  # rows whose tables Python makes sooner than a compiler is ready

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sojourn.rules.compile import inlined
+from sojourn.rules.bridge import inlined
 from sojourn.rules.elementary import cos, exp10, sin
 from sojourn.rules.numbers import finite, positive
 from sojourn.rules.random import Stream, normal_quantile, unit, word, word_at

@@ -18,7 +18,8 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from sojourn.rules.arrays import Flags, Floats
-from sojourn.rules.compile import inlined, no_rule, rule
+from sojourn.rules.bridge import inlined
+from sojourn.rules.compile import no_rule, rule
 from sojourn.rules.values import Value
 
 

@@ -18,7 +18,7 @@ from sojourn.agents.values.protocol import (
     sizes,
 )
 from sojourn.rules.arrays import Flags, Floats
-from sojourn.rules.compile import inlined
+from sojourn.rules.bridge import inlined
 from sojourn.rules.numbers import whole
 
 

@@ -10,14 +10,12 @@ names of the command line. State 0 is the one to begin in.
 1
 """
 
-from collections.abc import Callable
-
+from sojourn.models.problems.catalogue import PROBLEMS
 from sojourn.models.problems.estimators import jobs, long_return, long_shot
 from sojourn.models.problems.loops import gosavi, river_swim, two_choice
 from sojourn.models.problems.machines import replacement, tijms_maintenance
 from sojourn.models.problems.queues import access_control, admission_control
 from sojourn.models.problems.rooms import four_rooms
-from sojourn.models.smdp import SMDP
 
 __all__ = [
     "PROBLEMS",
@@ -33,17 +31,3 @@ __all__ = [
     "tijms_maintenance",
     "two_choice",
 ]
-
-PROBLEMS: dict[str, Callable[..., SMDP]] = {
-    "gosavi": gosavi,
-    "tijms-maintenance": tijms_maintenance,
-    "access-control": access_control,
-    "river-swim": river_swim,
-    "two-choice": two_choice,
-    "admission-control": admission_control,
-    "replacement": replacement,
-    "four-rooms": four_rooms,
-    "long-shot": long_shot,
-    "long-return": long_return,
-    "jobs": jobs,
-}

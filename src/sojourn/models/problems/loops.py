@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from sojourn.models import SMDP, from_arrays, from_matrices, from_transitions
-from sojourn.models.build import Transition
+from sojourn.models.build import Transition, from_arrays, from_matrices, from_transitions
+from sojourn.models.smdp import SMDP
 from sojourn.rules.numbers import finite, positive, probability, whole
 
 Tables: TypeAlias = Sequence[Sequence[Sequence[float]]]  # [action][state][next state]

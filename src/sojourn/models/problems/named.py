@@ -6,8 +6,8 @@ import inspect
 from collections.abc import Mapping
 from pathlib import Path
 
-from sojourn.models import load_model
-from sojourn.models.problems import PROBLEMS
+from sojourn.models.files import load_model
+from sojourn.models.problems.catalogue import PROBLEMS
 from sojourn.models.smdp import SMDP
 from sojourn.rules.numbers import nearest
 from sojourn.rules.options import Given, fitted

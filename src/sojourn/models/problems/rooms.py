@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sojourn.models import SMDP, Option, from_arrays, from_transitions, primitive
-from sojourn.models.build import Transition
+from sojourn.models.build import Transition, from_arrays, from_transitions
+from sojourn.models.options import Option, primitive
+from sojourn.models.smdp import SMDP
 from sojourn.rules.numbers import finite, probability
 
 _PLAN = (

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from sojourn.agents.named import harmonic_r, policy_agent, relaxed_smart, smart
+from sojourn.agents.literature import harmonic_r, policy_agent, relaxed_smart, smart
 from sojourn.agents.values.protocol import move
 from sojourn.runs.batch import grid, run_many
 from sojourn.runs.loop import run

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sojourn.rules.arrays import Floats
-from sojourn.rules.compile import inlined
+from sojourn.rules.bridge import inlined
 from sojourn.rules.numbers import finite, positive, whole
 from sojourn.rules.random import Stream, uniform
 from sojourn.rules.values import checked

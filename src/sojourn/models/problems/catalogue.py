@@ -1,0 +1,27 @@
+"""The list of problems: each by the name that commands call it, and where it is defined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from sojourn.rules.names import Catalogue
+
+if TYPE_CHECKING:
+    from sojourn.models.smdp import SMDP
+
+PROBLEMS: Catalogue[Callable[..., SMDP]] = Catalogue(
+    {
+        "gosavi": "sojourn.models.problems.loops:gosavi",
+        "tijms-maintenance": "sojourn.models.problems.machines:tijms_maintenance",
+        "access-control": "sojourn.models.problems.queues:access_control",
+        "river-swim": "sojourn.models.problems.loops:river_swim",
+        "two-choice": "sojourn.models.problems.loops:two_choice",
+        "admission-control": "sojourn.models.problems.queues:admission_control",
+        "replacement": "sojourn.models.problems.machines:replacement",
+        "four-rooms": "sojourn.models.problems.rooms:four_rooms",
+        "long-shot": "sojourn.models.problems.estimators:long_shot",
+        "long-return": "sojourn.models.problems.estimators:long_return",
+        "jobs": "sojourn.models.problems.estimators:jobs",
+    }
+)

@@ -1,0 +1,59 @@
+"""Things by name: `package.module:name`, imported when it is first asked for."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping, MutableMapping
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+def found(name: str) -> object:
+    """Return what a name such as `package.module:name` stands for, or say in one sentence why it cannot be had.
+
+    >>> found("math:pi")
+    3.141592653589793
+    """
+    module, colon, attribute = name.partition(":")
+    if not (colon and module and attribute):
+        raise ValueError(f"{name!r} is no name of something: write it as package.module:name")
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except ModuleNotFoundError as error:
+        raise ValueError(f"{name!r} cannot be found: {error}") from None
+    except AttributeError:
+        raise ValueError(f"{name!r} cannot be found: the module {module} has no {attribute}") from None
+
+
+class Catalogue(MutableMapping[str, T], Generic[T]):
+    """Things by a short name, each given as itself or by its full name, which is looked up at its first use.
+
+    >>> numbers: Catalogue[float] = Catalogue({"pi": "math:pi"})
+    >>> numbers["half"] = 0.5
+    >>> list(numbers), numbers["pi"], numbers["half"]
+    (['pi', 'half'], 3.141592653589793, 0.5)
+    """
+
+    def __init__(self, entries: Mapping[str, str]) -> None:
+        self._names: dict[str, str | None] = dict(entries)  # None: it is there already
+        self._things: dict[str, T] = {}
+
+    def __getitem__(self, name: str) -> T:
+        full = self._names[name]
+        if full is not None and name not in self._things:
+            self._things[name] = found(full)  # type: ignore[assignment] # the catalogue's entries say what they are of
+        return self._things[name]
+
+    def __setitem__(self, name: str, thing: T) -> None:
+        self._names[name], self._things[name] = None, thing
+
+    def __delitem__(self, name: str) -> None:
+        del self._names[name]
+        self._things.pop(name, None)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
