@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias, TypedDict
+from typing import Any, TypeAlias, TypedDict, TypeVar
 
 import gymnasium
 import numpy as np
@@ -24,15 +24,17 @@ from sojourn.rules.random import Stream, check_stream, streams
 from sojourn.rules.stacks import put, take
 from sojourn.rules.values import Column, V, Value, frozen, is_value, named_fields, replaced
 from sojourn.worlds.checks import explain_step, ready_world, rehearse_world
-from sojourn.worlds.protocol import start, step
+from sojourn.worlds.protocol import World, start, step
 
 _start, _step = start.bare, step.bare
 
 _STATE, _REWARD, _DURATION, _CLOCK, _STEPS = range(5)
 
+V = TypeVar("V", bound=Value)
+
 Number: TypeAlias = int | np.integer  # of a state or of an action
 Masks: TypeAlias = NDArray[np.int8]  # states by actions, or the row of one state
-Advance: TypeAlias = Callable[[Value, Column, int, Stream], None]
+Advance: TypeAlias = Callable[[World, Column, int, Stream], None]
 
 
 class WorldPlace(TypedDict):
@@ -87,7 +89,7 @@ class WorldEnv(gymnasium.Env[Number, Number]):
 
     metadata = {"render_modes": []}  # noqa: RUF012 - Gymnasium declares it so
 
-    def __init__(self, world: Value, *, compiled: bool = True) -> None:
+    def __init__(self, world: World, *, compiled: bool = True) -> None:
         self.world = ready_world(world)
         rehearse_world(self.world)
         self.compiled = compiled
@@ -219,7 +221,7 @@ class AllowedActions(Discrete):
 
 
 @kernel
-def _advance(held: Value, now: Column, action: int, rng: Stream) -> None:
+def _advance(held: World, now: Column, action: int, rng: Stream) -> None:
     """Take one step, from what `held` and `now` are to what they become."""
     world, next_state, reward, duration = _step(take(held, 0), int(now[_STATE]), action, rng)
     put(held, 0, world)
@@ -230,7 +232,7 @@ def _advance(held: Value, now: Column, action: int, rng: Stream) -> None:
     now[_STEPS] += 1
 
 
-def _held(world: Value) -> Value:
+def _held(world: V) -> V:
     """Return a stack of one that shares the world's arrays."""
     fields = {
         name: _held(field)
@@ -243,7 +245,7 @@ def _held(world: Value) -> Value:
     return replaced(world, **fields)
 
 
-def _masks(world: Value) -> Masks | None:
+def _masks(world: World) -> Masks | None:
     """Return the mask of every state, as Gymnasium's spaces take them; None if every state has all actions."""
     available = np.asarray(getattr(world, "available", True))
     return None if available.all() else available.astype(np.int8)
@@ -284,5 +286,5 @@ def _with_numbers(world: V, numbers: Iterator[float]) -> V:
     return replaced(world, **fields)
 
 
-def _not_reset(held: Value, now: Column, action: int, rng: Stream) -> None:
+def _not_reset(held: World, now: Column, action: int, rng: Stream) -> None:
     raise RuntimeError("the environment has not begun an episode; call reset() before step()")
