@@ -32,7 +32,7 @@ from rich.table import Table
 
 import recorded
 import sojourn as sj
-from sojourn.rules.random import streams
+from sojourn.rules.streams import streams
 
 HERE = Path(__file__).resolve().parent
 STEP_SIZE, RATE_STEP_SIZE, EXPLORATION, LOG_SCALE = 0.01, 0.01, 0.2, 1e-3

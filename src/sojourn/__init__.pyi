@@ -49,7 +49,7 @@ from sojourn.rates.ratio import Cumulative, Exponential, Incremental, SmoothedCu
 from sojourn.rates.steps import Steps
 from sojourn.rules import random
 from sojourn.rules.bridge import inlined
-from sojourn.rules.random import stream
+from sojourn.rules.streams import stream
 from sojourn.runs.batch import Grid, Runs, grid, run_many
 from sojourn.runs.check import RateReport, check_agent, check_rate, check_world
 from sojourn.runs.folder import run_sweep

@@ -18,7 +18,7 @@ from sojourn.rates.named import ESTIMATORS
 from sojourn.report import figures
 from sojourn.report.charts import Lines
 from sojourn.studies.audit import charts, words
-from sojourn.studies.audit.answer import audit_named, audited
+from sojourn.studies.audit.compute import audit_named, audited
 
 COMMAND = Path(sys.executable).with_name("sojourn")
 ISLANDS = """

@@ -16,7 +16,8 @@ from gymnasium.utils.env_checker import check_env
 import sojourn as sj
 import sojourn.envs
 from sojourn.envs.two_state import TwoStateEnv
-from sojourn.rules.random import Stream, streams, uniform
+from sojourn.rules.random import uniform
+from sojourn.rules.streams import Stream, streams
 from sojourn.rules.values import same
 from sojourn.runs.loop import Run
 

@@ -290,7 +290,7 @@ def test_the_harmonic_mean_is_the_better_estimate_of_jobs() -> None:
 def _found(name: str, *errors: EstimatorError) -> Problem:
     """What a comparison would have found, with made-up measurements."""
     from sojourn.exact.audit.audit import audit
-    from sojourn.studies.audit.answer import audited
+    from sojourn.studies.audit.compute import audited
 
     found = audit(PROBLEMS[name]())
     record = audited(name, found)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 import sojourn as sj
 from sojourn.models import SMDP, from_arrays, from_transitions
 from sojourn.models.laws import Constant, Exponential, FlooredNormal, Gamma, Outcomes, TwoPoint, Uniform
-from sojourn.rules.random import streams, uniform
+from sojourn.rules.random import uniform
+from sojourn.rules.streams import streams
 from sojourn.rules.values import same
 from sojourn.worlds.tabular import Tabular, _fill, available, initial_values
 

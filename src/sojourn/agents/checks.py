@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from sojourn.agents.errors import Differential
-from sojourn.agents.policies import PolicyAgent
-from sojourn.agents.protocol import A, Agent, draw, learn
-from sojourn.agents.values.protocol import Values, best, move, read, ready_values, sizes
+from sojourn.agents.protocol import A, draw, learn, misfit
+from sojourn.agents.values.protocol import best, move, read, ready_values, sizes
 from sojourn.rates.protocol import update, value
 from sojourn.rules.values import is_value, replaced, validated
 
@@ -29,28 +27,10 @@ def ready_agent(agent: A) -> A:
         )
     # What was built with _replace has passed no check.
     agent = validated(replaced(agent, values=ready_values(agent.values)))
-    _check_arrays(agent)
-    return agent
-
-
-def _check_arrays(agent: Agent) -> None:
-    """Refuse an agent of ours whose other arrays do not go with its values: compiled code looks for no bounds."""
-    num_states, num_actions = sizes(agent.values)
-    wrong = ""
-    durations = _durations(agent)
-    if durations is not None and sizes(durations) != (num_states, num_actions):
-        wrong = f"mean_duration has the shape {sizes(durations)}"
-    if isinstance(agent, PolicyAgent):
-        if agent.actions.shape != (num_states,):
-            wrong = f"actions has the shape {agent.actions.shape}"
-        elif not ((agent.actions >= 0) & (agent.actions < num_actions)).all():
-            wrong = "actions has an action that no state has"
+    wrong = misfit(agent)  # compiled code looks for no bounds
     if wrong:
+        num_states, num_actions = sizes(agent.values)
         raise ValueError(
             f"the agent's {wrong}, but its values are {num_states} states by {num_actions} actions"
         )
-
-
-def _durations(agent: Agent) -> Values | None:
-    method = getattr(agent, "method", None)
-    return method.mean_duration if isinstance(method, Differential) else None
+    return agent

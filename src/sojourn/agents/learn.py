@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sojourn.agents.errors import Method, Step, evidence, takes_all, td_error
-from sojourn.agents.protocol import draw, learn
+from sojourn.agents.errors import Differential, Method, Step, evidence, takes_all, td_error
+from sojourn.agents.protocol import draw, learn, misfit
 from sojourn.agents.values.protocol import Values, best, entries, move, nth_available
 from sojourn.rates.protocol import Rate, update, value
 from sojourn.rules.arrays import Floats
 from sojourn.rules.bridge import inlined
 from sojourn.rules.numbers import fraction, probability
-from sojourn.rules.random import Stream, uniform
+from sojourn.rules.random import uniform
+from sojourn.rules.streams import Stream
 from sojourn.rules.values import checked
 
 _update, _value = update.bare, value.bare
@@ -63,6 +64,15 @@ class LearningAgent(NamedTuple):
     def q(self) -> Floats:
         """The values as an array of states by actions."""
         return entries(self.values)
+
+
+@misfit.register
+def misfit_learning(agent: LearningAgent) -> str:
+    """Its method's mean durations, if it keeps any, must be as many as its values."""
+    if not isinstance(agent.method, Differential):
+        return ""
+    shape = entries(agent.method.mean_duration).shape
+    return "" if shape == entries(agent.values).shape else f"mean_duration has the shape {shape}"
 
 
 @draw.register

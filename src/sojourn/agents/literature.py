@@ -244,7 +244,7 @@ def random_agent(num_states: int, num_actions: int, *, rate: Rate | None = None)
     """The uniform policy, a baseline; its rate is `Cumulative` unless told otherwise.
 
     >>> from sojourn.agents.protocol import act
-    >>> from sojourn.rules.random import stream
+    >>> from sojourn.rules.streams import stream
     >>> agent, rng = random_agent(num_states=1, num_actions=3), stream(0)
     >>> sorted({act(agent, 0, rng) for _ in range(50)})
     [0, 1, 2]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sojourn.agents.protocol import draw, learn
-from sojourn.agents.values.protocol import Values, entries, nth_available
+from sojourn.agents.protocol import draw, learn, misfit
+from sojourn.agents.values.protocol import Values, entries, nth_available, sizes
 from sojourn.rates.protocol import Rate, update
 from sojourn.rules.arrays import Floats, Ints
-from sojourn.rules.random import Stream, uniform
+from sojourn.rules.random import uniform
+from sojourn.rules.streams import Stream
 
 _update = update.bare
 
@@ -25,6 +26,16 @@ class PolicyAgent(NamedTuple):
     def q(self) -> Floats:
         """The values as an array of states by actions."""
         return entries(self.values)
+
+
+@misfit.register
+def misfit_policy(agent: PolicyAgent) -> str:
+    """Its actions must be one for each state, and actions that there are."""
+    num_states, num_actions = sizes(agent.values)
+    if agent.actions.shape != (num_states,):
+        return f"actions has the shape {agent.actions.shape}"
+    known = ((agent.actions >= 0) & (agent.actions < num_actions)).all()
+    return "" if known else "actions has an action that no state has"
 
 
 @draw.register

@@ -32,7 +32,7 @@ from sojourn.rates.protocol import Rate
 from sojourn.rules.arrays import Ints
 from sojourn.rules.compile import kernel, no_rule, rule
 from sojourn.rules.numbers import finite, positive, within
-from sojourn.rules.random import Stream, check_stream
+from sojourn.rules.streams import Stream, check_stream
 from sojourn.rules.values import Value, copied
 
 
@@ -89,7 +89,7 @@ def draw(agent: Agent, state: int, rng: Stream) -> tuple[int, bool]:
     """Return the agent's next action, and whether it was drawn to explore.
 
     >>> from sojourn.agents.literature import smart
-    >>> from sojourn.rules.random import stream
+    >>> from sojourn.rules.streams import stream
     >>> draw(smart(num_states=1, num_actions=3, exploration=0.0), 0, stream(0))
     (0, False)
     """
@@ -120,11 +120,20 @@ def learn(
     raise no_rule("learn", agent)
 
 
+@rule()
+def misfit(agent: Agent) -> str:
+    """Return which of an agent's own arrays does not fit the shape of its values, or an empty text if all do.
+
+    An agent without arrays of its own needs no such rule.
+    """
+    return ""
+
+
 def act(agent: Agent, state: int, rng: Stream) -> int:
     """Return the agent's next action.
 
     >>> from sojourn.agents.literature import smart
-    >>> from sojourn.rules.random import stream
+    >>> from sojourn.rules.streams import stream
     >>> act(smart(num_states=1, num_actions=3, exploration=0.0), 0, stream(0))
     0
     """

@@ -69,7 +69,7 @@ def audit(
     The limits are exact. An estimator does no harm while its limit lies among
     the rates for which an optimal policy is greedy.
     """
-    from sojourn.studies.audit.answer import audit_named
+    from sojourn.studies.audit.compute import audit_named
     from sojourn.studies.audit.words import lines
 
     answer = audit_named(name, options_of(option, "--option"), None if policy is None else actions_of(policy))

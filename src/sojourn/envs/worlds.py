@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias, TypedDict, TypeVar
+from typing import Any, TypeAlias, TypedDict
 
 import gymnasium
 import numpy as np
@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from sojourn.envs.protocol import Info
 from sojourn.rules.compile import kernel
 from sojourn.rules.numbers import within
-from sojourn.rules.random import Stream, check_stream, streams
 from sojourn.rules.stacks import put, take
+from sojourn.rules.streams import Stream, check_stream, streams
 from sojourn.rules.values import Column, V, Value, frozen, is_value, named_fields, replaced
 from sojourn.worlds.checks import explain_step, ready_world, rehearse_world
 from sojourn.worlds.protocol import World, start, step
@@ -29,8 +29,6 @@ from sojourn.worlds.protocol import World, start, step
 _start, _step = start.bare, step.bare
 
 _STATE, _REWARD, _DURATION, _CLOCK, _STEPS = range(5)
-
-V = TypeVar("V", bound=Value)
 
 Number: TypeAlias = int | np.integer  # of a state or of an action
 Masks: TypeAlias = NDArray[np.int8]  # states by actions, or the row of one state
@@ -240,7 +238,7 @@ def _held(world: V) -> V:
         else field[np.newaxis]
         if isinstance(field, np.ndarray)
         else np.array([field])
-        for name, field in world._asdict().items()
+        for name, field in named_fields(world)
     }
     return replaced(world, **fields)
 

@@ -21,8 +21,8 @@ from sojourn.rates.protocol import value
 from sojourn.rules.arrays import Floats
 from sojourn.rules.compile import kernel
 from sojourn.rules.numbers import shown
-from sojourn.rules.random import Stream, check_stream
 from sojourn.rules.stacks import put, take
+from sojourn.rules.streams import Stream, check_stream
 from sojourn.rules.values import Column, Value, canonical, copied, is_value, replaced, stacked
 from sojourn.runs.totals import Totals, counted
 

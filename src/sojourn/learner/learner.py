@@ -42,7 +42,7 @@ from sojourn.learner.verdict import Evaluation, followed
 from sojourn.learner.watch import Seen, Watcher
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.numbers import positive, proper_fraction, shown, whole
-from sojourn.rules.random import streams
+from sojourn.rules.streams import streams
 from sojourn.runs.progress import no_progress
 from sojourn.runs.progress import progress as progress_bar
 from sojourn.runs.totals import Totals

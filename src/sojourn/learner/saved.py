@@ -24,7 +24,7 @@ from sojourn.learner.held import HeldAgent
 from sojourn.learner.masks import HiddenActions, HiddenValues
 from sojourn.learner.reading import Reading
 from sojourn.rules.numbers import shown, whole
-from sojourn.rules.random import Stream
+from sojourn.rules.streams import Stream
 from sojourn.rules.values import Column
 
 FORMAT, VERSION = "sojourn learner", 2

@@ -16,16 +16,16 @@ make the same number of draws stay in step.
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
 
 import numpy as np
 
 from sojourn.rules.bridge import inlined
 from sojourn.rules.elementary import log
-from sojourn.rules.numbers import whole
-from sojourn.rules.values import Field
+from sojourn.rules.streams import Stream, stream, streams
 
-Stream: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint64]]
+__all__ = [
+    "Stream", "exponential", "integer", "normal", "normal_quantile", "stream", "streams", "uniform", "unit", "word", "word_at",
+]  # fmt: skip
 
 _U12, _U17, _U19, _U23, _U27, _U30, _U31, _U41, _U45 = (
     np.uint64(n) for n in (12, 17, 19, 23, 27, 30, 31, 41, 45)
@@ -34,35 +34,6 @@ _STRIDE = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 _UNIT = 2.0**-52
-
-
-def stream(seed: int) -> Stream:
-    """Return a new stream for `seed`.
-
-    >>> rng = stream(7)
-    >>> uniform(rng) == uniform(stream(7))
-    True
-    """
-    return streams(seed, 1)[0]
-
-
-def streams(seed: int, count: int) -> list[Stream]:
-    """Return `count` independent streams that belong to one seed.
-
-    The first ones do not depend on how many are asked for.
-
-    >>> bool((streams(7, 3)[0] == stream(7)).all())
-    True
-    """
-    children = np.random.SeedSequence(whole("seed", seed, least=0)).spawn(count)
-    return [child.generate_state(4, np.uint64).astype(np.uint64) for child in children]
-
-
-def check_stream(rng: Field) -> Stream:
-    """Return `rng` if it is a stream, or say what it should be."""
-    if not (isinstance(rng, np.ndarray) and rng.dtype == np.uint64 and rng.shape == (4,) and rng.any()):
-        raise TypeError("rng is not a stream: make one with sojourn.stream(seed)")
-    return rng
 
 
 @inlined

@@ -18,7 +18,8 @@ from sojourn.agents.protocol import Agent
 from sojourn.agents.values.protocol import sizes
 from sojourn.rates.protocol import Rate, update, value
 from sojourn.rules.compile import kernel
-from sojourn.rules.random import Stream, integer
+from sojourn.rules.random import integer
+from sojourn.rules.streams import Stream
 from sojourn.rules.values import Column, Value, canonical, copied, is_value, same
 from sojourn.runs.loop import ready, run
 from sojourn.worlds.protocol import World, start, step

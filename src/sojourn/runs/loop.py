@@ -21,7 +21,7 @@ from sojourn.rules.arrays import Flags, Floats
 from sojourn.rules.bridge import compiled_apart, inlined
 from sojourn.rules.compile import first_meeting, kernel
 from sojourn.rules.numbers import whole
-from sojourn.rules.random import Stream, streams
+from sojourn.rules.streams import Stream, streams
 from sojourn.rules.values import Column, canonical, copied, replaced
 from sojourn.runs.halt import Halt
 from sojourn.runs.lengths import NEVER, Length, Points, record_points

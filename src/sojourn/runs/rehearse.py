@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from sojourn.agents.protocol import Agent, draw, learn
-from sojourn.rules.random import streams
 from sojourn.rules.returned import returned, same_kind
+from sojourn.rules.streams import streams
 from sojourn.rules.values import copied
 from sojourn.worlds.protocol import World, start, step
 

@@ -18,8 +18,8 @@ from sojourn.rates.protocol import value
 from sojourn.rules.arrays import Flags, Floats, Ints
 from sojourn.rules.bridge import compiled_apart
 from sojourn.rules.compile import kernel
-from sojourn.rules.random import streams
 from sojourn.rules.stacks import put, take
+from sojourn.rules.streams import streams
 from sojourn.rules.values import stacked
 from sojourn.runs.halt import Halt
 from sojourn.runs.lengths import NEVER, Length, Points

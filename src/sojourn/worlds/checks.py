@@ -8,8 +8,8 @@ import numpy as np
 
 from sojourn.rules.compile import first_meeting
 from sojourn.rules.numbers import whole
-from sojourn.rules.random import stream
 from sojourn.rules.returned import returned
+from sojourn.rules.streams import stream
 from sojourn.rules.values import frozen, is_value, validated
 from sojourn.worlds.protocol import NO_STATE, start, step
 

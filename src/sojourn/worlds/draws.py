@@ -10,14 +10,15 @@ import numpy as np
 from sojourn.models.laws import CONSTANT, EXPONENTIAL, FLOORED, GAMMA, UNIFORM
 from sojourn.rules.bridge import inlined
 from sojourn.rules.elementary import exp, log
-from sojourn.rules.random import Stream, exponential, normal, normal_quantile, uniform, unit, word, word_at
+from sojourn.rules.random import exponential, normal, normal_quantile, uniform, unit, word, word_at
+from sojourn.rules.streams import Stream
 
 
 @inlined
 def sampled(kind: int, a: float, b: float, c: float, rng: Stream) -> float:
     """Draw from the law of this kind with these parameters.
 
-    >>> from sojourn.rules.random import stream
+    >>> from sojourn.rules.streams import stream
     >>> sampled(0, 2.5, 0.0, 0.0, stream(0))
     2.5
     """

@@ -51,7 +51,7 @@ from typing import Any, Protocol, TypeVar
 
 from sojourn.rules.compile import no_rule, rule
 from sojourn.rules.numbers import within
-from sojourn.rules.random import Stream, check_stream
+from sojourn.rules.streams import Stream, check_stream
 from sojourn.rules.values import Value
 
 

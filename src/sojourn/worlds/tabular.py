@@ -28,7 +28,8 @@ from sojourn.rules.arrays import Flags, Floats, Ints
 from sojourn.rules.bridge import inlined
 from sojourn.rules.compile import kernel
 from sojourn.rules.numbers import shown, within
-from sojourn.rules.random import Stream, uniform
+from sojourn.rules.random import uniform
+from sojourn.rules.streams import Stream
 from sojourn.rules.values import checked
 from sojourn.worlds.draws import sampled
 from sojourn.worlds.protocol import NO_STATE, start, step

@@ -21,7 +21,8 @@ import numpy as np
 from sojourn.rules.bridge import inlined
 from sojourn.rules.elementary import cos, exp10, sin
 from sojourn.rules.numbers import finite, positive
-from sojourn.rules.random import Stream, normal_quantile, unit, word, word_at
+from sojourn.rules.random import normal_quantile, unit, word, word_at
+from sojourn.rules.streams import Stream
 from sojourn.rules.values import checked
 from sojourn.worlds.protocol import start, step
 

@@ -1,13 +1,9 @@
-"""Audit a model by name, and keep the answer as a record that is written to `audit.json`."""
+"""The answer of an audit: a record that is written to `audit.json` and read back."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
-from sojourn import __version__
-from sojourn.exact.audit.audit import Audit, audit
-from sojourn.models.problems.named import named_model
 from sojourn.rules.records import Json, Options, as_json, read_record
 
 FILE = "audit.json"
@@ -91,49 +87,3 @@ class Answer:
 def read_answer(given: dict[str, Json]) -> Answer:
     """Return the answer that stands in `audit.json`."""
     return Answer(read_record(Audited, given), read_record(Made, given))
-
-
-def audit_named(name: str, options: Options, policy: list[int] | None = None) -> Answer:
-    """Audit a problem by name, or the model in a file, under a policy; an optimal one if none is given.
-
-    >>> found = audit_named("long-return", {}).audited
-    >>> found.gain, round(found.low, 6), found.high
-    (10.0, 7.55102, None)
-    >>> found["Harmonic"].rate, found["Harmonic"].keeps_optimum, found["Harmonic"].drift
-    (7.5, False, 6.25)
-    """
-    return Answer(audited(name, audit(named_model(name, options), policy)), Made(options, __version__))
-
-
-def audited(name: str, found: Audit) -> Audited:
-    """Return an audit as a record."""
-    frontier = found.frontier()
-    return Audited(
-        name=name,
-        states=found.model.num_states,
-        policy=tuple(found.policy.tolist()),
-        gain=found.gain,
-        best_gain=found.best_gain,
-        low=_finite(found.low),
-        high=_finite(found.high),
-        estimators=tuple(
-            Limit(
-                estimator=limit.estimator,
-                agents=tuple(limit.agents),
-                rate=_finite(limit.rate),
-                error=_finite(limit.error),
-                keeps_optimum=limit.keeps_optimum,
-                greedy_gain=_finite(limit.greedy_gain),
-                drift=_finite(limit.drift),
-                settled_gain=_finite(limit.settled_gain),
-            )
-            for limit in found
-        ),
-        frontier=Frontier(
-            tuple(frontier.rate.tolist()), tuple(frontier.value.tolist()), tuple(frontier.gain.tolist())
-        ),
-    )
-
-
-def _finite(number: float | None) -> float | None:
-    return number if number is not None and math.isfinite(number) else None

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import polars as pl
 
 from sojourn.rules.compile import kernel
-from sojourn.rules.random import Stream, stream
+from sojourn.rules.streams import Stream, stream
 from sojourn.studies.bitcoin.plan import Source
 from sojourn.worlds.market.segments import market_segment
 from sojourn.worlds.market.world import Market, MarketWorld

@@ -23,7 +23,7 @@ from sojourn.rules.records import as_json, load_json, plain, read_record, write_
 from sojourn.runs.folder import executor, run_sweep
 from sojourn.runs.progress import Advance, no_progress
 from sojourn.runs.results import RESULTS, claim_folder, load_results
-from sojourn.studies.audit.answer import audited as audit_record
+from sojourn.studies.audit.compute import audited as audit_record
 from sojourn.studies.comparison import charts, estimators, judge, plan
 from sojourn.studies.comparison.record import Comparison, Problem, RunSettings, Trap
 from sojourn.studies.comparison.words import readme, verdict

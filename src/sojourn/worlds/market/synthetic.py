@@ -41,7 +41,8 @@ from sojourn.rules.arrays import Floats
 from sojourn.rules.compile import kernel
 from sojourn.rules.elementary import exp
 from sojourn.rules.numbers import whole
-from sojourn.rules.random import Stream, normal, stream, uniform
+from sojourn.rules.random import normal, uniform
+from sojourn.rules.streams import Stream, stream
 from sojourn.worlds.market.bars import Bars
 
 _START = 10_000.0

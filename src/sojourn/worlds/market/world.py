@@ -32,7 +32,8 @@ from numpy.typing import ArrayLike
 from sojourn.rules.arrays import Floats
 from sojourn.rules.bridge import inlined
 from sojourn.rules.numbers import finite, positive, whole
-from sojourn.rules.random import Stream, uniform
+from sojourn.rules.random import uniform
+from sojourn.rules.streams import Stream
 from sojourn.rules.values import checked
 from sojourn.worlds.protocol import start, step
 
