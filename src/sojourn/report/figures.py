@@ -38,6 +38,7 @@ STYLE: dict[Any, Any] = {
     "pdf.fonttype": 42,
 }
 WEIGHTS = {"thin": 0.6, "normal": 1.4, "wide": 5.0}  # of lines
+HUGE = 1e150  # from here on numbers do not decide where an axis ends: its width would leave the floats
 Ends = tuple[float, float]
 FAINT = PALETTE[GREY].paper
 
@@ -197,7 +198,7 @@ def _scale(chart: Lines, ax: Axes) -> None:
     ys = [_array(values) for series in _seen(chart) for values in (series.y, series.low, series.high)]
     for axis, values, name in ((chart.x, xs, "x"), (chart.y, ys, "y")):
         known = np.concatenate([np.empty(0), *values])
-        known = known[np.isfinite(known) & ((known > 0.0) if axis.log else True)]
+        known = known[(np.abs(known) < HUGE) & ((known > 1.0 / HUGE) if axis.log else True)]
         ends = _ends(axis, known, margin=0.02 if name == "x" else 0.06)
         ax.set(**{f"{name}label": axis.label, f"{name}scale": "log" if axis.log else "linear"})
         ax.set(**{f"{name}lim": ends[::-1] if axis.reverse else ends})

@@ -32,9 +32,9 @@ function drawLines(chart) {
   return { frame, x, y, hover: (px) => nearestColumn(chart, seen, x, y, px) };
 }
 
-// Series over the same places share them: x is then the number of a list in xs.
+// Series over the same places share them: x is the number of a list in xs.
 function xsOf(spec, series) {
-  return Array.isArray(series.x) ? series.x : spec.xs[series.x];
+  return spec.xs[series.x];
 }
 
 function fullDomains(spec, seen) {
