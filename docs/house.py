@@ -99,6 +99,16 @@ def longest_chain(graph: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
     return max(best.values(), key=lambda chain: (len(chain), chain))
 
 
+def within(graph: Mapping[str, frozenset[str]], room: str) -> dict[str, frozenset[str]]:
+    """Return the imports among the modules of one room.
+
+    >>> within({"p.a.x": frozenset({"p.a.y", "p.b"}), "p.a.y": frozenset(), "p.b": frozenset()}, "a")
+    {'p.a.x': frozenset({'p.a.y'}), 'p.a.y': frozenset()}
+    """
+    inside = {module for module in graph if module.count(".") and room_of(module) == room}
+    return {module: graph[module] & inside for module in graph if module in inside}
+
+
 # --- Figures --------------------------------------------------------------------------
 
 
@@ -242,3 +252,8 @@ if __name__ == "__main__":
     for name, number in figures().items():
         sys.stdout.write(f"{number:>12}  {name}\n")
     sys.stdout.write("The longest chain:\n  " + "\n  ".join(longest_chain(imports())) + "\n")
+    sys.stdout.write("Within the rooms:\n")
+    for room in (room for floor in floors() for room in floor):
+        chain = longest_chain(within(imports(), room))
+        names = (module.removeprefix(f"sojourn.{room}").removeprefix(".") or room for module in chain)
+        sys.stdout.write(f"  {room}, {len(chain)}: {' -> '.join(names)}\n")
