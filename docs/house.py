@@ -125,7 +125,9 @@ def figures() -> dict[str, str]:
     anys = sum(len(re.findall(r"\bAny\b", text)) for text in texts.values())
     nodes = [node for text in texts.values() for node in ast.walk(ast.parse(text))]
     names = Counter(node.id for node in nodes if isinstance(node, ast.Name))
-    casts = sum(isinstance(node, ast.Call) and ast.unparse(node.func) in ("cast", "typing.cast") for node in nodes)
+    casts = sum(
+        isinstance(node, ast.Call) and ast.unparse(node.func) in ("cast", "typing.cast") for node in nodes
+    )
     ignores = sum(text.count("type: ignore") for text in texts.values())
     return {
         "entries in the package's root": str(len(root_entries())),

@@ -17,6 +17,7 @@ from sojourn.cli.app import app
 from sojourn.envs import problems
 from sojourn.models.problems import PROBLEMS
 from sojourn.models.smdp import SMDP
+from sojourn.worlds.named import WORLDS
 
 
 def coin(reward: float = 2.0) -> SMDP:
@@ -106,7 +107,7 @@ def test_a_problem_added_before_the_import_is_registered_by_it() -> None:
 
 def test_every_world_and_problem_has_its_environment() -> None:
     """The worlds come first, then the problems, in the order of their tables."""
-    assert len(sojourn.envs.ENVIRONMENTS) == len(sojourn.envs.WORLDS) + len(PROBLEMS)
+    assert len(sojourn.envs.ENVIRONMENTS) == len(WORLDS) + len(PROBLEMS)
     assert list(sojourn.envs.ENVIRONMENTS)[:3] == [
         "sojourn/TwoState-v0",
         "sojourn/Market-v0",

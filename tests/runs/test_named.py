@@ -12,7 +12,8 @@ import pytest
 import sojourn as sj
 from sojourn.models.problems import PROBLEMS
 from sojourn.runs.build import build_world
-from sojourn.runs.named import WORLDS, NamedWorld, add_world, world_kinds
+from sojourn.runs.named import world_kinds
+from sojourn.worlds.named import WORLDS, NamedWorld, add_world
 
 
 class Lamp(NamedTuple):

@@ -16,8 +16,8 @@ of your own is registered by an entry in `sojourn.models.problems.PROBLEMS` and,
 has been imported already, a call of `sojourn.envs.register()`.
 """
 
-from sojourn.envs.named import ENVIRONMENTS, WORLDS, environments, make, register, summary
+from sojourn.envs.named import ENVIRONMENTS, environments, make, register, summary
 
-__all__ = ["ENVIRONMENTS", "WORLDS", "environments", "make", "register", "summary"]
+__all__ = ["ENVIRONMENTS", "environments", "make", "register", "summary"]
 
 register()

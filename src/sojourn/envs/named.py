@@ -1,8 +1,8 @@
 """Sojourn's environments by their ids, and their registration with Gymnasium.
 
 Every entry of `sojourn.models.problems.PROBLEMS` is an environment: "long-shot" is
-"sojourn/LongShot-v0". `WORLDS` has the worlds that are no problems, and the classes of their
-environments. Only names are registered: a world and its environment are imported when one is made.
+"sojourn/LongShot-v0"; and so is every entry of `sojourn.worlds.named.WORLDS`. Only names are registered:
+a world and its environment are imported when one is made.
 """
 
 from __future__ import annotations
@@ -15,11 +15,8 @@ from gymnasium.envs import registration
 
 from sojourn.envs.protocol import Environment
 from sojourn.models.problems.catalogue import PROBLEMS
+from sojourn.worlds.named import WORLDS
 
-WORLDS = {
-    "two-state": "sojourn.envs.two_state:TwoStateEnv",
-    "market": "sojourn.envs.market:MarketEnv",
-}
 ENVIRONMENTS: dict[str, str] = {}  # the entry point of each id, as of the last call of `register`
 
 
@@ -36,8 +33,13 @@ def register() -> None:
     >>> del PROBLEMS["my-shot"]
     >>> register()
     """
+    worlds = {
+        name.replace("_", "-"): world.environment
+        or f"sojourn.envs.of_world:{class_name(name.replace('_', '-'))}"
+        for name, world in WORLDS.items()
+    }
     problems = {name: f"sojourn.envs.problems:{class_name(name)}" for name in PROBLEMS}
-    now = {f"sojourn/{title(name)}-v0": entry for name, entry in (WORLDS | problems).items()}
+    now = {f"sojourn/{title(name)}-v0": entry for name, entry in (worlds | problems).items()}
     for env_id in ENVIRONMENTS.keys() - now.keys():
         registration.registry.pop(env_id, None)
     ENVIRONMENTS.clear()

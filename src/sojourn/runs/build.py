@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from sojourn.agents.protocol import Agent
 from sojourn.rules.numbers import nearest, shown
 from sojourn.rules.options import Given, fitted, option_kinds, wants_list
-from sojourn.runs.named import NamedWorld, agent_kinds, world_kinds
+from sojourn.runs.named import agent_kinds, world_kinds
+from sojourn.worlds.named import NamedWorld
 from sojourn.worlds.protocol import World
 
 _SIZES = ("num_states", "num_actions")  # which an agent has from its world

@@ -1,0 +1,79 @@
+"""Every kind of world by name: what sweeps, environments and checks know of it.
+
+To add one of your own:
+
+    add_world(NamedWorld("my_queue", MyQueue, "a queue with two servers"))
+
+Sweeps then know the kind "my-queue", with the parameters of `MyQueue` as its options, and Gymnasium
+the environment "sojourn/MyQueue-v0". Problems are worlds as well; they are listed in
+`sojourn.models.problems`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+from sojourn.models.problems.catalogue import PROBLEMS
+from sojourn.rules.names import found
+from sojourn.rules.options import Options
+
+if TYPE_CHECKING:
+    from sojourn.models.smdp import SMDP
+    from sojourn.worlds.protocol import World
+
+
+class NamedWorld(NamedTuple):
+    """A kind of world: its name, how it is made, and what it is."""
+
+    name: str  # in tables and files, with underscores
+    constructor: Callable[..., World] | str  # or its name, as package.module:name
+    about: str  # what it is, in a line
+    model: Callable[..., SMDP] | None = None  # the finite model behind it, whose gain is then known
+    not_options: tuple[str, ...] = ()  # parameters of `make` that nobody sets by name
+    example: Options = MappingProxyType({})  # options of a small one, for tests and documentation
+    environment: str = ""  # package.module:class of its environment; without one it is a plain `WorldEnv`
+
+    @property
+    def make(self) -> Callable[..., World]:
+        """Its constructor."""
+        return found(self.constructor) if isinstance(self.constructor, str) else self.constructor  # type: ignore[return-value]
+
+
+WORLDS: dict[str, NamedWorld] = {}
+
+
+def add_world(world: NamedWorld) -> None:
+    """Make a kind of world known by its name, to sweeps, environments and the checks.
+
+    >>> from sojourn.worlds.two_state import TwoState
+    >>> add_world(NamedWorld("steady", lambda: TwoState(log_scale=0.0), "two states that do not drift"))
+    >>> WORLDS.pop("steady").make().num_states
+    2
+    """
+    if "-" in world.name:
+        raise ValueError(f"the world {world.name!r} has a hyphen in its name; write an underscore")
+    if world.name in WORLDS or world.name.replace("_", "-") in PROBLEMS or world.name == "model":
+        raise ValueError(f"there is a world {world.name!r} already; give this one another name")
+    WORLDS[world.name] = world
+
+
+for _world in (
+    NamedWorld(
+        "two_state",
+        "sojourn.worlds.two_state:TwoState",
+        "two states whose rewards and durations drift apart",
+        not_options=("noise_key", "t"),
+        example={"log_scale": 0.001},
+        environment="sojourn.envs.two_state:TwoStateEnv",
+    ),
+    NamedWorld(
+        "market",
+        "sojourn.worlds.market.segments:market_segment",
+        "at every bar of a segment of an instrument, buy or sell",
+        example={"segment_length": 1000},
+        environment="sojourn.envs.market:MarketEnv",
+    ),
+):
+    add_world(_world)

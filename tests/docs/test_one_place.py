@@ -1,0 +1,121 @@
+"""One place to add an agent, an estimator, a world and a problem: from outside the package, found everywhere."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+OUTSIDE = """
+from typing import Any, NamedTuple
+
+import sojourn as sj
+from sojourn.agents.named import NamedAgent, add_agent
+from sojourn.models.problems import PROBLEMS
+from sojourn.rates.named import NamedEstimator, add_estimator
+from sojourn.worlds.named import NamedWorld, add_world
+
+
+class Halved(NamedTuple):
+    reward: float = 0.0
+    duration: float = 0.0
+
+
+@sj.update.register
+def update(rate: Halved, reward: float, duration: float) -> Halved:
+    return Halved(rate.reward + reward, rate.duration + duration)
+
+
+@sj.value.register
+def value(rate: Halved) -> float:
+    return 0.5 * rate.reward / rate.duration if rate.duration > 0.0 else 0.0
+
+
+@sj.limit.register
+def limit(rate: Halved, steps: Any) -> float:
+    return 0.5 * steps.reward / steps.duration
+
+
+def halved_r(
+    num_states: int, num_actions: int, *, step_size: float = 0.01, exploration: float = 0.1
+) -> Any:
+    return sj.smart(num_states, num_actions, step_size=step_size, exploration=exploration, rate=Halved())
+
+
+class Coin(NamedTuple):
+    pay: float = 1.0
+    num_states: int = 1
+    num_actions: int = 2
+
+
+@sj.start.register
+def start(world: Coin, rng: Any) -> tuple[Coin, int]:
+    return world, 0
+
+
+@sj.step.register
+def step(world: Coin, state: int, action: int, rng: Any) -> tuple[Coin, int, float, float]:
+    return world, 0, world.pay * action, 1.0 + action
+
+
+def two_jobs(pay: float = 3.0) -> Any:
+    return sj.model.from_transitions([(0, 0, 0, 1.0, 1.0, 1.0), (0, 1, 0, 1.0, pay, 2.0)])
+
+
+add_estimator(NamedEstimator("Halved", Halved, has_step_size=False, agents=("halved_r",)))
+add_agent(NamedAgent("halved_r", "Halved R", halved_r, "Halved", grid={"step_size": (0.01, 0.1)}))
+add_world(NamedWorld("coin", Coin, "a coin", not_options=("num_states", "num_actions")))
+PROBLEMS["two-jobs"] = two_jobs
+"""
+
+FOUND = {
+    "sweeps": """
+        sweep = sj.parse_sweep({"seeds": 1, "steps": 10, "agent": [{"kind": "halved-r"}],
+                                "world": [{"kind": "coin", "pay": 2}, {"kind": "two-jobs"}]})
+        assert sweep.num_cells == 2
+    """,
+    "comparisons": """
+        from sojourn.studies.comparison import plan
+        entries = plan.tuning("two-jobs", plan.Settings(100, 2, 2)).agents
+        assert entries[-1].kind == "halved_r" and len(entries[-1]) == 2
+    """,
+    "audits": """
+        found = sj.audit(two_jobs())["Halved"]
+        assert (found.rate, found.error, found.agents) == (0.75, -0.75, ("halved_r",))
+    """,
+    "figures and pages": """
+        from sojourn.report.looks import estimator_looks, looks, title
+        assert title("halved-r") == "Halved R"
+        assert len(set(looks(["smart", "halved_r"]).values())) == 2
+        assert len(set(estimator_looks(["Cumulative", "Halved"]).values())) == 2
+    """,
+    "environments": """
+        import gymnasium, sojourn.envs
+        assert gymnasium.make("sojourn/Coin-v0", pay=3.0).unwrapped.world.pay == 3.0
+        assert gymnasium.make("sojourn/TwoJobs-v0", pay=4.0).unwrapped.model.num_actions == 2
+        assert sojourn.envs.environments()["sojourn/Coin-v0"] == "a coin"
+    """,
+    "checkers and runs": """
+        sj.check_rate(Halved()), sj.check_agent(halved_r(2, 2)), sj.check_world(Coin())
+        run = sj.run(Coin(), halved_r(1, 2, exploration=1.0), 1000)
+        assert run.rate == 0.5 * run.greedy_reward / run.greedy_duration
+    """,
+    "exact answers by name": """
+        from sojourn.models.problems.named import named_model
+        assert sj.solve(named_model("two-jobs", {"pay": 5})).gain == 2.5
+    """,
+}
+
+
+@pytest.mark.parametrize("where", FOUND)
+def test_what_is_added_from_outside_is_found(where: str, tmp_path: Path) -> None:
+    """One entry for each of the four, in a module of a user's, and every list has them."""
+    (tmp_path / "outside.py").write_text(OUTSIDE)
+    code = f"import sojourn as sj\nfrom outside import *\n{textwrap.dedent(FOUND[where])}"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
