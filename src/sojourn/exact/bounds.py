@@ -68,7 +68,7 @@ class Solution:
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """What is odd about the model, in sentences: absorbing parts, parts that are never reached again."""
+        """Sentences on what is unusual about the model: absorbing states, states that are left for good."""
         return findings(self.model)
 
 
@@ -96,7 +96,7 @@ def bounds(model: SMDP, bias: Floats) -> tuple[float, float]:
 
 
 def residual(model: SMDP, gains: Floats, bias: Floats) -> float:
-    """Return by how much h = max_a (r - gain d + P h) fails, in the state where it fails most.
+    """Return the largest error of h = max_a (r - gain d + P h) over all states.
 
     Only actions count that keep the gain: those that lead to a smaller one on average are no choice.
     """
@@ -110,7 +110,7 @@ def residual(model: SMDP, gains: Floats, bias: Floats) -> float:
 
 
 class NotSolvedError(ValueError):
-    """A solver that has come to the end of what it may try, or of what it can do.
+    """Raised when a solver does not find the optimal gain within its limits.
 
     >>> import sojourn as sj
     >>> try:
@@ -122,7 +122,7 @@ class NotSolvedError(ValueError):
 
 
 def not_solved(model: SMDP, sweeps: int, lower: float, upper: float, tolerance: float) -> NotSolvedError:
-    """Return why the bounds did not meet."""
+    """Return the error that says why the bounds did not meet."""
     parts = model.structure.parts
     if len(parts) > 1:
         return NotSolvedError(several_classes(model, parts))

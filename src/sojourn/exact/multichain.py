@@ -1,4 +1,4 @@
-"""Models whose gain depends on where one begins.
+"""Solve models whose gain depends on the state where one begins.
 
 Every policy ends in an end component for ever (see `model.structure`), and inside one the optimal gain is one
 number. So such a model is solved in two steps. Each largest end component, as a model of its own, has a gain;

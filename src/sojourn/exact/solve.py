@@ -1,4 +1,4 @@
-"""The solver for those who do not want to choose one.
+"""Solve a model with the solver that suits it.
 
 Up to some hundred states, policy iteration, which is exact; above, modified policy iteration, and
 policy iteration where that does not come to an end (long queues and other models that mix

@@ -1,7 +1,8 @@
 """Sweeps: the compiled loops over all states that the iterative solvers are made of.
 
 A sweep reads the values of the last one and writes others, so its result does not depend on
-the order of states, and states can be shared out among threads with the same bits.
+the order of states, and states can be shared out among threads with the same bits. The kernels have many
+arguments because each array that they write into is one.
 """
 
 from __future__ import annotations

@@ -13,12 +13,13 @@ followed to their ends.
 2.0
 """
 
-from sojourn.models.build import from_arrays, from_matrices, from_transitions
+from sojourn.models.build import from_arrays, from_matrices
 from sojourn.models.files import load_model, save_model
 from sojourn.models.options import Option, from_options, primitive
 from sojourn.models.smdp import SMDP
 from sojourn.models.structure import end_components, findings
 from sojourn.models.table import from_table
+from sojourn.models.transitions import from_transitions
 
 __all__ = [
     "SMDP",

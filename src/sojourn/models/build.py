@@ -1,28 +1,25 @@
-"""Models made of what people have: arrays, matrices, lists of transitions.
+"""Models made of arrays and of matrices.
 
 Rewards and durations are given for each state and action, or for each state, action and next
 state: an array says by its number of dimensions which. A duration may be one number for
-all. States and actions are numbered from 0, or named.
+all. States and actions are numbered from 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from sojourn.models.laws import Constant, FlatLaws, Law, Outcomes, as_law, flat
+from sojourn.models.laws import FlatLaws
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats, Ints, Sparse
-from sojourn.rules.numbers import finite, shown
+from sojourn.rules.numbers import shown
 
 Matrix: TypeAlias = ArrayLike | Sparse
-Label: TypeAlias = int | str | np.int64  # of a state or an action: its number or its name
-Row: TypeAlias = tuple[Label, Label, Label, float, Law | float, Law | float]
-Transition: TypeAlias = Row | tuple[Label, Label, Label, float, Outcomes]
 
 
 class Quantities(NamedTuple):
@@ -76,8 +73,8 @@ def from_arrays(
 
     reward, duration = quantities("rewards", rewards), quantities("durations", durations)
     return SMDP(
-        pair_offsets=_offsets(has.sum(axis=1)),
-        row_offsets=_offsets(possible.sum(axis=2)[has]),
+        pair_offsets=offsets_of(has.sum(axis=1)),
+        row_offsets=offsets_of(possible.sum(axis=2)[has]),
         successor=where[2],
         probability=table[where],
         action=np.nonzero(has)[1],
@@ -153,70 +150,16 @@ def from_matrices(
     )
 
 
-def from_transitions(
-    transitions: Iterable[Transition],
-    *,
-    state_names: Sequence[str] | None = None,
-    action_names: Sequence[str] | None = None,
-) -> SMDP:
-    """Return the model made of `(s, a, s', probability, reward, duration)`, in any order.
-
-    States and actions are whole numbers or names; names are numbered in the order given, or
-    that in which they first come. A reward and a duration may each be a number or a law of
-    `sojourn.models.laws`; the two of them together may be `Outcomes`, in a tuple of five.
-
-    >>> from sojourn.models.laws import Exponential, Outcomes
-    >>> model = from_transitions([
-    ...     ("up", "run", "up", 0.9, 5.0, Exponential(2.0)),
-    ...     ("up", "run", "down", 0.1, 1.0, 0.5),
-    ...     ("down", "mend", "up", 1.0, Outcomes([(0.5, -1.0, 1.0), (0.5, -4.0, 2.0)])),
-    ... ])
-    >>> model.state_names, model.reward, model.duration
-    (('up', 'down'), array([ 4.6, -2.5]), array([1.85, 1.5 ]))
-    """
-    rows = [row for number, given in enumerate(transitions) for row in _outcomes(number, given)]
-    if not rows:
-        raise ValueError("there are no transitions; give at least one")
-    states = _numbering("state", state_names, [row[0] for row in rows] + [row[2] for row in rows])
-    actions = _numbering("action", action_names, [row[1] for row in rows])
-    from_state = np.array([states.number(row[0]) for row in rows])
-    action = np.array([actions.number(row[1]) for row in rows])
-    order = np.lexsort((action, from_state))
-    from_state, action = from_state[order], action[order]
-    begins = np.flatnonzero(np.append(True, (np.diff(from_state) != 0) | (np.diff(action) != 0)))
-    row_offsets = np.append(begins, len(rows))
-    reward = _means_or_laws(
-        [as_law(f"the reward of {rows[row][:3]}", rows[row][4]) for row in order], row_offsets
-    )
-    duration = _means_or_laws(
-        [as_law(f"the duration of {rows[row][:3]}", rows[row][5]) for row in order], row_offsets
-    )
-    return SMDP(
-        pair_offsets=_offsets(np.bincount(from_state[begins], minlength=states.count)),
-        row_offsets=row_offsets,
-        successor=np.array([states.number(rows[row][2]) for row in order]),
-        probability=np.array([finite(f"the probability of {rows[row][:3]}", rows[row][3]) for row in order]),
-        action=action[begins],
-        state_names=states.names,
-        action_names=actions.names,
-        reward=reward.means,
-        duration=duration.means,
-        row_reward=reward.rows,
-        row_duration=duration.rows,
-        reward_law=reward.laws,
-        duration_law=duration.laws,
-    )
-
-
 # --- Parts ------------------------------------------------------------------------------
 
 
-def _offsets(counts: ArrayLike) -> Ints:
+def offsets_of(counts: ArrayLike) -> Ints:
+    """Return where each part begins, and the end, from how many entries each has."""
     return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
 
 
 def numbers_of(name: str, numbers: Matrix | Sequence[Matrix]) -> Floats:
-    """Return an array of numbers, or say that there is none."""
+    """Return what was given as an array of numbers, or refuse it."""
     try:
         return np.asarray(numbers, dtype=np.float64)
     except (TypeError, ValueError):
@@ -228,7 +171,7 @@ def _matrix(name: str, matrix: Matrix) -> Sparse:
 
 
 def _listed_matrices(given: Matrix | Sequence[Matrix]) -> list[Matrix] | None:
-    """Return the matrices of a list of them; None where it is none."""
+    """Return the matrices if a list of matrices was given, else None."""
     if sparse.issparse(given) or not isinstance(given, np.ndarray | Sequence) or isinstance(given, str):
         return None
     if isinstance(given, np.ndarray):
@@ -237,10 +180,10 @@ def _listed_matrices(given: Matrix | Sequence[Matrix]) -> list[Matrix] | None:
 
 
 def _interleaved(matrices: list[Sparse]) -> tuple[Ints, Ints]:
-    """Return the order that puts the entries of all matrices by state, then action; and the offsets."""
+    """Return the order that sorts the entries of all matrices by state and action, and the offsets."""
     counts = np.stack([np.diff(matrix.indptr) for matrix in matrices], axis=1)
-    offsets = _offsets(counts.ravel())
-    behind = _offsets([matrix.nnz for matrix in matrices])
+    offsets = offsets_of(counts.ravel())
+    behind = offsets_of([matrix.nnz for matrix in matrices])
     begins = (np.stack([matrix.indptr[:-1] for matrix in matrices], axis=1) + behind[:-1]).ravel()
     order = np.repeat(begins - offsets[:-1], counts.ravel()) + np.arange(offsets[-1])
     return order, offsets
@@ -258,64 +201,3 @@ def _entries(name: str, given: Sequence[Matrix], matrices: list[Sparse]) -> Floa
         state = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
         entries.append(np.asarray(values[state, matrix.indices], dtype=np.float64).ravel())
     return np.concatenate(entries)
-
-
-def _outcomes(number: int, given: Transition) -> list[Row]:
-    """Return the rows of one transition: one, or one for each of its joint outcomes."""
-    if not isinstance(given, tuple):  # a list does as well
-        return _outcomes(number, tuple(given))
-    if len(given) == 5 and isinstance(given[4], Outcomes):
-        outcomes = given[4].outcomes
-        total = sum(outcome[0] for outcome in outcomes)
-        if not abs(total - 1.0) <= 1e-8:
-            raise ValueError(
-                f"the outcomes of {given[:3]} have probabilities that sum to {total:.9g}; they must sum to 1"
-            )
-        return [
-            (given[0], given[1], given[2], given[3] * chance, reward, duration)
-            for chance, reward, duration in outcomes
-        ]
-    if len(given) != 6:
-        raise ValueError(
-            f"transition {number} is {shown(given)}; it must be (s, a, s', probability, reward, duration)"
-        )
-    return [given]
-
-
-class _numbering:  # noqa: N801 - used as a function
-    """Numbers for states or actions that are given by number or by name."""
-
-    def __init__(self, what: str, names: Sequence[str] | None, used: list[Label]) -> None:
-        self.what = what
-        numbers = [int(each) for each in used if isinstance(each, int | np.integer)]
-        self.names = (
-            tuple(names)
-            if names is not None
-            else None
-            if len(numbers) == len(used)
-            else tuple(dict.fromkeys(map(str, used)))
-        )
-        self.count = max(numbers) + 1 if self.names is None else len(self.names)
-        self._numbers = {name: number for number, name in enumerate(self.names or ())}
-
-    def number(self, given: Label) -> int:
-        """Return the number of a state or action."""
-        if isinstance(given, int | np.integer):
-            if not 0 <= given < self.count:
-                raise ValueError(f"{self.what} {given} is not one of 0 to {self.count - 1}")
-            return int(given)
-        if str(given) not in self._numbers:
-            raise ValueError(f"{self.what} {given!r} is not one of {', '.join(self._numbers)}")
-        return self._numbers[str(given)]
-
-
-def _means_or_laws(laws: list[Law], row_offsets: Ints) -> Quantities:
-    """Return means of pairs where they tell all, else means of rows, or laws of rows."""
-    constants = [law.value for law in laws if isinstance(law, Constant)]
-    if len(constants) < len(laws):
-        return Quantities(laws=flat(laws))
-    values = np.array(constants)
-    first = values[row_offsets[:-1]]
-    if (values == np.repeat(first, np.diff(row_offsets))).all():
-        return Quantities(means=first)
-    return Quantities(rows=values)

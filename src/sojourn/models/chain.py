@@ -18,7 +18,7 @@ _ROUNDING = 1e-14  # relative to the largest number
 
 
 class Chain(NamedTuple):
-    """What a policy makes of a model."""
+    """The Markov chain that a policy follows in a model: transition matrix, mean rewards and durations."""
 
     matrix: Sparse
     reward: Floats
@@ -99,9 +99,9 @@ def solved(system: Sparse, right: Floats) -> Floats:
 
 
 def _iterated(system: Sparse, right: Floats) -> Floats | None:
-    """Return the solution to rounding by BiCGSTAB, twice for the digits that once leaves, or None."""
+    """Return the solution by BiCGSTAB if it is exact up to rounding, else None."""
     answer = np.zeros(len(right))
-    for _ in range(2):
+    for _ in range(2):  # the second time for the digits that the first left
         answer = answer + linalg.bicgstab(system, right - system @ answer, rtol=1e-10, maxiter=500)[0]
     left, scale = np.abs(system @ answer - right).max(), np.abs(right).max() + np.abs(answer).max()
     return answer if left <= _ROUNDING * scale else None

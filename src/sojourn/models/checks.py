@@ -1,4 +1,4 @@
-"""What makes a model valid: every refusal is one sentence that names the place."""
+"""Checks that a model is valid; each error is one sentence that names the place."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ put = object.__setattr__  # a model is frozen for all but its own construction
 
 
 def make_valid(model: SMDP) -> None:
-    """Complete the parts that a model was given, or say what is wrong with them."""
+    """Check the parts that a model was given, and compute those that follow from others."""
     _check_shape(model)
     _check_names(model)
     _check_rows(model)
@@ -43,7 +43,7 @@ def make_owned(model: SMDP) -> None:
 
 
 def _check_shape(model: SMDP) -> None:
-    """See that the offsets fit together, and that every state has actions in order."""
+    """Check that the offsets fit together, and that every state has actions in ascending order."""
     for name, offsets in (("pair_offsets", model.pair_offsets), ("row_offsets", model.row_offsets)):
         if len(offsets) < 2 or offsets[0] != 0 or (np.diff(offsets) < 0).any():
             raise ValueError(f"{name} does not ascend from 0; give where each part begins, and the end")
@@ -143,7 +143,7 @@ def _drop_impossible_rows(model: SMDP) -> None:
 
 
 def _set_means(model: SMDP, name: str) -> None:
-    """Find the means of each pair from what is given, and see that all of it agrees."""
+    """Compute the mean of each pair from what was given, and check that all of it agrees."""
     laws = getattr(model, f"{name}_law")
     if laws is not None:
         by_law = means(laws)
@@ -167,7 +167,7 @@ def _set_means(model: SMDP, name: str) -> None:
 
 
 def _agree(model: SMDP, name: str, found: Floats, place: Callable[[int], str]) -> None:
-    """Set means, or see that those given are the same."""
+    """Set the means, or check that those given are the same."""
     given = getattr(model, name)
     if given is None:
         put(model, name, found)

@@ -34,9 +34,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from sojourn.models.build import Label, Row, from_transitions
 from sojourn.models.laws import KINDS, Constant, Law
 from sojourn.models.smdp import SMDP
+from sojourn.models.transitions import Label, Row, from_transitions
 from sojourn.rules.files import write_text
 from sojourn.rules.numbers import shown
 

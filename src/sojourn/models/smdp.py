@@ -106,7 +106,7 @@ class SMDP:
         return f"SMDP({self.num_states} states, {self.num_pairs} pairs, {self.num_rows} rows)"
 
     def _with(self, **changes: Any) -> SMDP:
-        """Return the model with other parts, checked anew."""
+        """Return a model with some parts replaced, checked again."""
         return SMDP(**(self.__getstate__() | changes))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class SMDP:
 
     @functools.cached_property
     def structure(self) -> Structure:
-        """Which states can follow which; found once, when it is first asked for."""
+        """The end components of the model, computed when they are first asked for."""
         return structure_of(self)
 
     # --- Sizes and places ---------------------------------------------------------------

@@ -51,7 +51,7 @@ def end_components(model: SMDP) -> list[Ints]:
 
 
 def structure_of(model: SMDP) -> Structure:
-    """Return the end components of a model, found anew; `model.structure` has them found once."""
+    """Compute the end components of a model; `model.structure` does it once and keeps them."""
     state = model.state_of_pair()
     starts, counts = model.row_offsets[:-1], np.diff(model.row_offsets)
     kept = np.ones(model.num_pairs, dtype=bool)
@@ -142,7 +142,7 @@ def findings(model: SMDP) -> tuple[str, ...]:
 
 
 def one_gain(gains: Floats) -> float:
-    """Return the gain of all states, or say that it is not one number."""
+    """Return the gain if it is the same in all states, else raise an error."""
     low, high = float(gains.min()), float(gains.max())
     if high - low > 1e-9 * max(1.0, abs(low), abs(high)):
         raise ValueError(

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sojourn.models.build import from_transitions, numbers_of
+from sojourn.models.build import numbers_of
 from sojourn.models.smdp import SMDP
+from sojourn.models.transitions import from_transitions
 from sojourn.rules.arrays import Floats
 from sojourn.rules.numbers import within
 

@@ -45,17 +45,17 @@ def _is_owned(array: npt.NDArray[S]) -> bool:
 
 
 def flat_floats(name: str, numbers: npt.ArrayLike) -> Floats:
-    """Return a flat array of floats, or say that it is none."""
+    """Return numbers as a flat array of floats, or refuse them."""
     return np.ascontiguousarray(_flat(name, numbers), dtype=np.float64)
 
 
 def flat_ints(name: str, numbers: npt.ArrayLike) -> Ints:
-    """Return a flat array of whole numbers, or say that it is none."""
+    """Return whole numbers as a flat array, or refuse them."""
     return np.ascontiguousarray(_whole(name, _flat(name, numbers)), dtype=np.int64)
 
 
 def flat_indices(name: str, numbers: npt.ArrayLike) -> Indices:
-    """Return a flat array of whole numbers below 2^31, or say that it is none."""
+    """Return whole numbers below 2^31 as a flat array, or refuse them."""
     array = _whole(name, _flat(name, numbers))
     if array.size and array.dtype.itemsize > 4:
         low, high = int(array.min()), int(array.max())

@@ -1,8 +1,6 @@
-"""What a world must have before it may run, and what a step of it may not do."""
+"""Checks of a world before it runs, and the sentence for a step that breaks a rule."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
@@ -11,11 +9,11 @@ from sojourn.rules.numbers import whole
 from sojourn.rules.returned import returned
 from sojourn.rules.streams import stream
 from sojourn.rules.values import frozen, is_value, validated
-from sojourn.worlds.protocol import NO_STATE, start, step
+from sojourn.worlds.protocol import NO_STATE, W, World, start, step
 
 
-def ready_world(world: Any) -> Any:
-    """Return a world as compiled code needs it, or say what is wrong with it."""
+def ready_world(world: W) -> W:
+    """Return a world as compiled code needs it, or refuse it with a sentence."""
     if not (is_value(world) and start.knows(type(world)) and step.knows(type(world))):
         raise TypeError(
             f"{type(world).__name__} is no world: a world is a NamedTuple with start and step registered for it"
@@ -25,7 +23,7 @@ def ready_world(world: Any) -> Any:
     return frozen(validated(world))
 
 
-def rehearse_world(world: Any) -> None:
+def rehearse_world(world: World) -> None:
     """Take two steps in Python and check what the rules of a user's world return; the world stays as it was."""
     if not first_meeting(world):
         return
@@ -41,8 +39,8 @@ def rehearse_world(world: Any) -> None:
         )
 
 
-def explain_step(
-    world: Any,
+def explain_step(  # the parts of one step, which compiled code hands over one by one
+    world: World,
     agent: str,
     at: int,
     state: float,

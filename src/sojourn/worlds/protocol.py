@@ -42,15 +42,15 @@ names as they are when it is first compiled; what may vary belongs into the worl
 
 A world in which some states lack some actions says so with `available`, an array [state,
 action] of bools: an environment made of it then shows action masks. A step that takes an action
-the state lacks returns `NO_STATE` as the next state, and the loop stops with a sentence.
+the state does not have returns `NO_STATE` as the next state, and the loop stops with a sentence.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from sojourn.rules.compile import no_rule, rule
-from sojourn.rules.numbers import within
+from sojourn.rules.numbers import Number, within
 from sojourn.rules.streams import Stream, check_stream
 from sojourn.rules.values import Value
 
@@ -69,14 +69,14 @@ class World(Value, Protocol):
 
 W = TypeVar("W", bound=World)
 
-NO_STATE = -1  # the next state of an action that the state lacks
+NO_STATE = -1  # the next state after an action that the state does not have
 
 
-def _check_start(world: Any, rng: Any) -> tuple[Any, Stream]:
+def _check_start(world: W, rng: Stream) -> tuple[W, Stream]:
     return world, check_stream(rng)
 
 
-def _check_step(world: Any, state: Any, action: Any, rng: Any) -> tuple[Any, int, int, Stream]:
+def _check_step(world: W, state: Number, action: Number, rng: Stream) -> tuple[W, int, int, Stream]:
     return (
         world,
         within("state", state, world.num_states),

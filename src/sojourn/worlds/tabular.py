@@ -56,7 +56,7 @@ def Tabular(model: SMDP, start: int = 0) -> TabularWorld:  # noqa: N802 - it is 
     start = within("start", start, model.num_states)
     reward, duration, by_rows = model.flat_laws()
     pairs = model.pair_table()
-    # One more pair stands for every action that a state lacks: its one row leads nowhere.
+    # One more pair stands for every action that a state does not have: its one row leads nowhere.
     nowhere = model.num_rows if by_rows else model.num_pairs
     kinds = np.zeros((nowhere + 1, 2), dtype=np.int8)
     parameters = np.ones((nowhere + 1, 6))
@@ -82,7 +82,7 @@ def Tabular(model: SMDP, start: int = 0) -> TabularWorld:  # noqa: N802 - it is 
 class TabularWorld(NamedTuple):
     """What `Tabular` makes: a model in flat arrays, those of the laws by rows or by pairs."""
 
-    pairs: Ints  # [state, action]; the last pair for an action that the state lacks
+    pairs: Ints  # [state, action]; the last pair for an action that the state does not have
     row_offsets: Ints
     share: Floats
     other: Ints
@@ -114,7 +114,7 @@ def available(model: SMDP) -> Flags:
 
 
 def initial_values(model: SMDP, value: float = 0.0) -> Floats:
-    """Return values [state, action] for an agent to begin with: -inf where a state lacks the action.
+    """Return values [state, action] for an agent to begin with: -inf for actions that a state does not have.
 
     >>> from sojourn.models import from_transitions
     >>> initial_values(from_transitions([(0, 0, 1, 1.0, 0.0, 1.0), (0, 1, 0, 1.0, 0.0, 1.0), (1, 1, 0, 1.0, 0.0, 1.0)]))
@@ -169,7 +169,7 @@ def _alias_tables(row_offsets: Ints, probability: Floats) -> tuple[Floats, Ints]
 def _fill(
     row_offsets: Ints, probability: Floats, share: Floats, other: Ints, small: Ints, large: Ints
 ) -> None:
-    """Pour what a large cell has too much into small ones, pair by pair."""
+    """Fill the small cells of each pair with the excess of the large ones."""
     for pair in range(len(row_offsets) - 1):
         begin, end = row_offsets[pair], row_offsets[pair + 1]
         num_small = num_large = 0

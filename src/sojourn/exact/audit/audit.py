@@ -1,4 +1,4 @@
-"""An audit: what every estimator of the rate makes of a model, exactly.
+"""The audit of a model: the exact long-run value of every estimator of the rate.
 
 It answers two questions about a learner before it is run. Does its rate come to the gain of the
 policy that it follows (`limits`)? And if not, is the policy that is greedy for the rate it comes
@@ -164,14 +164,14 @@ def audit(
 
 
 def _cleaned(number: float, slack: float) -> float:
-    """Return 0 for what only rounding keeps from it: the one place that decides this."""
+    """Return a number, or 0 if it differs from 0 only by rounding; nobody else decides this."""
     return number if abs(number) > slack else 0.0
 
 
 def _labelled(
     estimators: Mapping[str, Rate] | Iterable[Rate] | None,
 ) -> dict[str, tuple[tuple[str, ...], Rate]]:
-    """Return agents and a fresh estimator for each name, of all that have one or of those given."""
+    """Return for each name the agents that use the estimator, and the estimator itself."""
     if estimators is None:
         return {name: (entry.agents, entry.make()) for name, entry in ESTIMATORS.items()}
     given = (
@@ -187,7 +187,7 @@ def _labelled(
 
 
 class _Greedy:
-    """The policies that are greedy for rates, each found once."""
+    """Finds the policy that is greedy for a rate, each once."""
 
     def __init__(self, model: SMDP) -> None:
         self._model = model

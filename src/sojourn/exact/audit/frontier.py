@@ -1,4 +1,4 @@
-"""Which policy is greedy for a rate, right or wrong.
+"""Find the policy that is greedy for a given rate, whether the rate is right or wrong.
 
 A learner with the rate rho values a step by r - rho d, and what is greedy in the end is a policy
 that has the most of this per step,
@@ -137,7 +137,7 @@ def frontier(model: SMDP, low: float, high: float) -> Frontier:
 
 
 def _unknown(left: Point, right: Point) -> float:
-    """Return the most by which F, which is convex, can be above the lines of two points between them."""
+    """Return how far F can lie above the lines of two points between them, since it is convex."""
     if left.line.duration <= right.line.duration * (1.0 + _TIE):
         return 0.0
     rate = left.line.crossing(right.line)
@@ -174,7 +174,7 @@ def _best_line(model: SMDP, worth: Floats) -> Line:
 
 
 def _tied(model: SMDP, best: Solution) -> SMDP:
-    """Return the model with those actions only that an optimal policy may take."""
+    """Return the model with only the actions that an optimal policy may take."""
     ahead = np.add.reduceat(model.probability * best.bias[model.successor], model.row_offsets[:-1])
     surplus = model.reward - best.gain * model.duration + ahead - best.bias[model.state_of_pair()]
     scale = max(float(np.abs(model.reward).max()), float(np.abs(best.bias).max()))
@@ -192,5 +192,5 @@ def _tied(model: SMDP, best: Solution) -> SMDP:
 
 
 def rounding(model: SMDP, rate: float) -> float:
-    """Return the height, in reward per step, below which F at a rate is 0 but for rounding."""
+    """Return the height, in reward per step, below which F at a rate differs from 0 only by rounding."""
     return _TIE * (float(np.abs(model.reward).max()) + abs(rate) * float(model.duration.max()))

@@ -1,4 +1,4 @@
-"""The law of a step in the long run under a fixed policy: what the limits of estimators are made of.
+"""The law of a step in the long run under a fixed policy, from which the limits of estimators follow.
 
 In the long run a policy visits its pairs of state and action with fixed shares, so that reward r and
 duration tau of a step have a joint law, whatever the steps before. Every estimator has a rule, `limit`, that makes

@@ -1,4 +1,4 @@
-"""What a law has above zero and what it has below.
+"""The parts of a law above and below zero: share, mean and mean reciprocal.
 
 For a reward x and either sign, the harmonic means need
 
@@ -38,7 +38,7 @@ _ROOT = math.sqrt(2.0 * math.pi)
 
 
 class Part(NamedTuple):
-    """What a law has on one side of zero; for many laws, arrays."""
+    """The part of a law on one side of zero."""
 
     share: float
     mean: float
@@ -60,7 +60,7 @@ def parts(laws: FlatLaws) -> tuple[Floats, Floats]:
 
 
 def part_above(law: Law) -> Part:
-    """Return what a law has above zero.
+    """Return the part of a law above zero.
 
     >>> part_above(TwoPoint(low=-1.0, high=4.0, probability=0.5))
     Part(share=0.5, mean=2.0, inverse=0.125)
@@ -87,7 +87,7 @@ def part_above(law: Law) -> Part:
 
 
 def part_below(law: Law) -> Part:
-    """Return what a law has below zero; mean and inverse are then negative.
+    """Return the part of a law below zero; its mean and inverse are negative.
 
     >>> part_below(TwoPoint(low=-1.0, high=4.0, probability=0.5))
     Part(share=0.5, mean=-0.5, inverse=-0.5)

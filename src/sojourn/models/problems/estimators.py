@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sojourn.models.build import from_transitions
 from sojourn.models.laws import Outcomes, TwoPoint
 from sojourn.models.smdp import SMDP
+from sojourn.models.transitions import from_transitions
 from sojourn.rules.numbers import finite, positive, several
 
 

@@ -7,8 +7,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from sojourn.models.build import Transition, from_arrays, from_matrices, from_transitions
+from sojourn.models.build import from_arrays, from_matrices
 from sojourn.models.smdp import SMDP
+from sojourn.models.transitions import Transition, from_transitions
 from sojourn.rules.numbers import finite, positive, probability, whole
 
 Tables: TypeAlias = Sequence[Sequence[Sequence[float]]]  # [action][state][next state]

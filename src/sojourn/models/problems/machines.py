@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import gammainc, gammaincc
 
-from sojourn.models.build import Transition, from_transitions
 from sojourn.models.smdp import SMDP
+from sojourn.models.transitions import Transition, from_transitions
 from sojourn.rules.numbers import finite, positive, several, whole
 
 _DETERIORATION = (

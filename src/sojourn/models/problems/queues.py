@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import comb
 
-from sojourn.models.build import Transition, from_transitions
 from sojourn.models.laws import Exponential
 from sojourn.models.smdp import SMDP
+from sojourn.models.transitions import Transition, from_transitions
 from sojourn.rules.numbers import finite, positive, probability, several, whole
 
 

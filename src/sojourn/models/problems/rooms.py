@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sojourn.models.build import Transition, from_arrays, from_transitions
+from sojourn.models.build import from_arrays
 from sojourn.models.options import Option, primitive
 from sojourn.models.smdp import SMDP
+from sojourn.models.transitions import Transition, from_transitions
 from sojourn.rules.numbers import finite, probability
 
 _PLAN = (

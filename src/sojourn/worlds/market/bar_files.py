@@ -223,7 +223,7 @@ def _number(name: str) -> pl.Expr:
 
 
 def _settle(table: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Read what is a number after all, in quotes or spaces, and forget the texts that say that there is none."""
+    """Read numbers in quotes or spaces, and drop texts that stand for a missing number."""
     label = f"{name}_text"
     if name not in table.columns:
         return table.with_columns(pl.lit(None, pl.Float64).alias(name), pl.lit(None, pl.String).alias(label))
@@ -280,7 +280,7 @@ def _in_range(seconds: pl.Expr) -> pl.Expr:
 
 
 def _judged(table: pl.DataFrame) -> pl.DataFrame:
-    """Say of every row what it is."""
+    """Add a column that says what kind of row each is."""
     close, opening = pl.col("close"), pl.col("open")
     kind = (
         pl.when(pl.col("kind") != FINE).then(pl.col("kind"))

@@ -71,12 +71,12 @@ class Bars:
 
     @property
     def dropped(self) -> int:
-        """Rows of the file that are no bars."""
+        """The number of rows of the file that are not bars."""
         return sum(finding.dropped for finding in self.findings)
 
     @property
     def filled(self) -> int:
-        """Bars that are in no row of the file."""
+        """The number of bars that were added to fill gaps."""
         return sum(finding.filled for finding in self.findings)
 
     @cached_property

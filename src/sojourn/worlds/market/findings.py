@@ -59,7 +59,7 @@ class Sheet:
 
 
 def judge(sheet: Sheet, table: pl.DataFrame, kind: Ints, repair: bool) -> None:
-    """Report the rows that are no bars, or refuse the file for them."""
+    """Report the rows that are not bars, or refuse the file because of them."""
     wrong = []
     for code, what in (_DROPPED | _REFUSED).items():
         found = np.flatnonzero(kind == code)

@@ -25,7 +25,7 @@ def instrument(data: str, fill: int = 0, repair: bool = False) -> Bars:
 
 
 def identity(data: str) -> str:
-    """Return what tells this data from any other: its content, not its place."""
+    """Return what identifies the data: its content, not its path."""
     return data if data == SYNTHETIC else f"sha256:{_digest(data, _state_of(data))}"
 
 

@@ -1,0 +1,134 @@
+"""Models made of a list of transitions, whose states and actions are numbers or names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from sojourn.models.build import Quantities, offsets_of
+from sojourn.models.laws import Constant, Law, Outcomes, as_law, flat
+from sojourn.models.smdp import SMDP
+from sojourn.rules.arrays import Ints
+from sojourn.rules.numbers import finite, shown
+
+Label: TypeAlias = int | str | np.int64  # of a state or an action: its number or its name
+Row: TypeAlias = tuple[Label, Label, Label, float, Law | float, Law | float]
+Transition: TypeAlias = Row | tuple[Label, Label, Label, float, Outcomes]
+
+
+def from_transitions(
+    transitions: Iterable[Transition],
+    *,
+    state_names: Sequence[str] | None = None,
+    action_names: Sequence[str] | None = None,
+) -> SMDP:
+    """Return the model made of `(s, a, s', probability, reward, duration)`, in any order.
+
+    States and actions are whole numbers or names; names are numbered in the order given, or
+    that in which they first come. A reward and a duration may each be a number or a law of
+    `sojourn.models.laws`; the two of them together may be `Outcomes`, in a tuple of five.
+
+    >>> from sojourn.models.laws import Exponential, Outcomes
+    >>> model = from_transitions([
+    ...     ("up", "run", "up", 0.9, 5.0, Exponential(2.0)),
+    ...     ("up", "run", "down", 0.1, 1.0, 0.5),
+    ...     ("down", "mend", "up", 1.0, Outcomes([(0.5, -1.0, 1.0), (0.5, -4.0, 2.0)])),
+    ... ])
+    >>> model.state_names, model.reward, model.duration
+    (('up', 'down'), array([ 4.6, -2.5]), array([1.85, 1.5 ]))
+    """
+    rows = [row for number, given in enumerate(transitions) for row in _outcomes(number, given)]
+    if not rows:
+        raise ValueError("there are no transitions; give at least one")
+    states = _numbering("state", state_names, [row[0] for row in rows] + [row[2] for row in rows])
+    actions = _numbering("action", action_names, [row[1] for row in rows])
+    from_state = np.array([states.number(row[0]) for row in rows])
+    action = np.array([actions.number(row[1]) for row in rows])
+    order = np.lexsort((action, from_state))
+    from_state, action = from_state[order], action[order]
+    begins = np.flatnonzero(np.append(True, (np.diff(from_state) != 0) | (np.diff(action) != 0)))
+    row_offsets = np.append(begins, len(rows))
+    reward = _means_or_laws(
+        [as_law(f"the reward of {rows[row][:3]}", rows[row][4]) for row in order], row_offsets
+    )
+    duration = _means_or_laws(
+        [as_law(f"the duration of {rows[row][:3]}", rows[row][5]) for row in order], row_offsets
+    )
+    return SMDP(
+        pair_offsets=offsets_of(np.bincount(from_state[begins], minlength=states.count)),
+        row_offsets=row_offsets,
+        successor=np.array([states.number(rows[row][2]) for row in order]),
+        probability=np.array([finite(f"the probability of {rows[row][:3]}", rows[row][3]) for row in order]),
+        action=action[begins],
+        state_names=states.names,
+        action_names=actions.names,
+        reward=reward.means,
+        duration=duration.means,
+        row_reward=reward.rows,
+        row_duration=duration.rows,
+        reward_law=reward.laws,
+        duration_law=duration.laws,
+    )
+
+
+def _outcomes(number: int, given: Transition) -> list[Row]:
+    """Return the rows of one transition: one, or one for each of its joint outcomes."""
+    if not isinstance(given, tuple):  # a list does as well
+        return _outcomes(number, tuple(given))
+    if len(given) == 5 and isinstance(given[4], Outcomes):
+        outcomes = given[4].outcomes
+        total = sum(outcome[0] for outcome in outcomes)
+        if not abs(total - 1.0) <= 1e-8:
+            raise ValueError(
+                f"the outcomes of {given[:3]} have probabilities that sum to {total:.9g}; they must sum to 1"
+            )
+        return [
+            (given[0], given[1], given[2], given[3] * chance, reward, duration)
+            for chance, reward, duration in outcomes
+        ]
+    if len(given) != 6:
+        raise ValueError(
+            f"transition {number} is {shown(given)}; it must be (s, a, s', probability, reward, duration)"
+        )
+    return [given]
+
+
+class _numbering:  # noqa: N801 - used as a function
+    """Numbers for states or actions that are given by number or by name."""
+
+    def __init__(self, what: str, names: Sequence[str] | None, used: list[Label]) -> None:
+        self.what = what
+        numbers = [int(each) for each in used if isinstance(each, int | np.integer)]
+        self.names = (
+            tuple(names)
+            if names is not None
+            else None
+            if len(numbers) == len(used)
+            else tuple(dict.fromkeys(map(str, used)))
+        )
+        self.count = max(numbers) + 1 if self.names is None else len(self.names)
+        self._numbers = {name: number for number, name in enumerate(self.names or ())}
+
+    def number(self, given: Label) -> int:
+        """Return the number of a state or action."""
+        if isinstance(given, int | np.integer):
+            if not 0 <= given < self.count:
+                raise ValueError(f"{self.what} {given} is not one of 0 to {self.count - 1}")
+            return int(given)
+        if str(given) not in self._numbers:
+            raise ValueError(f"{self.what} {given!r} is not one of {', '.join(self._numbers)}")
+        return self._numbers[str(given)]
+
+
+def _means_or_laws(laws: list[Law], row_offsets: Ints) -> Quantities:
+    """Return means of pairs where they tell all, else means of rows, or laws of rows."""
+    constants = [law.value for law in laws if isinstance(law, Constant)]
+    if len(constants) < len(laws):
+        return Quantities(laws=flat(laws))
+    values = np.array(constants)
+    first = values[row_offsets[:-1]]
+    if (values == np.repeat(first, np.diff(row_offsets))).all():
+        return Quantities(means=first)
+    return Quantities(rows=values)
