@@ -25,20 +25,11 @@ PAIRS = [
 ]
 
 
-def pair(make: Any, rate: Any) -> Any:
-    """A pair, marked as evidence unless SMART is in it, or one of two estimators."""
-    short = make is sj.smart or isinstance(rate, sj.Cumulative | sj.Incremental)
-    name = f"{make.__name__}-{type(rate).__name__}"
-    return pytest.param(make, rate, id=name, marks=() if short else pytest.mark.evidence)
-
-
-@pytest.mark.parametrize(("make", "rate"), [pair(*each) for each in PAIRS])
+@pytest.mark.parametrize(
+    ("make", "rate"), PAIRS, ids=[f"{make.__name__}-{type(rate).__name__}" for make, rate in PAIRS]
+)
 def test_interpreted_equals_compiled(make: Any, rate: Any) -> None:
-    """Every agent with every estimator runs the same in Python and compiled, bit for bit.
-
-    Agents and estimators meet in one place only, the body of `learn`. So the short form has every estimator
-    with SMART, and every other agent with an estimator of sums and with one that takes its agent's evidence.
-    """
+    """Every agent with every estimator runs the same in Python and compiled, bit for bit."""
     agent = make(2, 2, rate=rate)
     fast = sj.run(WORLD, agent, steps=150, episodes=2, seed=3)
     slow = sj.run(WORLD, agent, steps=150, episodes=2, seed=3, compiled=False)

@@ -51,7 +51,7 @@ def smart(
     )
 
 
-def relaxed_smart(
+def relaxed_smart(  # its arguments are the options that users set by name
     num_states: int,
     num_actions: int,
     *,
@@ -210,7 +210,7 @@ def smdp_q_learning(
     return _learning(zeros(num_states, num_actions), _estimator(Cumulative, None, rate), method, options)
 
 
-def differential_q(
+def differential_q(  # its arguments are the options that users set by name
     num_states: int,
     num_actions: int,
     *,

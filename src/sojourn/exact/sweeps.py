@@ -55,6 +55,9 @@ def _expected(model: Arrays, pair: int, bias: Floats) -> float:
     return total
 
 
+# The kernels here take more arguments than people should: arrays in and arrays out, each as machine code has it.
+
+
 @kernel
 def improve_block(
     model: Arrays, first: int, last: int, bias: Floats, gain: float, slack: float, steepest: bool,

@@ -203,7 +203,7 @@ def normal_quantile(p: float) -> float:
 
 
 @inlined
-def _polynomial(
+def _polynomial(  # its coefficients, as the literature lists them
     x: float, c0: float, c1: float, c2: float, c3: float, c4: float, c5: float, c6: float, c7: float
 ) -> float:
     """c0 + c1 x + ... + c7 x^7, by halves, so that a processor can work on several at once."""
