@@ -8,6 +8,7 @@ import importlib
 import importlib.util
 import re
 import types
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,7 @@ def test_every_public_name_has_an_example_that_runs(name: str) -> None:
     parent, last = owner(name)
     thing = getattr(parent, last)
     module = thing if isinstance(thing, types.ModuleType) else importlib.import_module(home(thing, parent))
-    wanted = module.__name__ if isinstance(thing, types.ModuleType | dict) else f"{module.__name__}.{last}"
+    wanted = module.__name__ if isinstance(thing, types.ModuleType | Mapping) else f"{module.__name__}.{last}"
     found = {test.name: test.examples for test in doctest.DocTestFinder().find(module)}
     assert found.get(wanted), f"{name} has no example that doctest finds"
 
@@ -64,4 +65,4 @@ def owner(name: str) -> tuple[types.ModuleType, str]:
 
 def home(thing: object, parent: types.ModuleType) -> str:
     """The module that defines something; data has none of its own, and is described where it stands."""
-    return parent.__name__ if isinstance(thing, dict) else str(thing.__module__)
+    return parent.__name__ if isinstance(thing, Mapping) else str(thing.__module__)

@@ -18,9 +18,11 @@ from typing import Any, TypeAlias, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
+from sojourn.agents import learn, policies
 from sojourn.agents.errors import td_error
 from sojourn.agents.protocol import draw
 from sojourn.agents.values.protocol import read
+from sojourn.rates import named
 from sojourn.rates.protocol import update
 from sojourn.rules.files import write_whole
 from sojourn.rules.values import is_value
@@ -30,6 +32,8 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 Arrays: TypeAlias = dict[str, NDArray[np.generic]]
 Contents: TypeAlias = dict[str, Any]  # whoever reads a file looks at what is in it
 
+# Files name the classes of these by name alone, so they must have been imported before one is read.
+OURS = (learn, policies, named)
 _CONTENTS = "contents.json"
 _MOST_JSON = 50_000_000  # bytes
 

@@ -13,25 +13,6 @@ followed to their ends.
 2.0
 """
 
-from sojourn.models.build import from_arrays, from_matrices
-from sojourn.models.files import load_model, save_model
-from sojourn.models.options import Option, from_options, primitive
-from sojourn.models.smdp import SMDP
-from sojourn.models.structure import end_components, findings
-from sojourn.models.table import from_table
-from sojourn.models.transitions import from_transitions
+from sojourn.rules.names import public_names
 
-__all__ = [
-    "SMDP",
-    "Option",
-    "end_components",
-    "findings",
-    "from_arrays",
-    "from_matrices",
-    "from_options",
-    "from_table",
-    "from_transitions",
-    "load_model",
-    "primitive",
-    "save_model",
-]
+__getattr__, __dir__, __all__ = public_names(__name__, __file__)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
-from collections.abc import Iterator, Mapping, MutableMapping
+import sys
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from pathlib import Path
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -24,6 +27,35 @@ def found(name: str) -> object:
         raise ValueError(f"{name!r} cannot be found: {error}") from None
     except AttributeError:
         raise ValueError(f"{name!r} cannot be found: the module {module} has no {attribute}") from None
+
+
+def public_names(
+    package: str, file: str
+) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
+    """Return `__getattr__`, `__dir__` and `__all__` of a package whose public names stand in its stub.
+
+    Each name that the `.pyi` file imports is imported from there when it is first used, so that importing
+    the package costs nothing.
+    """
+    stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
+    names = {
+        alias.asname or alias.name: (statement.module or "", alias.name)
+        for statement in stub.body
+        if isinstance(statement, ast.ImportFrom)
+        for alias in statement.names
+    }
+
+    def get(name: str) -> object:
+        if name not in names:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module, original = names[name]
+        thing = getattr(importlib.import_module(module), original, None)
+        if thing is None:  # the name is a module itself
+            thing = importlib.import_module(f"{module}.{original}")
+        setattr(sys.modules[package], name, thing)
+        return thing
+
+    return get, lambda: [*vars(sys.modules[package]), *names], sorted(names)
 
 
 class Catalogue(MutableMapping[str, T], Generic[T]):

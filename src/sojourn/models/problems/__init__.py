@@ -10,24 +10,6 @@ names of the command line. State 0 is the one to begin in.
 1
 """
 
-from sojourn.models.problems.catalogue import PROBLEMS
-from sojourn.models.problems.estimators import jobs, long_return, long_shot
-from sojourn.models.problems.loops import gosavi, river_swim, two_choice
-from sojourn.models.problems.machines import replacement, tijms_maintenance
-from sojourn.models.problems.queues import access_control, admission_control
-from sojourn.models.problems.rooms import four_rooms
+from sojourn.rules.names import public_names
 
-__all__ = [
-    "PROBLEMS",
-    "access_control",
-    "admission_control",
-    "four_rooms",
-    "gosavi",
-    "jobs",
-    "long_return",
-    "long_shot",
-    "replacement",
-    "river_swim",
-    "tijms_maintenance",
-    "two_choice",
-]
+__getattr__, __dir__, __all__ = public_names(__name__, __file__)

@@ -1,0 +1,24 @@
+"""The public names, by the file that defines them."""
+
+from sojourn.models.build import from_arrays, from_matrices
+from sojourn.models.files import load_model, save_model
+from sojourn.models.options import Option, from_options, primitive
+from sojourn.models.smdp import SMDP
+from sojourn.models.structure import end_components, findings
+from sojourn.models.table import from_table
+from sojourn.models.transitions import from_transitions
+
+__all__ = [
+    "SMDP",
+    "Option",
+    "end_components",
+    "findings",
+    "from_arrays",
+    "from_matrices",
+    "from_options",
+    "from_table",
+    "from_transitions",
+    "load_model",
+    "primitive",
+    "save_model",
+]
