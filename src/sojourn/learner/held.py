@@ -24,16 +24,18 @@ from sojourn.rules.numbers import shown
 from sojourn.rules.stacks import put, take
 from sojourn.rules.streams import Stream, check_stream
 from sojourn.rules.values import Column, Value, canonical, copied, is_value, replaced, stacked
-from sojourn.runs.totals import Totals, counted
+from sojourn.runs.totals import Totals, counted, totals_in, write_totals
 
 V = TypeVar("V", bound=Value)
 
 _draw, _learn, _value = draw.bare, learn.bare, value.bare
 _NOTHING = Totals()
 
-# What is kept from step to step, beside the agent, its stream and the totals.
-_ACTION, _EXPLORED, _SURPLUS, _SURPLUS_SQUARED = range(4)
-_SIZE = 4
+# What is kept from step to step, beside the agent and its stream, in one array: the way into compiled code
+# costs time for every array. First the totals, by their fields; then these.
+_ACTION, _EXPLORED, _SURPLUS, _SURPLUS_SQUARED = range(len(Totals._fields), len(Totals._fields) + 4)
+_SIZE = len(Totals._fields) + 4
+_DURATION = Totals._fields.index("duration")
 
 
 class Surplus(NamedTuple):
@@ -51,8 +53,10 @@ class HeldAgent:
         self, agent: Agent, rng: Stream, totals: Totals = _NOTHING, now: Column | None = None
     ) -> None:
         self.rng = rng
-        self._totals = stacked([totals])
-        self._now: Column = np.zeros(_SIZE) if now is None else now
+        self._now: Column = np.zeros(_SIZE)
+        self._now[: len(totals)] = totals
+        if now is not None:
+            self._now[len(totals) :] = now
         self.spare = -1  # a row of q that stands for no state; there is none until it is needed
         self._hold(copied(ready_agent(agent)))
 
@@ -60,7 +64,7 @@ class HeldAgent:
     def restored(cls, agent: Agent, stream: Stream, totals: Mapping[str, float], now: ArrayLike) -> HeldAgent:
         """Return a held agent from the contents of a file, or say what is wrong with them."""
         numbers: Column = np.array(now, dtype=np.float64)
-        if numbers.shape != (_SIZE,) or not np.isfinite(numbers).all():
+        if numbers.shape != (_SIZE - len(_NOTHING),) or not np.isfinite(numbers).all():
             raise ValueError("its totals are not numbers")
         seen = canonical(replaced(_NOTHING, **totals))
         if set(totals) != set(Totals._fields) or list(map(type, seen)) != list(map(type, _NOTHING)):
@@ -71,9 +75,7 @@ class HeldAgent:
 
     def _hold(self, agent: Agent) -> None:
         self._held = stacked([agent])
-        self._run = _advance.prepared(
-            self._held, self._totals, self._now, 0, 0, 0.0, 0.0, 0, False, 0, self.rng
-        )
+        self._run = _advance.prepared(self._held, self._now, 0, 0, 0.0, 0.0, 0, False, 0, self.rng)
         self.q: Floats = entries(self._held.values)[0]
 
     def make_spare(self) -> None:
@@ -103,13 +105,12 @@ class HeldAgent:
     @property
     def totals(self) -> Totals:
         """What has been seen so far."""
-        totals: Totals = take(self._totals, 0)
-        return totals
+        return canonical(totals_in(self._now))
 
     @property
     def clock(self) -> Floats:
         """The total duration so far, the one number of an array that changes with every step."""
-        return np.asarray(self._totals.duration)  # the array itself: to a type checker it is a number
+        return self._now[_DURATION : _DURATION + 1]
 
     @property
     def surplus(self) -> Surplus:
@@ -120,7 +121,7 @@ class HeldAgent:
     @property
     def now(self) -> Column:
         """What is kept from step to step beside the agent, its stream and the totals, for a file."""
-        return self._now
+        return self._now[len(_NOTHING) :]
 
     def draw(self, state: int) -> tuple[int, bool]:
         """Draw the action for a state."""
@@ -142,7 +143,6 @@ class HeldAgent:
         """
         self._run(
             self._held,
-            self._totals,
             self._now,
             state,
             action,
@@ -153,14 +153,13 @@ class HeldAgent:
             draw_at,
             self.rng,
         )
-        drawn, was_explored = self._now[:2].tolist()
+        drawn, was_explored = self._now[_ACTION : _EXPLORED + 1].tolist()
         return int(drawn), bool(was_explored)
 
 
 @kernel
-def _advance(  # eleven arguments, for they go into machine code as they are: to gather them would cost a step's time
+def _advance(  # ten arguments, for they go into machine code as they are: to gather them would cost a step's time
     held: Agent,
-    totals: Totals,
     now: Column,
     state: int,
     action: int,
@@ -176,7 +175,7 @@ def _advance(  # eleven arguments, for they go into machine code as they are: to
         surplus = reward - _value(agent.rate) * duration
         agent = _learn(agent, state, action, reward, duration, next_state, explored)
         put(held, 0, agent)
-        put(totals, 0, counted(take(totals, 0), reward, duration, agent.accepted))
+        write_totals(now, counted(totals_in(now), reward, duration, agent.accepted))
         if agent.accepted:
             now[_SURPLUS] += surplus
             now[_SURPLUS_SQUARED] += surplus * surplus

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
@@ -12,6 +13,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
+@functools.cache
 def found(name: str) -> object:
     """Return what a name such as `package.module:name` stands for, or say in one sentence why it cannot be had.
 

@@ -20,7 +20,6 @@ from sojourn.rules.bridge import compiled_apart
 from sojourn.rules.compile import kernel
 from sojourn.rules.stacks import put, take
 from sojourn.rules.streams import streams
-from sojourn.rules.values import stacked
 from sojourn.runs.halt import Halt
 from sojourn.runs.lengths import NEVER, Length, Points
 from sojourn.runs.loop import (
@@ -38,7 +37,7 @@ from sojourn.runs.loop import (
     ready,
     without_missing,
 )
-from sojourn.runs.totals import Totals
+from sojourn.runs.totals import Totals, no_totals
 from sojourn.worlds.protocol import World
 
 _value = value.bare
@@ -98,7 +97,7 @@ def run_batch(
     different, place = np.unique(np.array(seeds), return_inverse=True)
     rngs = np.array([streams(seed, 2) for seed in different.tolist()])[place]
     rows = _Rows(
-        totals=stacked([Totals()] * count),
+        totals=no_totals(count),
         rates=np.zeros(count),
         diverged=np.zeros(count, dtype=np.bool_),
         policies=np.zeros((count, world.num_states if kept.policies else 0), dtype=np.int64),

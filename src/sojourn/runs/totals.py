@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
+from sojourn.rules.arrays import Floats
 from sojourn.rules.bridge import inlined
 
 
@@ -42,3 +45,36 @@ def counted(totals: Totals, reward: float, duration: float, accepted: bool) -> T
         greedy_reward=totals.greedy_reward,
         greedy_duration=totals.greedy_duration,
     )
+
+
+def no_totals(count: int) -> Totals:
+    """Return a stack of so many totals, nothing counted in any of them.
+
+    >>> no_totals(2).steps, no_totals(2).reward
+    (array([0, 0]), array([0., 0.]))
+    """
+    return Totals._make(np.zeros(count, dtype=type(zero)) for zero in Totals())
+
+
+@inlined
+def totals_in(numbers: Floats) -> Totals:
+    """Return the totals that stand at the beginning of an array, in the order of their fields."""
+    return Totals(
+        steps=int(numbers[0]),
+        reward=numbers[1],
+        duration=numbers[2],
+        greedy_steps=int(numbers[3]),
+        greedy_reward=numbers[4],
+        greedy_duration=numbers[5],
+    )
+
+
+@inlined
+def write_totals(numbers: Floats, totals: Totals) -> None:
+    """Write totals to the beginning of an array, in the order of their fields."""
+    numbers[0] = totals.steps
+    numbers[1] = totals.reward
+    numbers[2] = totals.duration
+    numbers[3] = totals.greedy_steps
+    numbers[4] = totals.greedy_reward
+    numbers[5] = totals.greedy_duration
