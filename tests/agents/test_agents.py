@@ -222,3 +222,17 @@ def test_agents_can_be_pickled() -> None:
 
     agent = sj.learn(sj.differential_q(2, 2), 0, 1, 3.0, 2.0, 1)
     assert same(pickle.loads(pickle.dumps(agent)), agent)
+
+
+def test_agents_and_estimators_tell_the_same_of_each_other() -> None:
+    """The agents that an estimator's entry names are those whose entries name the estimator."""
+    from sojourn.agents.named import AGENTS
+    from sojourn.rates.named import ESTIMATORS
+
+    def called(name: str) -> str:
+        options = ", ".join(f"{key}={choice!r}" for key, choice in AGENTS[name].options.items())
+        return f"{AGENTS[name].kind}({options})" if options else name
+
+    for estimator in ESTIMATORS.values():
+        users = {called(name) for name, agent in AGENTS.items() if agent.estimator == estimator.name}
+        assert users == set(estimator.agents)

@@ -161,3 +161,28 @@ def test_what_is_no_estimator_is_not_added() -> None:
     assert "Side" not in ESTIMATORS
     with pytest.raises(ValueError, match="there is an estimator 'Fixed' already"):
         add_estimator(NamedEstimator("Fixed", sj.Fixed, has_step_size=False))
+
+
+class Late(NamedTuple):
+    reward: float = 0.0
+    duration: float = 0.0
+
+
+@sj.update.register
+def update_late(rate: Late, reward: float, duration: float) -> Late:
+    return Late(rate.reward + reward, rate.duration + duration)
+
+
+@sj.value.register
+def value_late(rate: Late) -> float:
+    return rate.reward / rate.duration if rate.duration > 0.0 else 0.0
+
+
+def test_a_limit_may_come_after_the_first_run() -> None:
+    """`limit` is never compiled, so it can be registered for an estimator that has run already; `value` cannot."""
+    sj.run(sj.TwoState(1e-3), sj.smart(2, 2, rate=Late()), 10)
+    sj.limit.register(Late)(lambda rate, steps: steps.reward / steps.duration)
+    audit = sj.audit(long_shot(), estimators={"Late": Late()})
+    assert audit["Late"].rate == audit.gain
+    with pytest.raises(TypeError, match="has been compiled already"):
+        sj.value.register(Late)(value_late)

@@ -120,7 +120,7 @@ def learn(
     raise no_rule("learn", agent)
 
 
-@rule()
+@rule(compiled=False)
 def misfit(agent: Agent) -> str:
     """Return which of an agent's own arrays does not fit the shape of its values, or an empty text if all do.
 

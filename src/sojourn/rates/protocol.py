@@ -69,7 +69,7 @@ def value(rate: Rate) -> float:
     raise no_rule("value", rate)
 
 
-@rule(_check_limit)
+@rule(_check_limit, compiled=False)
 def limit(rate: Rate, steps: Steps) -> float:
     """Return the exact value that the estimator comes to when steps have this law for ever.
 

@@ -49,9 +49,10 @@ class Rule(Generic[F]):
 
     bare: F
 
-    def __init__(self, generic: F, check: Check) -> None:
+    def __init__(self, generic: F, check: Check, compiled: bool) -> None:
         self._generic = generic
         self._check = check
+        self._is_compiled = compiled
         self._registered: dict[type, Function] = {}
         self._arity = len(inspect.signature(generic).parameters)
         functools.update_wrapper(self, generic)
@@ -106,7 +107,7 @@ class Rule(Generic[F]):
                 f"{function.__name__} takes {arity} arguments, but {name} is called with {self._arity}: "
                 f"{', '.join(inspect.signature(self._generic).parameters)}"
             )
-        if cls in _compiled:
+        if self._is_compiled and cls in _compiled:
             raise TypeError(
                 f"{cls.__name__} has been compiled already, so its {name} can no longer change: "
                 "define the class anew, or start a new process"
@@ -129,13 +130,14 @@ class Rule(Generic[F]):
         return self._registered.get(getattr(value, "instance_class", None))  # type: ignore[arg-type]
 
 
-def rule(check: Check | None = None) -> Callable[[F], Rule[F]]:
+def rule(check: Check | None = None, *, compiled: bool = True) -> Callable[[F], Rule[F]]:
     """Turn a function into a rule; its body says what happens for types without one.
 
     `check` gets the arguments of every call from outside and returns them, cleaned; rules that
-    only other rules call need none.
+    only other rules call need none. A rule that no kernel ever calls says `compiled=False`: it can be registered
+    for a type at any time.
     """
-    return lambda generic: Rule(generic, check or _as_they_are)
+    return lambda generic: Rule(generic, check or _as_they_are, compiled)
 
 
 def _as_they_are(*arguments: Field) -> tuple[Field, ...]:

@@ -87,19 +87,19 @@ def is_sound(values: Values, missing: int) -> bool:
     raise no_rule("is_sound", values)
 
 
-@rule()
+@rule(compiled=False)
 def ready_values(values: V) -> V:
     """Return values as compiled code needs them, or say what is wrong with them."""
     raise no_rule("ready_values", values)
 
 
-@rule()
+@rule(compiled=False)
 def restricted(values: V, available: Flags) -> V:
     """Return values with -inf for every action that a state does not have."""
     raise no_rule("restricted", values)
 
 
-@rule()
+@rule(compiled=False)
 def entries(values: Values) -> Floats:
     """Return the array [state, action] of all values itself, for those who look at a whole table."""
     raise no_rule("entries", values)
