@@ -21,6 +21,7 @@ import numpy as np
 from sojourn.agents.errors import AverageReward, Differential, Discounted, Method, RLearning
 from sojourn.agents.learn import READINGS, Decay, LearningAgent, Params
 from sojourn.agents.policies import PolicyAgent, RandomAgent
+from sojourn.agents.values.protocol import entries
 from sojourn.agents.values.table import Table, zeros
 from sojourn.rates.contrast import Fixed
 from sojourn.rates.harmonic import Harmonic, WeightedHarmonic
@@ -261,7 +262,7 @@ def policy_agent(policy: Sequence[int], num_actions: int, *, rate: Rate | None =
     """
     values = zeros(len(policy), num_actions)
     actions = np.array([within(f"policy[{s}]", action, num_actions) for s, action in enumerate(policy)])
-    values.q[np.arange(len(actions)), actions] = 1.0  # so that the greedy policy is the one followed
+    entries(values)[np.arange(len(actions)), actions] = 1.0  # so that the greedy policy is the one followed
     estimator = _estimator(Cumulative, None, rate)
     return PolicyAgent(values=values, rate=estimator, accepted=True, actions=actions)
 
