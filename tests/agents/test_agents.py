@@ -236,3 +236,47 @@ def test_agents_and_estimators_tell_the_same_of_each_other() -> None:
     for estimator in ESTIMATORS.values():
         users = {called(name) for name, agent in AGENTS.items() if agent.estimator == estimator.name}
         assert users == set(estimator.agents)
+
+
+@pytest.mark.parametrize("rate", [2, 2.0, np.float32(2.0), np.int64(2)])
+def test_a_fixed_rate_may_be_any_number(rate: Any) -> None:
+    """Numbers of NumPy too: the agent keeps an estimator, and runs."""
+    assert sj.fixed_rate(2, 2, rate=rate).rate == sj.Fixed(2.0)
+
+
+@pytest.mark.parametrize("rate", [None, "fast", [1.0]])
+def test_a_fixed_rate_that_is_no_number_is_refused(rate: Any) -> None:
+    """With a sentence about the rate."""
+    with pytest.raises(TypeError, match=r"rate is .*; it must be a number"):
+        sj.fixed_rate(2, 2, rate=rate)
+
+
+class Older(NamedTuple):
+    q: Any
+    rate: Any
+    accepted: bool
+
+
+@sj.draw.register
+def draw_older(agent: Older, state: int, rng: Any) -> tuple[int, bool]:
+    return 0, False
+
+
+@sj.learn.register
+def learn_older(
+    agent: Older, state: int, action: int, reward: float, duration: float, next_state: int, explored: bool
+) -> Older:
+    return agent
+
+
+def test_an_agent_without_values_is_told_what_it_needs() -> None:
+    """An agent of the older shape, with a field q, gets one sentence wherever it is used."""
+    agent: Any = Older(np.zeros((2, 2)), sj.Cumulative(), True)
+    for use in (
+        lambda: sj.act(agent, 0, sj.stream(0)),
+        lambda: sj.learn(agent, 0, 0, 1.0, 1.0, 0),
+        lambda: sj.run(sj.TwoState(1e-3), agent, 10),
+        lambda: sj.check_agent(agent),
+    ):
+        with pytest.raises(TypeError, match="Older has no field values; an agent needs values"):
+            use()

@@ -10,9 +10,10 @@ from typing import NamedTuple
 import pytest
 
 import sojourn as sj
+from sojourn.agents.named import AGENTS, NamedAgent, add_agent
 from sojourn.models.problems import PROBLEMS
-from sojourn.runs.build import build_world
-from sojourn.runs.named import world_kinds
+from sojourn.runs.build import build_agent, build_world
+from sojourn.runs.named import world_kind, world_names
 from sojourn.worlds.named import WORLDS, NamedWorld, add_world
 
 
@@ -77,10 +78,10 @@ def test_a_problem_of_a_user_is_a_world_too() -> None:
         options = {"kind": "my-shot", "price": 2, "actions": ["given", "reversed"]}
         sweep = sj.parse_sweep({"seeds": 1, "steps": 10, "world": [options], "agent": [{"kind": "smart"}]})
         assert sweep.num_cells == 2
-        assert world_kinds()["my_shot"].model is PROBLEMS["my-shot"]
+        assert world_kind("my_shot").model is PROBLEMS["my-shot"]
     finally:
         del PROBLEMS["my-shot"]
-    assert "my_shot" not in world_kinds()
+    assert "my_shot" not in world_names()
 
 
 def test_names_are_given_once(lamp: NamedWorld) -> None:
@@ -95,8 +96,24 @@ def test_names_are_given_once(lamp: NamedWorld) -> None:
 
 def test_every_kind_of_world_keeps_the_rules(lamp: NamedWorld) -> None:
     """What can be called by name says what it is in a line, and passes the checker."""
-    for name, kind in world_kinds().items():
+    for name, kind in ((name, world_kind(name)) for name in world_names()):
         assert kind.about
         assert "\n" not in kind.about
         if name != "model":  # which needs a file
             sj.check_world(build_world(name, kind.example))
+
+
+def test_a_broken_entry_harms_no_other() -> None:
+    """What cannot be imported is said of the entry that is asked for, and only of that one."""
+    add_agent(NamedAgent("broken", "Broken", "no.such_module:broken", None))
+    add_world(NamedWorld("faulty", "no.such_module:Faulty", "a world that is not there"))
+    try:
+        assert build_agent("smart", {}, 2, 2).values.q.shape == (2, 2)  # type: ignore[attr-defined]
+        assert build_world("two_state", {"log_scale": 0.1}).num_states == 2
+        for build in (lambda: build_agent("broken", {}, 2, 2), lambda: build_world("faulty", {})):
+            with pytest.raises(
+                ValueError, match=r"'no.such_module:.*' cannot be found: No module named 'no'"
+            ):
+                build()
+    finally:
+        del AGENTS["broken"], WORLDS["faulty"]

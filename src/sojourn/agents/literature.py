@@ -28,6 +28,7 @@ from sojourn.rates.harmonic import Harmonic, WeightedHarmonic
 from sojourn.rates.protocol import Rate, value
 from sojourn.rates.ratio import Cumulative, Exponential, Incremental, SmoothedCumulative
 from sojourn.rules.numbers import finite, fraction, positive, probability, within
+from sojourn.rules.values import is_value
 
 
 def smart(
@@ -156,7 +157,7 @@ def fixed_rate(
     >>> learn(fixed_rate(1, 1, step_size=0.5, rate=2.0), 0, 0, 6.0, 2.0, 0).q
     array([[1.]])
     """
-    known: Rate = Fixed(finite("rate", rate)) if isinstance(rate, int | float | str) else rate
+    known: Rate = rate if is_value(rate) else Fixed(finite("rate", rate))  # type: ignore[arg-type] # or refused
     options = _Options(step_size, exploration, greedy)
     return _learning(zeros(num_states, num_actions), known, AverageReward(), options)
 

@@ -59,7 +59,7 @@ A = TypeVar("A", bound=Agent)
 
 
 def _check_draw(agent: A, state: int, rng: Stream) -> tuple[A, int, Stream]:
-    return agent, within("state", state, sizes(agent.values)[0]), check_stream(rng)
+    return agent, within("state", state, _sizes_of(agent)[0]), check_stream(rng)
 
 
 def _check_learn(
@@ -71,7 +71,7 @@ def _check_learn(
     next_state: int,
     explored: bool = False,
 ) -> tuple[A, int, int, float, float, int, bool]:
-    num_states, num_actions = sizes(agent.values)
+    num_states, num_actions = _sizes_of(agent)
     state, action = within("state", state, num_states), within("action", action, num_actions)
     return (
         copied(agent),
@@ -82,6 +82,14 @@ def _check_learn(
         within("next_state", next_state, num_states),
         bool(explored) or action != best(agent.values, state, 0.0)[0],
     )
+
+
+def _sizes_of(agent: Agent) -> tuple[int, int]:
+    if not hasattr(agent, "values"):
+        raise TypeError(
+            f"{type(agent).__name__} has no field values; an agent needs values, rate and accepted"
+        )
+    return sizes(agent.values)
 
 
 @rule(_check_draw)

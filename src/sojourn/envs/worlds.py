@@ -132,7 +132,7 @@ class WorldEnv(gymnasium.Env[Number, Number]):
             self._advance = _not_reset
             raise ValueError(
                 explain_step(
-                    self.world, "NoneType", int(steps) - 1, self._state, action, reward, duration, next_state
+                    self.world, "you", int(steps) - 1, self._state, action, reward, duration, next_state
                 )
             )
         self._state = state = int(next_state)

@@ -7,17 +7,10 @@ from collections.abc import Iterable, Mapping
 from sojourn.agents.protocol import Agent
 from sojourn.rules.numbers import nearest, shown
 from sojourn.rules.options import Given, fitted, option_kinds, wants_list
-from sojourn.runs.named import agent_kinds, world_kinds
-from sojourn.worlds.named import NamedWorld
+from sojourn.runs.named import agent_kinds, world_kind, world_names
 from sojourn.worlds.protocol import World
 
 _SIZES = ("num_states", "num_actions")  # which an agent has from its world
-
-
-def world_kind(name: str) -> NamedWorld:
-    """Return the entry of a kind of world, or suggest the name that was perhaps meant."""
-    kinds = world_kinds()
-    return kinds[_known("world", name, kinds)]
 
 
 def build_world(kind: str, options: Mapping[str, Given]) -> World:
@@ -26,7 +19,7 @@ def build_world(kind: str, options: Mapping[str, Given]) -> World:
     >>> build_world("river_swim", {"num_states": 4.0}).num_states
     4
     """
-    world = world_kind(kind)
+    world = world_kind(_known("world", kind, world_names()))
     wanted = option_kinds(world.make)
     for name, given in options.items():
         if name in wanted and wants_list(wanted[name]) and not isinstance(given, list | tuple):
@@ -46,7 +39,7 @@ def build_agent(kind: str, options: Mapping[str, Given], num_states: int, num_ac
            [0., 0., 0.]]))
     """
     kinds = agent_kinds()
-    make = kinds[_known("agent", kind, kinds)]
+    make = kinds[_known("agent", kind, kinds)].make
     return make(num_states, num_actions, **fitted(make, options, besides=_SIZES))
 
 

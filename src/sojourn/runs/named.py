@@ -11,13 +11,12 @@ import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from sojourn.agents.named import AGENTS
+from sojourn.agents.named import AGENTS, NamedAgent
 from sojourn.models.problems.catalogue import PROBLEMS
 from sojourn.rules.names import found
 from sojourn.worlds.named import WORLDS, NamedWorld
 
 if TYPE_CHECKING:
-    from sojourn.agents.protocol import Agent
     from sojourn.models.smdp import SMDP
     from sojourn.worlds.protocol import World
 
@@ -26,16 +25,28 @@ _MODEL_IN_FILE = "sojourn.worlds.of_model:model_in_file"
 _WORLD_OF_MODEL = "sojourn.worlds.of_model:WorldOfModel"
 
 
-def world_kinds() -> dict[str, NamedWorld]:
-    """Return every kind of world by name: those in `WORLDS`, models in files, and all problems."""
-    models: dict[str, Callable[..., SMDP]] = {"model": found(_MODEL_IN_FILE)}  # type: ignore[dict-item]
-    models |= {name.replace("-", "_"): model for name, model in PROBLEMS.items()}
-    return WORLDS | {name: _of_model(name, model) for name, model in models.items()}
+def world_names() -> list[str]:
+    """Return the name of every kind of world: those in `WORLDS`, models in files, and all problems."""
+    return [*WORLDS, "model", *_problems()]
 
 
-def agent_kinds() -> dict[str, Callable[..., Agent]]:
-    """Return the constructor of every agent by the name that sweeps call it."""
-    return {agent.kind: agent.make for agent in AGENTS.values()}
+def world_kind(name: str) -> NamedWorld:
+    """Return one kind of world. Only this one is looked up, so that a broken entry harms no other."""
+    if name in WORLDS:
+        return WORLDS[name]
+    if name == "model":
+        return _of_model(name, found(_MODEL_IN_FILE))
+    return _of_model(name, PROBLEMS[_problems()[name]])
+
+
+def agent_kinds() -> dict[str, NamedAgent]:
+    """Return the entry of every agent by the name that sweeps call it."""
+    return {agent.kind: agent for agent in AGENTS.values()}
+
+
+def _problems() -> dict[str, str]:
+    """Return the names of problems by those that sweeps call them."""
+    return {name.replace("-", "_"): name for name in PROBLEMS}
 
 
 @functools.lru_cache(maxsize=256)

@@ -14,7 +14,7 @@ from sojourn.rules.arrays import Ints
 from sojourn.rules.options import Choice, Options, fitted
 from sojourn.runs import results
 from sojourn.runs.batch import flattened
-from sojourn.runs.build import world_kind
+from sojourn.runs.named import world_kind
 from sojourn.runs.spec import as_word, canonical_text, cell_ids
 from sojourn.runs.stack import Batch
 from sojourn.runs.tasks import Task, Worlds
