@@ -21,6 +21,9 @@ value iteration adds in Schweitzer's transformed model.)
 
 The bounds need no assumption on the chains. Where they meet, the optimal gain does not depend
 on the state, and it is known; so a solver that closes them proves its own answer.
+
+The theorem is about real numbers, and so are the bounds: L is rounded down and U up, by more than all rounding on the
+way can have added. The model meant is the one of the floats given, each pair's probabilities divided by their sum.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sojourn.exact.sweeps import Crew, improve_block
+from sojourn.exact.sweeps import Crew, improve_block, prove_block
 from sojourn.models.smdp import SMDP
 from sojourn.models.structure import findings, one_gain, several_classes
 from sojourn.rules.arrays import Floats, Ints
@@ -72,27 +75,38 @@ class Solution:
         return findings(self.model)
 
 
-def bounds(model: SMDP, bias: Floats) -> tuple[float, float]:
-    """Return the lower and upper bound on the optimal gain that any bias gives.
+def bounds(model: SMDP, bias: Floats, pairs: Ints | None = None) -> tuple[float, float]:
+    """Return the lower and upper bound on the optimal gain that any bias gives, rounded outwards.
+
+    With `pairs`, the lower bound is one on the gain of the policy that takes them.
 
     >>> from sojourn.models import from_arrays
     >>> model = from_arrays([[[0.0, 1.0]], [[1.0, 0.0]]], rewards=[[4.0], [0.0]])
-    >>> bounds(model, np.array([0.0, 0.0])), bounds(model, np.array([2.0, 0.0]))
-    ((0.0, 4.0), (2.0, 2.0))
+    >>> lower, upper = bounds(model, np.array([2.0, 0.0]))
+    >>> lower < 2.0 < upper, upper - lower < 1e-13
+    (True, True)
     """
     bias = np.ascontiguousarray(bias, dtype=np.float64)
     if bias.shape != (model.num_states,):
         raise ValueError(
             f"bias has the shape {bias.shape}; it must have one number for each of {model.num_states} states"
         )
-    ratio, surplus, pairs = (
-        np.empty(model.num_states),
-        np.empty(model.num_states),
-        model.pair_offsets[:-1].copy(),
-    )
+    low, high = np.empty(model.num_states), np.empty(model.num_states)
     with Crew(model) as crew:
-        crew.sweep(improve_block, bias, 0.0, 0.0, True, pairs, ratio, surplus)
-    return float(ratio.min()), float(ratio.max())
+        if pairs is None:
+            pairs = model.pair_offsets[:-1].copy()
+            crew.sweep(improve_block, bias, 0.0, 0.0, True, pairs, low, high)
+        crew.sweep(prove_block, bias, pairs, low, high)
+    return float(low.min()), float(high.max())
+
+
+def middle(lower: float, upper: float) -> float:
+    """Return a number between two bounds, halfway if floats allow it.
+
+    >>> middle(1.0, 2.0), middle(5e-324, 5e-324), middle(1.7e308, 1.7e308)
+    (1.5, 5e-324, 1.7e+308)
+    """
+    return min(max(lower / 2.0 + upper / 2.0, lower), upper)
 
 
 def residual(model: SMDP, gains: Floats, bias: Floats) -> float:
@@ -105,7 +119,7 @@ def residual(model: SMDP, gains: Floats, bias: Floats) -> float:
     kept = np.add.reduceat(model.probability * gains[model.successor], starts)
     state = model.state_of_pair()
     surplus = model.reward - gains[state] * model.duration + ahead - bias[state]
-    surplus[kept < gains[state] - 1e-9 * np.maximum(1.0, np.abs(gains[state]))] = -np.inf
+    surplus[kept < gains[state] - 1e-9 * (gains.max() - gains.min())] = -np.inf
     return float(np.abs(np.maximum.reduceat(surplus, model.pair_offsets[:-1])).max())
 
 
@@ -121,11 +135,23 @@ class NotSolvedError(ValueError):
     """
 
 
-def not_solved(model: SMDP, sweeps: int, lower: float, upper: float, tolerance: float) -> NotSolvedError:
+def in_floats(model: SMDP, gains: Floats, bias: Floats) -> Floats:
+    """Return a bias, or refuse one that no float can hold."""
+    if not np.isfinite(bias).all():
+        state = int(np.argmin(np.isfinite(bias)))
+        raise NotSolvedError(
+            f"the gain of {model.state_place(state)} is {gains[state]:.9g}, but its bias is beyond the floats; "
+            "leave out the smallest probabilities, or scale rewards and durations"
+        )
+    return bias
+
+
+def not_solved(model: SMDP, sweeps: int, bias: Floats, tolerance: float) -> NotSolvedError:
     """Return the error that says why the bounds did not meet."""
     parts = model.structure.parts
     if len(parts) > 1:
         return NotSolvedError(several_classes(model, parts))
+    lower, upper = bounds(model, bias)
     return NotSolvedError(
         f"after {sweeps} sweeps the optimal gain is known to be between {lower:.9g} and {upper:.9g}, "
         f"which is not within {tolerance:g}; allow more with max_sweeps, or use policy_iteration"

@@ -33,7 +33,7 @@ _AGREE = 1e-6  # the program and its own policy must be this close, relative to 
 
 
 def linear_program(model: SMDP) -> Solution:
-    """Return an optimal policy; `gain` is the value of the program.
+    """Return an optimal policy; `gain` is the value of the program, where that is within the policy's bounds.
 
     >>> from sojourn.models import from_arrays
     >>> model = from_arrays([[[0.0, 1.0]], [[1.0, 0.0]]], rewards=[[4.0], [0.0]], durations=[[1.0], [3.0]])
@@ -44,7 +44,11 @@ def linear_program(model: SMDP) -> Solution:
     parts = model.structure.parts
     if len(parts) > 1:
         raise NotSolvedError(several_classes(model, parts))
-    gain, frequency, iterations = _frequencies(model)
+    with np.errstate(all="ignore"):
+        length, size = float(model.duration.mean()), float(np.abs(model.reward).max()) or 1.0
+        length = length if np.isfinite(length) else float(model.duration.max())
+        value, frequency, iterations = _frequencies(model, length, size)
+        gain = value * size / length
     first = model.pair_offsets[:-1]
     often = np.maximum.reduceat(frequency, first)
     recurrent = np.flatnonzero(often > 1e-9 * often.max())
@@ -53,22 +57,25 @@ def linear_program(model: SMDP) -> Solution:
         pairs[state] = first[state] + np.argmax(frequency[first[state] : model.pair_offsets[state + 1]])
     pairs = leading_to(model, recurrent, pairs)
     polished = policy_iteration(model, start=model.action[pairs])
-    if abs(polished.gain - gain) > _AGREE * max(1.0, abs(gain)):
+    if not abs(polished.gain - gain) <= _AGREE * max(abs(gain), size / length):
         raise NotSolvedError(
             f"the program has the value {gain:.9g}, but its policy leads to the gain {polished.gain:.9g}; "
             "rewards or durations of very different size may be to blame: use policy_iteration"
         )
     return replace(
         polished,
-        gains=np.full(model.num_states, gain),
+        gains=np.full(model.num_states, min(max(gain, polished.lower), polished.upper)),
         iterations=iterations,
         solver="linear program",
         seconds=time.perf_counter() - began,
     )
 
 
-def _frequencies(model: SMDP) -> tuple[float, Floats, int]:
-    """Return the value of the program, the frequency of each pair, and the iterations it took."""
+def _frequencies(model: SMDP, length: float, size: float) -> tuple[float, Floats, int]:
+    """Return the value of the program, the frequency of each pair, and the iterations it took.
+
+    It is scaled to steps of a mean length of 1 and rewards of a size of 1, since the tolerances of HiGHS are absolute.
+    """
     counts = np.diff(model.row_offsets)
     pair = np.arange(model.num_pairs)
     leaves = sparse.coo_array((np.ones(model.num_pairs), (model.state_of_pair(), pair)))
@@ -76,8 +83,6 @@ def _frequencies(model: SMDP) -> tuple[float, Floats, int]:
         (model.probability, (model.successor, np.repeat(pair, counts))),
         shape=(model.num_states, model.num_pairs),
     )
-    # Scaled to steps of mean length 1 and rewards of size 1, since the tolerances of HiGHS are absolute.
-    length, size = float(model.duration.mean()), float(np.abs(model.reward).max()) or 1.0
     balance = sparse.vstack(
         [leaves - enters, sparse.coo_array(model.duration[None, :] / length)], format="csr"
     )
@@ -92,4 +97,4 @@ def _frequencies(model: SMDP) -> tuple[float, Floats, int]:
     )
     if found.status != 0:
         raise NotSolvedError(f"HiGHS did not solve the linear program: {found.message.rstrip('.')}")
-    return -float(found.fun) * size / length, np.asarray(found.x), int(found.nit)
+    return -float(found.fun), np.asarray(found.x), int(found.nit)

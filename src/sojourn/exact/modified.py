@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sojourn.exact.bounds import Solution, not_solved
+from sojourn.exact.bounds import Solution, bounds, not_solved
 from sojourn.exact.sweeps import Crew, evaluate_block, improve_block
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats
@@ -45,20 +45,24 @@ def modified_policy_iteration(model: SMDP, tolerance: float = 1e-8, *, max_sweep
     tolerance, max_sweeps = positive("tolerance", tolerance), whole("max_sweeps", max_sweeps)
     bias, ratio, surplus, spare = np.zeros((4, model.num_states))
     pairs, lower, upper = model.pair_offsets[:-1].copy(), -np.inf, np.inf
-    gain, line, sweeps, count = float(model.reward.mean() / model.duration.mean()), None, 0, _FEWEST
-    with Crew(model) as crew:
+    line, sweeps, count, goal = None, 0, _FEWEST, tolerance
+    with Crew(model) as crew, np.errstate(all="ignore"):
+        gain = float(model.reward.mean() / model.duration.mean())
         while True:
             before = pairs.copy()
             crew.sweep(improve_block, bias, gain, _slack(bias), False, pairs, ratio, surplus)
             sweeps += 1
             lower, upper = max(lower, float(ratio.min())), min(upper, float(ratio.max()))
-            if float(ratio.max() - ratio.min()) <= tolerance:
+            if float(ratio.max() - ratio.min()) <= goal:
                 # The pairs of the largest ratio have at least the lower bound.
-                gain = min(max(gain, lower), upper)
-                crew.sweep(improve_block, bias, gain, 0.0, True, pairs, ratio, surplus)
-                break
-            if sweeps >= max_sweeps:
-                raise not_solved(model, sweeps, lower, upper, tolerance)
+                steepest = pairs.copy()
+                crew.sweep(improve_block, bias, gain, 0.0, True, steepest, ratio, surplus)
+                low, high = bounds(model, bias, steepest)
+                if high - low <= tolerance:
+                    break
+                goal /= 2.0  # rounding has eaten the rest
+            if sweeps >= max_sweeps or goal < tolerance / 8.0 or not np.isfinite(gain):
+                raise not_solved(model, sweeps, bias, tolerance)
             changed = int(np.count_nonzero(pairs != before))
             # While the policy changes much, its values are not worth much; later they are all that is left.
             count = min(2 * count, _MOST) if changed * 1000 <= model.num_states else _FEWEST
@@ -72,13 +76,15 @@ def modified_policy_iteration(model: SMDP, tolerance: float = 1e-8, *, max_sweep
             if guess > gain or gain > upper or (changed == 0 and surplus.max() < 0.0):
                 gain = guess
             bias -= bias[0]
+        gain = min(max(gain, low), high)
+        crew.sweep(improve_block, bias, gain, 0.0, True, steepest, ratio, surplus)
     return Solution(
         model=model,
         gains=np.full(model.num_states, gain),
         bias=bias - bias[0],
-        policy=model.action[pairs].astype(np.int64),
-        lower=lower,
-        upper=upper,
+        policy=model.action[steepest].astype(np.int64),
+        lower=low,
+        upper=high,
         residual=float(np.abs(surplus).max()),
         iterations=sweeps,
         solver="modified policy iteration",

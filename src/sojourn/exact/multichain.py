@@ -4,29 +4,35 @@ Every policy ends in an end component for ever (see `model.structure`), and insi
 number. So such a model is solved in two steps. Each largest end component, as a model of its own, has a gain;
 then one plays for the best of them: w(s) is the largest mean of the gain of where one stays,
 
-    w(s) = max( the gain of s's component if it has one,  max_a sum P(s' | s, a) w(s') )
+    w(s) = max( the gain of s's component if it has one,  max over pairs that leave of sum P(s' | s, a) w(s') )
 
-the smallest w with ">=" in place of "=", which is a linear program. Where w is the gain of the state's own
-component one stays in it, by its policy; elsewhere one takes actions that keep w and come nearer to where one
-stays.
+Inside a component one can go to any of its states and wait there for any way out, as long as it takes. So a component is one
+*place*, a pair that leaves it is a choice of that place, and where it leads is its law given that it leaves: the
+probabilities of the outside over their sum, exact however small they are. A state in no component is a place of its own.
+Outside components nothing can be kept for ever, so every choice of a way out for each place ends somewhere: policy
+iteration needs no more (Courcoubetis and Yannakakis, IEEE Transactions on Automatic Control 43, 1998, have the quotient).
+
+No policy ends in more than the largest upper bound of a component. The policy found ends where it stays, so no state has
+less than the smallest lower bound of the components where it does: these are the bounds.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import linprog
 
-from sojourn.exact.bounds import NotSolvedError, Solution, residual
-from sojourn.exact.policies import valued
+from sojourn.exact.bounds import NotSolvedError, Solution, in_floats, residual
+from sojourn.exact.chains import carried, valued
 from sojourn.models.chain import chain_of_pairs, leading_to, pairs_of
 from sojourn.models.smdp import SMDP
-from sojourn.rules.arrays import Flags, Floats, Ints
+from sojourn.rules.arrays import Flags, Floats, Ints, Sparse
 
-_CLOSE = 1e-8  # values of the program that are equal but for this are equal
+_ROUNDING = 1e-13  # relative to the mean size of the gains where one may end
+_MOST = 1000  # policies; more than ten are not known
 
 
 def by_components(model: SMDP, inside: Callable[[SMDP], Solution]) -> Solution:
@@ -42,29 +48,27 @@ def by_components(model: SMDP, inside: Callable[[SMDP], Solution]) -> Solution:
     (array([3., 3.]), array([1, 0]))
     """
     began = time.perf_counter()
-    label, kept = model.structure
-    own, pairs = np.full(model.num_states, -np.inf), model.pair_offsets[:-1].copy()
-    lower, upper, iterations = np.inf, -np.inf, 0
-    for number in range(label.max() + 1):
-        states = np.flatnonzero(label == number)
+    kept = model.structure.kept
+    pairs, solutions = model.pair_offsets[:-1].copy(), []
+    for states in model.structure.parts:
         part, part_pairs = _restricted(model, states, kept)
-        found = inside(part)
-        own[states] = found.gain
-        pairs[states] = part_pairs[pairs_of(part, found.policy)]
-        lower, upper = min(lower, found.lower), max(upper, found.upper)
-        iterations += found.iterations
-    value = _played_for(model, own)
-    close = _CLOSE * max(1.0, float(np.abs(value).max()))
-    stays = own >= value - close
-    ahead = np.add.reduceat(model.probability * value[model.successor], model.row_offsets[:-1])
-    keeps = ahead >= value[model.state_of_pair()] - close
-    pairs = leading_to(model, np.flatnonzero(stays), pairs, usable=keeps)
-    gains, bias, _ = valued(chain_of_pairs(model, pairs))
-    if np.abs(gains - value).max() > 100.0 * close:
-        raise NotSolvedError(
-            f"the policy found has a gain of {gains.min():.9g} where {value[gains.argmin()]:.9g} was to be had; "
-            "probabilities of very different size may be to blame: scale or lump them"
-        )
+        solutions.append(inside(part))
+        pairs[states] = part_pairs[pairs_of(part, solutions[-1].policy)]
+    ways = _ways_out(model)
+    value, choice = _played_for(ways, np.array([found.gain for found in solutions]))
+    ends = [found for found, way in zip(solutions, choice, strict=False) if way < 0]
+    lower, upper = min(found.lower for found in ends), max(found.upper for found in solutions)
+    # In a place that is left all go to the state where the way out begins.
+    taken = ways.pair[choice[choice >= 0]]
+    exits = model.state_of_pair()[taken]
+    pairs = leading_to(model, exits, pairs, usable=kept)
+    pairs[exits] = taken
+    gains = np.clip(value[ways.place], lower, upper)
+    if max(found.lower for found in ends) <= min(found.upper for found in ends):
+        gains = np.full(model.num_states, gains.max())  # nothing says that they differ
+    with np.errstate(all="ignore"):
+        bias = in_floats(model, gains, valued(chain_of_pairs(model, pairs)).bias)
+        left = residual(model, gains, bias)
     return Solution(
         model=model,
         gains=gains,
@@ -72,9 +76,9 @@ def by_components(model: SMDP, inside: Callable[[SMDP], Solution]) -> Solution:
         policy=model.action[pairs].astype(np.int64),
         lower=lower,
         upper=upper,
-        residual=residual(model, gains, bias),
-        iterations=iterations,
-        solver=f"{found.solver}, by end components",
+        residual=left,
+        iterations=sum(found.iterations for found in solutions),
+        solver=f"{solutions[-1].solver}, by end components",
         seconds=time.perf_counter() - began,
     )
 
@@ -100,23 +104,74 @@ def _restricted(model: SMDP, states: Ints, kept: Flags) -> tuple[SMDP, Ints]:
     return part, pairs
 
 
-def _played_for(model: SMDP, own: Floats) -> Floats:
-    """Return the smallest w that is at least `own` and at least its mean after every pair."""
-    counts = np.diff(model.row_offsets)
-    pair = np.arange(model.num_pairs)
-    shape = (model.num_pairs, model.num_states)
-    ahead = sparse.coo_array((model.probability, (np.repeat(pair, counts), model.successor)), shape=shape)
-    here = sparse.coo_array((np.ones(model.num_pairs), (pair, model.state_of_pair())), shape=shape)
-    low = float(own[np.isfinite(own)].min())
-    size = float(np.abs(own[np.isfinite(own)] - low).max()) or 1.0
-    found = linprog(
-        np.ones(model.num_states),
-        A_ub=(ahead - here).tocsr(),
-        b_ub=np.zeros(model.num_pairs),
-        bounds=np.stack([np.maximum((own - low) / size, 0.0), np.full(model.num_states, np.inf)], axis=1),
-        method="highs",
-        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+class _Ways(NamedTuple):
+    """The ways out of every place: the pair, the place it leaves, and the law of where it leads, given that it leaves.
+
+    The components are the first places, in their order; `place` is that of each state.
+    """
+
+    place: Ints
+    pair: Ints
+    source: Ints
+    law: Sparse
+
+
+def _ways_out(model: SMDP) -> _Ways:
+    label = model.structure.label
+    place = label.copy()
+    alone = np.flatnonzero(label < 0)
+    parts = int(label.max()) + 1
+    place[alone] = parts + np.arange(len(alone))
+    state, counts = model.state_of_pair(), np.diff(model.row_offsets)
+    outside = place[model.successor] != np.repeat(place[state], counts)
+    pair = np.flatnonzero(np.logical_or.reduceat(outside, model.row_offsets[:-1]))
+    offsets, rows = model.rows_of(pair)
+    source = np.repeat(np.arange(len(pair)), np.diff(offsets))[outside[rows]]
+    rows = rows[outside[rows]]
+    # Over the largest first: sums of numbers near 5e-324 have few digits.
+    weight = (
+        model.probability[rows]
+        / np.maximum.reduceat(np.where(outside, model.probability, 0.0), model.row_offsets[:-1])[pair[source]]
     )
-    if found.status != 0:
-        raise NotSolvedError(f"HiGHS did not solve the linear program: {found.message.rstrip('.')}")
-    return np.asarray(found.x) * size + low
+    total = np.bincount(source, weights=weight, minlength=len(pair))
+    law = sparse.coo_array(
+        (weight / total[source], (source, place[model.successor[rows]])),
+        shape=(len(pair), parts + len(alone)),
+    ).tocsr()
+    return _Ways(place, pair, place[state[pair]], law)
+
+
+def _played_for(ways: _Ways, own: Floats) -> tuple[Floats, Ints]:
+    """Return what each place is worth, and the way out that it takes, -1 where one stays."""
+    places = ways.law.shape[1]
+    choice = np.full(places, -1)
+    without = np.arange(len(own), places)  # a place in no component must be left
+    first = np.full(places, -1)
+    first[ways.source[::-1]] = np.arange(len(ways.pair))[::-1]
+    choice[without] = first[without]
+    worth = np.zeros((places, 2))  # the mean gain of where one ends, and that of its size
+    for _ in range(_MOST):
+        inner = np.flatnonzero(choice >= 0)
+        worth[: len(own)] = np.column_stack([own, np.abs(own)])
+        if inner.size:
+            worth[inner] = carried(ways.law[choice[inner]], inner, worth, np.zeros((len(inner), 2)))
+        better = _better(ways, worth)
+        if not better.size:
+            return worth[:, 0], choice
+        choice[ways.source[better]] = better
+    raise NotSolvedError(
+        f"after {_MOST} policies it is not known which component to play for; "
+        "gains or probabilities of very different size may be to blame: scale or lump them"
+    )
+
+
+def _better(ways: _Ways, worth: Floats) -> Ints:
+    """Return for each place the best way out, if it is better than what the place is worth."""
+    entries = ways.law.tocoo()
+    gap = worth[entries.col, 0] - worth[ways.source[entries.row], 0]
+    gained = np.bincount(entries.row, weights=entries.data * gap, minlength=len(ways.pair))
+    size = ways.law @ worth[:, 1] + worth[ways.source, 1]
+    good = np.flatnonzero(gained > _ROUNDING * size)
+    good = good[np.lexsort((-gained[good], ways.source[good]))]
+    _, first = np.unique(ways.source[good], return_index=True)
+    return np.asarray(good[first])

@@ -17,12 +17,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 
-from sojourn.models.chain import Chain, chain_of, classes_of, solved
+from sojourn.exact.chains import stationary, valued
+from sojourn.models.chain import chain_of
 from sojourn.models.smdp import SMDP
 from sojourn.models.structure import named, one_gain
-from sojourn.rules.arrays import Floats, Ints, Sparse
+from sojourn.rules.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,11 @@ class PolicyValue:
     @property
     def gain(self) -> float:
         """The gain, where it is the same from every state."""
-        return one_gain(self.gains)
+        sizes = [
+            float(law @ np.abs(self.state_reward[states]) / (law @ self.state_duration[states]))
+            for law, states in zip(self.class_laws, self.classes, strict=True)
+        ]
+        return one_gain(self.gains, rounding=1e-12 * max(sizes))
 
     @property
     def stationary(self) -> Floats:
@@ -96,53 +100,5 @@ def evaluate(model: SMDP, policy: ArrayLike) -> PolicyValue:
     """
     chain = chain_of(model, policy)
     gains, bias, classes = valued(chain)
-    laws = tuple(_stationary(chain.matrix[states][:, states]) for states in classes)
+    laws = tuple(stationary(chain.matrix[states][:, states]) for states in classes)
     return PolicyValue(model, gains, bias, tuple(classes), laws, chain.duration, chain.reward)
-
-
-def valued(chain: Chain) -> tuple[Floats, Floats, list[Ints]]:
-    """Return gains, bias and recurrent classes of a chain."""
-    classes = classes_of(chain)
-    num_states = len(chain.reward)
-    gains, bias = np.zeros(num_states), np.zeros(num_states)
-    for states in classes:
-        part = Chain(chain.matrix[states][:, states], chain.reward[states], chain.duration[states])
-        gains[states], bias[states] = _recurrent(part)
-    transient = np.setdiff1d(np.arange(num_states), np.concatenate(classes))
-    if transient.size:
-        leaving = chain.matrix[transient]
-        system = sparse.eye_array(len(transient)) - leaving[:, transient]
-        if len(classes) == 1:
-            gains[transient] = gains[classes[0][0]]
-        else:
-            gains[transient] = solved(system, leaving @ gains)
-        earned = chain.reward[transient] - gains[transient] * chain.duration[transient]
-        bias[transient] = solved(system, earned + leaving @ bias)
-    return gains, bias, classes
-
-
-def _recurrent(chain: Chain) -> tuple[float, Floats]:
-    """Return gain and bias of an irreducible chain: h + g d = r + P h, the bias of its first state 0."""
-    # The column of the bias that is 0 is free, and g takes it.
-    answer = solved(_with_column(_one_minus(chain.matrix), chain.duration), chain.reward)
-    gain, answer[0] = float(answer[0]), 0.0
-    return gain, answer
-
-
-def _stationary(matrix: Sparse) -> Floats:
-    """Return the law x with x P = x and sum 1 of an irreducible chain."""
-    # One of the equations follows from the others, and the sum takes its place.
-    first = np.zeros(matrix.shape[0])
-    first[0] = 1.0
-    law = solved(_with_column(_one_minus(matrix), np.ones(matrix.shape[0])).T, first)
-    law = np.maximum(law, 0.0)
-    return np.asarray(law / law.sum())
-
-
-def _one_minus(matrix: Sparse) -> Sparse:
-    return (sparse.eye_array(matrix.shape[0], format="csr") - matrix).tocsc()
-
-
-def _with_column(matrix: Sparse, column: Floats) -> Sparse:
-    """Return a matrix with another first column."""
-    return sparse.hstack([sparse.csc_array(column[:, None]), matrix[:, 1:]], format="csc")

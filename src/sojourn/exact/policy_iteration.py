@@ -8,6 +8,9 @@ The equation has one gain only if the policy has one recurrent class. A model ca
 policy has one and policies on the way do not. Where one end component holds all that can be kept for
 ever, it is possible to go from every state to the best of the classes: then that is what the policy is
 changed to (Haviv and Puterman, Journal of Applied Probability 28, 1991), which costs no gain.
+
+The bounds of the last bias say whether floats were good enough. Where they were not, since probabilities, rewards or
+durations differ by many orders of magnitude, the iteration goes on in decimals (see `careful`).
 """
 
 from __future__ import annotations
@@ -17,15 +20,17 @@ import time
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sojourn.exact.bounds import NotSolvedError, Solution
-from sojourn.exact.policies import valued
-from sojourn.models.chain import chain_of_pairs, leading_to, pairs_of
+from sojourn.exact.bounds import NotSolvedError, Solution, bounds
+from sojourn.exact.careful import Found, careful
+from sojourn.exact.chains import CHEAP, valued
+from sojourn.models.chain import chain_of_pairs, classes_of, leading_to, pairs_of
 from sojourn.models.smdp import SMDP
 from sojourn.models.structure import several_classes
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.numbers import whole
 
 _ROUNDING = 1e-12  # relative to the largest bias and reward
+_CLOSE = 1e-10  # how near the bounds must be, relative to the gain or its terms
 
 
 def policy_iteration(model: SMDP, *, start: ArrayLike | None = None, max_iterations: int = 1000) -> Solution:
@@ -46,40 +51,79 @@ def policy_iteration(model: SMDP, *, start: ArrayLike | None = None, max_iterati
     if len(parts) > 1:
         raise NotSolvedError(several_classes(model, parts))
     pairs = _steepest(model) if start is None else pairs_of(model, np.asarray(start))
-    lower, upper = -np.inf, np.inf
-    for iteration in range(1, whole("max_iterations", max_iterations) + 1):
-        pairs, gain, bias = _one_class(model, pairs)
-        surplus, ratio = _surplus(model, gain, bias)
+    max_iterations = whole("max_iterations", max_iterations)
+    with np.errstate(all="ignore"):
+        found = _in_floats(model, pairs, max_iterations)
+    if not _good(model, found):
+        try:
+            found = careful(model, found.pairs, max_iterations)
+        except NotSolvedError:
+            if not _good_enough(model, found):
+                raise
+    with np.errstate(all="ignore"):
+        surplus = _surplus(model, found.gain, found.bias)
+    return Solution(
+        model=model,
+        gains=np.full(model.num_states, found.gain),
+        bias=found.bias,
+        policy=model.action[found.pairs].astype(np.int64),
+        lower=found.lower,
+        upper=found.upper,
+        residual=float(np.abs(np.maximum.reduceat(surplus, model.pair_offsets[:-1])).max()),
+        iterations=found.iterations,
+        solver="policy iteration",
+        seconds=time.perf_counter() - began,
+    )
+
+
+def _in_floats(model: SMDP, pairs: Ints, max_iterations: int) -> Found:
+    """Return a policy that no action improves by more than rounding, and the bounds that its bias proves."""
+    seen: set[bytes] = set()
+    for iteration in range(1, max_iterations + 1):
+        try:
+            pairs, gain, bias = _one_class(model, pairs)
+        except NotSolvedError:
+            return Found(pairs, np.nan, np.full(model.num_states, np.nan), -np.inf, np.inf, iteration)
+        surplus = _surplus(model, gain, bias)
         best = np.maximum.reduceat(surplus, model.pair_offsets[:-1])
-        largest = np.maximum.reduceat(ratio, model.pair_offsets[:-1])
-        lower, upper = max(lower, float(largest.min())), min(upper, float(largest.max()))
         slack = _ROUNDING * max(float(np.abs(bias).max()), float(np.abs(model.reward).max()), abs(gain))
         better = best > surplus[pairs] + slack
-        if not better.any():
-            return Solution(
-                model=model,
-                gains=np.full(model.num_states, gain),
-                bias=bias,
-                policy=model.action[pairs].astype(np.int64),
-                lower=min(lower, gain),  # rounding may put them on the wrong side of each other
-                upper=max(upper, gain),
-                residual=float(np.abs(best).max()),
-                iterations=iteration,
-                solver="policy iteration",
-                seconds=time.perf_counter() - began,
-            )
+        if not better.any() or pairs.tobytes() in seen:  # a policy that comes again has come by rounding
+            lower, upper = bounds(model, bias, pairs)
+            return Found(pairs, min(max(gain, lower), upper), bias, lower, upper, iteration)
+        seen.add(pairs.tobytes())
         pairs = np.where(better, _first_best(model, surplus, best), pairs)
+    lower, upper = bounds(model, bias)
     raise NotSolvedError(
         f"after {max_iterations} iterations the policy still changes, and the optimal gain is known to be between "
         f"{lower:.9g} and {upper:.9g}; allow more with max_iterations"
     )
 
 
-def _surplus(model: SMDP, gain: float, bias: Floats) -> tuple[Floats, Floats]:
-    """Return r - g d + P h - h and (r + P h - h) / d of every pair."""
+def _good(model: SMDP, found: Found) -> bool:
+    """Whether the gain is known to ten digits or, in models where decimals take longer, its terms are."""
+    apart = found.upper - found.lower
+    return apart <= _CLOSE * abs(found.gain) or (
+        model.num_states > CHEAP and apart <= _CLOSE * _size(model, found)
+    )
+
+
+def _good_enough(model: SMDP, found: Found) -> bool:
+    """Whether the gain is known as well as floats have it, where there is nothing better."""
+    return found.upper - found.lower <= 1e-8 * _size(model, found)
+
+
+def _size(model: SMDP, found: Found) -> float:
+    """Return the largest reward per unit time that the policy comes by again and again."""
+    states = classes_of(chain_of_pairs(model, found.pairs))[0]
+    pairs = found.pairs[states]
+    return float(np.abs(model.reward[pairs] / model.duration[pairs]).max())
+
+
+def _surplus(model: SMDP, gain: float, bias: Floats) -> Floats:
+    """Return r - g d + P h - h of every pair."""
     ahead = np.add.reduceat(model.probability * bias[model.successor], model.row_offsets[:-1])
-    gained = model.reward + (ahead - bias[model.state_of_pair()])
-    return gained - gain * model.duration, gained / model.duration
+    return np.asarray(model.reward + (ahead - bias[model.state_of_pair()]) - gain * model.duration)
 
 
 def _steepest(model: SMDP) -> Ints:

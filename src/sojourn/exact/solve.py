@@ -7,6 +7,8 @@ slowly have linear systems that are easy to solve). Where the gain depends on th
 
 from __future__ import annotations
 
+import contextlib
+
 from sojourn.exact.bounds import NotSolvedError, Solution
 from sojourn.exact.modified import modified_policy_iteration
 from sojourn.exact.multichain import by_components
@@ -44,4 +46,7 @@ def _inside(model: SMDP, tolerance: float) -> Solution:
     try:
         return policy_iteration(model)
     except NotSolvedError:
-        return modified_policy_iteration(model, tolerance, max_sweeps=100 * _PATIENCE)
+        if model.num_states > _SMALL:
+            with contextlib.suppress(NotSolvedError):
+                return modified_policy_iteration(model, tolerance, max_sweeps=100 * _PATIENCE)
+        raise

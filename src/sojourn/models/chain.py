@@ -15,6 +15,7 @@ from sojourn.rules.arrays import Flags, Floats, Ints, Sparse
 
 _DENSE = 500  # states: up to so many a dense solver is fast; above, a sparse one may fill up all memory
 _ROUNDING = 1e-14  # relative to the largest number
+_NORMAL = float(np.finfo(np.float64).tiny)  # below, floats have fewer digits
 
 
 class Chain(NamedTuple):
@@ -46,14 +47,21 @@ def chain_of(model: SMDP, policy: ArrayLike) -> Chain:
         )
     weight = given[state, model.action].astype(np.float64)
     counts = np.diff(model.row_offsets)
+    share = np.repeat(weight, counts)
+    mixed = model.probability * share
+    if ((mixed < _NORMAL) & (share > 0.0) & (share < 1.0)).any():
+        raise ValueError(
+            "the policy takes an action so seldom that its transitions have probabilities below 1e-307; use 0 instead"
+        )
     matrix = sparse.coo_array(
-        (model.probability * np.repeat(weight, counts), (np.repeat(state, counts), model.successor)),
-        shape=(model.num_states, model.num_states),
+        (mixed, (np.repeat(state, counts), model.successor)), shape=(model.num_states, model.num_states)
     ).tocsr()
     matrix.eliminate_zeros()
     first = model.pair_offsets[:-1]
     return Chain(
-        matrix, np.add.reduceat(weight * model.reward, first), np.add.reduceat(weight * model.duration, first)
+        _normalised(matrix),
+        np.add.reduceat(weight * model.reward, first),
+        np.add.reduceat(weight * model.duration, first),
     )
 
 
@@ -78,7 +86,15 @@ def chain_of_pairs(model: SMDP, pairs: Ints) -> Chain:
         (model.probability[rows], model.successor[rows], offsets), shape=(model.num_states, model.num_states)
     )
     matrix.sum_duplicates()
-    return Chain(matrix, model.reward[pairs], model.duration[pairs])
+    return Chain(_normalised(matrix), model.reward[pairs], model.duration[pairs])
+
+
+def _normalised(matrix: Sparse) -> Sparse:
+    """Return a matrix whose rows sum to 1, as those of the true model do (see `SMDP`)."""
+    sums = np.asarray(matrix.sum(axis=1))
+    if (sums != 1.0).any():
+        matrix.data = matrix.data / np.repeat(sums, np.diff(matrix.indptr))
+    return matrix
 
 
 def classes_of(chain: Chain) -> list[Ints]:
@@ -87,15 +103,45 @@ def classes_of(chain: Chain) -> list[Ints]:
     return recurrent_classes(len(chain.reward), entries.row, entries.col)
 
 
+class SingularError(ValueError):
+    """Raised when a linear system has no solution in floats."""
+
+
 def solved(system: Sparse, right: Floats) -> Floats:
     """Return the solution of a sparse linear system."""
-    if len(right) <= _DENSE:
-        return np.asarray(np.linalg.solve(system.toarray(), right))
-    if right.ndim == 1:
-        answer = _iterated(system.tocsr(), right)
-        if answer is not None:
-            return answer
-    return np.asarray(linalg.splu(sparse.csc_array(system)).solve(right))
+    try:
+        if len(right) <= _DENSE:
+            return np.asarray(np.linalg.solve(system.toarray(), right))
+        if right.ndim == 1:
+            answer = _iterated(system.tocsr(), right)
+            if answer is not None:
+                return answer
+        return np.asarray(linalg.splu(sparse.csc_array(system)).solve(right))
+    except (np.linalg.LinAlgError, RuntimeError):  # the latter is SuperLU's word for singular
+        raise SingularError(
+            "the linear equations of a policy have no solution in floats, "
+            "since some probabilities are too small beside others; lump states or leave out the smallest"
+        ) from None
+
+
+def outward(matrix: Sparse, inner: Ints | None = None) -> Sparse:
+    """Return the system of v(i) sum of p(i, j) - sum of p(i, j) v(j), over all j but i.
+
+    `matrix` has the rows of the states `inner` (all of them unless given) and a column for every state. This is 1 - P
+    without the subtraction, which would lose small probabilities of leaving.
+    """
+    size = matrix.shape[0]
+    inner = np.arange(size) if inner is None else inner
+    entries = matrix.tocoo()
+    away = entries.col != inner[entries.row]
+    leaves = np.bincount(entries.row[away], weights=entries.data[away], minlength=size)
+    place = np.full(matrix.shape[1], -1)
+    place[inner] = np.arange(size)
+    within = away & (place[entries.col] >= 0)
+    moves = sparse.coo_array(
+        (entries.data[within], (entries.row[within], place[entries.col[within]])), shape=(size, size)
+    )
+    return (sparse.diags_array(leaves) - moves).tocsc()
 
 
 def _iterated(system: Sparse, right: Floats) -> Floats | None:

@@ -15,6 +15,10 @@ the action of pair k: states may have different actions, and different numbers o
 pair k, row j leads to `successor[j]` with `probability[j]`. Two rows of a pair may lead to the
 same state with different rewards and durations: so are joint laws written.
 
+The probabilities of a pair sum to 1 only up to rounding. **The true model**, about which exact answers and proven bounds
+speak, is that of the floats stored here, with each pair's probabilities divided by their exact sum. What is possible at all
+follows from which probabilities are above 0, however small they are.
+
 A model owns its arrays and cannot be changed: what it was made of may change later, and the model does not.
 """
 

@@ -141,12 +141,12 @@ def findings(model: SMDP) -> tuple[str, ...]:
     return tuple(result)
 
 
-def one_gain(gains: Floats) -> float:
-    """Return the gain if it is the same in all states, else raise an error."""
+def one_gain(gains: Floats, rounding: float = 0.0) -> float:
+    """Return the gain if it is the same in all states but for rounding, else raise an error."""
     low, high = float(gains.min()), float(gains.max())
-    if high - low > 1e-9 * max(1.0, abs(low), abs(high)):
+    if high - low > max(rounding, 1e-9 * max(abs(low), abs(high))):
         raise ValueError(
             f"the gain depends on the state where one begins, from {low:.9g} (state {int(gains.argmin())}) "
             f"to {high:.9g} (state {int(gains.argmax())}); in Python, gains in place of gain has that of each"
         )
-    return (low + high) / 2.0
+    return low if low == high else low / 2.0 + high / 2.0

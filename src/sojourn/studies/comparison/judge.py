@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from scipy.sparse.csgraph import breadth_first_order
 
-from sojourn.exact.policies import valued
+from sojourn.exact.chains import valued
 from sojourn.exact.solve import solve
 from sojourn.models.chain import Chain, chain_of_pairs, pairs_of
 from sojourn.models.smdp import SMDP

@@ -1,0 +1,259 @@
+"""Every solver against exact fractions, on models that floats find hard.
+
+The true model is that of the floats which the model stores, each pair's probabilities divided by their exact sum; its
+gains are those of the best of all policies (`naive_solve`), in fractions.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import Counter
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import naive_solve
+import sojourn as sj
+from sojourn.exact.bounds import bounds
+from sojourn.exact.multichain import by_components
+from sojourn.models import SMDP, from_transitions
+
+MOST_POLICIES = 32
+SOLVERS: dict[str, Any] = {
+    "solve": sj.solve,
+    "policy iteration": sj.policy_iteration,
+    "value iteration": lambda model: sj.value_iteration(model, max_sweeps=2000),
+    "modified policy iteration": lambda model: sj.modified_policy_iteration(model, max_sweeps=2000),
+    "linear program": sj.linear_program,
+    "multichain": lambda model: by_components(model, sj.policy_iteration),
+}
+SEVERAL = ("solve", "multichain")  # what solves models of several classes
+NEVER_SWEEPS = ("solve", "policy iteration", "multichain")  # what has no tolerance of its own
+KINDS = ("clean", "leaks", "rewards", "durations", "subnormal", "all", "islands", "cycle", "cancelled")
+
+
+def fractions_of(model: SMDP) -> naive_solve.Model:
+    """Return the true model of what an SMDP stores."""
+    result: naive_solve.Model = []
+    for state in range(model.num_states):
+        actions = []
+        for pair in range(model.pair_offsets[state], model.pair_offsets[state + 1]):
+            law = [Fraction(0)] * model.num_states
+            for row in range(model.row_offsets[pair], model.row_offsets[pair + 1]):
+                law[model.successor[row]] += Fraction(float(model.probability[row]))
+            total = sum(law)
+            actions.append(
+                ([p / total for p in law], Fraction(model.reward[pair]), Fraction(model.duration[pair]))
+            )
+        result.append(actions)
+    return result
+
+
+def hard_model(rng: np.random.Generator, kind: str) -> SMDP:
+    """Return a random model of up to four states; `kind` says what is hard about it."""
+    num_states = int(rng.integers(1, 5))
+    rows: list[tuple[int, int, int, float, float, float]] = []
+    policies = 1
+    for state in range(num_states):
+        actions = int(rng.integers(1, 4))
+        while policies * actions > MOST_POLICIES:
+            actions -= 1
+        policies *= actions
+        for action in range(actions):
+            width = 1 if kind == "cycle" else int(rng.integers(1, 4))
+            weights = {int(rng.integers(num_states)): 1.0 for _ in range(width)}
+            if kind in ("leaks", "all", "islands"):
+                weights = {s: 2.0 ** -int(rng.integers(10, 1001)) for s in weights}
+                weights[state if kind != "all" else int(rng.integers(num_states))] = 1.0
+            elif kind != "cycle":
+                weights = {s: float(rng.integers(1, 8)) for s in weights}
+            if kind == "cycle" and action == 0:
+                weights = {(state + 1) % num_states: 1.0}
+            total = math.fsum(weights.values())
+            reward, duration = float(rng.integers(-8, 9)), float(rng.integers(1, 9)) / 2.0
+            if kind in ("rewards", "all"):
+                reward *= 10.0 ** rng.uniform(-40, 40)
+            if kind == "cancelled":
+                reward = float(rng.choice([1e20, -1e20])) if rng.random() < 0.5 else reward
+            if kind == "subnormal":
+                reward *= 1e-322
+            if kind in ("durations", "all"):
+                duration *= 10.0 ** rng.uniform(-40, 40)
+            rows += [(state, action, s, w / total, reward, duration) for s, w in weights.items()]
+    return from_transitions(rows)
+
+
+def judged(model: SMDP, name: str, truth: list[Fraction], size: Fraction) -> str:
+    """Solve a model in one way, and say what the answer is worth: "right", "refused" or what is wrong."""
+    try:
+        found = SOLVERS[name](model)
+    except sj.NotSolvedError as error:
+        if "\n" in str(error) or len(str(error)) > 400:
+            return "no sentence"
+        several = len(model.structure.parts) > 1
+        return "several classes" if several and name not in SEVERAL else "refused"
+    lower, upper = Fraction(found.lower), Fraction(found.upper)
+    if not (lower <= min(truth) and max(truth) <= upper):
+        return "bounds crossed"
+    if not all(found.lower <= gain <= found.upper for gain in found.gains):
+        return "gain outside"
+    policy = [model.pair(s, int(a)) - model.pair_offsets[s] for s, a in enumerate(found.policy)]
+    chain = [actions[a] for actions, a in zip(fractions_of(model), policy, strict=True)]
+    kept = naive_solve.gains(chain)
+    if min(kept) < lower:
+        return "policy below"
+    for gain, of_policy, true in zip(found.gains, kept, truth, strict=True):
+        near = Fraction(1, 10**8)
+        if name in NEVER_SWEEPS:
+            # The gain may be a mean of those of several classes; it may be 0; and floats end at 5e-324.
+            mixed = max(map(abs, truth)) if len(set(truth)) > 1 else abs(true)
+            near = mixed / 10**9 + size / 10**25 + Fraction(5e-324)
+        if abs(Fraction(float(gain)) - true) > max(near, upper - lower if name == "linear program" else 0):
+            return "gain off"
+        if true - of_policy > max(near, upper - lower):
+            return "policy off"
+    return "right"
+
+
+def tried(seed: int, count: int) -> Counter[tuple[str, str]]:
+    """Judge every solver on random models of every kind."""
+    rng, counts = np.random.default_rng(seed), Counter[tuple[str, str]]()
+    for number in range(count):
+        model = hard_model(rng, KINDS[number % len(KINDS)])
+        fractions = fractions_of(model)
+        truth = naive_solve.optimal_gains(fractions)
+        size = max(abs(reward) / duration for actions in fractions for _, reward, duration in actions)
+        for name in SOLVERS:
+            counts[name, judged(model, name, truth, size)] += 1
+        bias = rng.normal(size=model.num_states) * 10.0 ** rng.uniform(-30, 30)
+        lower, upper = bounds(model, bias)
+        lower, upper = (
+            max(lower, -1.7e308),
+            min(upper, 1.7e308),
+        )  # no gain is beyond, and infinity is no fraction
+        holds = Fraction(lower) <= min(truth) and max(truth) <= Fraction(upper)
+        counts["bounds of any bias", "right" if holds else "bounds crossed"] += 1
+    return counts
+
+
+def faults(counts: Counter[tuple[str, str]]) -> dict[tuple[str, str], int]:
+    """Return what may not be."""
+    return {key: n for key, n in counts.items() if key[1] not in ("right", "refused", "several classes")}
+
+
+def test_every_solver_is_right_or_refuses() -> None:
+    """On hard models of every kind no bound is crossed and no gain is off, and `solve` refuses very few."""
+    counts = tried(seed=1, count=180)
+    assert not faults(counts)
+    assert counts["solve", "refused"] <= 3
+    assert counts["solve", "right"] >= 177
+
+
+@pytest.mark.evidence
+@pytest.mark.parametrize("seed", range(10, 14))
+def test_ten_thousand_models_against_fractions(
+    seed: int, record_property: Callable[[str, object], None]
+) -> None:
+    """In 4 x 3,000 random models every bound is true, and every gain is that of the best policy."""
+    counts = tried(seed, 3000)
+    for name in (*SOLVERS, "bounds of any bias"):
+        own = {what: n for (whose, what), n in counts.items() if whose == name}
+        sys.stdout.write(f"\n{name}: " + ", ".join(f"{n} {what}" for what, n in sorted(own.items())))
+        wrong = sum(n for (whose, _), n in faults(counts).items() if whose == name)
+        record_property("counted", [f"models against exact fractions: {name}", sum(own.values()), wrong])
+    assert not faults(counts)
+    assert counts["solve", "refused"] <= 60
+
+
+# --- One model for each fault -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("power", [10, 30, 53, 54, 300, 1000])
+def test_a_small_leak_is_a_way_out(power: int) -> None:
+    """A way out is taken however small its probability is: the model of a state that leaks has one gain, 3."""
+    e = 2.0**-power
+    model = from_transitions(
+        [
+            (0, 0, 0, 1.0, 0.0, 1.0),
+            (0, 1, 0, 1.0 - e, 2.0, 1.0),
+            (0, 1, 1, e, 2.0, 1.0),
+            (1, 0, 1, 1.0, 3.0, 1.0),
+        ]
+    )
+    found = sj.solve(model)
+    assert found.gains.tolist() == [3.0, 3.0]
+    assert found.gain == 3.0
+    assert found.policy.tolist() == [1, 0]
+    assert found.lower <= 3.0 <= found.upper
+    assert found.upper - found.lower < 1e-14
+    assert sj.evaluate(model, [1, 0]).gains.tolist() == [3.0, 3.0]
+    assert sj.evaluate(model, [1, 0]).bias[0] == pytest.approx(-1.0 / e)
+
+
+def test_leaks_within_leaks() -> None:
+    """States that leave each other with 2^-700 and 2^-900 are one class: the product underflows, the law does not."""
+    slow, slower = 2.0**-700, 2.0**-900
+    model = from_transitions(
+        [
+            (0, 0, 0, 1.0, 0.0, 1.0),
+            (0, 0, 1, slow, 0.0, 1.0),
+            (1, 0, 1, 1.0, 6.0, 1.0),
+            (1, 0, 2, slower, 6.0, 1.0),
+            (2, 0, 0, 1.0, 0.0, 1.0),
+        ]
+    )
+    worth = sj.evaluate(model, [0, 0, 0])
+    assert worth.stationary == pytest.approx([2.0**-200, 1.0, slower], rel=1e-12)
+    assert worth.gain == pytest.approx(6.0, rel=1e-15)
+    assert sj.solve(model).gain == pytest.approx(6.0, rel=1e-15)
+
+
+def test_small_gains_are_not_one() -> None:
+    """Two classes with gains of 1e-12 and 3e-12 have two gains: there is no absolute tolerance."""
+    model = from_transitions([(0, 0, 0, 1.0, 1e-12, 1.0), (1, 0, 1, 1.0, 3e-12, 1.0)])
+    for answer in (sj.solve(model), sj.evaluate(model, [0, 0])):
+        assert answer.gains.tolist() == [1e-12, 3e-12]
+        with pytest.raises(ValueError, match="the gain depends on the state where one begins"):
+            _ = answer.gain
+
+
+def test_a_bias_beyond_the_floats_is_refused() -> None:
+    """Where the relative value of a state is 2^1074, the sentence has the gain and names the state."""
+    e = 5e-324
+    model = from_transitions(
+        [(0, 0, 0, 1.0, 2.0, 1.0), (0, 0, 1, e, 2.0, 1.0), (1, 0, 1, 1.0, 3e5, 1.0)],
+        state_names=["idle", "busy"],
+    )
+    with pytest.raises(
+        sj.NotSolvedError, match=r"the gain of state . \(.*\) is 300000, but its bias is beyond"
+    ):
+        sj.solve(model)
+
+
+def test_rewards_that_cancel() -> None:
+    """1e20 earned and 1e20 lost in each cycle leave the gain 0.5 of what else there is."""
+    model = from_transitions(
+        [(0, 0, 1, 1.0, 1e20, 1.0), (1, 0, 2, 1.0, 1.5, 1.0), (2, 0, 0, 1.0, -1e20, 1.0)]
+    )
+    assert sj.solve(model).gain == 0.5
+    assert sj.evaluate(model, [0, 0, 0]).gain == 0.5
+
+
+def test_larger_models_are_refused_or_right() -> None:
+    """A chain of 400 states with leaks of 1e-40 is refused in a sentence; one of 60 is solved in decimals."""
+
+    def ring(size: int) -> SMDP:
+        rows: list[tuple[int, int, int, float, float, float]] = []
+        for s in range(size):
+            leak = 1e-40 if s % 2 else 1e-3
+            rows += [(s, 0, s, 1.0 - leak, float(s), 1.0), (s, 0, (s + 1) % size, leak, float(s), 1.0)]
+        return from_transitions(rows)
+
+    # The odd states have all of the time, in equal shares.
+    assert sj.solve(ring(60)).gain == pytest.approx(30.0, rel=1e-12)
+    with pytest.raises(sj.NotSolvedError, match=r"too different in size|differ too much"):
+        sj.solve(ring(400))
