@@ -17,9 +17,9 @@ import polars as pl
 import pytest
 
 import sojourn as sj
-from sojourn.rules.compile import cache_folder
-from sojourn.runs import folder as sweep
+from sojourn.rules.machine_code import cache_folder
 from sojourn.runs import results, tasks
+from sojourn.runs.executors import executor
 
 COMMAND = Path(sys.executable).with_name("sojourn")
 
@@ -146,12 +146,12 @@ def test_the_schema_is_the_documented_one(small: sj.Sweep, tmp_path: Path) -> No
         "policy",
         "error",
     ]
-    assert table.schema["policy"] == pl.List(pl.UInt16)
+    assert table.schema["policy"] == pl.List(pl.UInt32)
     for name in ("rate", "gain", "regret", "rate_gap"):
         assert table.schema[name] == pl.Float64
     assert pl.read_parquet(tmp_path / "out" / results.TIMINGS).columns == ["cell", "seed", "seconds"]
     kept = json.loads((tmp_path / "out" / "sweep.json").read_text())
-    assert (kept["schema_version"], kept["rules_version"]) == (3, 2)
+    assert (kept["schema_version"], kept["rules_version"]) == (4, 2)
 
 
 @pytest.mark.parametrize("jobs", [1, 4])
@@ -458,7 +458,7 @@ def test_a_cluster_that_loses_a_worker(long: tuple[Path, bytes], tmp_path: Path)
                 os.kill(pids[0], signal.SIGKILL)
                 killed.append(pids[0])
 
-        with sweep.executor(None, cluster.scheduler_address) as (pool, width):
+        with executor(None, cluster.scheduler_address) as (pool, width):
             assert width == 2
             outcome = sj.run_sweep(specification, tmp_path / "out", pool, width, progress)
     assert killed
@@ -470,6 +470,6 @@ def test_no_scheduler() -> None:
     """A cluster that is not there is one sentence."""
     with (
         pytest.raises(ValueError, match="no Dask scheduler at tcp"),
-        sweep.executor(None, "tcp://127.0.0.1:1"),
+        executor(None, "tcp://127.0.0.1:1"),
     ):
         pass
