@@ -37,11 +37,15 @@ class Ended(NamedTuple):
 class Killer:
     """Runs commands, and kills them where it is told to."""
 
-    def __init__(self, scratch: Path) -> None:
+    def __init__(self, scratch: Path, *, studies: bool) -> None:
+        """Start the process; with `studies` it loads their machine code too."""
         self._notes = scratch / "notes"
         self._notes.mkdir(parents=True)
         self._process = subprocess.Popen(
-            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, __file__, *(["studies"] if studies else [])],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
 
     def run(self, command: list[str], *, before: int = 0, after: float = 0.0, storm: bool = False) -> Ended:
@@ -121,7 +125,7 @@ def stormed(killer: Killer, command: list[str], after: float) -> str:
 
 def serve() -> None:
     """Answer jobs until there are no more."""
-    warm_up()
+    warm_up(studies="studies" in sys.argv)
     for line in sys.stdin:
         job = json.loads(line)
         notes = Path(job["notes"])
@@ -160,7 +164,7 @@ def disturbed(child: int, job: dict[str, Any], notes: Path) -> int:
     return os.waitpid(child, 0)[1]
 
 
-def warm_up() -> None:
+def warm_up(*, studies: bool) -> None:
     """Import what commands import, and load the machine code that they run."""
     import sojourn.cli.commands
     import sojourn.learner.by_name
@@ -172,7 +176,10 @@ def warm_up() -> None:
     from sojourn.studies.comparison.plan import Settings, tuning
     from sojourn.studies.robustness.plan import specification
 
-    for sweep in (parse_sweep(SWEEP), specification(1, 20, 1), tuning("gosavi", Settings(100, 1, 1))):
+    sweeps = [parse_sweep(SWEEP)]
+    if studies:
+        sweeps += [specification(1, 20, 1), tuning("gosavi", Settings(100, 1, 1))]
+    for sweep in sweeps:
         seen: set[str] = set()
         for task in plan(sweep):
             if task.agents.kind not in seen:

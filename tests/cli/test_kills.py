@@ -20,8 +20,8 @@ _OF_THE_RUN = {".lock", "sweep.log", "timings.parquet"}
 
 
 @pytest.fixture(scope="module")
-def killer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Killer]:
-    killer = Killer(tmp_path_factory.mktemp("killer"))
+def killer(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Killer]:
+    killer = Killer(tmp_path_factory.mktemp("killer"), studies=bool(request.config.getoption("--evidence")))
     yield killer
     killer.close()
 
