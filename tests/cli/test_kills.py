@@ -100,9 +100,9 @@ def commands(name: str, scratch: Path, killer: Killer) -> Callable[[Path], list[
 @pytest.mark.parametrize(
     ("name", "kills"),
     [
-        ("sweep", 6),
-        ("train", 6),
-        ("report", 4),
+        ("sweep", 3),
+        ("train", 3),
+        ("report", 3),
         *(
             pytest.param(name, kills, marks=pytest.mark.evidence)
             for name, kills in {
@@ -134,8 +134,8 @@ def test_killed_and_run_again(
 @pytest.mark.parametrize(
     ("name", "storms"),
     [
-        ("sweep", 2),
-        ("train", 3),
+        ("sweep", 1),
+        ("train", 2),
         *(
             pytest.param(name, storms, marks=pytest.mark.evidence)
             for name, storms in {

@@ -17,6 +17,7 @@ import polars as pl
 import pytest
 
 import sojourn as sj
+from counting import Counted
 from sojourn.rules.machine_code import cache_folder
 from sojourn.runs import results, tasks
 from sojourn.runs.executors import executor
@@ -280,7 +281,7 @@ def longer(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes]:
     ("kills", "which"), [(4, "long"), pytest.param(20, "longer", marks=pytest.mark.evidence)]
 )
 def test_killed_at_random_moments(
-    kills: int, which: str, request: pytest.FixtureRequest, tmp_path: Path
+    kills: int, which: str, request: pytest.FixtureRequest, counted: Counted, tmp_path: Path
 ) -> None:
     """A sweep that is killed again and again, at random moments, ends with the table of one that never was."""
     file, expected = request.getfixturevalue(which)
@@ -302,6 +303,7 @@ def test_killed_at_random_moments(
     assert sorted(path.name for path in out.iterdir()) == [
         ".lock", "results.parquet", "sweep.json", "sweep.log", "timings.parquet",
     ]  # fmt: skip
+    counted("kills of sweep", tried=kills, failed=0)
 
 
 def test_interrupted_from_the_keyboard(long: tuple[Path, bytes], tmp_path: Path) -> None:
