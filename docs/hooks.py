@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import house
 
 HERE = Path(__file__).resolve().parent
 COMPARISON = HERE / "data" / "comparison.json"
+EVIDENCE = HERE / "data" / "evidence.json"  # written by `make evidence`
 
 
 def on_config(config: Any) -> Any:
@@ -33,7 +35,24 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     for place, make in made.items():
         if place in markdown:
             markdown = markdown.replace(place, make())
-    return markdown
+    return re.sub("<!-- counted: (.+?) -->", lambda found: counted(found[1], _evidence()), markdown)
+
+
+def counted(promise: str, evidence: dict[str, dict[str, int]]) -> str:
+    """Return how often `make evidence` last tried a promise, and how often it failed.
+
+    >>> counted("kills of sweep", {"kills of sweep": {"tried": 1000, "failed": 0}})
+    '1,000 kills of sweep, 0 failed'
+    >>> counted("kills of train", {})
+    'kills of train: not counted yet'
+    """
+    if promise not in evidence:
+        return f"{promise}: not counted yet"
+    return f"{evidence[promise]['tried']:,} {promise}, {evidence[promise]['failed']:,} failed"
+
+
+def _evidence() -> dict[str, dict[str, int]]:
+    return json.loads(EVIDENCE.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
 
 
 def decisions() -> list[Path]:

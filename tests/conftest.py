@@ -3,10 +3,13 @@
 import gc
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+import counting
 
 # Where the tests are started in the background, Ctrl-C is ignored, and so it would be by the
 # programs that they start and interrupt.
@@ -38,6 +41,32 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = [item for item in items if (item.get_closest_marker("evidence") is not None) != wanted]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in set(left_out)]
+
+
+@pytest.fixture
+def counted(record_property: Callable[[str, object], None]) -> counting.Counted:
+    """Count what a long test has tried, and fail it if any of that failed; see `counting`."""
+    return counting.counter(record_property)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Print what was counted; `make evidence` also writes it where the documentation finds it."""
+    reports = [report for kind in ("passed", "failed") for report in terminalreporter.getreports(kind)]
+    found = [
+        (str(promise), int(tried), int(failed))
+        for report in reports
+        if report.when == "call"
+        for name, (promise, tried, failed) in report.user_properties
+        if name == counting.PROPERTY
+    ]
+    if found:
+        counts = counting.added_up(found)
+        terminalreporter.section("what was tried")
+        for line in counting.lines(counts):
+            terminalreporter.write_line(line)
+        if config.getoption("--evidence"):
+            option = config.option
+            counting.keep(counts, whole=not (option.file_or_dir or option.keyword or option.markexpr))
 
 
 @pytest.fixture(scope="session")

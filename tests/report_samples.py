@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from sojourn.runs.folder import executor, run_sweep
+from sojourn.runs.executors import executor
+from sojourn.runs.folder import run_sweep
 from sojourn.runs.grids import Entry
 from sojourn.runs.spec import Sweep
 from sojourn.studies.bitcoin import folder as market_study

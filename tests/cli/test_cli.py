@@ -163,7 +163,7 @@ def all_commands() -> list[tuple[str, ...]]:
     """The words of every command."""
     from typer.main import get_command
 
-    from sojourn.cli import app
+    from sojourn.cli.commands import app
 
     found: list[tuple[str, ...]] = []
 
@@ -182,7 +182,7 @@ def test_every_commands_help_ends_with_examples_that_parse(words: tuple[str, ...
     """The examples of a command are of that command, and every option in them is one of its own."""
     from typer.main import get_command
 
-    from sojourn.cli import app
+    from sojourn.cli.commands import app
 
     command: Any = get_command(app)
     for word in words:

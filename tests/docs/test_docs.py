@@ -29,7 +29,7 @@ import typer
 from typer.testing import CliRunner
 
 import sojourn as sj
-from sojourn.cli import app
+from sojourn.cli.commands import app
 from sojourn.models.files import parse_model
 from sojourn.runs import results
 from sojourn.runs.stack import FIGURES

@@ -141,3 +141,13 @@ def test_docstrings_become_lists_and_dialogues() -> None:
     assert as_markdown(plain) == (
         "A claim.\n\n- `one`: the first, which goes on\n- `two`: the second\n\n```pycon\n>>> 1 + 1\n2\n```\n\n**Source:** a book."
     )
+
+
+def test_every_count_of_the_evidence_stands_on_the_page_of_promises() -> None:
+    """What `make evidence` has counted is shown, and the page asks for no count twice."""
+    asked = re.findall("<!-- counted: (.+?) -->", (DOCS / "promises.md").read_text())
+    assert len(asked) == len(set(asked))
+    assert set(json.loads((DOCS / "data" / "evidence.json").read_text())) <= set(asked)
+    hooks = loaded("hooks")
+    made = hooks.on_page_markdown("| <!-- counted: nothing of the kind --> |")
+    assert made == "| nothing of the kind: not counted yet |"

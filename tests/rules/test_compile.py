@@ -10,6 +10,7 @@ import pytest
 
 import sojourn as sj
 from sojourn.rules import compile as _compile
+from sojourn.rules import machine_code
 
 
 class Unwritten(NamedTuple):
@@ -150,6 +151,7 @@ import sys
 from pathlib import Path
 import sojourn as sj
 from sojourn.rules import compile as _compile
+from sojourn.rules import machine_code
 sj.run(sj.TwoState(log_scale=1e-3), sj.smart(2, 2), steps=10)
 from sojourn.runs import loop
 jit = loop._walk._dispatchers[True]
@@ -199,6 +201,85 @@ def test_a_folder_that_cannot_be_written_costs_only_time(tmp_path: Path) -> None
     )
     assert out.stdout.strip() == "10"
     assert out.stderr == ""
+
+
+def test_machine_code_is_kept_where_nobody_else_can_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new folder is its owner's alone; one that others can write to, or own, is refused with what to do."""
+    root = tmp_path / "cache"
+    monkeypatch.setenv("SOJOURN_CACHE_DIR", str(root))
+    folder = machine_code.cache_folder.__wrapped__()
+    assert [place.stat().st_mode & 0o777 for place in (root, folder)] == [0o700, 0o700]
+    for place, mode, refused in (
+        (folder, 0o770, True),
+        (folder, 0o702, True),
+        (folder, 0o755, False),
+        (root, 0o777, True),
+        (root, 0o1777, False),  # as /tmp is
+        (root, 0o755, False),
+    ):
+        place.chmod(mode)
+        if refused:
+            with pytest.raises(
+                machine_code.SharedFolderError, match="by others, so that machine code is neither"
+            ):
+                machine_code.cache_folder.__wrapped__()
+            place.chmod(0o700)
+        else:
+            assert machine_code.cache_folder.__wrapped__() == folder
+    if os.geteuid() == 0:
+        os.chown(folder, 12345, -1)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: folder.stat().st_uid + 1)
+    with pytest.raises(machine_code.SharedFolderError, match="belongs to somebody else"):
+        machine_code.cache_folder.__wrapped__()
+    elsewhere = root.rename(tmp_path / "elsewhere") / folder.name
+    root.mkdir()
+    folder.symlink_to(elsewhere)
+    with pytest.raises(machine_code.SharedFolderError, match="belongs to somebody else"):
+        machine_code.cache_folder.__wrapped__()
+
+
+def test_a_shared_folder_of_machine_code_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What others may have put there is not unpickled: the kernel is compiled without a cache, and a warning says so."""
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    cache.chmod(0o777)
+    monkeypatch.setenv("SOJOURN_CACHE_DIR", str(cache))
+    monkeypatch.setattr(_compile, "cache_folder", machine_code.cache_folder.__wrapped__)
+    caching: list[bool] = []
+
+    class Jit:
+        def enable_caching(self) -> None:
+            caching.append(True)
+
+    with pytest.warns(RuntimeWarning, match=f"^{cache} can be written to by others.*SOJOURN_CACHE_DIR"):
+        _compile._cache_on_disk(Jit())
+    assert not caching
+    assert not list(cache.iterdir())
+    cache.chmod(0o700)
+    _compile._cache_on_disk(Jit())
+    assert caching
+
+
+def test_other_rules_have_another_hash(tmp_path: Path) -> None:
+    """A user's rule is known by the file it is from: another file, or another text, is another rule."""
+    from rates.test_rates import Last
+
+    ours = _compile.rules_digest((sj.Harmonic(0.1),), ())
+    assert ours == machine_code.source_digest()
+    theirs = _compile.rules_digest((sj.Harmonic(0.1), Last()), ())
+    assert theirs.startswith(ours)
+    assert theirs != ours
+    made: list[str] = []
+    for text in ("def make(): return 1", "def make(): return 2", "def make(): return 1"):
+        file = tmp_path / f"{len(made)}.py"
+        file.write_text(text)
+        namespace: dict[str, Any] = {}
+        exec(compile(text, str(file), "exec"), namespace)  # noqa: S102 - as an import does
+        made.append(_compile.rules_digest((), [namespace["make"]]))
+    assert made[0] == made[2] != made[1]
 
 
 def test_users_types_are_not_kept_on_disk() -> None:

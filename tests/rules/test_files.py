@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
-from sojourn.rules.files import is_leftover, remove_leftovers, write_text, write_whole
+from sojourn.rules.files import (
+    is_leftover,
+    open_to_append,
+    own_folder,
+    remove_leftovers,
+    write_text,
+    write_whole,
+)
 
 
 def test_two_writers_of_one_file_do_not_collide(tmp_path: Path) -> None:
     """Each writes under a name of its own; the file is in the end that of one of them, whole."""
     path, both_at_it = tmp_path / "table.csv", threading.Barrier(2)
-    names = []
+    names: list[Path] = []
 
     def write(text: str) -> None:
-        def slowly(partial: Path) -> None:
-            names.append(partial)
-            partial.write_text(text[:5])
+        def slowly(handle: BinaryIO) -> None:
+            handle.write(text[:5].encode())
             both_at_it.wait(timeout=10)
-            partial.write_text(text)
+            names.extend(tmp_path.iterdir())
+            both_at_it.wait(timeout=10)
+            handle.write(text[5:].encode())
 
         write_whole(path, slowly)
 
@@ -38,15 +48,15 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "kept.txt"
     write_text(path, "old")
 
-    def fail(partial: Path) -> None:
-        partial.write_text("half")
+    def fail(handle: BinaryIO) -> None:
+        handle.write(b"half")
         raise OSError(28, "No space left on device")
 
     with pytest.raises(OSError, match=r"kept\.txt could not be written: No space left on device$"):
         write_whole(path, fail)
 
-    def stop(partial: Path) -> None:
-        partial.write_text("half")
+    def stop(handle: BinaryIO) -> None:
+        handle.write(b"half")
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -60,9 +70,8 @@ def test_leftovers_are_told_by_their_name(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     seen: list[Path] = []
 
-    def write(partial: Path) -> None:
-        seen.append(partial)
-        partial.touch()
+    def write(handle: BinaryIO) -> None:
+        seen.extend(tmp_path.iterdir())
 
     write_whole(path, write)
     assert is_leftover(seen[0])
@@ -81,3 +90,58 @@ def test_names_may_be_as_long_as_the_system_allows(tmp_path: Path) -> None:
     assert path.read_text() == "long"
     with pytest.raises(OSError, match="too long"):
         write_text(tmp_path / ("x" * 256), "longer")
+
+
+def test_a_link_leads_no_writer_out_of_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is planted at the place of a file, its temporary name, a log or a folder, nothing outside changes."""
+    outside, folder = tmp_path / "outside.txt", tmp_path / "out"
+    outside.write_text("mine")
+    folder.mkdir()
+    (folder / "report.html").symlink_to(outside)
+    write_text(folder / "report.html", "page")
+    assert (folder / "report.html").read_text() == "page"
+    assert not (folder / "report.html").is_symlink()
+    monkeypatch.setattr("secrets.token_hex", lambda _: "00")  # somebody has guessed the name
+    (folder / ".table.csv.00.partial").symlink_to(outside)
+    with pytest.raises(OSError, match="could not be written: File exists"):
+        write_text(folder / "table.csv", "1,2")
+    (folder / "sweep.log").symlink_to(outside)
+    (folder / "hard.log").hardlink_to(outside)
+    (folder / "new.log").symlink_to(tmp_path / "made.txt")
+    for name in ("sweep.log", "hard.log", "new.log"):
+        with pytest.raises(OSError, match=f"{name} is a link to somewhere else"):
+            open_to_append(folder / name)
+    (folder / "figures").symlink_to(tmp_path)
+    with pytest.raises(OSError, match="figures is a link to somewhere else"):
+        own_folder(folder / "figures")
+    assert outside.read_text() == "mine"
+    assert not (tmp_path / "made.txt").exists()
+
+
+def test_a_log_that_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
+    """A pipe that nobody reads, and a folder, are refused in a sentence, without waiting; a file grows."""
+    os.mkfifo(tmp_path / "sweep.log")
+    with pytest.raises(OSError, match=r"sweep\.log"):
+        open_to_append(tmp_path / "sweep.log")
+    with pytest.raises(OSError, match="Is a directory"):
+        open_to_append(tmp_path)
+    for line in ("one\n", "two\n"):
+        with open_to_append(tmp_path / "grows.log") as log:
+            log.write(line)
+    assert (tmp_path / "grows.log").read_text() == "one\ntwo\n"
+
+
+def test_a_file_swapped_while_it_is_written_leads_nowhere(tmp_path: Path) -> None:
+    """What is written goes to the file that was opened, even if its name is made a link in the meantime."""
+    outside, path = tmp_path / "outside.txt", tmp_path / "out" / "table.csv"
+    outside.write_text("mine")
+    path.parent.mkdir()
+
+    def swapped(handle: BinaryIO) -> None:
+        (partial,) = path.parent.iterdir()
+        partial.unlink()
+        partial.symlink_to(outside)
+        handle.write(b"half")
+
+    write_whole(path, swapped)
+    assert outside.read_text() == "mine"

@@ -17,9 +17,10 @@ import polars as pl
 import pytest
 
 import sojourn as sj
-from sojourn.rules.compile import cache_folder
-from sojourn.runs import folder as sweep
+from counting import Counted
+from sojourn.rules.machine_code import cache_folder
 from sojourn.runs import results, tasks
+from sojourn.runs.executors import executor
 
 COMMAND = Path(sys.executable).with_name("sojourn")
 
@@ -146,12 +147,12 @@ def test_the_schema_is_the_documented_one(small: sj.Sweep, tmp_path: Path) -> No
         "policy",
         "error",
     ]
-    assert table.schema["policy"] == pl.List(pl.UInt16)
+    assert table.schema["policy"] == pl.List(pl.UInt32)
     for name in ("rate", "gain", "regret", "rate_gap"):
         assert table.schema[name] == pl.Float64
     assert pl.read_parquet(tmp_path / "out" / results.TIMINGS).columns == ["cell", "seed", "seconds"]
     kept = json.loads((tmp_path / "out" / "sweep.json").read_text())
-    assert (kept["schema_version"], kept["rules_version"]) == (3, 2)
+    assert (kept["schema_version"], kept["rules_version"]) == (4, 2)
 
 
 @pytest.mark.parametrize("jobs", [1, 4])
@@ -280,7 +281,7 @@ def longer(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes]:
     ("kills", "which"), [(4, "long"), pytest.param(20, "longer", marks=pytest.mark.evidence)]
 )
 def test_killed_at_random_moments(
-    kills: int, which: str, request: pytest.FixtureRequest, tmp_path: Path
+    kills: int, which: str, request: pytest.FixtureRequest, counted: Counted, tmp_path: Path
 ) -> None:
     """A sweep that is killed again and again, at random moments, ends with the table of one that never was."""
     file, expected = request.getfixturevalue(which)
@@ -302,6 +303,7 @@ def test_killed_at_random_moments(
     assert sorted(path.name for path in out.iterdir()) == [
         ".lock", "results.parquet", "sweep.json", "sweep.log", "timings.parquet",
     ]  # fmt: skip
+    counted("kills of sweep", tried=kills, failed=0)
 
 
 def test_interrupted_from_the_keyboard(long: tuple[Path, bytes], tmp_path: Path) -> None:
@@ -458,7 +460,7 @@ def test_a_cluster_that_loses_a_worker(long: tuple[Path, bytes], tmp_path: Path)
                 os.kill(pids[0], signal.SIGKILL)
                 killed.append(pids[0])
 
-        with sweep.executor(None, cluster.scheduler_address) as (pool, width):
+        with executor(None, cluster.scheduler_address) as (pool, width):
             assert width == 2
             outcome = sj.run_sweep(specification, tmp_path / "out", pool, width, progress)
     assert killed
@@ -470,6 +472,6 @@ def test_no_scheduler() -> None:
     """A cluster that is not there is one sentence."""
     with (
         pytest.raises(ValueError, match="no Dask scheduler at tcp"),
-        sweep.executor(None, "tcp://127.0.0.1:1"),
+        executor(None, "tcp://127.0.0.1:1"),
     ):
         pass

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 import naive
 import sojourn as sj
 from sojourn.runs import tasks
-from sojourn.runs.folder import executor, run_sweep
+from sojourn.runs.executors import executor
+from sojourn.runs.folder import run_sweep
 from sojourn.runs.grids import Entry
 from sojourn.runs.spec import Sweep
 from sojourn.runs.tasks import execute
@@ -406,7 +407,7 @@ def test_a_file_that_changes_while_it_is_used(tmp_path: Path) -> None:
 def test_policies_are_not_kept_where_they_are_not_wanted(tmp_path: Path) -> None:
     """Without policies a batch holds none, and the table has no such column."""
     sweep = own_sweep(str(bars_file(tmp_path / "bars.csv", 500)), policies=False)
-    batch, _ = execute(next(tasks.plan(sweep)))
+    batch = execute(next(tasks.plan(sweep))).batch
     assert batch.policies.shape[1] == 0
     with executor(1) as (pool, width):
         run_sweep(sweep, tmp_path / "out", pool, width)

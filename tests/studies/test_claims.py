@@ -14,7 +14,7 @@ import typer
 
 import sojourn as sj
 from ledger import LEDGER, judged, shows
-from sojourn.cli import app
+from sojourn.cli.commands import app
 from sojourn.studies.claims.ledger import UNTESTABLE, VERDICTS, counts, parse_claims
 from sojourn.studies.claims.words import claims_page
 from studies import test_claims_bitcoin, test_claims_means, test_claims_rates, test_claims_two_state

@@ -14,7 +14,8 @@ import pytest
 
 import sojourn as sj
 from ledger import judged, passes, shows
-from sojourn.runs.folder import executor, run_sweep
+from sojourn.runs.executors import executor
+from sojourn.runs.folder import run_sweep
 from sojourn.studies.bitcoin import plan, summary, tables
 from sojourn.studies.bitcoin.durations import largest_rate, scaled_durations
 from sojourn.worlds.market.bars import segments

@@ -1,10 +1,10 @@
 """The command line: parses, calls, prints; it computes nothing, draws nothing and writes no file itself.
 
-There is a file for each group of commands; `app` has what they share and `parsing` reads their words. The arguments
-of a command are its options, so commands alone may have more than seven.
+There is a file for each group of commands, and `commands` has them all; `app` has what they share, `parsing` reads
+their words, `entry` is where the process begins and ends. The arguments of a command are its options, so commands alone
+may have more than seven.
 """
 
-from sojourn.cli import studies, exact, learners, sweeps, report, data, claims  # noqa: F401, I001 - each adds its commands, in this order
-from sojourn.cli.app import app, main
+from sojourn.cli.entry import main
 
-__all__ = ["app", "main"]
+__all__ = ["main"]

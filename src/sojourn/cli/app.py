@@ -4,17 +4,52 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 import warnings
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+
+from sojourn.cli.ctrl_c import INTERRUPTED
+from sojourn.rules.printing import printable
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from sojourn.rules.records import Json
 
+
+class _Commands(TyperGroup):
+    """The commands. Ctrl-C ends each of them with a sentence, and what was typed is quoted with care."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        """Read the beginning of the command line."""
+        with _with_care():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was named."""
+        with _with_care():
+            return super().invoke(ctx)
+
+
+@contextlib.contextmanager
+def _with_care() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        say("sojourn: interrupted", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    except Exception as error:
+        message = getattr(error, "message", None)
+        if hasattr(error, "format_message") and isinstance(message, str):  # of the parser of the command line
+            error.message = printable(message)  # type: ignore[attr-defined]
+        raise
+
+
 app = typer.Typer(
+    cls=_Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -29,7 +64,7 @@ def _print_version(wanted: bool) -> None:
     if wanted:
         from sojourn import __version__
 
-        typer.echo(__version__)
+        say(__version__)
         raise typer.Exit
 
 
@@ -59,19 +94,36 @@ Jobs = Annotated[int | None, typer.Option(help="Threads; one for each core by de
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 
 
+def say(line: str, *, err: bool = False, bold: bool = False, ending: str = "", colour: str = "") -> None:
+    """Print a line; this is the only place that prints, and nothing in a line is obeyed by the terminal.
+
+    `ending` comes last, in a colour.
+    """
+    styled = typer.style(printable(ending), fg=colour or None) if ending else ""
+    text = typer.style(printable(line), bold=True) if bold else printable(line)
+    typer.echo(text + styled, err=err)
+
+
 def echo_json(data: Json) -> None:
     """Print data as JSON, which has no infinite numbers: they are null."""
     import json
 
     from sojourn.rules.records import plain
 
-    typer.echo(json.dumps(plain(data), allow_nan=False))
+    say(json.dumps(plain(data), allow_nan=False))
 
 
 def echo_lines(lines: Iterable[str]) -> None:
     """Print lines."""
     for line in lines:
-        typer.echo(line)
+        say(line)
+
+
+def echo_table(table: Table) -> None:
+    """Print a table, whose entries are printable."""
+    from rich.console import Console
+
+    Console().print(table)
 
 
 @contextlib.contextmanager
@@ -80,21 +132,27 @@ def goes_on() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        typer.echo("sojourn: interrupted; the same command goes on from here", err=True)
-        raise typer.Exit(130) from None
+        say("sojourn: interrupted; the same command goes on from here", err=True)
+        raise typer.Exit(INTERRUPTED) from None
 
 
-def main() -> None:
-    """Run the command line; an error is one sentence, and with SOJOURN_DEBUG=1 a traceback too."""
-    warnings.formatwarning = lambda message, *_, **__: f"sojourn: {message}\n"
+def run() -> int:
+    """Run the command that was typed; return its exit code."""
+    warnings.formatwarning = lambda message, *_, **__: f"sojourn: {printable(str(message))}\n"
     try:
         app()
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 0
     except Exception as error:
         if os.environ.get("SOJOURN_DEBUG"):
             raise
-        if isinstance(error, OSError) and error.filename:
-            sys.exit(f"sojourn: {error.filename}: {error.strerror}")
-        expected = isinstance(error, ValueError | TypeError | OSError)
-        sys.exit(f"sojourn: {error}" if expected else f"sojourn: {type(error).__name__}: {error}")
-    except KeyboardInterrupt:
-        sys.exit("sojourn: interrupted")
+        say(f"sojourn: {_sentence(error)}", err=True)
+        return 1
+    return 0
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    expected = isinstance(error, ValueError | TypeError | OSError)
+    return str(error) if expected else f"{type(error).__name__}: {error}"

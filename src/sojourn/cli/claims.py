@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sojourn.cli.app import AsJson, app, echo_json, examples
+from sojourn.cli.app import AsJson, app, echo_json, echo_lines, examples, say
 
 if TYPE_CHECKING:
     from sojourn.rules.records import Json
@@ -40,7 +40,7 @@ def claims(
         raise ValueError("an ID and --verdict cannot both be given")
     chosen = choose(load_claims(), name, verdict)
     if markdown:
-        typer.echo(claims_page(chosen), nl=False)
+        echo_lines(claims_page(chosen).removesuffix("\n").split("\n"))
     elif as_json:
         found: list[Json] = [claim._asdict() for claim in chosen]
         echo_json(found if name is None else found[0])
@@ -57,33 +57,29 @@ def _print_all(claims: list[Claim]) -> None:
 
     width = max((len(claim.id) for claim in claims), default=0)
     for section, members in groupby(claims, key=lambda claim: claim.section):
-        typer.secho(section, bold=True)
+        say(section, bold=True)
         for claim in members:
-            typer.echo(f"  {claim.id:{width}}  {_styled(claim.verdict)}")
-            typer.echo(_wrapped(claim.claim, "      "))
-        typer.echo()
+            say(f"  {claim.id:{width}}  ", ending=claim.verdict, colour=_COLOURS[claim.verdict])
+            echo_lines(_wrapped(claim.claim, "      "))
+        say("")
     told = ", ".join(f"{count} {verdict}" for verdict, count in counts(claims).items() if count)
-    typer.echo(f"{len(claims)} claims: {told}; sojourn claims ID says why")
+    say(f"{len(claims)} claims: {told}; sojourn claims ID says why")
 
 
 def _print_one(claim: Claim) -> None:
-    typer.secho(f"{claim.id}: {_styled(claim.verdict)}", bold=True)
-    typer.echo(f"  {claim.where}")
+    say(f"{claim.id}: ", bold=True, ending=claim.verdict, colour=_COLOURS[claim.verdict])
+    say(f"  {claim.where}")
     for text in (claim.claim, claim.reason):
-        typer.echo()
-        typer.echo(_wrapped(text, "  "))
-    typer.echo()
+        say("")
+        echo_lines(_wrapped(text, "  "))
+    say("")
     for entry in claim.evidence:
-        typer.echo(f"  {'python -m pytest ' if entry in claim.tests else ''}{entry}")
+        say(f"  {'python -m pytest ' if entry in claim.tests else ''}{entry}")
 
 
-def _styled(verdict: str) -> str:
-    return typer.style(verdict, fg=_COLOURS.get(verdict))
-
-
-def _wrapped(text: str, indent: str) -> str:
+def _wrapped(text: str, indent: str) -> list[str]:
     import shutil
     import textwrap
 
     width = min(100, shutil.get_terminal_size().columns)
-    return textwrap.fill(text, width, initial_indent=indent, subsequent_indent=indent)
+    return textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sojourn.cli.app import AsJson, app, echo_json, examples
+from sojourn.cli.app import AsJson, app, echo_json, examples, say
 
 data = typer.Typer(no_args_is_help=True, help="Look at files of minute bars, or fetch the paper's.")
 app.add_typer(data, name="data")
@@ -32,20 +32,20 @@ def check(
     if as_json:
         echo_json(held)
         return
-    typer.echo(f"{file}")
-    typer.echo(
+    say(f"{file}")
+    say(
         f"  bars      {held['bars']:,} = {held['rows']:,} rows - {held['dropped']:,} dropped + {held['filled']:,} filled"
     )
-    typer.echo(f"  time      {held['first']} to {held['last']} UTC, every {held['interval']:,} s")
-    typer.echo(
+    say(f"  time      {held['first']} to {held['last']} UTC, every {held['interval']:,} s")
+    say(
         f"  prices    {held['lowest']:,} to {held['highest']:,}; {held['unmoved']:.1%} of the bars do not move"
     )
-    typer.echo(f"  sha256    {held['sha256']}")
+    say(f"  sha256    {held['sha256']}")
     for finding in held["findings"]:
-        typer.echo(f"  found     {finding['what']}: {finding['count']:,}, first {finding['first']}")
-        typer.echo(f"            {finding['remedy']}")
+        say(f"  found     {finding['what']}: {finding['count']:,}, first {finding['first']}")
+        say(f"            {finding['remedy']}")
     if not held["findings"]:
-        typer.echo("  found     nothing wrong")
+        say("  found     nothing wrong")
 
 
 @data.command(
@@ -64,4 +64,4 @@ def fetch(
     from sojourn.worlds.market.bars import fetch_bars
 
     for file in fetch_bars(out, kagglehub.dataset_download):
-        typer.echo(f"{file} is there; look at it with: sojourn data check {file}")
+        say(f"{file} is there; look at it with: sojourn data check {file}")

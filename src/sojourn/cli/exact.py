@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sojourn.cli.app import AsJson, Jobs, app, echo_json, echo_lines, examples, goes_on
+from sojourn.cli.app import AsJson, Jobs, app, echo_json, echo_lines, examples, goes_on, say
 from sojourn.cli.parsing import actions_of, options_of
 
 Name = Annotated[str, typer.Argument(help="A problem, such as gosavi, or a TOML or JSON file of a model.")]
@@ -114,4 +114,4 @@ def compare(
         found = folder.compare(names, out, settings, jobs, advance)
     for problem in found.problems:
         echo_lines([*words.table_lines(problem), *problem.findings, ""])
-    typer.echo(f"{out / 'README.md'} says more; {out / 'figures'} shows it")
+    say(f"{out / 'README.md'} says more; {out / 'figures'} shows it")

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from sojourn.cli.app import AsJson, app, echo_json, echo_lines, examples
+from sojourn.cli.app import AsJson, app, echo_json, echo_lines, examples, say
+from sojourn.cli.ctrl_c import INTERRUPTED
 from sojourn.cli.parsing import key_or_number, options_of, plain
 
 EnvOptions = Annotated[
@@ -83,13 +84,13 @@ def train(
     if as_json:
         echo_json({"env": env_id, **stands._asdict(), "file": str(out), "interrupted": interrupted})
     else:
-        typer.echo(
+        say(
             f"{out}: {stands.steps:,} steps, {stands.duration:.6g} units of time; learned rate {stands.rate:.6g}, "
             f"earned while learning {'nothing' if stands.earned is None else f'{stands.earned:.6g}'}"
         )
     if interrupted:
-        typer.echo("sojourn: interrupted; --resume goes on from here", err=True)
-        raise typer.Exit(130)
+        say("sojourn: interrupted; --resume goes on from here", err=True)
+        raise typer.Exit(INTERRUPTED)
 
 
 def _check_out(out: Path, resume: bool) -> None:
@@ -130,7 +131,7 @@ def evaluate(
     if as_json:
         echo_json({"file": str(file), **found._asdict(), "learned_rate": learned})
         return
-    typer.echo(
+    say(
         f"{file}: {found.rate:.6g} per unit time, 95 % interval {found.low:.6g} to {found.high:.6g} "
         f"(steps: {found.steps:,}, batches: {found.batches}); learned rate {learned:.6g}"
     )

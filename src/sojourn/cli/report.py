@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sojourn.cli.app import app, examples
+from sojourn.cli.app import app, examples, say
 
 
 @app.command(
@@ -35,4 +35,4 @@ def report(
     """
     from sojourn.studies.page import write_report
 
-    typer.echo(f"{write_report(folders, out, title, claims)} is there; open it in a browser")
+    say(f"{write_report(folders, out, title, claims)} is there; open it in a browser")

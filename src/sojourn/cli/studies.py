@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sojourn.cli.app import Jobs, app, echo_lines, examples, goes_on
+from sojourn.cli.app import Jobs, app, echo_lines, examples, goes_on, say
 from sojourn.cli.parsing import numbers_of
 
 reproduce = typer.Typer(no_args_is_help=True, help="Re-run a study of the paper.")
@@ -38,7 +38,7 @@ def robustness(
     with goes_on(), progress("robustness", specification(seeds, steps, episodes).num_steps) as advance:
         summary = studies.robustness(out, seeds, steps, episodes, jobs, advance)
     echo_lines(headlines(summary))
-    typer.echo(f"{out / 'README.md'} says what was found; {out / 'figures'} shows it")
+    say(f"{out / 'README.md'} says what was found; {out / 'figures'} shows it")
 
 
 @reproduce.command(
@@ -89,4 +89,4 @@ def bitcoin(
     with goes_on(), progress(label, sweep.num_steps) as advance:
         summary = studies.bitcoin(out, source, sweep, jobs, advance)
     echo_lines(headlines(summary))
-    typer.echo(f"{out / 'README.md'} says what was found; {out / 'figures'} shows it")
+    say(f"{out / 'README.md'} says what was found; {out / 'figures'} shows it")

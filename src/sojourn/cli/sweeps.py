@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from sojourn.cli.app import Jobs, app, examples, goes_on
+from sojourn.cli.app import Jobs, app, echo_table, examples, goes_on, say
 
 Folder = Annotated[Path, typer.Argument(help="Folder with the results of a sweep.")]
 
@@ -32,7 +32,8 @@ def sweep(
     It can be interrupted and started again at any time. The exit code is 3 if
     some runs failed: they are in the table, with the reason.
     """
-    from sojourn.runs import folder as sweeps
+    from sojourn.runs.executors import executor
+    from sojourn.runs.folder import run_sweep
     from sojourn.runs.progress import progress
     from sojourn.runs.tasks import estimate
     from sojourn.runs.toml import load_sweep
@@ -41,27 +42,19 @@ def sweep(
     counts = f"{specification.num_cells:,} cells, {specification.num_runs:,} runs, {specification.num_steps:,} steps"
     if dry_run:
         forecast = estimate(specification, jobs or os.cpu_count() or 1)
-        typer.echo(
+        say(
             f"{specification.name}: {counts}; about {forecast.seconds:,.0f} s, "
             f"{forecast.memory / 1e6:,.0f} MB of memory beside Python's own, {forecast.disk / 1e6:,.1f} MB on disk"
         )
         return
-    typer.echo(f"{specification.name}: {counts}", err=True)
+    say(f"{specification.name}: {counts}", err=True)
     with (
         goes_on(),
-        sweeps.executor(jobs, cluster) as (pool, width),
+        executor(jobs, cluster) as (pool, width),
         progress(specification.name, specification.num_steps) as advance,
     ):
-        outcome = sweeps.run_sweep(specification, out, pool, width, advance)
-    if outcome.lost:
-        typer.echo(
-            f"sojourn: {outcome.lost:,} runs were lost ({outcome.reason}); the same command runs them again",
-            err=True,
-        )
-        raise typer.Exit(1)
-    typer.echo(
-        f"{out}: {outcome.runs:,} runs in {outcome.seconds:.1f} s, {outcome.failed:,} failed", err=True
-    )
+        outcome = run_sweep(specification, out, pool, width, advance).whole()
+    say(f"{out}: {outcome.runs:,} runs in {outcome.seconds:.1f} s, {outcome.failed:,} failed", err=True)
     if outcome.failed:
         raise typer.Exit(3)
 
@@ -83,6 +76,4 @@ def results(
     if csv is not None:
         export_csv(table, csv)
         return
-    from rich.console import Console
-
-    Console().print(summary_table(table, str(folder)))
+    echo_table(summary_table(table, str(folder)))

@@ -24,7 +24,7 @@ from sojourn.agents.protocol import draw
 from sojourn.agents.values.protocol import read
 from sojourn.rates import named
 from sojourn.rates.protocol import update
-from sojourn.rules.files import write_whole
+from sojourn.rules.files import write_bytes
 from sojourn.rules.values import is_value
 from sojourn.worlds.protocol import step
 
@@ -50,7 +50,7 @@ def write_archive(path: Path, format_name: str, version: int, contents: Mapping[
             part = io.BytesIO()
             np.lib.format.write_array(part, array, allow_pickle=False)
             archive.writestr(zipfile.ZipInfo(name), part.getvalue())
-    write_whole(path, lambda partial: partial.write_bytes(buffer.getvalue()))
+    write_bytes(path, buffer.getvalue())
 
 
 def read_archive(path: Path, format_name: str, version: int) -> Contents:

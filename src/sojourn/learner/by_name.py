@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sojourn.envs import make
+from sojourn.learner.interrupt import interruptible, uninterrupted
 from sojourn.learner.learner import Learner
 from sojourn.learner.saved import saved_environment
 from sojourn.learner.verdict import Evaluation
@@ -87,13 +88,15 @@ def train_into(
     callbacks = [] if training.tensorboard is None else [writer(str(training.tensorboard))]
     steps = (training.steps or _STEPS) if training.time is None else None
     interrupted = False
-    try:
-        learner.train(steps, duration=training.time, callbacks=callbacks, progress=True)
-    except KeyboardInterrupt:
-        interrupted = True
-    finally:
-        if learner.totals.steps:
-            learner.save(file)
+    with interruptible():  # until all is saved: what Ctrl-C asks for is asked of the training
+        try:
+            learner.train(steps, duration=training.time, callbacks=callbacks, progress=True)
+        except KeyboardInterrupt:
+            interrupted = True
+        finally:
+            with uninterrupted():
+                if learner.totals.steps:
+                    learner.save(file)
     return standing(learner), interrupted
 
 

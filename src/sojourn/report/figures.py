@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from matplotlib.ticker import MaxNLocator
 from sojourn.report.charts import Axis, Heatmap, Lines, Numbers, Plain, Series, Sheet, Whiskers
 from sojourn.report.looks import DASHES, GRADIENTS, GREY, MARKERS, PALETTE, Look
 from sojourn.report.words import number
-from sojourn.rules.files import write_whole
+from sojourn.rules.files import own_folder, write_bytes
 
 STYLE: dict[Any, Any] = {
     "font.size": 9,
@@ -71,17 +71,13 @@ def figure(width: float, height: float) -> Iterator[Figure]:
 
 def save(drawing: Figure, path: Path) -> None:
     """Write a figure as PNG, SVG and PDF, each whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    own_folder(path.parent)
     drawing.draw_without_rendering()
     drawing.set_layout_engine("none")  # laid out once, and not again for each format
     for kind, metadata in (("png", {}), ("svg", {"Date": None}), ("pdf", {"CreationDate": None})):
         buffer = io.BytesIO()
         drawing.savefig(buffer, format=kind, metadata=metadata)
-        write_whole(path.with_name(f"{path.name}.{kind}"), _writer(buffer.getvalue()))
-
-
-def _writer(data: bytes) -> Callable[[Path], object]:
-    return lambda path: path.write_bytes(data)
+        write_bytes(path.with_name(f"{path.name}.{kind}"), buffer.getvalue())
 
 
 # --- Sheets -------------------------------------------------------------------------

@@ -14,15 +14,14 @@ from __future__ import annotations
 import functools
 import hashlib
 import inspect
-import os
-import shutil
 import threading
-import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, overload
 
 from sojourn.rules.bridge import Function, bridge, open_bridge
+from sojourn.rules.machine_code import PACKAGE, SharedFolderError, cache_folder, source_digest
 from sojourn.rules.values import Field, classes
 
 Numba: TypeAlias = Any  # its types and dispatchers: Numba ships no types
@@ -32,10 +31,8 @@ Check: TypeAlias = Callable[..., tuple[Field, ...]]
 F = TypeVar("F", bound=Function)
 G = TypeVar("G", bound=Function)
 
-_PACKAGE = Path(__file__).resolve().parents[1]
-
 _lock = threading.Lock()
-_foreign: set[type] = set()  # types with a rule from outside this package
+_foreign: dict[type, list[Function]] = {}  # rules from outside this package, by their type
 _compiled: set[type] = set()  # types that some kernel has been called with
 
 
@@ -112,8 +109,8 @@ class Rule(Generic[F]):
                 f"{cls.__name__} has been compiled already, so its {name} can no longer change: "
                 "define the class anew, or start a new process"
             )
-        if _PACKAGE not in Path(function.__code__.co_filename).resolve().parents:
-            _foreign.add(cls)
+        if _is_foreign(function):
+            _foreign.setdefault(cls, []).append(function)
         self._registered[cls] = function
         return function
 
@@ -222,7 +219,7 @@ def kernel(function: F) -> Kernel[F]:
 
 
 def _cannot_compile(types: set[type], error: Exception) -> TypeError:
-    names = ", ".join(sorted(cls.__name__ for cls in types & _foreign)) or "these values"
+    names = ", ".join(sorted(cls.__name__ for cls in types & _foreign.keys())) or "these values"
     return TypeError(
         f"the rules for {names} cannot be compiled: {_reason(error)} (with compiled=False they run in Python)"
     )
@@ -248,6 +245,34 @@ def _connect(callee: Function, resolve: Function, inline: bool) -> None:
     extending.overload(callee, jit_options=options, strict=False)(resolve)
 
 
+# --- What decides numbers ------------------------------------------------------------
+
+
+def rules_digest(values: Iterable[Field], makers: Iterable[Function]) -> str:
+    """Return a hash of all source that decides what values do: this package, and the files of users' own rules.
+
+    `makers` are the functions that made the values. Versions of Python, NumPy and Numba are not part of it: rules
+    use nothing whose numbers depend on them, as `rules/elementary.py` and the tests of equal numbers see to.
+    """
+    foreign = {function for cls in classes(tuple(values)) for function in _foreign.get(cls, ())}
+    foreign |= {make for make in map(inspect.unwrap, makers) if _is_foreign(make)}
+    return "-".join([source_digest(), *sorted({_file_digest(function) for function in foreign})])
+
+
+def _is_foreign(function: Function) -> bool:
+    """Whether a function is from outside this package; what is no plain function counts as ours."""
+    code = getattr(function, "__code__", None)
+    return code is not None and PACKAGE not in Path(code.co_filename).resolve().parents
+
+
+@functools.cache
+def _file_digest(function: Function) -> str:
+    """Return a hash of the file that a function is from, or of the function where there is no file."""
+    file = Path(function.__code__.co_filename)
+    source = file.read_bytes() if file.is_file() else function.__code__.co_code
+    return hashlib.sha256(source).hexdigest()[:16]
+
+
 # --- Machine code on disk -----------------------------------------------------------
 
 
@@ -255,8 +280,8 @@ def _cache_on_disk(jit: Numba) -> None:
     """Keep the machine code of `jit` in a folder that belongs to this source alone.
 
     Numba itself would look only at the file of the kernel, and go on using old machine
-    code after a rule in another file was edited. A folder that cannot be written to costs
-    a compilation in every process, nothing else.
+    code after a rule in another file was edited. A folder that cannot be written to, or not
+    be trusted, costs a compilation in every process, nothing else.
     """
     from numba.core import config as numba_config
 
@@ -265,31 +290,9 @@ def _cache_on_disk(jit: Numba) -> None:
     try:
         config.CACHE_DIR = str(cache_folder())
         jit.enable_caching()
+    except SharedFolderError as error:
+        warnings.warn(str(error), RuntimeWarning, stacklevel=2)
     except (OSError, RuntimeError):
         pass
     finally:
         config.CACHE_DIR = previous
-
-
-@functools.cache
-def cache_folder() -> Path:
-    """Return the folder for the machine code of this very source, made if necessary."""
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    root = Path(os.environ.get("SOJOURN_CACHE_DIR") or Path(home) / "sojourn")
-    folder = root / f"kernels-{source_digest()}"
-    folder.mkdir(parents=True, exist_ok=True)
-    os.utime(folder)
-    month_ago = time.time() - 30 * 24 * 3600
-    for other in root.glob("kernels-*"):
-        if other.stat().st_mtime < month_ago:
-            shutil.rmtree(other, ignore_errors=True)
-    return folder
-
-
-@functools.cache
-def source_digest() -> str:
-    """Return a hash of this package's source."""
-    digest = hashlib.sha256()
-    for path in sorted(_PACKAGE.rglob("*.py")):
-        digest.update(path.relative_to(_PACKAGE).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()[:16]

@@ -1,30 +1,36 @@
-"""Write files that are either complete or not there at all.
+"""Write files that are either complete or not there at all, and never anywhere else.
 
 A file is written under a temporary name beside its place, synced, and renamed into place. The
 temporary name is `.NAME.RANDOM.partial`: no two writers share one, so that two of them may write the
 same file at the same time, and the last to finish wins. A process that is killed leaves its temporary
 file behind; `is_leftover` recognises it, and nothing reads it.
+
+Whoever else may write to the folder cannot lead a writer astray: a file is made anew, never opened if it is
+there, and what is written goes to the opened file, whatever becomes of its name. Renaming replaces a symbolic
+link instead of following it. Files that grow, and folders that we make in folders, may not be links.
 """
 
 from __future__ import annotations
 
 import os
 import secrets
+import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
-
-T = TypeVar("T")
+from typing import BinaryIO, TextIO
 
 _SUFFIX = ".partial"
 _KEPT = 50  # characters of the name that the temporary one has too
+_NEW = os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+# Without waiting, since to open a pipe would wait for its reader.
+_APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-def write_whole(path: Path, write: Callable[[Path], T]) -> None:
+def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
     """Write a file so that it is there whole or not at all, even if the power fails.
 
-    `write` is called with a temporary path in the same folder. If it fails, the temporary file is removed
-    and the file at `path`, if there is one, stays as it was.
+    `write` is called with a new file in the same folder, opened. If it fails, that file is removed
+    and the one at `path`, if there is one, stays as it was.
     """
     if path.is_dir() or not path.parent.is_dir():
         wrong = f"{path} is a folder" if path.is_dir() else f"there is no folder {path.parent}"
@@ -32,8 +38,10 @@ def write_whole(path: Path, write: Callable[[Path], T]) -> None:
     partial = _temporary(path)
     try:
         try:
-            write(partial)
-            _sync(partial)
+            with os.fdopen(os.open(partial, os.O_RDWR | _NEW, 0o666), "wb") as handle:
+                write(handle)
+                handle.flush()
+                os.fsync(handle.fileno())
             partial.replace(path)
         except OSError as error:
             # The reader knows the file by its own name, not by the temporary one.
@@ -47,9 +55,51 @@ def write_whole(path: Path, write: Callable[[Path], T]) -> None:
         partial.unlink(missing_ok=True)
 
 
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all."""
+    write_whole(path, lambda handle: handle.write(data))
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text file whole or not at all."""
-    write_whole(path, lambda partial: partial.write_text(text, encoding="utf-8"))
+    write_bytes(path, text.encode())
+
+
+def open_to_append(path: Path) -> TextIO:
+    """Open a text file that grows, such as a log; it must be a plain file, not a link to one elsewhere."""
+    try:
+        handle = os.fdopen(os.open(path, _APPEND, 0o666), "a", encoding="utf-8")
+    except OSError as error:
+        if path.is_symlink():
+            raise _is_link(path) from None
+        raise OSError(f"{path} could not be written: {error.strerror or error}") from None
+    found = os.fstat(handle.fileno())
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+        handle.close()
+        raise (
+            _is_link(path)
+            if stat.S_ISREG(found.st_mode)
+            else OSError(f"{path} is no plain file; remove it, and it is made anew")
+        )
+    return handle
+
+
+def own_folder(path: Path) -> Path:
+    """Return a folder in a folder of ours, made if need be; a link to one elsewhere is refused.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     own_folder(Path(place) / "figures").is_dir()
+    True
+    """
+    if path.is_symlink():
+        raise _is_link(path)
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def _is_link(path: Path) -> OSError:
+    return OSError(f"{path} is a link to somewhere else, where nothing is written; remove it")
 
 
 def is_leftover(path: Path) -> bool:

@@ -1,10 +1,11 @@
 """Run a sweep into a folder, on any executor, so that it survives being killed.
 
 A sweep is cut into tasks, always in the same way (`sojourn.runs.tasks`). Each finished task becomes a
-part file in the folder, written whole or not at all.
-Running the sweep again executes the tasks that have no part file yet, and when none is
+part in the folder, written whole or not at all and sealed (`sojourn.runs.parts`).
+Running the sweep again executes the tasks that have no part yet, and when none is
 missing, merges the parts into the final tables. So it does not matter when or how often the
-sweep was stopped: a table is the same as if it never had been.
+sweep was stopped: a table is the same as if it never had been. Nor does it matter what became of the
+parts in the meantime: one that is not as it was written is set aside, and its task executed again.
 
 The folder holds `sweep.json` (the sweep), `sweep.log`, `parts/` while it is not finished,
 and the tables of `sojourn.runs.results` when it is.
@@ -14,30 +15,32 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import itertools
 import json
 import logging
-import os
 import shutil
 import time
+import warnings
 from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import polars as pl
 
-from sojourn.rules.files import remove_leftovers, write_text
+from sojourn.rules.files import open_to_append, remove_leftovers, write_text
+from sojourn.rules.machine_code import source_digest
 from sojourn.runs import results, tasks
 from sojourn.runs.halt import Halt
+from sojourn.runs.parts import Parts, identity
 from sojourn.runs.progress import Advance, no_progress
 from sojourn.runs.rows import tabulate
 from sojourn.runs.spec import Sweep
-from sojourn.runs.stack import Batch
-from sojourn.runs.tasks import Task, execute, plan
+from sojourn.runs.tasks import Executed, Task, execute, plan, rules_of
 
 _SWEEP, _LOG = "sweep.json", "sweep.log"
 _FILES = (_SWEEP, results.RESULTS, results.CURVES, results.TIMINGS)
+_ROUNDS = 3  # a disk that damages what it is given in each of them is of no use
 
 
 @dataclass
@@ -49,6 +52,14 @@ class Outcome:
     lost: int  # runs that the executor lost: they are missing, and running again runs them
     seconds: float
     reason: str = ""  # why the last of them were lost
+
+    def whole(self) -> Outcome:
+        """Return this outcome if no runs were lost; otherwise say so."""
+        if self.lost:
+            raise ValueError(
+                f"{self.lost:,} runs were lost ({self.reason}); the same command runs them again"
+            )
+        return self
 
 
 def run_sweep(
@@ -84,75 +95,81 @@ def run_sweep(
         for name in _FILES:
             remove_leftovers(folder / name)
         _claim(sweep, folder)
-        if (folder / results.RESULTS).exists():
+        if (folder / results.RESULTS).is_file():
             _clean_up(folder)
             progress(sweep.num_steps, earlier=True)
             return Outcome(sweep.num_runs, _count_failed(folder), 0, time.perf_counter() - begin)
-        parts = folder / "parts"
-        parts.mkdir(exist_ok=True)
-        log.info("%s: %d runs, %d steps", sweep.name, sweep.num_runs, sweep.num_steps)
-        done = _run_missing(sweep, _Work(parts, executor, jobs, progress, log))
-        if done.lost:
-            log.info("%d runs were lost", done.lost)
-            return Outcome(sweep.num_runs, 0, done.lost, time.perf_counter() - begin, done.reason)
-        names = [_part(parts, index) for index in range(done.num_tasks)]
-        curve_names = [_curve_part(path) for path in names] if sweep.record else []
-        results.merge(names, folder, curve_names)
+        log.info("%r: %d runs, %d steps", sweep.name, sweep.num_runs, sweep.num_steps)
+        parts = Parts(folder, curves=sweep.record > 0)
+        parts.claim(source_digest())
+        done, files = _run_to_the_end(sweep, _Work(parts, executor, jobs, progress, log), folder)
+        if lost := sweep.num_runs - done.runs:
+            log.info("%d runs were lost: %r", lost, done.reason)
+            return Outcome(sweep.num_runs, 0, lost, time.perf_counter() - begin, done.reason)
+        results.merge(files[0], folder, files[1] if sweep.record else [])
         _clean_up(folder)
         outcome = Outcome(sweep.num_runs, _count_failed(folder), 0, time.perf_counter() - begin)
         log.info("finished after %.1f s; %d runs failed", outcome.seconds, outcome.failed)
         return outcome
 
 
-class _Done(NamedTuple):
-    """What came of the tasks that were missing."""
+@dataclass
+class _Done:
+    """How far the tasks of a sweep have come."""
 
-    num_tasks: int  # of the whole sweep
-    lost: int  # runs
-    reason: str  # why the last of them were lost
+    tasks: list[str] = field(default_factory=list)  # the identities of those that came up, in their order
+    runs: int = 0  # those that have their part
+    reason: str = ""  # why the last of the others has none
 
 
 @dataclass
 class _Work:
     """Where tasks are executed, where their parts are written, and who is told of them."""
 
-    parts: Path
+    parts: Parts
     executor: Executor
     jobs: int
     progress: Advance
     log: logging.Logger
 
 
+def _run_to_the_end(sweep: Sweep, work: _Work, folder: Path) -> tuple[_Done, list[list[Path]]]:
+    """Execute what is missing until all parts are there and sound; return their files."""
+    for _ in range(_ROUNDS):
+        done = _run_missing(sweep, work)
+        if done.runs < sweep.num_runs:
+            return done, []
+        files, bad = work.parts.looked_through(done.tasks)
+        if files:
+            return done, files
+        for name in bad:
+            work.log.info("%s was damaged, and set aside", name)
+        some = f"{', '.join(bad[:3])}{' and others' if len(bad) > 3 else ''}"
+        warnings.warn(
+            f"{len(bad):,} parts of the sweep in {folder} were damaged ({some}); they are kept in "
+            f"{folder / 'set-aside'}, and their runs are run again",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    raise OSError(f"{folder} damages what is written to it; choose a folder on another disk")
+
+
 def _run_missing(sweep: Sweep, work: _Work) -> _Done:
-    """Execute the tasks that have no part file; if anything stops this, those that are running stop too."""
-    waiting: dict[Future[tuple[Batch, float]], tuple[int, Task]] = {}
-    missing = iter(enumerate(plan(sweep)))
-    num_tasks = lost = 0
-    reason = ""
-    halt = Halt()
+    """Execute the tasks that have no part; if anything stops this, those that are running stop too."""
+    done, halt = _Done(), Halt()
+    missing = _missing(sweep, work, done)
+    waiting: dict[Future[Executed], tuple[int, Task]] = {}
     try:
         while True:
-            while len(waiting) < 2 * work.jobs and (entry := next(missing, None)) is not None:
-                index, task = entry
-                num_tasks += 1
-                if _part(work.parts, index).exists():
-                    work.progress(task.num_steps, earlier=True)
-                else:
-                    waiting[work.executor.submit(execute, task, halt)] = entry
+            for index, task in itertools.islice(missing, max(0, 2 * work.jobs - len(waiting))):
+                waiting[work.executor.submit(execute, task, halt)] = index, task
             if not waiting:
-                return _Done(num_tasks, lost, reason)
+                return done
             for future in wait(waiting, return_when=FIRST_COMPLETED).done:
-                index, task = waiting.pop(future)
-                try:
-                    batch, seconds = future.result()
-                except Exception as error:  # noqa: BLE001 - whatever the executor raises, the others go on
-                    lost += task.num_runs
-                    reason = f"{type(error).__name__}: {error}"
-                    work.log.info("task %d was lost: %r", index, error)
-                    continue
-                failures = _write_parts(_part(work.parts, index), task, batch, seconds)
-                work.log.info("task %d: %d runs, %d failed", index, task.num_runs, failures)
-                work.progress(task.num_steps, failures)
+                _keep(future, *waiting.pop(future), work, done)
+    except BrokenExecutor as error:
+        done.reason = str(error)
+        return done
     except BaseException:
         halt.now()
         raise
@@ -161,21 +178,45 @@ def _run_missing(sweep: Sweep, work: _Work) -> _Done:
             future.cancel()
 
 
-def _write_parts(path: Path, task: Task, batch: Batch, seconds: float) -> int:
-    """Write what came of a task; return how many of its runs failed."""
-    rows, curves = tabulate(task, batch, seconds)
-    if curves is not None:
-        results.write_part(_curve_part(path), curves)
-    results.write_part(path, rows)
-    return len(rows) - rows["error"].null_count()
+def _missing(sweep: Sweep, work: _Work, done: _Done) -> Iterator[tuple[int, Task]]:
+    """Yield the tasks that have no part, with their numbers."""
+    written = work.parts.written()
+    for index, task in enumerate(plan(sweep)):
+        done.tasks.append(identity(task, rules_of(task)))
+        if index in written:
+            done.runs += task.num_runs
+            work.progress(task.num_steps, earlier=True)
+        else:
+            yield index, task
 
 
-def _part(parts: Path, index: int) -> Path:
-    return parts / f"{index:08d}.parquet"
+def _keep(future: Future[Executed], index: int, task: Task, work: _Work, done: _Done) -> None:
+    """Write the part of a task that is over, if anything came of it."""
+    try:
+        executed = future.result()
+    except BrokenExecutor:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever the executor raises, the others go on
+        done.reason = f"{type(error).__name__}: {error}"
+        work.log.info("task %d was lost: %r", index, error)
+        return
+    _refuse_other_rules(executed, task)
+    rows, curves = tabulate(task, executed.batch, executed.seconds)
+    work.parts.write(index, done.tasks[index], rows, curves)
+    done.runs += task.num_runs
+    failures = len(rows) - rows["error"].null_count()
+    work.log.info("task %d: %d runs, %d failed", index, task.num_runs, failures)
+    work.progress(task.num_steps, failures)
 
 
-def _curve_part(part: Path) -> Path:
-    return part.with_suffix(".curves.parquet")
+def _refuse_other_rules(executed: Executed, task: Task) -> None:
+    """Refuse what a worker with other rules has made: its numbers may be others under the same ids."""
+    if not isinstance(executed, Executed) or executed.rules != rules_of(task):  # earlier versions do not say
+        place = executed.place if isinstance(executed, Executed) else "one of the workers"
+        raise ValueError(
+            f"the rules at {place} are not those of this command, so nothing of what it ran is kept; install the "
+            "same version of Sojourn there, and give the same command again"
+        )
 
 
 def _count_failed(folder: Path) -> int:
@@ -187,35 +228,9 @@ def _clean_up(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def executor(jobs: int | None, cluster: str | None = None) -> Iterator[tuple[Executor, int]]:
-    """Yield an executor and how much it does at once: threads here, or a Dask cluster's workers."""
-    if cluster is None:
-        width = jobs or os.cpu_count() or 1
-        with ThreadPoolExecutor(width) as pool:
-            try:
-                yield pool, width
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
-                raise
-        return
-    try:
-        from distributed import Client
-    except ImportError:
-        raise ValueError("a cluster needs Dask: pip install 'sojourn[dask]'") from None
-    try:
-        client: Any = Client(cluster, timeout=5)  # type: ignore[no-untyped-call]
-    except (OSError, TimeoutError, ValueError) as error:
-        raise ValueError(f"there is no Dask scheduler at {cluster}: {error}") from None
-    with client:
-        width = jobs or max(1, sum(client.nthreads().values()))
-        with client.get_executor(pure=False, retries=3) as pool:
-            yield pool, width
-
-
-@contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Lock the folder; the system unlocks it when the process ends, however it ends."""
-    with (folder / ".lock").open("a") as handle:
+    with open_to_append(folder / ".lock") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -231,7 +246,7 @@ def _logging(folder: Path) -> Iterator[logging.Logger]:
     log = logging.getLogger(f"sojourn.runs.folder.{folder}")
     log.propagate = False
     log.setLevel(logging.INFO)
-    handler = logging.FileHandler(folder / _LOG)
+    handler = logging.StreamHandler(open_to_append(folder / _LOG))
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
     log.addHandler(handler)
     try:
@@ -239,6 +254,7 @@ def _logging(folder: Path) -> Iterator[logging.Logger]:
     finally:
         log.removeHandler(handler)
         handler.close()
+        handler.stream.close()
 
 
 def _claim(sweep: Sweep, folder: Path) -> None:
@@ -254,5 +270,18 @@ def _claim(sweep: Sweep, folder: Path) -> None:
         if any(entry.name not in (".lock", _LOG) for entry in folder.iterdir()):
             raise ValueError(f"{folder} is not empty and holds no sweep; choose another folder")
         write_text(path, text)
-    elif path.read_text() != text:
-        raise ValueError(f"{folder} holds another sweep (see its sweep.json); choose another folder")
+        return
+    held = path.read_text(encoding="utf-8", errors="replace")
+    if held == text:
+        return
+    if _without_versions(held) == _without_versions(text):
+        raise ValueError(
+            f"{folder} holds this sweep as another version of Sojourn ran it; sojourn results still reads it if it is "
+            "finished, but to run it again choose another folder"
+        )
+    raise ValueError(f"{folder} holds another sweep (see its sweep.json); choose another folder")
+
+
+def _without_versions(text: str) -> list[str]:
+    """Return the lines of a `sweep.json` that do not say which version wrote it."""
+    return [line for line in text.splitlines() if "_version" not in line]

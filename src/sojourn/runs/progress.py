@@ -8,6 +8,8 @@ import time
 from collections.abc import Iterator
 from typing import Protocol
 
+from sojourn.rules.printing import printable
+
 
 class Advance(Protocol):
     """The function that long work calls whenever some of it is finished."""
@@ -31,7 +33,7 @@ def no_progress(steps: float, failures: int = 0, *, earlier: bool = False, note:
 def progress(label: str, total: float, unit: str = "steps") -> Iterator[Advance]:
     """Yield a function to be called whenever some of the work is finished."""
     shown = _bar if sys.stderr.isatty() else _lines
-    with shown(label, total, unit) as advance:
+    with shown(printable(label), total, unit) as advance:
         yield advance
 
 

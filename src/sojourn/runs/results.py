@@ -34,11 +34,14 @@ from rich.table import Table
 
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.files import is_leftover, write_whole
+from sojourn.rules.printing import printable
 from sojourn.runs.lengths import Points
 from sojourn.runs.loop import PARTS
 from sojourn.runs.stack import Batch
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4  # 4: the actions of policies in 32 bits, where 16 made 4,464 of action 70,000
+POLICY = pl.List(pl.UInt32)
+_LARGEST_ACTION = 2**32 - 1
 RESULTS, CURVES, TIMINGS = "results.parquet", "curves.parquet", "timings.parquet"
 
 
@@ -58,10 +61,23 @@ def results_frame(
     columns["regret"] = gain * columns["duration"] - columns["reward"]
     columns["rate_gap"] = columns["rate"] - gain
     if policies:
-        columns["policy"] = pl.Series("policy", batch.policies.astype(np.uint16)).arr.to_list()
+        columns["policy"] = policy_column(batch.policies)
     columns["error"] = pl.Series("error", [error or None for error in batch.errors], dtype=pl.String)
     columns["seconds"] = pl.Series("seconds", np.full(count, seconds / count))
     return pl.DataFrame(columns)
+
+
+def policy_column(policies: Ints) -> pl.Series:
+    """Return policies, one in each row, as a column.
+
+    >>> policy_column(np.array([[0, 70_000]])).to_list()
+    [[0, 70000]]
+    """
+    if policies.size and not 0 <= policies.min() <= policies.max() <= _LARGEST_ACTION:
+        raise ValueError(
+            f"a policy has the action {policies.max():,}; tables hold those up to {_LARGEST_ACTION:,}"
+        )
+    return pl.Series("policy", policies.astype(np.uint32)).arr.to_list()
 
 
 def curves_frame(cells: pl.Series, seeds: Ints, points: Points, curves: Floats) -> pl.DataFrame:
@@ -101,13 +117,6 @@ def claim_folder(folder: Path, mark: str = "sweep") -> None:
         return
     if not all(is_leftover(entry) for entry in folder.iterdir()):
         raise ValueError(f"{folder} is not empty and holds no earlier run of this; choose another folder")
-
-
-def write_part(path: Path, rows: pl.DataFrame) -> None:
-    """Write rows that will be merged later: fast rather than small."""
-    write_whole(
-        path, lambda partial: rows.write_parquet(partial, compression="uncompressed", statistics=False)
-    )
 
 
 def merge(parts: list[Path], folder: Path, curve_parts: list[Path]) -> None:
@@ -165,9 +174,11 @@ def summary_table(table: pl.DataFrame, title: str) -> Table:
     """Return the summary for a terminal."""
     summary = summarise(table)
     caption = "rate: the learned one. earned: reward per unit time. Medians over the runs."
-    view = Table(title=escape(title), caption=caption, box=SIMPLE_HEAD)
+    view = Table(title=escape(printable(title)), caption=caption, box=SIMPLE_HEAD)
     for name, dtype in summary.schema.items():
         view.add_column(name, justify="left" if dtype == pl.String else "right")
     for row in summary.iter_rows():
-        view.add_row(*(f"{entry:.4g}" if isinstance(entry, float) else escape(str(entry)) for entry in row))
+        view.add_row(
+            *(f"{entry:.4g}" if isinstance(entry, float) else escape(printable(str(entry))) for entry in row)
+        )
     return view

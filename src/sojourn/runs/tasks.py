@@ -6,9 +6,13 @@ content alone, so that the n-th task is the same each time.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import json
+import os
+import socket
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,12 +21,14 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from sojourn.agents.protocol import Agent
+from sojourn.rules.compile import rules_digest
 from sojourn.rules.options import Options
 from sojourn.rules.values import Value, is_value, replaced, stacked
 from sojourn.runs.batch import flattened
 from sojourn.runs.build import build_agent, build_world
 from sojourn.runs.halt import Halt
 from sojourn.runs.lengths import Length, Points, evenly_spaced, log_spaced
+from sojourn.runs.named import agent_kinds, world_kind
 from sojourn.runs.spec import Sweep
 from sojourn.runs.stack import Batch, Kept, joined, run_batch
 from sojourn.worlds.market.segments import identity
@@ -159,7 +165,16 @@ def _chunks(items: Iterator[T], size: int) -> Iterator[list[T]]:
 # --- One task -----------------------------------------------------------------------
 
 
-def execute(task: Task, halt: Halt | None = None) -> tuple[Batch, float]:
+class Executed(NamedTuple):
+    """What came of a task, where, and by which rules."""
+
+    batch: Batch
+    seconds: float
+    rules: str  # see `rules_of`
+    place: str
+
+
+def execute(task: Task, halt: Halt | None = None) -> Executed:
     """Run a task; return its results and how many seconds it took.
 
     Rows go by world, then by combination of the agent's options, then by seed.
@@ -176,7 +191,33 @@ def execute(task: Task, halt: Halt | None = None) -> tuple[Batch, float]:
         agents = _agents(task.agents.kind, task.agents.combinations, world.num_states, world.num_actions)
         stack, seeds = _repeated(agents, len(task.seeds)), task.seeds * task.agents.number
         batches.append(run_batch(world, stack, seeds, task.length, kept, halt))
-    return joined(batches), time.perf_counter() - begin
+    return Executed(joined(batches), time.perf_counter() - begin, rules_of(task), _place())
+
+
+def rules_of(task: Task) -> str:
+    """Return a hash of the rules that this process would run a task by; other rules have another."""
+    return _rules_of(
+        task.worlds.kind,
+        json.dumps(task.worlds.options[0], sort_keys=True),
+        task.agents.kind,
+        task.agents.combinations,
+    )
+
+
+@functools.lru_cache(maxsize=64)
+def _rules_of(world_name: str, options: str, agent_name: str, combinations: str) -> str:
+    world = build_world(world_name, json.loads(options))
+    agent = build_agent(agent_name, json.loads(combinations)[0], world.num_states, world.num_actions)
+    kind = world_kind(world_name)
+    return rules_digest((world, agent), filter(None, (kind.make, kind.model, agent_kinds()[agent_name].make)))
+
+
+def _place() -> str:
+    """Return where this process is: the address of a Dask worker, or the name of the machine."""
+    if dask := sys.modules.get("distributed"):
+        with contextlib.suppress(ValueError):  # this is no worker
+            return str(dask.get_worker().address)
+    return f"{socket.gethostname()}, process {os.getpid()}"
 
 
 @functools.lru_cache(maxsize=16)
@@ -229,12 +270,12 @@ def estimate(sweep: Sweep, jobs: int) -> Estimate:
             recording=Recording(policies=sweep.policies),
         )
         execute(trial)  # compiles
-        seconds += len(entry) * steps_each * execute(trial)[1] / trial.num_steps
+        seconds += len(entry) * steps_each * execute(trial).seconds / trial.num_steps
     runs = min(sweep.num_runs, _most_runs(length * sweep.episodes, world.num_states * world.num_actions))
     numbers = world.num_states * (2 * world.num_actions + 2) + 4 * sweep.record + 40
     return Estimate(
         seconds=seconds / jobs,
         memory=2 * jobs * runs * numbers * 8,
-        disk=sweep.num_runs * (60 + 2 * world.num_states * sweep.policies)
+        disk=sweep.num_runs * (60 + 4 * world.num_states * sweep.policies)
         + (sweep.num_cells * 64 if sweep.curves == "mean" else sweep.num_runs * 32) * sweep.record,
     )

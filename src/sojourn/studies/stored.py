@@ -7,14 +7,15 @@ from pathlib import Path
 
 import polars as pl
 
-from sojourn.rules.files import write_whole
+from sojourn.rules.files import own_folder, write_whole
 
 
 def write_tables(folder: Path, tables: Mapping[str, pl.DataFrame]) -> None:
     """Write tables to the files of these names in a folder, such as "tables/success.parquet"."""
     for name, table in tables.items():
         file = folder / name
-        file.parent.mkdir(parents=True, exist_ok=True)
+        if file.parent != folder:
+            own_folder(file.parent)
         write_whole(file, table.write_parquet)
 
 

@@ -18,9 +18,10 @@ from sojourn.models.smdp import SMDP
 from sojourn.rates.named import ESTIMATORS
 from sojourn.rates.protocol import limit
 from sojourn.report import figures
-from sojourn.rules.files import write_text, write_whole
+from sojourn.rules.files import own_folder, write_text, write_whole
 from sojourn.rules.records import as_json, load_json, plain, read_record, write_json
-from sojourn.runs.folder import executor, run_sweep
+from sojourn.runs.executors import executor
+from sojourn.runs.folder import run_sweep
 from sojourn.runs.progress import Advance, no_progress
 from sojourn.runs.results import RESULTS, claim_folder, load_results
 from sojourn.studies.audit.compute import audited as audit_record
@@ -120,10 +121,13 @@ def _problem(
     """Return what was found on one problem, and the runs behind it."""
     model = audited.model
     known = judge.Judge(model)
+    own_folder(folder)
     with executor(jobs) as (pool, width):
-        run_sweep(plan.tuning(name, settings), folder / "tuning", pool, width, progress)
+        run_sweep(plan.tuning(name, settings), own_folder(folder / "tuning"), pool, width, progress).whole()
         chosen = judge.chosen(known.judged(load_results(folder / "tuning")))
-        run_sweep(plan.runs(name, settings, chosen), folder / "runs", pool, width, progress)
+        run_sweep(
+            plan.runs(name, settings, chosen), own_folder(folder / "runs"), pool, width, progress
+        ).whole()
     table = known.judged(load_results(folder / "runs"))
     found = Problem(
         name=title,

@@ -23,6 +23,7 @@ from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats
 from sojourn.rules.intervals import mean_interval, median_interval, share_interval
 from sojourn.runs.named import ACTIONS
+from sojourn.runs.results import POLICY
 from sojourn.studies.comparison.plan import compared, tuned_options
 from sojourn.studies.comparison.record import AgentResult, LearningCurve
 
@@ -62,7 +63,7 @@ class Judge:
                 policy if actions == ACTIONS[0] else [last - action for action in policy]
                 for policy, actions in table.select("policy", "actions").iter_rows()
             ],
-            dtype=pl.List(pl.UInt16),
+            dtype=POLICY,
         )
 
     def _gain_of(self, policy: tuple[int, ...]) -> float:

@@ -9,8 +9,9 @@ from pathlib import Path
 import polars as pl
 
 from sojourn.report import figures
-from sojourn.rules.files import write_text, write_whole
-from sojourn.runs.folder import executor, run_sweep
+from sojourn.rules.files import own_folder, write_text, write_whole
+from sojourn.runs.executors import executor
+from sojourn.runs.folder import run_sweep
 from sojourn.runs.progress import Advance, no_progress
 from sojourn.runs.results import RESULTS, TIMINGS, claim_folder, load_results
 from sojourn.studies.robustness import charts, plan, tables, words
@@ -29,7 +30,7 @@ def robustness(
     claim_folder(out)
     sweep = plan.specification(seeds, steps, episodes)
     with executor(jobs) as (pool, width):
-        run_sweep(sweep, out / "sweep", pool, width, progress)
+        run_sweep(sweep, own_folder(out / "sweep"), pool, width, progress).whole()
     # The sweep may have been run in several goes; its seconds are those of its tasks.
     seconds = float(pl.read_parquet(out / "sweep" / TIMINGS)["seconds"].sum()) / width
     begin = time.perf_counter()

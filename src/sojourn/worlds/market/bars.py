@@ -11,13 +11,14 @@ import hashlib
 import shutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sojourn.rules.arrays import Floats, Ints
+from sojourn.rules.files import own_folder, write_whole
 from sojourn.rules.numbers import whole
 from sojourn.worlds.market.bar_files import ENDINGS, FINE, brief, read_rows
 from sojourn.worlds.market.findings import Finding, Sheet, fill_gaps, judge, moment, most_common, repeated
@@ -211,10 +212,11 @@ def fetch_bars(folder: str | Path, download: Callable[[str], str]) -> list[Path]
     targets = [folder / file.relative_to(source) for file in files]
     for file, target in zip(files, targets, strict=True):
         if not target.exists():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            partial = target.with_name(f".{target.name}.partial")
-            shutil.copyfile(file, partial)
-            partial.replace(target)
+            folder.mkdir(parents=True, exist_ok=True)
+            if target.parent != folder:
+                own_folder(target.parent)
+            with file.open("rb") as source_file:
+                write_whole(target, partial(shutil.copyfileobj, source_file))
         elif not filecmp.cmp(file, target, shallow=False):
             raise ValueError(
                 f"{target} exists and is not what Kaggle has now; move it away, or use another folder"

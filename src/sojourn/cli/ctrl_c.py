@@ -1,0 +1,46 @@
+"""What Ctrl-C does while a command runs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from types import FrameType
+
+INTERRUPTED = 130  # the exit code
+
+
+class CtrlC:
+    """Ctrl-C interrupts once. Whoever presses it again a second later, or still later, ends the process at once.
+
+    A key that is held down, or a terminal that sends the signal to everybody twice, gives many signals within
+    milliseconds. They are one wish: the others must not interrupt what the first one set off, such as closing files.
+    All files are written whole or not at all, so that to end at once does no harm either.
+    """
+
+    STORM = 1.0  # seconds
+
+    def __init__(self) -> None:
+        self._first: float | None = None
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        """Handle the signal."""
+        now = time.monotonic()
+        if self._first is None:
+            self._first = now
+            raise KeyboardInterrupt
+        if now - self._first > self.STORM:
+            os.write(2, b"sojourn: interrupted\n")
+            os._exit(INTERRUPTED)
+
+    def lost(self, found: sys.UnraisableHookArgs) -> None:
+        """Interrupt anew if the first time fell into code that cannot raise, such as a finaliser."""
+        if not issubclass(found.exc_type, KeyboardInterrupt):
+            sys.__unraisablehook__(found)
+            return
+        self._first = None
+        main_thread = threading.main_thread().ident
+        if main_thread is not None:
+            threading.Timer(0.02, signal.pthread_kill, (main_thread, signal.SIGINT)).start()

@@ -1,0 +1,160 @@
+"""Where tasks are executed: on threads here, or on the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+from typing import Any, ParamSpec, TypeVar
+
+_PATIENCE = 5.0  # seconds without a scheduler, or without workers: a worker that is started again takes two
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@contextlib.contextmanager
+def executor(jobs: int | None, cluster: str | None = None) -> Iterator[tuple[Executor, int]]:
+    """Yield an executor and how much it does at once: threads here, or a Dask cluster's workers."""
+    if cluster is not None:
+        with _connected(cluster) as client, Cluster(client, cluster) as workers:
+            yield workers, jobs or workers.width()
+        return
+    width = jobs or os.cpu_count() or 1
+    with ThreadPoolExecutor(width) as pool:
+        try:
+            yield pool, width
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+@contextlib.contextmanager
+def _connected(address: str) -> Iterator[Any]:
+    """Yield a client of the scheduler at this address; Dask ships no types."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ValueError("a cluster needs Dask: pip install 'sojourn[dask]'") from None
+    for name in ("distributed", *logging.root.manager.loggerDict):
+        if name.partition(".")[0] in (
+            "distributed",
+            "tornado",
+        ):  # they report each broken connection at length
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    try:
+        client: Any = Client(address, timeout=_PATIENCE, set_as_default=False)  # type: ignore[no-untyped-call]
+    except (OSError, TimeoutError, ValueError) as error:
+        raise ValueError(f"there is no Dask scheduler at {address}: {error}") from None
+    try:
+        yield client
+    finally:
+        client.close(timeout=1)
+
+
+class Cluster(Executor):
+    """The workers of a Dask cluster.
+
+    Dask itself waits for a scheduler that is gone, and for workers where there are none. This executor is
+    broken instead, after a few seconds: what it had to do fails with a sentence, and so does what it is given then.
+    """
+
+    def __init__(self, client: Any, address: str) -> None:
+        self._client, self._address = client, address
+        self._pool: Executor = client.get_executor(pure=False, retries=3)
+        self._lock = threading.Lock()
+        self._waiting: set[Future[Any]] = set()
+        self._broken = ""
+        self._closed = threading.Event()
+        if not self._come_to_have_workers():
+            raise ValueError(f"the Dask scheduler at {address} has no workers; start some, and try again")
+        self._watcher = threading.Thread(target=self._watch, daemon=True)
+        self._watcher.start()
+
+    def width(self) -> int:
+        """Return how many tasks the workers can run at once."""
+        return max(1, self._threads() or 0)
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Have a function called by a worker."""
+        ours: Future[T] = Future()
+        with self._lock:
+            if self._broken:
+                raise BrokenExecutor(self._broken)
+            self._waiting.add(ours)
+        try:
+            theirs = self._pool.submit(fn, *args, **kwargs)
+        except Exception as error:  # whatever a client says that has lost its scheduler
+            raise BrokenExecutor(f"the Dask cluster at {self._address} takes no tasks: {error}") from error
+        ours.add_done_callback(lambda _: theirs.cancel() if ours.cancelled() else None)
+        theirs.add_done_callback(lambda _: self._pass_on(theirs, ours))
+        return ours
+
+    def _pass_on(self, theirs: Future[T], ours: Future[T]) -> None:
+        """Pass on what came of a task, unless nobody waits for it any longer."""
+        if theirs.cancelled():
+            if not ours.cancelled():  # Dask itself gave it up, as it does when the scheduler is gone
+                self._break(f"the Dask scheduler at {self._address} is gone")
+            return
+        with self._lock:
+            if ours not in self._waiting or not ours.set_running_or_notify_cancel():
+                return
+            self._waiting.discard(ours)
+        error = theirs.exception()
+        if error is not None:
+            ours.set_exception(error)
+        else:
+            ours.set_result(theirs.result())
+
+    def _break(self, reason: str) -> None:
+        """Fail all that is waiting, and all that is still to come."""
+        with self._lock:
+            if self._closed.is_set() or self._broken:
+                return
+            self._broken = reason
+            given_up, self._waiting = self._waiting, set()
+        for future in given_up:
+            if future.set_running_or_notify_cancel():
+                future.set_exception(BrokenExecutor(reason))
+
+    def _threads(self) -> int | None:
+        """Return how many threads all workers have, or None if the scheduler does not answer."""
+        if self._client.status != "running":
+            return None
+        try:
+            found = self._client.sync(self._client.scheduler.ncores, callback_timeout=2)
+        except Exception:  # noqa: BLE001 - whatever a client says that has lost its scheduler
+            return None
+        return int(sum(found.values()))
+
+    def _come_to_have_workers(self) -> bool:
+        """Wait a little for the first worker."""
+        deadline = time.monotonic() + _PATIENCE
+        while not self._threads():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.1)
+        return True
+
+    def _watch(self) -> None:
+        """Look every second whether scheduler and workers are there."""
+        well = time.monotonic()
+        while not self._closed.wait(1.0):
+            threads = self._threads()
+            if threads:
+                well = time.monotonic()
+            elif time.monotonic() - well > _PATIENCE:
+                gone = "is gone" if threads is None else "has no workers left"
+                self._break(f"the Dask scheduler at {self._address} {gone}")
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Stop watching; whatever is still running is given up."""
+        self._closed.set()
+        with self._lock:
+            waiting, self._waiting = self._waiting, set()
+        for future in waiting:
+            future.cancel()

@@ -1,0 +1,99 @@
+"""What reaches the terminal: no control character of a name that somebody else chose."""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from sojourn.cli.commands import run
+from sojourn.rules.printing import printable
+from sojourn.runs.results import RESULTS, summary_table
+
+SOURCE = Path(__file__).resolve().parents[2] / "src" / "sojourn"
+EVIL = "a\x1b[2J\x1b]0;owned\x07b\r\nsojourn: all is well\x9b31m\u202e"
+
+
+def raw(text: str) -> str:
+    """Return the control characters in a text, but for the ends of its lines."""
+    return re.sub(r"[^\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", "", text)
+
+
+def test_only_one_place_prints() -> None:
+    """Commands print through `say`, which writes control characters out, and through nothing else."""
+    allowed = {
+        "cli/app.py": {"typer.echo(", "Console(", "print("},
+        "cli/entry.py": {"stderr.write("},  # "interrupted", before there is anything else
+        "runs/progress.py": {"Console(", "print("},  # with a label that is printable
+    }
+    for path in sorted(SOURCE.rglob("*.py")):
+        code = "\n".join(
+            line for line in path.read_text().splitlines() if not line.lstrip().startswith((">>>", "..."))
+        )
+        found = set(re.findall(r"typer\.s?echo\(|\bprint\(|Console\(|std\w+\.write\(|sys\.exit\(f", code))
+        assert found <= allowed.get(path.relative_to(SOURCE).as_posix(), set()), path
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("solve", f"{EVIL}.toml"),
+        ("solve", "gosavi", "-o", f"{EVIL}=1"),
+        ("solve", "gosavi", f"--{EVIL}"),
+        (EVIL,),
+        ("train", EVIL),
+        ("train", "sojourn/TwoState-v0", "--agent", EVIL),
+        ("sweep", "sweep.toml", "--out", "out"),
+        ("sweep", "other.toml", "--out", EVIL),
+        ("report", EVIL),
+        ("results", EVIL),
+        ("data", "check", f"{EVIL}.csv"),
+    ],
+)
+def test_names_are_shown_not_obeyed(
+    arguments: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """A name with control characters in it, from the command line or from a file, is written out."""
+    quoted = "".join(f"\\u{ord(char):04x}" if ord(char) < 160 or ord(char) > 255 else char for char in EVIL)
+    (tmp_path / "sweep.toml").write_text(
+        f'name = "{quoted}"\nseeds = 1\nsteps = 10\n[[world]]\nkind = "two-state"\nlog_scale = 0.01\n'
+        f'[[agent]]\nkind = "smart"\nlabel = "{quoted}"\n'
+    )
+    (tmp_path / "other.toml").write_text(f'"{quoted}" = 1\n')
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["sojourn", *arguments])
+    monkeypatch.setattr(warnings, "formatwarning", warnings.formatwarning)  # which commands change
+    code = run()
+    printed = "".join(capfd.readouterr())
+    assert printed
+    assert code != 0 or arguments[1] == "sweep.toml"
+    assert "Traceback" not in printed
+    assert raw(printed) == ""
+    assert "\nsojourn: all is well" not in printed
+
+
+def test_tables_show_names_too(tmp_path: Path) -> None:
+    """An agent's label in a table of results is written out."""
+    from rich.console import Console
+
+    row = {"world": EVIL, "agent": EVIL, "cell": "c", "error": None, "diverged": False}
+    table = pl.DataFrame(
+        [{**row, "rate": 1.0, "reward": 1.0, "duration": 1.0}], schema_overrides={"error": pl.String}
+    )
+    with (tmp_path / RESULTS).open("w") as file:
+        Console(file=file, width=400).print(summary_table(table, EVIL))
+    assert raw((tmp_path / RESULTS).read_text()) == ""
+
+
+def test_what_is_printable_stays() -> None:
+    """Letters of any script, signs and spaces are as they were; what is half a character is written out."""
+    for text in ("café 東京 95 % → 5 µs", "thin\u2009space", ""):
+        assert printable(text) == text
+    assert printable("\udc80\t") == "\\udc80\\t"

@@ -1,0 +1,37 @@
+"""Counting of evidence: sums, the table, the file that the documentation reads."""
+
+from __future__ import annotations
+
+import doctest
+import json
+from pathlib import Path
+
+import pytest
+
+import counting
+
+
+def test_the_examples_run() -> None:
+    """Sums and table are as the examples show them."""
+    assert doctest.testmod(counting) == (0, 2)
+
+
+def test_what_failed_fails_the_test() -> None:
+    """A test that counts a failure, or counts nothing, cannot pass; what it counted is recorded all the same."""
+    recorded: list[object] = []
+    counted = counting.counter(lambda _, counts: recorded.append(counts))
+    with pytest.raises(AssertionError, match="1 of 3 failed"):
+        counted("a promise", tried=3, failed=1)
+    with pytest.raises(AssertionError, match="nothing was tried"):
+        counted("a promise", tried=0, failed=0)
+    assert recorded == [["a promise", 3, 1], ["a promise", 0, 0]]
+
+
+def test_part_of_the_evidence_keeps_the_rest(tmp_path: Path) -> None:
+    """One test of the evidence replaces its own entry of the file; all of it replaces the file."""
+    file = tmp_path / "evidence.json"
+    counting.keep(counting.added_up([("a", 1, 0), ("b", 2, 0)]), file, whole=True)
+    counting.keep(counting.added_up([("b", 5, 0)]), file, whole=False)
+    assert json.loads(file.read_text()) == {"a": {"tried": 1, "failed": 0}, "b": {"tried": 5, "failed": 0}}
+    counting.keep(counting.added_up([("c", 1, 0)]), file, whole=True)
+    assert list(json.loads(file.read_text())) == ["c"]
