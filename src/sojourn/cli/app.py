@@ -46,6 +46,9 @@ def _sojourn(
         bool,
         typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True),
     ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error.", envvar="SOJOURN_DEBUG")
+    ] = False,
 ) -> None:
     """Average-reward reinforcement learning in semi-Markov decision processes.
 
@@ -53,6 +56,8 @@ def _sojourn(
     2 the command line was not understood; 3 runs of a sweep failed;
     130 interrupted.
     """
+    if debug:
+        os.environ["SOJOURN_DEBUG"] = "1"
 
 
 Jobs = Annotated[int | None, typer.Option(help="Threads; one for each core by default.", min=1)]
@@ -85,16 +90,34 @@ def goes_on() -> Iterator[None]:
 
 
 def main() -> None:
-    """Run the command line; an error is one sentence, and with SOJOURN_DEBUG=1 a traceback too."""
+    """Run the command line; an error is one sentence, and with --debug a traceback too."""
     warnings.formatwarning = lambda message, *_, **__: f"sojourn: {message}\n"
     try:
         app()
-    except Exception as error:
-        if os.environ.get("SOJOURN_DEBUG"):
-            raise
-        if isinstance(error, OSError) and error.filename:
-            sys.exit(f"sojourn: {error.filename}: {error.strerror}")
-        expected = isinstance(error, ValueError | TypeError | OSError)
-        sys.exit(f"sojourn: {error}" if expected else f"sojourn: {type(error).__name__}: {error}")
     except KeyboardInterrupt:
         sys.exit("sojourn: interrupted")
+    except SystemExit:
+        raise
+    except BaseException as error:  # polars panics with what is no Exception
+        if os.environ.get("SOJOURN_DEBUG"):
+            raise
+        sys.exit(f"sojourn: {sentence(error)}")
+
+
+def sentence(error: BaseException) -> str:
+    """Return what a user is told of an error; one that nobody foresaw is a defect, and is called so.
+
+    >>> sentence(ValueError("seeds is empty; give at least one"))
+    'seeds is empty; give at least one'
+    >>> sentence(IndexError("list index out of range"))  # doctest: +ELLIPSIS
+    'this is a defect of sojourn, not of yours (IndexError: list index out of range); please report it with ...'
+    """
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    if isinstance(error, ValueError | TypeError | OSError):
+        return str(error)
+    told = " ".join(f"{type(error).__name__}: {error}".split())
+    return (
+        f"this is a defect of sojourn, not of yours ({told}); please report it with the command, its files and what "
+        "sojourn --debug and the same command print"
+    )
