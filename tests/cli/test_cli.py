@@ -25,6 +25,30 @@ def test_version() -> None:
     assert sojourn("--version").stdout.strip() == sj.__version__
 
 
+def test_what_nobody_foresaw_is_called_a_defect() -> None:
+    """The last net says in one sentence that sojourn is wrong, even of a panic; --debug shows the traceback."""
+    code = (
+        "import sys; sys.argv = ['sojourn', *sys.argv[1:], 'solve', 'gosavi']\n"
+        "import sojourn.studies.solution.answer as answer\n"
+        "from sojourn.cli import main\n"
+        "class Panic(BaseException): pass\n"
+        "def broken(*_): raise Panic('index\\nout of bounds')\n"
+        "answer.solve_named = broken\n"
+        "main()\n"
+    )
+    plain, debug = (
+        subprocess.run([sys.executable, "-c", code, *options], capture_output=True, text=True, check=False)
+        for options in ([], ["--debug"])
+    )
+    assert plain.returncode == 1
+    assert plain.stderr.startswith(
+        "sojourn: this is a defect of sojourn, not of yours (Panic: index out of bounds)"
+    )
+    assert plain.stderr.count("\n") == 1
+    assert "Traceback" in debug.stderr
+    assert debug.returncode == 1
+
+
 def test_help_needs_neither_numba_nor_matplotlib() -> None:
     """What is slow to import stays out of --help."""
     code = (

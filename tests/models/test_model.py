@@ -401,8 +401,8 @@ def test_the_documented_file_is_a_model() -> None:
         ({"pairs": [{"state": 0, "action": 0, "reward": 1.0}]}, "pair 0 must have either next or outcomes"),
         ({"pairs": [{"state": 0, "action": 0, "next": {"0": 1.0}}]}, "pair 0 has no reward"),
         ({"pairs": [{"state": 0, "action": 0, "reward": 1.0, "outcomes": [{"next": 0}]}]}, "an outcome of pair 0 has no probability"),
-        ({"pairs": [{"state": 0, "action": 0, "reward": {"law": "x"}, "next": {"0": 1.0}}]}, "pair 0 has the law 'x'; the laws are constant, exponential, gamma, uniform, floored_normal, two_point"),
-        ({"pairs": [{"state": 0, "action": 0, "reward": {"law": "gamma"}, "next": {"0": 1.0}}]}, "pair 0 has a law gamma that must have shape, scale"),
+        ({"pairs": [{"state": 0, "action": 0, "reward": {"law": "x"}, "next": {"0": 1.0}}]}, "reward of pair 0 has the law 'x'; the laws are constant, exponential, gamma, uniform, floored_normal, two_point"),
+        ({"pairs": [{"state": 0, "action": 0, "reward": {"law": "gamma"}, "next": {"0": 1.0}}]}, "reward of pair 0 has a law gamma, which must have shape, scale"),
         ({"states": 3}, "the file says that there are 3 states, but its pairs have 1"),
     ],
 )  # fmt: skip
@@ -428,9 +428,9 @@ def test_files_that_are_not_even_text_of_the_kind(tmp_path: Path) -> None:
     (tmp_path / "b.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(ValueError, match=r"b.toml is not TOML: "):
         load_model(tmp_path / "b.toml")
-    with pytest.raises(ValueError, match=r"a.toml is not TOML: "):
+    with pytest.raises(ValueError, match=r"a.toml is not a TOML file: "):
         load_model(tmp_path / "a.toml")
-    with pytest.raises(ValueError, match=r"a.json is not JSON: "):
+    with pytest.raises(ValueError, match=r"a.json is damaged: "):
         load_model(tmp_path / "a.json")
 
 

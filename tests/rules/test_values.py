@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sojourn as sj
-from sojourn.rules.values import canonical, copied, frozen, same, validated
+from sojourn.rules.values import canonical, copied, same, validated
 
 
 class Inner(NamedTuple):
@@ -60,10 +60,25 @@ def test_validated_runs_all_checks() -> None:
         validated(bad)
 
 
-def test_frozen_arrays_cannot_be_written() -> None:
-    """A frozen value shares its arrays and refuses to change them."""
-    value = Outer(Inner(1.0, 2), np.zeros(2), True)
-    with pytest.raises(ValueError, match="read-only"):
-        frozen(value).table[0] = 1.0
-    value.table[0] = 3.0
-    assert frozen(value).table[0] == 3.0
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        (Inner(0.0, 2**63), "Inner.n is too large; a whole number must be less than 2^63"),
+        (Inner(10**400, 1), "Inner.x is too large for a float"),
+        (
+            Outer(Inner(0.0, 1), np.zeros(1, np.longdouble), True),
+            "a value holds only numbers, numeric arrays",
+        ),
+    ],
+)
+def test_what_the_compiler_cannot_hold_is_refused_with_a_sentence(value: Any, sentence: str) -> None:
+    """Numbers beyond 64 bits, and arrays of them, are found before the compiler meets them."""
+    with pytest.raises((TypeError, ValueError), match=sentence.replace("^", r"\^")):
+        canonical(value)
+
+
+def test_foreign_byte_order_becomes_the_machines_own() -> None:
+    """An array of the other byte order has the same numbers afterwards, in the order that compiled code reads."""
+    table = canonical(Outer(Inner(0.0, 1), np.array([1.5, -2.0], dtype=">f8"), True)).table
+    assert table.dtype.isnative
+    assert table.tolist() == [1.5, -2.0]

@@ -118,7 +118,7 @@ def test_the_id_of_a_cell_is_its_content() -> None:
         (agent(exploration={"start": 0.1, "facter": 0.9}), "unknown key 'facter'; did you mean 'factor'?"),
         (agent(exploration={"start": 0.1}), "lacks the key 'factor'"),
         (changed(agent=[{"kind": "smart"}, {"kind": "smart"}]), "give one of them a label"),
-        (world(slope=math.nan), "slope is nan"),
+        (world(slope=math.nan), "option slope: the number is nan"),
         (world(slope=10**400), "too large"),
         (agent(step_size=[1, 1.0]), "same choice twice"),
         (agent(step_size={"linspace": [0.1, 0.1, 3]}), "same choice twice"),
@@ -133,7 +133,7 @@ def test_the_id_of_a_cell_is_its_content() -> None:
             "agent 1 and agent 2 have a cell",
         ),
         (changed(seeds=[2**63, 1]), "less than 2"),
-        (changed(seeds=10**12), "at most 10 million"),
+        (changed(seeds=10**12), "at most 1,000,000"),
         (changed(steps=10**20), "less than 2"),
     ],
 )

@@ -31,6 +31,6 @@ def ready_agent(agent: A) -> A:
     if wrong:
         num_states, num_actions = sizes(agent.values)
         raise ValueError(
-            f"the agent's {wrong}, but its values are {num_states} states by {num_actions} actions"
+            f"the agent's {wrong}, for its values are {num_states} states by {num_actions} actions"
         )
     return agent

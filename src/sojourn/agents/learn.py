@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from sojourn.agents.errors import Differential, Method, Step, evidence, takes_all, td_error
 from sojourn.agents.protocol import draw, learn, misfit
-from sojourn.agents.values.protocol import Values, best, entries, move, nth_available
+from sojourn.agents.values.protocol import Values, best, entries, move, nth_available, sizes
 from sojourn.rates.protocol import Rate, update, value
-from sojourn.rules.arrays import Floats
+from sojourn.rules.arrays import Floats, misread
 from sojourn.rules.bridge import inlined
-from sojourn.rules.numbers import fraction, probability
+from sojourn.rules.numbers import Number, fraction, probability, within
 from sojourn.rules.random import uniform
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import checked
@@ -34,7 +36,11 @@ class Decay(NamedTuple):
     floor: float = 0.0
 
 
-@checked(step_size=fraction, exploration_factor=fraction, exploration_floor=probability)
+def _reading(name: str, number: Number) -> int:
+    return within(name, number, len(READINGS))
+
+
+@checked(step_size=fraction, exploration_factor=fraction, exploration_floor=probability, greedy=_reading)
 class Params(NamedTuple):
     """What stays as it is while an agent learns."""
 
@@ -69,10 +75,11 @@ class LearningAgent(NamedTuple):
 @misfit.register
 def misfit_learning(agent: LearningAgent) -> str:
     """Its method's mean durations, if it keeps any, must be as many as its values."""
+    if not td_error.knows(type(agent.method)):
+        return f"method is {type(agent.method).__name__}, which has no td_error"
     if not isinstance(agent.method, Differential):
         return ""
-    shape = entries(agent.method.mean_duration).shape
-    return "" if shape == entries(agent.values).shape else f"mean_duration has the shape {shape}"
+    return misread("mean_duration", agent.method.mean_duration.q, np.float64, sizes(agent.values))
 
 
 @draw.register

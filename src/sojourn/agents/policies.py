@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from sojourn.agents.protocol import draw, learn, misfit
 from sojourn.agents.values.protocol import Values, entries, nth_available, sizes
 from sojourn.rates.protocol import Rate, update
-from sojourn.rules.arrays import Floats, Ints
+from sojourn.rules.arrays import Floats, Ints, misread, outside
 from sojourn.rules.random import uniform
 from sojourn.rules.streams import Stream
 
@@ -32,10 +34,9 @@ class PolicyAgent(NamedTuple):
 def misfit_policy(agent: PolicyAgent) -> str:
     """Its actions must be one for each state, and actions that there are."""
     num_states, num_actions = sizes(agent.values)
-    if agent.actions.shape != (num_states,):
-        return f"actions has the shape {agent.actions.shape}"
-    known = ((agent.actions >= 0) & (agent.actions < num_actions)).all()
-    return "" if known else "actions has an action that no state has"
+    return misread("actions", agent.actions, np.int64, (num_states,)) or outside(
+        "actions", agent.actions, 0, num_actions - 1
+    )
 
 
 @draw.register

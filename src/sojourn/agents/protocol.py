@@ -27,7 +27,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from sojourn.agents.values.protocol import Values, best, sizes
+from sojourn.agents.values.protocol import Values, best, ready_values, sizes
 from sojourn.rates.protocol import Rate
 from sojourn.rules.arrays import Ints
 from sojourn.rules.compile import kernel, no_rule, rule
@@ -130,9 +130,9 @@ def learn(
 
 @rule(compiled=False)
 def misfit(agent: Agent) -> str:
-    """Return which of an agent's own arrays does not fit the shape of its values, or an empty text if all do.
+    """Return why compiled code must not read an agent's own arrays, which it does without a look, or an empty text.
 
-    An agent without arrays of its own needs no such rule.
+    They must fit its values. An agent without arrays of its own needs no such rule.
     """
     return ""
 
@@ -168,8 +168,9 @@ def policy(agent: Agent) -> Ints:
     >>> policy(smart(num_states=3, num_actions=2))
     array([0, 0, 0])
     """
-    actions = np.empty(sizes(agent.values)[0], dtype=np.int64)
-    _policy(agent.values, actions)
+    values = ready_values(agent.values)
+    actions = np.empty(sizes(values)[0], dtype=np.int64)
+    _policy(values, actions)
     return actions
 
 

@@ -81,6 +81,9 @@ def _sojourn(
         bool,
         typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True),
     ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error.", envvar="SOJOURN_DEBUG")
+    ] = False,
 ) -> None:
     """Average-reward reinforcement learning in semi-Markov decision processes.
 
@@ -88,6 +91,8 @@ def _sojourn(
     2 the command line was not understood; 3 runs of a sweep failed;
     130 interrupted.
     """
+    if debug:
+        os.environ["SOJOURN_DEBUG"] = "1"
 
 
 Jobs = Annotated[int | None, typer.Option(help="Threads; one for each core by default.", min=1)]
@@ -137,22 +142,36 @@ def goes_on() -> Iterator[None]:
 
 
 def run() -> int:
-    """Run the command that was typed; return its exit code."""
+    """Run the command that was typed; return its exit code. An error is one sentence, and with --debug a traceback too."""
     warnings.formatwarning = lambda message, *_, **__: f"sojourn: {printable(str(message))}\n"
     try:
         app()
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 0
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # polars panics with what is no Exception
         if os.environ.get("SOJOURN_DEBUG"):
             raise
-        say(f"sojourn: {_sentence(error)}", err=True)
+        say(f"sojourn: {sentence(error)}", err=True)
         return 1
     return 0
 
 
-def _sentence(error: Exception) -> str:
+def sentence(error: BaseException) -> str:
+    """Return what a user is told of an error; one that nobody foresaw is a defect, and is called so.
+
+    >>> sentence(ValueError("seeds is empty; give at least one"))
+    'seeds is empty; give at least one'
+    >>> sentence(IndexError("list index out of range"))  # doctest: +ELLIPSIS
+    'this is a defect of sojourn, not of yours (IndexError: list index out of range); please report it with ...'
+    """
     if isinstance(error, OSError) and error.filename:
         return f"{error.filename}: {error.strerror}"
-    expected = isinstance(error, ValueError | TypeError | OSError)
-    return str(error) if expected else f"{type(error).__name__}: {error}"
+    if isinstance(error, ValueError | TypeError | OSError):
+        return str(error)
+    told = " ".join(f"{type(error).__name__}: {error}".split())
+    return (
+        f"this is a defect of sojourn, not of yours ({told}); please report it with the command, its files and what "
+        "sojourn --debug and the same command print"
+    )

@@ -87,6 +87,9 @@ class Tabulation:
 
     def __init__(self, description: Description) -> None:
         self._description = description
+        wrong = _inconsistent(description)
+        if wrong:
+            raise ValueError(f"its states cannot be: {wrong}")
         self.num_states, self.index = _built(description)
 
     def __call__(self, observation: Element) -> int:
@@ -117,6 +120,31 @@ class Tabulation:
 
     def __reduce__(self) -> tuple[type[Tabulation], tuple[Description]]:
         return Tabulation, (self._description,)
+
+
+def _inconsistent(description: Description) -> str:
+    """Return what in a description does not fit together, or an empty text; a file may hold any."""
+    counts = _counts(description)
+    if not all(count > 0 for count in counts):
+        return f"some of {shown(counts)} choices are none"
+    match description["kind"]:
+        case "array":
+            given = len(description["start"])
+            fits = math.prod(description["shape"]) == given == len(counts)
+            return "" if fits else f"{given} starts are no array of the shape {shown(description['shape'])}"
+        case "box":
+            fits = math.prod(description["shape"]) == len(counts)
+            ascending = all(cuts == sorted(cuts) for cuts in description["cuts"])
+            return (
+                ""
+                if fits and ascending
+                else "the cuts of the bins do not ascend, or are not one for each number"
+            )
+        case "dict" if len(description["keys"]) != len(description["parts"]):
+            return f"there are {len(description['keys'])} keys for {len(description['parts'])} parts"
+        case "tuple" | "dict":
+            return next(filter(None, map(_inconsistent, description["parts"])), "")
+    return ""
 
 
 def _counts(description: Description) -> list[int]:

@@ -22,7 +22,7 @@ from sojourn.rules.compile import kernel
 from sojourn.rules.numbers import within
 from sojourn.rules.stacks import put, take
 from sojourn.rules.streams import Stream, check_stream, streams
-from sojourn.rules.values import Column, V, Value, frozen, is_value, named_fields, replaced
+from sojourn.rules.values import Column, V, Value, is_value, named_fields, replaced
 from sojourn.worlds.checks import explain_step, ready_world, rehearse_world
 from sojourn.worlds.protocol import World, start, step
 
@@ -39,7 +39,7 @@ class WorldPlace(TypedDict):
     """Where an environment stands, as numbers."""
 
     world: str
-    held: list[float]
+    held: list[bool | float]
     state: int
     now: list[float]
     stream: list[int]
@@ -161,12 +161,12 @@ class WorldEnv(gymnasium.Env[Number, Number]):
         world = take(self._held, 0)
         if len(place["held"]) != len(_numbers(world)):
             raise ValueError("the world has another number of numbers")
-        world = _with_numbers(world, iter(place["held"]))
+        world = ready_world(_with_numbers(world, iter(place["held"])))  # numbers may be anything
         rng = check_stream(np.array(place["stream"], dtype=np.uint64))
         state = within("state", place["state"], self._num_states)
         if len(place["now"]) != len(self._now) or place["now"][_STATE] != state:
             raise ValueError("it does not say in one state where it stands")
-        _step(world, state, 0, rng.copy())  # in Python, which looks for bounds: numbers may be anything
+        _step(world, state, 0, rng.copy())  # in Python, which looks for bounds
         put(self._held, 0, world)
         self._rng, self._state = rng, state
         self._now[:] = place["now"]
@@ -196,7 +196,7 @@ class WorldEnv(gymnasium.Env[Number, Number]):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.world, self._held = frozen(self.world), _held(frozen(self._held))
+        self.world, self._held = ready_world(self.world), _held(ready_world(self._held))
         self._advance = self._prepared() if state["_advance"] else _not_reset
 
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import io
 import json
+import math
+import re
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeAlias, get_type_hints
+from typing import Any, TypeAlias, TypedDict, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +27,9 @@ from sojourn.agents.values.protocol import read
 from sojourn.rates import named
 from sojourn.rates.protocol import update
 from sojourn.rules.files import write_bytes
+from sojourn.rules.kinds import check_fields, check_kind
+from sojourn.rules.numbers import shown
+from sojourn.rules.records import parsed_json
 from sojourn.rules.values import is_value
 from sojourn.worlds.protocol import step
 
@@ -35,7 +40,12 @@ Contents: TypeAlias = dict[str, Any]  # whoever reads a file looks at what is in
 # Files name the classes of these by name alone, so they must have been imported before one is read.
 OURS = (learn, policies, named)
 _CONTENTS = "contents.json"
-_MOST_JSON = 50_000_000  # bytes
+_MOST_JSON = 20_000_000  # bytes
+_NPY = re.compile(
+    rb"\x93NUMPY\x01\x00..\{'descr': '(?P<kind>[<|][biuf][1248])', 'fortran_order': (?P<order>True|False), "
+    rb"'shape': \((?P<shape>(?:\d{1,15}, ?)*(?:\d{1,15})?)\), \} *\n",
+    re.DOTALL,
+)
 
 
 def write_archive(path: Path, format_name: str, version: int, contents: Mapping[str, Any]) -> None:
@@ -58,19 +68,18 @@ def read_archive(path: Path, format_name: str, version: int) -> Contents:
     if not path.is_file():
         raise ValueError(f"{path} is not a file; it should be one that was saved by sojourn")
     try:
-        with zipfile.ZipFile(path) as archive:
-            parts = {info.filename: _read(archive, info) for info in archive.infolist()}
-        data = json.loads(parts.pop(_CONTENTS))
+        parts = _parts(path)
+        data: Any = parsed_json(_text(parts.pop(_CONTENTS)))
+        check_kind(_Archive, data, "the contents")
         found = data["format"], data["version"]
         if found == (format_name, version):
-            return dict(_unpacked(data["contents"], {name: _array(part) for name, part in parts.items()}))
-    except (
-        zipfile.BadZipFile, KeyError, TypeError, ValueError, EOFError, OSError, MemoryError, RuntimeError,
-    ) as error:  # fmt: skip
+            arrays = {name: _array(name, part) for name, part in parts.items()}
+            return {key: _unpacked(entry, arrays) for key, entry in _table(data["contents"], "dict").items()}
+    except (zipfile.BadZipFile, ValueError, EOFError, OSError, MemoryError, RuntimeError) as error:
         raise ValueError(
             f"{path} is damaged, or was not saved by sojourn ({_reason(error)}); nothing of it was read"
         ) from None
-    if found[0] == format_name and isinstance(found[1], int):
+    if found[0] == format_name:
         if found[1] > version:
             raise ValueError(f"{path} was saved by a newer sojourn; update sojourn to read it")
         raise ValueError(
@@ -82,22 +91,53 @@ def read_archive(path: Path, format_name: str, version: int) -> Contents:
     )
 
 
+class _Archive(TypedDict):
+    """What `contents.json` is."""
+
+    format: str
+    version: int
+    contents: Contents
+
+
 def _reason(error: Exception) -> str:
     return " ".join(str(error).split())[:120] or type(error).__name__
 
 
-def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    # What is not compressed cannot unfold into more than the file's own size.
-    if info.compress_type != zipfile.ZIP_STORED or (
-        info.filename == _CONTENTS and info.file_size > _MOST_JSON
-    ):
-        raise ValueError(f"its part {info.filename!r} is not stored as sojourn does")
-    return archive.read(info)
+def _parts(path: Path) -> dict[str, bytes]:
+    """Return the parts of an archive; nothing in it is compressed or there twice, so they are no more than the file."""
+    with zipfile.ZipFile(path) as archive:
+        infos = archive.infolist()
+        for info in infos:
+            if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
+                raise ValueError(f"its part {shown(info.filename)} is not stored as sojourn does")
+            if info.filename == _CONTENTS and info.file_size > _MOST_JSON:
+                raise ValueError(f"its contents have more than {_MOST_JSON / 1e6:.0f} MB")
+        names = {info.filename for info in infos}
+        if len(names) < len(infos) or sum(info.file_size for info in infos) > path.stat().st_size:
+            raise ValueError("its parts overlap")
+        if _CONTENTS not in names:
+            raise ValueError(f"it has no {_CONTENTS}")
+        return {info.filename: archive.read(info) for info in infos}
 
 
-def _array(part: bytes) -> NDArray[np.generic]:
-    array: NDArray[np.generic] = np.lib.format.read_array(io.BytesIO(part), allow_pickle=False)
-    return array
+def _text(part: bytes) -> str:
+    try:
+        return part.decode("utf-8")
+    except UnicodeDecodeError:
+        raise ValueError(f"its {_CONTENTS} is not text in UTF-8") from None
+
+
+def _array(name: str, part: bytes) -> NDArray[np.generic]:
+    """Return the array in a part: .npy of version 1 as NumPy writes it, read without evaluating its header."""
+    head = _NPY.match(part)
+    if head is None or head.end() != 10 + int.from_bytes(part[8:10], "little"):
+        raise ValueError(f"its part {shown(name)} is not an array of numbers as sojourn saves them")
+    kind, order = np.dtype(head["kind"].decode()), head["order"] == b"True"
+    shape = tuple(int(length) for length in head["shape"].replace(b",", b" ").split())
+    if math.prod(shape) * kind.itemsize != len(part) - head.end():
+        raise ValueError(f"its part {shown(name)} has another size than its shape {shape}")
+    numbers: NDArray[np.generic] = np.frombuffer(part, dtype=kind, offset=head.end())
+    return numbers.reshape(shape, order="F" if order else "C").copy(order="C")
 
 
 def _packed(thing: Any, arrays: Arrays) -> Json:
@@ -137,14 +177,30 @@ def _unpacked(thing: Any, arrays: Arrays) -> Any:
     if not isinstance(thing, dict):
         return thing
     if "array" in thing:
-        return arrays[thing["array"]]
+        name = thing["array"]
+        if not isinstance(name, str) or name not in arrays:
+            raise ValueError(f"it has no array {shown(name)}")
+        return arrays[name]
     if "dict" in thing:
-        return {key: _unpacked(entry, arrays) for key, entry in thing["dict"].items()}
+        return {key: _unpacked(entry, arrays) for key, entry in _table(thing, "dict").items()}
+    if not isinstance(thing.get("value"), str):
+        raise ValueError(f"it holds {shown(thing)}, which is neither a value nor an array")  # noqa: TRY004 - of a file
     cls: Any = _class(thing["value"])
-    fields = {name: _unpacked(entry, arrays) for name, entry in thing["fields"].items()}
+    fields = {name: _unpacked(entry, arrays) for name, entry in _table(thing, "fields").items()}
     if set(fields) != set(cls._fields):
         raise ValueError(f"its {cls.__name__} has other fields than sojourn's")
-    return cls(**fields)
+    check_fields(cls._make(fields[name] for name in cls._fields))
+    try:
+        return cls(**fields)
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+
+
+def _table(thing: dict[str, Any], key: str) -> dict[str, Any]:
+    table = thing.get(key)
+    if not isinstance(table, dict):
+        raise ValueError(f"it holds {shown(thing)}, which has no table {key!r}")  # noqa: TRY004 - of a file
+    return table
 
 
 def _class(name: str) -> type:
@@ -163,12 +219,12 @@ def _classes(name: str) -> list[type]:
     known = {cls for rule in (draw, read, td_error, update, step) for cls in rule.types}
     new = known
     while new:
-        new = {hint for cls in new for hint in _parts(cls)} - known
+        new = {hint for cls in new for hint in _declared(cls)} - known
         known |= new
     return [cls for cls in known if cls.__name__ == name]
 
 
-def _parts(cls: type) -> list[type]:
+def _declared(cls: type) -> list[type]:
     """Return the classes of values that a class declares as its fields."""
     try:
         hints = get_type_hints(cls)

@@ -69,7 +69,7 @@ class HeldAgent:
         seen = canonical(replaced(_NOTHING, **totals))
         if set(totals) != set(Totals._fields) or list(map(type, seen)) != list(map(type, _NOTHING)):
             raise ValueError("its totals are not numbers")
-        if not np.isfinite(seen).all() or min(seen.steps, seen.greedy_steps) < 0:
+        if not np.isfinite(seen).all() or not 0 <= seen.greedy_steps <= seen.steps < 2**53:
             raise ValueError(f"its totals are {shown(seen)}, which cannot be")
         return cls(agent, check_stream(stream).copy(), seen, numbers)
 

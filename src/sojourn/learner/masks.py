@@ -96,7 +96,12 @@ class HiddenActions:
         """Return the masks of a table that has -inf at the places of hidden values already."""
         hidden = cls(q, key)
         num_states, num_actions = q.shape
-        for (state, action), value in zip(data["places"].tolist(), data["values"].tolist(), strict=True):
+        places, values = data["places"], data["values"]
+        if places.shape != (len(values), 2) or values.shape != (len(places),):
+            raise ValueError(f"{len(places)} places of hidden values do not fit {len(values)} values")
+        if len(set(map(tuple, places.tolist()))) != len(places):
+            raise ValueError("two hidden values have the same place")
+        for (state, action), value in zip(places.tolist(), values.tolist(), strict=True):
             place = within("state", state, num_states), within("action", action, num_actions)
             if q[place] != -np.inf:
                 raise ValueError(

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypedDict
 
+from sojourn.agents.checks import ready_agent
 from sojourn.agents.protocol import Agent
 from sojourn.agents.values.protocol import sizes
 from sojourn.envs.durations import DurationSource
@@ -23,6 +24,7 @@ from sojourn.learner.driver import Driver, Position
 from sojourn.learner.held import HeldAgent
 from sojourn.learner.masks import HiddenActions, HiddenValues
 from sojourn.learner.reading import Reading
+from sojourn.rules.kinds import check_kind, misfit_of
 from sojourn.rules.numbers import shown, whole
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import Column
@@ -89,22 +91,21 @@ def read(path: Path, env: Environment, duration: DurationSource | None = None) -
     """Return the driver that a file describes, in an environment like the one it was in."""
     contents: Any = read_archive(path, FORMAT, VERSION)
     try:
+        check_kind(Saved, contents, "the learner")
         return _restored(contents, env, duration)
-    except (KeyError, IndexError, AttributeError, TypeError) as error:
-        raise ValueError(f"{path} is damaged: {type(error).__name__} {error}; it cannot be used") from None
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise ValueError(f"{path}: {error}") from None
 
 
 def saved_environment(path: str | Path) -> SavedEnvironment | None:
     """Return the id and the options of the environment that a saved learner was trained in, if they are known."""
     saved: SavedEnvironment | None = read_archive(Path(path), FORMAT, VERSION).get("env")
-    return saved if isinstance(saved, dict) and {"id", "kwargs", "max_episode_steps"} <= set(saved) else None
+    return saved if saved is not None and misfit_of(SavedEnvironment, saved) is None else None
 
 
 def _restored(saved: Saved, env: Environment, duration: DurationSource | None) -> Driver:
-    states = Tabulation.from_dict(saved["states"])
-    _check_fit(states, saved, env)
+    states, agent = Tabulation.from_dict(saved["states"]), ready_agent(saved["agent"])
+    _check_fit(states, agent, saved["first_action"], env)
     source = saved["duration"] if duration is None else duration
     if source is None:
         raise ValueError(
@@ -117,7 +118,7 @@ def _restored(saved: Saved, env: Environment, duration: DurationSource | None) -
         bins=states,
         action_mask=saved["action_mask"],
     )
-    held = HeldAgent.restored(saved["agent"], saved["stream"], saved["totals"], saved["now"])
+    held = HeldAgent.restored(agent, saved["stream"], saved["totals"], saved["now"])
     hidden = HiddenActions.restored(held.q, reading.mask_key, saved["hidden"])
     trace = Trace(env, whole("seed", saved["seed"], least=0))
     driver = Driver(reading, held, hidden, trace, skipped=whole("skipped", saved["skipped"], least=0))
@@ -127,15 +128,15 @@ def _restored(saved: Saved, env: Environment, duration: DurationSource | None) -
     return driver
 
 
-def _check_fit(states: Tabulation, saved: Saved, env: Environment) -> None:
+def _check_fit(states: Tabulation, agent: Agent, first: int, env: Environment) -> None:
     """Refuse an environment with other states or actions than a learner was trained with."""
     if not _fits(states, env.observation_space):
         raise ValueError(
             f"it was trained with {states.describe()}; this environment observes "
             f"{shown(env.observation_space)}"
         )
-    count = sizes(saved["agent"].values)[1]
-    if action_count(env.action_space) != count or first_action(env.action_space) != saved["first_action"]:
+    count = sizes(agent.values)[1]
+    if action_count(env.action_space) != count or first_action(env.action_space) != first:
         raise ValueError(
             f"it was trained with {count} actions; this environment has {shown(env.action_space)}"
         )

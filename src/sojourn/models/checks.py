@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sojourn.models.laws import FlatLaws, above_zero, means
-from sojourn.rules.arrays import Floats, owned
+from sojourn.models.laws import KINDS, FlatLaws, above_zero, means
+from sojourn.rules.arrays import Floats, misread, outside, owned
+from sojourn.rules.numbers import listed, shown
 
 if TYPE_CHECKING:
     from sojourn.models.smdp import SMDP
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 SUM_TOLERANCE = 1e-8  # how far the probabilities of a pair may sum from 1; they are then scaled
 MEAN_TOLERANCE = 1e-9  # how far a mean may be from that of its law, relative to max(1, |mean|)
 LARGEST_RATE = 1e200  # sums and products of larger ones would leave the floats
+_LARGEST = float(np.finfo(np.float64).max)
 _ROUNDING = 1e-12  # a sum this close to 1 is left as it is
 
 put = object.__setattr__  # a model is frozen for all but its own construction
@@ -59,7 +61,7 @@ def _check_shape(model: SMDP) -> None:
     first = model.pair_offsets[:-1]
     idle = np.flatnonzero(np.diff(model.pair_offsets) == 0)
     if idle.size:
-        name = f" ({model.state_names[idle[0]]})" if model.state_names else ""
+        name = f" ({listed(model.state_names[idle[0] : idle[0] + 1])})" if model.state_names else ""
         raise ValueError(f"state {idle[0]}{name} has no action; every state needs at least one")
     if model.action is None:
         counts = np.diff(model.pair_offsets)
@@ -88,7 +90,7 @@ def _check_names(model: SMDP) -> None:
             raise ValueError(f"{name} has {len(names)} names for {count}")
         if len(set(names)) < len(names):
             twice = next(each for each in names if names.count(each) > 1)
-            raise ValueError(f"{name} has {twice!r} twice; names must differ")
+            raise ValueError(f"{name} has {shown(twice)} twice; names must differ")
 
 
 def _check_rows(model: SMDP) -> None:
@@ -146,6 +148,7 @@ def _set_means(model: SMDP, name: str) -> None:
     """Compute the mean of each pair from what was given, and check that all of it agrees."""
     laws = getattr(model, f"{name}_law")
     if laws is not None:
+        _check_laws(name, laws)
         by_law = means(laws)
         if len(laws) == model.num_rows != model.num_pairs:
             _agree(model, f"row_{name}", by_law, functools.partial(_row_place, model))
@@ -164,6 +167,17 @@ def _set_means(model: SMDP, name: str) -> None:
         _agree(model, name, np.add.reduceat(model.probability * by_row, model.row_offsets[:-1]), model.place)
     if getattr(model, name) is None:
         raise ValueError(f"there is no {name}; give the mean {name} of each pair")
+
+
+def _check_laws(name: str, laws: FlatLaws) -> None:
+    wrong = (
+        misread(f"{name}_law.kind", laws.kind, np.int8, (None,))
+        or misread(f"{name}_law.parameters", laws.parameters, np.float64, (len(laws), 3))
+        or outside(f"{name}_law.kind", laws.kind, 0, len(KINDS) - 1)
+        or outside(f"{name}_law.parameters", laws.parameters, -_LARGEST, _LARGEST)
+    )
+    if wrong:
+        raise ValueError(f"{wrong}; make laws with sojourn.models.laws")
 
 
 def _agree(model: SMDP, name: str, found: Floats, place: Callable[[int], str]) -> None:

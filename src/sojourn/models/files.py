@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -38,7 +37,8 @@ from sojourn.models.laws import KINDS, Constant, Law
 from sojourn.models.smdp import SMDP
 from sojourn.models.transitions import Label, Row, from_transitions
 from sojourn.rules.files import write_text
-from sojourn.rules.numbers import shown
+from sojourn.rules.numbers import finite, shown
+from sojourn.rules.records import load_json, load_toml
 
 _NAMES = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower(): kind for kind in KINDS}
 _TOP, _PAIR = {"states", "actions", "pairs"}, {"state", "action", "reward", "duration", "next", "outcomes"}
@@ -75,11 +75,7 @@ def load_model(path: str | Path) -> SMDP:
     array([0. , 1.5])
     """
     path = Path(path)
-    try:
-        text = path.read_text(encoding="utf-8")
-        content = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
-    except (json.JSONDecodeError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is not {'JSON' if path.suffix == '.json' else 'TOML'}: {error}") from None
+    content = load_json(path) if path.suffix == ".json" else load_toml(path)
     try:
         return parse_model(content)
     except (TypeError, ValueError) as error:
@@ -95,7 +91,7 @@ def parse_model(content: Content) -> SMDP:
     (array([3.]), array([2.]), ('wait',))
     """
     _known("the file", content, _TOP, {"states", "actions", "pairs"})
-    states, actions = content["states"], content["actions"]
+    states, actions = _names("states", content["states"]), _names("actions", content["actions"])
     rows: list[Row] = []
     for number, pair in enumerate(_list("pairs", content["pairs"])):
         place = f"pair {number}"
@@ -113,12 +109,12 @@ def parse_model(content: Content) -> SMDP:
             if reward is None:
                 raise ValueError(f"{place} has no reward")
             rows.append((
-                _named(pair["state"], states),
-                _named(pair["action"], actions),
-                _named(outcome["next"], states),
-                outcome["probability"],
-                _law(place, reward),
-                _law(place, 1.0 if duration is None else duration),
+                _named(f"state of {place}", pair["state"], states),
+                _named(f"action of {place}", pair["action"], actions),
+                _named(f"next of {place}", outcome["next"], states),
+                _number(f"probability of {place}", outcome["probability"]),
+                _law(place, "reward", reward),
+                _law(place, "duration", 1.0 if duration is None else duration),
             ))  # fmt: skip
     model = from_transitions(
         rows,
@@ -159,25 +155,49 @@ def _outcomes(place: str, following: Content) -> list[dict[str, Content]]:
     return [{"next": to, "probability": chance} for to, chance in following.items()]
 
 
-def _named(given: Content, names: Content) -> Label:
+def _names(what: str, given: Content) -> int | list[str]:
+    """Return how many states or actions there are, or their names."""
+    if isinstance(given, list) and all(isinstance(name, str) for name in given):
+        names: list[str] = given
+        return names
+    if isinstance(given, int) and not isinstance(given, bool):
+        return given
+    raise TypeError(f"{what} is {shown(given)}; it must be a whole number or a list of names")
+
+
+def _named(place: str, given: Content, names: int | list[str]) -> Label:
     """Return a state or action; keys of tables are text even where numbers are meant."""
-    if isinstance(names, int) and isinstance(given, str) and given.isdecimal():
+    if isinstance(names, int) and isinstance(given, str) and given.isdecimal() and len(given) < 10:
         return int(given)
+    if isinstance(names, int) and (isinstance(given, bool) or not isinstance(given, int)):
+        raise TypeError(
+            f"{place} is {shown(given)}; it must be one of 0 to {names - 1}, for the file names none"
+        )
+    if isinstance(names, list) and not isinstance(given, str):
+        raise TypeError(f"{place} is {shown(given)}; it must be a name")
     label: Label = given
     return label
 
 
-def _law(place: str, given: Content) -> Law | float:
+def _number(place: str, given: Content) -> float:
+    if isinstance(given, bool):
+        raise TypeError(f"{place} is {given}; it must be a number")
+    return finite(place, given)
+
+
+def _law(place: str, what: str, given: Content) -> Law | float:
     if not isinstance(given, dict):
-        number: float = given
-        return number
+        return _number(f"{what} of {place}", given)
     if given.get("law") not in list(_NAMES):
-        raise ValueError(f"{place} has the law {given.get('law')!r}; the laws are {', '.join(_NAMES)}")
+        raise ValueError(
+            f"{what} of {place} has the law {shown(given.get('law'))}; the laws are {', '.join(_NAMES)}"
+        )
     kind = _NAMES[given["law"]]
-    parameters = {name: number for name, number in given.items() if name != "law"}
-    if set(parameters) != set(kind._fields):
-        raise ValueError(f"{place} has a law {given['law']} that must have {', '.join(kind._fields)}")
-    return kind(**parameters)
+    if set(given) != {"law", *kind._fields}:
+        raise ValueError(
+            f"{what} of {place} has a law {given['law']}, which must have {', '.join(kind._fields)}"
+        )
+    return kind(**{name: _number(f"{what}.{name} of {place}", given[name]) for name in kind._fields})
 
 
 # --- Writing ------------------------------------------------------------------------------

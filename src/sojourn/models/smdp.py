@@ -36,8 +36,9 @@ from sojourn.models import checks
 from sojourn.models.laws import FlatLaws, Law, constants, flat
 from sojourn.models.structure import Structure, structure_of
 from sojourn.rules.arrays import Floats, Indices, Ints, flat_floats, flat_indices, flat_ints
-from sojourn.rules.numbers import within
+from sojourn.rules.numbers import listed, within
 
+MOST_ENTRIES = 50_000_000  # of a table of states by actions: 400 megabytes
 LawsLike: TypeAlias = Callable[[float], Law] | Sequence[Law | float]
 
 
@@ -117,9 +118,8 @@ class SMDP:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def __setstate__(self, parts: dict[str, Any]) -> None:
-        for name, part in parts.items():
-            checks.put(self, name, part)
-        checks.make_owned(self)  # what comes out of a pickle or a copy can be written into
+        # What comes out of a pickle or a copy can be written into, and may be anything.
+        self.__init__(**parts)  # type: ignore[misc]
 
     @functools.cached_property
     def structure(self) -> Structure:
@@ -172,17 +172,22 @@ class SMDP:
 
     def pair_table(self) -> Ints:
         """Return the pair of every state and action, -1 where a state does not have the action."""
+        if self.num_states * self.num_actions > MOST_ENTRIES:
+            raise ValueError(
+                f"the model has {self.num_states:,} states and actions up to {self.num_actions - 1:,}; a table of "
+                f"them may have at most {MOST_ENTRIES:,} entries, so number the actions from 0"
+            )
         table = np.full((self.num_states, self.num_actions), -1, dtype=np.int64)
         table[self.state_of_pair(), self.action] = np.arange(self.num_pairs)
         return table
 
     def state_place(self, state: int) -> str:
         """Return how a sentence names a state."""
-        return f"state {state}" + (f" ({self.state_names[state]})" if self.state_names else "")
+        return f"state {state}" + (f" ({listed([self.state_names[state]])})" if self.state_names else "")
 
     def action_place(self, action: int) -> str:
         """Return how a sentence names an action."""
-        return f"action {action}" + (f" ({self.action_names[action]})" if self.action_names else "")
+        return f"action {action}" + (f" ({listed([self.action_names[action]])})" if self.action_names else "")
 
     def place(self, pair: int) -> str:
         """Return how a sentence names a pair.

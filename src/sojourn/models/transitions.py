@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
@@ -11,7 +12,7 @@ from sojourn.models.build import Quantities, offsets_of
 from sojourn.models.laws import Constant, Law, Outcomes, as_law, flat
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Ints
-from sojourn.rules.numbers import finite, shown
+from sojourn.rules.numbers import finite, listed, shown
 
 Label: TypeAlias = int | str | np.int64  # of a state or an action: its number or its name
 Row: TypeAlias = tuple[Label, Label, Label, float, Law | float, Law | float]
@@ -109,16 +110,23 @@ class _numbering:  # noqa: N801 - used as a function
             else tuple(dict.fromkeys(map(str, used)))
         )
         self.count = max(numbers) + 1 if self.names is None else len(self.names)
+        if self.names is None and what == "state" and self.count > len(used):
+            known = set(numbers)
+            idle = next(number for number in itertools.count() if number not in known)
+            raise ValueError(
+                f"there is a state {shown(self.count - 1)} but no state {idle}; number the states from 0, and give "
+                "each an action"
+            )
         self._numbers = {name: number for number, name in enumerate(self.names or ())}
 
     def number(self, given: Label) -> int:
         """Return the number of a state or action."""
         if isinstance(given, int | np.integer):
             if not 0 <= given < self.count:
-                raise ValueError(f"{self.what} {given} is not one of 0 to {self.count - 1}")
+                raise ValueError(f"{self.what} {shown(given)} is not one of 0 to {self.count - 1}")
             return int(given)
         if str(given) not in self._numbers:
-            raise ValueError(f"{self.what} {given!r} is not one of {', '.join(self._numbers)}")
+            raise ValueError(f"{self.what} {shown(given)} is not one of {listed(list(self._numbers))}")
         return self._numbers[str(given)]
 
 

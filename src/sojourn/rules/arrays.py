@@ -44,6 +44,47 @@ def _is_owned(array: npt.NDArray[S]) -> bool:
     return isinstance(memory, bytes) and array.flags.c_contiguous
 
 
+def misread(name: str, array: object, kind: type[np.generic], shape: tuple[int | None, ...]) -> str:
+    """Return why compiled code, which looks neither at types nor at bounds, must not read this; else an empty text.
+
+    A length of None may be any but 0.
+
+    >>> misread("moves", np.zeros((2, 0)), np.float64, (2, None))
+    'moves is an array of float64 of the shape (2, 0); it must be one of float64 of the shape (2, any)'
+    >>> misread("moves", np.zeros((2, 3)), np.float64, (2, None))
+    ''
+    """
+    if isinstance(array, np.ndarray) and array.dtype == kind and array.ndim == len(shape):
+        lengths = zip(array.shape, shape, strict=True)
+        if all(found == length if length is not None else found > 0 for found, length in lengths):
+            return ""
+        what = f"an array of {array.dtype} of the shape {array.shape}"
+    else:
+        what = (
+            f"an array of {array.dtype} of the shape {array.shape}"
+            if isinstance(array, np.ndarray)
+            else "no array"
+        )
+    wanted = ", ".join("any" if length is None else str(length) for length in shape)
+    return (
+        f"{name} is {what}; it must be one of {np.dtype(kind)} of the shape "
+        f"({wanted}{',' if len(shape) == 1 else ''})"
+    )
+
+
+def outside(name: str, array: npt.NDArray[S], low: float, high: float) -> str:
+    """Return which entry of an array is not in [low, high], as what is no number is not; else an empty text.
+
+    >>> outside("share", np.array([0.5, np.nan]), 0, 1)
+    'share has the entry nan; its entries are 0 to 1'
+    """
+    numbers: npt.NDArray[np.float64] = array  # type: ignore[assignment] # which numbers it has does not matter here
+    if numbers.min() >= low and numbers.max() <= high:
+        return ""
+    wrong = numbers[~((numbers >= low) & (numbers <= high))]
+    return f"{name} has the entry {wrong[0]}; its entries are {low:g} to {high:g}"
+
+
 def flat_floats(name: str, numbers: npt.ArrayLike) -> Floats:
     """Return numbers as a flat array of floats, or refuse them."""
     return np.ascontiguousarray(_flat(name, numbers), dtype=np.float64)

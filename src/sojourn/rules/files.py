@@ -19,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
+MOST_TEXT = 50_000_000  # bytes of a text that is read as a whole, which takes ten times as much memory
 _SUFFIX = ".partial"
 _KEPT = 50  # characters of the name that the temporary one has too
 _NEW = os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -58,6 +59,37 @@ def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
 def write_bytes(path: Path, data: bytes) -> None:
     """Write a file whole or not at all."""
     write_whole(path, lambda handle: handle.write(data))
+
+
+def check_readable(path: Path, most: int | None = None) -> None:
+    """Refuse what is no file on a disk, for a device or a pipe may have no end, or a file of more bytes than `most`.
+
+    >>> check_readable(Path("/dev/zero"))
+    Traceback (most recent call last):
+    ValueError: /dev/zero is a device or a pipe; give a file
+    """
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; give a file in it")
+    if not path.exists():
+        raise FileNotFoundError(f"{path} does not exist; see whether its name is right")
+    if not path.is_file():
+        raise ValueError(f"{path} is a device or a pipe; give a file")
+    size = path.stat().st_size
+    if most is not None and size > most:
+        raise ValueError(
+            f"{path} has {size / 1e6:,.0f} MB; at most {most / 1e6:,.0f} MB are read of such a file"
+        )
+
+
+def read_text(path: Path, kind: str) -> str:
+    """Return the text in a file of this kind, such as "JSON", or say why there is none."""
+    check_readable(path, MOST_TEXT)
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{path} is not {kind}: it is not text in UTF-8, as its byte {error.start} shows; save it as UTF-8"
+        ) from None
 
 
 def write_text(path: Path, text: str) -> None:

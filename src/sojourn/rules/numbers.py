@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import math
 import operator
 from collections.abc import Iterable, Sequence
@@ -14,7 +15,7 @@ Number: TypeAlias = SupportsFloat | SupportsIndex | str  # what may be given as 
 
 def finite(name: str, number: Number) -> float:
     """Return `number` as a finite float, or say in one sentence why it is none."""
-    result = _as_float(name, number)
+    result = as_float(name, number)
     if not math.isfinite(result):
         raise ValueError(f"{name} is {result}; it must be a finite number")
     return result
@@ -22,7 +23,7 @@ def finite(name: str, number: Number) -> float:
 
 def positive(name: str, number: Number) -> float:
     """Return `number` as a finite float greater than zero."""
-    result = _as_float(name, number)
+    result = as_float(name, number)
     if not 0.0 < result < math.inf:
         raise ValueError(f"{name} is {result}; it must be finite and greater than 0")
     return result
@@ -30,7 +31,7 @@ def positive(name: str, number: Number) -> float:
 
 def fraction(name: str, number: Number) -> float:
     """Return `number` as a float in (0, 1], as a step size is."""
-    result = _as_float(name, number)
+    result = as_float(name, number)
     if not 0.0 < result <= 1.0:
         raise ValueError(f"{name} is {result}; it must be greater than 0 and at most 1")
     return result
@@ -38,7 +39,7 @@ def fraction(name: str, number: Number) -> float:
 
 def proper_fraction(name: str, number: Number) -> float:
     """Return `number` as a float in (0, 1)."""
-    result = _as_float(name, number)
+    result = as_float(name, number)
     if not 0.0 < result < 1.0:
         raise ValueError(f"{name} is {result}; it must be greater than 0 and less than 1")
     return result
@@ -46,20 +47,29 @@ def proper_fraction(name: str, number: Number) -> float:
 
 def probability(name: str, number: Number) -> float:
     """Return `number` as a float in [0, 1]."""
-    result = _as_float(name, number)
+    result = as_float(name, number)
     if not 0.0 <= result <= 1.0:
         raise ValueError(f"{name} is {result}; it must be at least 0 and at most 1")
     return result
 
 
-def whole(name: str, number: Number, least: int = 1) -> int:
-    """Return `number` as an int that is not below `least`."""
+def whole(name: str, number: Number, least: int = 1, most: int | None = None) -> int:
+    """Return `number` as an int that is not below `least`, nor above `most`.
+
+    >>> whole("capacity", 10**30, most=1000)
+    Traceback (most recent call last):
+    ValueError: capacity is 1000000000000000000000000000000; it must be at most 1,000
+    """
+    if isinstance(number, bool) or not hasattr(number, "__index__"):
+        raise TypeError(f"{name} is {shown(number)}; it must be a whole number")
     try:
-        result = operator.index(number)  # type: ignore[arg-type] # what has no index is refused below
-    except TypeError:
-        raise TypeError(f"{name} is {number!r}; it must be a whole number") from None
+        result = operator.index(number)  # type: ignore[arg-type] # which it has
+    except TypeError:  # an array has it for one whole number only
+        raise TypeError(f"{name} is {shown(number)}; it must be a whole number") from None
     if result < least:
-        raise ValueError(f"{name} is {result}; it must be at least {least}")
+        raise ValueError(f"{name} is {shown(result)}; it must be at least {least}")
+    if most is not None and result > most:
+        raise ValueError(f"{name} is {shown(result)}; it must be at most {most:,}")
     return int(result)
 
 
@@ -76,17 +86,18 @@ def within(name: str, number: Number, size: int) -> int:
     """Return `number` as an index of something that has `size` places."""
     result = whole(name, number, least=0)
     if result >= size:
-        raise ValueError(f"{name} is {result}; it must be one of 0 to {size - 1}")
+        raise ValueError(f"{name} is {shown(result)}; it must be one of 0 to {size - 1}")
     return result
 
 
-def _as_float(name: str, number: Number) -> float:
+def as_float(name: str, number: Number) -> float:
+    """Return `number` as a float, which may be infinite or no number."""
     if isinstance(number, str | bytes):
-        raise TypeError(f"{name} is {number!r}; it must be a number")
+        raise TypeError(f"{name} is {shown(number)}; it must be a number")
     try:
         return float(number)
     except (TypeError, ValueError):
-        raise TypeError(f"{name} is {number!r}; it must be a number") from None
+        raise TypeError(f"{name} is {shown(number)}; it must be a number") from None
     except OverflowError:
         raise ValueError(f"{name} is too large for a float") from None
 
@@ -98,11 +109,29 @@ def shown(thing: object) -> str:
     >>> shown(np.zeros((2, 2)))
     'array([[0., 0.], [0., 0.]])'
     """
-    text = " ".join(repr(thing).split())
+    try:
+        text = " ".join(repr(thing).split())
+    except ValueError:  # Python writes no whole number of more than 4,300 digits
+        return "a number of thousands of digits"
     return text if len(text) <= 80 else text[:77] + "..."
 
 
 def nearest(word: str, words: Iterable[str]) -> str:
-    """Return a hint at the word that was perhaps meant."""
-    close = difflib.get_close_matches(word, list(words), n=1, cutoff=0.5)
-    return f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(words)}"
+    """Return a hint at the word that was perhaps meant.
+
+    >>> nearest("rivr", ["river", "lake"]), nearest("x", ["river", "lake"])
+    ("; did you mean 'river'?", '; there are river, lake')
+    """
+    known = list(itertools.islice(words, 1000))
+    close = difflib.get_close_matches(word[:100], known, n=1, cutoff=0.5)
+    return f"; did you mean {shown(close[0])}?" if close else f"; there are {listed(known)}"
+
+
+def listed(words: Sequence[str]) -> str:
+    r"""Return words for a sentence: the first dozen of them, and none that would break the line.
+
+    >>> listed(["up", "down\n"])
+    "up, 'down\\n'"
+    """
+    shown_words = [word if word.isprintable() and len(word) <= 40 else shown(word) for word in words[:12]]
+    return ", ".join(shown_words) + (", ..." if len(words) > 12 else "")

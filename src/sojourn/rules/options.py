@@ -50,13 +50,19 @@ def fitted(
     >>> fitted(queue, {"capacity": 3.5})
     Traceback (most recent call last):
     TypeError: capacity is 3.5; it must be a whole number
+    >>> fitted(queue, {"paid": False})
+    Traceback (most recent call last):
+    ValueError: the option 'capacity' is missing
     """
     kinds = option_kinds(constructor)
     known = [name for name in kinds if name not in besides]
     for name in options:
         if name not in known:
             hint = nearest(name, known) if known else "; it has none"
-            raise ValueError(f"unknown option {name!r}{hint}")
+            raise ValueError(f"unknown option {shown(name)}{hint}")
+    for name in _needed(constructor):
+        if name not in options and name not in besides:
+            raise ValueError(f"the option {name!r} is missing")
     return {name: fit(name, kinds[name], given) for name, given in options.items()}
 
 
@@ -80,6 +86,17 @@ def option_kinds(constructor: Constructor) -> dict[str, Any]:
         for parameter in parameters
         if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
     }
+
+
+@functools.cache
+def _needed(constructor: Constructor) -> list[str]:
+    """Return the parameters that have no default."""
+    return [
+        parameter.name
+        for parameter in inspect.signature(constructor).parameters.values()
+        if parameter.default is parameter.empty
+        and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    ]
 
 
 def _kind(annotation: Any, default: Any) -> Any:
@@ -159,7 +176,7 @@ def _record(name: str, kind: Any, parts: Mapping[str, Given]) -> Given:
     fields: dict[str, Any] = typing.get_type_hints(kind)
     for part in parts:
         if part not in fields:
-            raise ValueError(f"{name} has the unknown key {part!r}{nearest(part, fields)}")
+            raise ValueError(f"{name} has the unknown key {shown(part)}{nearest(part, fields)}")
     for field in fields:
         if field not in parts and field not in kind._field_defaults:
             raise ValueError(f"{name} lacks the key {field!r}")

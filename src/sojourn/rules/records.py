@@ -9,12 +9,14 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import re
+import tomllib
 import types
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from sojourn.rules.files import write_text
-from sojourn.rules.numbers import shown
+from sojourn.rules.files import read_text, write_text
+from sojourn.rules.numbers import as_float, shown
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -63,13 +65,52 @@ def write_json(path: Path, data: dict[str, Json]) -> None:
 
 def load_json(path: Path) -> dict[str, Json]:
     """Return the object in a JSON file."""
+    text = read_text(path, "JSON")
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = parsed_json(text)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is damaged: {error}") from None
     if not isinstance(content, dict):
         raise ValueError(f"{path} is damaged: it holds no object")  # noqa: TRY004 - a file's content, no argument
     return content
+
+
+def parsed_json(text: str) -> Json:
+    r"""Return what stands in JSON; half a character, which JSON can say and nobody can write, is refused.
+
+    >>> parsed_json('"\\ud83d\\ude00"') == chr(0x1F600)
+    True
+    >>> parsed_json('"\\ud83d"')
+    Traceback (most recent call last):
+    ValueError: it holds half a character
+    """
+    found: Json = json.loads(text)
+    if re.search(r"\\ud[89a-f]", text, re.IGNORECASE):
+        try:
+            json.dumps(found, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError("it holds half a character") from None
+    return found
+
+
+def check_lengths(record: DataclassInstance, *names: str) -> None:
+    """Refuse a record whose parts of these names are not as long as each other, for its `__post_init__`."""
+    lengths = [len(getattr(record, name)) for name in names]
+    if len(set(lengths)) > 1:
+        raise ValueError(
+            f"{', '.join(names)} have {', '.join(map(str, lengths))} entries; they must have as many"
+        )
+
+
+def load_toml(path: Path) -> dict[str, Any]:
+    """Return the table in a TOML file, which may hold dates beside what JSON holds."""
+    text = read_text(path, "TOML")
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ValueError(f"{path} is not a TOML file: {error}") from None
+    except ValueError as error:  # a date that there is not, or a number of more digits than Python reads
+        raise ValueError(f"{path} holds something that cannot be read: {error}") from None
 
 
 def read_record(kind: type[_Record], data: Json) -> _Record:
@@ -130,7 +171,7 @@ def _value(hint: Any, data: Json, place: str) -> Any:
 
 def _simple(kind: type, data: Json, place: str) -> bool | int | float | str:
     if kind is float and isinstance(data, int | float) and not isinstance(data, bool):
-        return float(data)
+        return as_float(place, data)
     if isinstance(data, bool | int | str) and type(data) is kind:
         return data
     raise _wrong(place, data, _WORDS[kind])

@@ -103,15 +103,20 @@ def _float_fields(cls: type) -> frozenset[str]:
 
 def _canonical_field(cls: type, name: str, is_float: bool, field: Field) -> Field:
     if is_float and isinstance(field, bool | int | np.bool_ | np.integer):
-        return float(field)
+        try:
+            return float(field)
+        except OverflowError:
+            raise ValueError(f"{cls.__name__}.{name} is too large for a float") from None
     if isinstance(field, bool | np.bool_):
         return bool(field)
     if isinstance(field, int | np.integer):
+        if not -(2**63) <= field < 2**63:
+            raise ValueError(f"{cls.__name__}.{name} is too large; a whole number must be less than 2^63")
         return int(field)
     if isinstance(field, float | np.floating):
         return float(field)
-    if isinstance(field, np.ndarray) and field.dtype.kind in "biuf":
-        return np.ascontiguousarray(field)
+    if isinstance(field, np.ndarray) and field.dtype.kind in "biuf" and field.dtype.itemsize <= 8:
+        return np.ascontiguousarray(field, dtype=field.dtype.newbyteorder("="))
     if is_value(field):
         return canonical(field)
     raise TypeError(
@@ -128,17 +133,6 @@ def validated(value: V) -> V:
 def replaced(value: V, **fields: Field) -> V:
     """Return `value` with some of its fields replaced."""
     return _made(type(value), (fields.pop(name, field) for name, field in named_fields(value)))
-
-
-def frozen(value: V) -> V:
-    """Return `value` with arrays that cannot be written into; their contents are shared."""
-    return with_arrays(value, _read_only)
-
-
-def _read_only(array: Field) -> Field:
-    view = array.view()
-    view.flags.writeable = False
-    return view
 
 
 def copied(value: V) -> V:

@@ -45,5 +45,5 @@ def build_agent(kind: str, options: Mapping[str, Given], num_states: int, num_ac
 
 def _known(what: str, name: str, names: Iterable[str]) -> str:
     if name not in names:
-        raise ValueError(f"unknown {what} {name!r}{nearest(name, names)}")
+        raise ValueError(f"unknown {what} {shown(name)}{nearest(name, names)}")
     return name

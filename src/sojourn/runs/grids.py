@@ -16,6 +16,7 @@ from sojourn.rules.options import Choice, Given, Options
 Axis: TypeAlias = list[float] | list[int] | list[str] | list[bool] | list[Choice]
 Axes: TypeAlias = Mapping[str, Choice | Axis]  # options, of which those that are lists are axes
 
+MOST_CHOICES = 10_000  # of an option: each is tried when the sweep is read
 _SPACES = ("logspace", "linspace")
 
 
@@ -70,25 +71,29 @@ def expand(given: Given) -> Choice | list[Choice]:
     if isinstance(given, list):
         if not given:
             raise ValueError("the list is empty; a grid needs at least one choice")
+        if len(given) > MOST_CHOICES:
+            raise ValueError(f"the list has {len(given):,} choices; a grid takes at most {MOST_CHOICES:,}")
         return _different([_choice(entry) for entry in given])
     if isinstance(given, dict) and any(
         key in _SPACES or isinstance(part, list) for key, part in given.items()
     ):
         ((space, bounds), *more) = given.items()
         if more or space not in _SPACES:
-            raise ValueError(f"{given!r} is no grid{nearest(space, _SPACES)}")
+            raise ValueError(f"{shown(given)} is no grid{nearest(space, _SPACES)}")
         if not (isinstance(bounds, list) and len(bounds) == 3):
-            raise ValueError(f"{space} takes [first, last, count], not {bounds!r}")
+            raise ValueError(f"{space} takes [first, last, count], not {shown(bounds)}")
         return _different([*spaced(space, *bounds)])
     return _choice(given)
 
 
 def _choice(given: Given) -> Choice:
     """Return one choice; a whole number becomes a float, so that 1 and 1.0 are one choice."""
-    if isinstance(given, int) and not isinstance(given, bool):
-        return finite("the number", given)
-    if isinstance(given, bool | float | str | dict):
+    if isinstance(given, bool | str):
         return given
+    if isinstance(given, int | float):
+        return finite("the number", given)
+    if isinstance(given, dict) and all(isinstance(part, int | float) for part in given.values()):
+        return {key: part if isinstance(part, bool) else finite(key, part) for key, part in given.items()}
     raise TypeError(f"{shown(given)} is neither a number nor a word nor a grid")
 
 
@@ -104,7 +109,11 @@ def spaced(space: str, first: float, last: float, count: int) -> list[float]:
     >>> spaced("linspace", 0, 1, 3)
     [0.0, 0.5, 1.0]
     """
-    count, first, last = whole("count", count), finite("first", first), finite("last", last)
+    count, first, last = (
+        whole("count", count, most=MOST_CHOICES),
+        finite("first", first),
+        finite("last", last),
+    )
     if space == "logspace" and min(first, last) <= 0:
         raise ValueError("the ends of logspace must be greater than 0")
     if count == 1:

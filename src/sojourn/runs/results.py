@@ -32,6 +32,7 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
+from sojourn.rules.apart import check_columns, is_number, read_table
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.files import is_leftover, write_whole
 from sojourn.rules.printing import printable
@@ -43,6 +44,8 @@ SCHEMA_VERSION = 4  # 4: the actions of policies in 32 bits, where 16 made 4,464
 POLICY = pl.List(pl.UInt32)
 _LARGEST_ACTION = 2**32 - 1
 RESULTS, CURVES, TIMINGS = "results.parquet", "curves.parquet", "timings.parquet"
+TEXTS = ("cell", "world", "agent", "error")
+NUMBERS = ("steps", "episodes", "seed", "rate", "reward", "duration")  # that whoever reads a table needs
 
 
 def results_frame(
@@ -144,10 +147,23 @@ def load_results(folder: str | Path) -> pl.DataFrame:
         unfinished = Path(folder).joinpath("parts").is_dir()
         hint = "the sweep is not finished; run it again to go on" if unfinished else "there is no sweep in it"
         raise ValueError(f"{path} does not exist: {hint}")
-    try:
-        return pl.read_parquet(path)
-    except pl.exceptions.PolarsError as error:
-        raise ValueError(f"{path} is damaged: {error}") from None
+    table = read_table(path)
+    _check(path, table.schema)
+    return table
+
+
+def _check(path: Path, schema: pl.Schema) -> None:
+    """Refuse a table whose columns are not those of results; options may be texts, numbers and bools."""
+    check_columns(path, schema, TEXTS, NUMBERS)
+    for name, kind in {"diverged": pl.Null(), **schema}.items():
+        is_policy = name == "policy" and isinstance(kind, pl.List) and is_number(kind.inner)
+        fits = (
+            kind == pl.Boolean if name == "diverged" else kind in (pl.String, pl.Boolean) or is_number(kind)
+        )
+        if not (fits or is_policy):
+            raise ValueError(
+                f"{path} is damaged or of another version: its column {name!r} is of type {kind}, which it never is"
+            )
 
 
 def export_csv(table: pl.DataFrame, path: Path) -> None:

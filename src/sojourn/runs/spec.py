@@ -10,11 +10,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sojourn.rules.numbers import whole
+from sojourn.rules.numbers import listed, shown, whole
 from sojourn.rules.options import Choice, Options
 from sojourn.runs.build import build_agent, build_world
 from sojourn.runs.grids import Axes, Entry, choices
@@ -26,6 +27,7 @@ from sojourn.worlds.protocol import World
 # which changes runs that diverged.
 RULES_VERSION = 2
 
+MOST_RUNS = 100_000_000
 SPACINGS, CURVES = ("log", "even"), ("each", "mean")
 
 
@@ -60,11 +62,16 @@ class Sweep:
             ("curves", self.curves, CURVES),
             ("policies", self.policies, (True, False)),
         ):
-            if choice not in known:
-                raise ValueError(f"{name} is {choice!r}; it must be {known[0]} or {known[1]}")
+            if type(choice) is not type(known[0]) or choice not in known:
+                raise ValueError(f"{name} is {shown(choice)}; it must be {known[0]} or {known[1]}")
         labels = [entry.label or entry.kind for entry in self.agents]
         if len(set(labels)) != len(labels):
             raise ValueError("two agents have the same name in the results; give one of them a label")
+        if self.num_runs > MOST_RUNS:
+            raise ValueError(
+                f"the sweep has {self.num_runs:,} runs; it may have at most {MOST_RUNS:,}: take fewer choices or "
+                "seeds, or several sweeps"
+            )
         _check_different("world", self.worlds)
         _check_different("agent", self.agents)
         self._check_options()
@@ -88,13 +95,13 @@ class Sweep:
         """Build a world and an agent with every choice of every option."""
         for index, entry in enumerate(self.worlds):
             for options in entry.samples():
-                with placed(f"world {index + 1} ({entry.kind})"):
+                with placed(f"world {index + 1} ({listed([entry.kind])})"):
                     world = build_world(entry.kind, options)
                     if self.steps is None and not hasattr(world, "num_steps"):
                         raise ValueError("this world has no end of its own, so 'steps' is needed")
         for index, entry in enumerate(self.agents):
             for options in entry.samples():
-                with placed(f"agent {index + 1} ({entry.kind})"):
+                with placed(f"agent {index + 1} ({listed([entry.kind])})"):
                     build_agent(entry.kind, options, world.num_states, world.num_actions)
 
     @property
@@ -141,14 +148,20 @@ class Sweep:
 
 def _check_different(name: str, entries: list[Entry]) -> None:
     """Refuse two entries with the same combination of options, whose runs would be there twice."""
-    kinds = [entry.kind for entry in entries]
-    seen: dict[bytes, int] = {}
-    for index, entry in enumerate(entries):
-        if kinds.count(entry.kind) > 1:
-            for options in entry.grid():
-                other = seen.setdefault(canonical_text(entry.kind, options), index)
-                if other != index:
-                    raise ValueError(f"{name} {other + 1} and {name} {index + 1} have a cell in common")
+    axes = [_texts(entry) for entry in entries]
+    for (one, first), (other, second) in itertools.combinations(enumerate(entries), 2):
+        # Each grid has all combinations, so two have one in common if every axis of them has a choice in common.
+        alike = first.kind == second.kind and axes[one].keys() == axes[other].keys()
+        if alike and all(axes[one][option] & axes[other][option] for option in axes[one]):
+            raise ValueError(f"{name} {one + 1} and {name} {other + 1} have a cell in common")
+
+
+def _texts(entry: Entry) -> dict[str, set[bytes]]:
+    """Return the choices of each option, as ids have them."""
+    return {
+        name: {canonical_text("", {name: choice}) for choice in choices(given)}
+        for name, given in entry.options.items()
+    }
 
 
 @contextlib.contextmanager

@@ -49,15 +49,16 @@ included: the same id means the same numbers, on any machine.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sojourn.rules.numbers import nearest, whole
+from sojourn.rules.numbers import listed, nearest, shown, whole
+from sojourn.rules.records import load_toml
 from sojourn.runs.grids import Entry, expand
 from sojourn.runs.spec import Sweep, placed
 
+MOST_SEEDS = 1_000_000
 _TOP = ("name", "seeds", "steps", "episodes", "record", "spacing", "curves", "policies", "world", "agent")
 
 
@@ -71,11 +72,7 @@ def load_sweep(path: str | Path) -> Sweep:
     ...     load_sweep(Path(folder, "small.toml")).num_steps
     30
     """
-    try:
-        data = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is not a TOML file: {error}") from None
-    return parse_sweep(data)
+    return parse_sweep(load_toml(Path(path)))
 
 
 def parse_sweep(data: Mapping[str, Any]) -> Sweep:
@@ -91,7 +88,7 @@ def parse_sweep(data: Mapping[str, Any]) -> Sweep:
     """
     for key in data:
         if key not in _TOP:
-            raise ValueError(f"unknown key {key!r}{nearest(key, _TOP)}")
+            raise ValueError(f"unknown key {shown(key)}{nearest(key, _TOP)}")
     for key in ("seeds", "world", "agent"):
         if key not in data:
             raise ValueError(f"the key {key!r} is missing")
@@ -111,9 +108,7 @@ def _seeds(given: int | list[int]) -> list[int]:
     """Return the seeds: a number of them, from 0 on, or a list."""
     if isinstance(given, list):
         return [whole("seeds", seed, least=0) for seed in given]
-    if whole("seeds", given) > 10**7:
-        raise ValueError(f"seeds is {given}; a sweep takes at most 10 million")
-    return list(range(given))
+    return list(range(whole("seeds", given, most=MOST_SEEDS)))
 
 
 def _lengths(given: int | list[int]) -> int | list[int]:
@@ -128,11 +123,14 @@ def _entries(name: str, tables: Any) -> list[Entry]:
     for index, table in enumerate(tables):
         if "kind" not in table:
             raise ValueError(f"{name} {index + 1} lacks the key 'kind'")
-        kind = str(table["kind"]).replace("-", "_")
+        for key in ("kind", "label"):
+            if not isinstance(table.get(key, ""), str) or len(table.get(key, "")) > 200:
+                raise TypeError(f"{name} {index + 1} has the {key} {shown(table[key])}; it must be a word")
+        kind = table["kind"].replace("-", "_")
         options = {}
         for key, given in table.items():
             if key not in ("kind", "label"):
-                with placed(f"{name} {index + 1} ({kind}), option {key}"):
+                with placed(f"{name} {index + 1} ({listed([kind])}), option {listed([key])}"):
                     options[key] = expand(given)
-        entries.append(Entry(kind, options, str(table.get("label", ""))))
+        entries.append(Entry(kind, options, table.get("label", "")))
     return entries

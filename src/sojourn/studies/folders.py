@@ -104,7 +104,7 @@ def _read(found: Found, budget: Budget) -> Section:
         given = load_json(file)
     try:
         return READERS[kind](folder, given, budget)
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise ValueError(f"a table in {folder} cannot be read: {_first_line(error)}") from None
     except (LookupError, TypeError, AttributeError, ArithmeticError, ValueError) as error:
         if isinstance(error, ValueError) and f"{folder}{os.sep}" in str(error):
@@ -115,7 +115,7 @@ def _read(found: Found, budget: Budget) -> Section:
         ) from None
 
 
-def _first_line(error: Exception) -> str:
+def _first_line(error: BaseException) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
 
+from sojourn.rules.apart import check_columns, read_table
 from sojourn.rules.files import own_folder, write_whole
 
 
@@ -19,11 +20,20 @@ def write_tables(folder: Path, tables: Mapping[str, pl.DataFrame]) -> None:
         write_whole(file, table.write_parquet)
 
 
-def read_tables(folder: Path, names: Sequence[str]) -> list[pl.DataFrame]:
-    """Return the tables in the files of these names; a folder without them is of another version."""
-    missing = next((name for name in names if not folder.joinpath(name).is_file()), None)
+def read_tables(folder: Path, files: Mapping[str, str]) -> list[pl.DataFrame]:
+    """Return the tables in these files; a folder without them is of another version.
+
+    Each file is given with its columns: those of texts, a bar, and those of numbers.
+    """
+    missing = next((name for name in files if not folder.joinpath(name).is_file()), None)
     if missing is not None:
         raise ValueError(
             f"{folder / missing} is missing: another version wrote this folder; run the study again, which keeps its runs"
         )
-    return [pl.read_parquet(folder / name) for name in names]
+    tables = []
+    for name, columns in files.items():
+        texts, _, numbers = columns.partition("|")
+        table = read_table(folder / name)
+        check_columns(folder / name, table.schema, texts.split(), numbers.split())
+        tables.append(table.select(*texts.split(), *numbers.split()))
+    return tables

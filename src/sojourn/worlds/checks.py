@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import numpy as np
 
+from sojourn.rules.arrays import owned
 from sojourn.rules.compile import first_meeting
 from sojourn.rules.numbers import whole
 from sojourn.rules.returned import returned
 from sojourn.rules.streams import stream
-from sojourn.rules.values import frozen, is_value, validated
-from sojourn.worlds.protocol import NO_STATE, W, World, start, step
+from sojourn.rules.values import is_value, validated, with_arrays
+from sojourn.worlds.protocol import NO_STATE, W, World, start, step, unreadable
 
 
 def ready_world(world: W) -> W:
-    """Return a world as compiled code needs it, or refuse it with a sentence."""
+    """Return a world as compiled code needs it, or refuse it with a sentence.
+
+    Its arrays are its own: whoever changes those that it was made of changes nothing here.
+    """
     if not (is_value(world) and start.knows(type(world)) and step.knows(type(world))):
         raise TypeError(
             f"{type(world).__name__} is no world: a world is a NamedTuple with start and step registered for it"
         )
+    world = with_arrays(validated(world), owned)
+    wrong = unreadable(world)
+    if wrong:
+        raise ValueError(f"{type(world).__name__}: {wrong}")
     for name in ("num_states", "num_actions"):
         whole(f"{type(world).__name__}.{name}", getattr(world, name, "missing"))
-    return frozen(validated(world))
+    return world
 
 
 def rehearse_world(world: World) -> None:

@@ -85,6 +85,16 @@ def _check_step(world: W, state: Number, action: Number, rng: Stream) -> tuple[W
     )
 
 
+@rule(compiled=False)
+def unreadable(world: World) -> str:
+    """Return why compiled code must not read a world's fields, which it does without a look, or an empty text.
+
+    However a world was made, `_replace` and pickles included, it is asked before it runs. A world without
+    arrays needs no such rule.
+    """
+    return ""
+
+
 @rule(_check_start)
 def start(world: W, rng: Stream) -> tuple[W, int]:
     """Return the world at the beginning of an episode, and its first state.

@@ -23,8 +23,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sojourn.models.laws import KINDS
 from sojourn.models.smdp import SMDP
-from sojourn.rules.arrays import Flags, Floats, Ints
+from sojourn.rules.arrays import Flags, Floats, Ints, misread, outside, owned
 from sojourn.rules.bridge import inlined
 from sojourn.rules.compile import kernel
 from sojourn.rules.numbers import shown, within
@@ -32,8 +33,9 @@ from sojourn.rules.random import uniform
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import checked
 from sojourn.worlds.draws import sampled
-from sojourn.worlds.protocol import NO_STATE, start, step
+from sojourn.worlds.protocol import NO_STATE, start, step, unreadable
 
+_LARGEST = float(np.finfo(np.float64).max)
 _PATIENCE = 20_000  # rows whose tables Python makes sooner than a compiler is ready
 
 
@@ -66,13 +68,13 @@ def Tabular(model: SMDP, start: int = 0) -> TabularWorld:  # noqa: N802 - it is 
     row_offsets = np.append(model.row_offsets, model.num_rows + 1)
     share, other = _alias_tables(row_offsets, np.append(model.probability, 1.0))
     return TabularWorld(
-        pairs=np.where(pairs < 0, model.num_pairs, pairs),
-        row_offsets=row_offsets,
-        share=share,
-        other=other,
-        successor=np.append(model.successor, NO_STATE).astype(np.int64),
-        kinds=kinds,
-        parameters=parameters,
+        pairs=owned(np.where(pairs < 0, model.num_pairs, pairs)),
+        row_offsets=owned(row_offsets),
+        share=owned(share),
+        other=owned(other),
+        successor=owned(np.append(model.successor, NO_STATE).astype(np.int64)),
+        kinds=owned(kinds),
+        parameters=owned(parameters),
         by_rows=by_rows,
         first=start,
     )
@@ -106,6 +108,37 @@ class TabularWorld(NamedTuple):
     def available(self) -> Flags:
         """Which actions each state has."""
         return np.asarray(self.pairs < len(self.row_offsets) - 2)
+
+
+@unreadable.register
+def unreadable_tabular(world: TabularWorld) -> str:
+    """Every number that is an index must be one, every law one of ours, every share a share."""
+    if not (type(world.by_rows) is bool and type(world.first) is int):
+        return "by_rows must be true or false, and first a whole number"
+    wrong = misread("pairs", world.pairs, np.int64, (None, None)) or misread(
+        "row_offsets", world.row_offsets, np.int64, (None,)
+    )
+    if wrong:
+        return wrong
+    num_states, num_pairs = world.num_states, len(world.row_offsets) - 1
+    num_rows = int(world.row_offsets[-1])
+    if num_pairs < 1 or world.row_offsets[0] != 0 or (np.diff(world.row_offsets) < 1).any():
+        return "row_offsets does not ascend from 0"
+    num_places = num_rows if world.by_rows else num_pairs
+    return (
+        misread("share", world.share, np.float64, (num_rows,))
+        or misread("other", world.other, np.int64, (num_rows,))
+        or misread("successor", world.successor, np.int64, (num_rows,))
+        or misread("kinds", world.kinds, np.int8, (num_places, 2))
+        or misread("parameters", world.parameters, np.float64, (num_places, 6))
+        or outside("pairs", world.pairs, 0, num_pairs - 1)
+        or outside("share", world.share, 0, 1)
+        or outside("other", world.other, 0, num_rows - 1)
+        or outside("successor", world.successor, NO_STATE, num_states - 1)
+        or outside("kinds", world.kinds, 0, len(KINDS) - 1)
+        or outside("parameters", world.parameters, -_LARGEST, _LARGEST)
+        or ("" if 0 <= world.first < num_states else f"first is {world.first}; it must be a state")
+    )
 
 
 def available(model: SMDP) -> Flags:

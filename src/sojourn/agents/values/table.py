@@ -18,8 +18,10 @@ from sojourn.agents.values.protocol import (
     sizes,
 )
 from sojourn.rules.arrays import Flags, Floats
-from sojourn.rules.bridge import inlined
-from sojourn.rules.numbers import whole
+from sojourn.rules.bridge import bridge, inlined
+from sojourn.rules.numbers import shown, whole, within
+
+MOST_VALUES = 50_000_000  # 400 megabytes
 
 
 class Table(NamedTuple):
@@ -34,7 +36,19 @@ class Table(NamedTuple):
 
 def zeros(num_states: int, num_actions: int) -> Table:
     """Return a table of zeros."""
-    return Table(np.zeros((whole("num_states", num_states), whole("num_actions", num_actions))))
+    shape = whole("num_states", num_states), whole("num_actions", num_actions)
+    if shape[0] * shape[1] > MOST_VALUES:
+        raise ValueError(
+            f"a table of {shown(shape[0])} states by {shown(shape[1])} actions is too large; it may have at most "
+            f"{MOST_VALUES:,} values"
+        )
+    return Table(np.zeros(shape))
+
+
+def _row(q: Floats, state: int) -> tuple[Floats, int]:
+    if not (isinstance(q, np.ndarray) and q.ndim == 2 and q.shape[1]):
+        raise TypeError(f"q is {shown(q)}; it must be an array of states by actions")
+    return q, within("state", state, len(q))
 
 
 @inlined
@@ -49,24 +63,27 @@ def first_best(q: Floats, state: int) -> tuple[int, float]:
     return action, highest
 
 
-@inlined
 def greedy_action(q: Floats, state: int) -> int:
     """Return the action with the largest value in a row of an array; of equal ones, the first.
 
     >>> greedy_action(np.array([[1.0, 3.0, 3.0]]), 0)
     1
     """
-    return first_best(q, state)[0]
+    return first_best(*_row(q, state))[0]
 
 
-@inlined
 def largest(q: Floats, state: int) -> float:
     """Return the largest value in a row of an array.
 
     >>> float(largest(np.array([[1.0, 3.0, 3.0]]), 0))
     3.0
     """
-    return first_best(q, state)[1]
+    return first_best(*_row(q, state))[1]
+
+
+# Compiled, they look at nothing, as all compiled code.
+bridge(greedy_action, lambda *_: lambda q, state: first_best(q, state)[0])
+bridge(largest, lambda *_: lambda q, state: first_best(q, state)[1])
 
 
 @read.register
@@ -136,9 +153,13 @@ def is_table_sound(values: Table, missing: int) -> bool:
 @ready_values.register
 def ready_table(values: Table) -> Table:
     """Return the table with floats in it, for a table of whole numbers would stay one."""
-    q = np.ascontiguousarray(values.q, dtype=np.float64)
-    if q.ndim != 2:
-        raise ValueError(f"the agent's table has the shape {q.shape}; it must be states by actions")
+    q = np.asarray(values.q)
+    if q.ndim != 2 or not q.size or q.dtype.kind not in "biuf":
+        raise ValueError(
+            f"the agent's table is an array of {q.dtype} of the shape {q.shape}; it must be one of numbers, states by "
+            "actions"
+        )
+    q = np.ascontiguousarray(q, dtype=np.float64)
     return Table(q)
 
 

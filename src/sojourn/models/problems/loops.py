@@ -17,6 +17,9 @@ _TRANSITIONS = (((0.7, 0.3), (0.4, 0.6)), ((0.9, 0.1), (0.2, 0.8)))
 _REWARDS = (((6.0, -5.0), (7.0, 12.0)), ((10.0, 17.0), (-14.0, 13.0)))
 _DURATIONS = (((1.0, 5.0), (120.0, 60.0)), ((50.0, 75.0), (7.0, 2.0)))
 
+MOST_STATES = 100_000  # of these problems; what is larger is better made of arrays
+MOST_SWUM = 1000  # of a river, which is made of a dense array
+
 
 def gosavi(
     *, transitions: Tables = _TRANSITIONS, rewards: Tables = _REWARDS, durations: Tables = _DURATIONS
@@ -78,7 +81,7 @@ def river_swim(
     array([   5.,    0.,    0.,    0.,    0.,    0.,    0.,    0.,    0.,
               0.,    0., 3000.])
     """
-    last = whole("num_states", num_states, least=2) - 1
+    last = whole("num_states", num_states, least=2, most=MOST_SWUM) - 1
     forward, back, end = (
         probability(name, number) for name, number in (("forward", forward), ("back", back), ("end", end))
     )
@@ -125,10 +128,10 @@ def two_choice(
     >>> two_choice()
     SMDP(14 states, 15 pairs, 15 rows)
     """
-    short = whole("short_length", short_length)
+    short = whole("short_length", short_length, most=MOST_STATES)
     step_duration, total = (
         positive("step_duration", step_duration),
-        short + whole("long_length", long_length) - 1,
+        short + whole("long_length", long_length, most=MOST_STATES) - 1,
     )
     rows: list[Transition] = []
     for action, (loop, reward) in enumerate(

@@ -18,6 +18,8 @@ _DETERIORATION = (
     (0.0, 0.0, 0.0, 0.5, 0.5),
 )
 
+MOST_AGES = 100_000  # of these problems; what is larger is better made of arrays
+
 
 def tijms_maintenance(
     *,
@@ -131,7 +133,7 @@ def replacement(
         positive("scale", scale),
         positive("interval", interval),
     )
-    last = whole("num_ages", num_ages, least=2) - 1
+    last = whole("num_ages", num_ages, least=2, most=MOST_AGES) - 1
     failure_cost, planned_cost = finite("failure_cost", failure_cost), finite("planned_cost", planned_cost)
     ages = np.arange(last + 1) * interval
     survival = gammaincc(shape, ages / scale)

@@ -10,6 +10,8 @@ from sojourn.models.smdp import SMDP
 from sojourn.models.transitions import Transition, from_transitions
 from sojourn.rules.numbers import finite, positive, probability, several, whole
 
+MOST_SERVERS, MOST_JOBS = 200, 1000  # with which a model has about a million rows
+
 
 def access_control(
     *,
@@ -38,7 +40,7 @@ def access_control(
     >>> model, model.state_names[3]
     (SMDP(44 states, 84 pairs, 2096 rows), '10 free, priority 8')
     """
-    num_servers = whole("num_servers", num_servers)
+    num_servers = whole("num_servers", num_servers, most=MOST_SERVERS)
     free = probability("free_probability", free_probability)
     rewards = [finite("a priority", reward) for reward in several("priorities", priorities)]
     kinds = len(rewards)
@@ -102,7 +104,7 @@ def admission_control(
     """
     arrivals, services = positive("arrival_rate", arrival_rate), positive("service_rate", service_rate)
     reward, holding_cost = finite("reward", reward), finite("holding_cost", holding_cost)
-    capacity, stage = whole("capacity", capacity), 1.0 / (arrivals + services)
+    capacity, stage = whole("capacity", capacity, most=MOST_JOBS), 1.0 / (arrivals + services)
     served = services * stage
     duration = Exponential(1.0 / arrivals)
     rows: list[Transition] = []

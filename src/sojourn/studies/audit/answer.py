@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sojourn.rules.records import Json, Options, as_json, read_record
+from sojourn.rules.records import Json, Options, as_json, check_lengths, read_record
 
 FILE = "audit.json"
 
@@ -34,6 +34,10 @@ class Frontier:
     value: tuple[float, ...]
     gain: tuple[float, ...]
 
+    def __post_init__(self) -> None:
+        """Check that there is one of each for each corner."""
+        check_lengths(self, "rate", "value", "gain")
+
 
 @dataclass(frozen=True)
 class Audited:
@@ -53,7 +57,7 @@ class Audited:
     frontier: Frontier
 
     def __getitem__(self, estimator: str) -> Limit:
-        return next(limit for limit in self.estimators if limit.estimator == estimator)
+        return {limit.estimator: limit for limit in self.estimators}[estimator]
 
     def groups(self) -> list[tuple[Limit, ...]]:
         """Return the estimators, those that end at the same rate together."""

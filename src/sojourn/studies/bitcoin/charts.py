@@ -199,7 +199,8 @@ def curves(tables: Tables, data: str, shown: Room | None = None) -> Choosable:
         Axis("minutes"),
         Axis("reward of greedy steps, accumulated"),
         [],
-        note=note + (f" {len(left)} further segments are left out; `{FILES[0]}` has all." if left else ""),
+        note=note
+        + (f" {len(left)} further segments are left out; `{next(iter(FILES))}` has all." if left else ""),
         height=400,
     )
     variants: dict[tuple[int, ...], Lines] = {}

@@ -9,6 +9,7 @@ import polars as pl
 from sojourn.rules.compile import kernel
 from sojourn.rules.streams import Stream, stream
 from sojourn.studies.bitcoin.plan import Source
+from sojourn.worlds.checks import ready_world
 from sojourn.worlds.market.segments import market_segment
 from sojourn.worlds.market.world import Market, MarketWorld
 from sojourn.worlds.protocol import start, step
@@ -50,7 +51,7 @@ def movement(source: Source, chosen: list[int]) -> pl.DataFrame:
 def scaled_durations(world: MarketWorld) -> npt.NDArray[np.float64]:
     """Return the durations of always buying, in a market whose durations are scaled."""
     rng = stream(0)  # which scaled durations never draw from
-    world, state = start(world, rng)
+    world, state = start(ready_world(world), rng)
     durations = np.empty(world.num_steps)
     _always_buy(world, state, durations, rng)
     return durations

@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from sojourn.report import figures
+from sojourn.rules.apart import read_table
 from sojourn.rules.files import own_folder, write_text, write_whole
 from sojourn.runs.executors import executor
 from sojourn.runs.folder import run_sweep
@@ -32,7 +33,7 @@ def bitcoin(
     with executor(jobs) as (pool, width):
         run_sweep(sweep, own_folder(out / "sweep"), pool, width, progress).whole()
     # The sweep may have been run in several goes; its seconds are those of its tasks.
-    seconds = float(pl.read_parquet(out / "sweep" / TIMINGS)["seconds"].sum()) / width
+    seconds = float(read_table(out / "sweep" / TIMINGS)["seconds"].sum()) / width
     begin = time.perf_counter()
     found, bars = _tabulate(out, source), source.bars()
     draw(out / "figures", found, "synthetic data" if bars.synthetic else bars.name)
@@ -50,7 +51,7 @@ def _tabulate(out: Path, source: Source) -> tables.Tables:
     if failed.height:
         raise ValueError(f"{failed.height} runs failed, the first because {failed['error'][0]}")
     write_whole(out / RESULTS, runs.drop("cell", "error").write_parquet)
-    found = tables.tabulate(runs, pl.read_parquet(out / "sweep" / CURVES), source)
+    found = tables.tabulate(runs, read_table(out / "sweep" / CURVES), source)
     tables.write(out, found)
     return found
 

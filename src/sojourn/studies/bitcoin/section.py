@@ -9,6 +9,7 @@ from sojourn.report import blocks
 from sojourn.report.blocks import Block, Charts, Column, Facts, Heading, Note, Points, Prose, Section, Table
 from sojourn.report.budget import Budget
 from sojourn.report.words import sentences, setting, several
+from sojourn.rules.kinds import check_kind
 from sojourn.studies.bitcoin import charts, tables
 from sojourn.studies.bitcoin.plan import OPPONENTS, RULES
 from sojourn.studies.bitcoin.summary import Data, Summary
@@ -16,6 +17,7 @@ from sojourn.studies.bitcoin.summary import Data, Summary
 
 def section(folder: Path, given: Any, budget: Budget) -> Section:
     """Return the market study, whose summary is given as it stands in its file."""
+    check_kind(Summary, given, "the summary")
     summary: Summary = given
     found = tables.read(folder)
     data = summary["data"]

@@ -28,10 +28,18 @@ class Tables(NamedTuple):
     earned: pl.DataFrame  # final values in thousandths of all movement, over segments
 
 
-FILES = (
-    *("curves.parquet", "differences.parquet", "segments.parquet"),  # which users go on with
-    *(f"tables/{name}.parquet" for name in Tables._fields[3:]),
-)
+_CELL = "segment state_size rate_step_size"
+FILES = {  # with their columns, of texts and of numbers; the first three are those that users go on with
+    "curves.parquet": f"duration_rule agent | {_CELL} step mean std",
+    "differences.parquet": f"opponent duration_rule | {_CELL} difference error",
+    "segments.parquet": "| segment bars total_movement largest_move without_move duration_std q01 q25 q50 q75 q99 "
+    "deciding_rate",
+    "tables/finals.parquet": f"agent duration_rule | {_CELL} value diverged",
+    "tables/win_ratios.parquet": "opponent duration_rule | state_size rate_step_size wins losses segments ratio low "
+    "high p p_corrected tests",
+    "tables/advantages.parquet": f"opponent duration_rule | {_CELL} share low high",
+    "tables/earned.parquet": "duration_rule agent | mean lowest highest",
+}
 
 
 def tabulate(runs: pl.DataFrame, curves: pl.DataFrame, source: Source) -> Tables:

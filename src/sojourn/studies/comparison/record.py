@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sojourn.rules.records import check_lengths
 from sojourn.studies.audit.answer import Audited
 
 
@@ -49,6 +50,10 @@ class LearningCurve:
     low: tuple[float, ...]
     high: tuple[float, ...]
 
+    def __post_init__(self) -> None:
+        """Check that there is one of each for each number of steps."""
+        check_lengths(self, "step", "relative_gain", "low", "high")
+
 
 @dataclass(frozen=True)
 class Trap:
@@ -88,7 +93,7 @@ class Problem:
 
     def agent(self, label: str) -> AgentResult:
         """Return the result of one agent."""
-        return next(row for row in self.agents if row.agent == label)
+        return {row.agent: row for row in self.agents}[label]
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,8 @@ import json
 import time
 from pathlib import Path
 
-import polars as pl
-
 from sojourn.report import figures
+from sojourn.rules.apart import read_table
 from sojourn.rules.files import own_folder, write_text, write_whole
 from sojourn.runs.executors import executor
 from sojourn.runs.folder import run_sweep
@@ -32,7 +31,7 @@ def robustness(
     with executor(jobs) as (pool, width):
         run_sweep(sweep, own_folder(out / "sweep"), pool, width, progress).whole()
     # The sweep may have been run in several goes; its seconds are those of its tasks.
-    seconds = float(pl.read_parquet(out / "sweep" / TIMINGS)["seconds"].sum()) / width
+    seconds = float(read_table(out / "sweep" / TIMINGS)["seconds"].sum()) / width
     begin = time.perf_counter()
     runs = tables.with_success(load_results(out / "sweep"))
     write_whole(out / RESULTS, runs.write_parquet)

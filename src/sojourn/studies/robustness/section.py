@@ -20,12 +20,14 @@ from sojourn.report.blocks import (
 )
 from sojourn.report.budget import Budget
 from sojourn.report.words import number, sentences, several
+from sojourn.rules.kinds import check_kind
 from sojourn.studies.robustness import charts, tables
 from sojourn.studies.robustness.summary import Summary
 
 
 def section(folder: Path, given: Any, budget: Budget) -> Section:
     """Return the simulation study, whose summary is given as it stands in its file."""
+    check_kind(Summary, given, "the summary")
     summary: Summary = given
     found = tables.read(folder)
     settings = summary["settings"]
@@ -75,7 +77,10 @@ def _success_table(summary: Summary) -> Table:
     columns = [Column("v", digits=3), *(Column(name, digits=0, unit="%") for name in names.values())]
     columns += [Column("A earned", digits=3), Column("B earned", digits=3)]
     medians = [summary["success_median"][agent] for agent in names]
-    rows = list(zip(summary["log_scales"], *medians, earned["always_a"], earned["always_b"], strict=True))
+    parts = [summary["log_scales"], *medians, earned["always_a"], earned["always_b"]]
+    if len({len(part) for part in parts}) > 1:
+        raise ValueError("log_scales, success_median and earned have different numbers of entries")
+    rows = list(zip(*parts, strict=True))
     note = "What always taking one action earned is the reward per unit time, over the steps that agents saw."
     return Table("Success, median over seeds, and what each action earned", columns, rows, note)
 

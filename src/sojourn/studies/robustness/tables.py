@@ -42,7 +42,17 @@ class Tables(NamedTuple):
     passing: pl.DataFrame  # where B's rate passes A's
 
 
-FILES = tuple(f"tables/{name}.parquet" for name in Tables._fields)
+FILES = {  # with their columns, of texts and of numbers
+    "tables/shares.parquet": "agent | log_scale seed share diverged",
+    "tables/success.parquet": "agent | log_scale mean median low high",
+    "tables/earned.parquet": "| log_scale always_a always_b",
+    "tables/learned.parquet": "agent | log_scale rate rate_with_b",
+    "tables/maps.parquet": "agent | log_scale step_size rate_step_size share",
+    "tables/sensitivity.parquet": "what setting agent | log_scale share",
+    "tables/drift.parquet": "| step reward duration rate_b rate_a",
+    "tables/crossing.parquet": "| log_scale step rate_a low_a high_a rate_b low_b high_b",
+    "tables/passing.parquet": "| log_scale overtakes touches",
+}
 
 
 def tabulate(runs: pl.DataFrame, seeds: int, steps: int, jobs: int | None) -> Tables:

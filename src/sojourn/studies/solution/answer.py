@@ -32,6 +32,15 @@ class Solved:
     options: Options = field(default_factory=dict)
     version: str = ""
 
+    def __post_init__(self) -> None:
+        """Check that all parts are for the same states."""
+        per_state = (self.policy, self.bias or self.policy, self.state_names or self.policy)
+        names = len(self.action_names) if self.action_names else max(self.policy, default=0) + 1
+        if {len(part) for part in per_state} != {self.states} or not all(
+            0 <= one < names for one in self.policy
+        ):
+            raise ValueError(f"policy, bias and names are not those of {self.states} states")
+
     def state_name(self, state: int) -> str:
         """Return the name of a state, which is its number where it has none."""
         return self.state_names[state] if self.state_names else str(state)

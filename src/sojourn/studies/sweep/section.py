@@ -36,7 +36,7 @@ def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
             Note(f"{counted(failed.height, 'run')} of {table.height:,} failed; the reasons stand below.")
         )
     called = f"{runs.name}, synthetic data" if runs.synthetic else runs.name
-    blocks += [_summary(table), *_by_option(runs, called), *_along(folder, table, called, budget)]
+    blocks += [_summary(table), *_by_option(runs, called), *_along(folder, called, budget)]
     blocks += [Heading("By cell"), _cells(runs, budget)]
     if failed.height:
         blocks += [Heading("Runs that failed"), _failures(failed, budget)]
@@ -82,9 +82,9 @@ def _by_option(runs: Runs, called: str) -> list[Block]:
     return [Heading("By option"), Prose(text), Charts(shown)]
 
 
-def _along(folder: Path, table: pl.DataFrame, called: str, budget: Budget) -> list[Block]:
+def _along(folder: Path, called: str, budget: Budget) -> list[Block]:
     """Return, for each world, the learned rate and what was earned so far; nothing if none was recorded."""
-    found = tables.along(folder, table)
+    found = tables.along(folder)
     if found is None:
         return []
     rows, means = found

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import polars as pl
 
+from sojourn.rules.apart import Facts, check_columns, check_parquet, read_apart
 from sojourn.rules.records import Json, Options
-from sojourn.runs.results import CURVES, load_results
+from sojourn.runs.results import CURVES, RESULTS, load_results
 
 # Columns of results that are no options; `results.py` describes them.
 _FIXED = {
@@ -87,14 +88,25 @@ def by_option(table: pl.DataFrame, option: str, figure: str) -> ByOption:
     return ByOption(rows.sort(option) if numeric else rows, different)
 
 
-def along(folder: Path, table: pl.DataFrame) -> tuple[pl.DataFrame, bool] | None:
+def along(folder: Path) -> tuple[pl.DataFrame, bool] | None:
     """Return learned rate and earnings over the steps, and whether curves are means; None if none were recorded."""
     path = folder / CURVES
     if not path.is_file():
         return None
-    lines = pl.scan_parquet(path)
+    rows, facts = read_apart(along_here, path)
+    return None if rows.is_empty() else (rows, bool(facts["means"]))
+
+
+def along_here(path: Path) -> tuple[pl.DataFrame, Facts]:
+    """Do so in this process: curves may be many, and only what is made of them goes to another."""
+    check_parquet(path)
+    lines = pl.scan_parquet(path, glob=False, hive_partitioning=False)
+    runs = pl.scan_parquet(path.parent / RESULTS, glob=False, hive_partitioning=False)
     means = "rate_mean" in lines.collect_schema().names()
     mean = "_mean" if means else ""
+    figures_of = [f"{name}{mean}" for name in ("rate", "reward", "clock")]
+    check_columns(path, lines.collect_schema(), ["cell"], ["step", *figures_of])
+    check_columns(path.parent / RESULTS, runs.collect_schema(), ["cell", "world", "agent"], [])
     figures = {
         "rate": pl.col(f"rate{mean}"),
         "earned": pl.col(f"reward{mean}") / pl.col(f"clock{mean}"),
@@ -108,13 +120,13 @@ def along(folder: Path, table: pl.DataFrame) -> tuple[pl.DataFrame, bool] | None
             finite.quantile(0.75, "linear").alias(f"{name}_high"),
         ]
     rows = (
-        lines.join(table.lazy().select("cell", "world", "agent").unique(), on="cell")
+        lines.join(runs.select("cell", "world", "agent").unique(), on="cell")
         .group_by("world", "agent", "step")
         .agg(aggregates)
         .sort("world", "agent", "step")
         .collect()
     )
-    return None if rows.is_empty() else (rows, means)
+    return rows, {"means": means}
 
 
 class Cells(NamedTuple):

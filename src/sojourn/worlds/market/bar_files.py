@@ -12,8 +12,9 @@ import mmap
 import os
 import zlib
 from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO
 
 import polars as pl
 
@@ -34,52 +35,49 @@ _EARLIEST = 2.2e11  # in milliseconds, 1976-12-21: what is below may be a date s
 # What a row of a file is: a bar, or the first reason why it is none.
 FINE, BLANK, RAGGED, UNTIMED, UNTRADED, TEXT, WRONG = range(7)
 
+# A packed file may unpack to so many bytes, and to so many times its own size.
+_MOST_UNPACKED, _MOST_RATIO = 30_000_000, 30
 _SEPARATORS, _AROUND = ",;\t|", " \t\r\"'"
 
 
-class Rows(NamedTuple):
-    """The rows of a file, whatever is in them.
+@dataclass(frozen=True)
+class FileFacts:
+    """What is to be known of a file beside its numbers.
 
-    The table has the number of `fields` of each row; `at` in seconds, `open` and `close`, null
-    where there is no number; the texts `at_text`, `open_text` and `close_text` where they are
-    not numbers; the `unit` and the unscaled `number` of the timestamp; and the `kind` of row.
+    `first` has the first row of each kind but `FINE`, with all that was found in it: the number of `fields`; the
+    texts `at_text`, `open_text` and `close_text` where they are not numbers; the unscaled `number` of the timestamp.
     """
 
-    table: pl.DataFrame
     word: str  # a user counts the lines of a CSV file, the rows of others
     offset: int  # the number of the first row
     opens: bool  # whether there is a column for the open
     unended: bool  # whether the last number may have been cut off
+    first: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
-def read_rows(path: Path) -> Rows:
-    """Read a file, or say why it cannot be read."""
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder; give a file in it")
-    if not path.exists():
-        raise FileNotFoundError(f"{path} does not exist; sojourn data fetch downloads the paper's data")
-    ending = next((ending for ending in ENDINGS if path.name.lower().endswith(ending)), None)
-    if ending is None or not path.is_file():
-        raise ValueError(
-            f"{path} is not a {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]} file; only these are read"
-        )
-    if not path.stat().st_size:
-        raise ValueError(f"{path} is empty; fetch or export it again")
-    try:
-        rows = _read_parquet(path) if ending == ".parquet" else _read_csv(path)
-    except pl.exceptions.PolarsError as error:
-        raise ValueError(f"{path} is damaged ({brief(error)}); fetch or export it again") from None
-    except pl.exceptions.PanicException:
-        raise ValueError(f"{path} is damaged; fetch or export it again") from None
-    if rows.table.is_empty():
+def rows_here(path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
+    """Read a file in this process, which may not survive it; return its numbers, and its `FileFacts`.
+
+    The table has for each row the columns `at` in seconds, `open` and `close`, null where there is no number, the
+    `unit` of the timestamp and the `kind` of row.
+    """
+    table, facts = _read_parquet(path) if path.name.lower().endswith(ENDINGS[-1]) else _read_csv(path)
+    if table.is_empty():
         raise ValueError(f"{path} has no rows below the names of its columns; fetch or export it again")
-    table = rows.table
     for name in ("at", "open", "close"):
         table = _settle(table, name)
-    return rows._replace(table=_judged(_timed(table)))
+    table = _judged(_timed(table))
+    numbers = table.select("at", "open", "close", pl.col("unit", "kind").cast(pl.Int8))
+    kinds = numbers["kind"]
+    first = {
+        str(kind): table.row(int((kinds == kind).arg_max() or 0), named=True)
+        for kind in kinds.unique()
+        if kind != FINE
+    }
+    return numbers, asdict(replace(facts, first=first))
 
 
-def _read_csv(path: Path) -> Rows:
+def _read_csv(path: Path) -> tuple[pl.DataFrame, FileFacts]:
     with _contents(path) as data:
         above, header = _header(path, data)
         ended = data[-1:] == b"\n"
@@ -111,7 +109,7 @@ def _read_csv(path: Path) -> Rows:
         pl.when(pl.col(name).is_null()).then(pl.col(f"{name}_text")).alias(f"{name}_text") for name in columns
     )
     unended = not ended and len(names) - 1 in columns.values()
-    return Rows(rows.collect(engine="streaming"), "line", above + 2, "open" in columns, unended)
+    return rows.collect(engine="streaming"), FileFacts("line", above + 2, "open" in columns, unended)
 
 
 @contextlib.contextmanager
@@ -122,13 +120,26 @@ def _contents(path: Path) -> Iterator[bytes | mmap.mmap]:
             with mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ) as data:
                 yield data
             return
-        try:
-            unpacked = gzip.decompress(handle.read())
-        except (EOFError, zlib.error, gzip.BadGzipFile):
-            raise ValueError(f"{path} is not a whole gzip file; fetch it again") from None
+        unpacked = _unpacked(path, handle)
     if not unpacked:
         raise ValueError(f"{path} is empty; fetch or export it again")
     yield unpacked
+
+
+def _unpacked(path: Path, handle: BinaryIO) -> bytes:
+    """Return what a packed file holds, unless it is far more than bars would be."""
+    most = _MOST_UNPACKED + _MOST_RATIO * os.fstat(handle.fileno()).st_size
+    try:
+        with gzip.open(handle) as content:
+            unpacked = content.read(most + 1)
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise ValueError(f"{path} is not a whole gzip file; fetch it again") from None
+    if len(unpacked) > most:
+        raise ValueError(
+            f"{path} unpacks to more than {most / 1e6:,.0f} MB, which bars in a file of its size do not; if it is "
+            "right all the same, unpack it with gunzip and give the .csv"
+        )
+    return unpacked
 
 
 def _header(path: Path, data: bytes | mmap.mmap) -> tuple[int, str]:
@@ -151,15 +162,9 @@ def _header(path: Path, data: bytes | mmap.mmap) -> tuple[int, str]:
     return above, line.decode("utf-8", "replace")
 
 
-def _read_parquet(path: Path) -> Rows:
-    with path.open("rb") as handle:
-        begin = handle.read(4)
-        handle.seek(max(path.stat().st_size - 4, 4))
-        if begin != b"PAR1" or handle.read() != b"PAR1":
-            raise ValueError(f"{path} is not a whole Parquet file; fetch or export it again")
-    rows = pl.scan_parquet(path, glob=False)
-    with _hushed():
-        schema = rows.collect_schema()
+def _read_parquet(path: Path) -> tuple[pl.DataFrame, FileFacts]:
+    rows = pl.scan_parquet(path, glob=False, hive_partitioning=False)
+    schema = rows.collect_schema()
     columns = _columns(path, schema.names())
     wanted = [pl.lit(len(schema)).alias("fields"), pl.lit(FINE).alias("kind")]
     for name, index in columns.items():
@@ -176,28 +181,8 @@ def _read_parquet(path: Path) -> Rows:
         else:
             raise ValueError(f"{path}: the column {original!r} is of type {dtype}; numbers are needed there")
         wanted += [number.alias(name), text.alias(f"{name}_text")]
-    with _hushed():
-        table = rows.select(wanted).collect(engine="streaming")
-    return Rows(table, "row", 1, "open" in columns, unended=False)
-
-
-@contextlib.contextmanager
-def _hushed() -> Iterator[None]:
-    """Keep polars from writing its own traceback, past Python, when it panics over a damaged file."""
-    kept = os.dup(2)
-    try:
-        with Path(os.devnull).open("wb") as nowhere:
-            os.dup2(nowhere.fileno(), 2)
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-
-
-def brief(error: Exception) -> str:
-    """Return what an error says, on one line and not at length."""
-    text = " ".join(str(error).split())
-    return text if len(text) <= 100 else f"{text[:100]}..."
+    table = rows.select(wanted).collect(engine="streaming")
+    return table, FileFacts("row", 1, "open" in columns, unended=False)
 
 
 def _columns(path: Path, names: list[str]) -> dict[str, int]:

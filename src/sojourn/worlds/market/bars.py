@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
+from sojourn.rules.apart import brief, check_parquet, read_apart
 from sojourn.rules.arrays import Floats, Ints
-from sojourn.rules.files import own_folder, write_whole
+from sojourn.rules.files import check_readable, own_folder, write_whole
 from sojourn.rules.numbers import whole
-from sojourn.worlds.market.bar_files import ENDINGS, FINE, brief, read_rows
+from sojourn.worlds.market.bar_files import ENDINGS, FINE, FileFacts, rows_here
 from sojourn.worlds.market.findings import Finding, Sheet, fill_gaps, judge, moment, most_common, repeated
 
 DATASET = "swaptr/bitcoin-historical-data"  # the paper's, on Kaggle
@@ -115,6 +117,7 @@ def load_bars(path: str | Path, *, fill: int = 0, repair: bool = False) -> Bars:
 
 def digest(path: str | Path) -> str:
     """Return the SHA-256 of a file's bytes."""
+    check_readable(Path(path))
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -122,17 +125,15 @@ def digest(path: str | Path) -> str:
 def read_bars(path: Path, fill: int, repair: bool, digested: Callable[[str], str]) -> Bars:
     """Read the bars of a file; `digested` returns its SHA-256, which the caller may know already."""
     fill = whole("fill", fill, least=0)
-    rows = read_rows(path)
-    sheet = Sheet(path, rows.word, rows.offset, [])
-    if rows.unended:
+    table, facts = _read(path)
+    sheet = Sheet(path, facts.word, facts.offset, [])
+    if facts.unended:
         remedy = "kept; if the file was cut off, its last number may be too"
-        sheet.findings.append(
-            Finding("last line without an end", 1, sheet.place(len(rows.table) - 1), remedy)
-        )
+        sheet.findings.append(Finding("last line without an end", 1, sheet.place(len(table) - 1), remedy))
     at, unit, opening, close, kind = (
-        rows.table[name].to_numpy() for name in ("at", "unit", "open", "close", "kind")
+        table[name].to_numpy() for name in ("at", "unit", "open", "close", "kind")
     )
-    judge(sheet, rows.table, kind, repair)
+    judge(sheet, facts.first, kind, repair)
 
     row = np.flatnonzero(kind == FINE)
     if not row.size:
@@ -156,7 +157,7 @@ def read_bars(path: Path, fill: int, repair: bool, digested: Callable[[str], str
     row, at, opening, close = row[~again], at[~again], opening[~again], close[~again]
 
     lacking = np.isnan(opening)
-    what = "no open" if rows.opens else "no column for the open"
+    what = "no open" if facts.opens else "no column for the open"
     sheet.note(what, lacking, row, at, "opens at the close before it, the first bar at its own")
     opening = np.where(lacking, np.concatenate((close[:1], close[:-1])), opening)
 
@@ -168,9 +169,24 @@ def read_bars(path: Path, fill: int, repair: bool, digested: Callable[[str], str
     )
 
     at, opening, close = fill_gaps(sheet, row, at, opening, close, fill)
-    return Bars(
-        path.name, digested(str(path)), at, opening, close, findings=sheet.findings, rows=len(rows.table)
-    )
+    return Bars(path.name, digested(str(path)), at, opening, close, findings=sheet.findings, rows=len(table))
+
+
+def _read(path: Path) -> tuple[pl.DataFrame, FileFacts]:
+    """Read a file in another process, which may die of it, or say why it cannot be read."""
+    if not path.exists():
+        raise FileNotFoundError(f"{path} does not exist; sojourn data fetch downloads the paper's data")
+    check_readable(path)
+    if not path.name.lower().endswith(ENDINGS):
+        raise ValueError(
+            f"{path} is not a {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]} file; only these are read"
+        )
+    if not path.stat().st_size:
+        raise ValueError(f"{path} is empty; fetch or export it again")
+    if path.name.lower().endswith(ENDINGS[-1]):
+        check_parquet(path)
+    table, facts = read_apart(rows_here, path)
+    return table, FileFacts(**facts)
 
 
 def describe(bars: Bars) -> dict[str, Any]:

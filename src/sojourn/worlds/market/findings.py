@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -58,14 +59,14 @@ class Sheet:
             self.findings.append(Finding(what, count, place, remedy, dropped=count if drop else 0))
 
 
-def judge(sheet: Sheet, table: pl.DataFrame, kind: Ints, repair: bool) -> None:
+def judge(sheet: Sheet, firsts: Mapping[str, dict[str, Any]], kind: Ints, repair: bool) -> None:
     """Report the rows that are not bars, or refuse the file because of them."""
     wrong = []
     for code, what in (_DROPPED | _REFUSED).items():
         found = np.flatnonzero(kind == code)
         if not found.size:
             continue
-        first = table.row(int(found[0]), named=True)
+        first = firsts[str(code)]
         place = sheet.place(found[0], first["at"] if code not in (BLANK, RAGGED) else None)
         if code in _REFUSED:
             place += f": {_fault(first)}"

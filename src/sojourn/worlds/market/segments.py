@@ -9,8 +9,8 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
-from sojourn.rules.numbers import whole
-from sojourn.worlds.market.bars import Bars, digest, read_bars, segments
+from sojourn.rules.numbers import listed, shown, whole
+from sojourn.worlds.market.bars import Bars, digest, read_bars
 from sojourn.worlds.market.synthetic import synthetic_bars
 from sojourn.worlds.market.world import Market, MarketWorld
 
@@ -46,10 +46,11 @@ def market_segment(  # the options of a market in a sweep: those of `Market`, an
 ) -> MarketWorld:
     """Return the market on one of the consecutive segments of an instrument's bars."""
     bars = instrument(data, fill, repair)
-    cuts = segments(len(bars), segment_length)
-    if whole("segment", segment, least=0) >= len(cuts):
-        raise ValueError(f"segment is {segment}; {bars.name} has the segments 0 to {len(cuts) - 1}")
-    begin, end = cuts[segment]
+    count = -(-len(bars) // whole("segment_length", segment_length))  # no list: it may be long
+    if whole("segment", segment, least=0) >= count:
+        raise ValueError(f"segment is {shown(segment)}; {bars.name} has the segments 0 to {count - 1}")
+    begin = segment * segment_length
+    end = min(begin + segment_length, len(bars))
     return Market(
         bars.open[begin:end],
         bars.close[begin:end],
@@ -68,7 +69,9 @@ def _state_of(path: str) -> tuple[int, int]:
     try:
         status = Path(path).stat()
     except OSError as error:
-        raise ValueError(f"{path} cannot be read: {error.strerror}") from None
+        raise ValueError(f"{listed([path])} cannot be read: {error.strerror}") from None
+    except ValueError:  # a name with a null in it
+        raise ValueError(f"{listed([path])} cannot be the name of a file") from None
     return status.st_mtime_ns, status.st_size
 
 

@@ -29,17 +29,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sojourn.rules.arrays import Floats
+from sojourn.rules.arrays import Floats, misread, outside, owned
 from sojourn.rules.bridge import inlined
 from sojourn.rules.numbers import finite, positive, whole
 from sojourn.rules.random import uniform
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import checked
-from sojourn.worlds.protocol import start, step
+from sojourn.worlds.protocol import start, step, unreadable
 
 DURATIONS = ("random", "scaled", "scaled-magnitude")
 _RANDOM, _, _MAGNITUDE = range(3)
 LARGEST_STATE_SIZE = 20  # a table of a million states
+_LARGEST = float(np.finfo(np.float64).max)
 
 
 def Market(  # noqa: N802 - it is named for the world that it makes; each argument is a number of the study
@@ -88,7 +89,7 @@ def Market(  # noqa: N802 - it is named for the world that it makes; each argume
     if whole("state_size", state_size) > LARGEST_STATE_SIZE:
         raise ValueError(f"state_size is {state_size}; it must be at most {LARGEST_STATE_SIZE}")
     return MarketWorld(
-        moves=moves,
+        moves=owned(moves),
         state_size=state_size,
         duration=DURATIONS.index(duration),
         interval=interval,
@@ -140,6 +141,28 @@ class MarketWorld(NamedTuple):
     def num_steps(self) -> int:
         """The number of bars: a run of so many steps sees each of them once."""
         return len(self.moves)
+
+
+@unreadable.register
+def unreadable_market(world: MarketWorld) -> str:
+    """There is a bar to stand at, and states and durations are those of `Market`."""
+    for name in ("state_size", "duration", "t"):
+        if type(getattr(world, name)) is not int:
+            return f"{name} is {getattr(world, name)}; it must be a whole number"
+    wrong = misread("moves", world.moves, np.float64, (None,)) or outside(
+        "moves", world.moves, -_LARGEST, _LARGEST
+    )
+    if wrong:
+        return wrong
+    for name, low, high in (
+        ("state_size", 1, LARGEST_STATE_SIZE),
+        ("duration", 0, len(DURATIONS) - 1),
+        ("t", 0, len(world.moves) - 1),
+    ):
+        if not low <= getattr(world, name) <= high:
+            return f"{name} is {getattr(world, name)}; it must be {low} to {high}"
+    fits = world.shortest <= world.longest <= world.interval and world.lowest <= world.highest
+    return "" if fits else "shortest, longest and interval must ascend, and so must lowest and highest"
 
 
 @start.register

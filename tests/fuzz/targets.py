@@ -1,0 +1,261 @@
+"""What is done with a spoiled file, one function a format: it raises, or what was accepted is right.
+
+Right is what an independent reader of the same file says: of a model the law of every pair, of a sweep the number of
+its runs, of bars the counts and the prices. A learner must say the same when it is saved again.
+"""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import itertools
+import json
+import math
+import shutil
+import tempfile
+import tomllib
+import zipfile
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+import sojourn as sj
+import sojourn.envs
+from sojourn.learner.saved import Saved
+from sojourn.models.files import load_model, save_model
+from sojourn.report.budget import Budget
+from sojourn.report.page import page_of
+from sojourn.runs.tasks import plan
+from sojourn.runs.toml import load_sweep
+from sojourn.studies.folders import find, read
+
+
+class WrongNumberError(Exception):
+    """Something was accepted, and it is not what the file says."""
+
+
+def require(truth: object, what: str) -> None:
+    """Raise if something accepted is wrong."""
+    if not truth:
+        raise WrongNumberError(what)
+
+
+# --- Models ---------------------------------------------------------------------------
+
+
+def models(path: Path) -> None:
+    """A model has the laws that its file says, and is the same after it has been written and read again."""
+    model = load_model(path)
+    content = json.loads(path.read_text()) if path.suffix == ".json" else tomllib.loads(path.read_text())
+    wanted = _pairs(content)
+    states, actions = (
+        {name: number for number, name in enumerate(content[key])} if isinstance(content[key], list) else None
+        for key in ("states", "actions")
+    )
+    require(model.num_pairs == len(wanted), "number of pairs")
+    for (state, action), rows in wanted.items():
+        pair = model.pair(_number(state, states), _number(action, actions))
+        law: dict[int, float] = defaultdict(float)
+        reward = duration = 0.0
+        for to, chance, gives, takes in rows:
+            law[_number(to, states)] += chance
+            reward, duration = reward + chance * gives, duration + chance * takes
+        found: dict[int, float] = defaultdict(float)
+        for row in range(model.row_offsets[pair], model.row_offsets[pair + 1]):
+            found[int(model.successor[row])] += float(model.probability[row])
+        for to in law.keys() | found.keys():
+            require(math.isclose(law[to], found[to], rel_tol=1e-7, abs_tol=1e-12), "probability")
+        scale = max((abs(chance * gives) for _, chance, gives, _ in rows), default=0.0)
+        require(math.isclose(reward, model.reward[pair], rel_tol=1e-7, abs_tol=1e-7 * scale), "reward")
+        require(math.isclose(duration, model.duration[pair], rel_tol=1e-7), "duration")
+    with tempfile.TemporaryDirectory() as folder:
+        again = Path(folder, f"again{path.suffix}")
+        save_model(model, again)
+        back = load_model(again)
+    for name in ("pair_offsets", "row_offsets", "successor", "probability", "action", "reward", "duration"):
+        require(np.array_equal(getattr(model, name), getattr(back, name)), f"{name} after writing")
+    require((model.state_names, model.action_names) == (back.state_names, back.action_names), "names")
+
+
+def _number(given: Any, names: dict[str, int] | None) -> int:
+    return int(given) if names is None else names[given]
+
+
+def _pairs(content: Any) -> dict[tuple[Any, Any], list[tuple[Any, float, float, float]]]:
+    """Return the outcomes of each state and action: next state, probability, mean reward, mean duration."""
+    pairs: dict[tuple[Any, Any], list[tuple[Any, float, float, float]]] = defaultdict(list)
+    for pair in content["pairs"]:
+        if "next" in pair:
+            outcomes = [{"next": to, "probability": chance} for to, chance in pair["next"].items()]
+        else:
+            outcomes = pair["outcomes"]
+        numbered = [
+            (_key(content["states"], pair["state"]), _key(content["actions"], pair["action"]), outcome)
+            for outcome in outcomes
+        ]
+        for state, action, outcome in numbered:
+            gives = _mean(outcome.get("reward", pair.get("reward")))
+            takes = _mean(outcome.get("duration", pair.get("duration", 1.0)))
+            pairs[state, action].append((outcome["next"], float(outcome["probability"]), gives, takes))
+    return pairs
+
+
+def _key(names: Any, given: Any) -> Any:
+    return given if isinstance(names, list) else int(given)
+
+
+def _mean(law: Any) -> float:
+    if law is None:
+        return 1.0
+    if not isinstance(law, dict):
+        return float(law)
+    match law["law"]:
+        case "constant":
+            return float(law["value"])
+        case "exponential":
+            return float(law["mean"])
+        case "gamma":
+            return float(law["shape"] * law["scale"])
+        case "uniform":
+            return float(law["low"] + law["high"]) / 2.0
+        case "two_point":
+            return float(law["low"] + law["probability"] * (law["high"] - law["low"]))
+        case _:
+            z = (law["location"] - law["floor"]) / law["scale"]
+            bell = math.exp(-z * z / 2.0) / math.sqrt(2.0 * math.pi)
+            return float(law["floor"] + law["scale"] * (z * math.erfc(-z / math.sqrt(2.0)) / 2.0 + bell))
+
+
+# --- Sweeps ---------------------------------------------------------------------------
+
+
+def sweeps(path: Path) -> None:
+    """A sweep has as many runs as its file says, and its tasks have them all."""
+    sweep = load_sweep(path)
+    content = tomllib.loads(path.read_text())
+    cells = math.prod(
+        sum(
+            math.prod(_choices(given) for key, given in entry.items() if key not in ("kind", "label"))
+            for entry in content[name]
+        )
+        for name in ("world", "agent")
+    )
+    steps = content.get("steps")
+    lengths = len(steps) if isinstance(steps, list) else 1
+    seeds = content["seeds"] if isinstance(content["seeds"], int) else len(content["seeds"])
+    require(sweep.num_runs == cells * lengths * seeds, "number of runs")
+    json.loads(sweep.to_json())
+    if sweep.num_runs <= 500:
+        require(sum(task.num_runs for task in plan(sweep)) == sweep.num_runs, "runs of all tasks")
+    else:
+        require(all(task.num_runs > 0 for task in itertools.islice(plan(sweep), 3)), "runs of a task")
+
+
+def _choices(given: Any) -> int:
+    if isinstance(given, list):
+        return len(given)
+    space = (
+        next((given[key] for key in ("linspace", "logspace") if key in given), None)
+        if isinstance(given, dict)
+        else None
+    )
+    return 1 if space is None else int(space[2])
+
+
+# --- Learners -------------------------------------------------------------------------
+
+
+@functools.cache
+def _env(masked: bool) -> Any:
+    if masked:
+        return gym.make("sojourn/AdmissionControl-v0", capacity=3)
+    return gym.make("sojourn/TwoState-v0", log_scale=1e-3)
+
+
+def learners(path: Path) -> None:
+    """A learner can go on, and says the same when it is saved again; only where it stood may be forgotten."""
+    learner = sj.Learner.load(path, _env("masked" in path.name))
+    with tempfile.TemporaryDirectory() as folder:
+        again, third = Path(folder, "again"), Path(folder, "third")
+        learner.save(again)
+        one, other = _contents(path), _contents(again)
+        for name in Saved.__annotations__.keys() - {"state", "drawn", "place", "env"}:
+            require(_alike(one["contents"]["dict"][name], other["contents"]["dict"][name], one, other), name)
+        sj.Learner.load(again, _env("masked" in path.name)).save(third)
+        require(_contents(third) == other or other["contents"]["dict"]["place"] is None, "saving twice")
+    learner.train(3)
+
+
+def _contents(path: Path) -> Any:
+    with zipfile.ZipFile(path) as archive:
+        found = json.loads(archive.read("contents.json"))
+        return found | {
+            "arrays": {name: archive.read(name) for name in archive.namelist() if name.endswith(".npy")}
+        }
+
+
+def _alike(one: Any, other: Any, ours: Any, theirs: Any) -> bool:
+    """Whether two entries say the same; an array is its numbers, and a whole number may have become a float."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        if "array" in one and "array" in other:
+            return np.array_equal(_load(ours, one), _load(theirs, other), equal_nan=True)
+        return one.keys() == other.keys() and all(_alike(one[key], other[key], ours, theirs) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(
+            _alike(a, b, ours, theirs) for a, b in zip(one, other, strict=True)
+        )
+    if isinstance(one, int | float) and isinstance(other, float):
+        return float(one) == other or (one != one and other != other)
+    return bool(one == other)
+
+
+def _load(contents: Any, entry: Any) -> Any:
+    import io
+
+    return np.load(io.BytesIO(contents["arrays"][entry["array"]])).astype(float)
+
+
+# --- Bars -----------------------------------------------------------------------------
+
+
+def bars(path: Path) -> None:
+    """Bars account for every row, ascend in time, and have prices that stand in the file."""
+    repair = path.stat().st_size % 2 == 0
+    found = sj.load_bars(path, fill=2, repair=repair)
+    require(found.rows is not None and found.rows - found.dropped + found.filled == len(found), "counts")
+    require((np.diff(found.timestamp) > 0).all(), "order of time")
+    for side in (found.open, found.close):
+        require(len(side) == len(found) and (side > 0.0).all() and np.isfinite(side).all(), "prices")
+    if path.name.endswith((".csv", ".csv.gz")):
+        data = gzip.decompress(path.read_bytes()) if path.name.endswith(".gz") else path.read_bytes()
+        text = data.decode("utf-8", "replace")
+        numbers = set()
+        for sign in ",;\t|\n":
+            for field in text.replace(sign, "\x00").replace("\n", "\x00").split("\x00"):
+                try:
+                    numbers.add(float(field.strip(" \t\r\"'\ufeff")))
+                except ValueError:
+                    continue
+        require(set(found.close.tolist()) <= numbers, "prices that are not in the file")
+
+
+# --- Folders for a report -------------------------------------------------------------
+
+
+def reports(path: Path) -> None:
+    """A page is made of what a folder holds, and can be written; `path` is a zip of the folder's files."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place, "out")
+        with zipfile.ZipFile(path) as archive:
+            archive.extractall(folder)
+        page = page_of([read(one, Budget()) for one in find(folder)], "title")
+        require(page.rstrip().endswith("</html>"), "the end of the page")
+        Path(place, "page.html").write_text(page, encoding="utf-8")
+        shutil.rmtree(folder)
+
+
+TARGETS = {target.__name__: target for target in (models, sweeps, learners, bars, reports)}
+assert sojourn.envs
