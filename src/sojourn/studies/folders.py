@@ -9,8 +9,9 @@ from typing import NamedTuple, TypeAlias
 
 import polars as pl
 
-from sojourn.report.blocks import Note, Section
+from sojourn.report.blocks import Charts, Note, Section
 from sojourn.report.budget import Budget
+from sojourn.report.charts import Choosable
 from sojourn.rules.names import Catalogue
 from sojourn.rules.records import Json, load_json
 from sojourn.runs.results import RESULTS
@@ -103,7 +104,7 @@ def _read(found: Found, budget: Budget) -> Section:
             raise ValueError(f"{folder} holds a {kind} that is not finished; run it again to go on")
         given = load_json(file)
     try:
-        return READERS[kind](folder, given, budget)
+        return _drawable(READERS[kind](folder, given, budget))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise ValueError(f"a table in {folder} cannot be read: {_first_line(error)}") from None
     except (LookupError, TypeError, AttributeError, ArithmeticError, ValueError) as error:
@@ -113,6 +114,15 @@ def _read(found: Found, budget: Budget) -> Section:
         raise ValueError(
             f"{file} is damaged or of another version ({told}); make it again with the command that wrote it"
         ) from None
+
+
+def _drawable(section: Section) -> Section:
+    """Return a section of which every chart has what it shows at first; tables that were cut may lack it."""
+    for block in section.blocks:
+        for chart in block.items if isinstance(block, Charts) else (block,):
+            if isinstance(chart, Choosable) and chart.start not in chart.charts:
+                raise ValueError("its tables do not have all combinations of what can be chosen on the page")
+    return section
 
 
 def _first_line(error: BaseException) -> str:

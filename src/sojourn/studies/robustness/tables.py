@@ -78,7 +78,10 @@ def write(folder: Path, tables: Tables) -> None:
 
 def read(folder: Path) -> Tables:
     """Return the tables of a study's folder."""
-    return Tables(*read_tables(folder, FILES))
+    found = Tables(*read_tables(folder, FILES))
+    if any(found.maps.null_count().row(0)):
+        raise ValueError(f"{folder}/tables/maps.parquet is damaged: it has empty places")
+    return found
 
 
 # --- From the runs ------------------------------------------------------------------
