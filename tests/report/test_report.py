@@ -6,6 +6,7 @@ import html
 import json
 import re
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from sojourn.studies import page as page_module
 from sojourn.studies.claims.ledger import Claim
 from sojourn.studies.claims.section import claims_section
 from sojourn.studies.page import write_report
+from sojourn.studies.solution.answer import solve_named
 
 
 class Page(HTMLParser):
@@ -487,3 +489,16 @@ def test_the_assets_are_in_the_wheel() -> None:
     names = {path.name for path in assets.iterdir()}
     assert {"page.css", "charts.js", "tables.js", "start.js"} <= names
     assert all(path.suffix in (".css", ".js") for path in assets.iterdir())
+
+
+def test_two_reports_to_one_place_at_once(tmp_path: Path) -> None:
+    """Four that write the same page at the same time all succeed, and the page is whole."""
+    solve_named("gosavi", {}).write(tmp_path / "solved")
+    alone = write_report([tmp_path / "solved"], tmp_path / "alone.html").read_bytes()
+    (tmp_path / "out").mkdir()
+    with ThreadPoolExecutor(4) as pool:
+        for path in pool.map(
+            lambda _: write_report([tmp_path / "solved"], tmp_path / "out" / "r.html"), range(12)
+        ):
+            assert path.read_bytes() == alone
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["r.html"]

@@ -209,7 +209,9 @@ def test_a_worker_with_other_rules_is_refused_by_name(
     """Nothing of what it ran is kept; without it, the sweep goes on to the same tables."""
     with pytest.raises(ValueError, match=f"^the rules at {place} are not those of this command, so nothing"):
         sj.run_sweep(small, tmp_path / "out", OtherRules(answer), jobs=1)
-    assert [path.name[:8] for path in the_parts(tmp_path / "out")] == ["00000000", "00000001"]
+    kept = [path.name[:8] for path in the_parts(tmp_path / "out")]
+    assert kept[:2] == ["00000000", "00000001"]
+    assert "00000002" not in kept
     sj.run_sweep(small, tmp_path / "out", Inline(), jobs=1)
     sj.run_sweep(small, tmp_path / "untouched", Inline(), jobs=1)
     assert same(tmp_path / "out", tmp_path / "untouched")
@@ -257,3 +259,27 @@ def test_a_folder_of_another_schema_is_refused_in_a_sentence(small: sj.Sweep, tm
     with pytest.raises(ValueError, match="holds this sweep as another version of Sojourn ran it"):
         sj.run_sweep(small, tmp_path / "out", Inline(), jobs=1)
     assert len(sj.load_results(tmp_path / "out")) == small.num_runs
+
+
+# --- Links --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("planted", ["sweep.log", ".lock", "parts"])
+def test_a_planted_link_stops_a_sweep_and_changes_nothing_elsewhere(
+    planted: str, small: sj.Sweep, tmp_path: Path
+) -> None:
+    """Where a sweep would write through a link, it says so; what the link leads to stays as it was."""
+    elsewhere, out = tmp_path / "elsewhere", tmp_path / "out"
+    out.mkdir()
+    if planted == "parts":
+        sj.run_sweep(small, out, Inline(0), jobs=1)
+        shutil.rmtree(out / "parts")
+        elsewhere.mkdir()
+    (out / planted).symlink_to(elsewhere)
+    with pytest.raises(
+        OSError, match=f"{planted} is a link to somewhere else, where nothing is written; remove it"
+    ):
+        sj.run_sweep(small, out, Inline(), jobs=1)
+    assert not elsewhere.exists() or not list(elsewhere.iterdir())
+    (out / planted).unlink()
+    assert sj.run_sweep(small, out, Inline(), jobs=1).lost == 0

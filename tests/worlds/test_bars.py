@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import doctest
 import gzip
 import hashlib
@@ -8,6 +9,7 @@ import json
 import subprocess
 import sys
 import types
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +19,7 @@ import polars as pl
 import pytest
 
 import sojourn.worlds.market.bars
-from sojourn import cli
+from sojourn.cli import commands
 from sojourn.worlds.market.bars import Bars, describe, fetch_bars, load_bars, segments
 from sojourn.worlds.market.findings import Finding
 from sojourn.worlds.market.segments import identity, instrument
@@ -566,11 +568,13 @@ def test_damaged_files(tmp_path: Path, kind: str, seed: int, capfd: pytest.Captu
 # --- Commands -----------------------------------------------------------------------
 
 
-def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int | str | None:
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int | str:
+    """Run a command; return 0, or the sentence that it ends with."""
     monkeypatch.setattr(sys, "argv", ["sojourn", *arguments])
-    with pytest.raises(SystemExit) as caught:
-        cli.main()
-    return caught.value.code
+    monkeypatch.setattr(warnings, "formatwarning", warnings.formatwarning)  # which commands change
+    with contextlib.redirect_stderr(io.StringIO()) as errors:
+        code = commands.run()
+    return errors.getvalue().strip() if code else 0
 
 
 def test_check_command(tmp_path: Path) -> None:
@@ -633,7 +637,12 @@ def test_fetch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.C
         fetch_bars(out, lambda _: str(cache))
     (cache / "btc.csv").write_bytes(text_of(good_lines(good_rows())))
     monkeypatch.setitem(sys.modules, "kagglehub", kagglehub(lambda _: str(cache)))
+    out.mkdir()
+    elsewhere = tmp_path / "elsewhere.txt"
+    (out / ".btc.csv.partial").symlink_to(elsewhere)  # which an earlier version would have written through
     assert run(monkeypatch, "data", "fetch", "--out", str(out)) == 0
+    assert not elsewhere.exists()
+    (out / ".btc.csv.partial").unlink()
     assert f"sojourn data check {out / 'btc.csv'}" in capsys.readouterr().out
     assert [file.name for file in out.iterdir()] == ["btc.csv"]
     assert rows_of(load_bars(out / "btc.csv")) == good_rows()

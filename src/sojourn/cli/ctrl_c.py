@@ -24,14 +24,29 @@ class CtrlC:
 
     def __init__(self) -> None:
         self._first: float | None = None
+        self._over: float | None = None
+
+    def install(self) -> None:
+        """Handle the signal from now on, unless the process ignores it, as in the background."""
+        mine = threading.current_thread() is threading.main_thread()
+        if mine and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            signal.signal(signal.SIGINT, self)
+            sys.unraisablehook = self.lost
+
+    def over(self) -> None:
+        """Let the signal do nothing while Python takes itself down; if it goes on instead, all is as usual again."""
+        self._over = time.monotonic()
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         """Handle the signal."""
         now = time.monotonic()
-        if self._first is None:
+        if self._over is not None:
+            if now - self._over > self.STORM:
+                raise KeyboardInterrupt
+        elif self._first is None:
             self._first = now
             raise KeyboardInterrupt
-        if now - self._first > self.STORM:
+        elif now - self._first > self.STORM:
             os.write(2, b"sojourn: interrupted\n")
             os._exit(INTERRUPTED)
 
