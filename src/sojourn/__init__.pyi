@@ -22,11 +22,12 @@ from sojourn.agents.values.table import Table, greedy_action, largest
 from sojourn.envs.check import check_smdp_env
 from sojourn.envs.worlds import WorldEnv
 from sojourn.exact.audit.audit import Audit, Limit, audit
-from sojourn.exact.bounds import NotSolvedError, Solution
+from sojourn.exact.bounds import Solution
 from sojourn.exact.linear_program import linear_program
 from sojourn.exact.modified import modified_policy_iteration
 from sojourn.exact.policies import PolicyValue, evaluate
 from sojourn.exact.policy_iteration import policy_iteration
+from sojourn.exact.refusals import NotSolvedError
 from sojourn.exact.solve import solve
 from sojourn.exact.value_iteration import value_iteration
 from sojourn.learner.learner import Learner

@@ -430,3 +430,15 @@ def test_every_problem_can_be_audited() -> None:
             assert found[estimator].rate == pytest.approx(found.gain, rel=1e-9), name
             assert found[estimator].keeps_optimum, name
             assert found[estimator].settled_gain == pytest.approx(found.best_gain, abs=1e-8), name
+
+
+def test_decisions_without_time_are_refused() -> None:
+    """An audit of a policy that takes a decision without time names the pair."""
+    model = from_transitions(
+        [(0, 0, 1, 1.0, 0.0, 1.0), (0, 1, 1, 1.0, 10.0, 0.0), (1, 0, 0, 1.0, 1.0, 4.0)],
+        state_names=["choose", "work"],
+    )
+    with pytest.raises(
+        ValueError, match=r"state 0 \(choose\), action 1 may take no time, and what an estimator"
+    ):
+        audit(model)

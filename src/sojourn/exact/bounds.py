@@ -14,10 +14,13 @@ take the mean: the h telescope, and
 
     E[sum of rewards] <= U E[sum of durations] + max h - min h.
 
-Divide by E[sum of durations], which grows at least like n min d; the last part vanishes. For
+Divide by E[sum of durations], which grows in proportion to n; the last part vanishes. For
 the policy of the largest ratios, r >= L d + h - P h, and the same sum gives the lower bound. (For
 d = 1 these are Odoni's bounds, Operations Research 17, 1969; `ratio` is what one step of
 value iteration adds in Schweitzer's transformed model.)
+
+Where d = 0 the ratio is infinity by the sign of its numerator, and 0 / 0 is what does no harm: -infinity in U, infinity in
+L (`longest_timeless` is how a bias is found for which it comes to that).
 
 The bounds need no assumption on the chains. Where they meet, the optimal gain does not depend
 on the state, and it is known; so a solver that closes them proves its own answer.
@@ -32,6 +35,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from sojourn.exact.chains import longest_timeless
+from sojourn.exact.refusals import NotSolvedError
 from sojourn.exact.sweeps import Crew, improve_block, prove_block
 from sojourn.models.smdp import SMDP
 from sojourn.models.structure import findings, one_gain, several_classes
@@ -91,13 +96,42 @@ def bounds(model: SMDP, bias: Floats, pairs: Ints | None = None) -> tuple[float,
         raise ValueError(
             f"bias has the shape {bias.shape}; it must have one number for each of {model.num_states} states"
         )
-    low, high = np.empty(model.num_states), np.empty(model.num_states)
+    lower, upper, _ = proven(model, bias, pairs)
+    return lower, upper
+
+
+def proven(model: SMDP, bias: Floats, pairs: Ints | None = None) -> tuple[float, float, Ints]:
+    """Return the bounds that a bias gives, and the pairs of a policy whose gain is at least the lower one."""
+    steps = longest_timeless(model)
+    low, high, nothing = np.empty((3, model.num_states))
     with Crew(model) as crew:
+        if steps is None:
+            if pairs is None:
+                pairs = model.pair_offsets[:-1].copy()
+                crew.sweep(improve_block, bias, 0.0, 0.0, True, pairs, low, high)
+            crew.sweep(prove_block, bias, pairs, low, high)
+            return float(low.min()), float(high.max()), pairs
+        zero = np.flatnonzero(model.duration == 0.0)
+        most = _shifted(model, bias, steps, zero, 1.0)
+        crew.sweep(prove_block, most, model.pair_offsets[:-1], nothing, high)
         if pairs is None:
             pairs = model.pair_offsets[:-1].copy()
-            crew.sweep(improve_block, bias, 0.0, 0.0, True, pairs, low, high)
-        crew.sweep(prove_block, bias, pairs, low, high)
-    return float(low.min()), float(high.max())
+            crew.sweep(improve_block, bias, float(high.max()), 0.0, False, pairs, low, nothing)
+        least = _shifted(model, bias, steps, pairs[model.duration[pairs] == 0.0], -1.0)
+        crew.sweep(prove_block, least, pairs, low, nothing)
+    return float(low.min()), float(high.max()), pairs
+
+
+def _shifted(model: SMDP, bias: Floats, steps: Floats, timeless: Ints, sign: float) -> Floats:
+    """Return a bias with which these pairs gain nothing (sign 1) or lose nothing (sign -1); see `longest_timeless`."""
+    if not timeless.size:
+        return bias
+    offsets, rows = model.rows_of(timeless)
+    here = bias[model.state_of_pair()[timeless]]
+    gap = bias[model.successor[rows]] - np.repeat(here, np.diff(offsets))
+    gained = model.reward[timeless] + np.add.reduceat(model.probability[rows] * gap, offsets[:-1])
+    rounding = 1e-14 * (np.abs(bias).max() + np.abs(model.reward[timeless]).max())
+    return bias + sign * 2.0 * max(float((sign * gained).max() + rounding), 0.0) * steps
 
 
 def middle(lower: float, upper: float) -> float:
@@ -121,29 +155,6 @@ def residual(model: SMDP, gains: Floats, bias: Floats) -> float:
     surplus = model.reward - gains[state] * model.duration + ahead - bias[state]
     surplus[kept < gains[state] - 1e-9 * (gains.max() - gains.min())] = -np.inf
     return float(np.abs(np.maximum.reduceat(surplus, model.pair_offsets[:-1])).max())
-
-
-class NotSolvedError(ValueError):
-    """Raised when a solver does not find the optimal gain within its limits.
-
-    >>> import sojourn as sj
-    >>> try:
-    ...     sj.value_iteration(sj.problems.gosavi(), max_sweeps=1)
-    ... except sj.NotSolvedError as error:
-    ...     print(str(error).split(";")[1].strip())
-    allow more with max_sweeps, or use policy_iteration
-    """
-
-
-def in_floats(model: SMDP, gains: Floats, bias: Floats) -> Floats:
-    """Return a bias, or refuse one that no float can hold."""
-    if not np.isfinite(bias).all():
-        state = int(np.argmin(np.isfinite(bias)))
-        raise NotSolvedError(
-            f"the gain of {model.state_place(state)} is {gains[state]:.9g}, but its bias is beyond the floats; "
-            "leave out the smallest probabilities, or scale rewards and durations"
-        )
-    return bias
 
 
 def not_solved(model: SMDP, sweeps: int, bias: Floats, tolerance: float) -> NotSolvedError:

@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sojourn.exact.bounds import NotSolvedError, in_floats
+from sojourn.exact.chains import longest_timeless
 from sojourn.exact.decimals import above, below, digits, exact, nearest
+from sojourn.exact.refusals import NotSolvedError, in_floats
 from sojourn.models.chain import chain_of_pairs, classes_of, leading_to
 from sojourn.models.elimination import Numbers, eliminated
 from sojourn.models.smdp import SMDP
@@ -55,6 +56,8 @@ class _Decimals:
         self.source = np.repeat(self.state, self.counts)
         self.probability = exact(model.probability)
         self.reward, self.duration = exact(model.reward), exact(model.duration)
+        steps = longest_timeless(model)
+        self.steps = None if steps is None else exact(steps)
 
     def summed(self, rows: Numbers) -> Numbers:
         """Return the sum over the rows of each pair."""
@@ -70,9 +73,8 @@ def careful(model: SMDP, pairs: Ints, max_iterations: int) -> Found:
         with digits(count):
             worth, taken = _improved(exactly, pairs, count, max_iterations)
             pairs, done = worth.pairs, done + taken
-            lower = min(_lowest(exactly, worth.bias, count, 1)[pairs])
-            upper = max(number.copy_negate() for number in _lowest(exactly, worth.bias, count, -1))
-            size = worth.size or max(np.abs(exactly.reward[pairs]) / exactly.duration[pairs])
+            lower, upper = _bounds(exactly, worth, count)
+            size = worth.size or max(np.abs(exactly.reward[pairs])) / max(exactly.duration[pairs])
             close = upper - lower <= max(_ENOUGH * abs(worth.gain), _NOTHING * size)
         if close:
             gains = np.full(model.num_states, float(worth.gain))
@@ -143,6 +145,24 @@ def _worth(exactly: _Decimals, pairs: Ints, states: Ints) -> _Worth:
     return _Worth(pairs, gain, size / taken, bias)
 
 
+def _bounds(exactly: _Decimals, worth: _Worth, count: int) -> tuple[Decimal, Decimal]:
+    """Return what the gain of the policy is not below, and that of no policy above; `longest_timeless` has the reason."""
+    least = most = worth.bias
+    zero = np.flatnonzero(exactly.model.duration == 0.0)
+    if exactly.steps is not None:
+        gap = worth.bias[exactly.model.successor] - worth.bias[exactly.source]
+        gained = exactly.reward + exactly.summed(exactly.probability * gap) / exactly.summed(
+            exactly.probability
+        )
+        rounding = max(np.abs(worth.bias)) * Decimal(10) ** (_SPARE - count)
+        most = worth.bias + 2 * max(max(gained[zero]) + rounding, Decimal(0)) * exactly.steps
+        taken = worth.pairs[exactly.model.duration[worth.pairs] == 0.0]
+        lost = max((-number for number in gained[taken]), default=Decimal(0))
+        least = worth.bias - 2 * max(lost + rounding, Decimal(0)) * exactly.steps
+    lower = min(_lowest(exactly, least, count, 1)[worth.pairs])
+    return lower, max(number.copy_negate() for number in _lowest(exactly, most, count, -1))
+
+
 def _lowest(exactly: _Decimals, bias: Numbers, count: int, sign: int) -> Numbers:
     """Return for each pair a number that is not above (r + sum p (h' - h) / sum p) / d, with -r and -h if sign is -1."""
     with digits(count, decimal.ROUND_CEILING):
@@ -154,4 +174,10 @@ def _lowest(exactly: _Decimals, bias: Numbers, count: int, sign: int) -> Numbers
         ahead = exactly.summed(exactly.probability * gap)
         # A positive sum is divided by too much and a negative one by too little, so both come out too low.
         ahead = ahead / np.where((ahead > 0).astype(bool), most, least)
-        return np.asarray((exactly.reward * sign + ahead) / exactly.duration)
+        gained = exactly.reward * sign + ahead
+        return np.array(
+            [
+                x / d if d else Decimal("Infinity" if x >= 0 else "-Infinity")
+                for x, d in zip(gained, exactly.duration, strict=True)
+            ]
+        )

@@ -7,17 +7,19 @@ linear systems, and the answer is tested: bounds of the gain that are far apart 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from sojourn.exact.bounds import NotSolvedError
 from sojourn.exact.decimals import digits, exact, nearest
-from sojourn.models.chain import Chain, SingularError, classes_of, outward, solved
-from sojourn.models.elimination import Eliminated, Numbers, eliminated
+from sojourn.exact.refusals import NotSolvedError
+from sojourn.models.chain import Chain, SingularError, chain_of_pairs, classes_of, outward, solved
+from sojourn.models.elimination import Numbers, eliminated
 from sojourn.rules.arrays import Floats, Ints, Sparse
+
+if TYPE_CHECKING:
+    from sojourn.models.smdp import SMDP
 
 _SMALL = 64  # states: up to here elimination is as fast as a linear system
 LARGEST = 300  # states: above, decimals would take minutes
@@ -27,6 +29,7 @@ _CLOSE = (
     1e-8  # how near the bounds of a linear system's gain must be, relative to the largest reward per time
 )
 _DIGITS = 60
+_POLICIES = 100  # tried on the way to the longest row of decisions without time
 
 
 class Valued(NamedTuple):
@@ -65,29 +68,28 @@ def carried(leaving: Sparse, inner: Ints, known: Numbers, earned: Floats) -> Flo
     """
     if len(inner) > LARGEST:
         return _carried_by_system(leaving, inner, known, earned)
-    outside = np.ones(leaving.shape[1], dtype=bool)
-    outside[inner] = False
     dense = leaving.toarray()
-
-    def prepare(numbers: Callable[[Floats], Numbers]) -> Eliminated:
-        # What is known is lumped into one state that comes first.
-        rates = np.zeros((len(inner) + 1, len(inner) + 1), dtype=numbers(dense).dtype)
-        rates[1:, 1:], ahead = numbers(dense[:, inner]), numbers(dense[:, outside])
-        rates[1:, 0] = ahead.sum(axis=1)
-        amounts = np.zeros((len(inner) + 1, earned.shape[1]), dtype=rates.dtype)
-        amounts[1:] = numbers(earned)
-        for place, values in enumerate(numbers(known[outside])):
-            amounts[1:] += ahead[:, place, None] * values
-        return eliminated(rates, amounts)
-
     try:
         with np.errstate(all="raise"):
-            return np.asarray(prepare(np.asarray).totals()[1:])
+            return lumped(dense, inner, known, earned)
     except FloatingPointError:
-        if not (np.isfinite(known[outside]).all() and np.isfinite(earned).all()):
+        if not (np.isfinite(known).all() and np.isfinite(earned).all()):
             return np.full(earned.shape, np.nan)
         with digits(_DIGITS):
-            return nearest(prepare(exact).totals()[1:])
+            return nearest(lumped(exact(dense), inner, exact(known), exact(earned)))
+
+
+def lumped(leaving: Numbers, inner: Ints, known: Numbers, earned: Numbers) -> Numbers:
+    """Do the same with numbers of any kind in full arrays: what is known is lumped into one state, which comes first."""
+    outside = np.setdiff1d(np.arange(leaving.shape[1]), inner)
+    ahead = leaving[:, outside]
+    rates = np.zeros((len(inner) + 1, len(inner) + 1), dtype=leaving.dtype)
+    rates[1:, 1:], rates[1:, 0] = leaving[:, inner], ahead.sum(axis=1)
+    amounts = np.zeros((len(inner) + 1, earned.shape[1]), dtype=leaving.dtype)
+    amounts[1:] = earned
+    for place, values in zip(range(len(outside)), known[outside], strict=True):
+        amounts[1:] += ahead[:, place, None] * values
+    return eliminated(rates, amounts).totals()[1:]
 
 
 def _carried_by_system(leaving: Sparse, inner: Ints, known: Floats, earned: Floats) -> Floats:
@@ -142,9 +144,10 @@ def _by_system(chain: Chain) -> tuple[float, Floats]:
     answer = solved(with_column(system, chain.duration), chain.reward)
     gain, answer[0] = float(answer[0]), 0.0
     with np.errstate(all="ignore"):
-        ratio = (chain.reward - system @ answer) / chain.duration
-        apart = ratio.max() - ratio.min()
-        if not apart <= _CLOSE * np.abs(chain.reward / chain.duration).max():
+        # What takes no time is measured against the longest time, as it has none of its own.
+        duration = np.where(chain.duration > 0.0, chain.duration, chain.duration.max())
+        apart = np.abs(chain.reward - system @ answer - gain * chain.duration) / duration
+        if not apart.max() <= _CLOSE * np.abs(chain.reward / duration).max():
             raise SingularError("rounding has spoiled the answer")
     return gain, answer
 
@@ -187,3 +190,40 @@ def stationary(matrix: Sparse) -> Floats:
 def with_column(matrix: Sparse, column: Floats) -> Sparse:
     """Return a matrix with another first column."""
     return sparse.hstack([sparse.csc_array(column[:, None]), matrix[:, 1:]], format="csc")
+
+
+def longest_timeless(model: SMDP) -> Floats | None:
+    """Return the largest mean number of decisions without time in a row from each state, or None if all take time.
+
+    It is finite, as no model can go on without time for ever. Bounds on the gain need it: r + P h - h <= U d of every
+    pair, and where d = 0 the left side must not be above 0, which rounding decides. With k what is returned here, k(s) - P k
+    is at least 1/2 for every pair that takes no time, so h + 2 e k lowers their left sides by e.
+
+    >>> from sojourn.models import from_transitions
+    >>> retry = from_transitions([(0, 0, 0, 0.75, 1.0, 0.0), (0, 0, 1, 0.25, 1.0, 0.0), (1, 0, 0, 1.0, 0.0, 2.0)])
+    >>> longest_timeless(retry)
+    array([4., 0.])
+    """
+    zero = np.flatnonzero(model.duration == 0.0)
+    if not zero.size:
+        return None
+    state, counts = model.state_of_pair(), np.diff(model.row_offsets)
+    inner, first = np.unique(state[zero], return_index=True)
+    pairs, steps = model.pair_offsets[:-1].copy(), np.zeros(model.num_states)
+    pairs[inner] = zero[first]
+    for _ in range(_POLICIES):
+        rows = chain_of_pairs(model, pairs).matrix[inner]
+        ones = np.ones((len(inner), 1))
+        steps[inner] = carried(rows, inner, np.zeros((model.num_states, 1)), ones)[:, 0]
+        gap = steps[model.successor] - np.repeat(steps[state], counts)
+        more = 1.0 + np.add.reduceat(model.probability * gap, model.row_offsets[:-1])[zero]
+        better = np.flatnonzero(more > 0.25)
+        if not better.size:
+            return steps
+        better = better[np.lexsort((-more[better], state[zero[better]]))]
+        states, first = np.unique(state[zero[better]], return_index=True)
+        pairs[states] = zero[better[first]]
+    raise NotSolvedError(
+        f"decisions that take no time follow each other up to {steps.max():.3g} times in a row, "
+        "too often for proven bounds; raise the probability that time passes"
+    )

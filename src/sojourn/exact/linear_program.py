@@ -21,8 +21,9 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
-from sojourn.exact.bounds import NotSolvedError, Solution
+from sojourn.exact.bounds import Solution
 from sojourn.exact.policy_iteration import policy_iteration
+from sojourn.exact.refusals import NotSolvedError
 from sojourn.models.chain import leading_to
 from sojourn.models.smdp import SMDP
 from sojourn.models.structure import several_classes

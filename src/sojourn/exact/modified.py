@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sojourn.exact.bounds import Solution, bounds, not_solved
+from sojourn.exact.bounds import Solution, not_solved, proven
 from sojourn.exact.sweeps import Crew, evaluate_block, improve_block
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats
@@ -46,18 +46,17 @@ def modified_policy_iteration(model: SMDP, tolerance: float = 1e-8, *, max_sweep
     bias, ratio, surplus, spare = np.zeros((4, model.num_states))
     pairs, lower, upper = model.pair_offsets[:-1].copy(), -np.inf, np.inf
     line, sweeps, count, goal = None, 0, _FEWEST, tolerance
+    timed = bool(model.duration.min() > 0.0)
     with Crew(model) as crew, np.errstate(all="ignore"):
         gain = float(model.reward.mean() / model.duration.mean())
         while True:
             before = pairs.copy()
             crew.sweep(improve_block, bias, gain, _slack(bias), False, pairs, ratio, surplus)
             sweeps += 1
-            lower, upper = max(lower, float(ratio.min())), min(upper, float(ratio.max()))
-            if float(ratio.max() - ratio.min()) <= goal:
-                # The pairs of the largest ratio have at least the lower bound.
-                steepest = pairs.copy()
-                crew.sweep(improve_block, bias, gain, 0.0, True, steepest, ratio, surplus)
-                low, high = bounds(model, bias, steepest)
+            low, high = (float(ratio.min()), float(ratio.max())) if timed else proven(model, bias)[:2]
+            lower, upper = max(lower, low), min(upper, high)
+            if high - low <= goal:
+                low, high, steepest = proven(model, bias)
                 if high - low <= tolerance:
                     break
                 goal /= 2.0  # rounding has eaten the rest
@@ -77,7 +76,7 @@ def modified_policy_iteration(model: SMDP, tolerance: float = 1e-8, *, max_sweep
                 gain = guess
             bias -= bias[0]
         gain = min(max(gain, low), high)
-        crew.sweep(improve_block, bias, gain, 0.0, True, steepest, ratio, surplus)
+        crew.sweep(improve_block, bias, gain, 0.0, False, steepest.copy(), ratio, surplus)
     return Solution(
         model=model,
         gains=np.full(model.num_states, gain),
@@ -112,5 +111,7 @@ def _line(durations: Floats, gain: float, surplus: Floats, last: _Line | None) -
     # While the surplus is not the same in all states, its mean is not worth a slope.
     if last is not None and gain != last.gain and spread <= 0.1 * abs(last.surplus - now):
         slope = (last.surplus - now) / (gain - last.gain)
-        slope = min(max(slope, float(durations.min())), float(durations.max()))
+        slope = min(
+            max(slope, float(durations.min()) or 1e-3 * float(durations.mean())), float(durations.max())
+        )
     return _Line(gain, now, slope)

@@ -20,19 +20,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from sojourn.exact.bounds import NotSolvedError, Solution, in_floats, residual
-from sojourn.exact.chains import carried, valued
+from sojourn.exact.bounds import Solution, residual
+from sojourn.exact.chains import carried, lumped, valued
+from sojourn.exact.refusals import NotSolvedError, in_floats
 from sojourn.models.chain import chain_of_pairs, leading_to, pairs_of
+from sojourn.models.elimination import Numbers
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Flags, Floats, Ints, Sparse
 
 _ROUNDING = 1e-13  # relative to the mean size of the gains where one may end
 _MOST = 1000  # policies; more than ten are not known
+_MANY = 1e4  # places left in a row, up to which rounding adds up to less than 1e-9
+_EXACT = 40  # places: up to here fractions take seconds at most
 
 
 def by_components(model: SMDP, inside: Callable[[SMDP], Solution]) -> Solution:
@@ -142,36 +147,81 @@ def _ways_out(model: SMDP) -> _Ways:
 
 
 def _played_for(ways: _Ways, own: Floats) -> tuple[Floats, Ints]:
-    """Return what each place is worth, and the way out that it takes, -1 where one stays."""
+    """Return what each place is worth, and the way out that it takes, -1 where one stays.
+
+    A way out that leads back but for a tiny part gains next to nothing at once and much in the end. Floats are used where
+    one never leaves so many places in a row that such a gain could be taken for rounding, else fractions.
+    """
     places = ways.law.shape[1]
+    if _longest(ways) <= _MANY:
+        sizes = np.column_stack([own, np.abs(own)])
+        worth, choice = _improved(ways, sizes, carried, ways.law, _ROUNDING)
+        return worth[:, 0], choice
+    if places > _EXACT:
+        raise NotSolvedError(
+            f"{places} classes and states lead to each other with probabilities too different in size to be told from "
+            f"rounding, and there are fractions for up to {_EXACT} only; lump states, or leave out the smallest probabilities"
+        )
+    law = _fractions(ways.law.toarray())
+    sizes = _fractions(np.column_stack([own, np.abs(own)]))
+    worth, choice = _improved(ways, sizes, lumped, law, 0)
+    return np.array([float(value) for value in worth[:, 0]]), choice
+
+
+def _fractions(numbers: Floats) -> Numbers:
+    return np.array([Fraction(x) for x in numbers.ravel().tolist()], dtype=object).reshape(numbers.shape)
+
+
+def _improved(
+    ways: _Ways, own: Numbers, solve: Callable[..., Numbers], law: Numbers | Sparse, rounding: float
+) -> tuple[Numbers, Ints]:
+    """Change ways out until none is better by more than rounding; `own` has gains and their sizes."""
+    places, parts = ways.law.shape[1], len(own)
     choice = np.full(places, -1)
-    without = np.arange(len(own), places)  # a place in no component must be left
+    # A place in no component must be left.
     first = np.full(places, -1)
     first[ways.source[::-1]] = np.arange(len(ways.pair))[::-1]
-    choice[without] = first[without]
-    worth = np.zeros((places, 2))  # the mean gain of where one ends, and that of its size
+    choice[parts:] = first[parts:]
+    worth = np.zeros((places, 2), dtype=own.dtype)
+    entries = ways.law.tocoo()
+    data = law[entries.row, entries.col] if isinstance(law, np.ndarray) else entries.data
     for _ in range(_MOST):
+        worth[:parts] = own
         inner = np.flatnonzero(choice >= 0)
-        worth[: len(own)] = np.column_stack([own, np.abs(own)])
         if inner.size:
-            worth[inner] = carried(ways.law[choice[inner]], inner, worth, np.zeros((len(inner), 2)))
-        better = _better(ways, worth)
-        if not better.size:
-            return worth[:, 0], choice
-        choice[ways.source[better]] = better
+            worth[inner] = solve(law[choice[inner]], inner, worth, np.zeros((len(inner), 2), dtype=own.dtype))
+        gained, size = np.zeros((2, len(ways.pair)), dtype=own.dtype)
+        np.add.at(gained, entries.row, data * (worth[entries.col, 0] - worth[ways.source[entries.row], 0]))
+        np.add.at(size, entries.row, data * worth[entries.col, 1])
+        good = np.flatnonzero(gained > rounding * (size + worth[ways.source, 1]))
+        if not good.size:
+            return worth, choice
+        for way in good:
+            if choice[ways.source[way]] not in good or gained[way] > gained[choice[ways.source[way]]]:
+                choice[ways.source[way]] = way
     raise NotSolvedError(
         f"after {_MOST} policies it is not known which component to play for; "
         "gains or probabilities of very different size may be to blame: scale or lump them"
     )
 
 
-def _better(ways: _Ways, worth: Floats) -> Ints:
-    """Return for each place the best way out, if it is better than what the place is worth."""
-    entries = ways.law.tocoo()
-    gap = worth[entries.col, 0] - worth[ways.source[entries.row], 0]
-    gained = np.bincount(entries.row, weights=entries.data * gap, minlength=len(ways.pair))
-    size = ways.law @ worth[:, 1] + worth[ways.source, 1]
-    good = np.flatnonzero(gained > _ROUNDING * size)
-    good = good[np.lexsort((-gained[good], ways.source[good]))]
-    _, first = np.unique(ways.source[good], return_index=True)
-    return np.asarray(good[first])
+def _longest(ways: _Ways) -> float:
+    """Return the largest mean number of places that a policy can leave one after the other."""
+    places = ways.law.shape[1]
+    choice = np.full(places, -1)
+    choice[ways.source] = np.arange(len(ways.pair))
+    inner = np.flatnonzero(choice >= 0)
+    if not inner.size:
+        return 0.0
+    steps = np.zeros((places, 1))
+    for _ in range(_MOST):
+        steps[inner] = carried(
+            ways.law[choice[inner]], inner, np.zeros((places, 1)), np.ones((len(inner), 1))
+        )
+        more = 1.0 + (ways.law @ steps)[:, 0] - steps[ways.source, 0]
+        if steps.max() > _MANY or more.max() <= 0.25:
+            break
+        better = np.flatnonzero(more > 0.25)
+        better = better[np.argsort(more[better])]  # so that the best comes last
+        choice[ways.source[better]] = better
+    return float(steps.max())

@@ -20,9 +20,10 @@ import time
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sojourn.exact.bounds import NotSolvedError, Solution, bounds
+from sojourn.exact.bounds import Solution, bounds
 from sojourn.exact.careful import Found, careful
 from sojourn.exact.chains import CHEAP, valued
+from sojourn.exact.refusals import NotSolvedError
 from sojourn.models.chain import chain_of_pairs, classes_of, leading_to, pairs_of
 from sojourn.models.smdp import SMDP
 from sojourn.models.structure import several_classes
@@ -116,8 +117,8 @@ def _good_enough(model: SMDP, found: Found) -> bool:
 def _size(model: SMDP, found: Found) -> float:
     """Return the largest reward per unit time that the policy comes by again and again."""
     states = classes_of(chain_of_pairs(model, found.pairs))[0]
-    pairs = found.pairs[states]
-    return float(np.abs(model.reward[pairs] / model.duration[pairs]).max())
+    reward, duration = np.abs(model.reward[found.pairs[states]]), model.duration[found.pairs[states]]
+    return float((reward / np.where(duration > 0.0, duration, duration.max())).max())
 
 
 def _surplus(model: SMDP, gain: float, bias: Floats) -> Floats:
@@ -127,7 +128,10 @@ def _surplus(model: SMDP, gain: float, bias: Floats) -> Floats:
 
 
 def _steepest(model: SMDP) -> Ints:
-    ratio = model.reward / model.duration
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        ratio = np.where(
+            model.duration > 0.0, model.reward / model.duration, np.copysign(np.inf, model.reward)
+        )
     return _first_best(model, ratio, np.maximum.reduceat(ratio, model.pair_offsets[:-1]))
 
 

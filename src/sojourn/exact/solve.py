@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import contextlib
 
-from sojourn.exact.bounds import NotSolvedError, Solution
+from sojourn.exact.bounds import Solution
 from sojourn.exact.modified import modified_policy_iteration
 from sojourn.exact.multichain import by_components
 from sojourn.exact.policy_iteration import policy_iteration
+from sojourn.exact.refusals import NotSolvedError
 from sojourn.models.smdp import SMDP
 from sojourn.rules.numbers import positive
 

@@ -161,7 +161,12 @@ def _product(a: float, b: float) -> tuple[float, float]:
 
 @inlined
 def _below(gained: float, duration: float) -> float:
-    """Return a number that is not above gained / duration, where `gained` is itself rounded."""
+    """Return a number that is not above gained / duration, where `gained` is itself rounded.
+
+    A pair that takes no time asks nothing of a bound if it does not lose, and has none if it does.
+    """
+    if duration == 0.0:
+        return np.inf if gained >= 0.0 else -np.inf
     if gained == 0.0:
         return 0.0
     ratio = gained / duration

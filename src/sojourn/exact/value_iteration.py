@@ -12,7 +12,7 @@ terms of the bias h of the semi-Markov model one step is
 
 and what it adds, divided by e, bounds the gain from both sides (see `bounds`). It converges wherever the
 optimal gain is one number, but as slowly as e is small: one very short duration makes all steps short.
-`modified_policy_iteration` does not mind that.
+`modified_policy_iteration` does not mind that. Decisions that take no time are followed at once, within the step.
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ import time
 
 import numpy as np
 
-from sojourn.exact.bounds import Solution, bounds, middle, not_solved
+from sojourn.exact.bounds import Solution, middle, not_solved, proven
 from sojourn.exact.sweeps import Crew, arrays, improve_block, iterate
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats
 from sojourn.rules.numbers import positive, whole
 
 _SHARE = 0.9  # of the shortest duration; below 1, so that every state may stay where it is
+_AT_ONE_INSTANT = 1000  # decisions without time in a row that one sweep follows
+_BETWEEN_LOOKS = 10  # sweeps from one look at the bounds to the next
 _AT_ONCE = 100_000_000  # rows between two looks at the keyboard
 
 
@@ -44,17 +46,18 @@ def value_iteration(model: SMDP, tolerance: float = 1e-9, *, max_sweeps: int = 1
     bias, sweeps, goal = np.zeros(model.num_states), 0, tolerance
     with Crew(model) as crew:
         while True:
-            sweeps += _swept(model, crew, bias, goal, max_sweeps - sweeps, tolerance)
-            # The pairs of the largest ratio have at least the lower bound; the bias is as the bounds have it.
-            ratio, surplus, pairs = *np.empty((2, model.num_states)), model.pair_offsets[:-1].copy()
-            lower, upper = bounds(model, bias)
-            gain = middle(lower, upper)
-            crew.sweep(improve_block, bias, gain, 0.0, True, pairs, ratio, surplus)
+            if model.duration.min() > 0.0:
+                sweeps += _swept(model, crew, bias, goal, max_sweeps - sweeps, tolerance)
+            else:
+                sweeps += _swept_without_time(model, bias, goal, max_sweeps - sweeps, tolerance)
+            lower, upper, pairs = proven(model, bias)
             if upper - lower <= tolerance:
                 break
             goal /= 2.0  # rounding has eaten the rest
             if goal < tolerance / 8.0:
                 raise not_solved(model, sweeps, bias, tolerance)
+        gain, ratio, surplus = middle(lower, upper), *np.empty((2, model.num_states))
+        crew.sweep(improve_block, bias, gain, 0.0, False, pairs.copy(), ratio, surplus)
     return Solution(
         model=model,
         gains=np.full(model.num_states, gain),
@@ -92,3 +95,32 @@ def _swept(model: SMDP, crew: Crew, bias: Floats, goal: float, max_sweeps: int, 
             bias += 0.0 if done else step * (ratio - ratio[0])
         bias -= bias[0]
     return sweeps
+
+
+def _swept_without_time(model: SMDP, bias: Floats, goal: float, max_sweeps: int, tolerance: float) -> int:
+    """Do the same for a model with decisions that take no time: they follow each step at once.
+
+    A step is v(s) = h(s) + e max (r + P h - h) / d over the pairs that take time; then h(s) becomes the larger of v(s) and
+    max r + P h over those that do not, until that changes nothing.
+    """
+    state, starts, first = model.state_of_pair(), model.row_offsets[:-1], model.pair_offsets[:-1]
+    timed = model.duration > 0.0
+    duration = np.where(timed, model.duration, 1.0)
+    step = _SHARE * float(duration[timed].min())
+    for sweep in range(1, max_sweeps + 1):
+        gained = model.reward + np.add.reduceat(model.probability * bias[model.successor], starts)
+        slow = bias[state] + step * (gained - bias[state]) / duration
+        slow = np.maximum.reduceat(np.where(timed, slow, -np.inf), first)
+        new = np.where(np.isfinite(slow), slow, bias)
+        for _ in range(_AT_ONE_INSTANT):
+            before = new
+            quick = model.reward + np.add.reduceat(model.probability * new[model.successor], starts)
+            new = np.maximum(slow, np.maximum.reduceat(np.where(timed, -np.inf, quick), first))
+            if (new == before).all():
+                break
+        bias[:] = new - new[0]
+        if sweep % _BETWEEN_LOOKS == 0:
+            lower, upper = proven(model, bias)[:2]
+            if upper - lower <= goal:
+                return sweep
+    raise not_solved(model, max_sweeps, bias, tolerance)

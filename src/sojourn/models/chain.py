@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.sparse import linalg
 
-from sojourn.models.smdp import SMDP
 from sojourn.models.structure import recurrent_classes
 from sojourn.rules.arrays import Flags, Floats, Ints, Sparse
+
+if TYPE_CHECKING:
+    from sojourn.models.smdp import SMDP
 
 _DENSE = 500  # states: up to so many a dense solver is fast; above, a sparse one may fill up all memory
 _ROUNDING = 1e-14  # relative to the largest number

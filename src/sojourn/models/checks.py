@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sojourn.models.laws import KINDS, FlatLaws, above_zero, means
+from sojourn.models.laws import KINDS, FlatLaws, means, not_below_zero
+from sojourn.models.structure import named, structure_of
 from sojourn.rules.arrays import Floats, misread, outside, owned
 from sojourn.rules.numbers import listed, shown
 
@@ -203,30 +204,44 @@ def _check_means(model: SMDP) -> None:
             raise ValueError(f"{name} has {len(numbers)} entries for {model.num_pairs} pairs")
         _check_numbers(model, name, numbers, model.place)
     with np.errstate(over="ignore"):
-        rates = np.abs(model.reward) / model.duration
+        # What takes no time has no rate, but its reward is earned within some time.
+        rates = np.abs(model.reward) / np.where(model.duration > 0.0, model.duration, 1.0)
     if not rates.max() < LARGEST_RATE:
         at = int(np.argmax(rates))
         raise ValueError(
             f"the reward of {model.place(at)} is {model.reward[at]:.9g} in a duration of {model.duration[at]:.9g}; "
             f"a reward per unit time must be less than {LARGEST_RATE:g}"
         )
+    _check_time_passes(model)
     if model.duration_law is not None:
-        good = above_zero(model.duration_law)
+        good = not_below_zero(model.duration_law)
         if not good.all():
             at = int(np.argmin(good))
             place = model.place if len(good) == model.num_pairs else functools.partial(_row_place, model)
             raise ValueError(
                 f"the duration of {place(at)} has the law {model.duration_law.law(at)}; "
-                "it must give only numbers greater than 0"
+                "it must give no number below 0"
+            )
+
+
+def _check_time_passes(model: SMDP) -> None:
+    """Refuse a model in which a policy can go on for ever without time passing."""
+    timeless = model.duration == 0.0
+    if timeless.any():
+        stuck = structure_of(model, timeless).parts
+        if stuck:
+            raise ValueError(
+                f"a policy can stay in {named(model, stuck[0])} for ever without time passing; "
+                "give one of the actions there a duration above 0, or one that leads out"
             )
 
 
 def _check_numbers(model: SMDP, name: str, numbers: Floats, place: Callable[[int], str]) -> None:
     if name == "duration":
-        if not (numbers.min() > 0.0 and numbers.max() < np.inf):
-            at = int(np.argmin((numbers > 0.0) & (numbers < np.inf)))
+        if not (numbers.min() >= 0.0 and numbers.max() < np.inf):
+            at = int(np.argmin((numbers >= 0.0) & (numbers < np.inf)))
             raise ValueError(
-                f"the duration of {place(at)} is {numbers[at]}; it must be finite and greater than 0"
+                f"the duration of {place(at)} is {numbers[at]}; it must be finite and at least 0"
             )
     elif not np.isfinite(numbers).all():
         at = int(np.argmin(np.isfinite(numbers)))

@@ -203,14 +203,21 @@ def _floored_mean(location: float, scale: float, floor: float) -> float:
     return float(floor + scale * (z * math.erfc(-z / math.sqrt(2.0)) / 2.0 + density))
 
 
-def above_zero(laws: FlatLaws) -> npt.NDArray[np.bool_]:
-    """Whether each law gives only numbers above 0, as a duration's must."""
+def not_below_zero(laws: FlatLaws) -> npt.NDArray[np.bool_]:
+    """Whether each law gives no number below 0, as a duration's must."""
     kind, (a, b, c) = laws.kind, laws.parameters.T
-    result: npt.NDArray[np.bool_] = a > 0.0
+    result: npt.NDArray[np.bool_] = a >= 0.0
     result = np.where(kind == GAMMA, b > 0.0, result)
-    result = np.where(kind == UNIFORM, (np.minimum(a, b) >= 0.0) & (np.maximum(a, b) > 0.0), result)
-    result = np.where(kind == FLOORED, c > 0.0, result)
-    return np.where(kind == _TWO_POINT, (a > 0.0) & (b > 0.0), result)
+    result = np.where(kind == FLOORED, c >= 0.0, result)
+    return np.where((kind == UNIFORM) | (kind == _TWO_POINT), (a >= 0.0) & (b >= 0.0), result)
+
+
+def can_be_zero(laws: FlatLaws) -> npt.NDArray[np.bool_]:
+    """Whether each law of a duration gives 0 with a probability above 0."""
+    kind, (a, b, c) = laws.kind, laws.parameters.T
+    at_low, at_high = (a == 0.0) & (c < 1.0), (b == 0.0) & (c > 0.0)
+    result = np.where(kind == CONSTANT, a == 0.0, (kind == FLOORED) & (c == 0.0))
+    return np.asarray(np.where(kind == _TWO_POINT, at_low | at_high, result))
 
 
 # --- Draws --------------------------------------------------------------------------

@@ -1,12 +1,12 @@
 """A finite semi-Markov decision process: validated, sparse, flat.
 
 In state s the action a leads to s' with probability P(s' | s, a), earns the mean reward
-r(s, a) and takes the mean duration d(s, a) > 0. Nothing else matters for the gain of a policy,
+r(s, a) and takes the mean duration d(s, a) >= 0. Nothing else matters for the gain of a policy,
 
     gain = lim (sum of rewards) / (sum of durations) = E[r] / E[d]
 
 under the stationary law of the policy's chain. For simulation, rewards and durations may
-have laws, whose means these are.
+have laws, whose means these are. A decision may take no time, but no policy may go on for ever without time passing.
 
 The storage is flat. A *pair* is a state with one of its actions; pairs stand in order of
 state, so `pair_offsets[s]` to `pair_offsets[s + 1]` are those of state s, and `action[k]` is

@@ -50,11 +50,14 @@ def end_components(model: SMDP) -> list[Ints]:
     return model.structure.parts
 
 
-def structure_of(model: SMDP) -> Structure:
-    """Compute the end components of a model; `model.structure` does it once and keeps them."""
+def structure_of(model: SMDP, usable: Flags | None = None) -> Structure:
+    """Compute the end components of a model; `model.structure` does it once and keeps them.
+
+    With `usable`, only those pairs count.
+    """
     state = model.state_of_pair()
     starts, counts = model.row_offsets[:-1], np.diff(model.row_offsets)
-    kept = np.ones(model.num_pairs, dtype=bool)
+    kept = np.ones(model.num_pairs, dtype=bool) if usable is None else usable
     while True:
         rows = np.repeat(kept, counts)
         part = strong_parts(model.num_states, np.repeat(state, counts)[rows], model.successor[rows])

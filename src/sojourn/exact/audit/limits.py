@@ -49,7 +49,15 @@ def steps_of(model: SMDP, policy: ArrayLike, worth: PolicyValue) -> Steps:
         weight = np.repeat(weight, counts) * model.probability
     taken = np.flatnonzero(weight)
     weight = weight[taken]
-    mean_duration = laws.means(laws.FlatLaws(duration.kind[taken], duration.parameters[taken]))
+    lasting = laws.FlatLaws(duration.kind[taken], duration.parameters[taken])
+    if laws.can_be_zero(lasting).any():
+        at = int(taken[np.argmax(laws.can_be_zero(lasting))])
+        pair = int(np.searchsorted(model.row_offsets, at, side="right")) - 1 if by_rows else at
+        raise ValueError(
+            f"{model.place(pair)} may take no time, and what an estimator makes of such steps in the long run is not known; "
+            "audit a model whose decisions all take time"
+        )
+    mean_duration = laws.means(lasting)
     chosen = laws.FlatLaws(reward.kind[taken], reward.parameters[taken])
     above, below = parts(chosen)
     return Steps(
