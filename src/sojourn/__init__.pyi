@@ -24,6 +24,8 @@ from sojourn.envs.worlds import WorldEnv
 from sojourn.exact.audit.audit import Audit, Limit, audit
 from sojourn.exact.bounds import NotSolvedError, Solution
 from sojourn.exact.linear_program import linear_program
+from sojourn.exact.logs.log import Behaviour, Improvement, Log, LogEvaluation
+from sojourn.exact.logs.table import read_log
 from sojourn.exact.modified import modified_policy_iteration
 from sojourn.exact.policies import PolicyValue, evaluate
 from sojourn.exact.policy_iteration import policy_iteration
@@ -74,6 +76,7 @@ __all__ = [
     "SMDP",
     "Audit",
     "Bars",
+    "Behaviour",
     "Claim",
     "Cumulative",
     "CumulativeHarmonic",
@@ -85,9 +88,12 @@ __all__ = [
     "Fixed",
     "Grid",
     "Harmonic",
+    "Improvement",
     "Incremental",
     "Learner",
     "Limit",
+    "Log",
+    "LogEvaluation",
     "Market",
     "NotSolvedError",
     "PolicyValue",
@@ -146,6 +152,7 @@ __all__ = [
     "random",
     "random_agent",
     "ratio_of_means",
+    "read_log",
     "relaxed_smart",
     "run",
     "run_many",

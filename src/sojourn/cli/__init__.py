@@ -4,7 +4,7 @@ There is a file for each group of commands; `app` has what they share and `parsi
 of a command are its options, so commands alone may have more than seven.
 """
 
-from sojourn.cli import studies, exact, learners, sweeps, report, data, claims  # noqa: F401, I001 - each adds its commands, in this order
+from sojourn.cli import studies, exact, logs, learners, sweeps, report, data, claims  # noqa: F401, I001 - each adds its commands, in this order
 from sojourn.cli.app import app, main
 
 __all__ = ["app", "main"]

@@ -31,6 +31,7 @@ def make_valid(model: SMDP) -> None:
     for name in ("reward", "duration"):
         _set_means(model, name)
     _check_means(model)
+    _check_counts(model)
 
 
 def make_owned(model: SMDP) -> None:
@@ -205,6 +206,16 @@ def _check_means(model: SMDP) -> None:
                 f"the duration of {place(at)} has the law {model.duration_law.law(at)}; "
                 "it must give only numbers greater than 0"
             )
+
+
+def _check_counts(model: SMDP) -> None:
+    if model.counts is None:
+        return
+    if len(model.counts) != model.num_pairs:
+        raise ValueError(f"counts has {len(model.counts)} entries for {model.num_pairs} pairs")
+    if model.counts.min() < 1:
+        at = int(model.counts.argmin())
+        raise ValueError(f"the count of {model.place(at)} is {model.counts[at]}; it must be at least 1")
 
 
 def _check_numbers(model: SMDP, name: str, numbers: Floats, place: Callable[[int], str]) -> None:

@@ -150,10 +150,10 @@ def _by_batches(errors: Floats, count: int, level: float) -> tuple[float, float]
     skewness = float((off**3).mean()) / (squares / count) ** 1.5
     bend = min(max(skewness / (6.0 * math.sqrt(count)), -0.2), 0.2)
     quantile = float(stdtrit(count - 1, 0.5 + level / 2.0))
-    return -deviation * _unbent(quantile, bend), -deviation * _unbent(-quantile, bend)
+    return -deviation * unbent(quantile, bend), -deviation * unbent(-quantile, bend)
 
 
-def _unbent(quantile: float, bend: float) -> float:
+def unbent(quantile: float, bend: float) -> float:
     """Return the quantile of Student's ratio whose numbers are skewed: Hall's cubic transformation, undone."""
     if abs(bend) < 1e-6:
         return quantile
