@@ -24,6 +24,8 @@ from sojourn.envs.worlds import WorldEnv
 from sojourn.exact.audit.audit import Audit, Limit, audit
 from sojourn.exact.bounds import Solution
 from sojourn.exact.linear_program import linear_program
+from sojourn.exact.logs.log import Behaviour, Improvement, Log, LogEvaluation
+from sojourn.exact.logs.table import read_log
 from sojourn.exact.modified import modified_policy_iteration
 from sojourn.exact.policies import PolicyValue, evaluate
 from sojourn.exact.policy_iteration import policy_iteration
@@ -75,6 +77,7 @@ __all__ = [
     "SMDP",
     "Audit",
     "Bars",
+    "Behaviour",
     "Claim",
     "Cumulative",
     "CumulativeHarmonic",
@@ -86,9 +89,12 @@ __all__ = [
     "Fixed",
     "Grid",
     "Harmonic",
+    "Improvement",
     "Incremental",
     "Learner",
     "Limit",
+    "Log",
+    "LogEvaluation",
     "Market",
     "NotSolvedError",
     "PolicyValue",
@@ -147,6 +153,7 @@ __all__ = [
     "random",
     "random_agent",
     "ratio_of_means",
+    "read_log",
     "relaxed_smart",
     "run",
     "run_many",

@@ -91,13 +91,15 @@ def test_train_evaluate_and_go_on(tmp_path: Path) -> None:
     second = sojourn("train", *common, "--steps", "2000", "--resume", "--json")
     run = sj.run(sj.TwoState(log_scale=1e-3), sj.smart(2, 2, step_size=0.01), 1000, 4, seed=0)
     assert json.loads(second.stdout)["rate"] == run.rate
-    found = json.loads(sojourn("evaluate", str(out), "--time", "3000", "--json").stdout)
+    found = json.loads(sojourn("evaluate", str(out), "--time", "100000", "--json").stdout)
     assert found["low"] <= found["rate"] <= found["high"]
     assert found["learned_rate"] == run.rate
     short = json.loads(
         sojourn("evaluate", str(out), "--time", "0.1", "--json").stdout, parse_constant=pytest.fail
     )
-    assert (short["low"], short["high"]) == (None, None)  # one batch has no interval, and JSON no infinity
+    assert (short["low"], short["high"]) == (None, None)
+    assert short["needed"] > 0.1
+    assert "too short for an interval" in short["sentence"]
 
 
 def test_ctrl_c_saves_what_was_learned(tmp_path: Path) -> None:

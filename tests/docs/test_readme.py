@@ -28,6 +28,8 @@ def test_the_readmes_six_lines_learn_an_optimal_policy(capsys: pytest.CaptureFix
     found, model = learner.evaluate(duration=20_000.0), sj.problems.admission_control()
     best = sj.solve(model)
     assert sj.evaluate(model, learner.policy).gains[0] == pytest.approx(best.gain)
+    assert found.low is not None
+    assert found.high is not None
     assert found.low <= best.gain <= found.high
 
 

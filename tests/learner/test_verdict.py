@@ -7,17 +7,13 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium import spaces
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy import stats
 
 import sojourn as sj
 import sojourn.envs
 from small_envs import TAXI, Gamble, Maze, Scripted, alike, sentence
-from sojourn.learner.verdict import BatchMeans, Evaluation
+from sojourn.learner.verdict import evaluation
+from sojourn.rules.long_run import MicroBatches
 from sojourn.rules.values import same
-
-INF = float("inf")
 
 
 class Weather(gym.Env[Any, Any]):
@@ -42,64 +38,6 @@ class Weather(gym.Env[Any, Any]):
         return self.state, reward, False, self.t == self.cut, {"duration": duration}
 
 
-# --- Batch means --------------------------------------------------------------------
-
-
-def by_numpy(rewards: Any, durations: Any, level: float) -> tuple[float, float, float, int, int]:
-    """The rate, its interval, the number of batches and their size, from arrays."""
-    size = 1
-    while len(rewards) // size >= 64:
-        size *= 2
-    count = len(rewards) // size
-    r, t = (np.asarray(x[: count * size]).reshape(count, size).sum(axis=1) for x in (rewards, durations))
-    rate = float(np.sum(rewards) / np.sum(durations))
-    if count < 2:
-        return rate, -INF, INF, count, size
-    errors = r - rate * t
-    half = stats.t.ppf(0.5 + level / 2, count - 1) * errors.std(ddof=1) / math.sqrt(count) / t.mean()
-    return rate, rate - half, rate + half, count, size
-
-
-@given(
-    st.one_of(st.integers(1, 140), st.sampled_from([63, 64, 65, 127, 128, 255, 256, 2047, 2048, 3000])),
-    st.integers(0, 2**32 - 1),
-    st.sampled_from([0.5, 0.9, 0.95, 0.999]),
-)
-def test_batch_means_are_numpys(steps: int, seed: int, level: float) -> None:
-    """Rate, interval, number and size of the batches, for any number of steps."""
-    rng = np.random.default_rng(seed)
-    rewards, durations = rng.normal(1.0, 3.0, size=steps), rng.exponential(2.0, size=steps) + 0.01
-    means = BatchMeans()
-    for reward, duration in zip(rewards.tolist(), durations.tolist(), strict=True):
-        means.add(reward, duration)
-    found = means.evaluation(level)
-    rate, low, high, count, size = by_numpy(rewards, durations, level)
-    assert (found.batches, means.size, found.steps) == (count, size, steps)
-    assert found.rate == pytest.approx(rate, rel=1e-12)
-    assert (found.low, found.high) == pytest.approx((low, high), rel=1e-9, abs=1e-9)
-    assert found.level == level
-    assert found.duration == pytest.approx(durations.sum())
-    assert steps < 64 or 32 <= found.batches <= 63
-
-
-def test_one_step_says_nothing_of_the_spread() -> None:
-    """With fewer than two batches the interval is unbounded; with none there is no rate."""
-    means = BatchMeans()
-    assert "at least one step" in sentence(means.evaluation, ValueError)
-    means.add(3.0, 2.0)
-    assert means.evaluation() == Evaluation(1.5, -INF, INF, 0.95, 1, 2.0, 1)
-    means.add(3.0, 2.0)
-    assert means.evaluation() == Evaluation(1.5, 1.5, 1.5, 0.95, 2, 4.0, 2)
-
-
-@pytest.mark.parametrize("level", [0.0, 1.0, 95.0])
-def test_a_level_is_a_share(level: float) -> None:
-    """Neither certainty nor percent."""
-    means = BatchMeans()
-    means.add(3.0, 2.0)
-    assert "level" in sentence(lambda: means.evaluation(level))
-
-
 # --- A learner's evaluation ---------------------------------------------------------
 
 
@@ -108,11 +46,36 @@ def test_the_interval_covers_the_rate_as_often_as_it_says(cut: int | None) -> No
     """Of 200 intervals of 95 % (of which 99.9 % have 179 to 199 hits), though steps depend on each other."""
     learner = sj.Learner(Weather(cut), sj.random_agent)
     found = [learner.evaluate(duration=2000.0, seed=seed, env=Weather(cut)) for seed in range(200)]
-    hits = sum(each.low <= 1.5 <= each.high for each in found)
-    assert 179 <= hits <= 199
+    bounds = [(each.low, each.high) for each in found if each.low is not None and each.high is not None]
+    assert len(bounds) == 200
+    assert 179 <= sum(low <= 1.5 <= high for low, high in bounds) <= 199
     assert len({each.rate for each in found}) == 200
     assert np.mean([each.rate for each in found]) == pytest.approx(1.5, abs=0.01)
-    assert all(each.low < each.rate < each.high for each in found)
+    assert all(low < each.rate < high for (low, high), each in zip(bounds, found, strict=True))
+
+
+def test_a_run_that_is_too_short_says_how_long_it_should_be() -> None:
+    """There is no interval then, and a sentence names the time; who follows it gets one."""
+    learner = sj.Learner(Weather(), sj.random_agent)
+    found = learner.evaluate(duration=100.0)
+    assert (found.low, found.high) == (None, None)
+    assert found.needed is not None
+    assert 256 < found.needed < 2000
+    assert f"too short for an interval, which needs about {found.needed:.2g}" in found.sentence
+    again = learner.evaluate(duration=found.needed)
+    assert again.needed is None
+    assert f"95 % interval {again.low:.6g} to {again.high:.6g}" in again.sentence
+
+
+def test_an_evaluation_is_the_interval_of_the_whole_run() -> None:
+    """Its figures are those of the steps that were seen, zero-time steps included, at the level asked for."""
+    seen = MicroBatches()
+    for step in range(900):
+        seen.add(reward=float(step % 7), duration=float(step % 3))
+    found = evaluation(seen, 0.9)
+    assert found[:3] == seen.interval(0.9)[:3]
+    assert found.low != evaluation(seen).low
+    assert (found.level, found.steps, found.duration) == (0.9, 900, 900.0)
 
 
 def test_the_rate_is_all_reward_over_all_time() -> None:
@@ -185,7 +148,7 @@ def test_a_known_policy_has_a_known_rate() -> None:
     """The better action of the gamble earns 5 per unit time, the other 3."""
     for action, rate in [(0, 5.0), (1, 3.0)]:
         learner = sj.Learner(Gamble(noisy=False), sj.policy_agent([action], num_actions=2))
-        assert learner.evaluate(duration=400.0)[:3] == (rate, rate, rate)
+        assert learner.evaluate(duration=2000.0)[:3] == (rate, rate, rate)
 
 
 def test_steps_without_time_in_evaluation() -> None:

@@ -2,6 +2,7 @@
 
 import sojourn.cli.studies  # noqa: I001 - in this order
 import sojourn.cli.exact
+import sojourn.cli.logs
 import sojourn.cli.learners
 import sojourn.cli.sweeps
 import sojourn.cli.report

@@ -121,7 +121,10 @@ def evaluate(
     env_option: EnvOptions = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what a saved learner's greedy policy earns per unit time, with a 95 % interval."""
+    """Say what a saved learner's greedy policy earns per unit time, with a 95 % interval.
+
+    Where the time was too short for an interval it says about how long is needed.
+    """
     from sojourn.learner.by_name import Place, evaluate_saved, place_of
 
     place = place_of(file) if env is None else Place(env, options_of(env_option, "--env-option"))
@@ -129,9 +132,6 @@ def evaluate(
         raise ValueError(f"{file} does not say which environment it is for; give it with --env")
     found, learned = evaluate_saved(file, place, time, seed)
     if as_json:
-        echo_json({"file": str(file), **found._asdict(), "learned_rate": learned})
+        echo_json({"file": str(file), **found._asdict(), "sentence": found.sentence, "learned_rate": learned})
         return
-    say(
-        f"{file}: {found.rate:.6g} per unit time, 95 % interval {found.low:.6g} to {found.high:.6g} "
-        f"(steps: {found.steps:,}, batches: {found.batches}); learned rate {learned:.6g}"
-    )
+    say(f"{file}: {found.sentence}; learned rate {learned:.6g}")

@@ -20,7 +20,7 @@ def report(
     folders: Annotated[
         list[Path],
         typer.Argument(
-            metavar="DIR", help="Folders that reproduce, sweep, compare, solve or audit have written."
+            metavar="DIR", help="Folders that reproduce, sweep, compare, solve, audit or log have written."
         ),
     ],
     out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),

@@ -31,7 +31,7 @@ way can have added. The model meant is the one of the floats given, each pair's 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 
@@ -50,7 +50,8 @@ class Solution:
     `gains` is the optimal gain from each state, `policy` an action for each state, `bias` a
     solution h of the optimality equation h = max_a (r - gain d + P h) up to `residual`, which is 0
     in one state of each class. The optimal gain of every state is at least `lower` and at
-    most `upper`.
+    most `upper`. The solution of a model that was estimated, such as that of a log, is an estimate: nothing is
+    proven, and `lower` and `upper` are infinite.
 
     >>> import sojourn as sj
     >>> found = sj.solve(sj.problems.long_return())  # 30 in a time of 2 + 1, or 770 in one of 100 + 1
@@ -68,6 +69,25 @@ class Solution:
     iterations: int
     solver: str
     seconds: float
+
+    def __post_init__(self) -> None:
+        if self.is_estimate:
+            object.__setattr__(self, "lower", -np.inf)
+            object.__setattr__(self, "upper", np.inf)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{one.name}={getattr(self, one.name)!r}" for one in fields(self) if one.repr)
+        if self.model.counts is None:
+            return f"Solution({shown})"
+        return (
+            f"Solution(an estimate without proven bounds, from {self.model.counts.sum():,} observations: "
+            f"gains={self.gains.tolist()}, policy={self.policy.tolist()}, solver={self.solver!r})"
+        )
+
+    @property
+    def is_estimate(self) -> bool:
+        """Whether the model was estimated, so that nothing is proven."""
+        return self.model.counts is not None
 
     @property
     def gain(self) -> float:

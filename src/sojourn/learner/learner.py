@@ -38,7 +38,7 @@ from sojourn.learner.interrupt import interruptible
 from sojourn.learner.masks import HiddenActions
 from sojourn.learner.reading import Reading, check_env
 from sojourn.learner.saved import saved_environment
-from sojourn.learner.verdict import Evaluation, followed
+from sojourn.learner.verdict import Evaluation, evaluation, followed
 from sojourn.learner.watch import Seen, Watcher
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.numbers import positive, proper_fraction, shown, whole
@@ -241,10 +241,11 @@ class Learner:
         seed: int = 1,
         level: float = 0.95,
     ) -> Evaluation:
-        """Return what the greedy policy earns per unit time, with a confidence interval by batch means.
+        """Return what the greedy policy earns per unit time, with a confidence interval.
 
         It is followed, without learning, for the time `duration`, in a copy of the environment or
-        in `env`; the learner stays as it is. See `sojourn.learner.verdict` for the interval.
+        in `env`; the learner stays as it is. In a slow system that time may be too short for an
+        interval; `needed` then says about how long it should be. See `sojourn.rules.long_run`.
         """
         until, level = _how_long("evaluate", duration), proper_fraction("level", level)
         if env is None:
@@ -259,7 +260,7 @@ class Learner:
         def greedy(state: int, mask: ArrayLike | None) -> int:
             return best[state] if mask is None else int(hidden.seen_through(state, mask).argmax())
 
-        return followed(env, self._driver.reading, greedy, until, seed).evaluation(level)
+        return evaluation(followed(env, self._driver.reading, greedy, until, seed), level)
 
     # --- Files ---
 

@@ -1,101 +1,62 @@
 """What a policy earns per unit time, with an interval, from one long run.
 
-The rate is estimated by the ratio of all reward to all time. Steps that follow each other are
-not independent, so the interval is made by *batch means*: the run is cut into 32 to 63 batches
-of equally many consecutive steps, long enough that what happens in one says little about the
-next, and the spread between batches tells how far the whole can be trusted. With R and T a
-batch's reward and time and rho the ratio, the deviations R - rho T are averaged as in the
-ratio estimator of regenerative simulation (Crane and Iglehart, 1975), and the interval is
-Student's.
+The rate is the ratio of all reward to all time. Its interval is made of batches of consecutive steps, as
+`sojourn.rules.long_run` explains; a run that is too short for one is told how long it should have been.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import NamedTuple
 
 from numpy.typing import ArrayLike
-from scipy.special import stdtrit
 
 from sojourn.envs.protocol import Environment
 from sojourn.learner.reading import Reading
-from sojourn.rules.numbers import proper_fraction
-
-_MOST = 64
+from sojourn.rules.long_run import MicroBatches
 
 
 class Evaluation(NamedTuple):
-    """A rate with its confidence interval.
+    """A rate with its confidence interval, or with the time that an interval needs.
 
-    `rate` is all reward over all time, in `steps` steps that took `duration`; it is between `low` and
-    `high` with the probability `level`, as judged from so many `batches`.
+    `rate` is all reward over all time, in `steps` steps that took `duration`. It is between `low` and
+    `high` with the probability `level`. In a slow system a run can be too short to say so: then `low` and
+    `high` are None, and `needed` is about how long to follow the policy instead. `sentence` says it in words.
 
-    >>> means = BatchMeans()
-    >>> for _ in range(64):
-    ...     means.add(reward=4.0, duration=2.0)
-    >>> means.evaluation()
-    Evaluation(rate=2.0, low=2.0, high=2.0, level=0.95, steps=64, duration=128.0, batches=32)
+    >>> seen = MicroBatches()
+    >>> for reward in [1.0, 3.0] * 500:
+    ...     seen.add(reward, duration=2.0)
+    >>> evaluation(seen)
+    Evaluation(rate=1.0, low=1.0, high=1.0, level=0.95, steps=1000, duration=2000.0, needed=None)
+    >>> evaluation(seen).sentence
+    '1 per unit time, 95 % interval 1 to 1 (1,000 steps)'
     """
 
     rate: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     level: float
     steps: int
     duration: float
-    batches: int
+    needed: float | None
+
+    @property
+    def sentence(self) -> str:
+        """What was found, in words."""
+        found = f"{self.rate:.6g} per unit time"
+        if self.needed is None:
+            inside = f"{100.0 * self.level:g} % interval {self.low:.6g} to {self.high:.6g}"
+            return f"{found}, {inside} ({self.steps:,} steps)"
+        return (
+            f"{found}, but a time of {self.duration:.3g} is too short for an interval, which needs about "
+            f"{self.needed:.2g} ({self.steps:,} steps)"
+        )
 
 
-class BatchMeans:
-    """Reward and time in batches of equally many steps; their number stays below 64.
-
-    >>> means = BatchMeans()
-    >>> for reward in [1.0, 3.0] * 500:
-    ...     means.add(reward, 2.0)
-    >>> result = means.evaluation()
-    >>> result.rate, result.steps, result.batches
-    (1.0, 1000, 62)
-    """
-
-    def __init__(self) -> None:
-        self.size = 1  # steps in a batch
-        self.steps = 0
-        self.reward = self.duration = 0.0
-        self._rewards: list[float] = []
-        self._durations: list[float] = []
-        self._reward = self._duration = 0.0  # of the batch that is not full
-
-    def add(self, reward: float, duration: float) -> None:
-        """Add one step."""
-        self.steps += 1
-        self.reward += reward
-        self.duration += duration
-        self._reward += reward
-        self._duration += duration
-        if self.steps % self.size == 0:
-            self._rewards.append(self._reward)
-            self._durations.append(self._duration)
-            self._reward = self._duration = 0.0
-            if len(self._rewards) == _MOST:
-                self._rewards = _by_twos(self._rewards)
-                self._durations = _by_twos(self._durations)
-                self.size *= 2
-
-    def evaluation(self, level: float = 0.95) -> Evaluation:
-        """Return the rate so far; the interval is unbounded while there are fewer than two batches."""
-        level = proper_fraction("level", level)
-        if self.steps == 0:
-            raise ValueError("nothing was seen; a rate needs at least one step")
-        rate, count = self.reward / self.duration, len(self._rewards)
-        half = math.inf
-        if count >= 2:
-            errors = [r - rate * t for r, t in zip(self._rewards, self._durations, strict=True)]
-            mean = math.fsum(errors) / count
-            variance = math.fsum((error - mean) ** 2 for error in errors) / (count - 1)
-            quantile = float(stdtrit(count - 1, 0.5 + level / 2.0))
-            half = quantile * math.sqrt(variance / count) / (math.fsum(self._durations) / count)
-        return Evaluation(rate, rate - half, rate + half, level, self.steps, self.duration, count)
+def evaluation(seen: MicroBatches, level: float = 0.95) -> Evaluation:
+    """Return what a run says of the rate."""
+    found = seen.interval(level)
+    return Evaluation(found.rate, found.low, found.high, level, seen.steps, seen.duration, found.needed)
 
 
 def followed(
@@ -104,20 +65,16 @@ def followed(
     choose: Callable[[int, ArrayLike | None], int],
     until: float,
     seed: int,
-) -> BatchMeans:
+) -> MicroBatches:
     """Return what a policy earned until so much time had passed; `choose` is its action by state and mask."""
-    means, index = BatchMeans(), reading.states.index
+    seen, index = MicroBatches(), reading.states.index
     observation, info = env.reset(seed=seed)
-    while means.duration < until:
+    while seen.duration < until:
         action = choose(index(observation), reading.mask(info)) + reading.first_action
         observation, reward, terminated, truncated, info = env.step(action)
         taken, earned = reading.duration(observation, action, info), float(reward)
         if not reading.is_skipped(taken, earned):
-            means.add(earned, taken)
+            seen.add(earned, taken)
         if terminated or truncated:
             observation, info = env.reset()
-    return means
-
-
-def _by_twos(numbers: list[float]) -> list[float]:
-    return [a + b for a, b in zip(numbers[::2], numbers[1::2], strict=True)]
+    return seen

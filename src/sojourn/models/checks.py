@@ -34,6 +34,7 @@ def make_valid(model: SMDP) -> None:
     for name in ("reward", "duration"):
         _set_means(model, name)
     _check_means(model)
+    _check_counts(model)
 
 
 def make_owned(model: SMDP) -> None:
@@ -234,6 +235,16 @@ def _check_time_passes(model: SMDP) -> None:
                 f"a policy can stay in {named(model, stuck[0])} for ever without time passing; "
                 "give one of the actions there a duration above 0, or one that leads out"
             )
+
+
+def _check_counts(model: SMDP) -> None:
+    if model.counts is None:
+        return
+    if len(model.counts) != model.num_pairs:
+        raise ValueError(f"counts has {len(model.counts)} entries for {model.num_pairs} pairs")
+    if model.counts.min() < 1:
+        at = int(model.counts.argmin())
+        raise ValueError(f"the count of {model.place(at)} is {model.counts[at]}; it must be at least 1")
 
 
 def _check_numbers(model: SMDP, name: str, numbers: Floats, place: Callable[[int], str]) -> None:

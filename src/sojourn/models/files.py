@@ -20,7 +20,7 @@
 
 `states` and `actions` are lists of names, or numbers of them, and then states and actions are numbers. A reward
 and a duration are a number or a law; an outcome without one has that of its pair. A duration that is not
-given at all is 1. The laws are constant (value), exponential (mean), gamma (shape, scale), uniform (low, high),
+given at all is 1. A pair of a model that was estimated has its number of observations as its `count`. The laws are constant (value), exponential (mean), gamma (shape, scale), uniform (low, high),
 floored_normal (location, scale, floor) and two_point (low, high, probability).
 """
 
@@ -37,11 +37,14 @@ from sojourn.models.laws import KINDS, Constant, Law
 from sojourn.models.smdp import SMDP
 from sojourn.models.transitions import Label, Row, from_transitions
 from sojourn.rules.files import write_text
-from sojourn.rules.numbers import finite, shown
+from sojourn.rules.numbers import finite, shown, whole
 from sojourn.rules.records import load_json, load_toml
 
 _NAMES = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower(): kind for kind in KINDS}
-_TOP, _PAIR = {"states", "actions", "pairs"}, {"state", "action", "reward", "duration", "next", "outcomes"}
+_TOP, _PAIR = (
+    {"states", "actions", "pairs"},
+    {"state", "action", "reward", "duration", "next", "outcomes", "count"},
+)
 Content: TypeAlias = Any  # of a file, which may hold anything until it has been looked at
 _OUTCOME = {"next", "probability", "reward", "duration"}
 
@@ -127,7 +130,24 @@ def parse_model(content: Content) -> SMDP:
     ):
         if isinstance(stated, int) and (stated < found or (what == "states" and stated != found)):
             raise ValueError(f"the file says that there are {stated} {what}, but its pairs have {found}")
-    return model
+    return _with_counts(model, content["pairs"])
+
+
+def _with_counts(model: SMDP, entries: list[Content]) -> SMDP:
+    """Return a model with the counts of its pairs, if they have any."""
+    missing = [number for number, entry in enumerate(entries) if "count" not in entry]
+    if len(missing) == len(entries):
+        return model
+    if missing:
+        raise ValueError(f"pair {missing[0]} has no count, but others have; give all of them or none")
+    counts = np.zeros(model.num_pairs, dtype=np.int64)
+    for number, entry in enumerate(entries):
+        state, action = (
+            names.index(entry[key]) if names else int(entry[key])
+            for key, names in (("state", model.state_names), ("action", model.action_names))
+        )
+        counts[model.pair(state, action)] = whole(f"the count of pair {number}", entry["count"])
+    return model.with_counts(counts)
 
 
 def _known(place: str, table: Content, allowed: set[str], needed: set[str]) -> None:
@@ -248,6 +268,8 @@ def model_content(model: SMDP) -> dict[str, Content]:
                 {"next": to, "probability": chance, **rest}
                 for to, chance, rest in zip(successors, chances, own, strict=True)
             ]
+        if model.counts is not None:
+            entry["count"] = int(model.counts[pair])
         pairs.append(entry)
     return {
         "states": list(model.state_names) if model.state_names else model.num_states,

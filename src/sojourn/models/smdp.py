@@ -49,6 +49,8 @@ class SMDP:
     `reward` and `duration` are the means of each pair; where `row_reward` or a law is given
     they follow from it and may be left out. A law belongs to each pair or to each row. Rows
     of probability 0 are dropped. Most models are made by the functions of `sojourn.models`.
+    `counts` says that the numbers are estimates, and from how many observations of each pair; then a
+    solution is an estimate too, without proven bounds (`sojourn.read_log` makes such models).
 
     >>> SMDP(
     ...     pair_offsets=[0, 2, 3], row_offsets=[0, 1, 3, 4], successor=[1, 0, 1, 0],
@@ -70,6 +72,7 @@ class SMDP:
     duration_law: FlatLaws | None
     state_names: tuple[str, ...] | None
     action_names: tuple[str, ...] | None
+    counts: Ints | None
 
     def __init__(  # the parts of a model, each of which some maker gives by its name
         self,
@@ -86,6 +89,7 @@ class SMDP:
         duration_law: FlatLaws | None = None,
         state_names: Iterable[str] | None = None,
         action_names: Iterable[str] | None = None,
+        counts: ArrayLike | None = None,
     ) -> None:
         put = functools.partial(checks.put, self)
         put("pair_offsets", flat_ints("pair_offsets", pair_offsets))
@@ -104,6 +108,7 @@ class SMDP:
         put("duration_law", duration_law)
         put("state_names", None if state_names is None else tuple(map(str, state_names)))
         put("action_names", None if action_names is None else tuple(map(str, action_names)))
+        put("counts", None if counts is None else flat_ints("counts", counts))
         checks.make_valid(self)
         checks.make_owned(self)
 
@@ -267,6 +272,10 @@ class SMDP:
         """Return the model with other names of its states and actions."""
         return self._with(state_names=state_names, action_names=action_names)
 
+    def with_counts(self, counts: ArrayLike | None) -> SMDP:
+        """Return the model as an estimate from so many observations of each pair; with None, as one that is known."""
+        return self._with(counts=counts)
+
     def with_actions_reversed(self) -> SMDP:
         """Return the same model with its actions numbered the other way round.
 
@@ -300,4 +309,5 @@ class SMDP:
             reward_law=laws(self.reward_law),
             duration_law=laws(self.duration_law),
             action_names=None if self.action_names is None else self.action_names[: self.num_actions][::-1],
+            counts=None if self.counts is None else self.counts[pairs],
         )

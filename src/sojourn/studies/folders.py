@@ -20,10 +20,15 @@ Reader: TypeAlias = Callable[[Path, dict[str, Json], Budget], Section]
 READERS: Catalogue[Reader] = Catalogue(
     {
         kind: f"sojourn.studies.{kind}.section:section"
-        for kind in ("audit", "bitcoin", "comparison", "robustness", "solution", "sweep")
+        for kind in ("audit", "bitcoin", "comparison", "log", "robustness", "solution", "sweep")
     }
 )
-FILES = {"comparison.json": "comparison", "solution.json": "solution", "audit.json": "audit"}
+FILES = {
+    "comparison.json": "comparison",
+    "solution.json": "solution",
+    "audit.json": "audit",
+    "log.json": "log",
+}
 STUDIES = ("robustness", "bitcoin")
 
 
@@ -49,7 +54,7 @@ def find(folder: Path) -> list[Found]:
     inside = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
     found = [Found(kind, path, optional=True) for path in inside for kind in _kinds(path)]
     if not found:
-        raise ValueError(f"{folder} holds no output of reproduce, sweep, compare, solve or audit")
+        raise ValueError(f"{folder} holds no output of reproduce, sweep, compare, solve, audit or log")
     return found
 
 

@@ -15,12 +15,15 @@ FILE = "solution.json"
 
 @dataclass(frozen=True)
 class Solved:
-    """The largest gain of a model, the bounds it is proven to lie between, and a policy that has it."""
+    """The largest gain of a model, the bounds it is proven to lie between, and a policy that has it.
+
+    A model that was estimated has no bounds.
+    """
 
     name: str
     gain: float
-    lower: float
-    upper: float
+    lower: float | None
+    upper: float | None
     policy: tuple[int, ...]
     states: int
     solver: str
@@ -68,8 +71,8 @@ def solve_named(name: str, options: Options) -> Solved:
     return Solved(
         name=name,
         gain=found.gain,
-        lower=found.lower,
-        upper=found.upper,
+        lower=None if found.is_estimate else found.lower,
+        upper=None if found.is_estimate else found.upper,
         policy=tuple(found.policy.tolist()),
         states=model.num_states,
         solver=found.solver,

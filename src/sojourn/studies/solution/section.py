@@ -23,8 +23,12 @@ def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
     return Section(
         "exact solution",
         f"The best policy of {found.name}",
-        f"The largest gain of {found.name} is {number(found.gain, 8)} per unit time; it is proven to lie between "
-        f"{number(found.lower, 8)} and {number(found.upper, 8)}.",
+        f"The largest gain of {found.name} is {number(found.gain, 8)} per unit time; "
+        + (
+            "it is an estimate, like the model, and nothing is proven."
+            if found.lower is None
+            else f"it is proven to lie between {number(found.lower, 8)} and {number(found.upper, 8)}."
+        ),
         [*blocks, _table(found, budget), _facts(folder, found)],
     )
 

@@ -1,0 +1,60 @@
+"""The command about logs of past decisions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sojourn.cli.app import AsJson, app, echo_json, echo_lines, examples
+
+
+@app.command(
+    epilog=examples(
+        "sojourn log decisions.csv",
+        "sojourn log decisions.parquet --state queue,hour --next-state next_queue,next_hour --out out/decisions",
+        "sojourn log decisions.csv --policy policy.json --json",
+    )
+)
+def log(  # the columns that a log has are options each
+    file: Annotated[Path, typer.Argument(help="A CSV or Parquet file, one row for each decision.")],
+    state: Annotated[str, typer.Option(help="Column of the state, or several: a,b.")] = "state",
+    action: Annotated[str, typer.Option(help="Column of the action, or several.")] = "action",
+    reward: Annotated[str, typer.Option(help="Column of the reward.")] = "reward",
+    duration: Annotated[str, typer.Option(help="Column of the duration.")] = "duration",
+    next_state: Annotated[
+        str | None, typer.Option(help="Column of the next state, or several; else that of the next row.")
+    ] = None,
+    trajectory: Annotated[str | None, typer.Option(help="Column that tells sequences of rows apart.")] = None,
+    probability: Annotated[
+        str | None, typer.Option(help="Column of the probability with which the action was taken.")
+    ] = None,
+    policy: Annotated[
+        Path | None, typer.Option(help="JSON file of a policy to judge: {state: action}.")
+    ] = None,
+    level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for log.json, which `sojourn report` shows.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what a log of past decisions earned, and which policy would surely earn more.
+
+    It assumes that the states are Markov, the log is stationary, and every
+    action had some chance. Rows that cannot be used are left out, and named.
+    """
+    from sojourn.rules.records import as_json as record
+    from sojourn.studies.log.answer import answered_file
+    from sojourn.studies.log.words import lines
+
+    columns = {"state": state, "action": action, "reward": reward, "duration": duration}
+    optional = {"next_state": next_state, "trajectory": trajectory, "probability": probability}
+    columns |= {name: column for name, column in optional.items() if column is not None}
+    found = answered_file(file, columns, level, policy)
+    if out is not None:
+        found.write(out)
+    if as_json:
+        echo_json(record(found))
+    else:
+        echo_lines(lines(found))

@@ -1,0 +1,246 @@
+"""Read a log: a file or a frame with one row for each decision that was made.
+
+What cannot be used is left out, counted and explained: a row without a state, a reward that is a text, a negative
+duration. Rows are counted from 1, the heading of a file not included.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import polars as pl
+
+from sojourn.exact.logs.fit import Rows
+from sojourn.exact.logs.log import Log
+from sojourn.rules.apart import Facts, brief, read_apart, table_here
+from sojourn.rules.arrays import Flags, Floats, Ints
+from sojourn.rules.files import check_readable
+from sojourn.rules.numbers import nearest, shown
+
+Frame: TypeAlias = Any  # of polars, pandas or pyarrow, or columns by name
+Columns: TypeAlias = str | Sequence[str]
+Labels: TypeAlias = list[Hashable]
+
+_SHOWN = 5  # row numbers in a sentence
+
+
+def read_log(  # a log has that many columns
+    source: str | Path | Frame,
+    *,
+    state: Columns = "state",
+    action: Columns = "action",
+    reward: str = "reward",
+    duration: str = "duration",
+    next_state: Columns | None = None,
+    trajectory: str | None = None,
+    probability: str | None = None,
+) -> Log:
+    """Return the log in a CSV or Parquet file, in a frame of polars or pandas, or in columns by name.
+
+    Every argument names a column; `state`, `action` and `next_state` may be several, whose tuples are then the labels.
+    Labels may be anything. Left out, `next_state`, `trajectory` and `probability` are the columns of these names, if
+    there are any; without `next_state` it is the state of the next row of the same trajectory. `probability` is that
+    with which the action was taken. Durations are 0 or more.
+
+    Rows that cannot be used are left out; `refused` has a sentence for each reason.
+
+    >>> log = read_log({
+    ...     "state": ["idle", "busy", "idle", "busy", "idle"], "action": ["wait", "work", "wait", "work", "wait"],
+    ...     "reward": [0.0, 6.0, 0.0, "?", 0.0], "duration": [1.0, 2.0, 1.0, 2.0, 1.0],
+    ... })
+    >>> log
+    Log(3 rows, 2 states, 2 actions; 1 refused)
+    >>> log.refused
+    ('1 row has a text where the reward belongs (row 4)',)
+    """
+    given = {"state": state, "action": action, "reward": reward, "duration": duration}
+    optional = {"next_state": next_state, "trajectory": trajectory, "probability": probability}
+    found = _columns(source)
+    given |= {name: column or name for name, column in optional.items() if column or name in found}
+    columns = {name: _taken(found, column, name) for name, column in given.items()}
+    sizes = {len(values) for values in columns.values()}
+    if sizes == {0}:
+        raise ValueError("the log has no rows; give at least one")
+    if len(sizes) > 1:
+        raise ValueError(
+            f"the columns of the log have {', '.join(map(str, sorted(sizes)))} rows; give as many in each"
+        )
+    return _Reading(columns).log()
+
+
+# --- Columns ------------------------------------------------------------------------------
+
+
+def _columns(source: str | Path | Frame) -> Mapping[str, Iterable[Any]]:
+    """Return what has columns by name, and can say which."""
+    if isinstance(source, str | Path):
+        return _read_file(Path(source))
+    if isinstance(source, pl.LazyFrame):
+        source = source.collect()
+    names = source.keys() if isinstance(source, Mapping) else getattr(source, "column_names", None)
+    names = getattr(source, "columns", None) if names is None else names
+    if names is None or not hasattr(source, "__getitem__"):
+        raise TypeError(f"the log is {shown(source)}; it must be a file, a frame, or columns by name")
+    return {str(name): source[name] for name in names}
+
+
+def _read_file(path: Path) -> Mapping[str, Iterable[Any]]:
+    check_readable(path)
+    table, _ = read_apart(table_in_file, path)
+    return {name: table[name] for name in table.columns}
+
+
+def table_in_file(path: Path) -> tuple[pl.DataFrame, Facts]:
+    """Return the table in a CSV or Parquet file, read in this process."""
+    if path.suffix in (".parquet", ".pq"):
+        return table_here(path)
+    try:
+        return pl.read_csv(path, infer_schema_length=None), {}
+    except pl.exceptions.PolarsError as error:
+        raise ValueError(f"{path} cannot be read as a table: {brief(error)}") from None
+
+
+def _taken(columns: Mapping[str, Iterable[Any]], wanted: Columns, name: str) -> Labels:
+    """Return the values of a column, or the tuples of several."""
+    if not isinstance(wanted, str):
+        if not wanted:
+            raise ValueError(f"{name} names no column; give at least one")
+        return list(zip(*(_taken(columns, each, name) for each in wanted), strict=True))
+    if wanted not in columns:
+        raise ValueError(
+            f"the log has no column {wanted!r} for the {name.replace('_', ' ')}{nearest(wanted, columns)}"
+        )
+    column: Any = columns[wanted]
+    for listed in ("to_pylist", "to_list", "tolist"):  # pyarrow; polars and pandas; NumPy
+        if hasattr(column, listed):
+            return list(getattr(column, listed)())
+    return list(column)
+
+
+def _is_missing(label: Hashable) -> bool:
+    if isinstance(label, tuple):
+        return any(map(_is_missing, label))
+    return label is None or label != label  # a float that is not a number
+
+
+def _numbers(values: Labels) -> tuple[Floats, Flags]:
+    """Return values as numbers, NaN where there are none, and where there is a text instead of one."""
+    numbers, texts = np.full(len(values), np.nan), np.zeros(len(values), dtype=bool)
+    for row, given in enumerate(values):
+        if type(given) is float or type(given) is int:
+            numbers[row] = given
+        elif given is not None and given != "":
+            try:
+                numbers[row] = float(given)  # type: ignore[arg-type] # what is no number is a text
+            except (TypeError, ValueError):
+                texts[row] = True
+    return numbers, texts
+
+
+# --- Rows ---------------------------------------------------------------------------------
+
+
+class Numbered(NamedTuple):
+    """Labels, and the number of each row's; -1 for a label that is missing."""
+
+    labels: tuple[Hashable, ...]
+    number: Ints
+
+
+class _Reading:
+    """The columns of a log while they are looked at."""
+
+    def __init__(self, columns: dict[str, Labels]) -> None:
+        self.columns = columns
+        self.size = len(columns["state"])
+        self.usable = np.ones(self.size, dtype=bool)
+        self.refused: list[str] = []
+
+    def refuse(self, wrong: Flags, one: str, several: str) -> None:
+        """Leave out rows that are wrong, and say why."""
+        rows = np.flatnonzero(wrong & self.usable) + 1
+        if rows.size:
+            self.usable[rows - 1] = False
+            listed = ", ".join(map(str, rows[:_SHOWN].tolist())) + (", ..." if rows.size > _SHOWN else "")
+            told = (
+                f"1 row {one} (row {listed})"
+                if rows.size == 1
+                else f"{rows.size:,} rows {several} (rows {listed})"
+            )
+            self.refused.append(told)
+
+    def number(self, name: str) -> Floats:
+        """Return a column of numbers; what is none is refused."""
+        numbers, texts = _numbers(self.columns[name])
+        self.refuse(texts, f"has a text where the {name} belongs", f"have a text where the {name} belongs")
+        self.refuse(np.isnan(numbers), f"has no {name}", f"have no {name}")
+        self.refuse(np.isinf(numbers), f"has an infinite {name}", f"have an infinite {name}")
+        return numbers
+
+    def log(self) -> Log:
+        """Return the log of what is usable."""
+        state, after = self.states()
+        action = _numbered(self.columns["action"])
+        self.refuse(state.number < 0, "has no state", "have no state")
+        self.refuse(action.number < 0, "has no action", "have no action")
+        reward, duration = self.number("reward"), self.number("duration")
+        self.refuse(duration < 0.0, "has a negative duration", "have a negative duration")
+        probability = None
+        if "probability" in self.columns:
+            probability = self.number("probability")
+            wrong = ~((probability > 0.0) & (probability <= 1.0))
+            told = "a probability that is not above 0 and at most 1"
+            self.refuse(wrong, f"has {told}", f"have {told}")
+        trajectory = np.zeros(self.size, dtype=np.int64)
+        if "trajectory" in self.columns:
+            trajectory = _numbered(self.columns["trajectory"]).number
+            self.refuse(trajectory < 0, "has no trajectory", "have no trajectory")
+        order = np.argsort(trajectory, kind="stable")
+        order = order[trajectory[order] >= 0]
+        if after is None:
+            after = self.following(state.number, trajectory, order)
+        self.refuse(after < 0, "has no next state", "have no next state")
+        kept = order[self.usable[order]]
+        if not kept.size:
+            raise ValueError(f"the log has no row that can be used: {'; '.join(self.refused)}")
+        rows = Rows(state.number[kept], action.number[kept], reward[kept], duration[kept], after[kept])
+        return Log(
+            rows,
+            trajectory[kept],
+            None if probability is None else probability[kept],
+            (state.labels, action.labels),
+            tuple(self.refused),
+        )
+
+    def states(self) -> tuple[Numbered, Ints | None]:
+        """Return the states, numbered together with the next ones where these are given."""
+        if "next_state" not in self.columns:
+            return _numbered(self.columns["state"]), None
+        both = _numbered([*self.columns["state"], *self.columns["next_state"]])
+        return Numbered(both.labels, both.number[: self.size]), both.number[self.size :]
+
+    def following(self, state: Ints, trajectory: Ints, order: Ints) -> Ints:
+        """Return the state of the next row of each row's trajectory; the last row of each has none, and is no refusal."""
+        after = np.full(self.size, -1, dtype=np.int64)
+        after[order[:-1]] = state[order[1:]]
+        last = order[np.append(np.diff(trajectory[order]) != 0, True)]
+        after[last] = -1
+        self.usable[last] = False
+        return after
+
+
+def _numbered(values: Labels) -> Numbered:
+    """Number labels in their order, or where they have none in that of their first row."""
+    if any(isinstance(label, list) for label in values[:1]):
+        raise TypeError(
+            f"a label of the log is {shown(values[0])}; labels must be texts, numbers or several columns"
+        )
+    different = list(dict.fromkeys(label for label in values if not _is_missing(label)))
+    with contextlib.suppress(TypeError):  # labels of several kinds have no order
+        different = sorted(different)  # type: ignore[type-var]
+    numbers = {label: number for number, label in enumerate(different)}
+    return Numbered(tuple(different), np.array([numbers.get(label, -1) for label in values], dtype=np.int64))

@@ -1,0 +1,80 @@
+"""What a policy would earn, from the probabilities of the actions alone: importance-weighted cycles.
+
+A *cycle* is what happens from one visit of a state to the next. By renewal-reward the gain of a policy is the mean reward
+of its cycles over their mean time. A log of another behaviour has other cycles; weighting each step by the product of
+pi(a | s) / probability(a | s) over its cycle so far makes both means right (per-decision importance sampling, D.
+Precup, R. S. Sutton and S. Singh, ICML 2000). Nothing else is assumed of the states than that the future does not
+depend on the past at the one where cycles begin. Long cycles have wild weights: the answer is then wide, or there is none.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import stdtrit
+
+from sojourn.exact.logs.fit import Rows
+from sojourn.rules.arrays import Floats, Ints
+from sojourn.rules.long_run import unbent
+
+_LEAST = 30.0  # cycles that the weights must be worth
+
+
+class Weighted(NamedTuple):
+    """A rate from weighted cycles, which are worth `worth` of the log's `cycles`; between `low` and `high`."""
+
+    rate: float
+    low: float
+    high: float
+    cycles: int
+    worth: float
+
+
+def weighted(rows: Rows, trajectory: Ints, ratio: Floats, visits: Floats, level: float) -> Weighted | None:
+    """Return the rate of a policy, whose probabilities are `ratio` times those of the log; None where too little fits.
+
+    Cycles begin where both the policy, by its visits, and the log are often.
+    """
+    seen = np.bincount(rows.state, minlength=len(visits))
+    begins = rows.state == int(np.argmax(seen * np.maximum(visits, 0.0)))
+    broken = (trajectory[1:] != trajectory[:-1]) | (rows.next_state[:-1] != rows.state[1:])
+    part = np.cumsum(np.append(True, broken | begins[1:])) - 1
+    first = np.flatnonzero(np.append(True, np.diff(part) != 0))
+    last = np.append(first[1:], len(part)) - 1
+    # A whole cycle begins in the state and ends where the next row begins in it.
+    whole = begins[first] & (rows.next_state[last] == rows.state[np.argmax(begins)])
+    if not whole.any():
+        return None
+    weight = _products(ratio, first[part])
+    earned = np.bincount(part, weight * rows.reward)[whole]
+    taken = np.bincount(part, weight * rows.duration)[whole]
+    clock = float(taken.sum())
+    worth = clock**2 / float((taken**2).sum()) if clock > 0.0 else 0.0
+    if worth < _LEAST:
+        return None
+    rate = float(earned.sum()) / clock
+    error = earned - rate * taken
+    squares = float((error**2).sum())
+    if squares == 0.0:
+        return Weighted(rate, rate, rate, int(whole.sum()), worth)
+    bend = min(max(float((error**3).sum()) / squares**1.5 / 6.0, -0.2), 0.2)
+    quantile = float(stdtrit(squares**2 / float((error**4).sum()), 0.5 + level / 2.0))
+    scale = math.sqrt(squares) / clock
+    return Weighted(
+        rate,
+        rate - scale * unbent(quantile, bend),
+        rate - scale * unbent(-quantile, bend),
+        int(whole.sum()),
+        worth,
+    )
+
+
+def _products(ratio: Floats, first: Ints) -> Floats:
+    """Return the product of ratios from the first row of each row's cycle to the row itself."""
+    impossible = np.cumsum(ratio == 0.0)
+    before = np.append(0, impossible)[first]
+    logs = np.cumsum(np.log(np.where(ratio == 0.0, 1.0, ratio)))
+    since = logs - np.append(0.0, logs)[first]
+    return np.where(impossible > before, 0.0, np.exp(since))

@@ -1,0 +1,181 @@
+"""Read a log, say what it earned and what would surely be better, and keep that as a record in `log.json`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from sojourn import __version__
+from sojourn.exact.logs.log import Label, Log, LogEvaluation, label_names
+from sojourn.exact.logs.table import read_log
+from sojourn.exact.refusals import NotSolvedError
+from sojourn.exact.solve import solve
+from sojourn.rules.numbers import nearest
+from sojourn.rules.records import as_json, load_json, write_json
+
+FILE = "log.json"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A rate per unit time between two others."""
+
+    rate: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Advice:
+    """One state: what was done there most, what to do, and what that rests on."""
+
+    state: str
+    action: str
+    count: int  # rows with this state and this action
+    rows: int  # rows with this state
+    commonest: str
+    commonest_count: int
+    visits: float  # the policy's share of steps here
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the advice is not what was done most."""
+        return self.action != self.commonest
+
+
+@dataclass(frozen=True)
+class Logged:
+    """What a log says."""
+
+    name: str
+    rows: int
+    duration: float
+    actions: int
+    level: float
+    behaviour: Estimate
+    kept: bool
+    gain: float
+    low: float
+    beats_behaviour: float
+    advice: tuple[Advice, ...]
+    plain_gain: float | None  # that the model of the log would have, solved as if it were known
+    sentences: tuple[str, ...]  # on the behaviour, the improvement and a policy that was asked about
+    refused: tuple[str, ...] = ()
+    findings: tuple[str, ...] = ()
+    evaluation: Estimate | None = None
+    weighted: Estimate | None = None
+    version: str = ""
+
+    def write(self, folder: Path) -> None:
+        """Write the record into a folder, which is made if it does not exist."""
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(folder / FILE, as_json(self))
+
+
+def answered_file(file: Path, columns: Mapping[str, str], level: float, policy: Path | None) -> Logged:
+    """Return all that the log in a file says; its columns by name, several with commas, and a policy in a JSON file."""
+    after = columns.get("next_state")
+    log = read_log(
+        file,
+        state=_several(columns["state"]),
+        action=_several(columns["action"]),
+        reward=columns["reward"],
+        duration=columns["duration"],
+        next_state=None if after is None else _several(after),
+        trajectory=columns.get("trajectory"),
+        probability=columns.get("probability"),
+    )
+    if policy is None:
+        return answered(file.name, log, level)
+    if not policy.is_file():
+        raise ValueError(f"{policy} is not a file; give a JSON file of states and actions")
+    return answered(
+        file.name, log, level, {state: str(action) for state, action in load_json(policy).items()}
+    )
+
+
+def _several(column: str) -> str | list[str]:
+    names = [name.strip() for name in column.split(",")]
+    return names if len(names) > 1 else column
+
+
+def answered(name: str, log: Log, level: float = 0.95, policy: dict[str, str] | None = None) -> Logged:
+    """Return all that a log says; of a policy too, if one is asked about by the names of states and actions.
+
+    >>> import sojourn as sj
+    >>> log = sj.read_log({
+    ...     "state": ["in"] * 90, "action": ["a", "b", "b"] * 30, "reward": [1, 5, 7] * 30, "duration": [1, 2, 2] * 30,
+    ... })
+    >>> found = answered("shop", log)
+    >>> found.kept, found.advice[0].action, found.advice[0].count
+    (False, 'b', 59)
+    """
+    better = log.improve(level)
+    behaviour, counts = better.behaviour, log.counts()
+    names = dict(zip(log.states, label_names(log.states), strict=True))
+    actions = dict(zip(log.actions, label_names(log.actions), strict=True))
+    asked = None if policy is None else log.evaluate(_labelled(policy, names, actions), level)
+    advice = []
+    for state, action in better.policy.items():
+        commonest = max(counts[state], key=lambda label: counts[state][label])
+        advice.append(
+            Advice(
+                state=names[state],
+                action=actions[action],
+                count=better.counts[state],
+                rows=sum(counts[state].values()),
+                commonest=actions[commonest],
+                commonest_count=counts[state][commonest],
+                visits=better.visits[state],
+            )
+        )
+    return Logged(
+        name=name,
+        rows=len(log),
+        duration=behaviour.duration,
+        actions=len(log.actions),
+        level=level,
+        behaviour=Estimate(behaviour.rate, behaviour.low, behaviour.high),
+        kept=better.kept,
+        gain=better.gain,
+        low=better.low,
+        beats_behaviour=better.beats_behaviour,
+        advice=tuple(advice),
+        plain_gain=_plain(log),
+        sentences=(behaviour.sentence, better.sentence, *(() if asked is None else (asked.sentence,))),
+        refused=log.refused,
+        findings=log.findings,
+        evaluation=None if asked is None else Estimate(asked.gain, asked.low, asked.high),
+        weighted=_weighted(asked),
+        version=__version__,
+    )
+
+
+def _plain(log: Log) -> float | None:
+    """Return the gain of the model of a log, if it has one that does not depend on the state."""
+    try:
+        return solve(log.model()).gain
+    except (NotSolvedError, ValueError):
+        return None
+
+
+def _weighted(asked: LogEvaluation | None) -> Estimate | None:
+    if asked is None or asked.weighted is None:
+        return None
+    return Estimate(asked.weighted.rate, asked.weighted.low, asked.weighted.high)
+
+
+def _labelled(
+    policy: dict[str, str], states: dict[Label, str], actions: dict[Label, str]
+) -> dict[Label, Label]:
+    """Return a policy by labels."""
+    found: dict[Label, Label] = {}
+    by_state, by_action = ({name: label for label, name in names.items()} for names in (states, actions))
+    for state, action in policy.items():
+        if state not in by_state:
+            raise ValueError(f"the policy has the state {state!r}{nearest(state, by_state)}")
+        if str(action) not in by_action:
+            raise ValueError(f"the policy has the action {action!r}{nearest(str(action), by_action)}")
+        found[by_state[state]] = by_action[str(action)]
+    return found
