@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sojourn.agents.planning.counts import NONE, Counts
+from sojourn.agents.planning.counts import DURATION, FIRST, NEXT, REWARD, SUCCESSOR, TIMES, VISITS, Counts
 from sojourn.agents.planning.solve import Model
-from sojourn.rules.arrays import Flags, Ints
+from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.bridge import compiled_apart
 
 _LEAST = 1e-6  # of the mean duration: a plan must not go round for ever in no time
@@ -17,57 +17,35 @@ _LEAST = 1e-6  # of the mean duration: a plan must not go round for ever in no t
 class Outlook(NamedTuple):
     """What a plan assumes beyond the counts."""
 
-    known: int  # a pair seen at most so often is unknown; -1 if all are known
+    known: float  # a pair seen at most so often is unknown; -1 if all are known
     promise: float  # what an unknown pair pays per unit time
     reward: float  # the mean of a step, over all that was seen
     duration: float
 
 
-class Places(NamedTuple):
-    """The states that were seen, and the place of each state among them."""
-
-    states: Ints
-    place: Ints
-
-
 @compiled_apart
-def places_of(seen: Flags) -> Places:
-    """Return the places of the states that were seen."""
-    count = 0
-    for state in range(len(seen)):
-        count += seen[state]
-    states, place = np.empty(count, np.int64), np.full(len(seen), NONE)
-    count = 0
-    for state in range(len(seen)):
-        if seen[state]:
-            states[count] = state
-            place[state] = count
-            count += 1
-    return Places(states, place)
-
-
-@compiled_apart
-def model_of(counts: Counts, available: Flags, places: Places, home: int, outlook: Outlook) -> Model:
-    """Return a model of the states seen.
+def model_of(counts: Counts, q: Floats, states: Ints, place: Ints, home: int, outlook: Outlook) -> Model:
+    """Return a model of the states seen; each has its place in it. What is -inf in q is not available.
 
     An unknown pair stays where it is and pays what is promised. A pair never tried is not allowed, unless nothing
     was tried in its state: then it leads `home` as a mean step would.
     """
-    num_actions = counts.visits.shape[1]
-    pairs = len(places.states) * num_actions
-    begin = np.zeros(pairs + 1, np.int64)
-    successor, share = np.empty(counts.used + pairs, np.int64), np.empty(counts.used + pairs)
-    reward, duration, allowed = np.zeros(pairs), np.ones(pairs), np.zeros(pairs, np.bool_)
+    pairs, links = counts.pairs, counts.links
+    num_actions = pairs.shape[1]
+    size = len(states) * num_actions
+    begin = np.zeros(size + 1, np.int64)
+    successor, share = np.empty(counts.used + size, np.int64), np.empty(counts.used + size)
+    reward, duration, allowed = np.zeros(size), np.zeros(size), np.zeros(size, np.bool_)
     end = 0
-    for k in range(len(places.states)):
-        state = places.states[k]
+    for k in range(len(states)):
+        state = states[k]
         tried = False
         for action in range(num_actions):
-            tried = tried or counts.visits[state, action] > 0
+            tried = tried or pairs[state, action, VISITS] > 0.0
         for action in range(num_actions):
-            pair, visits = k * num_actions + action, counts.visits[state, action]
+            pair, visits = k * num_actions + action, pairs[state, action, VISITS]
             begin[pair] = end
-            if not available[state, action]:
+            if q[state, action] == -np.inf:
                 continue
             allowed[pair] = True
             if visits <= outlook.known:
@@ -76,7 +54,7 @@ def model_of(counts: Counts, available: Flags, places: Places, home: int, outloo
                 end += 1
                 reward[pair] = outlook.promise * outlook.duration
                 duration[pair] = outlook.duration
-            elif visits == 0:
+            elif visits == 0.0:
                 successor[end] = home
                 share[end] = 1.0
                 end += 1
@@ -84,13 +62,13 @@ def model_of(counts: Counts, available: Flags, places: Places, home: int, outloo
                 duration[pair] = outlook.duration
                 allowed[pair] = not tried
             else:
-                entry = counts.first[state, action]
-                while entry != NONE:
-                    successor[end] = places.place[counts.successor[entry]]
-                    share[end] = counts.times[entry] / visits
+                link = np.int64(pairs[state, action, FIRST])
+                while link >= 0:
+                    successor[end] = place[np.int64(links[link, SUCCESSOR])]
+                    share[end] = links[link, TIMES] / visits
                     end += 1
-                    entry = counts.following[entry]
-                reward[pair] = counts.reward[state, action]
-                duration[pair] = max(counts.duration[state, action], _LEAST * outlook.duration)
-    begin[pairs] = end
+                    link = np.int64(links[link, NEXT])
+                reward[pair] = pairs[state, action, REWARD]
+                duration[pair] = max(pairs[state, action, DURATION], _LEAST * outlook.duration)
+    begin[size] = end
     return Model(begin, successor, share, reward, duration, allowed)

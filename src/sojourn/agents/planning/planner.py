@@ -21,15 +21,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sojourn.agents.planning.counts import Counts, count, has_room, no_counts, with_room
-from sojourn.agents.planning.model import Outlook, Places, model_of, places_of
-from sojourn.agents.planning.solve import Model, Plan, improve, look_ahead
+from sojourn.agents.planning.counts import (
+    DURATION_SQUARES,
+    ERROR,
+    REWARD_SQUARES,
+    VISITS,
+    Counts,
+    count,
+    has_room,
+    no_counts,
+    with_room,
+)
+from sojourn.agents.planning.model import Outlook, model_of
+from sojourn.agents.planning.solve import Model, improve, look_ahead
 from sojourn.agents.protocol import draw, learn, pauses, think
 from sojourn.agents.values.protocol import best, entries, read
 from sojourn.agents.values.table import Table, zeros
 from sojourn.rates.protocol import limit, limit_is_gain, update, value, value_as_kept
-from sojourn.rules.arrays import Flags, Floats, Ints
-from sojourn.rules.bridge import compiled_apart
+from sojourn.rules.arrays import Floats, Ints
+from sojourn.rules.bridge import compiled_apart, inlined
 from sojourn.rules.elementary import exp, log
 from sojourn.rules.random import normal
 from sojourn.rules.streams import Stream
@@ -39,7 +49,11 @@ _KNOWN = 2.0  # a pair seen 2 log T times is known
 _WORK = 4000.0  # entries of plans that a step may cost in the long run; a thousand take about a microsecond
 _CREDIT = 20.0  # steps' worth of work that may be done ahead
 
-_BEST, _TRY = range(2)  # the two kinds of plan
+# Columns of `states`. There are two kinds of plan, the best one and one to try something: its action, its values and
+# the expected times until home, where the next plan of the kind begins. PLANNED is how often the planned pair had been
+# seen, GUESS the value of an action that was not tried, SEEN whether the state was seen.
+_BEST, _TRY = range(2)
+ACTION, VALUE, TIME, PLANNED, GUESS, SEEN = 0, 2, 4, 6, 7, 8
 
 
 class PlannedRate(NamedTuple):
@@ -56,18 +70,6 @@ def update_planned(rate: PlannedRate, reward: float, duration: float) -> Planned
 
 value.register(PlannedRate)(value_as_kept)
 limit.register(PlannedRate)(limit_is_gain)
-
-
-class Plans(NamedTuple):
-    """What the last plans came to; the next ones begin there. Arrays [state, kind of plan], unless said."""
-
-    policy: Ints
-    h: Floats
-    w: Floats
-    visits: Ints  # [state] of the planned pair, when it was planned
-    error: Floats  # [state, action] the standard error of a value
-    guess: Floats  # [state] the value of an action that was not tried
-    seen: Flags  # [state]
 
 
 class Course(NamedTuple):
@@ -94,7 +96,7 @@ class Planner(NamedTuple):
     accepted: bool
     pausing: bool
     counts: Counts
-    plans: Plans
+    states: Floats  # [state, column]
     course: Course
 
     @property
@@ -107,44 +109,42 @@ def planner(num_states: int, num_actions: int) -> Planner:
     """Learn a model of the world from counts, plan with it, and follow the plan: there is nothing to tune.
 
     >>> agent = planner(num_states=2, num_actions=1)
-    >>> agent = learn(learn(agent, 0, 0, 6.0, 2.0, 1), 1, 0, 0.0, 1.0, 0)
-    >>> round(value(think(agent, 0).rate), 9)
+    >>> agent = think(learn(agent, 0, 0, 6.0, 2.0, 1), 1)
+    >>> agent = think(learn(agent, 1, 0, 0.0, 1.0, 0), 0)
+    >>> round(float(value(agent.rate)), 3)  # 6 in a time of 2, and then the way back in 1
     2.0
     """
-    values = zeros(num_states, num_actions)
-    plans = Plans(
-        policy=np.zeros((num_states, 2), np.int64),
-        h=np.zeros((num_states, 2)),
-        w=np.zeros((num_states, 2)),
-        visits=np.zeros(num_states, np.int64),
-        error=np.zeros((num_states, num_actions)),
-        guess=np.zeros(num_states),
-        seen=np.zeros(num_states, np.bool_),
+    return Planner(
+        values=zeros(num_states, num_actions),
+        rate=PlannedRate(),
+        accepted=False,
+        pausing=False,
+        counts=no_counts(num_states, num_actions),
+        states=np.zeros((num_states, 9)),
+        course=Course(),
     )
-    counts = no_counts(num_states, num_actions)
-    return Planner(values, PlannedRate(), accepted=False, pausing=False, counts=counts, plans=plans, course=Course())
 
 
-# --- The agent's two rules ----------------------------------------------------------
+# --- The agent's rules --------------------------------------------------------------
 
 
 @draw.register
 def draw_planned(agent: Planner, state: int, rng: Stream) -> tuple[int, bool]:
     """To try, the plan's action; to earn, the one whose value is the largest draw of what it may be."""
-    plans, visits = agent.plans, agent.counts.visits
-    trying = agent.course.trying
-    action = plans.policy[state, _TRY]
-    if trying and read(agent.values, state, action) != -np.inf:
+    pairs = agent.counts.pairs
+    action = np.int64(agent.states[state, ACTION + _TRY])
+    if agent.course.trying and read(agent.values, state, action) != -np.inf:
         return action, True
     highest = -np.inf
-    for other in range(visits.shape[1]):
+    for other in range(pairs.shape[1]):
         drawn = read(agent.values, state, other)
         if drawn != -np.inf:
-            if visits[state, other] == 0:
-                drawn = plans.guess[state]
-            drawn += plans.error[state, other] * normal(rng)
+            if pairs[state, other, VISITS] == 0.0:
+                drawn = agent.states[state, GUESS]
+            drawn += pairs[state, other, ERROR] * normal(rng)
             if drawn > highest:
-                action, highest = other, drawn
+                action = other
+                highest = drawn
     return action, False
 
 
@@ -158,23 +158,21 @@ def learn_model(
     next_state: int,
     explored: bool,
 ) -> Planner:
-    """Count the transition, and plan anew if it is time."""
-    accepted = action == best(agent.values, state, 0.0)[0]
-    counts, plans = agent.counts, agent.plans
+    """Count the transition; pause if it is time to plan, or room for counts is short."""
+    counts, states = agent.counts, agent.states
     if not has_room(counts):
         counts = with_room(counts)
     counts = count(counts, state, action, reward, duration, next_state)
-    plans.seen[state] = True
-    plans.seen[next_state] = True
+    states[state, SEEN] = 1.0
+    states[next_state, SEEN] = 1.0
     course = gone_on(agent.course, reward, duration)
-    pausing = is_due(counts, plans, course, next_state) or not has_room(counts)
     return Planner(
         values=agent.values,
         rate=agent.rate,
-        accepted=accepted,
-        pausing=pausing,
+        accepted=action == best(agent.values, state, 0.0)[0],
+        pausing=is_due(counts, states, course, next_state) or not has_room(counts),
         counts=counts,
-        plans=plans,
+        states=states,
         course=course,
     )
 
@@ -187,24 +185,25 @@ def pauses_planner(agent: Planner) -> bool:
 
 @think.register
 def think_planner(agent: Planner, state: int) -> Planner:
-    """Make room, and plan if it is time."""
-    counts, rate, course = agent.counts, agent.rate, agent.course
+    """Make room for counts, and plan if it is time."""
+    counts, course = agent.counts, agent.course
+    gain = agent.rate.rate
     if not has_room(counts):
         counts = with_room(counts)
-    if is_due(counts, agent.plans, course, state):
-        rate, course = plan(agent.values, counts, agent.plans, course, state)
+    if is_due(counts, agent.states, course, state):
+        gain, course = plan(agent.values.q, counts, agent.states, course, state)
     return Planner(
         values=agent.values,
-        rate=rate,
+        rate=PlannedRate(rate=gain),
         accepted=agent.accepted,
         pausing=False,
         counts=counts,
-        plans=agent.plans,
+        states=agent.states,
         course=course,
     )
 
 
-@compiled_apart
+@inlined
 def gone_on(course: Course, reward: float, duration: float) -> Course:
     """Return the course after one step."""
     lowest, highest, carried = course.lowest, course.highest, course.carried + reward
@@ -226,50 +225,47 @@ def gone_on(course: Course, reward: float, duration: float) -> Course:
     )
 
 
-# --- Planning -----------------------------------------------------------------------
-
-
-@compiled_apart
-def is_due(counts: Counts, plans: Plans, course: Course, state: int) -> bool:
+@inlined
+def is_due(counts: Counts, states: Floats, course: Course, state: int) -> bool:
     """Whether to plan anew: the planned pair was seen twice as often as before, or the plan is old."""
     if course.work > _CREDIT * _WORK:
         return False
     if course.steps - course.begun > course.stretch + 1:
         return True
-    visits = counts.visits[state, plans.policy[state, _TRY if course.trying else _BEST]]
-    return visits >= max(2 * plans.visits[state], 1)
+    action = np.int64(states[state, ACTION + (_TRY if course.trying else _BEST)])
+    return bool(counts.pairs[state, action, VISITS] >= max(2.0 * states[state, PLANNED], 1.0))
+
+
+# --- Planning -----------------------------------------------------------------------
 
 
 @compiled_apart
-def plan(
-    values: Table, counts: Counts, plans: Plans, course: Course, state: int
-) -> tuple[PlannedRate, Course]:
-    """Plan from `state`, where the agent stands: the best policy by what was seen, and what to do next."""
-    places = places_of(plans.seen)
-    home = places.place[state]
-    available = available_in(values, places)
+def plan(q: Floats, counts: Counts, states: Floats, course: Course, state: int) -> tuple[float, Course]:
+    """Plan from the state where the agent stands: the best policy by what was seen, and what to do next."""
+    seen, place = places_of(states)
+    home = place[state]
     reward = course.reward / course.steps
     duration = course.clock / course.steps if course.clock > 0.0 else 1.0
 
-    mean = Outlook(known=-1, promise=0.0, reward=reward, duration=duration)
-    model = model_of(counts, available, places, home, mean)
-    gain, work = planned(model, plans, places, _BEST, home)
-    write_values(values, counts, model, plans, places, gain)
-    write_errors(values, counts, model, plans, places, gain)
+    mean = Outlook(known=-1.0, promise=0.0, reward=reward, duration=duration)
+    model = model_of(counts, q, seen, place, home, mean)
+    gain, work = planned(model, states, seen, _BEST, home)
+    write_values(q, counts, model, states, seen, gain)
+    write_errors(q, counts, model, states, seen, gain)
 
     steps = log(course.steps + 1.0)
-    least = least_visits(counts, available, places)
-    unknown = least < _KNOWN * steps or len(places.states) < len(plans.seen)
+    least = least_visits(q, counts, seen)
+    unknown = least < _KNOWN * steps or len(seen) < len(place)
     all_the_same = not course.highest > course.lowest
     trying = unknown and (all_the_same or course.tries < _TRIES * exp(_POWER * steps))
     if trying:
         hope = Outlook(known=least, promise=promised(course), reward=reward, duration=duration)
-        model = model_of(counts, available, places, home, hope)
-        work += planned(model, plans, places, _TRY, home)[1]
-    for k in range(len(places.states)):
-        there = places.states[k]
-        plans.visits[there] = counts.visits[there, plans.policy[there, _TRY if trying else _BEST]]
-    return PlannedRate(rate=gain), Course(
+        model = model_of(counts, q, seen, place, home, hope)
+        work += planned(model, states, seen, _TRY, home)[1]
+    for k in range(len(seen)):
+        action = np.int64(states[seen[k], ACTION + (_TRY if trying else _BEST)])
+        states[seen[k], PLANNED] = counts.pairs[seen[k], action, VISITS]
+    return gain, Course(
         steps=course.steps,
         begun=course.steps,
         stretch=course.steps - course.begun,
@@ -284,7 +280,7 @@ def plan(
     )
 
 
-@compiled_apart
+@inlined
 def promised(course: Course) -> float:
     """Return more than any step paid so far per unit time."""
     if not course.highest >= course.lowest:
@@ -292,116 +288,105 @@ def promised(course: Course) -> float:
     return course.highest + max(course.highest - course.lowest, abs(course.highest), 1e-6)
 
 
-@compiled_apart
-def available_in(values: Table, places: Places) -> Flags:
-    """Return which actions the states seen have, as an array [state, action] of all states."""
-    available = np.zeros(values.q.shape, np.bool_)
-    for k in range(len(places.states)):
-        state = places.states[k]
-        for action in range(available.shape[1]):
-            available[state, action] = values.q[state, action] != -np.inf
-    return available
+@inlined
+def places_of(states: Floats) -> tuple[Ints, Ints]:
+    """Return the states that were seen, and for each state its place among them, or -1."""
+    count = 0
+    for state in range(states.shape[0]):
+        count += states[state, SEEN] > 0.0
+    seen, place = np.empty(count, np.int64), np.empty(states.shape[0], np.int64)
+    count = 0
+    for state in range(states.shape[0]):
+        place[state] = -1
+        if states[state, SEEN] > 0.0:
+            seen[count] = state
+            place[state] = count
+            count += 1
+    return seen, place
 
 
-@compiled_apart
-def least_visits(counts: Counts, available: Flags, places: Places) -> int:
+@inlined
+def least_visits(q: Floats, counts: Counts, seen: Ints) -> float:
     """Return how often the pair was seen that was seen least, of the states seen."""
-    least = np.int64(2**62)
-    for k in range(len(places.states)):
-        for action in range(counts.visits.shape[1]):
-            if available[places.states[k], action]:
-                least = min(least, counts.visits[places.states[k], action])
+    least = np.inf
+    for k in range(len(seen)):
+        for action in range(q.shape[1]):
+            if q[seen[k], action] != -np.inf:
+                least = min(least, counts.pairs[seen[k], action, VISITS])
     return least
 
 
 @compiled_apart
-def planned(model: Model, plans: Plans, places: Places, kind: int, home: int) -> tuple[float, int]:
+def planned(model: Model, states: Floats, seen: Ints, kind: int, home: int) -> tuple[float, int]:
     """Improve the plan of a kind for a model; return its gain, and the work."""
-    size = len(places.states)
+    size = len(seen)
     num_actions = len(model.allowed) // size
-    now = Plan(np.empty(size, np.int64), np.empty(size), np.empty(size))
+    policy, h, w = np.empty(size, np.int64), np.empty(size), np.empty(size)
     for k in range(size):
-        state = places.states[k]
-        action = plans.policy[state, kind]
+        action = np.int64(states[seen[k], ACTION + kind])
         for other in range(num_actions - 1, -1, -1):
             if not model.allowed[k * num_actions + action] and model.allowed[k * num_actions + other]:
                 action = other
-        now.policy[k] = action
-        now.h[k] = plans.h[state, kind]
-        now.w[k] = plans.w[state, kind]
-    gain, work = improve(model, now, home, num_actions)
+        policy[k] = action
+        h[k] = states[seen[k], VALUE + kind]
+        w[k] = states[seen[k], TIME + kind]
+    gain, work = improve(model, policy, h, w, home)
     for k in range(size):
-        state = places.states[k]
-        plans.policy[state, kind] = now.policy[k]
-        plans.h[state, kind] = now.h[k]
-        plans.w[state, kind] = now.w[k]
+        states[seen[k], ACTION + kind] = policy[k]
+        states[seen[k], VALUE + kind] = h[k]
+        states[seen[k], TIME + kind] = w[k]
     return gain, work
 
 
 @compiled_apart
-def write_values(
-    values: Table, counts: Counts, model: Model, plans: Plans, places: Places, gain: float
-) -> None:
+def write_values(q: Floats, counts: Counts, model: Model, states: Floats, seen: Ints, gain: float) -> None:
     """Write Q(s, a) of the mean model; a pair that was never tried is below all others."""
-    num_actions = counts.visits.shape[1]
-    h = plans.h[places.states, _BEST]
+    num_actions = q.shape[1]
+    h = np.empty(len(seen))
+    for k in range(len(seen)):
+        h[k] = states[seen[k], VALUE + _BEST]
     lowest, highest = np.inf, -np.inf
-    for k in range(len(h)):
+    for k in range(len(seen)):
         for action in range(num_actions):
-            if counts.visits[places.states[k], action] > 0:
+            if counts.pairs[seen[k], action, VISITS] > 0.0 and q[seen[k], action] != -np.inf:
                 ahead = look_ahead(model, h, k * num_actions + action, gain)
+                q[seen[k], action] = ahead
                 lowest, highest = min(lowest, ahead), max(highest, ahead)
     untried = lowest - (highest - lowest) - 1.0
-    for state in range(len(places.place)):
+    for state in range(q.shape[0]):
         for action in range(num_actions):
-            if values.q[state, action] != -np.inf:
-                values.q[state, action] = untried
-                if counts.visits[state, action] > 0:
-                    pair = places.place[state] * num_actions + action
-                    values.q[state, action] = look_ahead(model, h, pair, gain)
+            if counts.pairs[state, action, VISITS] == 0.0 and q[state, action] != -np.inf:
+                q[state, action] = untried
 
 
 @compiled_apart
-def write_errors(
-    values: Table, counts: Counts, model: Model, plans: Plans, places: Places, gain: float
-) -> None:
+def write_errors(q: Floats, counts: Counts, model: Model, states: Floats, seen: Ints, gain: float) -> None:
     """Write the standard error of each Q(s, a): that of the mean of r - g t + h(s'), its variance pooled."""
-    num_actions = counts.visits.shape[1]
-    h = plans.h[places.states, _BEST]
-    total, freedom = 0.0, 0
-    for k in range(len(h)):
-        state = places.states[k]
+    pairs, num_actions = counts.pairs, q.shape[1]
+    total, freedom = 0.0, 0.0
+    for k in range(len(seen)):
         for action in range(num_actions):
-            visits = counts.visits[state, action]
-            squares = 0.0
-            if visits > 0:
-                pair = k * num_actions + action
-                squares = counts.reward_squares[state, action] + visits * variance(model, h, pair)
-                squares += gain * gain * counts.duration_squares[state, action]
-                total += squares
-                freedom += visits - 1
-            plans.error[state, action] = squares
-    pooled = total / max(freedom, 1)
-    for k in range(len(h)):
-        state = places.states[k]
-        sum_of_values, tried = 0.0, 0
+            pair, visits = k * num_actions + action, pairs[seen[k], action, VISITS]
+            if visits > 0.0:
+                mean, square = 0.0, 0.0
+                for entry in range(model.begin[pair], model.begin[pair + 1]):
+                    mean += model.share[entry] * states[seen[model.successor[entry]], VALUE + _BEST]
+                for entry in range(model.begin[pair], model.begin[pair + 1]):
+                    away = states[seen[model.successor[entry]], VALUE + _BEST] - mean
+                    square += model.share[entry] * away * away
+                square = visits * square + pairs[seen[k], action, REWARD_SQUARES]
+                square += gain * gain * pairs[seen[k], action, DURATION_SQUARES]
+                total += square
+                freedom += visits - 1.0
+                pairs[seen[k], action, ERROR] = square
+    pooled = total / max(freedom, 1.0)
+    for k in range(len(seen)):
+        tried, values = 0, 0.0
         for action in range(num_actions):
-            visits = counts.visits[state, action]
-            if visits > 0:
-                sum_of_values += values.q[state, action]
+            visits = pairs[seen[k], action, VISITS]
+            if visits > 0.0 and q[seen[k], action] != -np.inf:
                 tried += 1
-            squares = plans.error[state, action] + 2.0 * pooled
-            plans.error[state, action] = math.sqrt(squares / (visits + 1.0) / visits if visits > 0 else pooled)
-        plans.guess[state] = sum_of_values / max(tried, 1)
-
-
-@compiled_apart
-def variance(model: Model, h: Floats, pair: int) -> float:
-    """Return the variance of h(s') after a pair."""
-    mean, spread = 0.0, 0.0
-    for entry in range(model.begin[pair], model.begin[pair + 1]):
-        mean += model.share[entry] * h[model.successor[entry]]
-    for entry in range(model.begin[pair], model.begin[pair + 1]):
-        away = h[model.successor[entry]] - mean
-        spread += model.share[entry] * away * away
-    return spread
+                values += q[seen[k], action]
+            square = (pairs[seen[k], action, ERROR] + 2.0 * pooled) / (visits + 1.0) / max(visits, 1.0)
+            pairs[seen[k], action, ERROR] = math.sqrt(square if visits > 0.0 else pooled)
+        states[seen[k], GUESS] = values / max(tried, 1)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sojourn.rules.arrays import Flags, Floats, Ints
-from sojourn.rules.bridge import compiled_apart
+from sojourn.rules.bridge import compiled_apart, inlined
 
 HOME = 1e-4  # the probability that a step leads home
 _PRECISION = 1e-10  # of the residual, relative to the right-hand side
@@ -39,7 +39,7 @@ class Model(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """The matrix M of a policy in compressed rows, sorted, its diagonal, and its factors."""
+    """The matrix M of a policy in compressed rows, their columns sorted, and its incomplete factors."""
 
     begin: Ints
     column: Ints
@@ -48,47 +48,7 @@ class Rows(NamedTuple):
     diagonal: Ints  # where in each row the diagonal stands
 
 
-class Plan(NamedTuple):
-    """A policy and its values; planning writes into the arrays."""
-
-    policy: Ints
-    h: Floats
-    w: Floats  # expected time until home
-
-
-@compiled_apart
-def improve(model: Model, plan: Plan, home: int, num_actions: int) -> tuple[float, int]:
-    """Make the plan's policy the best one; return its gain, and the work in entries touched."""
-    gain, work = 0.0, 0
-    for _ in range(_POLICIES):
-        rows = rows_of(model, plan.policy, num_actions)
-        gain, rounds = evaluate(model, rows, plan, home, num_actions, gain)
-        work += len(model.share) + (rounds + 2) * 4 * len(rows.entry)
-        if not turn(model, plan, num_actions, gain):
-            break
-    return gain, work
-
-
-@compiled_apart
-def turn(model: Model, plan: Plan, num_actions: int, gain: float) -> bool:
-    """Give each state its best action by the plan's values; return whether a policy changed."""
-    changed = False
-    for state in range(len(plan.policy)):
-        chosen = plan.policy[state]
-        now = look_ahead(model, plan.h, state * num_actions + chosen, gain)
-        margin = now + _BETTER * (1.0 + abs(now))
-        for action in range(num_actions):
-            if model.allowed[state * num_actions + action]:
-                ahead = look_ahead(model, plan.h, state * num_actions + action, gain)
-                if ahead > margin:
-                    chosen, margin = action, ahead
-        if chosen != plan.policy[state]:
-            plan.policy[state] = chosen
-            changed = True
-    return changed
-
-
-@compiled_apart
+@inlined
 def look_ahead(model: Model, h: Floats, pair: int, gain: float) -> float:
     """R - g t + (1 - e) P h of a pair."""
     ahead = 0.0
@@ -98,40 +58,64 @@ def look_ahead(model: Model, h: Floats, pair: int, gain: float) -> float:
 
 
 @compiled_apart
-def evaluate(
-    model: Model, rows: Rows, plan: Plan, home: int, num_actions: int, gain: float
-) -> tuple[float, int]:
-    """Solve for the values of the plan's policy, from where they stand; return its gain and the rounds it took."""
-    size = len(plan.policy)
+def improve(model: Model, policy: Ints, h: Floats, w: Floats, home: int) -> tuple[float, int]:
+    """Make a policy the best one, and h its values; return its gain, and the work in entries touched.
+
+    h and w, the expected time until home, begin where the last plan left them.
+    """
+    size = len(policy)
+    num_actions = len(model.allowed) // size
+    gain, work = 0.0, 0
     right, time = np.empty(size), np.empty(size)
-    for state in range(size):
-        pair = state * num_actions + plan.policy[state]
-        time[state] = model.duration[pair]
-        right[state] = model.reward[pair] - gain * time[state]
-    rounds = solve_rows(rows, right, plan.h) + solve_rows(rows, time, plan.w)
-    surplus = plan.h[home] / plan.w[home]
-    for state in range(size):
-        plan.h[state] -= surplus * plan.w[state]
-    return gain + surplus, rounds
+    changed = True
+    for _ in range(_POLICIES):
+        if not changed:
+            break
+        rows = rows_of(model, policy)
+        for state in range(size):
+            pair = state * num_actions + policy[state]
+            time[state] = model.duration[pair]
+            right[state] = model.reward[pair] - gain * time[state]
+        rounds = solve_rows(rows, right, h) + solve_rows(rows, time, w)
+        surplus = h[home] / w[home]
+        gain += surplus
+        for state in range(size):
+            h[state] -= surplus * w[state]
+        work += len(model.share) + (rounds + 2) * 4 * len(rows.entry)
+
+        changed = False
+        for state in range(size):
+            chosen = policy[state]
+            now = look_ahead(model, h, state * num_actions + chosen, gain)
+            highest = now + _BETTER * (1.0 + abs(now))
+            for action in range(num_actions):
+                if model.allowed[state * num_actions + action]:
+                    ahead = look_ahead(model, h, state * num_actions + action, gain)
+                    if ahead > highest:
+                        chosen = action
+                        highest = ahead
+            changed = changed or chosen != policy[state]
+            policy[state] = chosen
+    return gain, work
 
 
 @compiled_apart
-def rows_of(model: Model, policy: Ints, num_actions: int) -> Rows:
-    """Return M for a policy, and its incomplete factors."""
+def rows_of(model: Model, policy: Ints) -> Rows:
+    """Return M for a policy, and its incomplete factors: elimination that keeps only entries M has."""
     size = len(policy)
-    begin = np.zeros(size + 1, np.int64)
+    num_actions = len(model.allowed) // size
+    most = size
     for state in range(size):
         pair = state * num_actions + policy[state]
-        count = model.begin[pair + 1] - model.begin[pair]
-        begin[state + 1] = begin[state] + count + 1
-    column = np.empty(begin[size], np.int64)
-    entry = np.empty(begin[size])
-    diagonal = np.empty(size, np.int64)
+        most += model.begin[pair + 1] - model.begin[pair]
+    begin, diagonal = np.zeros(size + 1, np.int64), np.zeros(size, np.int64)
+    column, entry = np.empty(most, np.int64), np.empty(most)
     end = 0
     for state in range(size):
         pair = state * num_actions + policy[state]
         start = end
-        column[end], entry[end] = state, 1.0
+        column[end] = state
+        entry[end] = 1.0
         end += 1
         for row in range(model.begin[pair], model.begin[pair + 1]):  # insertion keeps columns sorted
             successor, amount = model.successor[row], -(1.0 - HOME) * model.share[row]
@@ -142,37 +126,32 @@ def rows_of(model: Model, policy: Ints, num_actions: int) -> Rows:
                 entry[place] += amount
                 continue
             for other in range(end, place, -1):
-                column[other], entry[other] = column[other - 1], entry[other - 1]
-            column[place], entry[place] = successor, amount
+                column[other] = column[other - 1]
+                entry[other] = entry[other - 1]
+            column[place] = successor
+            entry[place] = amount
             end += 1
-        begin[state] = start
+        begin[state + 1] = end
         for place in range(start, end):
             if column[place] == state:
                 diagonal[state] = place
-    begin[size] = end
-    rows = Rows(begin, column[:end].copy(), entry[:end].copy(), entry[:end].copy(), diagonal)
-    factorise(rows)
-    return rows
 
-
-@compiled_apart
-def factorise(rows: Rows) -> None:
-    """Write the incomplete factors: elimination that keeps only entries M has."""
-    begin, column, factor, diagonal = rows.begin, rows.column, rows.factor, rows.diagonal
-    size = len(diagonal)
-    place = np.full(size, -1)
+    factor = np.empty(end)
+    where = np.zeros(size, np.int64)  # the place of a column in this row, plus 1
+    for k in range(end):
+        factor[k] = entry[k]
     for row in range(size):
         for k in range(begin[row], begin[row + 1]):
-            place[column[k]] = k
+            where[column[k]] = k + 1
         for k in range(begin[row], diagonal[row]):
             above = column[k]
             factor[k] /= factor[diagonal[above]]
             for other in range(diagonal[above] + 1, begin[above + 1]):
-                here = place[column[other]]
-                if here >= 0:
-                    factor[here] -= factor[k] * factor[other]
+                if where[column[other]] > 0:
+                    factor[where[column[other]] - 1] -= factor[k] * factor[other]
         for k in range(begin[row], begin[row + 1]):
-            place[column[k]] = -1
+            where[column[k]] = 0
+    return Rows(begin, column, entry, factor, diagonal)
 
 
 @compiled_apart
@@ -212,80 +191,56 @@ def dot(x: Floats, y: Floats) -> float:
 
 
 @compiled_apart
-def subtract(right: Floats, ax: Floats, out: Floats) -> float:
-    """Write right - ax; return its squared length."""
-    total = 0.0
-    for i in range(len(out)):
-        out[i] = right[i] - ax[i]
-        total += out[i] * out[i]
-    return total
+def add(x: Floats, factor: float, y: Floats) -> None:
+    """X += factor y."""
+    for i in range(len(x)):
+        x[i] += factor * y[i]
 
 
 @compiled_apart
 def solve_rows(rows: Rows, right: Floats, x: Floats) -> int:
     """Solve M x = right, from the x given, in place, by BiCGSTAB; return the rounds it took.
 
-    Should that break down, as it may, the rest is done by x += K^-1 (right - M x), K the incomplete factors: slow,
-    but sure to converge, for K is a regular splitting of M.
+    Where it breaks down it begins anew; should it lead nowhere, x stays as it was.
     """
     size = len(x)
-    residual, ax = np.empty(size), np.empty(size)
-    multiply(rows, x, ax)
-    first = subtract(right, ax, residual)
-    enough = _PRECISION * _PRECISION * max(dot(right, right), 1e-12 * first) + 1e-300
-    if first <= enough:
-        return 0
     begun = x.copy()
-    rounds = stabilised_gradients(rows, residual, x, enough)
-    multiply(rows, x, ax)
-    left = subtract(right, ax, residual)
-    if not left <= first:  # also if it is no number
-        for i in range(size):
-            x[i] = begun[i]
-        multiply(rows, x, ax)
-        left = subtract(right, ax, residual)
-    while rounds < 2 * _ROUNDS and left > 100.0 * enough:
+    residual, direction, v, shadow = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
+    smooth, applied, t = np.empty(size), np.empty(size), np.empty(size)
+    multiply(rows, x, v)
+    for i in range(size):
+        residual[i] = right[i] - v[i]
+    left = dot(residual, residual)
+    enough = _PRECISION * _PRECISION * max(dot(right, right), 1e-12 * left) + 1e-300
+    first = left
+    rounds, rho, fresh = 0, 0.0, True
+    while rounds < _ROUNDS and left > enough:
         rounds += 1
-        precondition(rows, residual, ax)
-        for i in range(size):
-            x[i] += ax[i]
-        multiply(rows, x, ax)
-        left = subtract(right, ax, residual)
-    return rounds
-
-
-@compiled_apart
-def stabilised_gradients(rows: Rows, residual: Floats, x: Floats, enough: float) -> int:
-    """BiCGSTAB: change x until the squared length of the residual is small enough; return the rounds it took."""
-    size = len(x)
-    shadow, direction, v = residual.copy(), residual.copy(), np.zeros(size)
-    smooth, applied, t = np.zeros(size), np.zeros(size), np.zeros(size)
-    rho = dot(shadow, residual)
-    rounds = 0
-    while rounds < _ROUNDS and dot(residual, residual) > enough:
-        rounds += 1
+        if fresh:
+            for i in range(size):
+                direction[i] = residual[i]
+                shadow[i] = residual[i]
+            rho = left
         precondition(rows, direction, smooth)
         multiply(rows, smooth, v)
         along = dot(shadow, v)
-        if abs(along) < 1e-300:
-            break
-        alpha = rho / along
-        for i in range(size):
-            x[i] += alpha * smooth[i]
-            residual[i] -= alpha * v[i]
+        alpha = rho / along if abs(along) > 1e-30 * left else 0.0
+        add(x, alpha, smooth)
+        add(residual, -alpha, v)
         precondition(rows, residual, applied)
         multiply(rows, applied, t)
         length = dot(t, t)
-        if length < 1e-300:
-            break
-        omega = dot(t, residual) / length
-        for i in range(size):
-            x[i] += omega * applied[i]
-            residual[i] -= omega * t[i]
+        omega = dot(t, residual) / length if length > 1e-300 else 0.0
+        add(x, omega, applied)
+        add(residual, -omega, t)
         last, rho = rho, dot(shadow, residual)
-        if abs(omega) < 1e-300 or abs(last) < 1e-300:
-            break
-        beta = rho / last * (alpha / omega)
+        left = dot(residual, residual)
+        fresh = not (abs(omega) > 1e-30 and abs(alpha) > 0.0 and abs(rho) > 1e-12 * left)
+        if not fresh:
+            beta = rho / last * (alpha / omega)
+            for i in range(size):
+                direction[i] = residual[i] + beta * (direction[i] - omega * v[i])
+    if not left <= first:  # or it is no number
         for i in range(size):
-            direction[i] = residual[i] + beta * (direction[i] - omega * v[i])
+            x[i] = begun[i]
     return rounds
