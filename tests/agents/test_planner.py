@@ -117,8 +117,9 @@ def test_in_a_learner_it_makes_room_saves_and_goes_on(tmp_path: Path) -> None:
     """More successors than there was room for at first; train, save, load, train is train."""
     env = gym.make("sojourn/AccessControl-v0", num_servers=4)
     whole = sj.Learner(env, sj.planner, seed=1)
-    room = whole.agent.counts.links.shape[0]
+    room, q = whole.agent.counts.links.shape[0], whole.q
     whole.train(3000)
+    assert np.shares_memory(q, whole.q)
     halves = sj.Learner(gym.make("sojourn/AccessControl-v0", num_servers=4), sj.planner, seed=1)
     halves.train(1500)
     halves.save(tmp_path / "planner.zip")

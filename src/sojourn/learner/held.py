@@ -165,8 +165,11 @@ class HeldAgent:
         thought = canonical(_think(take(self._held, 0), state))
         if [array.shape for array in _arrays(thought)] == [array.shape for array in _arrays(take(self._held, 0))]:
             put(self._held, 0, thought)
-        else:
+        else:  # the values stay where they are, for others look at them there
+            values = self._held.values
             self._hold(thought)
+            self._held = replaced(self._held, values=values)
+            self.q = entries(values)[0]
 
 
 @kernel
