@@ -17,7 +17,8 @@ from sojourn.agents.literature import (
     smdp_q_learning,
     weighted_harmonic_r,
 )
-from sojourn.agents.protocol import act, draw, learn, policy
+from sojourn.agents.planning.planner import planner
+from sojourn.agents.protocol import act, draw, learn, pauses, policy, think
 from sojourn.agents.values.table import Table, greedy_action, largest
 from sojourn.envs.check import check_smdp_env
 from sojourn.envs.worlds import WorldEnv
@@ -145,6 +146,8 @@ __all__ = [
     "modified_harmonic_mean",
     "modified_policy_iteration",
     "parse_sweep",
+    "pauses",
+    "planner",
     "policy",
     "policy_agent",
     "policy_iteration",
@@ -167,6 +170,7 @@ __all__ = [
     "stream",
     "synthetic_bars",
     "tensorboard",
+    "think",
     "update",
     "value",
     "value_iteration",

@@ -117,6 +117,7 @@ for _agent in (
         per_time=("discount_rate",),
     ),
     NamedAgent("fixed_rate", "rate fixed at 0", _LITERATURE + "fixed_rate", "Fixed", Look(3, 3, 3), _ONE),
+    NamedAgent("planner", "planner", "sojourn.agents.planning.planner:planner", None, compared=False),
     NamedAgent("random_agent", "random actions", _LITERATURE + "random_agent", None, compared=False),
 ):
     add_agent(_agent)

@@ -7,7 +7,7 @@ step took the greedy action), and two rules,
     draw(agent, state, rng) -> (action, explored)
     learn(agent, state, action, reward, duration, next_state, explored) -> agent
 
-With rho the estimated rate, every average-reward agent here learns by
+(An agent that now and then stops to think has two more: `pauses` and `think`.) With rho the estimated rate, every average-reward agent here learns by
 
     delta = r - rho tau + max Q(s', .) - Q(s, a);      Q(s, a) += alpha delta
 
@@ -126,6 +126,22 @@ def learn(
            [0., 0.]])
     """
     raise no_rule("learn", agent)
+
+
+@rule(default=True)
+def pauses(agent: Agent) -> bool:
+    """Whether the agent wants to think before its next action. An agent without this rule never does."""
+    return False
+
+
+@rule(default=True)
+def think(agent: A, state: int) -> A:
+    """Return the agent after it has thought, in the state where it stands; it may write into its arrays.
+
+    Whoever runs agents calls this between two steps if the agent `pauses`. What takes long belongs here and not in
+    `learn`: a plan, or learning from a batch.
+    """
+    return agent
 
 
 @rule(compiled=False)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from sojourn.agents import learn, policies
 from sojourn.agents.errors import td_error
+from sojourn.agents.planning import planner
 from sojourn.agents.protocol import draw
 from sojourn.agents.values.protocol import read
 from sojourn.rates import named
@@ -38,7 +39,7 @@ Arrays: TypeAlias = dict[str, NDArray[np.generic]]
 Contents: TypeAlias = dict[str, Any]  # whoever reads a file looks at what is in it
 
 # Files name the classes of these by name alone, so they must have been imported before one is read.
-OURS = (learn, policies, named)
+OURS = (learn, policies, planner, named)
 _CONTENTS = "contents.json"
 _MOST_JSON = 20_000_000  # bytes
 _NPY = re.compile(

@@ -8,14 +8,14 @@ of it for the way into compiled code, where the same rules in Python take 20.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sojourn.agents.checks import ready_agent
-from sojourn.agents.protocol import Agent, draw, learn
+from sojourn.agents.protocol import Agent, draw, learn, pauses, think
 from sojourn.agents.values.protocol import entries, sizes
 from sojourn.rates.protocol import value
 from sojourn.rules.arrays import Floats
@@ -34,6 +34,7 @@ _NOTHING = Totals()
 # What is kept from step to step, beside the agent and its stream, in one array: the way into compiled code
 # costs time for every array. First the totals, by their fields; then these.
 _ACTION, _EXPLORED, _SURPLUS, _SURPLUS_SQUARED = range(len(Totals._fields), len(Totals._fields) + 4)
+_NOT_YET = -1.0  # in the action's place: the agent pauses
 _SIZE = len(Totals._fields) + 4
 _DURATION = Totals._fields.index("duration")
 
@@ -75,7 +76,7 @@ class HeldAgent:
 
     def _hold(self, agent: Agent) -> None:
         self._held = stacked([agent])
-        self._run = _advance.prepared(self._held, self._now, 0, 0, 0.0, 0.0, 0, False, 0, self.rng)
+        self._run: Callable[..., None] = _advance.prepared(self._held, self._now, 0, 0, 0.0, 0.0, 0, False, 0, self.rng)
         self.q: Floats = entries(self._held.values)[0]
 
     def make_spare(self) -> None:
@@ -154,7 +155,21 @@ class HeldAgent:
             self.rng,
         )
         drawn, was_explored = self._now[_ACTION : _EXPLORED + 1].tolist()
+        if drawn == _NOT_YET:
+            self._think(draw_at if draw_at >= 0 else next_state)
+            return self.draw(draw_at) if draw_at >= 0 else (0, False)
         return int(drawn), bool(was_explored)
+
+    def _think(self, state: int) -> None:
+        """Let the agent think; if it needs more room then, hold it anew."""
+        thought = canonical(_think(take(self._held, 0), state))
+        if [array.shape for array in _arrays(thought)] == [array.shape for array in _arrays(take(self._held, 0))]:
+            put(self._held, 0, thought)
+        else:  # the values stay where they are, for others look at them there
+            values = self._held.values
+            self._hold(thought)
+            self._held = replaced(self._held, values=values)
+            self.q = entries(values)[0]
 
 
 @kernel
@@ -179,10 +194,26 @@ def _advance(  # ten arguments, for they go into machine code as they are: to ga
         if agent.accepted:
             now[_SURPLUS] += surplus
             now[_SURPLUS_SQUARED] += surplus * surplus
-    if draw_at >= 0:
+    if pauses(agent):
+        now[_ACTION] = _NOT_YET
+    elif draw_at >= 0:
         drawn, was_explored = _draw(agent, draw_at, rng)
         now[_ACTION] = drawn
         now[_EXPLORED] = was_explored
+
+
+@kernel
+def _think(agent: Agent, state: int) -> Agent:
+    return think(agent, state)
+
+
+def _arrays(value: Value) -> Iterator[NDArray[np.generic]]:
+    """Yield all arrays of a value."""
+    for field in value:
+        if is_value(field):
+            yield from _arrays(field)
+        elif isinstance(field, np.ndarray):
+            yield field
 
 
 def _with_rows(value: V, rows: int, change: Callable[[NDArray[np.generic]], NDArray[np.generic]]) -> V:

@@ -46,8 +46,9 @@ class Rule(Generic[F]):
 
     bare: F
 
-    def __init__(self, generic: F, check: Check, compiled: bool) -> None:
+    def __init__(self, generic: F, check: Check, compiled: bool, default: bool) -> None:
         self._generic = generic
+        self._default = generic if default else None
         self._check = check
         self._is_compiled = compiled
         self._registered: dict[type, Function] = {}
@@ -124,17 +125,19 @@ class Rule(Generic[F]):
         return list(self._registered)
 
     def _resolve(self, value: Numba, *_: Numba) -> Function | None:
-        return self._registered.get(getattr(value, "instance_class", None))  # type: ignore[arg-type]
+        return self._registered.get(getattr(value, "instance_class", None), self._default)  # type: ignore[arg-type]
 
 
-def rule(check: Check | None = None, *, compiled: bool = True) -> Callable[[F], Rule[F]]:
+def rule(
+    check: Check | None = None, *, compiled: bool = True, default: bool = False
+) -> Callable[[F], Rule[F]]:
     """Turn a function into a rule; its body says what happens for types without one.
 
     `check` gets the arguments of every call from outside and returns them, cleaned; rules that
     only other rules call need none. A rule that no kernel ever calls says `compiled=False`: it can be registered
-    for a type at any time.
+    for a type at any time. With `default=True` the body is what compiled code does, too, for types without one.
     """
-    return lambda generic: Rule(generic, check or _as_they_are, compiled)
+    return lambda generic: Rule(generic, check or _as_they_are, compiled, default)
 
 
 def _as_they_are(*arguments: Field) -> tuple[Field, ...]:

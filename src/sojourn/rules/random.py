@@ -16,15 +16,16 @@ make the same number of draws stay in step.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from sojourn.rules.bridge import inlined
-from sojourn.rules.elementary import log
+from sojourn.rules.elementary import exp, log
 from sojourn.rules.streams import Stream, stream, streams
 
 __all__ = [
-    "Stream", "exponential", "integer", "normal", "normal_quantile", "stream", "streams", "uniform", "unit", "word", "word_at",
+    "Stream", "exponential", "gamma", "integer", "normal", "normal_quantile", "stream", "streams", "uniform", "unit", "word", "word_at",
 ]  # fmt: skip
 
 _U12, _U17, _U19, _U23, _U27, _U30, _U31, _U41, _U45 = (
@@ -211,3 +212,27 @@ def _polynomial(  # its coefficients, as the literature lists them
     lower = (c0 + c1 * x) + (c2 + c3 * x) * x2
     upper = (c4 + c5 * x) + (c6 + c7 * x) * x2
     return lower + upper * (x2 * x2)
+
+
+@inlined
+def gamma(rng: Stream, shape: float) -> float:
+    """Draw from the gamma law of scale 1 (Marsaglia and Tsang, ACM TOMS 26(3), 2000).
+
+    Shapes below 1 use that gamma(k) is gamma(k + 1) times u^(1/k).
+    """
+    key: Any = np.int64(word(rng) >> np.uint64(1))
+    d = (shape if shape >= 1.0 else shape + 1.0) - 1.0 / 3.0
+    c = 1.0 / math.sqrt(9.0 * d)
+    boost = 1.0 if shape >= 1.0 else exp(log(unit(word_at(key, 0))) / shape)
+    index = 1
+    cube = -1.0
+    while cube <= 0.0:
+        x = normal_quantile(unit(word_at(key, index)))
+        u = unit(word_at(key, index + 1))
+        index += 2
+        cube = 1.0 + c * x
+        cube = cube * cube * cube
+        if cube > 0.0 and log(u) >= 0.5 * x * x + d - d * cube + d * log(cube):
+            cube = -1.0
+    # A tiny shape can underflow; a duration must not be 0.
+    return max(d * cube * boost, 1e-300)

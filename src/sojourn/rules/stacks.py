@@ -53,7 +53,7 @@ def _resolve_put(stack: Numba, index: Numba, value: Numba) -> Function:
             return _put_number
         if not stack.mutable:
             return _put_nothing
-        return {2: _put_row, 3: _put_table}.get(stack.ndim, _put_array)
+        return {2: _put_row, 3: _put_table, 4: _put_tables}.get(stack.ndim, _put_array)
     lines = "".join(f"    put(stack.{name}, index, value.{name})\n" for name in cls._fields)
     namespace: dict[str, Function] = {"put": put}
     exec(f"def written(stack, index, value):\n{lines}    pass\n", namespace)  # noqa: S102 - field names only
@@ -83,6 +83,16 @@ def _put_table(stack: Field, index: int, value: Field) -> None:
         for i in range(value.shape[0]):
             for j in range(value.shape[1]):
                 stack[index, i, j] = value[i, j]
+
+
+def _put_tables(stack: Field, index: int, value: Field) -> None:
+    if stack[index].ctypes.data != value.ctypes.data:
+        if stack.shape[1:] != value.shape:
+            raise ValueError("a rule returned an array of another shape")
+        for i in range(value.shape[0]):
+            for j in range(value.shape[1]):
+                for k in range(value.shape[2]):
+                    stack[index, i, j, k] = value[i, j, k]
 
 
 def _put_array(stack: Field, index: int, value: Field) -> None:

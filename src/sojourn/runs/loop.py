@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sojourn.agents.checks import ready_agent
-from sojourn.agents.protocol import A, Agent, described, draw, learn, policy
+from sojourn.agents.protocol import A, Agent, described, draw, learn, pauses, policy, think
 from sojourn.agents.values.protocol import is_sound, num_missing, restricted, sizes
 from sojourn.rates.protocol import value
 from sojourn.rules.arrays import Flags, Floats
@@ -212,6 +212,8 @@ def go_on(walk: Walk, course: Course, record: Record, signals: Signals, rngs: St
             walk = Walk(world, walk.agent, state, walk.totals)
         stop = min(course.until, points[recorded], (steps // episode + 1) * episode, steps + _BLOCK)
         walk = _stretch(walk, stop - steps, course, fault, rngs.world, rngs.agent)
+        if pauses(walk.agent):
+            walk = Walk(walk.world, think(walk.agent, walk.state), walk.state, walk.totals)
         steps = walk.totals.steps
         if steps == points[recorded]:  # in the order of PARTS
             curve[0, recorded] = walk.totals.reward
@@ -229,7 +231,7 @@ _walk = kernel(go_on)
 def _stretch(
     walk: Walk, count: int, course: Course, fault: Column, world_rng: Stream, agent_rng: Stream
 ) -> Walk:
-    """Take `count` steps. Everything that is done in every step is done here."""
+    """Take `count` steps, or fewer if the agent stops to think. What is done in every step is done here."""
     world, agent, state, totals = walk.world, walk.agent, walk.state, walk.totals
     num_states, num_actions = course.num_states, course.num_actions
     if not 0 <= state < num_states:
@@ -248,6 +250,8 @@ def _stretch(
         agent = _learn(agent, state, action, reward, duration, next_state, explored)
         totals = counted(totals, reward, duration, agent.accepted)
         state = next_state
+        if pauses(agent):
+            return Walk(world, agent, state, totals)
     return Walk(world, agent, state, totals)
 
 

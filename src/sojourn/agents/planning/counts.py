@@ -1,0 +1,87 @@
+"""Counts: what a learner of models has seen of each pair of state and action.
+
+For each pair: how often, the means of reward and duration, and the sums of squares around them; and which states
+came next how often. Only successors that were seen take room: a pair's successors are a chain of links, in the
+order in which they were first seen. All is in two arrays of floats, for compiled code needs seconds for every further
+array that it is given; the names below say which column is which.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sojourn.rules.arrays import Floats
+from sojourn.rules.bridge import compiled_apart, inlined
+
+NONE = -1.0  # the end of a chain
+
+# Columns of `pairs`. Squares are sums of squared differences from the mean; FIRST is the first link of the chain;
+# ERROR is for the planner: the standard error of the pair's value.
+VISITS, REWARD, DURATION, REWARD_SQUARES, DURATION_SQUARES, FIRST, ERROR = range(7)
+# Columns of `links`: the state that came next, how often, and the link after this one.
+SUCCESSOR, TIMES, NEXT = range(3)
+
+
+class Counts(NamedTuple):
+    """What was seen."""
+
+    pairs: Floats  # [state, action, column]
+    links: Floats  # [link, column]
+    used: int  # links in use
+
+
+def no_counts(num_states: int, num_actions: int) -> Counts:
+    """Return the counts of a learner that has seen nothing."""
+    pairs = np.zeros((num_states, num_actions, 7))
+    pairs[:, :, FIRST] = NONE
+    return Counts(pairs, np.zeros((2 * num_states * num_actions + 16, 3)), 0)
+
+
+@inlined
+def has_room(counts: Counts) -> bool:
+    """Whether one more successor can be counted."""
+    return counts.used < counts.links.shape[0]
+
+
+@compiled_apart
+def with_room(counts: Counts) -> Counts:
+    """Return the same counts with twice the room for successors."""
+    links = np.zeros((2 * counts.links.shape[0], 3))
+    for link in range(counts.used):
+        for column in range(3):
+            links[link, column] = counts.links[link, column]
+    return Counts(counts.pairs, links, counts.used)
+
+
+@compiled_apart
+def count(
+    counts: Counts, state: int, action: int, reward: float, duration: float, next_state: int
+) -> Counts:
+    """Return the counts with one transition more; the arrays are written in place."""
+    pairs, links, used = counts.pairs, counts.links, counts.used
+    pairs[state, action, VISITS] += 1.0
+    visits = pairs[state, action, VISITS]
+    shift = reward - pairs[state, action, REWARD]
+    pairs[state, action, REWARD] += shift / visits
+    pairs[state, action, REWARD_SQUARES] += shift * (reward - pairs[state, action, REWARD])
+    shift = duration - pairs[state, action, DURATION]
+    pairs[state, action, DURATION] += shift / visits
+    pairs[state, action, DURATION_SQUARES] += shift * (duration - pairs[state, action, DURATION])
+
+    link, last = np.int64(pairs[state, action, FIRST]), np.int64(NONE)
+    while link >= 0 and links[link, SUCCESSOR] != next_state:
+        last = link
+        link = np.int64(links[link, NEXT])
+    if link < 0:
+        link = used
+        used += 1
+        links[link, SUCCESSOR] = next_state
+        links[link, NEXT] = NONE
+        if last < 0:
+            pairs[state, action, FIRST] = link
+        else:
+            links[last, NEXT] = link
+    links[link, TIMES] += 1.0
+    return Counts(pairs, links, used)
