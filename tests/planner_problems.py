@@ -21,9 +21,15 @@ def others() -> Iterator[tuple[str, sj.SMDP]]:
         model = sj.problems.replacement(shape=shape, failure_cost=cost)
         yield f"replacement, shape {shape}, failure {cost}", model
     for states, forward in ((4, 0.3), (8, 0.5), (5, 0.2)):
-        yield f"river of {states}, forward {forward}", sj.problems.river_swim(num_states=states, forward=forward)
+        yield (
+            f"river of {states}, forward {forward}",
+            sj.problems.river_swim(num_states=states, forward=forward),
+        )
     for short, long in ((2, 30), (8, 9)):
-        yield f"two choices of {short} and {long}", sj.problems.two_choice(short_length=short, long_length=long)
+        yield (
+            f"two choices of {short} and {long}",
+            sj.problems.two_choice(short_length=short, long_length=long),
+        )
     yield "maintenance, dear failures", sj.problems.tijms_maintenance(failure_cost=40.0)
     yield "maintenance, long repairs", sj.problems.tijms_maintenance(failure_duration=8.0)
     yield "rooms without options", sj.problems.four_rooms(with_options=False)

@@ -9,17 +9,20 @@ import numpy as np
 import pytest
 
 import sojourn as sj
-import sojourn.envs  # noqa: F401 - registers the environments
+import sojourn.envs
 from planner_problems import others
 from sojourn.agents.planning.counts import FIRST, NEXT, REWARD, SUCCESSOR, TIMES, VISITS
 from sojourn.agents.planning.planner import Planner
 from sojourn.agents.planning.solve import HOME, Model, improve, look_ahead, rows_of, solve_rows
 from sojourn.rules.values import same
 
-PROBLEMS = (
-    "gosavi", "tijms_maintenance", "access_control", "river_swim", "two_choice", "admission_control", "replacement",
-    "four_rooms", "long_shot", "long_return", "jobs",
-)  # fmt: skip
+# What the best of 70 settings of agents without a model has earned by 30,000 steps, relative to the gain; on four
+# rooms it is .92, at the price of its final policy.
+EARNED = {
+    "gosavi": 0.725, "tijms_maintenance": 0.976, "access_control": 0.959, "river_swim": 0.810, "two_choice": 0.994,
+    "admission_control": 0.948, "replacement": 0.962, "four_rooms": 0.85, "long_shot": 0.973, "long_return": 0.914,
+    "jobs": 0.996,
+}  # fmt: skip
 
 
 def trained(model: sj.SMDP, steps: int, seed: int = 0, compiled: bool = True) -> sj.Run:
@@ -110,14 +113,23 @@ def test_it_finds_the_best_policy_with_nothing_set() -> None:
     """Where agents with a fixed step size need tuning, 10,000 steps are enough: on the river, and on gosavi's machine."""
     for model in (sj.problems.river_swim(), sj.problems.gosavi()):
         policy = trained(model, 10_000, seed=11).policy
-        assert float(np.min(sj.evaluate(model, policy).gain)) == pytest.approx(float(np.min(sj.solve(model).gain)))
+        assert float(np.min(sj.evaluate(model, policy).gain)) == pytest.approx(
+            float(np.min(sj.solve(model).gain))
+        )
+
+
+def links_of(learner: sj.Learner) -> tuple[int, int]:
+    """Return how many links are in use, and for how many there is room."""
+    agent = learner.agent
+    assert isinstance(agent, Planner)
+    return agent.counts.used, len(agent.counts.links)
 
 
 def test_in_a_learner_it_makes_room_saves_and_goes_on(tmp_path: Path) -> None:
     """More successors than there was room for at first; train, save, load, train is train."""
     env = gym.make("sojourn/AccessControl-v0", num_servers=4)
     whole = sj.Learner(env, sj.planner, seed=1)
-    room, q = whole.agent.counts.links.shape[0], whole.q
+    room, q = links_of(whole)[1], whole.q
     whole.train(3000)
     assert np.shares_memory(q, whole.q)
     halves = sj.Learner(gym.make("sojourn/AccessControl-v0", num_servers=4), sj.planner, seed=1)
@@ -126,7 +138,7 @@ def test_in_a_learner_it_makes_room_saves_and_goes_on(tmp_path: Path) -> None:
     again = sj.Learner.load(tmp_path / "planner.zip", gym.make("sojourn/AccessControl-v0", num_servers=4))
     again.train(1500)
     assert same(again.agent, whole.agent)
-    assert whole.agent.counts.used > room
+    assert links_of(whole)[0] > room
 
 
 def relative_gain(model: sj.SMDP, gain: float) -> float:
@@ -136,28 +148,29 @@ def relative_gain(model: sj.SMDP, gain: float) -> float:
 
 
 @pytest.mark.evidence
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("name", EARNED)
 def test_the_named_problems(name: str) -> None:
-    """With nothing set: .99 of the best policy after 30,000 steps, .97 after 10,000, in the mean of 20 seeds."""
+    """With nothing set, in the mean of 20 seeds: .97 of the best policy after 10,000 steps, .99 after 30,000.
+
+    And by then it has earned as much as the best agent with tuned step sizes.
+    """
     model = getattr(sj.problems, name)()
     for steps, least in ((10_000, 0.97), (30_000, 0.99)):
         runs = [trained(model, steps, seed) for seed in range(7000, 7020)]
         final = [relative_gain(model, float(np.min(sj.evaluate(model, run.policy).gain))) for run in runs]
-        earned = [relative_gain(model, run.reward / run.duration) for run in runs]
-        print(f"{name}: {steps} steps, final {np.mean(final):.3f}, least {min(final):.3f}, earned {np.mean(earned):.3f}")
         assert np.mean(final) >= least
+    earned = [relative_gain(model, run.reward / run.duration) for run in runs]
+    assert np.mean(earned) + 2.0 * np.std(earned) / np.sqrt(len(earned)) >= EARNED[name]
 
 
 @pytest.mark.evidence
 def test_problems_that_nobody_tuned_on() -> None:
     """Over 41 others, 10 seeds, 30,000 steps: .97 in the mean, .9 in the worst."""
     means = []
-    for name, model in others():
+    for _, model in others():
         runs = [trained(model, 30_000, seed) for seed in range(7000, 7010)]
         final = [relative_gain(model, float(np.min(sj.evaluate(model, run.policy).gain))) for run in runs]
-        earned = [relative_gain(model, run.reward / run.duration) for run in runs]
         means.append(float(np.mean(final)))
-        print(f"{name}: final {means[-1]:.3f}, least {min(final):.3f}, earned {np.mean(earned):.3f}")
     assert len(means) >= 40
     assert np.mean(means) >= 0.97
     assert min(means) >= 0.9

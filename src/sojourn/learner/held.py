@@ -76,7 +76,9 @@ class HeldAgent:
 
     def _hold(self, agent: Agent) -> None:
         self._held = stacked([agent])
-        self._run: Callable[..., None] = _advance.prepared(self._held, self._now, 0, 0, 0.0, 0.0, 0, False, 0, self.rng)
+        self._run: Callable[..., None] = _advance.prepared(
+            self._held, self._now, 0, 0, 0.0, 0.0, 0, False, 0, self.rng
+        )
         self.q: Floats = entries(self._held.values)[0]
 
     def make_spare(self) -> None:
@@ -163,7 +165,9 @@ class HeldAgent:
     def _think(self, state: int) -> None:
         """Let the agent think; if it needs more room then, hold it anew."""
         thought = canonical(_think(take(self._held, 0), state))
-        if [array.shape for array in _arrays(thought)] == [array.shape for array in _arrays(take(self._held, 0))]:
+        if [array.shape for array in _arrays(thought)] == [
+            array.shape for array in _arrays(take(self._held, 0))
+        ]:
             put(self._held, 0, thought)
         else:  # the values stay where they are, for others look at them there
             values = self._held.values

@@ -42,7 +42,7 @@ def no_counts(num_states: int, num_actions: int) -> Counts:
 @inlined
 def has_room(counts: Counts) -> bool:
     """Whether one more successor can be counted."""
-    return counts.used < counts.links.shape[0]
+    return bool(counts.used < counts.links.shape[0])
 
 
 @compiled_apart
@@ -56,9 +56,7 @@ def with_room(counts: Counts) -> Counts:
 
 
 @compiled_apart
-def count(
-    counts: Counts, state: int, action: int, reward: float, duration: float, next_state: int
-) -> Counts:
+def count(counts: Counts, state: int, action: int, reward: float, duration: float, next_state: int) -> Counts:
     """Return the counts with one transition more; the arrays are written in place."""
     pairs, links, used = counts.pairs, counts.links, counts.used
     pairs[state, action, VISITS] += 1.0
@@ -70,10 +68,10 @@ def count(
     pairs[state, action, DURATION] += shift / visits
     pairs[state, action, DURATION_SQUARES] += shift * (duration - pairs[state, action, DURATION])
 
-    link, last = np.int64(pairs[state, action, FIRST]), np.int64(NONE)
+    link, last = int(pairs[state, action, FIRST]), int(NONE)
     while link >= 0 and links[link, SUCCESSOR] != next_state:
         last = link
-        link = np.int64(links[link, NEXT])
+        link = int(links[link, NEXT])
     if link < 0:
         link = used
         used += 1

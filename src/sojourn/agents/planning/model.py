@@ -62,12 +62,12 @@ def model_of(counts: Counts, q: Floats, states: Ints, place: Ints, home: int, ou
                 duration[pair] = outlook.duration
                 allowed[pair] = not tried
             else:
-                link = np.int64(pairs[state, action, FIRST])
+                link = int(pairs[state, action, FIRST])
                 while link >= 0:
-                    successor[end] = place[np.int64(links[link, SUCCESSOR])]
+                    successor[end] = place[int(links[link, SUCCESSOR])]
                     share[end] = links[link, TIMES] / visits
                     end += 1
-                    link = np.int64(links[link, NEXT])
+                    link = int(links[link, NEXT])
                 reward[pair] = pairs[state, action, REWARD]
                 duration[pair] = max(pairs[state, action, DURATION], _LEAST * outlook.duration)
     begin[size] = end

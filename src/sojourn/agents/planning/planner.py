@@ -132,7 +132,7 @@ def planner(num_states: int, num_actions: int) -> Planner:
 def draw_planned(agent: Planner, state: int, rng: Stream) -> tuple[int, bool]:
     """To try, the plan's action; to earn, the one whose value is the largest draw of what it may be."""
     pairs = agent.counts.pairs
-    action = np.int64(agent.states[state, ACTION + _TRY])
+    action = int(agent.states[state, ACTION + _TRY])
     if agent.course.trying and read(agent.values, state, action) != -np.inf:
         return action, True
     highest = -np.inf
@@ -232,7 +232,7 @@ def is_due(counts: Counts, states: Floats, course: Course, state: int) -> bool:
         return False
     if course.steps - course.begun > course.stretch + 1:
         return True
-    action = np.int64(states[state, ACTION + (_TRY if course.trying else _BEST)])
+    action = int(states[state, ACTION + (_TRY if course.trying else _BEST)])
     return bool(counts.pairs[state, action, VISITS] >= max(2.0 * states[state, PLANNED], 1.0))
 
 
@@ -263,7 +263,7 @@ def plan(q: Floats, counts: Counts, states: Floats, course: Course, state: int) 
         model = model_of(counts, q, seen, place, home, hope)
         work += planned(model, states, seen, _TRY, home)[1]
     for k in range(len(seen)):
-        action = np.int64(states[seen[k], ACTION + (_TRY if trying else _BEST)])
+        action = int(states[seen[k], ACTION + (_TRY if trying else _BEST)])
         states[seen[k], PLANNED] = counts.pairs[seen[k], action, VISITS]
     return gain, Course(
         steps=course.steps,
@@ -323,7 +323,7 @@ def planned(model: Model, states: Floats, seen: Ints, kind: int, home: int) -> t
     num_actions = len(model.allowed) // size
     policy, h, w = np.empty(size, np.int64), np.empty(size), np.empty(size)
     for k in range(size):
-        action = np.int64(states[seen[k], ACTION + kind])
+        action = int(states[seen[k], ACTION + kind])
         for other in range(num_actions - 1, -1, -1):
             if not model.allowed[k * num_actions + action] and model.allowed[k * num_actions + other]:
                 action = other
