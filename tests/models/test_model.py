@@ -401,9 +401,10 @@ def test_the_documented_file_is_a_model() -> None:
         ),
         ({"pairs": [{"state": 0, "action": 0, "reward": 1.0}]}, "pair 0 must have either next or outcomes"),
         ({"pairs": [{"state": 0, "action": 0, "next": {"0": 1.0}}]}, "pair 0 has no reward"),
+        ({"pairs": [{"state": 0, "action": 0, "reward": 1.0, "next": {"0": 1.0}}]}, "pair 0 has no duration; give the pair or each"),
         ({"pairs": [{"state": 0, "action": 0, "reward": 1.0, "outcomes": [{"next": 0}]}]}, "an outcome of pair 0 has no probability"),
-        ({"pairs": [{"state": 0, "action": 0, "reward": {"law": "x"}, "next": {"0": 1.0}}]}, "pair 0 has the law 'x'; the laws are constant, exponential, gamma, uniform, floored_normal, two_point"),
-        ({"pairs": [{"state": 0, "action": 0, "reward": {"law": "gamma"}, "next": {"0": 1.0}}]}, "pair 0 has a law gamma that must have shape, scale"),
+        ({"pairs": [{"state": 0, "action": 0, "reward": {"law": "x"}, "duration": 1.0, "next": {"0": 1.0}}]}, "pair 0 has the law 'x'; the laws are constant, exponential, gamma, uniform, floored_normal, two_point"),
+        ({"pairs": [{"state": 0, "action": 0, "reward": {"law": "gamma"}, "duration": 1.0, "next": {"0": 1.0}}]}, "pair 0 has a law gamma that must have shape, scale"),
         ({"states": 3}, "the file says that there are 3 states, but its pairs have 1"),
     ],
 )  # fmt: skip
@@ -412,9 +413,9 @@ def test_files_that_are_no_models(tmp_path: Path, change: dict[str, Any], senten
     good: dict[str, Any] = {
         "states": 1,
         "actions": 1,
-        "pairs": [{"state": 0, "action": 0, "reward": 1.0, "next": {"0": 1.0}}],
+        "pairs": [{"state": 0, "action": 0, "reward": 1.0, "duration": 2.0, "next": {"0": 1.0}}],
     }
-    assert parse_model(good).duration.tolist() == [1.0]
+    assert parse_model(good).duration.tolist() == [2.0]
     content = {**good, "colour": "red"} if change.get("states", 0) is None else {**good, **change}
     path = tmp_path / "model.json"
     path.write_text(json.dumps(content), encoding="utf-8")

@@ -19,8 +19,7 @@
     ]
 
 `states` and `actions` are lists of names, or numbers of them, and then states and actions are numbers. A reward
-and a duration are a number or a law; an outcome without one has that of its pair. A duration that is not
-given at all is 1. The laws are constant (value), exponential (mean), gamma (shape, scale), uniform (low, high),
+and a duration are a number or a law; an outcome without one has that of its pair. The laws are constant (value), exponential (mean), gamma (shape, scale), uniform (low, high),
 floored_normal (location, scale, floor) and two_point (low, high, probability).
 """
 
@@ -60,6 +59,7 @@ def load_model(path: str | Path) -> SMDP:
     ... state = "idle"
     ... action = "wait"
     ... reward = 0.0
+    ... duration = 1.0
     ... next = { idle = 1.0 }
     ... [[pairs]]
     ... state = "idle"
@@ -110,15 +110,16 @@ def parse_model(content: Content) -> SMDP:
         for outcome in outcomes:
             _known(f"an outcome of {place}", outcome, _OUTCOME, {"next", "probability"})
             reward, duration = (outcome.get(name, pair.get(name)) for name in ("reward", "duration"))
-            if reward is None:
-                raise ValueError(f"{place} has no reward")
+            for what, quantity in (("reward", reward), ("duration", duration)):
+                if quantity is None:
+                    raise ValueError(f"{place} has no {what}; give the pair or each of its outcomes one")
             rows.append((
                 _named(pair["state"], states),
                 _named(pair["action"], actions),
                 _named(outcome["next"], states),
                 outcome["probability"],
                 _law(place, reward),
-                _law(place, 1.0 if duration is None else duration),
+                _law(place, duration),
             ))  # fmt: skip
     model = from_transitions(
         rows,
