@@ -28,11 +28,13 @@ actions = 1
 state = "here"
 action = 0
 reward = 1.0
+duration = 1.0
 next = { here = 1.0 }
 [[pairs]]
 state = "there"
 action = 0
 reward = 2.0
+duration = 1.0
 next = { there = 1.0 }
 """
 
@@ -141,17 +143,12 @@ def test_solve_writes_what_it_found(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     printed = without_constants(done.stdout)
-    assert list(printed) == ["name", "gain", "lower", "upper", "policy", "states", "solver", "seconds"]
+    figures = ["name", "gain", "lower", "upper", "policy", "states", "solver", "seconds"]
+    assert list(printed) == [*figures, "state_names", "action_names"]
+    assert (printed["state_names"], printed["action_names"]) == (["choice", "return"], ["A", "B"])
     written = without_constants((tmp_path / "new" / "out" / "solution.json").read_text())
     assert {key: written[key] for key in printed} == printed
-    assert set(written) - set(printed) == {
-        "version",
-        "options",
-        "bias",
-        "findings",
-        "state_names",
-        "action_names",
-    }
+    assert set(written) - set(printed) == {"version", "options", "bias", "findings"}
     assert (written["gain"], written["options"]) == (pytest.approx(11.0), {"short_reward": 33})
     assert (written["state_names"], written["action_names"]) == (["choice", "return"], ["A", "B"])
     # h + g d = r + P h: h(return) = 0 - 11 * 1 + h(choice).
@@ -216,6 +213,7 @@ def test_solve_tells_what_is_odd_about_a_model(tmp_path: Path) -> None:
     (tmp_path / "passing.toml").write_text(ISLANDS.replace("{ here = 1.0 }", "{ there = 1.0 }"))
     done = sojourn("solve", "passing.toml", "--out", "out", folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[1] == "policy: here: 0; there: 0"
     assert done.stdout.splitlines()[2:] == [
         "note: state 1 (there) is absorbing: no action leaves it",
         "note: {here} cannot be kept for ever: every policy leaves these states for good",

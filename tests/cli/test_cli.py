@@ -159,7 +159,8 @@ def test_envs_are_listed() -> None:
 def test_solve_says_the_gain() -> None:
     """A named problem is solved, for people and for machines; options reach it."""
     told = json.loads(sojourn("solve", "gosavi", "--json").stdout)
-    assert set(told) == {"name", "gain", "lower", "upper", "policy", "states", "solver", "seconds"}
+    names = {"state_names", "action_names"}
+    assert set(told) == {"name", "gain", "lower", "upper", "policy", "states", "solver", "seconds"} | names
     # Action 1 in state 0, action 2 in state 1: stationary law (.4, .6), E[r] = 5.64, E[tau] = 2.68.
     assert told["gain"] == pytest.approx(5.64 / 2.68)
     assert told["lower"] <= told["gain"] <= told["upper"]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -401,9 +402,10 @@ def test_the_documented_file_is_a_model() -> None:
         ),
         ({"pairs": [{"state": 0, "action": 0, "reward": 1.0}]}, "pair 0 must have either next or outcomes"),
         ({"pairs": [{"state": 0, "action": 0, "next": {"0": 1.0}}]}, "pair 0 has no reward"),
+        ({"pairs": [{"state": 0, "action": 0, "reward": 1.0, "next": {"0": 1.0}}]}, "pair 0 has no duration; give the pair or each"),
         ({"pairs": [{"state": 0, "action": 0, "reward": 1.0, "outcomes": [{"next": 0}]}]}, "an outcome of pair 0 has no probability"),
-        ({"pairs": [{"state": 0, "action": 0, "reward": {"law": "x"}, "next": {"0": 1.0}}]}, "reward of pair 0 has the law 'x'; the laws are constant, exponential, gamma, uniform, floored_normal, two_point"),
-        ({"pairs": [{"state": 0, "action": 0, "reward": {"law": "gamma"}, "next": {"0": 1.0}}]}, "reward of pair 0 has a law gamma, which must have shape, scale"),
+        ({"pairs": [{"state": 0, "action": 0, "reward": {"law": "x"}, "duration": 1.0, "next": {"0": 1.0}}]}, "reward of pair 0 has the law 'x'; the laws are constant, exponential, gamma, uniform, floored_normal, two_point"),
+        ({"pairs": [{"state": 0, "action": 0, "reward": {"law": "gamma"}, "duration": 1.0, "next": {"0": 1.0}}]}, "reward of pair 0 has a law gamma, which must have shape, scale"),
         ({"states": 3}, "the file says that there are 3 states, but its pairs have 1"),
     ],
 )  # fmt: skip
@@ -412,9 +414,9 @@ def test_files_that_are_no_models(tmp_path: Path, change: dict[str, Any], senten
     good: dict[str, Any] = {
         "states": 1,
         "actions": 1,
-        "pairs": [{"state": 0, "action": 0, "reward": 1.0, "next": {"0": 1.0}}],
+        "pairs": [{"state": 0, "action": 0, "reward": 1.0, "duration": 2.0, "next": {"0": 1.0}}],
     }
-    assert parse_model(good).duration.tolist() == [1.0]
+    assert parse_model(good).duration.tolist() == [2.0]
     content = {**good, "colour": "red"} if change.get("states", 0) is None else {**good, **change}
     path = tmp_path / "model.json"
     path.write_text(json.dumps(content), encoding="utf-8")
@@ -562,3 +564,34 @@ def test_a_model_is_saved_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytes
         save_model(from_transitions([(0, 0, 0, 1.0, 1.0, 1.0)]), path)
     assert path.read_text() == "before"
     assert list(tmp_path.iterdir()) == [path]
+
+
+# --- Rates ----------------------------------------------------------------------------------------
+
+
+def test_a_queue_from_its_rates() -> None:
+    """A queue of at most 3 made of rates has the gain of its birth-death law: p(n) in proportion to (4/5)^n."""
+    arrive, serve, room = 0.8, 1.0, 3
+    rates: list[Any] = [(n, 0, n + 1, arrive) for n in range(room)]
+    rates += [(n, 0, n - 1, serve, 7.0) for n in range(1, room + 1)]
+    model = sj.model.from_rates(rates, earning={(n, 0): -float(n) for n in range(room + 1)})
+    law = np.array([0.8**n for n in range(room + 1)]) / sum(0.8**n for n in range(room + 1))
+    expected = 7.0 * serve * (1.0 - law[0]) - law @ np.arange(room + 1)
+    assert sj.solve(model).gain == pytest.approx(expected, rel=1e-12)
+    assert model.duration_law is not None
+    assert model.duration_law.law(0) == Exponential(1.25)
+
+
+@pytest.mark.parametrize(
+    ("rates", "earning", "sentence"),
+    [
+        ([(0, 0, 0, 0.0)], None, r"the rate of \(0, 0, 0\) is 0.0; it must be finite and greater than 0"),
+        ([(0, 0, 1)], None, r"rate 0 is \(0, 0, 1\); it must be \(s, a, s', rate\)"),
+        ([(0, 0, 0, 1.0)], {(1, 0): 2.0}, r"earning names the pair \(1, 0\), which has no rates"),
+        ([(0, 0, 0, 1.0)], {(0, 0): math.nan}, r"what \(0, 0\) earns is nan; it must be a finite number"),
+    ],
+)
+def test_rates_that_are_none(rates: Any, earning: Any, sentence: str) -> None:
+    """A wrong rate, row or earning is refused with its place."""
+    with pytest.raises(ValueError, match=sentence):
+        sj.model.from_rates(rates, earning=earning)

@@ -14,7 +14,9 @@ Name = Annotated[str, typer.Argument(help="A problem, such as gosavi, or a TOML 
 Options = Annotated[
     list[str] | None, typer.Option("--option", "-o", help="Option of the problem, as key=value.")
 ]
-_PRINTED = ("name", "gain", "lower", "upper", "policy", "states", "solver", "seconds")
+_PRINTED = (
+    "name", "gain", "lower", "upper", "policy", "states", "solver", "seconds", "state_names", "action_names"
+)  # fmt: skip
 
 
 @app.command(

@@ -31,7 +31,8 @@ way can have added. The model meant is the one of the floats given, each pair's 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -42,8 +43,10 @@ from sojourn.models.smdp import SMDP
 from sojourn.models.structure import findings, one_gain, several_classes
 from sojourn.rules.arrays import Floats, Ints
 
+_SHOWN = 10  # states in a solution's repr
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Solution:
     """An optimal policy, and how far it is known to be one.
 
@@ -57,12 +60,14 @@ class Solution:
     >>> found = sj.solve(sj.problems.long_return())  # 30 in a time of 2 + 1, or 770 in one of 100 + 1
     >>> found.gain, found.policy, found.upper - found.lower < 1e-9
     (10.0, array([0, 0]), True)
+    >>> found
+    Solution(gain=10.0, policy={'choice': 'A', 'return': 'A'}, solver='policy iteration')
     """
 
-    model: SMDP = field(repr=False)
-    gains: Floats = field(repr=False)
-    bias: Floats = field(repr=False)
-    policy: Ints = field(repr=False)
+    model: SMDP
+    gains: Floats
+    bias: Floats
+    policy: Ints
     lower: float
     upper: float
     residual: float
@@ -76,13 +81,20 @@ class Solution:
             object.__setattr__(self, "upper", np.inf)
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{one.name}={getattr(self, one.name)!r}" for one in fields(self) if one.repr)
-        if self.model.counts is None:
-            return f"Solution({shown})"
-        return (
-            f"Solution(an estimate without proven bounds, from {self.model.counts.sum():,} observations: "
-            f"gains={self.gains.tolist()}, policy={self.policy.tolist()}, solver={self.solver!r})"
-        )
+        one = self.gains.max() == self.gains.min()
+        gain = f"gain={float(self.gains[0])}" if one else f"gains={_short(self.gains.tolist())}"
+        actions, states = self.model.action_names, self.model.state_names
+        policy = [actions[a] if actions else a for a in self.policy[: _SHOWN + 1].tolist()]
+        shown = _short(policy)
+        if states:
+            shown = (
+                "{" + _short([f"{s!r}: {a!r}" for s, a in zip(states, policy, strict=False)], bare=True) + "}"
+            )
+        worth = ""
+        if self.model.counts is not None:
+            observed = self.model.counts.sum()
+            worth = f"an estimate without proven bounds, from {observed:,} observations: "
+        return f"Solution({worth}{gain}, policy={shown}, solver={self.solver!r})"
 
     @property
     def is_estimate(self) -> bool:
@@ -98,6 +110,12 @@ class Solution:
     def findings(self) -> tuple[str, ...]:
         """Sentences on what is unusual about the model: absorbing states, states that are left for good."""
         return findings(self.model)
+
+
+def _short(things: Sequence[object], bare: bool = False) -> str:
+    """Return the first things of a list."""
+    shown = ", ".join(map(str if bare else repr, things[:_SHOWN])) + (", ..." if len(things) > _SHOWN else "")
+    return shown if bare else f"[{shown}]"
 
 
 def bounds(model: SMDP, bias: Floats, pairs: Ints | None = None) -> tuple[float, float]:

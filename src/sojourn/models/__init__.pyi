@@ -3,6 +3,7 @@
 from sojourn.models.build import from_arrays, from_matrices
 from sojourn.models.files import load_model, save_model
 from sojourn.models.options import Option, from_options, primitive
+from sojourn.models.rates import from_rates
 from sojourn.models.smdp import SMDP
 from sojourn.models.structure import end_components, findings
 from sojourn.models.table import from_table
@@ -16,6 +17,7 @@ __all__ = [
     "from_arrays",
     "from_matrices",
     "from_options",
+    "from_rates",
     "from_table",
     "from_transitions",
     "load_model",

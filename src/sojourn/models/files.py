@@ -19,8 +19,8 @@
     ]
 
 `states` and `actions` are lists of names, or numbers of them, and then states and actions are numbers. A reward
-and a duration are a number or a law; an outcome without one has that of its pair. A duration that is not
-given at all is 1. A pair of a model that was estimated has its number of observations as its `count`. The laws are constant (value), exponential (mean), gamma (shape, scale), uniform (low, high),
+and a duration are a number or a law; an outcome without one has that of its pair. A pair of a model that was estimated
+has its number of observations as its `count`. The laws are constant (value), exponential (mean), gamma (shape, scale), uniform (low, high),
 floored_normal (location, scale, floor) and two_point (low, high, probability).
 """
 
@@ -63,6 +63,7 @@ def load_model(path: str | Path) -> SMDP:
     ... state = "idle"
     ... action = "wait"
     ... reward = 0.0
+    ... duration = 1.0
     ... next = { idle = 1.0 }
     ... [[pairs]]
     ... state = "idle"
@@ -109,15 +110,16 @@ def parse_model(content: Content) -> SMDP:
         for outcome in outcomes:
             _known(f"an outcome of {place}", outcome, _OUTCOME, {"next", "probability"})
             reward, duration = (outcome.get(name, pair.get(name)) for name in ("reward", "duration"))
-            if reward is None:
-                raise ValueError(f"{place} has no reward")
+            for what, quantity in (("reward", reward), ("duration", duration)):
+                if quantity is None:
+                    raise ValueError(f"{place} has no {what}; give the pair or each of its outcomes one")
             rows.append((
                 _named(f"state of {place}", pair["state"], states),
                 _named(f"action of {place}", pair["action"], actions),
                 _named(f"next of {place}", outcome["next"], states),
                 _number(f"probability of {place}", outcome["probability"]),
                 _law(place, "reward", reward),
-                _law(place, "duration", 1.0 if duration is None else duration),
+                _law(place, "duration", duration),
             ))  # fmt: skip
     model = from_transitions(
         rows,

@@ -6,18 +6,26 @@ from sojourn.report.words import counted
 from sojourn.studies.solution.answer import Solved
 
 _ACTIONS_SHOWN = 60
+_NAMES_SHOWN = 20
 
 
 def lines(found: Solved) -> list[str]:
     """Return the gain with its bounds, the policy, and what is odd about the model."""
-    shown = " ".join(map(str, found.policy[:_ACTIONS_SHOWN]))
-    more = " ..." if len(found.policy) > _ACTIONS_SHOWN else ""
     proven = "an estimate without proven bounds"
     if found.lower is not None and found.upper is not None:
         proven = f"between {found.lower:.10g} and {found.upper:.10g}"
     return [
         f"{found.name}: gain {found.gain:.10g} per unit time, {proven} "
         f"({counted(found.states, 'state')}, {found.solver}, {found.seconds:.2g} s)",
-        f"policy, the action of each state: {shown}{more}",
+        _policy(found),
         *(f"note: {finding}" for finding in found.findings),
     ]
+
+
+def _policy(found: Solved) -> str:
+    most = _NAMES_SHOWN if found.state_names else _ACTIONS_SHOWN
+    shown = range(min(found.states, most))
+    more = " ..." if found.states > most else ""
+    if found.state_names:
+        return "policy: " + "; ".join(f"{found.state_name(s)}: {found.action_name(s)}" for s in shown) + more
+    return "policy, the action of each state: " + " ".join(map(found.action_name, shown)) + more
