@@ -8,7 +8,6 @@ judged had *some chance* of being taken. What the log has never seen, such as a 
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -21,7 +20,7 @@ from sojourn.exact.logs.improve import chosen, first_best, standard_error
 from sojourn.exact.logs.weighted import weighted
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats, Ints
-from sojourn.rules.long_run import unbent
+from sojourn.rules.long_run import sum_sides
 from sojourn.rules.numbers import finite, probability, proper_fraction, shown
 
 _T = TypeVar("_T")
@@ -118,15 +117,8 @@ class Log:
         bias = worth(self.fit, self.fit.behaviour).bias
         # A step's surplus over the rate, what it does to the future included: these are uncorrelated.
         surplus = rows.reward - rate * rows.duration + bias[rows.next_state] - bias[rows.state]
-        squares = float((surplus**2).sum())
-        if squares == 0.0:
-            return Behaviour(rate, rate, rate, level, len(self), clock)
-        # Where a few large ones decide, there are as few degrees of freedom.
-        freedom = squares**2 / float((surplus**4).sum())
-        bend = min(max(float((surplus**3).sum()) / squares**1.5 / 6.0, -0.2), 0.2)
-        quantile, error = float(stdtrit(freedom, 0.5 + level / 2.0)), math.sqrt(squares) / clock
-        low, high = rate - error * unbent(quantile, bend), rate - error * unbent(-quantile, bend)
-        return Behaviour(rate, low, high, level, len(self), clock)
+        below, above = sum_sides(surplus, level)
+        return Behaviour(rate, rate + below / clock, rate + above / clock, level, len(self), clock)
 
     def improve(self, level: float = 0.95) -> Improvement:
         """Return a policy that is surely better than the behaviour, or the advice to keep that.
