@@ -25,7 +25,8 @@ from sojourn.envs.worlds import WorldEnv
 from sojourn.exact.audit.audit import Audit, Limit, audit
 from sojourn.exact.bounds import Solution
 from sojourn.exact.linear_program import linear_program
-from sojourn.exact.logs.log import Behaviour, Improvement, Log, LogEvaluation
+from sojourn.exact.logs.answers import Behaviour, Improvement, LogEvaluation
+from sojourn.exact.logs.log import Log
 from sojourn.exact.logs.table import read_log
 from sojourn.exact.modified import modified_policy_iteration
 from sojourn.exact.policies import PolicyValue, evaluate

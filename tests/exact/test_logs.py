@@ -20,6 +20,8 @@ from sojourn.exact.logs.improve import candidates, chosen, compared, lower_limit
 from sojourn.studies.log.answer import answered
 from sojourn.studies.log.words import lines
 from sojourn.studies.page import write_report
+from sojourn.studies.solution.answer import solve_named
+from sojourn.studies.solution.words import lines as solution_lines
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -65,6 +67,27 @@ def test_every_source_gives_the_same_log(tmp_path: Path) -> None:
         assert log.counts() == {"a": {"x": 3, "y": 1}, "b": {"x": 2}}
         assert log.behaviour.rate == 21.0 / 8.0
         assert log.refused == log.findings == ()
+
+
+class Missing:
+    """What pandas has where nothing is known: it cannot be compared."""
+
+    def __ne__(self, other: object) -> Any:
+        return self
+
+    def __bool__(self) -> bool:
+        raise TypeError("ambiguous")
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def test_what_pandas_does_not_know_is_missing() -> None:
+    """In labels as in numbers."""
+    nothing = Missing()
+    log = sj.read_log(
+        Frame(SMALL | {"reward": [1.0, nothing, 3.0, 4.0, 5.0, 6.0], "action": ["x"] * 5 + [nothing]})
+    )
+    assert log.refused == ("1 row has no action (row 6)", "1 row has no reward (row 2)")
 
 
 def test_other_names_and_several_columns() -> None:
@@ -536,3 +559,15 @@ def test_an_answer_survives_its_file(tmp_path: Path) -> None:
     page = write_report([tmp_path / "out"], tmp_path / "page.html").read_text(encoding="utf-8")
     assert "1 row has no reward (row 3)" in page
     assert "as before" in page
+
+
+def test_solving_the_file_of_an_estimated_model_proves_nothing(tmp_path: Path) -> None:
+    """The command's words, its record and the page say that the gain is an estimate."""
+    sj.model.save_model(sj.read_log(SMALL).model(), tmp_path / "model.toml")
+    found = solve_named(str(tmp_path / "model.toml"), {})
+    assert (found.lower, found.upper) == (None, None)
+    assert "an estimate without proven bounds" in solution_lines(found)[0]
+    found.write(tmp_path / "out")
+    page = write_report([tmp_path / "out"], tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "nothing is proven" in page
+    assert "proven to lie between" not in page

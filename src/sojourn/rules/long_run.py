@@ -148,12 +148,34 @@ def _by_batches(errors: Floats, count: int, level: float) -> tuple[float, float]
     widened = math.sqrt((1.0 + correlation) / (1.0 - correlation))
     deviation = math.sqrt(count * squares / (count - 1)) * widened
     skewness = float((off**3).mean()) / (squares / count) ** 1.5
-    bend = min(max(skewness / (6.0 * math.sqrt(count)), -0.2), 0.2)
+    bend = _bend(skewness / math.sqrt(count))
     quantile = float(stdtrit(count - 1, 0.5 + level / 2.0))
-    return -deviation * unbent(quantile, bend), -deviation * unbent(-quantile, bend)
+    return -deviation * _unbent(quantile, bend), -deviation * _unbent(-quantile, bend)
 
 
-def unbent(quantile: float, bend: float) -> float:
+def sum_sides(deviations: Floats, level: float) -> tuple[float, float]:
+    """Return how far below and above its estimate a sum of uncorrelated deviations may be.
+
+    Student's law, corrected for skewness; where a few large deviations decide, there are as few degrees of freedom.
+
+    >>> low, high = sum_sides(np.array([1.0, -1.0] * 200), 0.95)
+    >>> round(low, 2), round(high, 2)  # 20 times the quantile
+    (-39.32, 39.32)
+    """
+    squares = float(deviations @ deviations)
+    if squares == 0.0:
+        return 0.0, 0.0
+    bend = _bend(float((deviations**3).sum()) / squares**1.5)
+    quantile = float(stdtrit(squares**2 / float((deviations**4).sum()), 0.5 + level / 2.0))
+    return -math.sqrt(squares) * _unbent(quantile, bend), -math.sqrt(squares) * _unbent(-quantile, bend)
+
+
+def _bend(skewness: float) -> float:
+    """Return how much Hall's transformation bends for an estimate of this skewness; at most so much."""
+    return min(max(skewness / 6.0, -0.2), 0.2)
+
+
+def _unbent(quantile: float, bend: float) -> float:
     """Return the quantile of Student's ratio whose numbers are skewed: Hall's cubic transformation, undone."""
     if abs(bend) < 1e-6:
         return quantile

@@ -124,7 +124,10 @@ def _taken(columns: Mapping[str, Iterable[Any]], wanted: Columns, name: str) -> 
 def _is_missing(label: Hashable) -> bool:
     if isinstance(label, tuple):
         return any(map(_is_missing, label))
-    return label is None or label != label  # a float that is not a number
+    try:
+        return label is None or bool(label != label)  # a float that is not a number
+    except TypeError:  # pandas' NA is neither equal to itself nor not
+        return True
 
 
 def _numbers(values: Labels) -> tuple[Floats, Flags]:
@@ -133,7 +136,7 @@ def _numbers(values: Labels) -> tuple[Floats, Flags]:
     for row, given in enumerate(values):
         if type(given) is float or type(given) is int:
             numbers[row] = given
-        elif given is not None and given != "":
+        elif not _is_missing(given) and given != "":
             try:
                 numbers[row] = float(given)  # type: ignore[arg-type] # what is no number is a text
             except (TypeError, ValueError):
@@ -235,12 +238,15 @@ class _Reading:
 
 def _numbered(values: Labels) -> Numbered:
     """Number labels in their order, or where they have none in that of their first row."""
-    if any(isinstance(label, list) for label in values[:1]):
+    known = [None if _is_missing(label) else label for label in values]
+    try:
+        different = [label for label in dict.fromkeys(known) if label is not None]
+    except TypeError:
+        strange = next((label for label in known if label.__hash__ is None), known[0])
         raise TypeError(
-            f"a label of the log is {shown(values[0])}; labels must be texts, numbers or several columns"
-        )
-    different = list(dict.fromkeys(label for label in values if not _is_missing(label)))
+            f"a label of the log is {shown(strange)}; labels must be texts, numbers or several columns"
+        ) from None
     with contextlib.suppress(TypeError):  # labels of several kinds have no order
         different = sorted(different)  # type: ignore[type-var]
-    numbers = {label: number for number, label in enumerate(different)}
-    return Numbered(tuple(different), np.array([numbers.get(label, -1) for label in values], dtype=np.int64))
+    numbers: dict[Hashable, int] = {label: number for number, label in enumerate(different)}
+    return Numbered(tuple(different), np.array([numbers.get(label, -1) for label in known], dtype=np.int64))

@@ -9,15 +9,13 @@ depend on the past at the one where cycles begin. Long cycles have wild weights:
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
 
 from sojourn.exact.logs.fit import Rows
 from sojourn.rules.arrays import Floats, Ints
-from sojourn.rules.long_run import unbent
+from sojourn.rules.long_run import sum_sides
 
 _LEAST = 30.0  # cycles that the weights must be worth
 
@@ -55,20 +53,8 @@ def weighted(rows: Rows, trajectory: Ints, ratio: Floats, visits: Floats, level:
     if worth < _LEAST:
         return None
     rate = float(earned.sum()) / clock
-    error = earned - rate * taken
-    squares = float((error**2).sum())
-    if squares == 0.0:
-        return Weighted(rate, rate, rate, int(whole.sum()), worth)
-    bend = min(max(float((error**3).sum()) / squares**1.5 / 6.0, -0.2), 0.2)
-    quantile = float(stdtrit(squares**2 / float((error**4).sum()), 0.5 + level / 2.0))
-    scale = math.sqrt(squares) / clock
-    return Weighted(
-        rate,
-        rate - scale * unbent(quantile, bend),
-        rate - scale * unbent(-quantile, bend),
-        int(whole.sum()),
-        worth,
-    )
+    below, above = sum_sides(earned - rate * taken, level)
+    return Weighted(rate, rate + below / clock, rate + above / clock, int(whole.sum()), worth)
 
 
 def _products(ratio: Floats, first: Ints) -> Floats:

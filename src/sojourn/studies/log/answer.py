@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sojourn import __version__
-from sojourn.exact.logs.log import Label, Log, LogEvaluation, label_names
+from sojourn.exact.logs.answers import Label, LogEvaluation
+from sojourn.exact.logs.log import Log, label_names
 from sojourn.exact.logs.table import read_log
 from sojourn.exact.refusals import NotSolvedError
 from sojourn.exact.solve import solve

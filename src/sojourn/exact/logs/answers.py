@@ -1,0 +1,109 @@
+"""What a log says, as values with a sentence each, which names what it assumes."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import NamedTuple, TypeAlias
+
+from sojourn.exact.logs.weighted import Weighted
+
+Label: TypeAlias = Hashable
+ASSUMED = "if the states are Markov, the log is stationary, and every action had some chance"
+
+
+class Behaviour(NamedTuple):
+    """What was earned per unit time while the log was made: the gain of that behaviour is between `low` and `high`.
+
+    >>> import sojourn as sj
+    >>> log = sj.read_log({"state": [0, 0, 0], "action": [0, 1, 0], "reward": [1, 5, 1], "duration": [1, 2, 1]})
+    >>> log.behaviour.rate  # 6 in a time of 3: where the last row led is not known, and it is left out
+    2.0
+    """
+
+    rate: float
+    low: float
+    high: float
+    level: float
+    rows: int
+    duration: float
+
+    @property
+    def sentence(self) -> str:
+        """What was found, in words."""
+        return (
+            f"the log earned {self.rate:.6g} per unit time, {100.0 * self.level:g} % interval {self.low:.6g} to "
+            f"{self.high:.6g} ({self.rows:,} rows, {ASSUMED})"
+        )
+
+
+class LogEvaluation(NamedTuple):
+    """What a policy would earn per unit time, judged by the model of a log: between `low` and `high`.
+
+    `rests_on` is the smallest count of a pair that makes at least a thousandth of the policy's steps. `weighted` is an answer without the model, from the
+    probabilities of the actions, if the log has them and enough of it fits the policy.
+
+    >>> import sojourn as sj
+    >>> log = sj.read_log({
+    ...     "state": [0] * 9, "action": ["a", "b", "b"] * 3, "reward": [1, 5, 7] * 3, "duration": [1.0, 2.0, 2.0] * 3,
+    ... })
+    >>> log.evaluate({0: "b"}).gain  # 5, 7, 5, 7, 5 in a time of 2 each; where the last row led is not known
+    2.9
+    """
+
+    gain: float
+    low: float
+    high: float
+    level: float
+    rests_on: int
+    weighted: Weighted | None
+
+    @property
+    def sentence(self) -> str:
+        """What was found, in words."""
+        return (
+            f"the policy would earn {self.gain:.6g} per unit time, {100.0 * self.level:g} % interval {self.low:.6g} to "
+            f"{self.high:.6g} (it rests on pairs seen at least {self.rests_on:,} times, {ASSUMED})"
+        )
+
+
+class Improvement(NamedTuple):
+    """A policy that is surely better than what made the log, as far as the log can tell; or the advice to keep that.
+
+    `policy` is an action for each state. It would earn about `gain` per unit time, and with the probability `level`, at
+    least `low`, the choice on the same rows allowed for; `beats_behaviour` is the probability that it earns more than
+    the behaviour did. `counts` is how often the log has each state with the action of the policy, `visits` the share
+    of its steps that the policy would make there. Where nothing is surely better `kept` is true: the advice is to go on
+    as before, `gain` and `low` are those of the behaviour, nothing beats it, and `policy` only lists its commonest actions.
+
+    >>> import sojourn as sj
+    >>> log = sj.read_log({
+    ...     "state": [0] * 90, "action": ["a", "b", "b"] * 30, "reward": [1, 5, 7] * 30, "duration": [1.0, 2.0, 2.0] * 30,
+    ... })
+    >>> better = log.improve()
+    >>> better.policy, better.counts, better.beats_behaviour > 0.99, log.behaviour.rate < better.low < better.gain < 3.0
+    ({0: 'b'}, {0: 59}, True, True)
+    """
+
+    policy: dict[Label, Label]
+    gain: float
+    low: float
+    level: float
+    beats_behaviour: float
+    behaviour: Behaviour
+    kept: bool
+    counts: dict[Label, int]
+    visits: dict[Label, float]
+
+    @property
+    def sentence(self) -> str:
+        """What was found, in words."""
+        if self.kept:
+            return (
+                f"nothing in the log is surely better than what was done, which earned {self.behaviour.rate:.6g} per "
+                f"unit time; keep it ({ASSUMED})"
+            )
+        return (
+            f"this policy would earn {self.gain:.6g} per unit time, at least {self.low:.6g} with a probability of "
+            f"{100.0 * self.level:g} %, against {self.behaviour.rate:.6g} in the log; it is better with a "
+            f"probability of {100.0 * min(self.beats_behaviour, 0.999):.1f} % ({ASSUMED})"
+        )
