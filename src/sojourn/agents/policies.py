@@ -6,12 +6,11 @@ from typing import NamedTuple
 
 from sojourn.agents.protocol import draw, learn, misfit
 from sojourn.agents.values.protocol import Values, entries, nth_available, sizes
-from sojourn.rates.protocol import Rate, update
+from sojourn.rates.carry import carry
+from sojourn.rates.protocol import Rate
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.random import uniform
 from sojourn.rules.streams import Stream
-
-_update = update.bare
 
 
 class PolicyAgent(NamedTuple):
@@ -19,6 +18,7 @@ class PolicyAgent(NamedTuple):
 
     values: Values
     rate: Rate
+    carried: float
     accepted: bool
     actions: Ints
 
@@ -55,8 +55,8 @@ def learn_policy(
     explored: bool,
 ) -> PolicyAgent:
     """Only the rate."""
-    rate = _update(agent.rate, reward, duration)
-    return PolicyAgent(values=agent.values, rate=rate, accepted=True, actions=agent.actions)
+    rate, carried = carry(agent.rate, agent.carried, reward, duration)
+    return PolicyAgent(values=agent.values, rate=rate, carried=carried, accepted=True, actions=agent.actions)
 
 
 class RandomAgent(NamedTuple):
@@ -64,6 +64,7 @@ class RandomAgent(NamedTuple):
 
     values: Values
     rate: Rate
+    carried: float
     accepted: bool
 
     @property
@@ -89,4 +90,5 @@ def learn_random(
     explored: bool,
 ) -> RandomAgent:
     """Only the rate."""
-    return RandomAgent(values=agent.values, rate=_update(agent.rate, reward, duration), accepted=True)
+    rate, carried = carry(agent.rate, agent.carried, reward, duration)
+    return RandomAgent(values=agent.values, rate=rate, carried=carried, accepted=True)

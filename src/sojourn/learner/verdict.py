@@ -6,7 +6,7 @@ of equally many consecutive steps, long enough that what happens in one says lit
 next, and the spread between batches tells how far the whole can be trusted. With R and T a
 batch's reward and time and rho the ratio, the deviations R - rho T are averaged as in the
 ratio estimator of regenerative simulation (Crane and Iglehart, 1975), and the interval is
-Student's.
+Student's. What is earned in no time belongs to the batch in which it falls.
 """
 
 from __future__ import annotations
@@ -87,6 +87,8 @@ class BatchMeans:
         level = proper_fraction("level", level)
         if self.steps == 0:
             raise ValueError("nothing was seen; a rate needs at least one step")
+        if self.duration == 0.0:
+            raise ValueError("no time has passed; a rate needs some")
         rate, count = self.reward / self.duration, len(self._rewards)
         half = math.inf
         if count >= 2:
@@ -108,12 +110,16 @@ def followed(
     """Return what a policy earned until so much time had passed; `choose` is its action by state and mask."""
     means, index = BatchMeans(), reading.states.index
     observation, info = env.reset(seed=seed)
+    still = 0  # steps since time last passed
     while means.duration < until:
         action = choose(index(observation), reading.mask(info)) + reading.first_action
         observation, reward, terminated, truncated, info = env.step(action)
         taken, earned = reading.duration(observation, action, info), float(reward)
-        if not reading.is_skipped(taken, earned):
-            means.add(earned, taken)
+        if not math.isfinite(earned):
+            raise ValueError(f"the reward is {earned}; a reward must be finite")
+        means.add(earned, taken)
+        still = still + 1 if taken == 0.0 else 0
+        reading.time_must_pass(still)
         if terminated or truncated:
             observation, info = env.reset()
     return means
