@@ -36,6 +36,7 @@ from sojourn.rules.streams import streams
 
 HERE = Path(__file__).resolve().parent
 STEP_SIZE, RATE_STEP_SIZE, EXPLORATION, LOG_SCALE = 0.01, 0.01, 0.2, 1e-3
+TIES = "lowest"  # as the loop in C has them
 STEPS, EPISODES, LENGTH, SEED = 1000, 2000, 1_000_000, 1
 
 AGENTS: list[tuple[str, Any, dict[str, Any]]] = [
@@ -49,7 +50,7 @@ RECORDED = recorded.synthetic(LENGTH, num_states=8, seed=0)
 def agent_for(index: int, num_states: int) -> Any:
     """Return one of our agents."""
     _, make, options = AGENTS[index]
-    return make(num_states, 2, step_size=STEP_SIZE, exploration=EXPLORATION, **options)
+    return make(num_states, 2, step_size=STEP_SIZE, exploration=EXPLORATION, ties=TIES, **options)
 
 
 # --- The four ways ------------------------------------------------------------------

@@ -330,13 +330,44 @@ class Exploration(NamedTuple):
     factor: float = 1.0
     floor: float = 0.0
 
+    def after(self, steps: int) -> float:
+        """Epsilon after so many steps, multiplied once for each."""
+        epsilon = self.start
+        for _ in range(steps):
+            epsilon = max(self.floor, epsilon * self.factor)
+        return epsilon
+
+
+class Straight(NamedTuple):
+    start: float
+    end: float
+    steps: int
+
+    def after(self, steps: int) -> float:
+        """Epsilon after so many steps, by the formula of a straight line."""
+        return self.start + (self.end - self.start) * min(1.0, steps / self.steps)
+
+
+class Falling(NamedTuple):
+    """A step size by visits n: max(floor, first / n^power)."""
+
+    first: float
+    power: float
+    floor: float
+
+    def at(self, visit: int) -> float:
+        return max(self.floor, self.first / math.pow(visit, self.power))
+
 
 class Settings(NamedTuple):
     num_states: int
     num_actions: int
-    step_size: float
-    exploration: Exploration
-    greedy: str = "action"  # or "draw", or "after"
+    step_size: float | Falling
+    exploration: Exploration | Straight
+    greedy: str = "action"  # or "draw", or "after", or "every"
+    ties: str = "lowest"  # or "random"
+    initial: float = 0.0
+    centring: float = 0.0
 
 
 class Agent:
@@ -345,13 +376,25 @@ class Agent:
     def __init__(self, settings: Settings, rate: Rate) -> None:
         self.settings = settings
         self.rate = rate
-        self.q = {s: [0.0] * settings.num_actions for s in range(settings.num_states)}
+        self.q = {s: [settings.initial] * settings.num_actions for s in range(settings.num_states)}
         self.epsilon = settings.exploration.start
         self.accepted = False  # whether the last step counts as greedy
+        self.visits: dict[tuple[int, int], int] = {}
+        self.durations: list[float] = []
+        self.mean_duration = 0.0
+        self.level = 0.0
+        self.unpaid: list[float] = []  # evidence for which no time has passed
 
     def best(self, state: int) -> int:
         values = self.q[state]
         return values.index(max(values))  # the first of equals
+
+    def tied(self, state: int) -> list[int]:
+        values = self.q[state]
+        return [action for action, value in enumerate(values) if value == max(values)]
+
+    def is_best(self, state: int, action: int) -> bool:
+        return action == self.best(state) if self.settings.ties == "lowest" else action in self.tied(state)
 
     def policy(self) -> list[int]:
         return [self.best(s) for s in self.q]
@@ -361,29 +404,61 @@ class Agent:
         u = stream.uniform()
         if u < self.epsilon:
             return int(u / self.epsilon * self.settings.num_actions), True
-        return self.best(state), False
+        if self.settings.ties == "lowest":
+            return self.best(state), False
+        tied = self.tied(state)
+        return tied[int((u - self.epsilon) / (1 - self.epsilon) * len(tied))], False
 
     def learn(self, s: int, a: int, r: float, tau: float, after: int, explored: bool) -> None:
-        was_greedy = a == self.best(s)
+        was_greedy = self.is_best(s, a)
         next_value = max(self.q[after])  # kept, because the update changes it if after == s
+        self.see(self.passed(tau))
         error = self.error(s, a, r, tau, next_value)
-        self.q[s][a] += self.settings.step_size * error
-        if self.settings.greedy == "action":
-            self.accepted = was_greedy
-        elif self.settings.greedy == "draw":
-            self.accepted = was_greedy and not explored
-        else:
-            self.accepted = a == self.best(s)
+        self.level += 0.01 * (next_value - self.level)
+        self.q[s][a] += self.step_size(s, a) * error
+        self.accepted = {
+            "action": was_greedy,
+            "draw": was_greedy and not explored,
+            "after": self.is_best(s, a),
+            "every": True,
+        }[self.settings.greedy]
         self.learn_rate(s, r, tau, next_value, error)
-        _, factor, floor = self.settings.exploration
-        self.epsilon = max(floor, self.epsilon * factor)
+        if isinstance(self.settings.exploration, Straight):
+            self.epsilon = self.settings.exploration.after(len(self.durations))
+        else:
+            _, factor, floor = self.settings.exploration
+            self.epsilon = max(floor, self.epsilon * factor)
+
+    def step_size(self, s: int, a: int) -> float:
+        self.visits[s, a] = self.visits.get((s, a), 0) + 1
+        size = self.settings.step_size
+        return size.at(self.visits[s, a]) if isinstance(size, Falling) else size
+
+    def see(self, tau: float) -> None:
+        """The mean duration: plain at first, and from the thousandth step on a moving one."""
+        self.durations.append(tau)
+        if len(self.durations) <= 1000:
+            self.mean_duration = math.fsum(self.durations) / len(self.durations)
+        else:
+            self.mean_duration += 0.001 * (tau - self.mean_duration)
+
+    def effective_rate(self) -> float:
+        """The rate in the error: the estimate, and what centring adds to it."""
+        return self.rate.value() + ratio(self.settings.centring * self.level, self.mean_duration)
 
     def error(self, s: int, a: int, r: float, tau: float, next_value: float) -> float:
-        return r - self.rate.value() * tau + next_value - self.q[s][a]
+        return r - self.effective_rate() * tau + next_value - self.q[s][a]
+
+    def passed(self, tau: float) -> float:
+        """The time that passed, as far as the agent knows."""
+        return tau
 
     def learn_rate(self, s: int, r: float, tau: float, next_value: float, error: float) -> None:
         if self.accepted:
-            self.rate.update(self.evidence(s, r, next_value), tau)
+            self.unpaid.append(self.evidence(s, r, next_value))
+            if self.passed(tau) > 0:
+                self.rate.update(sum(self.unpaid), self.passed(tau))
+                self.unpaid.clear()
 
     def evidence(self, s: int, r: float, next_value: float) -> float:
         return r
@@ -392,6 +467,16 @@ class Agent:
 class RLearning(Agent):
     def evidence(self, s: int, r: float, next_value: float) -> float:
         return r + next_value - max(self.q[s])
+
+
+class Stepwise(RLearning):
+    """R-Learning as printed: every step counts for a time of 1."""
+
+    def passed(self, tau: float) -> float:
+        return 1.0
+
+    def error(self, s: int, a: int, r: float, tau: float, next_value: float) -> float:
+        return super().error(s, a, r, 1.0, next_value)
 
 
 class Discounted(Agent):
@@ -416,10 +501,78 @@ class Differential(Agent):
 
     def error(self, s: int, a: int, r: float, tau: float, next_value: float) -> float:
         self.length[s][a] += self.beta * (tau - self.length[s][a])
-        return super().error(s, a, r, tau, next_value) / self.length[s][a]
+        return super().error(s, a, r, tau, next_value) / max(self.length[s][a], self.mean_duration / 10)
 
     def learn_rate(self, s: int, r: float, tau: float, next_value: float, error: float) -> None:
-        self.own_rate.rho += self.own_rate.beta * error
+        self.unpaid.append(error)
+        if tau > 0:
+            self.own_rate.rho += self.own_rate.beta * sum(self.unpaid)
+            self.unpaid.clear()
+
+
+class Relative(Agent):
+    """The rate is a function f of all values, and errors are divided by the action's mean duration."""
+
+    def __init__(self, settings: Settings, duration_step_size: float, reference: str = "first") -> None:
+        super().__init__(settings, Fixed())
+        self.beta, self.reference = duration_step_size, reference
+        self.length = {s: [1.0] * settings.num_actions for s in range(settings.num_states)}
+        self.first: tuple[int, int] | None = None
+
+    def f(self) -> float:
+        every = [value for values in self.q.values() for value in values]
+        if self.reference == "first":
+            return self.q[self.first[0]][self.first[1]] if self.first else 0.0
+        return max(every) if self.reference == "maximum" else math.fsum(every) / len(every)
+
+    def error(self, s: int, a: int, r: float, tau: float, next_value: float) -> float:
+        self.first = self.first or (s, a)
+        self.length[s][a] += self.beta * (tau - self.length[s][a])
+        length = self.length[s][a]
+        return (r + next_value - self.q[s][a] - length * self.f()) / max(length, self.mean_duration / 10)
+
+    def learn_rate(self, s: int, r: float, tau: float, next_value: float, error: float) -> None:
+        self.rate = Fixed(self.f())
+
+
+class HLearner(Agent):
+    """A model from all steps so far; after each step, every tried action of the state left is worked out from it."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings, Cumulative())
+        self.steps: dict[tuple[int, int], list[tuple[float, float, int]]] = {}
+
+    def learn(self, s: int, a: int, r: float, tau: float, after: int, explored: bool) -> None:
+        self.accepted = self.is_best(s, a)
+        worth = {state: max(values) for state, values in self.q.items()}
+        self.steps.setdefault((s, a), []).append((r, tau, after))
+        if self.accepted:
+            self.unpaid.append(r + worth[after] - worth[s])
+            if tau > 0:
+                self.rate.update(sum(self.unpaid), tau)
+                self.unpaid.clear()
+        rho = self.rate.value()
+        for u in range(self.settings.num_actions):
+            seen = self.steps.get((s, u), [])
+            if seen:
+                self.q[s][u] = math.fsum(x - rho * t + worth[to] for x, t, to in seen) / len(seen)
+
+
+class Bandit(Agent):
+    """Each pair's own reward over its own time, which is at least a tenth of the mean over all steps."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings, Cumulative())
+        self.steps: dict[tuple[int, int], list[tuple[float, float]]] = {}
+
+    def learn(self, s: int, a: int, r: float, tau: float, after: int, explored: bool) -> None:
+        self.accepted = self.is_best(s, a)
+        self.see(tau)
+        self.steps.setdefault((s, a), []).append((r, tau))
+        seen = self.steps[s, a]
+        reward, time = (math.fsum(column) / len(seen) for column in zip(*seen, strict=True))
+        self.q[s][a] = ratio(reward, max(time, self.mean_duration / 10))
+        self.learn_rate(s, r, tau, 0.0, 0.0)
 
 
 class Uniform(Agent):
@@ -451,8 +604,9 @@ def weighted_harmonic_r(settings: Settings, rate_step_size: float) -> Agent:
     return Agent(settings, WeightedHarmonic(rate_step_size))
 
 
-def r_learning(settings: Settings, rate_step_size: float) -> Agent:
-    return RLearning(settings, Incremental(rate_step_size))
+def r_learning(settings: Settings, rate_step_size: float, durations: str = "known") -> Agent:
+    kind = Stepwise if durations == "ignored" else RLearning
+    return kind(settings, Incremental(rate_step_size))
 
 
 def fixed_rate(settings: Settings, rate: float = 0.0) -> Agent:
@@ -465,6 +619,10 @@ def smdp_q_learning(settings: Settings, discount_rate: float) -> Agent:
 
 def differential_q(settings: Settings, rate_step_size: float, duration_step_size: float) -> Agent:
     return Differential(settings, rate_step_size, duration_step_size)
+
+
+def rvi_q(settings: Settings, duration_step_size: float, reference: str = "first") -> Agent:
+    return Relative(settings, duration_step_size, reference)
 
 
 def random_agent(settings: Settings) -> Agent:
@@ -532,7 +690,7 @@ def run(agent: Agent, log_scale: float, *, steps: int, episodes: int, seed: int)
     return Outcome(
         q=list(agent.q.values()),
         policy=agent.policy(),
-        rate=agent.rate.value(),
+        rate=agent.effective_rate(),
         reward=math.fsum(reward for reward, _, _ in seen),
         duration=math.fsum(duration for _, duration, _ in seen),
         greedy_reward=math.fsum(reward for reward, _ in greedy),
@@ -631,7 +789,7 @@ def run_market(
     outcome = Outcome(
         q=list(agent.q.values()),
         policy=agent.policy(),
-        rate=agent.rate.value(),
+        rate=agent.effective_rate(),
         reward=reward,
         duration=duration,
         greedy_reward=greedy_reward,

@@ -184,7 +184,6 @@ def alike(one: sj.Learner, other: sj.Learner) -> bool:
     return bool(
         same(one.agent, other.agent)
         and one.totals == other.totals
-        and one.skipped == other.skipped
         and same(one._driver.held.rng, other._driver.held.rng)
         and one.policy.tolist() == other.policy.tolist()
         and same(values(one), values(other))

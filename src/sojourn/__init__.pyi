@@ -4,21 +4,21 @@ The public names, by the file that defines them.
 """
 
 from sojourn import models as model
-from sojourn.agents.learn import Decay
+from sojourn.agents.baselines import greedy_bandit, policy_agent, random_agent, ucb_bandit
+from sojourn.agents.exploration import Decay, Linear
+from sojourn.agents.h_learning import h_learning
 from sojourn.agents.literature import (
-    differential_q,
     fixed_rate,
     harmonic_r,
-    policy_agent,
     r_learning,
-    random_agent,
     relaxed_smart,
     smart,
-    smdp_q_learning,
     weighted_harmonic_r,
 )
+from sojourn.agents.oracle import oracle
 from sojourn.agents.planning.planner import planner
 from sojourn.agents.protocol import act, draw, learn, pauses, policy, think
+from sojourn.agents.relatives import differential_q, rvi_q, smdp_q_learning
 from sojourn.agents.values.table import Table, greedy_action, largest
 from sojourn.envs.check import check_smdp_env
 from sojourn.envs.worlds import WorldEnv
@@ -39,6 +39,8 @@ from sojourn.learner.verdict import Evaluation
 from sojourn.learner.watch import tensorboard
 from sojourn.models import laws, problems
 from sojourn.models.smdp import SMDP
+from sojourn.rates.carry import carry
+from sojourn.rates.centred import Centred
 from sojourn.rates.contrast import Fixed, TimeSmoothed
 from sojourn.rates.harmonic import CumulativeHarmonic, Harmonic, WeightedHarmonic
 from sojourn.rates.means import (
@@ -51,6 +53,7 @@ from sojourn.rates.means import (
 from sojourn.rates.meter import RateMeter
 from sojourn.rates.protocol import limit, update, value
 from sojourn.rates.ratio import Cumulative, Exponential, Incremental, SmoothedCumulative
+from sojourn.rates.scheduled import Scheduled, Visits
 from sojourn.rates.steps import Steps
 from sojourn.rules import random
 from sojourn.rules.bridge import inlined
@@ -80,6 +83,7 @@ __all__ = [
     "Audit",
     "Bars",
     "Behaviour",
+    "Centred",
     "Claim",
     "Cumulative",
     "CumulativeHarmonic",
@@ -95,6 +99,7 @@ __all__ = [
     "Incremental",
     "Learner",
     "Limit",
+    "Linear",
     "Log",
     "LogEvaluation",
     "Market",
@@ -104,6 +109,7 @@ __all__ = [
     "RateReport",
     "Run",
     "Runs",
+    "Scheduled",
     "SmoothedCumulative",
     "Solution",
     "Steps",
@@ -112,10 +118,12 @@ __all__ = [
     "Tabular",
     "TimeSmoothed",
     "TwoState",
+    "Visits",
     "WeightedHarmonic",
     "WorldEnv",
     "act",
     "audit",
+    "carry",
     "check_agent",
     "check_rate",
     "check_smdp_env",
@@ -128,7 +136,9 @@ __all__ = [
     "evenly_spaced",
     "fixed_rate",
     "greedy_action",
+    "greedy_bandit",
     "grid",
+    "h_learning",
     "harmonic_mean",
     "harmonic_r",
     "initial_values",
@@ -146,6 +156,7 @@ __all__ = [
     "model",
     "modified_harmonic_mean",
     "modified_policy_iteration",
+    "oracle",
     "parse_sweep",
     "pauses",
     "planner",
@@ -162,6 +173,7 @@ __all__ = [
     "run",
     "run_many",
     "run_sweep",
+    "rvi_q",
     "sin_log_drift",
     "smart",
     "smdp_q_learning",
@@ -172,6 +184,7 @@ __all__ = [
     "synthetic_bars",
     "tensorboard",
     "think",
+    "ucb_bandit",
     "update",
     "value",
     "value_iteration",

@@ -13,8 +13,9 @@ from numpy.testing import assert_allclose
 
 import naive
 import sojourn as sj
+from sojourn.agents.exploration import chance
 
-READINGS = ["action", "draw", "after"]
+READINGS = ["action", "draw", "after", "every"]
 CONSTANT = naive.Exploration(0.2)
 DECAYING = naive.Exploration(0.4, factor=0.99, floor=0.05)  # reaches its floor after 207 steps
 
@@ -68,12 +69,13 @@ def test_streams_of_a_seed(seed: int) -> None:
             assert sj.random.uniform(stream) == oracle.uniform()
 
 
+@pytest.mark.parametrize("ties", ["lowest", "random"])
 @pytest.mark.parametrize("epsilon", [0.0, 0.03, 0.2, 1.0])
-def test_draws(epsilon: float) -> None:
+def test_draws(epsilon: float, ties: str) -> None:
     """An epsilon-greedy draw takes one number of the stream and makes the oracle's action of it."""
-    oracle = naive.smart(naive.Settings(3, 7, 0.1, naive.Exploration(epsilon)))
+    oracle = naive.smart(naive.Settings(3, 7, 0.1, naive.Exploration(epsilon), ties=ties))
     oracle.q = {0: [0.0] * 7, 1: [0.0, 2.0, 2.0, 1.0, 0.0, 0.0, 0.0], 2: [-1.0] * 6 + [-0.5]}
-    agent = sj.smart(num_states=3, num_actions=7, exploration=epsilon)
+    agent = sj.smart(num_states=3, num_actions=7, exploration=epsilon, ties=ties)
     agent = agent._replace(values=sj.Table(np.array(list(oracle.q.values()))))
     _, oracle_stream = naive.streams(3)
     _, stream = sj.random.streams(3, 2)
@@ -312,20 +314,31 @@ AGENTS: dict[str, tuple[str, dict[str, Any]]] = {
     "fixed_rate": ("fixed_rate", {}),
     "fixed_rate, not 0": ("fixed_rate", {"rate": 0.7}),
     "smdp_q_learning": ("smdp_q_learning", {"discount_rate": 0.02}),
+    "r_learning, as printed": ("r_learning", {"rate_step_size": 0.001, "durations": "ignored"}),
     "differential_q": ("differential_q", {"rate_step_size": 0.003, "duration_step_size": 0.02}),
+    "rvi_q": ("rvi_q", {"duration_step_size": 0.02}),
+    "rvi_q, mean": ("rvi_q", {"duration_step_size": 0.02, "reference": "mean"}),
+    "rvi_q, maximum": ("rvi_q", {"duration_step_size": 0.02, "reference": "maximum"}),
 }
 
 
 def both(name: str, options: naive.Settings) -> tuple[Any, naive.Agent]:
     """The agent of this name and the oracle's, made alike."""
     constructor, own = AGENTS[name]
-    start, factor, floor = options.exploration
+    exploration: Any = (sj.Linear if isinstance(options.exploration, naive.Straight) else sj.Decay)(
+        *options.exploration
+    )
     agent = getattr(sj, constructor)(
         num_states=options.num_states,
         num_actions=options.num_actions,
-        step_size=options.step_size,
-        exploration=start if factor == 1 else sj.Decay(start=start, factor=factor, floor=floor),
+        step_size=sj.Visits(*options.step_size)
+        if isinstance(options.step_size, naive.Falling)
+        else options.step_size,
+        exploration=options.exploration.start if options.exploration == CONSTANT else exploration,
         greedy=options.greedy,
+        ties=options.ties,
+        initial=options.initial,
+        centring=options.centring,
         **own,
     )
     return agent, getattr(naive, constructor)(options, **own)
@@ -391,11 +404,12 @@ def test_two_state_world_step_by_step(log_scale: float, spread: float) -> None:
             state = after
 
 
-def assert_same_learning(agent: Any, oracle: naive.Agent, seed: int) -> None:
-    """Learn a list of random transitions, and compare after each of them."""
+def assert_same_learning(agent: Any, oracle: naive.Agent, seed: int, at_once: float = 0.0) -> None:
+    """Learn a list of random transitions, a share of them in no time, and compare after each of them."""
     rng = python_random.Random(seed)
     num_states, num_actions = oracle.settings.num_states, oracle.settings.num_actions
-    for reward, duration in transitions(seed, count=400):
+    for reward, usual in transitions(seed, count=400):
+        duration = 0.0 if rng.random() < at_once else usual
         state, after = rng.randrange(num_states), rng.randrange(num_states)
         # Half of the actions are greedy, some of them drawn to explore all the same; and
         # some that are not greedy claim not to be explored, which must not be believed.
@@ -404,11 +418,11 @@ def assert_same_learning(agent: Any, oracle: naive.Agent, seed: int) -> None:
         agent = sj.learn(agent, state, action, reward, duration, after, explored=explored)
         oracle.learn(state, action, reward, duration, after, explored)
         assert agent.accepted == oracle.accepted
-        assert agent.exploration == oracle.epsilon
+        assert_allclose(chance(agent.exploration), oracle.epsilon, rtol=1e-12)
         # Values and rates are differences of terms of order 10: where they cancel, no relative
         # error can be promised.
         assert_allclose(agent.q, list(oracle.q.values()), rtol=1e-12, atol=1e-12)
-        assert_allclose(sj.value(agent.rate), oracle.rate.value(), rtol=1e-12, atol=1e-12)
+        assert_allclose(sj.value(agent.rate), oracle.effective_rate(), rtol=1e-12, atol=1e-12)
         assert list(sj.policy(agent)) == oracle.policy()
 
 
@@ -422,6 +436,64 @@ def test_agent_learns_transitions(name: str, greedy: str, exploration: naive.Exp
         assert_same_learning(agent, oracle, seed)
 
 
+CHOICES: dict[str, dict[str, Any]] = {
+    "ties": {"ties": "random"},
+    "visits": {"step_size": naive.Falling(1.0, 0.7, 0.05)},
+    "one by n": {"step_size": naive.Falling(0.8, 1.0, 0.0)},
+    "linear": {"exploration": naive.Straight(1.0, 0.05, 150)},
+    "optimism": {"initial": 20.0},
+    "centring": {"centring": 0.1},
+}
+CHOICES["all"] = {name: choice for choices in CHOICES.values() for name, choice in choices.items()}
+
+
+@pytest.mark.parametrize("choices", CHOICES)
+@pytest.mark.parametrize("name", AGENTS)
+def test_agent_with_choices(name: str, choices: str) -> None:
+    """With any choice of ties, step sizes, exploration, first values and centring, and steps that take no time."""
+    chosen = dict(CHOICES[choices])
+    if name.startswith(("smdp_q", "rvi_q")):
+        chosen.pop("centring", None)
+    settings = naive.Settings(3, 4, 0.1, CONSTANT)._replace(**chosen)
+    agent, oracle = both(name, settings)
+    assert_same_learning(agent, oracle, seed=4, at_once=0.3)
+
+
+@pytest.mark.parametrize("name", ["harmonic_r", "rvi_q"])
+def test_a_run_with_choices(name: str) -> None:
+    """Compiled, a whole run with all choices is the oracle's run, beyond the thousandth step too."""
+    chosen = {key: choice for key, choice in CHOICES["all"].items() if name != "rvi_q" or key != "centring"}
+    settings = naive.Settings(2, 2, 0.1, CONSTANT)._replace(**chosen)
+    agent, oracle = both(name, settings)
+    result = sj.run(sj.TwoState(1e-4), agent, steps=600, episodes=2, seed=5)
+    assert_same_run(result, naive.run(oracle, 1e-4, steps=600, episodes=2, seed=5))
+
+
+@pytest.mark.parametrize(
+    "name", ["SmoothedCumulative", "Exponential", "Harmonic", "WeightedHarmonic", "Incremental"]
+)
+def test_a_scheduled_estimator(name: str) -> None:
+    """With a schedule, an estimator is the oracle's with the step size of each update set by hand."""
+    kind, falling = ESTIMATORS[name], naive.Falling(1.0, 0.7, 0.05)
+    rate, oracle = sj.Scheduled(kind.sojourn(1.0), sj.Visits(*falling)), kind.recursion(1.0)
+    for update, (reward, duration) in enumerate(transitions(1)):
+        oracle.beta = falling.at(update + 1)  # type: ignore[attr-defined] # all five have it
+        oracle.update(reward, duration)
+        rate = sj.update(rate, reward, duration)
+        assert_allclose(sj.value(rate), oracle.value(), rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("moving", "cumulative"), [(sj.Exponential, sj.Cumulative), (sj.Harmonic, sj.CumulativeHarmonic)]
+)
+def test_moving_means_with_1_over_n_are_means_of_all(moving: Any, cumulative: Any) -> None:
+    """The moving estimator with the schedule 1/n is the cumulative one of its family."""
+    rate, plain = sj.Scheduled(moving(1.0), sj.Visits(1.0, 1.0)), cumulative()
+    for reward, duration in transitions(2):
+        rate, plain = sj.update(rate, reward, duration), sj.update(plain, reward, duration)
+        assert_allclose(sj.value(rate), sj.value(plain), rtol=1e-11, atol=1e-11)
+
+
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize(("name", "oracle_of"), [("smart", naive.Agent), ("r_learning", naive.RLearning)])
 def test_any_agent_takes_any_estimator(
@@ -431,7 +503,7 @@ def test_any_agent_takes_any_estimator(
     kind = ESTIMATORS[estimator]
     options = {"step_size": 0.1} if kind.has_step_size else {}
     agent = getattr(sj, name)(
-        num_states=3, num_actions=4, step_size=0.1, exploration=0.2, rate=kind.sojourn(**options)
+        num_states=3, num_actions=4, step_size=0.1, ties="lowest", rate=kind.sojourn(**options)
     )
     oracle = oracle_of(naive.Settings(3, 4, 0.1, CONSTANT), kind.recursion(**options))
     assert_same_learning(agent, oracle, seed=3)

@@ -78,7 +78,7 @@ def step_faulty(world: Faulty, state: int, action: int, rng: Stream) -> tuple[Fa
     after = Faulty(world.fault, world.t + 1, world.num_states, world.num_actions)
     next_state = 5 if bad and world.fault == 0 else 1
     reward = np.inf if bad and world.fault == 1 else 1.0
-    return after, next_state, reward, 0.0 if bad and world.fault == 2 else 1.0
+    return after, next_state, reward, -1.0 if bad and world.fault == 2 else 1.0
 
 
 RING = Ring(np.array([1.0, -2.0, 0.5]), Law(0.25, 0))
@@ -238,8 +238,8 @@ def test_a_wrong_action_gets_one_sentence(action: Any, kind: type[Exception], se
         (1, "step of Faulty at step 2 (state 1, action 1) returned the reward inf; a reward must be finite"),
         (
             2,
-            "step of Faulty at step 2 (state 1, action 1) returned the duration 0.0; "
-            "a duration must be finite and greater than 0",
+            "step of Faulty at step 2 (state 1, action 1) returned the duration -1.0; "
+            "a duration must be finite and at least 0",
         ),
     ],
 )

@@ -154,7 +154,7 @@ def test_what_an_action_led_to(ends: float, cuts: float, first: int) -> None:
     def make() -> Maze:
         return Maze(ends=ends, cuts=cuts, first_state=first, first_action=-first)
 
-    learner = sj.Learner(make(), sj.smart, step_size=0.1, exploration=0.3, seed=2)
+    learner = sj.Learner(make(), sj.smart, step_size=0.1, exploration=0.3, ties="lowest", seed=2)
     learner.train(700)
     expected = by_hand(make(), naive.Cumulative(), 700, step_size=0.1, exploration=0.3, seed=2)
     assert is_by_hand(learner, expected)
@@ -264,7 +264,6 @@ def test_a_function_gets_observation_action_and_info() -> None:
         ({"duration": -1.0}, "is -1.0"),
         ({"duration": float("inf")}, "is inf"),
         ({"duration": "long"}, "is 'long'"),
-        ({"duration": 0.0}, "is 0"),
     ],
 )
 def test_a_wrong_duration_names_the_step(info: dict[str, Any], words: str) -> None:
@@ -289,33 +288,35 @@ def test_a_wrong_reward_names_the_step(reward: float) -> None:
     assert np.isfinite(learner.q).all()
 
 
-def test_steps_without_time_can_be_passed_over() -> None:
-    """With zero_duration="skip" nothing is learned from such a step, and it counts only as skipped."""
+def test_steps_without_time_are_learned_from() -> None:
+    """Values learn from such a step as from any other; its reward counts for the rate with the next that takes time."""
     entries = [(float(i), {"duration": float(i % 3)}) for i in range(300)]
-    learner = sj.Learner(Scripted(*entries), sj.smart, zero_duration="skip", exploration=0.0, seed=1)
+    learner = sj.Learner(Scripted(*entries), sj.smart, exploration=0.0, ties="lowest", seed=1)
     totals = learner.train(300)
-    assert (totals.steps, learner.skipped) == (200, 100)
-    assert totals.reward == sum(i for i in range(300) if i % 3)
-    assert totals.duration == sum(i % 3 for i in range(300))
-    q, rate = [[0.0, 0.0], [0.0, 0.0]], naive.Cumulative()
+    assert (totals.steps, totals.reward, totals.duration) == (300, sum(range(300)), 300.0)
+    q, rate, unpaid = [[0.0, 0.0], [0.0, 0.0]], naive.Cumulative(), 0.0
     for i, (reward, info) in enumerate(entries):
+        state, after = i % 2, (i + 1) % 2
+        action = q[state].index(max(q[state]))
+        delta = reward - rate.value() * info["duration"] + max(q[after]) - q[state][action]
+        q[state][action] += 0.01 * delta
+        unpaid += reward
         if info["duration"]:
-            state, after = i % 2, (i + 1) % 2
-            action = q[state].index(max(q[state]))
-            delta = reward - rate.value() * info["duration"] + max(q[after]) - q[state][action]
-            q[state][action] += 0.01 * delta
-            rate.update(reward, info["duration"])
+            rate.update(unpaid, info["duration"])
+            unpaid = 0.0
     assert learner.q.tolist() == [pytest.approx(row) for row in q]
     assert learner.rate == pytest.approx(rate.value())
 
 
-def test_nothing_but_steps_without_time_still_ends() -> None:
-    """train(steps) takes so many steps, whatever they are."""
-    learner = sj.Learner(Scripted(*[(1.0, {"duration": 0})] * 5000), sj.smart, zero_duration="skip")
-    totals = learner.train(3000)
-    assert (totals.steps, totals.duration, learner.skipped) == (0, 0.0, 3000)
-    assert not learner.q.any()
-    assert learner.rate == 0.0
+@pytest.mark.parametrize(
+    "train", [lambda learner: learner.train(20_000), lambda learner: learner.train(duration=5.0)]
+)
+def test_a_clock_that_stands_still_is_refused(train: Any) -> None:
+    """Training does not go round for ever without time passing."""
+    learner = sj.Learner(Scripted(*[(0.0, {"duration": 0})] * 20_000), sj.smart)
+    message = sentence(lambda: train(learner), ValueError)
+    assert message.startswith("the last 10,000 steps took no time ('duration' is 0)")
+    assert learner.totals.steps == 10_000
 
 
 @pytest.mark.parametrize("budget", [0.5, 10.0, 1500.0])
@@ -368,7 +369,6 @@ class Fluent(Maze):
         (lambda: Untyped(Maze(), "smart"), TypeError, "str is no agent"),
         (lambda: Untyped(Maze(), 3), TypeError, "int is no agent"),
         (lambda: Untyped(Maze(), sj.TwoState(1e-3)), TypeError, "TwoState is no agent"),
-        (lambda: sj.Learner(Maze(), sj.smart, zero_duration="ignore"), ValueError, "error or skip"),
         (lambda: sj.Learner(Maze(), sj.smart, seed=-1), ValueError, "seed is -1"),
         (lambda: sj.Learner(Maze(), sj.smart, seed=WRONG["number"]), TypeError, "seed is 0.5"),
         (lambda: sj.Learner(Maze(), sj.smart, duration=0), ValueError, "duration is 0"),

@@ -69,7 +69,7 @@ def test_masks_by_hand(masks: str, ends: float, cuts: float, first: int) -> None
     def make() -> Maze:
         return Maze(masks, ends=ends, cuts=cuts, first_state=first, first_action=first)
 
-    learner = sj.Learner(make(), sj.smart, step_size=0.1, exploration=0.4, seed=8)
+    learner = sj.Learner(make(), sj.smart, step_size=0.1, exploration=0.4, ties="lowest", seed=8)
     learner.train(800)
     expected = by_hand(make(), naive.Cumulative(), 800, step_size=0.1, exploration=0.4, seed=8)
     assert is_by_hand(learner, expected)
@@ -77,7 +77,9 @@ def test_masks_by_hand(masks: str, ends: float, cuts: float, first: int) -> None
 
 def test_masks_by_hand_for_another_rate() -> None:
     """Which steps count as greedy is judged by what was allowed: the harmonic rate agrees too."""
-    learner = sj.Learner(Maze("both"), sj.harmonic_r, step_size=0.1, rate_step_size=0.1, seed=8)
+    learner = sj.Learner(
+        Maze("both"), sj.harmonic_r, step_size=0.1, rate_step_size=0.1, ties="lowest", seed=8
+    )
     learner.train(800)
     expected = by_hand(Maze("both"), naive.Harmonic(0.1), 800, step_size=0.1, exploration=0.2, seed=8)
     assert is_by_hand(learner, expected)

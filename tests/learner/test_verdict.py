@@ -126,7 +126,6 @@ def test_evaluation_changes_nothing(make: Any) -> None:
         assert same(learner.agent, before)
         assert alike(learner, twin)
     assert learner.evaluate(duration=60.0, seed=1) == learner.evaluate(duration=60.0)
-    assert learner.skipped == 0
 
 
 def test_evaluation_in_the_learners_own_environment() -> None:
@@ -152,15 +151,18 @@ def test_a_known_policy_has_a_known_rate() -> None:
 
 
 def test_steps_without_time_in_evaluation() -> None:
-    """They are refused or passed over, as in training, and are not counted as skipped."""
-    entries = [(1.0, {"duration": float(i % 2)}) for i in range(2000)]
-    learner = sj.Learner(Gamble(), sj.smart)
-    env = Scripted(*entries)
-    learner = sj.Learner(env, sj.smart)
-    assert "zero_duration='skip'" in sentence(lambda: learner.evaluate(duration=10.0), ValueError)
-    learner = sj.Learner(env, sj.smart, zero_duration="skip")
-    found = learner.evaluate(duration=10.0)
-    assert (found.rate, found.steps, learner.skipped) == (1.0, 10, 0)
+    """What they earn counts: 10 in no time and 1 in a time of 4 make 2.75; a clock that stands still is refused."""
+    entries = [(10.0, {"duration": 0.0}), (1.0, {"duration": 4.0})] * 1000
+    found = sj.Learner(Scripted(*entries), sj.smart).evaluate(duration=4000.0)
+    assert (found.rate, found.steps, found.duration) == (2.75, 2000, 4000.0)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low <= 2.75 <= found.high
+    still = sj.Learner(Scripted(*[(1.0, {"duration": 0.0})] * 10_001), sj.smart)
+    assert "took no time" in sentence(lambda: still.evaluate(duration=10.0), ValueError)
+    nothing = MicroBatches()
+    nothing.add(1.0, 0.0)
+    assert "no time has passed" in sentence(nothing.interval)
 
 
 @pytest.mark.parametrize("reward", [float("nan"), float("inf")])

@@ -114,9 +114,9 @@ def test_progress_is_shown_on_stderr(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_progress_with_steps_without_time(capsys: pytest.CaptureFixture[str]) -> None:
-    """Passed-over steps are progress as well: the last line says 100 %."""
+    """They are progress as well: the last line says 100 %."""
     entries = [(1.0, {"duration": float(i % 2)}) for i in range(3000)]
-    sj.Learner(Scripted(*entries), sj.smart, zero_duration="skip").train(2000, progress=True)
+    sj.Learner(Scripted(*entries), sj.smart).train(2000, progress=True)
     assert "100 %" in capsys.readouterr().err
 
 
@@ -146,13 +146,13 @@ def test_tensorboard_gets_what_can_be_watched(tmp_path: Path) -> None:
 
 
 def test_tensorboard_before_any_time_has_passed(tmp_path: Path) -> None:
-    """A training of nothing but passed-over steps is no error."""
+    """A training of nothing but steps without time is no error, if it is short."""
     pytest.importorskip("tensorboard")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         callback = sj.tensorboard(str(tmp_path))
     env = Scripted(*[(1.0, {"duration": 0.0})] * 1000)
-    sj.Learner(env, sj.smart, zero_duration="skip").train(500, callbacks=callback)
+    sj.Learner(env, sj.smart).train(500, callbacks=callback)
 
 
 def test_without_tensorboard_one_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -136,7 +136,7 @@ def test_meter() -> None:
         (lambda: sj.Exponential(step_size=1.5), "Exponential.step_size is 1.5"),
         (lambda: sj.TimeSmoothed(step_size=1.0), "TimeSmoothed.step_size is 1.0"),
         (lambda: sj.Fixed(math.nan), "Fixed.rate is nan"),
-        (lambda: sj.RateMeter(sj.Cumulative()).update(1.0, 0.0), "duration is 0.0"),
+        (lambda: sj.RateMeter(sj.Cumulative()).update(1.0, -1.0), "duration is -1.0"),
     ],
 )
 def test_wrong_numbers_get_one_sentence(call: Any, message: str) -> None:

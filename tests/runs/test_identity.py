@@ -20,44 +20,45 @@ MARKET = {
 }  # fmt: skip
 ADMISSION = {"kind": "admission-control", "capacity": [5, 20], "actions": ["given", "reversed"]}
 
-# Computed before options had types. A change here makes everybody's results those of other cells.
+# Those of version 3 of the rules, which breaks ties at random: it changes the numbers, and so every id. Apart from a
+# new version, a change here makes everybody's results those of other cells.
 IDS: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [
-    (TWO_STATE, {"kind": "smart"}, ["ef3b2e7f87c90013"]),
-    (TWO_STATE, {"kind": "relaxed-smart"}, ["f5481a13fb6b705c"]),
-    (TWO_STATE, {"kind": "harmonic-r"}, ["74205c7e191db5fb"]),
-    (TWO_STATE, {"kind": "weighted-harmonic-r"}, ["1d6abe6e179d5f89"]),
-    (TWO_STATE, {"kind": "r-learning"}, ["23646c847019ae94"]),
-    (TWO_STATE, {"kind": "fixed-rate"}, ["2ea29575df9e4cf3"]),
-    (TWO_STATE, {"kind": "smdp-q-learning"}, ["b94f8b9525f6550c"]),
-    (TWO_STATE, {"kind": "differential-q"}, ["bb2b2cc18130ced5"]),
-    (TWO_STATE, {"kind": "random-agent"}, ["7e99a084892f4ebd"]),
-    (TWO_STATE, {"kind": "relaxed-smart", "variant": "gosavi"}, ["7fdc2521f2e10c00"]),
+    (TWO_STATE, {"kind": "smart"}, ["44cf027546d6b530"]),
+    (TWO_STATE, {"kind": "relaxed-smart"}, ["98a71b0ee1ca7ff1"]),
+    (TWO_STATE, {"kind": "harmonic-r"}, ["bff3c364cc43fe4f"]),
+    (TWO_STATE, {"kind": "weighted-harmonic-r"}, ["2741c83b03e488fe"]),
+    (TWO_STATE, {"kind": "r-learning"}, ["3c75ac3a77345112"]),
+    (TWO_STATE, {"kind": "fixed-rate"}, ["efa9a011223f213d"]),
+    (TWO_STATE, {"kind": "smdp-q-learning"}, ["5791e691501d5c90"]),
+    (TWO_STATE, {"kind": "differential-q"}, ["6bfd781b025efce8"]),
+    (TWO_STATE, {"kind": "random-agent"}, ["7a273dc26ffbe8bf"]),
+    (TWO_STATE, {"kind": "relaxed-smart", "variant": "gosavi"}, ["a6329d8e0d047982"]),
     (
         TWO_STATE,
         {"kind": "harmonic-r", "step_size": 1, "rate_step_size": [0.01, 0.1], "exploration": DECAY, "greedy": "draw"},
-        ["959fd172e2e1328a", "3a4af16f6082c5e8"],
+        ["ca1d1a59a6d844a8", "7d9bfe606ebd024f"],
     ),
     (
         TWO_STATE,
         {"kind": "harmonic-r", "exploration": {"start": 1, "factor": 0.5}},
-        ["c0ffd41810319de1"],
+        ["041206cc0f99a1b0"],
     ),
     (
         {"kind": "two-state", "log_scale": {"logspace": [1e-3, 1e-1, 3]}, "slope": 1},
         {"kind": "smart"},
-        ["1cadee78054426cf", "270673a8a8fcbd90", "73c73bbb1c6f8432"],
+        ["fe322fd9e06efb64", "d3648edff00f4eba", "b05e0685e7e316cd"],
     ),
     (
         MARKET,
         {"kind": "smart"},
-        ["afccf4fd5cc405c5", "c9bda9520b73bb4a", "b9fc0fd5809eef84", "b50204298bedf24a"],
+        ["c95c045af425866c", "1094802cdd28ff53", "ee05ae9feddf28c8", "dc5814b186ebeb52"],
     ),
     (
         ADMISSION,
         {"kind": "smart"},
-        ["80389aee56448043", "979474535ee302a9", "13a1a7cc95ea42f1", "c84ab32355560c00"],
+        ["85f7f1d7d8ac7560", "31aa7fdde0d30aa8", "489a7f825a5f2c2b", "3befbb7face1abe2"],
     ),
-    ({"kind": "river-swim", "num_states": 4}, {"kind": "smart"}, ["809c2333e8f964d9"]),
+    ({"kind": "river-swim", "num_states": 4}, {"kind": "smart"}, ["82304923d195dea4"]),
 ]  # fmt: skip
 
 
@@ -81,7 +82,7 @@ def test_ids_of_a_sweep_in_python_stay_what_they_are() -> None:
     """What is written in Python is named as it was written: a whole number as a whole number."""
     market = sj.Entry("market", {"data": "synthetic", "segment_length": 1000, "state_size": 3.0})
     sweep = sj.Sweep([market], [sj.Entry("smart", {"step_size": 1})], seeds=[0], steps=100)
-    assert cells(sweep) == ["dfd60f0f540ea6fe"]
+    assert cells(sweep) == ["033c1c81353ccd33"]
 
 
 def test_a_bool_is_the_word_for_it() -> None:

@@ -60,11 +60,13 @@ def test_tuning_and_comparing_share_no_seed() -> None:
 
 
 def test_every_agent_that_learns_is_compared() -> None:
-    """All agents that a sweep knows take part, but for the one that learns nothing and the one without options."""
+    """All agents of the page Choosing an agent take part; the newer ones say that they do not."""
     from sojourn.runs.named import agent_kinds
 
     kinds = {entry.kind for entry in plan.tuning("gosavi", SMALL).agents}
-    assert kinds == set(agent_kinds()) - {"random_agent", "planner"}
+    assert kinds == {kind for kind in agent_kinds() if AGENTS[kind].compared}
+    assert {"smart", "harmonic_r", "differential_q"} <= kinds
+    assert not kinds & {"random_agent", "planner", "greedy_bandit", "ucb_bandit", "oracle"}
 
 
 def test_an_agent_of_a_user_is_compared_too() -> None:

@@ -115,13 +115,13 @@ def test_the_arrays_of_a_made_world_belong_to_it() -> None:
             r"table is an array of float64 of the shape \(2, 0\)",
         ),
         (AGENT._replace(values=sj.Table(np.zeros(2))), "it must be one of numbers, states by actions"),
-        (sj.smart(2, 2)._replace(method=sj.smart(2, 2).params), "method is Params, which has no td_error"),
-        (sj.smart(2, 2)._replace(params=sj.smart(2, 2).params._replace(greedy=7)), "greedy is 7"),
+        (sj.smart(2, 2)._replace(method=sj.smart(2, 2).rate), "method is Cumulative.*; it must be a method"),
+        (sj.smart(2, 2)._replace(greedy=7), "greedy is 7"),
     ],
 )
 def test_an_agent_that_would_read_elsewhere_is_refused(agent: Any, sentence: str) -> None:
     """Its own arrays fit its values, and its settings are some that there are."""
-    with pytest.raises(ValueError, match=sentence):
+    with pytest.raises((ValueError, TypeError), match=sentence):
         ready_agent(agent)
 
 

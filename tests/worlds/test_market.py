@@ -51,6 +51,7 @@ def both(
         num_actions=2,
         step_size=STEP_SIZE,
         exploration=sj.Decay(start=start, factor=factor, floor=floor),
+        ties="lowest",
         **own,
     )
     settings = naive.Settings(2**state_size, 2, STEP_SIZE, exploration)

@@ -139,7 +139,7 @@ def step_broken(world: Broken, state: int, action: int, rng: Any) -> tuple[Broke
         if world.fault == 0:
             reward = math.nan
         elif world.fault == 1:
-            duration = 0.0
+            duration = -0.5
         elif world.fault == 2:
             duration = math.nan
         elif world.fault == 3:
@@ -155,7 +155,7 @@ def step_broken(world: Broken, state: int, action: int, rng: Any) -> tuple[Broke
     ("fault", "message"),
     [
         (0, r"step of Broken at step 2 \(state 1, action 0\) returned the reward nan"),
-        (1, "returned the duration 0.0; a duration must be finite and greater than 0"),
+        (1, "returned the duration -0.5; a duration must be finite and at least 0"),
         (2, "returned the duration nan"),
         (3, "returned the state 7; states are 0 to 1"),
         (4, "returned the reward -inf"),

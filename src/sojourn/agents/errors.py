@@ -4,10 +4,15 @@ With rho the estimated rate, r the reward and tau the duration of a step from s 
 
     AverageReward   delta = r - rho tau + max Q(s', .) - Q(s, a)                  evidence r
     RLearning       the same                                                      evidence r + max Q(s', .) - max Q(s, .)
+    Stepwise        the same with 1 for tau: R-Learning as printed                the same
     Differential    the same in units of the mean duration L(s, a)                evidence delta, on every draw
+    Relative        delta = (r + max Q(s', .) - Q(s, a) - T f(Q)) / T             the rate is f(Q)
     Discounted      delta = r + e^(-kappa tau) max Q(s', .) - Q(s, a)             evidence r; the rate only measures
 
-A method is a value with three rules. To add one, write its value and its rules in a file like this
+A mean duration that is divided by is at least a tenth of the mean over all steps, since some pairs may take
+no time at all. `relative` has the method Relative.
+
+A method is a value with four rules. To add one, write its value and its rules in a file like this
 one, and give it an entry in `named`; `learn` has the rest.
 """
 
@@ -17,6 +22,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from sojourn.agents.values.protocol import Values, best, move, read
 from sojourn.agents.values.table import Table
+from sojourn.rates.centred import MeanDuration, averaged
 from sojourn.rules.bridge import inlined
 from sojourn.rules.compile import no_rule, rule
 from sojourn.rules.elementary import exp
@@ -58,6 +64,28 @@ def takes_all(method: Method) -> bool:
     raise no_rule("takes_all", method)
 
 
+@rule()
+def elapsed(method: Method, duration: float) -> float:
+    """Return the time that passed, in the eyes of the method; it is what the evidence is for."""
+    raise no_rule("elapsed", method)
+
+
+@rule(compiled=False)
+def misplaced(method: Method, shape: tuple[int, int]) -> str:
+    """Return what of a method does not fit values of this shape, or an empty text; few methods need such a rule."""
+    return ""
+
+
+@inlined
+def divisor(mean_duration: float, durations: MeanDuration) -> float:
+    """Return a pair's mean duration to divide by: at least a tenth of the mean over all steps.
+
+    >>> divisor(0.0, MeanDuration(mean=2.0, steps=9.0)), divisor(3.0, MeanDuration(mean=2.0, steps=9.0))
+    (0.2, 3.0)
+    """
+    return max(mean_duration, 0.1 * durations.mean)
+
+
 @inlined
 def average_reward_error(reward: float, duration: float, rate: float, ahead: float, here: float) -> float:
     """Return r - rho tau + max Q(s', .) - Q(s, a)."""
@@ -81,6 +109,10 @@ class RLearning(NamedTuple):
     """R-Learning: the evidence for the rate takes in what both states are worth."""
 
 
+class Stepwise(NamedTuple):
+    """R-Learning as printed: it does not know of time, and its rate is reward per step."""
+
+
 class Discounted(NamedTuple):
     """SMDP Q-learning: a discount for the time that the action took. The rate only measures."""
 
@@ -92,6 +124,7 @@ class Differential(NamedTuple):
 
     mean_duration: Table
     duration_step_size: float
+    durations: MeanDuration = MeanDuration()
 
 
 @td_error.register(AverageReward)
@@ -100,6 +133,13 @@ def average_reward(method: M, values: Values, rate: float, step: Step) -> tuple[
     """The error of average reward."""
     here = read(values, step.state, step.action)
     return average_reward_error(step.reward, step.duration, rate, step.ahead, here), method
+
+
+@td_error.register
+def per_step(method: Stepwise, values: Values, rate: float, step: Step) -> tuple[float, Stepwise]:
+    """The error of average reward, as if every step took a time of 1."""
+    here = read(values, step.state, step.action)
+    return average_reward_error(step.reward, 1.0, rate, step.ahead, here), method
 
 
 @td_error.register
@@ -116,10 +156,14 @@ def differential(method: Differential, values: Values, rate: float, step: Step) 
     known = read(method.mean_duration, step.state, step.action)
     change = method.duration_step_size * (step.duration - known)
     mean_duration = move(method.mean_duration, step.state, step.action, change)
+    durations = averaged(method.durations, step.duration)
     here = read(values, step.state, step.action)
     delta = average_reward_error(step.reward, step.duration, rate, step.ahead, here)
-    delta /= read(mean_duration, step.state, step.action)
-    return delta, Differential(mean_duration=mean_duration, duration_step_size=method.duration_step_size)
+    delta /= divisor(read(mean_duration, step.state, step.action), durations)
+    after = Differential(
+        mean_duration=mean_duration, duration_step_size=method.duration_step_size, durations=durations
+    )
+    return delta, after
 
 
 @evidence.register(AverageReward)
@@ -129,8 +173,9 @@ def reward_itself(method: Method, values: Values, rate: float, step: Step, delta
     return step.reward
 
 
-@evidence.register
-def reward_and_values(method: RLearning, values: Values, rate: float, step: Step, delta: float) -> float:
+@evidence.register(RLearning)
+@evidence.register(Stepwise)
+def reward_and_values(method: Method, values: Values, rate: float, step: Step, delta: float) -> float:
     """The evidence takes max Q(s', .) from before the update and max Q(s, .) from after it."""
     return step.reward + step.ahead - best(values, step.state, 0.0)[1]
 
@@ -143,6 +188,7 @@ def error_itself(method: Differential, values: Values, rate: float, step: Step, 
 
 @takes_all.register(AverageReward)
 @takes_all.register(RLearning)
+@takes_all.register(Stepwise)
 @takes_all.register(Discounted)
 def greedy_steps_only(method: Method) -> bool:
     """Steps that count as greedy."""
@@ -153,3 +199,18 @@ def greedy_steps_only(method: Method) -> bool:
 def every_step(method: Differential) -> bool:
     """Every draw."""
     return True
+
+
+@elapsed.register(AverageReward)
+@elapsed.register(RLearning)
+@elapsed.register(Discounted)
+@elapsed.register(Differential)
+def duration_itself(method: Method, duration: float) -> float:
+    """The duration."""
+    return duration
+
+
+@elapsed.register
+def one_step(method: Stepwise, duration: float) -> float:
+    """One step."""
+    return 1.0

@@ -1,56 +1,64 @@
-"""The agent that learns: values, an estimator of the rate, a method, and one body of `learn` for all methods."""
+"""The agent that learns: values, an estimator of the rate, a method, and one body of `learn` for all methods.
+
+What differs between agents is a value of its own, each with rules: `errors` has the methods, `exploration`,
+`step_sizes` and `ties` have what their names say. The code of an agent that does without one of them is
+compiled as if there were no such choice.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from sojourn.agents.errors import Differential, Method, Step, evidence, takes_all, td_error
-from sojourn.agents.protocol import draw, learn, misfit
+from sojourn.agents.errors import Method, Step, elapsed, evidence, misplaced, takes_all, td_error
+from sojourn.agents.exploration import Exploration, chance, later
+from sojourn.agents.protocol import draw, is_greedy, learn, misfit
+from sojourn.agents.step_sizes import StepSize, sized
+from sojourn.agents.ties import Ties, is_best, share_of
 from sojourn.agents.values.protocol import Values, best, entries, move, nth_available, sizes
-from sojourn.rates.protocol import Rate, update, value
+from sojourn.agents.values.table import Table
+from sojourn.rates.carry import carry
+from sojourn.rates.centred import levelled, own_value, timed
+from sojourn.rates.protocol import Rate, value
 from sojourn.rules.arrays import Floats, misread
-from sojourn.rules.bridge import inlined
-from sojourn.rules.numbers import Number, fraction, probability, within
+from sojourn.rules.bridge import Function, inlined
+from sojourn.rules.compile import Rule
+from sojourn.rules.numbers import Number, finite, shown, within
 from sojourn.rules.random import uniform
 from sojourn.rules.streams import Stream
-from sojourn.rules.values import checked
+from sojourn.rules.values import Value, checked, named_fields
 
-_update, _value = update.bare, value.bare
+_value = value.bare
 
-READINGS = ("action", "draw", "after")
-_ACTION, _DRAW, _AFTER = range(3)
-
-
-@checked(start=probability, factor=fraction, floor=probability)
-class Decay(NamedTuple):
-    """Exploration that starts at `start` and is multiplied by `factor` after every step.
-
-    >>> Decay(start=0.2, factor=0.999)
-    Decay(start=0.2, factor=0.999, floor=0.0)
-    """
-
-    start: float
-    factor: float
-    floor: float = 0.0
+READINGS = ("action", "draw", "after", "every")
+_ACTION, _DRAW, _AFTER, _EVERY = range(len(READINGS))
 
 
 def _reading(name: str, number: Number) -> int:
     return within(name, number, len(READINGS))
 
 
-@checked(step_size=fraction, exploration_factor=fraction, exploration_floor=probability, greedy=_reading)
-class Params(NamedTuple):
-    """What stays as it is while an agent learns."""
+def _ruled(rule: Rule[Function], what: str) -> Callable[[str, Value], Value]:
+    """Return the check that a part of an agent has the rule that it will be asked for."""
 
-    step_size: float
-    exploration_factor: float
-    exploration_floor: float
-    greedy: int  # index into READINGS
+    def check(name: str, part: Value) -> Value:
+        if not rule.knows(type(part)):
+            raise TypeError(f"{name} is {shown(part)}; it must be {what}, with {rule.name} registered for it")
+        return part
+
+    return check
 
 
-@checked(exploration=probability)
+@checked(
+    method=_ruled(td_error, "a method"),
+    step_size=_ruled(sized, "a step size"),
+    exploration=_ruled(chance, "an exploration"),
+    ties=_ruled(share_of, "a way to break ties"),
+    greedy=_reading,
+    carried=finite,
+)
 class LearningAgent(NamedTuple):
     """An agent that learns values by a method, with any estimator of the rate.
 
@@ -62,9 +70,12 @@ class LearningAgent(NamedTuple):
     values: Values
     rate: Rate
     method: Method
-    exploration: float
+    step_size: StepSize
+    exploration: Exploration
+    ties: Ties
+    greedy: int  # index into READINGS
+    carried: float  # evidence for the rate from steps that took no time
     accepted: bool
-    params: Params
 
     @property
     def q(self) -> Floats:
@@ -74,21 +85,30 @@ class LearningAgent(NamedTuple):
 
 @misfit.register
 def misfit_learning(agent: LearningAgent) -> str:
-    """Its method's mean durations, if it keeps any, must be as many as its values."""
-    if not td_error.knows(type(agent.method)):
-        return f"method is {type(agent.method).__name__}, which has no td_error"
-    if not isinstance(agent.method, Differential):
-        return ""
-    return misread("mean_duration", agent.method.mean_duration.q, np.float64, sizes(agent.values))
+    """Every table that its method or its step sizes keep must be as large as its values."""
+    for part in (agent.method, agent.step_size):
+        for name, field in named_fields(part):
+            wrong = (
+                misread(name, field.q, np.float64, sizes(agent.values)) if isinstance(field, Table) else ""
+            )
+            if wrong:
+                return wrong
+    return misplaced(agent.method, sizes(agent.values))
+
+
+@is_greedy.register
+def is_greedy_learning(agent: LearningAgent, state: int, action: int) -> bool:
+    """By its ties."""
+    return is_best(agent.ties, agent.values, state, action)
 
 
 @draw.register
-def draw_epsilon_greedy(agent: LearningAgent, state: int, rng: Stream) -> tuple[int, bool]:
-    """With probability epsilon any action, else the greedy one; one number decides both."""
-    u = uniform(rng)
-    if u < agent.exploration:
-        return nth_available(agent.values, state, u / agent.exploration), True
-    return best(agent.values, state, 0.0)[0], False
+def draw_learning(agent: LearningAgent, state: int, rng: Stream) -> tuple[int, bool]:
+    """With probability epsilon any action, else a greedy one; one number decides all."""
+    u, epsilon = uniform(rng), chance(agent.exploration)
+    if u < epsilon:
+        return nth_available(agent.values, state, u / epsilon), True
+    return best(agent.values, state, share_of(agent.ties, u, epsilon))[0], False
 
 
 @learn.register
@@ -102,42 +122,40 @@ def learn_from_step(
     explored: bool,
 ) -> LearningAgent:
     """Q(s, a) += alpha delta; then the rate, if the step is evidence for it."""
-    values, rate, params = agent.values, agent.rate, agent.params
-    greedy_before = not explored or action == best(values, state, 0.0)[0]
-    step = Step(
-        state=state,
-        action=action,
-        reward=reward,
-        duration=duration,
-        ahead=best(values, next_state, 0.0)[1],
-    )
-    rho = _value(rate)
-    delta, method = td_error(agent.method, values, rho, step)
-    values = move(values, state, action, params.step_size * delta)
-    accepted = accepts(params, values, state, action, greedy_before, explored)
+    values, ties, carried = agent.values, agent.ties, agent.carried
+    greedy_before = not explored or is_best(ties, values, state, action)
+    ahead = best(values, next_state, 0.0)[1]
+    step = Step(state=state, action=action, reward=reward, duration=duration, ahead=ahead)
+    passed = elapsed(agent.method, duration)
+    rate = timed(agent.rate, passed)
+    delta, method = td_error(agent.method, values, _value(rate), step)
+    rate = levelled(rate, ahead)
+    size, step_size = sized(agent.step_size, state, action)
+    values = move(values, state, action, size * delta)
+    accepted = accepts(agent.greedy, ties, values, state, action, greedy_before, explored)
     if accepted or takes_all(method):
-        rate = _update(rate, evidence(method, values, rho, step, delta), duration)
+        earned = evidence(method, values, own_value(rate), step, delta)
+        rate, carried = carry(rate, carried, earned, passed)
     return LearningAgent(
         values=values,
         rate=rate,
         method=method,
-        exploration=next_exploration(agent.exploration, params),
+        step_size=step_size,
+        exploration=later(agent.exploration),
+        ties=ties,
+        greedy=agent.greedy,
+        carried=carried,
         accepted=accepted,
-        params=params,
     )
 
 
 @inlined
-def accepts(params: Params, values: Values, state: int, action: int, before: bool, explored: bool) -> bool:
+def accepts(
+    greedy: int, ties: Ties, values: Values, state: int, action: int, before: bool, explored: bool
+) -> bool:
     """Whether this step counts as greedy; `before` says whether it was so before the update."""
-    if params.greedy == _ACTION:
+    if greedy == _ACTION:
         return before
-    if params.greedy == _DRAW:
+    if greedy == _DRAW:
         return not explored
-    return action == best(values, state, 0.0)[0]
-
-
-@inlined
-def next_exploration(exploration: float, params: Params) -> float:
-    """Return epsilon for the next step."""
-    return max(params.exploration_floor, exploration * params.exploration_factor)
+    return greedy == _EVERY or is_best(ties, values, state, action)

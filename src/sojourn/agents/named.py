@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from sojourn.agents.protocol import Agent
 
 _LITERATURE = "sojourn.agents.literature:"
+_RELATIVES = "sojourn.agents.relatives:"
+_BASELINES = "sojourn.agents.baselines:"
 _STEP_SIZES = (0.003, 0.01, 0.03, 0.1, 0.3)
 _RATE_STEP_SIZES = (0.0001, 0.001, 0.01, 0.1)
 _ONE = {"step_size": _STEP_SIZES}
@@ -36,10 +38,10 @@ class NamedAgent(NamedTuple):
     name: str  # in tables and files
     title: str  # for readers
     constructor: Callable[..., Agent] | str  # or its name, as package.module:name
-    estimator: str | None  # of the rate that it learns by; None if there is no rate in its learning
+    estimator: str | None  # of the rate that it learns by; None if it learns by none of the estimators
     look: Look | None = None  # None: whatever look is free
     grid: Mapping[str, Sequence[float]] = {}  # the options that a comparison tunes, and their choices
-    options: Mapping[str, str] = {}  # those that make it a variant of another
+    options: Mapping[str, str | float] = {}  # those that make it a variant of another
     per_time: tuple[str, ...] = ()  # options that a comparison divides by the problem's mean duration
     compared: bool = True  # whether comparisons have it
 
@@ -98,11 +100,31 @@ for _agent in (
         Look(5, 0, 5),
         _TWO,
     ),
+    NamedAgent(
+        "harmonic_r_centred",
+        "Harmonic R-Learning, centred",
+        _LITERATURE + "harmonic_r",
+        None,
+        Look(0, 2, 3),
+        _TWO,
+        {"centring": 0.1},
+        compared=False,
+    ),
     NamedAgent("r_learning", "R-Learning", _LITERATURE + "r_learning", "Incremental", Look(4, 1, 4), _TWO),
+    NamedAgent(
+        "r_learning_as_printed",
+        "R-Learning (durations ignored)",
+        _LITERATURE + "r_learning",
+        None,
+        Look(4, 2, 5),
+        _TWO,
+        {"durations": "ignored"},
+        compared=False,
+    ),
     NamedAgent(
         "differential_q",
         "Differential Q-learning",
-        _LITERATURE + "differential_q",
+        _RELATIVES + "differential_q",
         "Incremental",
         Look(7, 3, 1),
         _TWO,
@@ -110,7 +132,7 @@ for _agent in (
     NamedAgent(
         "smdp_q_learning",
         "SMDP Q-learning",
-        _LITERATURE + "smdp_q_learning",
+        _RELATIVES + "smdp_q_learning",
         None,
         Look(4, 0, 3),
         _DISCOUNTS,
@@ -118,6 +140,18 @@ for _agent in (
     ),
     NamedAgent("fixed_rate", "rate fixed at 0", _LITERATURE + "fixed_rate", "Fixed", Look(3, 3, 3), _ONE),
     NamedAgent("planner", "planner", "sojourn.agents.planning.planner:planner", None, compared=False),
-    NamedAgent("random_agent", "random actions", _LITERATURE + "random_agent", None, compared=False),
+    NamedAgent("rvi_q", "RVI Q-learning", _RELATIVES + "rvi_q", None, Look(7, 1, 2), _ONE, compared=False),
+    NamedAgent(
+        "h_learning",
+        "H-learning",
+        "sojourn.agents.h_learning:h_learning",
+        None,
+        Look(6, 3, 0),
+        compared=False,
+    ),
+    NamedAgent("greedy_bandit", "greedy bandit", _BASELINES + "greedy_bandit", None, compared=False),
+    NamedAgent("ucb_bandit", "UCB bandit", _BASELINES + "ucb_bandit", None, compared=False),
+    NamedAgent("oracle", "the optimal policy", "sojourn.agents.oracle:oracle", None, compared=False),
+    NamedAgent("random_agent", "random actions", _BASELINES + "random_agent", None, compared=False),
 ):
     add_agent(_agent)

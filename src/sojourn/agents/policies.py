@@ -8,12 +8,11 @@ import numpy as np
 
 from sojourn.agents.protocol import draw, learn, misfit
 from sojourn.agents.values.protocol import Values, entries, nth_available, sizes
-from sojourn.rates.protocol import Rate, update
+from sojourn.rates.carry import carry
+from sojourn.rates.protocol import Rate
 from sojourn.rules.arrays import Floats, Ints, misread, outside
 from sojourn.rules.random import uniform
 from sojourn.rules.streams import Stream
-
-_update = update.bare
 
 
 class PolicyAgent(NamedTuple):
@@ -21,6 +20,7 @@ class PolicyAgent(NamedTuple):
 
     values: Values
     rate: Rate
+    carried: float
     accepted: bool
     actions: Ints
 
@@ -56,8 +56,8 @@ def learn_policy(
     explored: bool,
 ) -> PolicyAgent:
     """Only the rate."""
-    rate = _update(agent.rate, reward, duration)
-    return PolicyAgent(values=agent.values, rate=rate, accepted=True, actions=agent.actions)
+    rate, carried = carry(agent.rate, agent.carried, reward, duration)
+    return PolicyAgent(values=agent.values, rate=rate, carried=carried, accepted=True, actions=agent.actions)
 
 
 class RandomAgent(NamedTuple):
@@ -65,6 +65,7 @@ class RandomAgent(NamedTuple):
 
     values: Values
     rate: Rate
+    carried: float
     accepted: bool
 
     @property
@@ -90,4 +91,5 @@ def learn_random(
     explored: bool,
 ) -> RandomAgent:
     """Only the rate."""
-    return RandomAgent(values=agent.values, rate=_update(agent.rate, reward, duration), accepted=True)
+    rate, carried = carry(agent.rate, agent.carried, reward, duration)
+    return RandomAgent(values=agent.values, rate=rate, carried=carried, accepted=True)

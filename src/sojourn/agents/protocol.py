@@ -15,10 +15,14 @@ and then, if the action was the greedy one, shows its rate estimator the evidenc
 SMART and all agents that differ from it only in the estimator, r + max Q(s', .) - max Q(s, .)
 for R-Learning. Any estimator goes with any agent.
 
-"The greedy one" has three readings, the option `greedy` of every agent: "action", the
+A step may take no time: its evidence is then carried to the next one that takes some
+(`sojourn.rates.carry`).
+
+"The greedy one" has several readings, the option `greedy` of every agent: "action", the
 action taken is the greedy one before the update (the default); "draw", the draw was not an
-exploring one; "after", the action is the greedy one after the update. Ties go to the
-lowest index.
+exploring one; "after", the action is the greedy one after the update; "every", all steps count.
+Of equally good actions any may be drawn, and each counts as greedy; with the option
+`ties="lowest"` only the one with the lowest index.
 """
 
 from __future__ import annotations
@@ -27,11 +31,11 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from sojourn.agents.values.protocol import Values, best, ready_values, sizes
+from sojourn.agents.values.protocol import Values, best, read, ready_values, sizes
 from sojourn.rates.protocol import Rate
 from sojourn.rules.arrays import Ints
 from sojourn.rules.compile import kernel, no_rule, rule
-from sojourn.rules.numbers import finite, positive, within
+from sojourn.rules.numbers import at_least_zero, finite, within
 from sojourn.rules.streams import Stream, check_stream
 from sojourn.rules.values import Value, copied
 
@@ -78,9 +82,9 @@ def _check_learn(
         state,
         action,
         finite("reward", reward),
-        positive("duration", duration),
+        at_least_zero("duration", duration),
         within("next_state", next_state, num_states),
-        bool(explored) or action != best(agent.values, state, 0.0)[0],
+        bool(explored) or not is_greedy(agent, state, action),
     )
 
 
@@ -98,8 +102,9 @@ def draw(agent: Agent, state: int, rng: Stream) -> tuple[int, bool]:
 
     >>> from sojourn.agents.literature import smart
     >>> from sojourn.rules.streams import stream
-    >>> draw(smart(num_states=1, num_actions=3, exploration=0.0), 0, stream(0))
-    (0, False)
+    >>> agent, rng = smart(num_states=1, num_actions=3, exploration=0.0), stream(0)
+    >>> sorted({draw(agent, 0, rng) for _ in range(50)})  # all actions are equally good
+    [(0, False), (1, False), (2, False)]
     """
     raise no_rule("draw", agent)
 
@@ -128,13 +133,13 @@ def learn(
     raise no_rule("learn", agent)
 
 
-@rule(default=True)
+@rule(fallback=True)
 def pauses(agent: Agent) -> bool:
     """Whether the agent wants to think before its next action. An agent without this rule never does."""
     return False
 
 
-@rule(default=True)
+@rule(fallback=True)
 def think(agent: A, state: int) -> A:
     """Return the agent after it has thought, in the state where it stands; it may write into its arrays.
 
@@ -153,12 +158,18 @@ def misfit(agent: Agent) -> str:
     return ""
 
 
+@rule(compiled=False)
+def is_greedy(agent: Agent, state: int, action: int) -> bool:
+    """Whether an action counts as greedy: no other has a larger value, unless the agent says otherwise."""
+    return bool(read(agent.values, state, action) == best(agent.values, state, 0.0)[1])
+
+
 def act(agent: Agent, state: int, rng: Stream) -> int:
     """Return the agent's next action.
 
     >>> from sojourn.agents.literature import smart
     >>> from sojourn.rules.streams import stream
-    >>> act(smart(num_states=1, num_actions=3, exploration=0.0), 0, stream(0))
+    >>> act(smart(num_states=1, num_actions=3, exploration=0.0, ties="lowest"), 0, stream(0))
     0
     """
     return int(draw(agent, state, rng)[0])
@@ -178,7 +189,7 @@ def described(agent: Agent) -> str:
 
 
 def policy(agent: Agent) -> Ints:
-    """Return the greedy action of every state.
+    """Return the greedy action of every state; of equally good ones the first, whatever is drawn.
 
     >>> from sojourn.agents.literature import smart
     >>> policy(smart(num_states=3, num_actions=2))

@@ -55,7 +55,6 @@ def train(
         list[str] | None, typer.Option("--agent-option", "-a", help="Option of the agent: step_size=0.01.")
     ] = None,
     duration: Annotated[str, typer.Option(help="Key of info with the duration, or a number.")] = "duration",
-    zero_duration: Annotated[str, typer.Option(help="For steps that take no time: error or skip.")] = "error",
     bins: Annotated[
         str | None, typer.Option(help="Bins of continuous observations: 8, or [8, 4, ...].")
     ] = None,
@@ -79,7 +78,7 @@ def train(
     place = Place(env_id, options_of(env_option, "--env-option"), max_episode_steps)
     options = options_of(agent_option, "--agent-option")
     cut = None if bins is None else plain(bins)
-    new = Beginning(agent or "smart", options, key_or_number(duration), zero_duration, cut, seed)
+    new = Beginning(agent or "smart", options, key_or_number(duration), cut, seed)
     stands, interrupted = train_into(out, place, None if resume else new, Training(steps, time, tensorboard))
     if as_json:
         echo_json({"env": env_id, **stands._asdict(), "file": str(out), "interrupted": interrupted})

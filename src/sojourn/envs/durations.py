@@ -31,7 +31,7 @@ def duration_reader(duration: DurationSource = "duration") -> Reader:
 
     `duration` is a key of info, with dots for a path through nested ones; a function of
     (obs, action, info); or a number, for steps that all take this long. What the function
-    returns is finite and not negative. It may be 0: what that means is for the caller to say.
+    returns is finite and not negative; a step may take no time.
 
     >>> duration_reader("smdp.duration")(None, None, {"smdp": {"duration": 3}})
     3.0

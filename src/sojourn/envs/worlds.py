@@ -63,7 +63,7 @@ class WorldEnv(gymnasium.Env[Number, Number]):
     The total over the step, never a rate.
 
     ## Durations
-    `info["duration"]` is how long the step took, finite and greater than 0; `info["clock"]` is
+    `info["duration"]` is how long the step took, finite and at least 0; `info["clock"]` is
     the sum since the reset, and 0 in the reset's own info.
 
     Where some states lack some actions, `info["action_mask"]` has a 1 for each action of the state,
@@ -128,7 +128,7 @@ class WorldEnv(gymnasium.Env[Number, Number]):
             action = within("action", action, self._num_actions)
         self._advance(self._held, self._now, action, self._rng)
         next_state, reward, duration, clock, steps = self._now.tolist()
-        if not (0 <= next_state < self._num_states and 0.0 < duration < np.inf and abs(reward) < np.inf):
+        if not (0 <= next_state < self._num_states and 0.0 <= duration < np.inf and abs(reward) < np.inf):
             self._advance = _not_reset
             raise ValueError(
                 explain_step(

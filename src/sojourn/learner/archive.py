@@ -20,12 +20,17 @@ from typing import Any, TypeAlias, TypedDict, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from sojourn.agents import learn, policies
+from sojourn.agents import bandits, h_learning, learn, policies, relative
+from sojourn.agents.bandits import chosen
 from sojourn.agents.errors import td_error
+from sojourn.agents.exploration import chance
 from sojourn.agents.planning import planner
 from sojourn.agents.protocol import draw
+from sojourn.agents.relative import settled
+from sojourn.agents.step_sizes import sized
+from sojourn.agents.ties import share_of
 from sojourn.agents.values.protocol import read
-from sojourn.rates import named
+from sojourn.rates import centred, named, scheduled
 from sojourn.rates.protocol import update
 from sojourn.rules.files import write_bytes
 from sojourn.rules.kinds import check_fields, check_kind
@@ -39,7 +44,8 @@ Arrays: TypeAlias = dict[str, NDArray[np.generic]]
 Contents: TypeAlias = dict[str, Any]  # whoever reads a file looks at what is in it
 
 # Files name the classes of these by name alone, so they must have been imported before one is read.
-OURS = (learn, policies, planner, named)
+OURS = (learn, policies, planner, bandits, h_learning, relative, named, scheduled, centred)
+_RULES = (draw, read, td_error, chance, sized, share_of, settled, chosen, update, step)
 _CONTENTS = "contents.json"
 _MOST_JSON = 20_000_000  # bytes
 _NPY = re.compile(
@@ -217,7 +223,7 @@ def _class(name: str) -> type:
 
 def _classes(name: str) -> list[type]:
     """Return the classes of this name, of those that rules are registered for and their parts."""
-    known = {cls for rule in (draw, read, td_error, update, step) for cls in rule.types}
+    known = {cls for rule in _RULES for cls in rule.types}
     new = known
     while new:
         new = {hint for cls in new for hint in _declared(cls)} - known

@@ -37,7 +37,6 @@ class Beginning(NamedTuple):
     agent: str
     options: Mapping[str, Given]
     duration: str | float = "duration"
-    zero_duration: str = "error"
     bins: Json = None
     seed: int = 0
 
@@ -58,7 +57,6 @@ class Standing(NamedTuple):
     states: int
     actions: int
     steps: int
-    skipped: int
     duration: float
     reward: float
     rate: float
@@ -81,7 +79,6 @@ def train_into(
             env,
             lambda num_states, num_actions: build_agent(kind, options, num_states, num_actions),
             duration=beginning.duration,
-            zero_duration=beginning.zero_duration,
             bins=beginning.bins,
             seed=beginning.seed,
         )
@@ -132,7 +129,6 @@ def standing(learner: Learner) -> Standing:
         states=learner.states.num_states,
         actions=learner.num_actions,
         steps=totals.steps,
-        skipped=learner.skipped,
         duration=totals.duration,
         reward=totals.reward,
         rate=learner.rate,

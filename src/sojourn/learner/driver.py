@@ -33,32 +33,22 @@ class Position(NamedTuple):
 
 
 class Driver:
-    """An agent in an environment, and where both stand.
+    """An agent in an environment, and where both stand."""
 
-    `skipped` counts the steps that took no time and were passed over.
-    """
-
-    def __init__(
-        self, reading: Reading, held: HeldAgent, hidden: HiddenActions, trace: Trace, *, skipped: int = 0
-    ) -> None:
+    def __init__(self, reading: Reading, held: HeldAgent, hidden: HiddenActions, trace: Trace) -> None:
         sizes = (reading.states.num_states, reading.num_actions)
         if held.q.shape != sizes:
             raise ValueError(
                 f"the agent's q has the shape {held.q.shape}, but the environment has {sizes[0]} states and "
                 f"{sizes[1]} actions"
             )
-        self.reading, self.held, self.hidden, self.trace, self.skipped = reading, held, hidden, trace, skipped
+        self.reading, self.held, self.hidden, self.trace = reading, held, hidden, trace
         self._at: tuple[int, int, bool] | None = None  # the fields of a Position
 
     @property
     def totals(self) -> Totals:
         """Steps, reward and time so far, and those of the greedy steps."""
         return self.held.totals
-
-    @property
-    def taken(self) -> int:
-        """The steps taken so far, with those that were passed over."""
-        return self.totals.steps + self.skipped
 
     @property
     def position(self) -> Position | None:
@@ -98,7 +88,7 @@ class Driver:
         )
         learn, first, clock, record = held.advance, reading.first_action, held.clock, self.trace.recorder
         state, action, explored = self._at
-        left = last - self.taken
+        left = last - self.totals.steps
         while left > 0 and clock[0] < until and not asked:
             self._at = None  # until this step is over: what breaks off in it begins anew
             observation, reward, terminated, truncated, info = step(action + first)
@@ -106,11 +96,11 @@ class Driver:
                 record(action + first)
             try:
                 duration, reward = read(observation, action + first, info), float(reward)
-                if duration == 0.0 or not -_INF < reward < _INF:
-                    self.skipped += reading.is_skipped(duration, reward)
+                if not -_INF < reward < _INF:
+                    raise ValueError(f"the reward is {reward}; a reward must be finite")  # noqa: TRY301 - gets its step
                 next_state, mask = index(observation), find_mask(info)
             except (TypeError, ValueError) as error:
-                raise ValueError(f"step {self.taken}: {error}") from error
+                raise ValueError(f"step {self.totals.steps}: {error}") from error
             if mask is None and not (terminated or truncated):
                 action, explored = learn(state, action, reward, duration, next_state, explored, next_state)
                 state = next_state
@@ -119,7 +109,7 @@ class Driver:
                 try:
                     state, action, explored = self._unusual(seen, mask, info, terminated, truncated)
                 except ValueError as error:
-                    raise ValueError(f"step {self.taken}: {error}") from error
+                    raise ValueError(f"step {self.totals.steps}: {error}") from error
             self._at = state, action, explored
             left -= 1
 

@@ -30,6 +30,7 @@ V = TypeVar("V", bound=Value)
 
 _draw, _learn, _value = draw.bare, learn.bare, value.bare
 _NOTHING = Totals()
+_NOWHERE = -1  # the state of a transition that there is not
 
 # What is kept from step to step, beside the agent and its stream, in one array: the way into compiled code
 # costs time for every array. First the totals, by their fields; then these.
@@ -128,7 +129,7 @@ class HeldAgent:
 
     def draw(self, state: int) -> tuple[int, bool]:
         """Draw the action for a state."""
-        return self.advance(0, 0, 0.0, 0.0, 0, False, state)
+        return self.advance(_NOWHERE, 0, 0.0, 0.0, 0, False, state)
 
     def advance(
         self,
@@ -140,10 +141,7 @@ class HeldAgent:
         explored: bool,
         draw_at: int,
     ) -> tuple[int, bool]:
-        """Learn from one transition and draw the next action, for the state `draw_at`, if that is not -1.
-
-        A transition that took no time is not learned from.
-        """
+        """Learn from one transition, unless its state is -1; draw the action for `draw_at`, unless that is -1."""
         self._run(
             self._held,
             self._now,
@@ -190,7 +188,7 @@ def _advance(  # ten arguments, for they go into machine code as they are: to ga
     rng: Stream,
 ) -> None:
     agent = take(held, 0)
-    if duration > 0.0:
+    if state >= 0:
         surplus = reward - _value(agent.rate) * duration
         agent = _learn(agent, state, action, reward, duration, next_state, explored)
         put(held, 0, agent)

@@ -60,8 +60,7 @@ class Learner:
 
     `agent` is one of Sojourn's constructors, which then gets the further options, or an agent.
     `duration` says how long a step took: a key of info ("duration", "smdp.duration"), a
-    function of (obs, action, info), or a number. `zero_duration` is "error", or "skip": a step
-    that took no time is then passed over, neither learned from nor counted. `bins` cuts
+    function of (obs, action, info), or a number. A step may take no time. `bins` cuts
     continuous observations (see `sojourn.envs.states.tabulate`). A mask of allowed actions
     beside the duration in info, or at the key `action_mask`, is respected when acting and when
     looking ahead (a `policy_agent` alone follows its policy whatever is allowed).
@@ -81,7 +80,6 @@ class Learner:
         agent: Agent | Callable[..., Agent],
         *,
         duration: DurationSource = "duration",
-        zero_duration: str = "error",
         bins: Bins | Tabulation | None = None,
         action_mask: str | None = None,
         seed: int = 0,
@@ -89,9 +87,7 @@ class Learner:
     ) -> None:
         check_env(env)
         seed = whole("seed", seed, least=0)
-        reading = Reading(
-            env, source=duration, zero_duration=zero_duration, bins=bins, action_mask=action_mask
-        )
+        reading = Reading(env, source=duration, bins=bins, action_mask=action_mask)
         if callable(agent):
             agent = agent(num_states=reading.states.num_states, num_actions=reading.num_actions, **options)
         elif options:
@@ -121,11 +117,6 @@ class Learner:
         return self._driver.reading.source
 
     @property
-    def zero_duration(self) -> str:
-        """What happens to a step that took no time: "error" or "skip"."""
-        return self._driver.reading.zero_duration
-
-    @property
     def states(self) -> Tabulation:
         """How observations are numbered."""
         return self._driver.reading.states
@@ -139,11 +130,6 @@ class Learner:
     def totals(self) -> Totals:
         """Steps, reward and time so far, and those of the greedy steps."""
         return self._driver.totals
-
-    @property
-    def skipped(self) -> int:
-        """Steps that took no time and were passed over."""
-        return self._driver.skipped
 
     @property
     def agent(self) -> Agent:
@@ -203,18 +189,22 @@ class Learner:
         driver, called = self._driver, [callbacks] if callable(callbacks) else list(callbacks)
         last = until = _INF
         if steps is not None:
-            last = driver.taken + whole("steps", steps)
+            last = driver.totals.steps + whole("steps", steps)
         if duration is not None:
             until = driver.totals.duration + _how_long("train", duration)
         total, unit = (steps, "steps") if steps is not None else (until - driver.totals.duration, "time")
         bar = progress_bar("training", total, unit) if progress else contextlib.nullcontext(no_progress)
         with bar as advance, interruptible() as asked:
             driver.begin()
-            while not asked and driver.taken < last and driver.totals.duration < until:
-                taken, clock = driver.taken, driver.totals.duration
+            still = 0  # steps since time last passed, to a block
+            while not asked and driver.totals.steps < last and driver.totals.duration < until:
+                taken, clock = driver.totals.steps, driver.totals.duration
                 driver.advance(min(last, taken + _BLOCK), until, asked)
+                steps_done, passed = driver.totals.steps - taken, driver.totals.duration - clock
+                still = 0 if passed > 0.0 else still + steps_done
+                driver.reading.time_must_pass(still)
                 if progress:
-                    done = driver.taken - taken if unit == "steps" else driver.totals.duration - clock
+                    done = steps_done if unit == "steps" else passed
                     advance(done, note=f"rate {self.rate:.4g}, |Q| {self.largest_value:.3g}")
                 self._warn()
                 wishes = [callback(self) for callback in called]  # all of them are called

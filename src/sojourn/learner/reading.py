@@ -1,8 +1,6 @@
-"""How a learner reads its environment: states, durations, action masks, and what a step may not be."""
+"""How a learner reads its environment: states, durations, action masks."""
 
 from __future__ import annotations
-
-import math
 
 from sojourn.envs.durations import DurationSource, duration_reader
 from sojourn.envs.masks import mask_key, mask_reader
@@ -11,8 +9,7 @@ from sojourn.envs.states import Bins, action_count, first_action, tabulate
 from sojourn.envs.tabulation import Tabulation
 from sojourn.rules.numbers import shown
 
-ZERO_DURATIONS = ("error", "skip")
-_INF = math.inf
+MOST_AT_ONCE = 10_000  # steps that may follow each other without time passing
 
 
 class Reading:
@@ -28,13 +25,10 @@ class Reading:
         env: Environment,
         *,
         source: DurationSource = "duration",
-        zero_duration: str = "error",
         bins: Bins | Tabulation | None = None,
         action_mask: str | None = None,
     ) -> None:
-        if zero_duration not in ZERO_DURATIONS:
-            raise ValueError(f"zero_duration is {zero_duration!r}; it must be error or skip")
-        self.source, self.zero_duration = source, zero_duration
+        self.source = source
         self.states = bins if isinstance(bins, Tabulation) else tabulate(env.observation_space, bins)
         self.num_actions = action_count(env.action_space)
         self.first_action = first_action(env.action_space)
@@ -42,18 +36,13 @@ class Reading:
         self.mask_key = mask_key(action_mask, source)
         self.mask = mask_reader(self.mask_key)
 
-    def is_skipped(self, duration: float, reward: float) -> bool:
-        """Whether a step is passed over because it took no time; raise ValueError if it breaks the rules."""
-        if duration > 0.0:
-            if -_INF < reward < _INF:
-                return False
-            raise ValueError(f"the reward is {reward}; a reward must be finite")
-        if self.zero_duration == "error":
+    def time_must_pass(self, steps: int) -> None:
+        """Refuse to go round for ever, if the last so many steps took no time at all."""
+        if steps >= MOST_AT_ONCE:
             raise ValueError(
-                f"the duration ({shown(self.source)}) is 0; a step must take time, or pass zero_duration='skip' "
-                "to pass over such steps"
+                f"the last {steps:,} steps took no time ({shown(self.source)} is 0); single steps may, but a rate "
+                "needs a clock that goes on"
             )
-        return True
 
 
 def check_env(env: Environment) -> None:

@@ -29,7 +29,7 @@ from sojourn.rules.numbers import shown, whole
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import Column
 
-FORMAT, VERSION = "sojourn learner", 2
+FORMAT, VERSION = "sojourn learner", 3
 
 Options = dict[str, bool | int | float | str | None]
 
@@ -52,12 +52,10 @@ class Saved(TypedDict):
     seed: int
     state: int | None
     drawn: tuple[int, bool]
-    skipped: int
     hidden: HiddenValues
     states: Description
     first_action: int
     duration: str | float | None
-    zero_duration: str
     action_mask: str
     place: Place | None
     env: SavedEnvironment | None
@@ -74,12 +72,10 @@ def write(path: Path, driver: Driver) -> None:
         "seed": trace.seed,
         "state": None if at is None else at.state,
         "drawn": (0, False) if at is None else (at.action, at.explored),
-        "skipped": driver.skipped,
         "hidden": driver.hidden.to_dict(),
         "states": reading.states.to_dict(),
         "first_action": reading.first_action,
         "duration": None if callable(reading.source) else reading.source,
-        "zero_duration": reading.zero_duration,
         "action_mask": reading.mask_key,
         "place": None if at is None else trace.place(),
         "env": _described(trace.env),
@@ -114,14 +110,13 @@ def _restored(saved: Saved, env: Environment, duration: DurationSource | None) -
     reading = Reading(
         env,
         source=source,
-        zero_duration=saved["zero_duration"],
         bins=states,
         action_mask=saved["action_mask"],
     )
     held = HeldAgent.restored(agent, saved["stream"], saved["totals"], saved["now"])
     hidden = HiddenActions.restored(held.q, reading.mask_key, saved["hidden"])
     trace = Trace(env, whole("seed", saved["seed"], least=0))
-    driver = Driver(reading, held, hidden, trace, skipped=whole("skipped", saved["skipped"], least=0))
+    driver = Driver(reading, held, hidden, trace)
     state, (action, explored) = saved["state"], saved["drawn"]
     if state is not None:
         driver.go_to(saved["place"], Position(state, action, explored))

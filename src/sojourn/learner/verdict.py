@@ -2,10 +2,12 @@
 
 The rate is the ratio of all reward to all time. Its interval is made of batches of consecutive steps, as
 `sojourn.rules.long_run` explains; a run that is too short for one is told how long it should have been.
+What is earned in no time belongs to the batch in which it falls.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -69,12 +71,16 @@ def followed(
     """Return what a policy earned until so much time had passed; `choose` is its action by state and mask."""
     seen, index = MicroBatches(), reading.states.index
     observation, info = env.reset(seed=seed)
+    still = 0  # steps since time last passed
     while seen.duration < until:
         action = choose(index(observation), reading.mask(info)) + reading.first_action
         observation, reward, terminated, truncated, info = env.step(action)
         taken, earned = reading.duration(observation, action, info), float(reward)
-        if not reading.is_skipped(taken, earned):
-            seen.add(earned, taken)
+        if not math.isfinite(earned):
+            raise ValueError(f"the reward is {earned}; a reward must be finite")
+        seen.add(earned, taken)
+        still = still + 1 if taken == 0.0 else 0
+        reading.time_must_pass(still)
         if terminated or truncated:
             observation, info = env.reset()
     return seen

@@ -17,8 +17,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from sojourn.agents.errors import Discounted
+from sojourn.agents.errors import Discounted, Stepwise
 from sojourn.agents.protocol import Agent
+from sojourn.agents.step_sizes import Constant
 from sojourn.learner.held import Surplus
 from sojourn.rules.arrays import Floats
 from sojourn.runs.totals import Totals
@@ -69,12 +70,14 @@ class Watcher:
     """Looks at the values whenever the number of steps has doubled, and warns once."""
 
     def __init__(self, num_pairs: int, agent: Agent) -> None:
-        step_size = getattr(getattr(agent, "params", None), "step_size", 1.0)
-        self._next = max(1000, int(_VISITS * num_pairs / step_size))
+        step_size = getattr(agent, "step_size", None)
+        size = step_size.size if isinstance(step_size, Constant) else 0.01
+        self._next = max(1000, int(_VISITS * num_pairs / size))
         self._looks: list[Look] = []
         self._warned: set[str] = set()
-        if isinstance(getattr(agent, "method", None), Discounted):
-            self._next = sys.maxsize  # discounted values do not depend on the rate, and cannot drift
+        if isinstance(getattr(agent, "method", None), Discounted | Stepwise):
+            # Discounted values do not depend on the rate, and cannot drift; a rate per step is not one per time.
+            self._next = sys.maxsize
 
     def look(self, seen: Seen) -> list[str]:
         """Return the warnings that are due."""

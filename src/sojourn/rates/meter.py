@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import Generic
 
-from sojourn.rates.protocol import R, update, value
+from sojourn.rates.carry import carry
+from sojourn.rates.protocol import R, value
+from sojourn.rules.numbers import Number, at_least_zero, finite
 
 
 class RateMeter(Generic[R]):
     """A rate estimator that updates itself, for notebooks and running systems.
 
+    What is earned in no time counts with the next step that takes time.
+
     >>> from sojourn.rates.ratio import Exponential
     >>> meter = RateMeter(Exponential(step_size=0.5))
-    >>> meter.update(reward=6.0, duration=2.0)
+    >>> meter.update(reward=4.0, duration=0.0)
+    >>> meter.update(reward=2.0, duration=2.0)
     >>> meter.rate
     3.0
     """
@@ -20,10 +25,12 @@ class RateMeter(Generic[R]):
     def __init__(self, estimator: R) -> None:
         value(estimator)  # which refuses what is not an estimator
         self.estimator = estimator
+        self.carried = 0.0  # earned since time last passed
 
-    def update(self, reward: float, duration: float) -> None:
+    def update(self, reward: Number, duration: Number) -> None:
         """Take in one transition."""
-        self.estimator = update(self.estimator, reward, duration)
+        reward, duration = finite("reward", reward), at_least_zero("duration", duration)
+        self.estimator, self.carried = carry(self.estimator, self.carried, reward, duration)
 
     @property
     def rate(self) -> float:

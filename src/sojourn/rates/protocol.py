@@ -37,6 +37,10 @@ class Kept(Rate, Protocol):
 
 
 def _check_update(rate: R, reward: Number, duration: Number) -> tuple[R, float, float]:
+    if duration == 0.0:
+        raise ValueError(
+            "duration is 0.0; update takes steps that take time, and sojourn.carry those that take none too"
+        )
     return rate, finite("reward", reward), positive("duration", duration)
 
 

@@ -46,9 +46,9 @@ class Rule(Generic[F]):
 
     bare: F
 
-    def __init__(self, generic: F, check: Check, compiled: bool, default: bool) -> None:
+    def __init__(self, generic: F, check: Check, compiled: bool, fallback: bool) -> None:
         self._generic = generic
-        self._default = generic if default else None
+        self._fallback = generic if fallback else None
         self._check = check
         self._is_compiled = compiled
         self._registered: dict[type, Function] = {}
@@ -125,19 +125,21 @@ class Rule(Generic[F]):
         return list(self._registered)
 
     def _resolve(self, value: Numba, *_: Numba) -> Function | None:
-        return self._registered.get(getattr(value, "instance_class", None), self._default)  # type: ignore[arg-type]
+        return self._registered.get(getattr(value, "instance_class", None), self._fallback)  # type: ignore[arg-type]
 
 
 def rule(
-    check: Check | None = None, *, compiled: bool = True, default: bool = False
+    check: Check | None = None, *, compiled: bool = True, fallback: bool = False
 ) -> Callable[[F], Rule[F]]:
     """Turn a function into a rule; its body says what happens for types without one.
 
+    With `fallback` that is something to do, in compiled code too; otherwise it is an error.
+
     `check` gets the arguments of every call from outside and returns them, cleaned; rules that
     only other rules call need none. A rule that no kernel ever calls says `compiled=False`: it can be registered
-    for a type at any time. With `default=True` the body is what compiled code does, too, for types without one.
+    for a type at any time.
     """
-    return lambda generic: Rule(generic, check or _as_they_are, compiled, default)
+    return lambda generic: Rule(generic, check or _as_they_are, compiled, fallback)
 
 
 def _as_they_are(*arguments: Field) -> tuple[Field, ...]:

@@ -29,6 +29,14 @@ def positive(name: str, number: Number) -> float:
     return result
 
 
+def at_least_zero(name: str, number: Number) -> float:
+    """Return `number` as a finite float that is not negative, as a duration is."""
+    result = as_float(name, number)
+    if not 0.0 <= result < math.inf:
+        raise ValueError(f"{name} is {result}; it must be finite and at least 0")
+    return result
+
+
 def fraction(name: str, number: Number) -> float:
     """Return `number` as a float in (0, 1], as a step size is."""
     result = as_float(name, number)

@@ -122,9 +122,11 @@ def fit(name: str, kind: Any, given: Given) -> Given:
     (3, True, (1, 2))
     """
     members = _members(kind)
-    for member in members:
-        if _is_record(member) and isinstance(given, Mapping):
-            return _record(name, member, given)
+    records = [member for member in members if _is_record(member)]
+    if records and isinstance(given, Mapping):
+        # Of several, the one that has all these fields; if none has, the first says what is wrong.
+        suits = [record for record in records if set(given) <= set(record._fields)]
+        return _record(name, (suits or records)[0], given)
     for member in members:
         try:
             return _converted(member, given)

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from sojourn.agents.learn import Decay
 from sojourn.agents.protocol import Agent
 from sojourn.rules.arrays import Ints
 from sojourn.rules.numbers import whole
@@ -29,6 +28,8 @@ from sojourn.worlds.protocol import World
 
 _BATCH_STEPS, _BATCH_RUNS = 5_000_000, 2048  # a fraction of a second, a few megabytes
 
+_FIRSTS = {"start", "first"}  # what a schedule calls the number that it begins with
+
 T = TypeVar("T")
 
 
@@ -37,7 +38,7 @@ class Grid(NamedTuple):
 
     >>> from sojourn.agents.literature import smart
     >>> pair = grid(smart, num_states=2, num_actions=2, step_size=[0.01, 0.1])
-    >>> pair.options, pair.agents[1].params.step_size
+    >>> pair.options, pair.agents[1].step_size.size
     ([{'step_size': 0.01}, {'step_size': 0.1}], 0.1)
     """
 
@@ -219,19 +220,19 @@ def _columns(rows: list[_Row], seeds: list[int]) -> dict[str, Column]:
 def flattened(options: Mapping[str, T]) -> dict[str, T | float]:
     """Return options as columns of a table.
 
-    A decaying exploration becomes three columns; an option with the name of a figure gets a prefix.
+    A schedule becomes a column for each of its numbers, the first of them under the option's own name; an option
+    with the name of a figure gets a prefix.
 
-
+    >>> from sojourn.agents.exploration import Decay
     >>> flattened({"rate": 0.5, "exploration": Decay(0.2, 0.99)})
     {'option_rate': 0.5, 'exploration': 0.2, 'exploration_factor': 0.99, 'exploration_floor': 0.0}
     """
     flat: dict[str, T | float] = {}
     for name, choice in options.items():
         column = f"option_{name}" if name in FIGURES else name
-        parts = choice._asdict() if isinstance(choice, Decay) else choice
-        if isinstance(parts, Mapping):
-            flat[column] = parts["start"]
-            flat |= {f"{column}_{part}": parts[part] for part in ("factor", "floor") if part in parts}
+        parts = choice._asdict() if is_value(choice) else choice
+        if isinstance(parts, Mapping) and not _FIRSTS.isdisjoint(parts):
+            flat |= {column if part in _FIRSTS else f"{column}_{part}": parts[part] for part in parts}
         else:
             flat[column] = choice
     return flat

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple  # a checker takes anything
 
 import numpy as np
 
+from sojourn.agents.baselines import random_agent
 from sojourn.agents.checks import ready_agent
-from sojourn.agents.literature import random_agent
 from sojourn.agents.protocol import Agent
 from sojourn.agents.values.protocol import sizes
 from sojourn.rates.protocol import Rate, update, value
@@ -176,7 +176,7 @@ def start_noise(world: Noise, rng: Stream) -> tuple[Noise, int]:
 
 @step.register
 def step_noise(world: Noise, state: int, action: int, rng: Stream) -> tuple[Noise, int, float, float]:
-    """Go to any state, with a positive, a negative or no reward."""
+    """Go to any state, with a positive, a negative or no reward, sometimes in no time."""
     kind = integer(rng, 3)
     reward = (kind - 1.0) * (1.0 + action)
-    return world, integer(rng, world.num_states), reward, 0.5 + 0.1 * integer(rng, 10)
+    return world, integer(rng, world.num_states), reward, 0.25 * integer(rng, 5)

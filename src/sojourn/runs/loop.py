@@ -244,7 +244,7 @@ def _stretch(
             _blame(fault, state, action, 0.0, 1.0, 0)
             return Walk(world, agent, state, totals)
         world, next_state, reward, duration = _step(world, state, action, world_rng)
-        if not (0 <= next_state < num_states and 0.0 < duration < np.inf and abs(reward) < np.inf):
+        if not (0 <= next_state < num_states and 0.0 <= duration < np.inf and abs(reward) < np.inf):
             _blame(fault, state, action, reward, duration, next_state)
             return Walk(world, agent, state, totals)
         agent = _learn(agent, state, action, reward, duration, next_state, explored)

@@ -30,7 +30,7 @@ def rehearse(world: World, agent: Agent) -> None:
             world_rng,
             parts=("world", "next_state", "reward", "duration"),
         )
-        if not (0 <= next_state < world.num_states and 0.0 < duration < np.inf and abs(reward) < np.inf):
+        if not (0 <= next_state < world.num_states and 0.0 <= duration < np.inf and abs(reward) < np.inf):
             return
         after = learn.bare(agent, int(state), int(action), reward, duration, int(next_state), explored)
         agent, state = same_kind("learn", agent, after), next_state

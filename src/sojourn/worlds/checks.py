@@ -67,8 +67,8 @@ def explain_step(  # the parts of one step, which compiled code hands over one b
             "an agent must not take an action whose q is -inf"
         )
     where = f"step of {name} at step {at} (state {state:.0f}, action {action:.0f}) returned"
-    if not 0.0 < duration < np.inf:
-        return f"{where} the duration {duration}; a duration must be finite and greater than 0"
+    if not 0.0 <= duration < np.inf:
+        return f"{where} the duration {duration}; a duration must be finite and at least 0"
     if not abs(reward) < np.inf:
         return f"{where} the reward {reward}; a reward must be finite"
     return f"{where} the state {next_state:.0f}; states are 0 to {states}"

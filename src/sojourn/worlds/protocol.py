@@ -7,7 +7,7 @@ A world says how many states and actions it has (`num_states`, `num_actions`), h
 that changes between steps except the state, in numbers (its arrays are constants, shared by
 all runs, and cannot be written into), and draws all its randomness from `rng` with
 the functions of `sojourn.rules.random`. `reward` is the total over the step, never a rate;
-`duration` is finite and greater than 0; states and actions are numbered from 0.
+`duration` is finite and at least 0; states and actions are numbered from 0.
 
 A new world is one small file. This one, a machine that earns 5 a day until it is serviced
 or breaks down, runs compiled like the built-in ones:

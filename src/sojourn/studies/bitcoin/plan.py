@@ -23,6 +23,7 @@ RATE_STEP_SIZES = (0.01, 0.05, 0.1)
 SHOWN_STEP_SIZE = 0.05  # of the rate, in figures that show one
 STEP_SIZE = 0.001
 EXPLORATION = {"start": 0.2, "factor": 0.999}
+TIES = "lowest"  # as in the paper
 RULES = ("random", "scaled")  # of durations
 POINTS = 1000  # of a curve
 LEVEL = 0.05  # of tests
@@ -74,7 +75,7 @@ def specification(
     outside = [number for number in chosen if number >= count]
     if outside:
         raise ValueError(f"there is no segment {outside[0]}; the data has the segments 0 to {count - 1}")
-    one: dict[str, Any] = {"step_size": STEP_SIZE, "exploration": EXPLORATION}
+    one: dict[str, Any] = {"step_size": STEP_SIZE, "exploration": EXPLORATION, "ties": TIES}
     two = {**one, "rate_step_size": list(RATE_STEP_SIZES)}
     market = {
         **source.options(),

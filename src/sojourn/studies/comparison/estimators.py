@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sojourn.agents.literature import policy_agent
+from sojourn.agents.baselines import policy_agent
 from sojourn.models.smdp import SMDP
 from sojourn.rates.named import ESTIMATORS
 from sojourn.rules.arrays import Floats

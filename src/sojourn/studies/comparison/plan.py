@@ -3,10 +3,10 @@
 Both parts are sweeps of one problem. In the first, each agent has a grid of step sizes; in the
 second it has those that did best, and runs of several lengths show its policy on the way.
 
-Each run is made twice, with the problem's actions numbered as given and the other way round. Ties
-go to the lowest number, and a rate that is too low makes values grow, first those of the
-action taken first, which then stays the greedy one: on one numbering alone, agents that keep to
-whatever they took first would look as if they had learned.
+Each run is made twice, with the problem's actions numbered as given and the other way round. A rate
+that is too low makes values grow, first those of the action taken first, which then stays the greedy
+one: were ties broken by number, agents that keep to whatever they took first would look, on one
+numbering alone, as if they had learned.
 """
 
 from __future__ import annotations

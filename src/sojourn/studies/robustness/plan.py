@@ -19,6 +19,7 @@ ACTION_B = 1
 LOG_SCALES = spaced("logspace", 1e-5, 1e-1, 30)
 STEP_SIZES = spaced("logspace", 1e-4, 1e-1, 20)
 EXPLORATION = 0.2
+TIES = "lowest"  # as in the paper
 
 HARMONIC, CONTROL = "harmonic_r", "fixed_rate"
 PAPER = ("smart", "relaxed_smart", HARMONIC)
@@ -34,7 +35,11 @@ COARSE_SCALES = LOG_SCALES[1::4]
 
 def specification(seeds: int, steps: int = 1000, episodes: int = 4) -> Sweep:
     """Return the study as a sweep."""
-    one: dict[str, float | list[float]] = {"step_size": STEP_SIZES, "exploration": EXPLORATION}
+    one: dict[str, float | str | list[float]] = {
+        "step_size": STEP_SIZES,
+        "exploration": EXPLORATION,
+        "ties": TIES,
+    }
     two = {**one, "rate_step_size": STEP_SIZES}
     return Sweep(
         name="robustness",

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from sojourn.agents.literature import harmonic_r, policy_agent, relaxed_smart, smart
+from sojourn.agents.baselines import policy_agent
+from sojourn.agents.literature import harmonic_r, relaxed_smart, smart
 from sojourn.agents.values.protocol import move
 from sojourn.runs.batch import grid, run_many
 from sojourn.runs.loop import run
@@ -21,6 +22,7 @@ from sojourn.studies.robustness.plan import (
     DRIFTING,
     EXPLORATION,
     LOG_SCALES,
+    TIES,
 )
 from sojourn.studies.stored import read_tables, write_tables
 from sojourn.worlds.two_state import TwoState, cos_log_drift, sin_log_drift
@@ -248,7 +250,7 @@ def sensitivity(seeds: int, steps: int = 1000, jobs: int | None = None) -> pl.Da
 
 def _changed(change: Change, seeds: int, steps: int, jobs: int | None) -> Iterator[tuple[str, float, float]]:
     common = {"num_states": 2, "num_actions": 2, "exploration": EXPLORATION, "step_size": COARSE_SIZES}
-    common["greedy"] = change.greedy
+    common |= {"greedy": change.greedy, "ties": TIES}
     agents = {
         "smart": grid(smart, **common),
         "relaxed_smart": grid(relaxed_smart, **common, rate_step_size=COARSE_SIZES),

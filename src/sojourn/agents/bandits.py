@@ -1,0 +1,190 @@
+"""Bandits over rates: they take the action with the best rate of its own, and look at nothing that follows.
+
+The value of a pair is what it earned over the time it took. That is the best one can do where all actions
+lead to the same place, and a baseline elsewhere. As everywhere, a mean duration that is divided by is at
+least a tenth of the mean over all steps, since some pairs may take no time.
+
+    EpsilonGreedy    with probability epsilon any action, else one with the best rate
+    UpperConfidence  the action with the largest rate + c sqrt(ln N(s) / n(s, a)); each once at first
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from sojourn.agents.errors import divisor
+from sojourn.agents.exploration import Exploration, chance, later
+from sojourn.agents.protocol import draw, learn, misfit
+from sojourn.agents.values.protocol import Values, best, entries, move, nth_available, read, sizes
+from sojourn.agents.values.table import Table
+from sojourn.rates.carry import carry
+from sojourn.rates.centred import MeanDuration, averaged
+from sojourn.rates.protocol import Rate, ratio
+from sojourn.rules.arrays import Floats
+from sojourn.rules.bridge import inlined
+from sojourn.rules.compile import no_rule, rule
+from sojourn.rules.elementary import log
+from sojourn.rules.random import uniform
+from sojourn.rules.streams import Stream
+from sojourn.rules.values import Value, checked
+
+
+class Choice(Value, Protocol):
+    """How a bandit chooses."""
+
+
+C = TypeVar("C", bound=Choice)
+
+
+@rule()
+def chosen(choice: Choice, values: Values, visits: Table, state: int, u: float) -> tuple[int, bool]:
+    """Return the action that a uniform number u leads to, and whether it explores."""
+    raise no_rule("chosen", choice)
+
+
+@rule()
+def next_choice(choice: C) -> C:
+    """Return how the bandit chooses after one more step."""
+    raise no_rule("next_choice", choice)
+
+
+class EpsilonGreedy(NamedTuple):
+    """With probability epsilon any action, else one with the best rate."""
+
+    exploration: Exploration
+
+
+class UpperConfidence(NamedTuple):
+    """The action whose rate may be the largest; c is in units of the rate."""
+
+    confidence: float
+
+
+@chosen.register
+def chosen_greedily(
+    choice: EpsilonGreedy, values: Values, visits: Table, state: int, u: float
+) -> tuple[int, bool]:
+    """One number decides whether to explore, and between equals."""
+    epsilon = chance(choice.exploration)
+    if u < epsilon:
+        return nth_available(values, state, u / epsilon), True
+    return best(values, state, (u - epsilon) / (1.0 - epsilon))[0], False
+
+
+@next_choice.register
+def next_greedily(choice: EpsilonGreedy) -> EpsilonGreedy:
+    """Explore less."""
+    return EpsilonGreedy(exploration=later(choice.exploration))
+
+
+@chosen.register
+def chosen_by_bound(
+    choice: UpperConfidence, values: Values, visits: Table, state: int, u: float
+) -> tuple[int, bool]:
+    """The largest upper bound, between equals by u."""
+    total = 0.0
+    for action in range(sizes(values)[1]):
+        total += read(visits, state, action)
+    highest, count = -np.inf, 0
+    for action in range(sizes(values)[1]):
+        bound = _bound(choice.confidence, read(values, state, action), read(visits, state, action), total)
+        count = count + 1 if bound == highest else 1 if bound > highest else count
+        highest = max(highest, bound)
+    left, taken = int(u * count), 0
+    for action in range(sizes(values)[1]):
+        bound = _bound(choice.confidence, read(values, state, action), read(visits, state, action), total)
+        if bound == highest:
+            if left == 0:
+                taken = action
+            left -= 1
+    return taken, False
+
+
+@inlined
+def _bound(confidence: float, worth: float, visits: float, total: float) -> float:
+    """Return the upper bound of a rate: -inf for what is not available, and inf for what was never tried."""
+    if worth == -np.inf:
+        return -np.inf
+    return worth + confidence * math.sqrt(log(total) / visits) if visits > 0.0 else np.inf
+
+
+@next_choice.register
+def next_by_bound(choice: UpperConfidence) -> UpperConfidence:
+    """The bounds shrink by themselves."""
+    return choice
+
+
+@checked()
+class Bandit(NamedTuple):
+    """A bandit in every state; its values are rates."""
+
+    values: Values
+    rate: Rate
+    choice: Choice
+    visits: Table
+    rewards: Table
+    times: Table
+    durations: MeanDuration
+    carried: float
+    accepted: bool
+
+    @property
+    def q(self) -> Floats:
+        """The values as an array of states by actions."""
+        return entries(self.values)
+
+
+@misfit.register
+def misfit_bandit(agent: Bandit) -> str:
+    """All its tables must be as large as its values."""
+    for name in ("visits", "rewards", "times"):
+        shape = sizes(getattr(agent, name))
+        if shape != sizes(agent.values):
+            return f"{name} has the shape {shape}"
+    return ""
+
+
+@draw.register
+def draw_bandit(agent: Bandit, state: int, rng: Stream) -> tuple[int, bool]:
+    """As it chooses."""
+    return chosen(agent.choice, agent.values, agent.visits, state, uniform(rng))
+
+
+@learn.register
+def learn_bandit(
+    agent: Bandit,
+    state: int,
+    action: int,
+    reward: float,
+    duration: float,
+    next_state: int,
+    explored: bool,
+) -> Bandit:
+    """The pair's own rate; and the agent's, if the action was one of the best."""
+    known = read(agent.values, state, action)
+    accepted = known == best(agent.values, state, 0.0)[1]
+    visits = move(agent.visits, state, action, 1.0)
+    rewards = move(agent.rewards, state, action, reward)
+    times = move(agent.times, state, action, duration)
+    durations = averaged(agent.durations, duration)
+    count = read(visits, state, action)
+    worth = ratio(
+        read(rewards, state, action) / count, divisor(read(times, state, action) / count, durations)
+    )
+    rate, carried = agent.rate, agent.carried
+    if accepted:
+        rate, carried = carry(rate, carried, reward, duration)
+    return Bandit(
+        values=move(agent.values, state, action, worth - known),
+        rate=rate,
+        choice=next_choice(agent.choice),
+        visits=visits,
+        rewards=rewards,
+        times=times,
+        durations=durations,
+        carried=carried,
+        accepted=accepted,
+    )

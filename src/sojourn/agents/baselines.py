@@ -1,0 +1,93 @@
+"""Agents to compare with: any action, a given policy, and bandits that look at nothing ahead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sojourn.agents.bandits import Bandit, Choice, EpsilonGreedy, UpperConfidence
+from sojourn.agents.construct import estimator
+from sojourn.agents.exploration import Decay, Linear, exploration_of
+from sojourn.agents.policies import PolicyAgent, RandomAgent
+from sojourn.agents.values.protocol import entries
+from sojourn.agents.values.table import zeros
+from sojourn.rates.centred import MeanDuration
+from sojourn.rates.protocol import Rate
+from sojourn.rates.ratio import Cumulative
+from sojourn.rules.numbers import at_least_zero, within
+
+
+def random_agent(num_states: int, num_actions: int, *, rate: Rate | None = None) -> RandomAgent:
+    """The uniform policy, a baseline; its rate is `Cumulative` unless told otherwise.
+
+    >>> from sojourn.agents.protocol import act
+    >>> from sojourn.rules.streams import stream
+    >>> agent, rng = random_agent(num_states=1, num_actions=3), stream(0)
+    >>> sorted({act(agent, 0, rng) for _ in range(50)})
+    [0, 1, 2]
+    """
+    known = estimator(lambda _: Cumulative(), None, rate)
+    return RandomAgent(values=zeros(num_states, num_actions), rate=known, carried=0.0, accepted=True)
+
+
+def policy_agent(policy: Sequence[int], num_actions: int, *, rate: Rate | None = None) -> PolicyAgent:
+    """Follow a policy, given as the action of each state, to see what it earns.
+
+    >>> policy_agent([0, 1, 1], num_actions=2).q.shape
+    (3, 2)
+    """
+    values = zeros(len(policy), num_actions)
+    actions = np.array([within(f"policy[{s}]", action, num_actions) for s, action in enumerate(policy)])
+    entries(values)[np.arange(len(actions)), actions] = 1.0  # so that the greedy policy is the one followed
+    known = estimator(lambda _: Cumulative(), None, rate)
+    return PolicyAgent(values=values, rate=known, carried=0.0, accepted=True, actions=actions)
+
+
+def greedy_bandit(
+    num_states: int,
+    num_actions: int,
+    *,
+    exploration: float | Decay | Linear = 0.1,
+    rate: Rate | None = None,
+) -> Bandit:
+    """An epsilon-greedy bandit over rates: in each state the action that earned most over the time it took.
+
+    >>> from sojourn.agents.protocol import learn
+    >>> agent = greedy_bandit(num_states=1, num_actions=2)
+    >>> for action, reward, duration in ((0, 6.0, 2.0), (0, 0.0, 1.0), (1, 5.0, 2.0)):
+    ...     agent = learn(agent, 0, action, reward, duration, 0)
+    >>> agent.q
+    array([[2. , 2.5]])
+    """
+    return _bandit(num_states, num_actions, EpsilonGreedy(exploration_of(exploration)), rate)
+
+
+def ucb_bandit(
+    num_states: int, num_actions: int, *, confidence: float = 1.0, rate: Rate | None = None
+) -> Bandit:
+    """A bandit over rates by upper confidence bounds (UCB1 of Auer, Cesa-Bianchi and Fischer 2002).
+
+    `confidence` is in units of the rate: about as large as the spread of the rates that a single step may show.
+
+    >>> from sojourn.agents.protocol import act, learn
+    >>> from sojourn.rules.streams import stream
+    >>> agent = learn(ucb_bandit(num_states=1, num_actions=2), 0, 0, 6.0, 2.0, 0)
+    >>> act(agent, 0, stream(0))  # each action is tried once
+    1
+    """
+    return _bandit(num_states, num_actions, UpperConfidence(at_least_zero("confidence", confidence)), rate)
+
+
+def _bandit(num_states: int, num_actions: int, choice: Choice, rate: Rate | None) -> Bandit:
+    return Bandit(
+        values=zeros(num_states, num_actions),
+        rate=estimator(lambda _: Cumulative(), None, rate),
+        choice=choice,
+        visits=zeros(num_states, num_actions),
+        rewards=zeros(num_states, num_actions),
+        times=zeros(num_states, num_actions),
+        durations=MeanDuration(),
+        carried=0.0,
+        accepted=True,
+    )

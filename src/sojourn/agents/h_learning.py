@@ -1,0 +1,154 @@
+"""H-learning (Tadepalli and Ok 1998): average reward with a learned model, for steps that take time.
+
+The agent counts what it sees, and after each step sets the values of the state that it left to what its model
+says of every action tried there,
+
+    Q(s, u) = r(s, u) - rho d(s, u) + sum over s' of p(s' | s, u) max Q(s', .)
+
+with r, d and p the means and shares so far; max Q(s, .) is what the authors call h(s). After a greedy step the
+rate gets the evidence r + h(s') - h(s), from before the values move. With all durations 1 and the rate
+`Cumulative` this is the algorithm as published, whose step size of the rate is 1/n.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sojourn.agents.construct import estimator, initial_table
+from sojourn.agents.counts import Counts, counted_step, no_counts, wrong_counts
+from sojourn.agents.exploration import Decay, Exploration, Linear, chance, exploration_of, later
+from sojourn.agents.protocol import draw, is_greedy, learn, misfit
+from sojourn.agents.ties import Ties, is_best, share_of, ties_of
+from sojourn.agents.values.protocol import Values, best, entries, move, nth_available, read, sizes
+from sojourn.rates.carry import carry
+from sojourn.rates.protocol import Rate, value
+from sojourn.rates.ratio import Cumulative
+from sojourn.rules.arrays import Floats
+from sojourn.rules.bridge import inlined
+from sojourn.rules.random import uniform
+from sojourn.rules.streams import Stream
+from sojourn.rules.values import checked
+
+_value = value.bare
+
+
+@checked()
+class HLearning(NamedTuple):
+    """An agent that learns a model, and from it the values of the states it visits."""
+
+    values: Values
+    rate: Rate
+    counts: Counts
+    exploration: Exploration
+    ties: Ties
+    carried: float
+    accepted: bool
+
+    @property
+    def q(self) -> Floats:
+        """The values as an array of states by actions."""
+        return entries(self.values)
+
+
+@misfit.register
+def misfit_h(agent: HLearning) -> str:
+    """Its counts must be of as many pairs as its values."""
+    return wrong_counts(agent.counts, sizes(agent.values))
+
+
+@is_greedy.register
+def is_greedy_h(agent: HLearning, state: int, action: int) -> bool:
+    """By its ties."""
+    return is_best(agent.ties, agent.values, state, action)
+
+
+@draw.register
+def draw_h(agent: HLearning, state: int, rng: Stream) -> tuple[int, bool]:
+    """With probability epsilon any action, else a greedy one; one number decides all."""
+    u, epsilon = uniform(rng), chance(agent.exploration)
+    if u < epsilon:
+        return nth_available(agent.values, state, u / epsilon), True
+    return best(agent.values, state, share_of(agent.ties, u, epsilon))[0], False
+
+
+@learn.register
+def learn_h(
+    agent: HLearning,
+    state: int,
+    action: int,
+    reward: float,
+    duration: float,
+    next_state: int,
+    explored: bool,
+) -> HLearning:
+    """Count; then the rate, if the action was greedy; then all values of this state."""
+    values, rate, carried = agent.values, agent.rate, agent.carried
+    accepted = not explored or is_best(agent.ties, values, state, action)
+    here, ahead = best(values, state, 0.0)[1], best(values, next_state, 0.0)[1]
+    counts = counted_step(agent.counts, state, action, reward, duration, next_state)
+    if accepted:
+        rate, carried = carry(rate, carried, reward + ahead - here, duration)
+    rho = _value(rate)
+    for other in range(sizes(values)[1]):
+        if counts.visits[state, other] > 0.0 and read(values, state, other) != -np.inf:
+            worth = backed_up(counts, values, rho, state, other, here)
+            values = move(values, state, other, worth - read(values, state, other))
+    return HLearning(
+        values=values,
+        rate=rate,
+        counts=counts,
+        exploration=later(agent.exploration),
+        ties=agent.ties,
+        carried=carried,
+        accepted=accepted,
+    )
+
+
+@inlined
+def backed_up(counts: Counts, values: Values, rho: float, state: int, action: int, here: float) -> float:
+    """Return r - rho d + sum p max Q(s', .) of a pair; `here` is max Q(s, .) before any of it moved."""
+    ahead, led = 0.0, 0.0
+    cell = counts.head[state, action]
+    while cell > 0:
+        to, times = counts.successor[cell - 1], counts.times_led[cell - 1]
+        ahead += times * (here if to == state else best(values, to, 0.0)[1])
+        led += times
+        cell = counts.link[cell - 1]
+    visits = counts.visits[state, action]
+    earned: float = (counts.rewards[state, action] - rho * counts.durations[state, action]) / visits
+    return earned + (ahead / led if led > 0.0 else here)
+
+
+def h_learning(
+    num_states: int,
+    num_actions: int,
+    *,
+    exploration: float | Decay | Linear = 0.1,
+    ties: str = "random",
+    initial: ArrayLike = 0.0,
+    rate: Rate | None = None,
+) -> HLearning:
+    """H-learning (Tadepalli and Ok 1998), for steps that take time: it learns a model, and has no step size.
+
+    It has room for 64 different successors of a pair, in the mean over all pairs. The rate is `Cumulative`.
+
+    Two visits of the only pair, 6 in a time of 2 each, make the rate 3, and its value 6 - 3 * 2:
+
+    >>> from sojourn.agents.protocol import learn
+    >>> agent = h_learning(num_states=1, num_actions=1)
+    >>> agent = learn(learn(agent, 0, 0, 6.0, 2.0, 0), 0, 0, 6.0, 2.0, 0)
+    >>> value(agent.rate), agent.q, agent.counts.visits
+    (3.0, array([[0.]]), array([[2.]]))
+    """
+    return HLearning(
+        values=initial_table(num_states, num_actions, initial),
+        rate=estimator(lambda _: Cumulative(), None, rate),
+        counts=no_counts(num_states, num_actions),
+        exploration=exploration_of(exploration),
+        ties=ties_of(ties),
+        carried=0.0,
+        accepted=False,
+    )

@@ -1,0 +1,26 @@
+"""The agent that knows the answer: it follows the optimal policy of a model."""
+
+from __future__ import annotations
+
+from sojourn.agents.baselines import policy_agent
+from sojourn.agents.policies import PolicyAgent
+from sojourn.exact.solve import solve
+from sojourn.models.problems.named import named_model
+from sojourn.models.smdp import SMDP
+from sojourn.rates.protocol import Rate
+
+
+def oracle(num_states: int, num_actions: int, *, model: SMDP | str, rate: Rate | None = None) -> PolicyAgent:
+    """Follow the optimal policy of a model, the name of a problem or a file: nobody can earn more in the long run.
+
+    >>> from sojourn.models.problems import long_return
+    >>> oracle(2, 2, model=long_return()).actions
+    array([0, 0])
+    """
+    known = named_model(model) if isinstance(model, str) else model
+    if (known.num_states, known.num_actions) != (num_states, num_actions):
+        raise ValueError(
+            f"the model has {known.num_states} states and {known.num_actions} actions, but the world has {num_states} "
+            f"and {num_actions}; give the oracle the model of this world"
+        )
+    return policy_agent(solve(known).policy.tolist(), num_actions, rate=rate)

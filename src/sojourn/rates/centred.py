@@ -1,0 +1,130 @@
+"""Centring: feedback from the level of the values that makes any estimate of the rate come right.
+
+A rate that is too low makes all values grow, one that is too high makes them fall. `Centred` adds to an
+estimate what the level m of the values says about it: with tau the mean duration of a step,
+
+    rho_eff = rho + kappa m / tau
+
+A rate that is too low raises the level, which raises rho_eff, until it is right. Where the mean error of every
+pair is zero, the values solve the optimality equation, whose rate is the gain: rho_eff is the optimal gain,
+whatever rho is (the proof is in the documentation, under Mathematics).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sojourn.rates.protocol import R, Rate, limit, limit_is_gain, ratio, update, value
+from sojourn.rules.bridge import inlined
+from sojourn.rules.compile import rule
+from sojourn.rules.numbers import positive
+from sojourn.rules.values import checked
+
+_update, _value = update.bare, value.bare
+
+_LEVEL_STEP = 0.01  # of the level m
+_DURATION_STEP = 0.001  # of the mean duration, at least; a faster one ruins the feedback
+
+
+class MeanDuration(NamedTuple):
+    """The mean duration of steps: of all at first, of about the last thousand in the end."""
+
+    mean: float = 0.0
+    steps: float = 0.0
+
+
+@inlined
+def averaged(durations: MeanDuration, duration: float) -> MeanDuration:
+    """Return the mean duration after one more step.
+
+    >>> averaged(averaged(MeanDuration(), 2.0), 4.0)
+    MeanDuration(mean=3.0, steps=2.0)
+    """
+    steps = durations.steps + 1.0
+    step_size = max(_DURATION_STEP, 1.0 / steps)
+    return MeanDuration(mean=durations.mean + step_size * (duration - durations.mean), steps=steps)
+
+
+@checked(strength=positive)
+class Centred(NamedTuple):
+    """Any estimator, corrected by the level of the values of the agent that has it.
+
+    `strength` is kappa; 0.1 is a good one. Agents make it of their own estimator with `centring=0.1`. An
+    estimator that no agent has stays as it is.
+
+    >>> from sojourn.rates.contrast import Fixed
+    >>> rate = timed(Centred(Fixed(0.0), strength=0.1), 4.0)
+    >>> value(levelled(rate, 200.0))  # the level moves by 0.01 of the way to 200
+    0.05
+    """
+
+    estimator: Rate
+    strength: float
+    level: float = 0.0
+    durations: MeanDuration = MeanDuration()
+
+
+@rule(fallback=True)
+def timed(rate: R, duration: float) -> R:
+    """Return the estimator once a step's duration is known, before anything is learned from it."""
+    return rate
+
+
+@rule(fallback=True)
+def levelled(rate: R, ahead: float) -> R:
+    """Return the estimator once max Q(s', .) has been used."""
+    return rate
+
+
+@rule(fallback=True)
+def own_value(rate: Rate) -> float:
+    """Return the estimate without what centring adds."""
+    return _value(rate)
+
+
+@timed.register
+def timed_centred(rate: Centred, duration: float) -> Centred:
+    """Take the duration into the mean."""
+    return Centred(
+        estimator=rate.estimator,
+        strength=rate.strength,
+        level=rate.level,
+        durations=averaged(rate.durations, duration),
+    )
+
+
+@levelled.register
+def levelled_centred(rate: Centred, ahead: float) -> Centred:
+    """The level: m += 0.01 (max Q(s', .) - m)."""
+    return Centred(
+        estimator=rate.estimator,
+        strength=rate.strength,
+        level=rate.level + _LEVEL_STEP * (ahead - rate.level),
+        durations=rate.durations,
+    )
+
+
+@own_value.register
+def own_value_centred(rate: Centred) -> float:
+    """Return rho."""
+    return _value(rate.estimator)
+
+
+@update.register
+def update_centred(rate: Centred, reward: float, duration: float) -> Centred:
+    """Show the estimator its evidence."""
+    return Centred(
+        estimator=_update(rate.estimator, reward, duration),
+        strength=rate.strength,
+        level=rate.level,
+        durations=rate.durations,
+    )
+
+
+@value.register
+def value_centred(rate: Centred) -> float:
+    """Return rho + kappa m / tau."""
+    return _value(rate.estimator) + ratio(rate.strength * rate.level, rate.durations.mean)
+
+
+limit.register(Centred)(limit_is_gain)  # of the policy, once its values have settled

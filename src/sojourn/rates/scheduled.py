@@ -1,0 +1,111 @@
+"""Step sizes that fall with the number of visits, and an estimator of the rate that uses one."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeAlias
+
+from sojourn.rates.protocol import R, Rate, limit, update, value
+from sojourn.rates.steps import Steps
+from sojourn.rules.bridge import Function, bridge, inlined
+from sojourn.rules.elementary import exp, log
+from sojourn.rules.numbers import Number, fraction, probability, shown
+from sojourn.rules.values import checked, replaced
+
+Numba: TypeAlias = Any  # its types: Numba ships none of its own
+
+_update, _value = update.bare, value.bare
+
+
+def _power(name: str, number: Number) -> float:
+    power = fraction(name, number)
+    if power <= 0.5:
+        raise ValueError(f"{name} is {power}; it must be greater than 0.5 and at most 1")
+    return power
+
+
+@checked(first=fraction, power=_power, floor=probability)
+class Visits(NamedTuple):
+    """A step size that falls with the number of visits n: max(floor, first / n^power).
+
+    For values, n counts the visits of the pair of state and action; for a rate, its updates. A power
+    above 0.5 and at most 1 with a floor of 0 is what proofs of convergence ask for.
+
+    >>> [step_size_at(Visits(first=1.0, power=1.0, floor=0.3), n) for n in (1, 2, 4)]
+    [1.0, 0.5, 0.3]
+    """
+
+    first: float
+    power: float
+    floor: float = 0.0
+
+
+@inlined
+def step_size_at(schedule: Visits, visits: float) -> float:
+    """Return the step size of the n-th visit, n = 1, 2, ..."""
+    if schedule.power == 1.0:
+        return max(schedule.floor, schedule.first / visits)
+    return max(schedule.floor, schedule.first * exp(-schedule.power * log(visits)))
+
+
+def _with_a_step_size(name: str, rate: Rate) -> Rate:
+    if "step_size" not in getattr(rate, "_fields", ()):
+        raise ValueError(f"{name} is {shown(rate)}, which has no step size; there is nothing to schedule")
+    return rate
+
+
+@checked(estimator=_with_a_step_size)
+class Scheduled(NamedTuple):
+    """An estimator whose step size falls with its updates.
+
+    With 1/n, the moving means of `Exponential` are the means of all that was seen:
+
+    >>> from sojourn.rates.ratio import Exponential
+    >>> rate = Scheduled(Exponential(step_size=1.0), Visits(first=1.0, power=1.0))
+    >>> for reward in (1.0, 2.0, 6.0):
+    ...     rate = update(rate, reward, 2.0)
+    >>> round(value(rate), 12)
+    1.5
+    """
+
+    estimator: Rate
+    schedule: Visits
+    updates: float = 0.0
+
+
+@update.register
+def update_scheduled(rate: Scheduled, reward: float, duration: float) -> Scheduled:
+    """Update the estimator with the step size of this update."""
+    updates = rate.updates + 1.0
+    estimator = with_step_size(rate.estimator, step_size_at(rate.schedule, updates))
+    return Scheduled(estimator=_update(estimator, reward, duration), schedule=rate.schedule, updates=updates)
+
+
+@value.register
+def value_scheduled(rate: Scheduled) -> float:
+    """Return what the estimator says."""
+    return _value(rate.estimator)
+
+
+@limit.register
+def limit_scheduled(rate: Scheduled, steps: Steps) -> float:
+    """Return what the estimator comes to."""
+    return limit(rate.estimator, steps)
+
+
+def with_step_size(rate: R, step_size: float) -> R:
+    """Return an estimator with another step size, in Python and in compiled code."""
+    return replaced(rate, step_size=step_size)
+
+
+def _resolve(rate: Numba, step_size: Numba) -> Function | None:
+    """For compiled code: the same, written out for this type."""
+    cls = getattr(rate, "instance_class", None)
+    if cls is None or "step_size" not in cls._fields:
+        return None
+    parts = ("step_size" if name == "step_size" else f"rate.{name}" for name in cls._fields)
+    namespace: dict[str, Function] = {"cls": cls}
+    exec(f"def made(rate, step_size):\n    return cls({', '.join(parts)})", namespace)  # noqa: S102 - field names only
+    return namespace["made"]
+
+
+bridge(with_step_size, _resolve)
