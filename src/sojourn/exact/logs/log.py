@@ -132,7 +132,7 @@ class Log:
         visits = np.maximum(found.visits, 0.0)
         return Improvement(
             policy=self._by_state([self.actions[action] for action in fit.action[best].tolist()]),
-            gain=behaviour.rate if choice is None else found.gain,
+            gain=behaviour.rate if choice is None else choice.gain,
             low=behaviour.low if choice is None else choice.low,
             level=level,
             beats_behaviour=0.0 if choice is None else choice.beats,
