@@ -118,7 +118,7 @@ def test_options_and_policies_reach_the_audit() -> None:
         (("nowhere.toml",), "nowhere.toml"),
         (("islands.toml",), "the gain depends on the state where one begins"),
         (("islands.toml", "-o", "a=1"), "islands.toml is a file, which takes no options"),
-        (("broken.toml",), "broken.toml is not TOML"),
+        (("broken.toml",), "broken.toml is not a TOML file"),
         (("long-shot", "--out", "islands.toml"), "islands.toml"),
     ],
 )

@@ -27,6 +27,7 @@ def test_only_one_place_prints() -> None:
     """Commands print through `say`, which writes control characters out, and through nothing else."""
     allowed = {
         "cli/app.py": {"typer.echo(", "Console(", "print("},
+        "rules/apart.py": {"stdin.write("},  # what the reader is asked
         "cli/entry.py": {"stderr.write("},  # "interrupted", before there is anything else
         "runs/progress.py": {"Console(", "print("},  # with a label that is printable
     }

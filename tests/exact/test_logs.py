@@ -595,3 +595,15 @@ def test_many_states_of_luck_are_not_promised() -> None:
             assert found.behaviour.rate < found.low
         else:
             assert found.kept
+
+
+def test_a_file_is_found_from_the_folder_one_stands_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reader of files is kept, and goes where its caller goes."""
+    for number, folder in enumerate((tmp_path / "one", tmp_path / "two"), start=1):
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        rows = number * ["a,x,1.0,1.0,a"]
+        Path("log.csv").write_text("\n".join(["state,action,reward,duration,next_state", *rows]))
+        assert repr(sj.read_log("log.csv")).startswith(f"Log({number} row")

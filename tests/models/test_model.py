@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -559,7 +560,7 @@ def test_a_model_is_saved_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytes
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match=r"model\.toml could not be written: No space left"):
         save_model(from_transitions([(0, 0, 0, 1.0, 1.0, 1.0)]), path)
     assert path.read_text() == "before"

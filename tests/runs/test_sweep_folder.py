@@ -390,7 +390,7 @@ def test_command_line(tmp_path: Path) -> None:
     (out / "results.parquet").write_bytes(b"nonsense")
     damaged = sojourn("results", out)
     assert (damaged.returncode, damaged.stderr.count("Traceback")) == (1, 0)
-    assert "is damaged" in damaged.stderr
+    assert "results.parquet is not a whole Parquet file" in damaged.stderr
     missing = sojourn("results", tmp_path / "nothing")
     assert (missing.returncode, missing.stderr.count("\n")) == (1, 1)
     file.write_text("seeds = 1\nsteps = 10\nwrold = []\n")

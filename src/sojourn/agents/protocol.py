@@ -135,7 +135,12 @@ def learn(
 
 @rule(fallback=True)
 def pauses(agent: Agent) -> bool:
-    """Whether the agent wants to think before its next action. An agent without this rule never does."""
+    """Whether the agent wants to think before its next action. An agent without this rule never does.
+
+    >>> from sojourn.agents.literature import smart
+    >>> pauses(smart(num_states=1, num_actions=2))
+    False
+    """
     return False
 
 
@@ -145,6 +150,11 @@ def think(agent: A, state: int) -> A:
 
     Whoever runs agents calls this between two steps if the agent `pauses`. What takes long belongs here and not in
     `learn`: a plan, or learning from a batch.
+
+    >>> from sojourn.agents.planning.planner import planner
+    >>> agent = learn(planner(num_states=1, num_actions=1), 0, 0, 6.0, 2.0, 0)
+    >>> pauses(agent), round(float(think(agent, 0).rate.rate), 9)
+    (True, 3.0)
     """
     return agent
 

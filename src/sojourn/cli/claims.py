@@ -59,7 +59,7 @@ def _print_all(claims: list[Claim]) -> None:
     for section, members in groupby(claims, key=lambda claim: claim.section):
         say(section, bold=True)
         for claim in members:
-            say(f"  {claim.id:{width}}  ", ending=claim.verdict, colour=_COLOURS[claim.verdict])
+            say(f"  {claim.id:{width}}  ", ending=claim.verdict, colour=_COLOURS.get(claim.verdict, ""))
             echo_lines(_wrapped(claim.claim, "      "))
         say("")
     told = ", ".join(f"{count} {verdict}" for verdict, count in counts(claims).items() if count)
@@ -67,7 +67,7 @@ def _print_all(claims: list[Claim]) -> None:
 
 
 def _print_one(claim: Claim) -> None:
-    say(f"{claim.id}: ", bold=True, ending=claim.verdict, colour=_COLOURS[claim.verdict])
+    say(f"{claim.id}: ", bold=True, ending=claim.verdict, colour=_COLOURS.get(claim.verdict, ""))
     say(f"  {claim.where}")
     for text in (claim.claim, claim.reason):
         say("")

@@ -129,6 +129,7 @@ class _Reader:
             "module": reading.__module__,
             "function": reading.__qualname__,
             "path": str(path),
+            "folder": str(Path.cwd()),
             "into": into,
             "memory": memory,
         }
@@ -230,6 +231,7 @@ def serve() -> None:
 
 
 def _answer(wanted: dict[str, Any]) -> dict[str, Any]:
+    os.chdir(wanted["folder"])  # the caller's, which may have moved since this process began
     path = Path(wanted["path"])
     _, most = resource.getrlimit(resource.RLIMIT_DATA)
     limit = wanted["memory"] * 1_000_000
