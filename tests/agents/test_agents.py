@@ -282,7 +282,8 @@ def test_a_reference_outside_the_values_is_refused() -> None:
     agent = sj.rvi_q(2, 2)
     outside = agent._replace(method=agent.method._replace(reference=FirstPair(5, 0)))  # type: ignore[attr-defined]
     with pytest.raises(
-        ValueError, match=r"reference is FirstPair\(state=5, action=0\), but its values are 2 states"
+        ValueError,
+        match=r"reference is FirstPair\(state=5, action=0\), beyond its values, for its values are 2 states",
     ):
         sj.run(sj.TwoState(log_scale=1e-3), outside, steps=10)
 

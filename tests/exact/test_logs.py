@@ -240,7 +240,7 @@ def test_the_model_is_an_estimate_and_says_so(tmp_path: Path) -> None:
     found = sj.solve(model)
     assert found.is_estimate
     assert (found.lower, found.upper) == (-math.inf, math.inf)
-    assert repr(found).startswith("Solution(an estimate without proven bounds, from 6 observations: gains=[")
+    assert repr(found).startswith("Solution(an estimate without proven bounds, from 6 observations: gain=")
     sj.model.save_model(model, tmp_path / "model.toml")
     for again in (
         sj.model.load_model(tmp_path / "model.toml"),

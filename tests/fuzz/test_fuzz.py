@@ -99,6 +99,7 @@ actions = 1
 state = {state}
 action = {action}
 reward = 1.0
+duration = 1.0
 next = {{ "0" = 1.0 }}
 """
 SWEEP = """

@@ -41,7 +41,7 @@ IDS: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [
     (
         TWO_STATE,
         {"kind": "harmonic-r", "exploration": {"start": 1, "factor": 0.5}},
-        ["041206cc0f99a1b0"],
+        ["e7dbd27b94e7dadf"],
     ),
     (
         {"kind": "two-state", "log_scale": {"logspace": [1e-3, 1e-1, 3]}, "slope": 1},

@@ -178,7 +178,7 @@ def misplaced_reference(method: Relative, shape: tuple[int, int]) -> str:
         fits = -1 <= reference.state < shape[0] and -1 <= reference.action < shape[1]
     else:
         fits = not isinstance(reference, MeanOfAll | LargestOfAll) or 1 <= reference.num_states <= shape[0]
-    return "" if fits else f"reference is {reference}"
+    return "" if fits else f"reference is {reference}, beyond its values"
 
 
 REFERENCES = ("first", "mean", "maximum")

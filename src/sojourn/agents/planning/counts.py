@@ -1,4 +1,4 @@
-"""Counts: what a learner of models has seen of each pair of state and action.
+"""SparseCounts: what a learner of models has seen of each pair of state and action.
 
 For each pair: how often, the means of reward and duration, and the sums of squares around them; and which states
 came next how often. Only successors that were seen take room: a pair's successors are a chain of links, in the
@@ -24,7 +24,7 @@ VISITS, REWARD, DURATION, REWARD_SQUARES, DURATION_SQUARES, FIRST, ERROR = range
 SUCCESSOR, TIMES, NEXT = range(3)
 
 
-class Counts(NamedTuple):
+class SparseCounts(NamedTuple):
     """What was seen."""
 
     pairs: Floats  # [state, action, column]
@@ -32,31 +32,33 @@ class Counts(NamedTuple):
     used: int  # links in use
 
 
-def no_counts(num_states: int, num_actions: int) -> Counts:
+def no_counts(num_states: int, num_actions: int) -> SparseCounts:
     """Return the counts of a learner that has seen nothing."""
     pairs = np.zeros((num_states, num_actions, 7))
     pairs[:, :, FIRST] = NONE
-    return Counts(pairs, np.zeros((2 * num_states * num_actions + 16, 3)), 0)
+    return SparseCounts(pairs, np.zeros((2 * num_states * num_actions + 16, 3)), 0)
 
 
 @inlined
-def has_room(counts: Counts) -> bool:
+def has_room(counts: SparseCounts) -> bool:
     """Whether one more successor can be counted."""
     return bool(counts.used < counts.links.shape[0])
 
 
 @compiled_apart
-def with_room(counts: Counts) -> Counts:
+def with_room(counts: SparseCounts) -> SparseCounts:
     """Return the same counts with twice the room for successors."""
     links = np.zeros((2 * counts.links.shape[0], 3))
     for link in range(counts.used):
         for column in range(3):
             links[link, column] = counts.links[link, column]
-    return Counts(counts.pairs, links, counts.used)
+    return SparseCounts(counts.pairs, links, counts.used)
 
 
 @compiled_apart
-def count(counts: Counts, state: int, action: int, reward: float, duration: float, next_state: int) -> Counts:
+def count(
+    counts: SparseCounts, state: int, action: int, reward: float, duration: float, next_state: int
+) -> SparseCounts:
     """Return the counts with one transition more; the arrays are written in place."""
     pairs, links, used = counts.pairs, counts.links, counts.used
     pairs[state, action, VISITS] += 1.0
@@ -82,4 +84,4 @@ def count(counts: Counts, state: int, action: int, reward: float, duration: floa
         else:
             links[last, NEXT] = link
     links[link, TIMES] += 1.0
-    return Counts(pairs, links, used)
+    return SparseCounts(pairs, links, used)

@@ -6,7 +6,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sojourn.agents.planning.counts import DURATION, FIRST, NEXT, REWARD, SUCCESSOR, TIMES, VISITS, Counts
+from sojourn.agents.planning.counts import (
+    DURATION,
+    FIRST,
+    NEXT,
+    REWARD,
+    SUCCESSOR,
+    TIMES,
+    VISITS,
+    SparseCounts,
+)
 from sojourn.agents.planning.solve import Model
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.bridge import compiled_apart
@@ -24,7 +33,9 @@ class Outlook(NamedTuple):
 
 
 @compiled_apart
-def model_of(counts: Counts, q: Floats, states: Ints, place: Ints, home: int, outlook: Outlook) -> Model:
+def model_of(
+    counts: SparseCounts, q: Floats, states: Ints, place: Ints, home: int, outlook: Outlook
+) -> Model:
     """Return a model of the states seen; each has its place in it. What is -inf in q is not available.
 
     An unknown pair stays where it is and pays what is promised. A pair never tried is not allowed, unless nothing

@@ -26,7 +26,7 @@ from sojourn.agents.planning.counts import (
     ERROR,
     REWARD_SQUARES,
     VISITS,
-    Counts,
+    SparseCounts,
     count,
     has_room,
     no_counts,
@@ -95,7 +95,7 @@ class Planner(NamedTuple):
     rate: PlannedRate
     accepted: bool
     pausing: bool
-    counts: Counts
+    counts: SparseCounts
     states: Floats  # [state, column]
     course: Course
 
@@ -226,7 +226,7 @@ def gone_on(course: Course, reward: float, duration: float) -> Course:
 
 
 @inlined
-def is_due(counts: Counts, states: Floats, course: Course, state: int) -> bool:
+def is_due(counts: SparseCounts, states: Floats, course: Course, state: int) -> bool:
     """Whether to plan anew: the planned pair was seen twice as often as before, or the plan is old."""
     if course.work > _CREDIT * _WORK:
         return False
@@ -240,7 +240,7 @@ def is_due(counts: Counts, states: Floats, course: Course, state: int) -> bool:
 
 
 @compiled_apart
-def plan(q: Floats, counts: Counts, states: Floats, course: Course, state: int) -> tuple[float, Course]:
+def plan(q: Floats, counts: SparseCounts, states: Floats, course: Course, state: int) -> tuple[float, Course]:
     """Plan from the state where the agent stands: the best policy by what was seen, and what to do next."""
     seen, place = places_of(states)
     home = place[state]
@@ -306,7 +306,7 @@ def places_of(states: Floats) -> tuple[Ints, Ints]:
 
 
 @inlined
-def least_visits(q: Floats, counts: Counts, seen: Ints) -> float:
+def least_visits(q: Floats, counts: SparseCounts, seen: Ints) -> float:
     """Return how often the pair was seen that was seen least, of the states seen."""
     least = np.inf
     for k in range(len(seen)):
@@ -339,7 +339,9 @@ def planned(model: Model, states: Floats, seen: Ints, kind: int, home: int) -> t
 
 
 @compiled_apart
-def write_values(q: Floats, counts: Counts, model: Model, states: Floats, seen: Ints, gain: float) -> None:
+def write_values(
+    q: Floats, counts: SparseCounts, model: Model, states: Floats, seen: Ints, gain: float
+) -> None:
     """Write Q(s, a) of the mean model; a pair that was never tried is below all others."""
     num_actions = q.shape[1]
     h = np.empty(len(seen))
@@ -360,7 +362,9 @@ def write_values(q: Floats, counts: Counts, model: Model, states: Floats, seen: 
 
 
 @compiled_apart
-def write_errors(q: Floats, counts: Counts, model: Model, states: Floats, seen: Ints, gain: float) -> None:
+def write_errors(
+    q: Floats, counts: SparseCounts, model: Model, states: Floats, seen: Ints, gain: float
+) -> None:
     """Write the standard error of each Q(s, a): that of the mean of r - g t + h(s'), its variance pooled."""
     pairs, num_actions = counts.pairs, q.shape[1]
     total, freedom = 0.0, 0.0
