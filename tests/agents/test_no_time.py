@@ -108,5 +108,7 @@ def test_a_world_that_goes_back_in_time_is_refused(duration: float) -> None:
     parameters = world.parameters.copy()
     parameters[1, 3] = duration
     world = replaced(world, parameters=parameters)
-    with pytest.raises(ValueError, match=r"a duration must be finite and at least 0|parameters has the entry"):
+    with pytest.raises(
+        ValueError, match=r"a duration must be finite and at least 0|parameters has the entry"
+    ):
         sj.run(world, sj.policy_agent([1, 0], 2), 10, compiled=False)

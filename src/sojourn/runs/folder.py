@@ -77,6 +77,7 @@ def run_sweep(
     does at once; `progress` is called with the steps and failed runs of each finished task.
 
     >>> import tempfile
+    >>> from concurrent.futures import ThreadPoolExecutor
     >>> from sojourn.runs.toml import parse_sweep
     >>> small = parse_sweep({
     ...     "seeds": 3, "steps": 10,
