@@ -48,6 +48,7 @@ class Child:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "fuzz.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL, text=True, bufsize=1, cwd=CORPUS,
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
             )  # fmt: skip
             self.warm = set()
         if target not in self.warm:  # the first files wait for imports and for the compiler
