@@ -150,12 +150,11 @@ CHILD = """
 import sys
 from pathlib import Path
 import sojourn as sj
-from sojourn.rules import compile as _compile
 from sojourn.rules import machine_code
 sj.run(sj.TwoState(log_scale=1e-3), sj.smart(2, 2), steps=10)
 from sojourn.runs import loop
-jit = loop._walk._dispatchers[True]
-print(sum(jit.stats.cache_hits.values()), sum(jit.stats.cache_misses.values()), _compile.cache_folder().name)
+(jit,) = loop._walk._dispatchers.values()
+print(sum(jit.stats.cache_hits.values()), sum(jit.stats.cache_misses.values()), machine_code.cache_folder().name)
 """
 
 
@@ -247,20 +246,62 @@ def test_a_shared_folder_of_machine_code_is_not_read(tmp_path: Path, monkeypatch
     cache.mkdir()
     cache.chmod(0o777)
     monkeypatch.setenv("SOJOURN_CACHE_DIR", str(cache))
-    monkeypatch.setattr(_compile, "cache_folder", machine_code.cache_folder.__wrapped__)
+    monkeypatch.setattr(machine_code, "cache_folder", machine_code.cache_folder.__wrapped__)
     caching: list[bool] = []
 
     class Jit:
+        CACHE_DIR = ""
+
         def enable_caching(self) -> None:
             caching.append(True)
 
+    def compile_it() -> None:
+        with machine_code.kept_on_disk(Jit):
+            machine_code.keep_on_disk(Jit())
+            assert machine_code.can_be_kept(machine_code.cache_folder, ()) is bool(Jit.CACHE_DIR)
+
     with pytest.warns(RuntimeWarning, match=f"^{cache} can be written to by others.*SOJOURN_CACHE_DIR"):
-        _compile._cache_on_disk(Jit())
+        compile_it()
     assert not caching
     assert not list(cache.iterdir())
     cache.chmod(0o700)
-    _compile._cache_on_disk(Jit())
+    compile_it()
     assert caching
+    assert Jit.CACHE_DIR == ""
+
+
+def numba_typeof() -> Any:
+    from numba import typeof
+
+    return typeof
+
+
+def test_only_our_own_parts_are_kept() -> None:
+    """Machine code that holds a user's rule or type, however deep inside, is compiled anew in every process."""
+    from numba.core import config
+
+    from rates.test_rates import Last
+
+    typeof = numba_typeof()
+    ours = sj.smart(1, 1)
+    theirs = ours._replace(rate=Last())
+    part = sj.learn._registered[type(ours)]
+    with machine_code.kept_on_disk(config):
+        assert machine_code.can_be_kept(part, (typeof(ours), typeof(0)))
+        assert not machine_code.can_be_kept(part, (typeof(theirs), typeof(0)))
+        assert not machine_code.can_be_kept(part, (typeof(ours), typeof(Introspective())))
+        assert not machine_code.can_be_kept(step_introspective, (typeof(0),))
+    assert not machine_code.can_be_kept(part, (typeof(ours), typeof(0)))  # nothing is being compiled
+
+
+def test_each_types_machine_code_has_a_file_of_its_own() -> None:
+    """Two processes that compile one function for different types at once never write into one index."""
+    typeof = numba_typeof()
+    part = sj.learn._registered[type(sj.smart(1, 1))]
+    agents = (sj.smart(1, 1), sj.harmonic_r(1, 1), sj.smart(1, 1, step_size=sj.Visits(1.0, 0.7)))
+    names = [machine_code.copy_for(part, (typeof(agent),)).__qualname__ for agent in agents]
+    assert len(set(names)) == 3
+    assert names[0] == machine_code.copy_for(part, (typeof(sj.smart(2, 3)),)).__qualname__
 
 
 def test_other_rules_have_another_hash(tmp_path: Path) -> None:

@@ -15,17 +15,24 @@ import functools
 import hashlib
 import inspect
 import threading
-import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, overload
 
 from sojourn.rules.bridge import Function, bridge, open_bridge
-from sojourn.rules.machine_code import PACKAGE, SharedFolderError, cache_folder, source_digest
+from sojourn.rules.machine_code import (
+    can_be_kept,
+    copy_for,
+    is_ours,
+    keep_on_disk,
+    kept_on_disk,
+    source_digest,
+)
 from sojourn.rules.values import Field, classes
 
 Numba: TypeAlias = Any  # its types and dispatchers: Numba ships no types
 
+Signature: TypeAlias = tuple[Numba, ...]  # the types of all arguments
 Check: TypeAlias = Callable[..., tuple[Field, ...]]
 
 F = TypeVar("F", bound=Function)
@@ -165,7 +172,7 @@ class Kernel(Generic[F]):
 
     def __init__(self, python: F) -> None:
         self.python = python
-        self._dispatchers: dict[bool, Function] = {}
+        self._dispatchers: dict[Signature, Numba] = {}
         functools.update_wrapper(self, python)
 
     if TYPE_CHECKING:
@@ -174,14 +181,7 @@ class Kernel(Generic[F]):
 
         def __call__(self, *args: Field) -> Field:
             """Run the loop, compiled for arguments of these types."""
-            types = set(classes(args))
-            dispatcher = self._dispatcher(types)
-            try:
-                return dispatcher(*args)
-            except Exception as error:
-                if not type(error).__module__.startswith("numba."):
-                    raise
-                raise _cannot_compile(types, error) from None
+            return self._dispatcher(args)(*args)
 
     def prepared(self, *args: Field) -> F:
         """Return the compiled function for arguments like these, without running it.
@@ -189,33 +189,38 @@ class Kernel(Generic[F]):
         For kernels so short that looking for the rules' types in every call would cost more
         than the work. It may be called with arguments of these very types only.
         """
-        types = set(classes(args))
-        dispatcher: Numba = self._dispatcher(types)
-        try:
-            # The machine code itself: Numba's dispatcher would look at the types of all arguments in
-            # every call, which takes three times as long as the call.
-            entry: F = dispatcher.compile(tuple(dispatcher.typeof_pyval(argument) for argument in args))
-        except Exception as error:
-            if not type(error).__module__.startswith("numba."):
-                raise
-            raise _cannot_compile(types, error) from None
-        return entry
+        # The machine code itself: Numba's dispatcher would look at the types of all arguments in
+        # every call, which takes three times as long as the call.
+        (entry,) = (found.entry_point for found in self._dispatcher(args).overloads.values())
+        function: F = entry
+        return function
 
-    def _dispatcher(self, types: set[type]) -> Function:
-        _compiled.update(types)
-        on_disk = types.isdisjoint(_foreign)
-        return self._dispatchers.get(on_disk) or self._build(on_disk)
+    def _dispatcher(self, args: tuple[Field, ...]) -> Numba:
+        """Return a dispatcher for the types of these arguments alone, compiled."""
+        from numba import typeof as numba_typeof
 
-    def _build(self, on_disk: bool) -> Function:
+        typeof: Numba = numba_typeof
+        signature: Signature = tuple(typeof(argument) for argument in args)
+        return self._dispatchers.get(signature) or self._compile(signature, set(classes(args)))
+
+    def _compile(self, signature: Signature, types: set[type]) -> Numba:
         import numba
+        from numba.core import config
 
-        with _lock:
+        _compiled.update(types)
+        options: Numba = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+        with _lock, kept_on_disk(config):
             open_bridge(_connect)
-            options: Numba = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-            jit = numba.njit(**options)(self.python)
-            if on_disk:
-                _cache_on_disk(jit)
-            return self._dispatchers.setdefault(on_disk, jit)
+            jit: Numba = numba.njit(**options)(copy_for(self.python, signature))
+            if types.isdisjoint(_foreign):
+                keep_on_disk(jit)
+            try:
+                jit.compile(signature)
+            except Exception as error:
+                if not type(error).__module__.startswith("numba."):
+                    raise
+                raise _cannot_compile(types, error) from None
+            return self._dispatchers.setdefault(signature, jit)
 
 
 def kernel(function: F) -> Kernel[F]:
@@ -239,15 +244,33 @@ def _reason(error: Exception) -> str:
 
 
 def _connect(callee: Function, resolve: Function, inline: bool) -> None:
+    """Hand a function to Numba: twice, for machine code that is kept on disk and for what must not be.
+
+    Kept parts are what makes a new agent or world compile in half the time.
+    """
     from numba import extending
 
-    options: Numba = {
-        "forceinline": inline,
-        "error_model": "numpy",
-        "no_cfunc_wrapper": True,
-        "no_cpython_wrapper": True,
-    }
-    extending.overload(callee, jit_options=options, strict=False)(resolve)
+    for kept in (True, False):
+        options: Numba = {
+            "forceinline": inline,
+            "error_model": "numpy",
+            "no_cfunc_wrapper": True,
+            "no_cpython_wrapper": True,
+            "cache": kept,
+        }
+        extending.overload(callee, jit_options=options, strict=False)(_resolve_if(resolve, kept))
+
+
+def _resolve_if(resolve: Function, kept: bool) -> Function:
+    """Return a `resolve` that answers only where its machine code is to be kept on disk, or only where not."""
+
+    def resolve_these(*args: Numba) -> Function | None:
+        function = resolve(*args)
+        if function is None or can_be_kept(function, args) is not kept:
+            return None
+        return copy_for(function, args) if kept else function
+
+    return resolve_these
 
 
 # --- What decides numbers ------------------------------------------------------------
@@ -266,8 +289,7 @@ def rules_digest(values: Iterable[Field], makers: Iterable[Function]) -> str:
 
 def _is_foreign(function: Function) -> bool:
     """Whether a function is from outside this package; what is no plain function counts as ours."""
-    code = getattr(function, "__code__", None)
-    return code is not None and PACKAGE not in Path(code.co_filename).resolve().parents
+    return hasattr(function, "__code__") and not is_ours(function)
 
 
 @functools.cache
@@ -276,28 +298,3 @@ def _file_digest(function: Function) -> str:
     file = Path(function.__code__.co_filename)
     source = file.read_bytes() if file.is_file() else function.__code__.co_code
     return hashlib.sha256(source).hexdigest()[:16]
-
-
-# --- Machine code on disk -----------------------------------------------------------
-
-
-def _cache_on_disk(jit: Numba) -> None:
-    """Keep the machine code of `jit` in a folder that belongs to this source alone.
-
-    Numba itself would look only at the file of the kernel, and go on using old machine
-    code after a rule in another file was edited. A folder that cannot be written to, or not
-    be trusted, costs a compilation in every process, nothing else.
-    """
-    from numba.core import config as numba_config
-
-    config: Numba = numba_config
-    previous = config.CACHE_DIR
-    try:
-        config.CACHE_DIR = str(cache_folder())
-        jit.enable_caching()
-    except SharedFolderError as error:
-        warnings.warn(str(error), RuntimeWarning, stacklevel=2)
-    except (OSError, RuntimeError):
-        pass
-    finally:
-        config.CACHE_DIR = previous

@@ -1,4 +1,8 @@
-"""Where machine code is kept on disk: in a folder of the user's own that belongs to this very source."""
+"""Where machine code is kept on disk: in a folder of the user's own that belongs to this very source.
+
+Kernels are kept, and so is each of their parts that is ours alone: a new agent or world then
+compiles only what is new about it. Users' own rules are compiled in every process.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,16 @@ import hashlib
 import os
 import shutil
 import stat
+import threading
 import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from types import FunctionType
+from typing import Any, TypeAlias
+
+Function: TypeAlias = Callable[..., Any]
+Numba: TypeAlias = Any  # its types and dispatchers: Numba ships no types
 
 PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -59,3 +71,81 @@ def source_digest() -> str:
     for path in sorted(PACKAGE.rglob("*.py")):
         digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
+
+
+# --- What is kept -------------------------------------------------------------------
+
+_open = threading.local()  # whether this thread is compiling, with a folder to keep the parts in
+
+
+@contextlib.contextmanager
+def kept_on_disk(config: Numba) -> Iterator[None]:
+    """Keep what is compiled meanwhile in the folder of this source; `config` is Numba's.
+
+    Numba itself would look only at the file of a function, and go on using old machine code
+    after a rule in another file was edited. A folder that cannot be written to, or not be
+    trusted, costs a compilation in every process, nothing else.
+    """
+    previous = config.CACHE_DIR
+    try:
+        folder = cache_folder()
+        _open.yes = os.access(folder, os.W_OK)
+        if _open.yes:
+            config.CACHE_DIR = str(folder)
+    except SharedFolderError as error:
+        warnings.warn(str(error), RuntimeWarning, stacklevel=2)
+    except OSError:
+        pass
+    try:
+        yield
+    finally:
+        config.CACHE_DIR = previous
+        _open.yes = False
+
+
+def keep_on_disk(jit: Numba) -> None:
+    """Let Numba keep the machine code of a kernel, inside `kept_on_disk`."""
+    if getattr(_open, "yes", False):
+        jit.enable_caching()
+
+
+def can_be_kept(function: Function, signature: Iterable[Numba]) -> bool:
+    """Whether a part of a kernel can be kept: the function and all types that it works on are ours."""
+    ours = all(
+        cls.__module__.partition(".")[0] == __package__.partition(".")[0] for cls in _classes(signature)
+    )
+    return bool(getattr(_open, "yes", False)) and is_ours(function) and ours
+
+
+def is_ours(function: Function) -> bool:
+    """Whether a function is from this package."""
+    return PACKAGE in Path(function.__code__.co_filename).resolve().parents
+
+
+def copy_for(function: Function, signature: Iterable[Numba]) -> Function:
+    """Return a copy of a function whose name tells the types that it is compiled for.
+
+    Numba keeps one index of machine code for each name. With several types in it, two processes
+    that write at once can leave the code of the one under the types of the other.
+    """
+    signature = tuple(signature)
+    told = [*map(str, signature), *(f"{cls.__module__}.{cls.__qualname__}" for cls in _classes(signature))]
+    digest = hashlib.sha256("\0".join(told).encode()).hexdigest()[:12]
+    copy = FunctionType(
+        function.__code__,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    copy.__qualname__ = f"{function.__qualname__}-{digest}"
+    copy.__module__ = function.__module__
+    return copy
+
+
+def _classes(signature: Iterable[Numba]) -> Iterator[type]:
+    """Yield the classes of the named tuples in a signature, those inside others too."""
+    for kind in signature:
+        if hasattr(kind, "instance_class"):
+            yield kind.instance_class
+        yield from _classes(getattr(kind, "types", ()))

@@ -32,8 +32,15 @@ def _resolve_take(stack: Numba, index: Numba) -> Function:
         return lambda stack, index: stack[index]
     fields = ", ".join(f"{name}=take(stack.{name}, index)" for name in cls._fields)
     namespace: dict[str, Function] = {"cls": cls, "take": take}
-    exec(f"def taken(stack, index):\n    return cls({fields})", namespace)  # noqa: S102 - field names only
-    return namespace["taken"]
+    return _written_out(f"def taken(stack, index):\n    return cls({fields})\n", namespace)
+
+
+def _written_out(source: str, namespace: dict[str, Function]) -> Function:
+    """Return the function of a source, which counts as one of this file so that its machine code can be kept."""
+    before = set(namespace)
+    exec(compile(source, __file__, "exec"), namespace)  # noqa: S102 - field names only
+    (name,) = namespace.keys() - before - {"__builtins__"}
+    return namespace[name]
 
 
 def put(stack: Field, index: int, value: Field) -> None:
@@ -56,8 +63,7 @@ def _resolve_put(stack: Numba, index: Numba, value: Numba) -> Function:
         return {2: _put_row, 3: _put_table, 4: _put_tables}.get(stack.ndim, _put_array)
     lines = "".join(f"    put(stack.{name}, index, value.{name})\n" for name in cls._fields)
     namespace: dict[str, Function] = {"put": put}
-    exec(f"def written(stack, index, value):\n{lines}    pass\n", namespace)  # noqa: S102 - field names only
-    return namespace["written"]
+    return _written_out(f"def written(stack, index, value):\n{lines}    pass\n", namespace)
 
 
 def _put_number(stack: Field, index: int, value: Field) -> None:
