@@ -299,9 +299,22 @@ def test_each_types_machine_code_has_a_file_of_its_own() -> None:
     typeof = numba_typeof()
     part = sj.learn._registered[type(sj.smart(1, 1))]
     agents = (sj.smart(1, 1), sj.harmonic_r(1, 1), sj.smart(1, 1, step_size=sj.Visits(1.0, 0.7)))
-    names = [machine_code.copy_for(part, (typeof(agent),)).__qualname__ for agent in agents]
-    assert len(set(names)) == 3
-    assert names[0] == machine_code.copy_for(part, (typeof(sj.smart(2, 3)),)).__qualname__
+    names = [machine_code.copy_for(part, (typeof(agent),), "part").__qualname__ for agent in agents]
+    names.append(machine_code.copy_for(part, (typeof(agents[0]),), "kernel").__qualname__)
+    assert len(set(names)) == 4
+    assert names[0] == machine_code.copy_for(part, (typeof(sj.smart(2, 3)),), "part").__qualname__
+
+
+def test_a_loop_serves_as_a_kernel_and_as_a_part(tmp_path: Path) -> None:
+    """A run after a batch, and a batch after a run, with the machine code of both on disk."""
+    code = "import sojourn as sj; w = sj.TwoState(log_scale=1e-3)\n"
+    one, many = (
+        "sj.run(w, sj.smart(2, 2), steps=10)\n",
+        "sj.run_many(w, sj.smart(2, 2), steps=10, seeds=range(2))\n",
+    )
+    environment = {**os.environ, "SOJOURN_CACHE_DIR": str(tmp_path / "cache")}
+    for order in (many + one, one + many):
+        subprocess.run([sys.executable, "-c", code + order], check=True, env=environment)
 
 
 def test_other_rules_have_another_hash(tmp_path: Path) -> None:

@@ -211,7 +211,7 @@ class Kernel(Generic[F]):
         options: Numba = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
         with _lock, kept_on_disk(config):
             open_bridge(_connect)
-            jit: Numba = numba.njit(**options)(copy_for(self.python, signature))
+            jit: Numba = numba.njit(**options)(copy_for(self.python, signature, "kernel"))
             if types.isdisjoint(_foreign):
                 keep_on_disk(jit)
             try:
@@ -268,7 +268,7 @@ def _resolve_if(resolve: Function, kept: bool) -> Function:
         function = resolve(*args)
         if function is None or can_be_kept(function, args) is not kept:
             return None
-        return copy_for(function, args) if kept else function
+        return copy_for(function, args, "part") if kept else function
 
     return resolve_these
 

@@ -122,11 +122,12 @@ def is_ours(function: Function) -> bool:
     return PACKAGE in Path(function.__code__.co_filename).resolve().parents
 
 
-def copy_for(function: Function, signature: Iterable[Numba]) -> Function:
-    """Return a copy of a function whose name tells the types that it is compiled for.
+def copy_for(function: Function, signature: Iterable[Numba], use: str) -> Function:
+    """Return a copy of a function whose name tells what it is compiled for: its use, and the types.
 
     Numba keeps one index of machine code for each name. With several types in it, two processes
-    that write at once can leave the code of the one under the types of the other.
+    that write at once can leave the code of the one under the types of the other; and what was
+    compiled as a part of a kernel cannot be called from Python.
     """
     signature = tuple(signature)
     told = [*map(str, signature), *(f"{cls.__module__}.{cls.__qualname__}" for cls in _classes(signature))]
@@ -138,7 +139,7 @@ def copy_for(function: Function, signature: Iterable[Numba]) -> Function:
         function.__defaults__,
         function.__closure__,
     )
-    copy.__qualname__ = f"{function.__qualname__}-{digest}"
+    copy.__qualname__ = f"{function.__qualname__}-{use}-{digest}"
     copy.__module__ = function.__module__
     return copy
 

@@ -31,16 +31,18 @@ def _resolve_take(stack: Numba, index: Numba) -> Function:
     if cls is None:
         return lambda stack, index: stack[index]
     fields = ", ".join(f"{name}=take(stack.{name}, index)" for name in cls._fields)
-    namespace: dict[str, Function] = {"cls": cls, "take": take}
-    return _written_out(f"def taken(stack, index):\n    return cls({fields})\n", namespace)
+    return _written_out(
+        f"def function(stack, index):\n    return cls({fields})\n", {"cls": cls, "take": take}
+    )
 
 
-def _written_out(source: str, namespace: dict[str, Function]) -> Function:
-    """Return the function of a source, which counts as one of this file so that its machine code can be kept."""
-    before = set(namespace)
+def _written_out(source: str, names: dict[str, Function]) -> Function:
+    """Return the function of a source, which counts as one of this module so that its machine code can be kept."""
+    namespace: dict[str, Function | str] = {**names, "__name__": __name__}
     exec(compile(source, __file__, "exec"), namespace)  # noqa: S102 - field names only
-    (name,) = namespace.keys() - before - {"__builtins__"}
-    return namespace[name]
+    function = namespace["function"]
+    assert callable(function)
+    return function
 
 
 def put(stack: Field, index: int, value: Field) -> None:
@@ -62,8 +64,7 @@ def _resolve_put(stack: Numba, index: Numba, value: Numba) -> Function:
             return _put_nothing
         return {2: _put_row, 3: _put_table, 4: _put_tables}.get(stack.ndim, _put_array)
     lines = "".join(f"    put(stack.{name}, index, value.{name})\n" for name in cls._fields)
-    namespace: dict[str, Function] = {"put": put}
-    return _written_out(f"def written(stack, index, value):\n{lines}    pass\n", namespace)
+    return _written_out(f"def function(stack, index, value):\n{lines}    pass\n", {"put": put})
 
 
 def _put_number(stack: Field, index: int, value: Field) -> None:
