@@ -8,8 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from sojourn.runs.executors import executor
 from sojourn.runs.folder import run_sweep
 from sojourn.runs.grids import Entry
@@ -130,10 +128,7 @@ def sweep(folder: Path, name: str = "small", label: str = "", seeds: int = 3) ->
 
 def studies(folder: Path) -> Path:
     """Both studies of the paper at a small size, without their figures, which take most of the time."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(simulation_study, "draw", lambda *_: None)
-        patch.setattr(market_study, "draw", lambda *_: None)
-        simulation_study.robustness(folder / "robustness", seeds=2, steps=60, episodes=1)
-        source = Source(segment_length=1000)
-        market_study.bitcoin(folder / "bitcoin", source, market(source, 3, (3, 6), (0, 5, 9)))
+    simulation_study.robustness(folder / "robustness", seeds=2, steps=60, episodes=1, formats=())
+    source = Source(segment_length=1000)
+    market_study.bitcoin(folder / "bitcoin", source, market(source, 3, (3, 6), (0, 5, 9)), formats=())
     return folder

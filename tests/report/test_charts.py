@@ -179,7 +179,7 @@ def test_axes_that_show_the_same_are_wide_enough_for_all(tmp_path: Path) -> None
     """On a sheet with the same scales no chart's numbers lie outside, and every format is written."""
     high = LINES._replace(series=[LINE._replace(x=[1.0, 1e4], y=[-50.0, 2.0], low=(), high=())], spans=[])
     sheet = Sheet([[LINES, high], [WHISKERS._replace(title="w")]], (6.0, 5.0), "all", outer_labels=True)
-    figures.write(sheet, tmp_path / "f" / "sheet")
+    figures.write(sheet, tmp_path / "f" / "sheet", figures.KNOWN_FORMATS)
     assert {path.suffix for path in (tmp_path / "f").iterdir()} == {".png", ".svg", ".pdf"}
     with figures.figure(6.0, 3.0) as drawing:
         figures._draw_sheet(Sheet([[LINES, high]], (6.0, 3.0), same_scales=True), drawing)

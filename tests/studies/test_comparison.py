@@ -193,7 +193,7 @@ def test_a_comparison_writes_what_it_found(small: tuple[Path, Comparison]) -> No
     names = [found.name for found in summary.problems]
     assert names == ["long-shot", "mine"]
     for figure in (*names, "outcomes"):
-        assert {path.suffix for path in (folder / "figures").glob(f"{figure}.*")} == {".png", ".svg", ".pdf"}
+        assert {path.suffix for path in (folder / "figures").glob(f"{figure}.*")} == {".png", ".svg"}
     assert (folder / "README.md").read_text() == readme(summary)
     table = pl.read_parquet(folder / "results.parquet")
     model = PROBLEMS["gosavi"]()

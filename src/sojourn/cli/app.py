@@ -96,6 +96,7 @@ def _sojourn(
 
 
 Jobs = Annotated[int | None, typer.Option(help="Threads; one for each core by default.", min=1)]
+Formats = Annotated[str, typer.Option(help="Formats of the figures: png, svg, pdf.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 
 

@@ -80,3 +80,20 @@ def numbers_of(option: str, text: str, least: int) -> tuple[int, ...]:
     if not numbers or min(numbers) < least:
         raise ValueError(f"{option} is {text!r}; its numbers must be at least {least}, and ranges ascend")
     return tuple(sorted(numbers))
+
+
+def formats_of(text: str) -> tuple[str, ...]:
+    """Return the formats of figures, given with commas between them; none asks for no figures.
+
+    >>> formats_of("png, pdf"), formats_of("")
+    (('png', 'pdf'), ())
+    """
+    from sojourn.report.figures import KNOWN_FORMATS
+
+    formats = tuple(word.strip().lower() for word in text.split(",") if word.strip())
+    for word in formats:
+        if word not in KNOWN_FORMATS:
+            raise ValueError(
+                f"--formats {shown(word)} is not a format of figures; those are {', '.join(KNOWN_FORMATS)}"
+            )
+    return formats

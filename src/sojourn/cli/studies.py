@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from sojourn.cli.app import Jobs, app, echo_lines, examples, goes_on, say
-from sojourn.cli.parsing import numbers_of
+from sojourn.cli.app import Formats, Jobs, app, echo_lines, examples, goes_on, say
+from sojourn.cli.parsing import formats_of, numbers_of
 
 reproduce = typer.Typer(no_args_is_help=True, help="Re-run a study of the paper.")
 app.add_typer(reproduce, name="reproduce")
@@ -27,6 +27,7 @@ def robustness(
     seeds: Annotated[int, typer.Option(help="Number of seeds, from 0 on.", min=1)] = 5,
     steps: Annotated[int, typer.Option(help="Steps in an episode.", min=2, max=3000)] = 1000,
     episodes: Annotated[int, typer.Option(help="Episodes of a run.", min=1)] = 4,
+    formats: Formats = "png,svg",
     jobs: Jobs = None,
 ) -> None:
     """Run the simulation study: which agents end with action B on the two-state family."""
@@ -35,8 +36,9 @@ def robustness(
     from sojourn.studies.robustness.plan import specification
     from sojourn.studies.robustness.words import headlines
 
+    kinds = formats_of(formats)
     with goes_on(), progress("robustness", specification(seeds, steps, episodes).num_steps) as advance:
-        summary = studies.robustness(out, seeds, steps, episodes, jobs, advance)
+        summary = studies.robustness(out, seeds, steps, episodes, jobs, advance, kinds)
     echo_lines(headlines(summary))
     say(f"{out / 'README.md'} says what was found; {out / 'figures'} shows it")
 
@@ -69,6 +71,7 @@ def bitcoin(
     out: Annotated[Path, typer.Option(help="Folder for results, figures and a README.")] = Path(
         "out/bitcoin"
     ),
+    formats: Formats = "png,svg",
     jobs: Jobs = None,
 ) -> None:
     """Run the market study: who accumulates more, on segments of minute bars."""
@@ -85,8 +88,9 @@ def bitcoin(
     chosen = None if segments is None else numbers_of("--segments", segments, 0)
     sizes = numbers_of("--state-sizes", state_sizes, 1)
     sweep = specification(source, seeds, sizes, chosen)
+    kinds = formats_of(formats)
     label = "bitcoin (synthetic)" if data is None else "bitcoin"
     with goes_on(), progress(label, sweep.num_steps) as advance:
-        summary = studies.bitcoin(out, source, sweep, jobs, advance)
+        summary = studies.bitcoin(out, source, sweep, jobs, advance, kinds)
     echo_lines(headlines(summary))
     say(f"{out / 'README.md'} says what was found; {out / 'figures'} shows it")

@@ -1,4 +1,4 @@
-"""Figures on paper: charts drawn with matplotlib, as PNG, SVG and PDF. The only door to matplotlib."""
+"""Figures on paper: charts drawn with matplotlib, as PNG, SVG or PDF. The only door to matplotlib."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.backend_bases import FigureCanvasBase
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
@@ -33,21 +37,29 @@ STYLE: dict[Any, Any] = {
     "legend.fontsize": 8,
     "lines.linewidth": 1.4,
     "lines.markersize": 3.5,
-    "savefig.dpi": 200,
+    "figure.dpi": 200,
     "svg.hashsalt": "sojourn",  # the same file each time
     "pdf.fonttype": 42,
 }
+_CANVASES: dict[str, tuple[type[FigureCanvasBase], dict[str, None]]] = {
+    "png": (FigureCanvasAgg, {}),
+    "svg": (FigureCanvasSVG, {"Date": None}),
+    "pdf": (FigureCanvasPdf, {"CreationDate": None}),
+}
+KNOWN_FORMATS = tuple(_CANVASES)
+FORMATS = ("png", "svg")  # unless others are asked for
 WEIGHTS = {"thin": 0.6, "normal": 1.4, "wide": 5.0}  # of lines
 HUGE = 1e150  # from here on numbers do not decide where an axis ends: its width would leave the floats
 Ends = tuple[float, float]
 FAINT = PALETTE[GREY].paper
 
 
-def write(sheet: Sheet, path: Path) -> None:
-    """Draw a sheet of charts, and write it as PNG, SVG and PDF."""
-    with figure(*sheet.size) as drawing:
-        _draw_sheet(sheet, drawing)
-        save(drawing, path)
+def write(sheet: Sheet, path: Path, formats: Sequence[str] = FORMATS) -> None:
+    """Draw a sheet of charts, and write it in each of the formats."""
+    if formats:
+        with figure(*sheet.size) as drawing:
+            _draw_sheet(sheet, drawing)
+            save(drawing, path, formats)
 
 
 def draw(chart: Plain, ax: Axes) -> None:
@@ -69,14 +81,16 @@ def figure(width: float, height: float) -> Iterator[Figure]:
         yield Figure(figsize=(width, height), layout="constrained")
 
 
-def save(drawing: Figure, path: Path) -> None:
-    """Write a figure as PNG, SVG and PDF, each whole or not at all."""
+def save(drawing: Figure, path: Path, formats: Sequence[str] = FORMATS) -> None:
+    """Write a figure in each of the formats, each file whole or not at all."""
     own_folder(path.parent)
     drawing.draw_without_rendering()
     drawing.set_layout_engine("none")  # laid out once, and not again for each format
-    for kind, metadata in (("png", {}), ("svg", {"Date": None}), ("pdf", {"CreationDate": None})):
+    for kind in formats:
         buffer = io.BytesIO()
-        drawing.savefig(buffer, format=kind, metadata=metadata)
+        canvas, metadata = _CANVASES[kind]
+        # Not `savefig`: it would draw all of it twice, once to lay it out.
+        getattr(canvas(drawing), f"print_{kind}")(buffer, metadata=metadata)
         write_bytes(path.with_name(f"{path.name}.{kind}"), buffer.getvalue())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
@@ -27,6 +28,7 @@ def bitcoin(
     sweep: Sweep,
     jobs: int | None = None,
     progress: Advance = no_progress,
+    formats: Sequence[str] = figures.FORMATS,
 ) -> Summary:
     """Run the paper's Bitcoin study into a folder; return its summary."""
     claim_folder(out)
@@ -36,7 +38,7 @@ def bitcoin(
     seconds = float(read_table(out / "sweep" / TIMINGS)["seconds"].sum()) / width
     begin = time.perf_counter()
     found, bars = _tabulate(out, source), source.bars()
-    draw(out / "figures", found, "synthetic data" if bars.synthetic else bars.name)
+    draw(out / "figures", found, "synthetic data" if bars.synthetic else bars.name, formats)
     measured = numbers(found, source, sweep, seconds + time.perf_counter() - begin)
     summary = words.with_words(measured, found, source)
     write_text(out / "summary.json", json.dumps(summary, indent=1) + "\n")
@@ -56,7 +58,7 @@ def _tabulate(out: Path, source: Source) -> tables.Tables:
     return found
 
 
-def draw(folder: Path, found: tables.Tables, data: str) -> None:
+def draw(folder: Path, found: tables.Tables, data: str, formats: Sequence[str] = figures.FORMATS) -> None:
     """Draw all figures into a folder; their titles say what data they are of."""
     for name, sheet in charts.sheets(found, data).items():
-        figures.write(sheet, folder / name)
+        figures.write(sheet, folder / name, formats)

@@ -293,7 +293,7 @@ _FILES = """## Files
 each segment (mean and standard deviation over seeds), `differences.parquet` Harmonic's final value less
 another agent's on each segment, `segments.parquet` what is special about each segment, `tables/` what
 else the figures are made of, `summary.json` the win ratios and verdicts; `sweep/` is the resumable store
-behind them. `figures/`, each as PNG, SVG and PDF: 1 win ratios, as in the paper; 2 the same against the
+behind them. `figures/`: 1 win ratios, as in the paper; 2 the same against the
 control; 3 differences on every segment, but for those without any movement; 4 the spread of scaled
 durations; 5 the accumulated reward along every segment, for each rule of durations and each number of
 directions.

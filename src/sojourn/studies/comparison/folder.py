@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -51,6 +52,7 @@ def compare(
     settings: plan.Settings = plan.Settings(),  # noqa: B008 - it cannot be changed
     jobs: int | None = None,
     progress: Advance = no_progress,
+    formats: Sequence[str] = figures.FORMATS,
 ) -> Comparison:
     """Compare all agents on problems into a folder; return what was found."""
     plan.checked_settings(settings)
@@ -65,8 +67,8 @@ def compare(
         found, table = _problem(name, title, audits[name], out / title, settings, jobs, progress)
         problems.append(found)
         tables.append(table)
-        figures.write(charts.sheet(found), out / "figures" / title)
-    figures.write(charts.outcomes_sheet(problems), out / "figures" / "outcomes")
+        figures.write(charts.sheet(found), out / "figures" / title, formats)
+    figures.write(charts.outcomes_sheet(problems), out / "figures" / "outcomes", formats)
     comparison = Comparison(_run_settings(settings), tuple(problems), __version__)
     write_whole(out / RESULTS, pl.concat(tables, how="diagonal").write_parquet)
     write_text(out / "README.md", readme(comparison))

@@ -140,8 +140,8 @@ of means are bootstrapped, those of medians are order statistics; both are 95 % 
 ## Files
 
 `comparison.json` has all of this for machines, `results.parquet` a row for each run and length, with
-`policy_gain` and `relative_gain`; the folder of each problem holds its two sweeps. `figures/`, each as PNG,
-SVG and PDF: `outcomes` has the final relative gains; that of each problem has the learning curves and the audit.
+`policy_gain` and `relative_gain`; the folder of each problem holds its two sweeps. In `figures/`,
+`outcomes` has the final relative gains; that of each problem has the learning curves and the audit.
 """
 
 

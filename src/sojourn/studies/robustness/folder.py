@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from sojourn.report import figures
@@ -24,6 +25,7 @@ def robustness(
     episodes: int = 4,
     jobs: int | None = None,
     progress: Advance = no_progress,
+    formats: Sequence[str] = figures.FORMATS,
 ) -> Summary:
     """Run the paper's simulation study into a folder; return its summary."""
     claim_folder(out)
@@ -37,14 +39,14 @@ def robustness(
     write_whole(out / RESULTS, runs.write_parquet)
     found = tables.tabulate(runs, seeds, steps, jobs)
     tables.write(out, found)
-    draw(out / "figures", found, steps)
+    draw(out / "figures", found, steps, formats)
     summary = words.with_words(numbers(found, sweep, steps, seconds + time.perf_counter() - begin), found)
     write_text(out / "summary.json", json.dumps(summary, indent=1) + "\n")
     write_text(out / "README.md", words.readme(summary))
     return summary
 
 
-def draw(folder: Path, found: tables.Tables, steps: int) -> None:
+def draw(folder: Path, found: tables.Tables, steps: int, formats: Sequence[str] = figures.FORMATS) -> None:
     """Draw all figures into a folder."""
     for name, sheet in charts.sheets(found, steps).items():
-        figures.write(sheet, folder / name)
+        figures.write(sheet, folder / name, formats)

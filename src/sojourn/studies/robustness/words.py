@@ -222,7 +222,7 @@ Harmonic's success on a coarser grid, mean over eight log-scales, with one thing
 ## Files
 
 `results.parquet` has a row for each run, `summary.json` the shares, `tables/` what the figures are
-made of; `sweep/` is the resumable store behind them. `figures/`, each as PNG, SVG and PDF: 1 drift of
+made of; `sweep/` is the resumable store behind them. `figures/`: 1 drift of
 B's reward and duration; 2 and 3 both actions' rates and where they cross; 4 success, as in the
 paper; 5 the same with controls and the action that earned more; 6 learned rates against earned ones;
 7 success over both step sizes; 8 sensitivity.
