@@ -11,11 +11,20 @@ from sojourn.studies.claims.ledger import load_claims
 LEDGER = {claim.id: claim for claim in load_claims()}
 
 
-def judged(as_stated: object, under_condition: object = False) -> str:
-    """The verdict on a claim: whether it was found right as it stands, or else under the condition in its reason."""
+def judged(
+    as_stated: object, under_condition: object = False, *, as_meant: object = False, other_data: bool = False
+) -> str:
+    """The verdict on a claim: right as it stands, under the condition in its reason, as meant but not printed, or not.
+
+    What is about the paper's own data, and was tried on others, is not reproduced rather than wrong.
+    """
     if as_stated:
         return "holds"
-    return "holds with a condition" if under_condition else "does not hold"
+    if as_meant:
+        return "slip of notation"
+    if under_condition:
+        return "holds with a condition"
+    return "not reproduced" if other_data else "does not hold"
 
 
 def shows(claim: str) -> Callable[[Callable[..., str]], Callable[..., None]]:

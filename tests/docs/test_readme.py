@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import sojourn as sj
+from sojourn.studies.claims.ledger import errors
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -34,12 +35,14 @@ def test_the_readmes_six_lines_learn_an_optimal_policy(capsys: pytest.CaptureFix
 
 
 def test_the_readmes_count_of_claims_is_the_ledgers() -> None:
-    """How many statements hold, hold with a condition, do not hold and cannot be tested, as the ledger has it."""
+    """How many statements have each verdict, and from how many errors the wrong ones come, as the ledger has it."""
     verdicts = [claim.verdict for claim in sj.load_claims()]
     sentence = (
         f"Of its {len(verdicts)} statements {verdicts.count('holds')} hold, "
         f"{verdicts.count('holds with a condition')} hold under a condition that it does not state, "
-        f"{verdicts.count('does not hold')} do not hold, and {verdicts.count('not testable here')} cannot be tested here"
+        f"{verdicts.count('slip of notation')} are slips of notation, {verdicts.count('does not hold')} do not hold "
+        f"({errors(sj.load_claims())} different errors), {verdicts.count('not reproduced')} was not reproduced on other data, "
+        f"and {verdicts.count('not testable here')} cannot be tested here"
     )
     assert sentence in " ".join((ROOT / "README.md").read_text().split())
 

@@ -54,7 +54,7 @@ def test_all_evidence_exists() -> None:
 
 def test_a_verdict_that_was_not_measured_fails() -> None:
     """A test that finds anything but the ledger's verdict fails, whichever of the two was changed."""
-    for verdict in ("holds", "holds with a condition", "does not hold"):
+    for verdict in VERDICTS:
         check = shows("theorem-3")(lambda found=verdict: found)
         if verdict == LEDGER["theorem-3"].verdict:
             check()
@@ -67,6 +67,8 @@ def test_judgement() -> None:
     """What holds as stated holds; what holds under its condition only does so; the rest does not."""
     found = [judged(stated, condition) for stated in (True, False) for condition in (True, False)]
     assert found == ["holds", "holds", "holds with a condition", "does not hold"]
+    assert judged(False, as_meant=True) == "slip of notation"
+    assert judged(False, other_data=True) == "not reproduced"
 
 
 @pytest.mark.parametrize("line", sorted({c for claim in sj.load_claims() for c in claim.commands}))
@@ -132,6 +134,8 @@ def test_an_entry_is_read() -> None:
         ([entry(verdict=UNTESTABLE)], "must have none"),
         ([entry(), entry(id="b", where="2 B"), entry(id="c")], "scattered"),
         ([{"where": "x"}], "claim number 1 must have"),
+        ([entry(repeats="two")], "claim 'one' repeats 'two', which is no claim of the same verdict"),
+        ([entry(), entry(id="b", repeats="one", verdict="does not hold")], "no claim of the same verdict"),
     ],
 )
 def test_a_wrong_ledger_gets_one_sentence(entries: list[dict[str, Any]], words: str) -> None:
@@ -160,7 +164,7 @@ def test_the_page_counts_its_claims() -> None:
         assert told is not None
         assert page.count(f"**{verdict[0].upper()}{verdict[1:]}.**") == int(told[1])
     sections = re.findall(r"^## (.+)$", page, flags=re.MULTILINE)
-    assert sections == list(dict.fromkeys(claim.section for claim in claims))
+    assert sections == ["What the authors say now", *dict.fromkeys(claim.section for claim in claims)]
 
 
 def test_the_command_lists_the_claims() -> None:

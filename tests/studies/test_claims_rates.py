@@ -264,7 +264,8 @@ def test_the_printed_update_of_values() -> str:
     added = sj.run(sj.Tabular(loop), agent, 10_000, seed=0, compiled=False).agent.q[:, 0]
     assert printed[0] - printed[1] == close(0.2, abs=0.01)
     return judged(
-        printed[0] - printed[1] == close(10.0, rel=0.02), added[0] - added[1] == close(10.0, rel=0.02)
+        printed[0] - printed[1] == close(10.0, rel=0.02),
+        as_meant=added[0] - added[1] == close(10.0, rel=0.02),
     )
 
 
@@ -281,7 +282,7 @@ def test_the_printed_updates_of_rates() -> str:
     added = sj.value(fed(sj.Incremental(0.1), [(1.0, 1.0)] * 1000))
     return judged(
         constant == close(1.0) and 1.0 <= p / w <= 3.0,
-        added == close(1.0) and passes(test_rates.test_harmonic_stays_inside_the_rates),
+        as_meant=added == close(1.0) and passes(test_rates.test_harmonic_stays_inside_the_rates),
     )
 
 
@@ -295,7 +296,7 @@ def test_the_printed_weights_of_relaxed_smart() -> str:
         spread.append(reward / duration)
     as_printed = abs(spread[-1] - spread[-2]) < 0.1
     assert spread[-2:] == close([1.0, 3.0], abs=0.03)
-    return judged(as_printed, sj.value(fed(sj.Exponential(0.01), stream)) == close(2.0, abs=0.02))
+    return judged(as_printed, as_meant=sj.value(fed(sj.Exponential(0.01), stream)) == close(2.0, abs=0.02))
 
 
 # --- Agents against each other ---

@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 VERDICTS = {
     "holds": "right as it stands",
     "holds with a condition": "right under a condition that the paper does not state; the reason names it",
+    "slip of notation": "right as it is meant; what is printed lacks a term or a sign, or swaps two weights",
+    "not reproduced": "it did not come out again on other data than the paper's, which were not at hand",
     "does not hold": "there is a counterexample or a measurement against it",
     "not testable here": "it is about something that cannot be run or read here",
 }
@@ -45,6 +47,7 @@ class Claim(NamedTuple):
     verdict: str  # one of VERDICTS
     reason: str
     evidence: tuple[str, ...]  # tests, as pytest names them, the deciding one first; then commands
+    repeats: str = ""  # the claim whose error this one repeats, if any
 
     @property
     def section(self) -> str:
@@ -78,7 +81,7 @@ def parse_claims(data: dict[str, Any]) -> list[Claim]:
 
     >>> parse_claims({"claim": [{"id": "one", "verdict": "perhaps"}]})
     Traceback (most recent call last):
-    ValueError: claim 'one' must have id, where, claim, verdict, reason, evidence and nothing else
+    ValueError: claim 'one' must have id, where, claim, verdict, reason, evidence, may have repeats, and nothing else
     """
     if set(data) != {"claim"} or not isinstance(data["claim"], list) or not data["claim"]:
         raise ValueError("a ledger is a list of [[claim]] and nothing else")
@@ -88,6 +91,11 @@ def parse_claims(data: dict[str, Any]) -> list[Claim]:
         if claim.id in {other.id for other in claims}:
             raise ValueError(f"there are two claims {claim.id!r}; each needs a name of its own")
         claims.append(claim)
+    for claim in claims:
+        if claim.repeats and [claim.verdict] != [one.verdict for one in claims if one.id == claim.repeats]:
+            raise ValueError(
+                f"claim {claim.id!r} repeats {claim.repeats!r}, which is no claim of the same verdict"
+            )
     sections = [section for section, _ in groupby(claims, key=lambda claim: claim.section)]
     for section in sections:
         if sections.count(section) > 1:
@@ -97,15 +105,16 @@ def parse_claims(data: dict[str, Any]) -> list[Claim]:
 
 def _claim(number: int, table: dict[str, Any]) -> Claim:
     name = f"claim {table['id']!r}" if "id" in table else f"claim number {number}"
-    if set(table) != set(Claim._fields):
-        raise ValueError(f"{name} must have {', '.join(Claim._fields)} and nothing else")
-    for key in ("id", "where", "claim", "verdict", "reason"):
+    needed = [field for field in Claim._fields if field not in Claim._field_defaults]
+    if set(table) - {"repeats"} != set(needed):
+        raise ValueError(f"{name} must have {', '.join(needed)}, may have repeats, and nothing else")
+    for key in table.keys() - {"evidence"}:
         if not isinstance(table[key], str) or not table[key].strip():
             raise TypeError(f"{name}: {key} is {table[key]!r}; it must be text")
     evidence = table["evidence"]
     if not isinstance(evidence, list) or not all(isinstance(entry, str) for entry in evidence):
         raise TypeError(f"{name}: evidence is {evidence!r}; it must be a list of texts")
-    words = {key: " ".join(table[key].split()) for key in Claim._fields if key != "evidence"}
+    words = {key: " ".join(table[key].split()) for key in table if key != "evidence"}
     claim = Claim(**words, evidence=tuple(evidence))
     if not _SLUG.fullmatch(claim.id):
         raise ValueError(f"{name}: the id must be lower-case words with dashes between them")
@@ -127,6 +136,16 @@ def counts(claims: Iterable[Claim]) -> dict[str, int]:
     """
     found = [claim.verdict for claim in claims]
     return {verdict: found.count(verdict) for verdict in VERDICTS}
+
+
+def errors(claims: Iterable[Claim]) -> int:
+    """Return how many different errors there are: a claim that only repeats another's is not counted.
+
+    >>> claims = load_claims()
+    >>> errors(claims) < counts(claims)["does not hold"]
+    True
+    """
+    return sum(claim.verdict == "does not hold" and not claim.repeats for claim in claims)
 
 
 def choose(claims: Iterable[Claim], name: str | None = None, verdict: str | None = None) -> list[Claim]:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from sojourn.report.blocks import Column, Points, Section, Table
 from sojourn.report.words import counted
-from sojourn.studies.claims.ledger import VERDICTS, Claim, counts
+from sojourn.studies.claims.ledger import VERDICTS, Claim, counts, errors
+from sojourn.studies.claims.words import AUTHORS_NOW
 
 
 def claims_section(claims: Sequence[Claim]) -> Section:
@@ -22,9 +23,10 @@ def claims_section(claims: Sequence[Claim]) -> Section:
         "claims",
         "The paper's claims, one by one",
         f"{counted(len(claims), 'claim')}, each with a verdict, the reason, and the tests and "
-        "commands that show it.",
+        f"commands that show it. Those that do not hold come from {errors(claims)} different errors.",
         [
             Points([f"*{verdict}* ({found[verdict]}): {meaning}." for verdict, meaning in VERDICTS.items()]),
+            Points(AUTHORS_NOW),
             Table("The ledger of claims", columns, rows, searched=True),
         ],
     )
