@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import inspect
 import os
 import subprocess
 import sys
@@ -342,3 +343,25 @@ def test_users_types_are_not_kept_on_disk() -> None:
 
     assert Last in _compile._foreign
     assert sj.Harmonic not in _compile._foreign
+
+
+def test_the_folder_of_machine_code_depends_on_all_that_it_is_made_of() -> None:
+    """Each function that kernels can call is in a file that the folder's name is made from; commands are not."""
+    import pkgutil
+    from importlib import import_module
+
+    import sojourn
+    from sojourn.rules import bridge
+
+    for module in pkgutil.walk_packages(sojourn.__path__, "sojourn."):
+        import_module(module.name)
+    called = {inspect.unwrap(getattr(callee, "_generic", callee)) for callee, _, _ in bridge._listed}
+    rules = [callee for callee, _, _ in bridge._listed if isinstance(callee, _compile.Rule)]
+    called |= {function for one in rules for function in one._registered.values()}
+    files = {Path(function.__code__.co_filename).resolve() for function in called}
+    ours = {file for file in files if machine_code.PACKAGE in file.parents}
+    known = machine_code.compiled_files()
+    assert len(ours) > 20
+    assert ours <= known
+    assert machine_code.PACKAGE / "rules" / "numbers.py" in known, "imported by rules"
+    assert not any(path.parent.name == "cli" for path in known)

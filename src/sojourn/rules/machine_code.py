@@ -1,4 +1,4 @@
-"""Where machine code is kept on disk: in a folder of the user's own that belongs to this very source.
+"""Where machine code is kept on disk: in a folder of the user's own that belongs to the very source of it.
 
 Kernels are kept, and so is each of their parts that is ours alone: a new agent or world then
 compiles only what is new about it. Users' own rules are compiled in every process.
@@ -10,6 +10,7 @@ import contextlib
 import functools
 import hashlib
 import os
+import re
 import shutil
 import stat
 import threading
@@ -31,7 +32,7 @@ def cache_folder() -> Path:
     """Return the folder for the machine code of this very source, made if necessary."""
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     root = Path(os.environ.get("SOJOURN_CACHE_DIR") or Path(home) / "sojourn")
-    folder = root / f"kernels-{source_digest()}"
+    folder = root / f"kernels-{_digest(compiled_files())}"
     root.parent.mkdir(parents=True, exist_ok=True)
     for place in (root, folder):
         place.mkdir(mode=0o700, exist_ok=True)
@@ -67,10 +68,43 @@ def _refuse_shared(place: Path, root: Path) -> None:
 @functools.cache
 def source_digest() -> str:
     """Return a hash of this package's source."""
+    return _digest(PACKAGE.rglob("*.py"))
+
+
+def _digest(files: Iterable[Path]) -> str:
     digest = hashlib.sha256()
-    for path in sorted(PACKAGE.rglob("*.py")):
+    for path in sorted(files):
         digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
+
+
+_HAS_RULES = re.compile(r"^@(kernel|rule|inlined|compiled_apart|[\w.]+\.register)\b", re.MULTILINE)
+_IMPORTS = re.compile(r"^\s*from sojourn\.?([\w.]*) import ([\w, ]+|\([^)]*\))", re.MULTILINE)
+
+
+def compiled_files() -> set[Path]:
+    """Return the files of this package that machine code is made of.
+
+    These are the files with rules or kernels, and whatever those import: a function can reach
+    nothing else. An edit anywhere else leaves all machine code as it is.
+    """
+    sources = {path: path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")}
+    found: set[Path] = set()
+    waiting = [path for path, source in sources.items() if _HAS_RULES.search(source)]
+    while waiting:
+        path = waiting.pop()
+        if path not in found:
+            found.add(path)
+            waiting += [other for other in _imported(sources[path]) if other in sources]
+    return found
+
+
+def _imported(source: str) -> Iterator[Path]:
+    """Yield the files that a source may import from this package."""
+    for module, names in _IMPORTS.findall(source):
+        place = PACKAGE.joinpath(*module.split(".")) if module else PACKAGE
+        yield from (place.with_suffix(".py"), place / "__init__.py")
+        yield from (place / f"{name}.py" for name in re.findall(r"\w+", names))
 
 
 # --- What is kept -------------------------------------------------------------------
