@@ -1,7 +1,7 @@
 """Learner: an agent that learns in a Gymnasium environment.
 
-    learner = Learner(env, sojourn.harmonic_r, step_size=0.01, rate_step_size=0.01, seed=0)
-    learner.train(100_000)
+    learner = Learner(env)
+    learner.train(30_000)
     learner.evaluate(duration=10_000.0)
 
 Each step takes a time of its own, and the argument `duration` of `Learner` says where to find it;
@@ -31,6 +31,7 @@ from sojourn.envs.protocol import Element, Environment
 from sojourn.envs.states import Bins
 from sojourn.envs.tabulation import Tabulation
 from sojourn.learner import saved
+from sojourn.learner.choice import MakeAgent, chosen_agent
 from sojourn.learner.driver import Driver
 from sojourn.learner.held import HeldAgent
 from sojourn.learner.interrupt import interruptible
@@ -62,7 +63,8 @@ class Learner:
     one; otherwise it takes a copy, which not every environment allows. A simulation that runs in
     generators, for example, cannot be copied: `Learner(make_env, ...)`.
 
-    `agent` is one of Sojourn's constructors, which then gets the further options, or an agent.
+    `agent` is one of Sojourn's constructors or its name, which then gets the further options, or an agent.
+    With none, the learner chooses; `chosen` says which one, and why.
     `duration` says how long a step took: a key of info ("duration", "smdp.duration"), a
     function of (obs, action, info), or a number. A step may take no time. `bins` cuts
     continuous observations (see `sojourn.envs.states.tabulate`). A mask of allowed actions
@@ -81,7 +83,7 @@ class Learner:
     def __init__(
         self,
         env: EnvironmentSource,
-        agent: Agent | Callable[..., Agent],
+        agent: Agent | MakeAgent | str | None = None,
         *,
         duration: DurationSource = "duration",
         bins: Bins | Tabulation | None = None,
@@ -91,16 +93,13 @@ class Learner:
     ) -> None:
         seed, supply = whole("seed", seed, least=0), Supply(env)
         reading = Reading(supply.env, source=duration, bins=bins, action_mask=action_mask)
-        if callable(agent):
-            agent = agent(num_states=reading.states.num_states, num_actions=reading.num_actions, **options)
-        elif options:
-            raise TypeError(f"{', '.join(options)} cannot be given with an agent that is made already")
-        held = HeldAgent(agent, streams(seed, 2)[1])
+        chosen = chosen_agent(agent, options, reading.states.num_states, reading.num_actions)
+        held = HeldAgent(chosen.agent, streams(seed, 2)[1])
         hidden = HiddenActions(held.q, reading.mask_key)
-        self._begin(supply, Driver(reading, held, hidden, Trace(supply.env, seed)))
+        self._begin(supply, Driver(reading, held, hidden, Trace(supply.env, seed)), chosen.sentence)
 
-    def _begin(self, supply: Supply, driver: Driver) -> None:
-        self._supply, self._driver = supply, driver
+    def _begin(self, supply: Supply, driver: Driver, chosen: str) -> None:
+        self._supply, self._driver, self._chosen = supply, driver, chosen
         self._watcher = Watcher(driver.held.q.size, driver.held.agent)
 
     # --- Reading ---
@@ -114,6 +113,11 @@ class Learner:
     def seed(self) -> int:
         """The seed of the environment's first episode and of the agent."""
         return self._driver.trace.seed
+
+    @property
+    def chosen(self) -> str:
+        """Which agent it has, and why."""
+        return self._chosen
 
     @property
     def duration(self) -> DurationSource:
@@ -272,7 +276,8 @@ class Learner:
         if that is not as it was.
         """
         supply, learner = Supply(env), cls.__new__(cls)
-        learner._begin(supply, saved.read(Path(path), supply.env, duration))  # noqa: SLF001 - of its own class
+        driver = saved.read(Path(path), supply.env, duration)
+        learner._begin(supply, driver, f"{type(driver.held.agent).__name__}, as it was saved")  # noqa: SLF001 - of its own class
         return learner
 
 
