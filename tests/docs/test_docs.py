@@ -79,11 +79,18 @@ def test_every_block_of_the_page_does_what_it_says(
     make_bars("bars.csv", "bars.parquet", "btcusd.parquet")
     module = ModuleType("page")  # values that a page defines are pickled, so they need a module
     monkeypatch.setitem(sys.modules, "page", module)
-    for block in blocks(page):
-        try:
-            check(block, module)
-        except (Exception, SystemExit) as error:
-            raise AssertionError(f"{name_of(page)}, line {block.line}: {error}") from error
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    before = set(sys.modules)
+    try:
+        for block in blocks(page):
+            try:
+                check(block, module)
+            except (Exception, SystemExit) as error:
+                raise AssertionError(f"{name_of(page)}, line {block.line}: {error}") from error
+    finally:  # another page may have another file of the same name
+        for name in set(sys.modules) - before:
+            if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
+                del sys.modules[name]
 
 
 def make_bars(*names: str) -> None:

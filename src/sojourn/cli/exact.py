@@ -10,7 +10,9 @@ import typer
 from sojourn.cli.app import AsJson, Jobs, app, echo_json, echo_lines, examples, goes_on, say
 from sojourn.cli.parsing import actions_of, options_of
 
-Name = Annotated[str, typer.Argument(help="A problem, such as gosavi, or a TOML or JSON file of a model.")]
+Name = Annotated[
+    str, typer.Argument(help="A problem, such as gosavi; a TOML or JSON file of a model; or module:function.")
+]
 Options = Annotated[
     list[str] | None, typer.Option("--option", "-o", help="Option of the problem, as key=value.")
 ]
@@ -55,6 +57,7 @@ def solve(
         "sojourn audit long-shot",
         "sojourn audit gosavi --policy 1,1",
         "sojourn audit my-queue.toml --out out/my-queue",
+        "sojourn audit gosavi --estimator mine:Forgetting",
     )
 )
 def audit(
@@ -62,6 +65,9 @@ def audit(
     option: Options = None,
     policy: Annotated[
         str | None, typer.Option(help="Action of each state, such as 0,1,0; an optimal policy by default.")
+    ] = None,
+    estimator: Annotated[
+        list[str] | None, typer.Option(help="An estimator of your own beside ours, as module:name.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for audit.json and the figure.")] = None,
     as_json: AsJson = False,
@@ -74,7 +80,8 @@ def audit(
     from sojourn.studies.audit.compute import audit_named
     from sojourn.studies.audit.words import lines
 
-    answer = audit_named(name, options_of(option, "--option"), None if policy is None else actions_of(policy))
+    actions = None if policy is None else actions_of(policy)
+    answer = audit_named(name, options_of(option, "--option"), actions, estimator or ())
     shown = []
     if out is not None:
         from sojourn.studies.audit.folder import write

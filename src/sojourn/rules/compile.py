@@ -15,7 +15,7 @@ import functools
 import hashlib
 import inspect
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, overload
 
@@ -293,6 +293,12 @@ def rules_digest(values: Iterable[Field], makers: Iterable[Function]) -> str:
     foreign = {function for cls in classes(tuple(values)) for function in _foreign.get(cls, ())}
     foreign |= {make for make in map(inspect.unwrap, makers) if _is_foreign(make)}
     return "-".join([source_digest(), *sorted({_file_digest(function) for function in foreign})])
+
+
+def rules_from_outside() -> Iterator[tuple[type, Function]]:
+    """Yield all rules that users have registered, with the class that each is for."""
+    for cls, functions in list(_foreign.items()):
+        yield from ((cls, function) for function in functions)
 
 
 def _is_foreign(function: Function) -> bool:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from collections.abc import Sequence
 
 from sojourn import __version__
 from sojourn.exact.audit.audit import Audit, audit
 from sojourn.models.problems.named import named_model
+from sojourn.rates.named import named_rate
 from sojourn.rules.records import Options
 from sojourn.studies.audit.answer import Answer, Audited, Frontier, Limit, Made
 
 
-def audit_named(name: str, options: Options, policy: list[int] | None = None) -> Answer:
+def audit_named(
+    name: str, options: Options, policy: list[int] | None = None, estimators: Sequence[str] = ()
+) -> Answer:
     """Audit a problem by name, or the model in a file, under a policy; an optimal one if none is given.
+
+    `estimators` are names of users' own, such as `mine:Forgetting`, to be audited beside ours.
 
     >>> found = audit_named("long-return", {}).audited
     >>> found.gain, round(found.low, 6), found.high
@@ -20,7 +27,12 @@ def audit_named(name: str, options: Options, policy: list[int] | None = None) ->
     >>> found["Harmonic"].rate, found["Harmonic"].keeps_optimum, found["Harmonic"].drift
     (7.5, False, 6.25)
     """
-    return Answer(audited(name, audit(named_model(name, options), policy)), Made(options, __version__))
+    model = named_model(name, options)
+    found = audit(model, policy)
+    if estimators:
+        own = audit(model, found.policy, {estimator: named_rate(estimator) for estimator in estimators})
+        found = dataclasses.replace(found, limits=found.limits + own.limits)
+    return Answer(audited(name, found), Made(options, __version__))
 
 
 def audited(name: str, found: Audit) -> Audited:
