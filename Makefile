@@ -35,6 +35,7 @@ bench: $(VENV)/ready-dev      ## compiled speed against C, in one run
 	$(BIN)/python bench/bench.py
 	$(BIN)/python bench/sweeps.py
 	$(BIN)/python bench/learner.py
+	$(BIN)/python bench/simulation.py
 	$(BIN)/python bench/solvers.py
 
 format: $(VENV)/ready-dev

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from sojourn.envs.durations import DurationSource, duration_reader
+from sojourn.envs.durations import MOST_AT_ONCE, DurationSource, duration_reader
 from sojourn.envs.masks import mask_key, mask_reader
 from sojourn.envs.protocol import Environment
 from sojourn.envs.states import Bins, action_count, first_action, tabulate
 from sojourn.envs.tabulation import Tabulation
 from sojourn.rules.numbers import shown
-
-MOST_AT_ONCE = 10_000  # steps that may follow each other without time passing
 
 
 class Reading:
