@@ -25,6 +25,7 @@ from sojourn.rules.machine_code import (
     can_be_kept,
     copy_for,
     found_again,
+    garbage_left,
     is_ours,
     keep_on_disk,
     kept_on_disk,
@@ -214,7 +215,7 @@ class Kernel(Generic[F]):
 
         _compiled.update(types)
         options: Numba = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-        with _lock, told_if_long(), kept_on_disk(config):
+        with _lock, garbage_left(), told_if_long(), kept_on_disk(config):
             open_bridge(_connect)
             known = "" if types.isdisjoint(_foreign) else fingerprint(types, _foreign)
             use = f"kernel-of-users-{known}" if known else "kernel"
