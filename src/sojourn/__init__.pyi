@@ -5,6 +5,7 @@ The public names, by the file that defines them.
 
 from sojourn import envs
 from sojourn import models as model
+from sojourn.agents import parts
 from sojourn.agents.baselines import greedy_bandit, policy_agent, random_agent, ucb_bandit
 from sojourn.agents.exploration import Decay, Linear
 from sojourn.agents.h_learning import h_learning
@@ -160,6 +161,7 @@ __all__ = [
     "modified_policy_iteration",
     "oracle",
     "parse_sweep",
+    "parts",
     "pauses",
     "planner",
     "policy",

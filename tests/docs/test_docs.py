@@ -79,7 +79,7 @@ def test_every_block_of_the_page_does_what_it_says(
     make_bars("bars.csv", "bars.parquet", "btcusd.parquet")
     module = ModuleType("page")  # values that a page defines are pickled, so they need a module
     monkeypatch.setitem(sys.modules, "page", module)
-    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])  # as Python has the folder one stands in
     before = set(sys.modules)
     try:
         for block in blocks(page):

@@ -65,7 +65,7 @@ def limit(rate: Forgotten, steps):
     return steps.reward / steps.duration
 
 
-class Stubborn(NamedTuple):
+class Persistent(NamedTuple):
     values: sj.Table
     rate: Forgotten
     step_size: float
@@ -73,23 +73,23 @@ class Stubborn(NamedTuple):
 
 
 @sj.draw.register
-def draw(agent: Stubborn, state, rng):
+def draw(agent: Persistent, state, rng):
     """Keep to action 1, but for one step in ten."""
     explored = sj.random.uniform(rng) < 0.1
     return (0 if explored else 1), explored
 
 
 @sj.learn.register
-def learn(agent: Stubborn, state, action, reward, duration, next_state, explored):
+def learn(agent: Persistent, state, action, reward, duration, next_state, explored):
     q = agent.values.q
     q[state, action] += agent.step_size * (reward - q[state, action])
     rate = agent.rate if explored else sj.update(agent.rate, reward, duration)
-    return Stubborn(agent.values, rate, agent.step_size, not explored)
+    return Persistent(agent.values, rate, agent.step_size, not explored)
 
 
-def stubborn(num_states, num_actions, *, step_size=0.1, rate: Forgotten | None = None):
+def persistent(num_states, num_actions, *, step_size=0.1, rate: Forgotten | None = None):
     q = np.zeros((num_states, num_actions))
-    return Stubborn(sj.Table(q), Forgotten() if rate is None else rate, step_size, False)
+    return Persistent(sj.Table(q), Forgotten() if rate is None else rate, step_size, False)
 
 
 class Tossed(NamedTuple):
@@ -131,7 +131,7 @@ record = 3
 kind = "users_code:Tossed"
 pay = [1, 2]
 [[agent]]
-kind = "users_code:stubborn"
+kind = "users_code:persistent"
 rate = { kind = "users_code:Forgotten", step_size = [0.01, 0.1] }
 """
 
@@ -152,7 +152,7 @@ import sojourn as sj
 from sojourn.runs.lengths import Length
 from sojourn.runs.spec import canonical_text, cell_ids
 sweep = sj.load_sweep("sweep.toml")
-agents = [canonical_text("users_code:stubborn", options) for options in sweep.agents[0].grid()]
+agents = [canonical_text("users_code:persistent", options) for options in sweep.agents[0].grid()]
 worlds = [canonical_text("users_code:Tossed", options) for options in sweep.worlds[0].grid()]
 print(json.dumps([cell for world in worlds for steps in sweep.lengths for cell in cell_ids(world, agents, Length(steps))]))
 """
@@ -192,10 +192,12 @@ def test_a_sweep_runs_what_its_names_stand_for(table: pl.DataFrame) -> None:
     assert len(table) == 2 * 2 * 4 * 2
     for row in table.iter_rows(named=True):
         assert (row["world"], row["agent"], row["option_rate"]) == (
-            "users_code:Tossed", "users_code:stubborn", "users_code:Forgotten",
+            "users_code:Tossed", "users_code:persistent", "users_code:Forgotten",
         )  # fmt: skip
         rate = mine.Forgotten(row["option_rate_step_size"])
-        run = sj.run(mine.Tossed(row["pay"]), mine.stubborn(2, 2, rate=rate), row["steps"], seed=row["seed"])
+        run = sj.run(
+            mine.Tossed(row["pay"]), mine.persistent(2, 2, rate=rate), row["steps"], seed=row["seed"]
+        )
         assert (row["reward"], row["duration"], row["rate"]) == (run.reward, run.duration, run.rate)
     assert set(table["option_rate_step_size"]) == {0.01, 0.1}
 
@@ -280,7 +282,7 @@ def test_a_folder_of_other_source_is_refused(folder: Path, table: pl.DataFrame, 
     out = tmp_path / "out"
     shutil.copytree(folder / "whole", out)
     text = (out / "sweep.json").read_text()
-    (out / "sweep.json").write_text(text.replace(source_of("users_code:stubborn"), "0" * 16))
+    (out / "sweep.json").write_text(text.replace(source_of("users_code:persistent"), "0" * 16))
     with (
         ThreadPoolExecutor(1) as pool,
         pytest.raises(ValueError, match=r"before the source behind .* was edited"),
@@ -304,9 +306,9 @@ def test_a_model_of_a_users_is_a_world_with_a_gain(folder: Path) -> None:
 def test_trained_saved_and_evaluated_by_name(folder: Path) -> None:
     """A learner with a world, an agent and an estimator of a user's is trained, saved, loaded and evaluated by name."""
     file, place = folder / "learner.sojourn", Place("users_code:Tossed", {"pay": 3.0})
-    new = Beginning("users_code:stubborn", {"rate": "users_code:Forgotten", "step_size": 0.01}, seed=3)
+    new = Beginning("users_code:persistent", {"rate": "users_code:Forgotten", "step_size": 0.01}, seed=3)
     stands, _ = train_into(file, place, new, Training(steps=2000))
-    assert (stands.agent, stands.estimator, stands.steps) == ("Stubborn", "Forgotten", 2000)
+    assert (stands.agent, stands.estimator, stands.steps) == ("Persistent", "Forgotten", 2000)
     found, learned = evaluate_saved(file, place, time=9000.0, seed=1)
     assert learned == stands.rate
     assert found.rate == pytest.approx(1.0, abs=0.1)  # half the steps pay 6, and each takes 3
@@ -318,19 +320,19 @@ def test_trained_saved_and_evaluated_by_name(folder: Path) -> None:
 def test_a_report_shows_them(folder: Path, table: pl.DataFrame, tmp_path: Path) -> None:
     """The report of the sweep names what a user's code is called."""
     write_report([folder / "whole"], tmp_path / "report.html")
-    assert "users_code:stubborn" in (tmp_path / "report.html").read_text()
+    assert "users_code:persistent" in (tmp_path / "report.html").read_text()
 
 
 @pytest.mark.parametrize(
     ("build", "sentence"),
     [
         (lambda: build_agent("no_such:thing", {}, 2, 2), "'no_such:thing' cannot be found: No module named 'no_such'"),
-        (lambda: build_agent("users_code:stuborn", {}, 2, 2), r"users_code.py\) has no 'stuborn'; did you mean 'stubborn'"),
+        (lambda: build_agent("users_code:persistant", {}, 2, 2), r"users_code.py\) has no 'persistant'; did you mean 'persistent'"),
         (lambda: build_agent("users_code:Tossed", {}, 2, 2), r"'users_code:Tossed' makes Tossed\(.*\), which is no agent"),
         (lambda: build_agent("users_code:plain", {}, 2, 2), "'users_code:plain' does not take the number of states"),
         (lambda: build_agent("users_code:fails", {}, 2, 2), r"'users_code:fails' fails with .* \(ZeroDivisionError: no luck"),
         (lambda: build_agent("users_code:PAY", {}, 2, 2), "'users_code:PAY' is 1.0; it must be a function or a class"),
-        (lambda: build_agent("users_code:stubborn", {"step": 1}, 2, 2), "unknown option 'step'; did you mean 'step_size'"),
+        (lambda: build_agent("users_code:persistent", {"step": 1}, 2, 2), "unknown option 'step'; did you mean 'step_size'"),
         (lambda: build_agent("smart", {"rate": "users_code:two_jobs"}, 2, 2), "makes SMDP.*, which is no estimator"),
         (lambda: build_agent("smart", {"rate": {"step_size": 1}}, 2, 2), "lacks a name: write it as its kind"),
         (lambda: build_agent("smart", {"rate": "harmonik"}, 2, 2), "unknown estimator 'harmonik'; did you mean 'Harmonic'"),
@@ -351,8 +353,8 @@ def test_wrong_names_are_refused_by_a_sentence(folder: Path, build: Any, sentenc
 
 def test_agents_by_name_for_comparisons(folder: Path) -> None:
     """An agent of a user's is tuned by the step sizes among its options; an entry of its own says more."""
-    entry = named_agent("users_code:stubborn")
-    assert (entry.kind, entry.title, list(entry.grid)) == ("users_code:stubborn",) * 2 + (["step_size"],)
+    entry = named_agent("users_code:persistent")
+    assert (entry.kind, entry.title, list(entry.grid)) == ("users_code:persistent",) * 2 + (["step_size"],)
     assert named_agent("harmonic-r-centred").options == {"centring": 0.1}
 
 
@@ -364,9 +366,8 @@ def test_an_estimator_of_ours_is_named_with_its_options() -> None:
         "seeds": 1, "steps": 10, "world": [{"kind": "two-state", "log_scale": 0.01}],
         "agent": [{"kind": "smart", "rate": {"kind": "time-smoothed", "step_size": {"logspace": [0.001, 0.1, 3]}}}],
     })  # fmt: skip
-    assert [options["rate"]["step_size"] for options in sweep.agents[0].grid()] == spaced(
-        "logspace", 0.001, 0.1, 3
-    )  # type: ignore[index]
+    tables: list[Any] = [options["rate"] for options in sweep.agents[0].grid()]
+    assert [table["step_size"] for table in tables] == spaced("logspace", 0.001, 0.1, 3)
     with pytest.raises(
         ValueError, match=r"agent 1 \(smart\): unknown option 'size'; did you mean 'step_size'"
     ):

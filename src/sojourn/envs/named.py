@@ -8,7 +8,7 @@ a world and its environment are imported when one is made.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import gymnasium
@@ -61,11 +61,9 @@ def make(env_id: str, options: Mapping[str, Any], max_episode_steps: int | None 
     """
     register()
     if is_users(env_id) and _is_there(env_id):
-        world, environment = (
-            users_world(env_id),
-            registration.load_env_creator("sojourn.envs.worlds:WorldEnv"),
-        )
-        env: Environment = environment(world.make(**fitted(world.make, options, besides=world.not_options)))
+        world = users_world(env_id)
+        make_env: Callable[..., Environment] = found("sojourn.envs.worlds:WorldEnv")  # type: ignore[assignment]
+        env = make_env(world.make(**fitted(world.make, options, besides=world.not_options)))
         return env if max_episode_steps is None else TimeLimit(env, max_episode_steps)
     try:
         return gymnasium.make(env_id, max_episode_steps=max_episode_steps, **options)
