@@ -25,6 +25,8 @@ from sojourn.agents.values.table import Table, greedy_action, largest
 from sojourn.envs.check import check_smdp_env
 from sojourn.envs.worlds import WorldEnv
 from sojourn.exact.audit.audit import Audit, Limit, audit
+from sojourn.exact.audit.confirmed import SelfConfirming
+from sojourn.exact.audit.lock_in import LearnedValues, learned_values
 from sojourn.exact.bounds import Solution
 from sojourn.exact.linear_program import linear_program
 from sojourn.exact.logs.answers import Behaviour, Improvement, LogEvaluation
@@ -99,6 +101,7 @@ __all__ = [
     "Harmonic",
     "Improvement",
     "Incremental",
+    "LearnedValues",
     "Learner",
     "Limit",
     "Linear",
@@ -112,6 +115,7 @@ __all__ = [
     "Run",
     "Runs",
     "Scheduled",
+    "SelfConfirming",
     "SmoothedCumulative",
     "Solution",
     "Steps",
@@ -149,6 +153,7 @@ __all__ = [
     "largest",
     "laws",
     "learn",
+    "learned_values",
     "limit",
     "linear_program",
     "load_bars",

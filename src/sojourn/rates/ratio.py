@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 from sojourn.rates.protocol import Rate, limit, limit_is_gain, ratio, update, value, value_as_kept
+from sojourn.rates.steps import Steps
 from sojourn.rules.numbers import fraction
 from sojourn.rules.values import checked
 
@@ -124,6 +125,12 @@ def update_incremental(rate: Incremental, reward: float, duration: float) -> Inc
     )
 
 
+@limit.register
+def limit_incremental(rate: Incremental, steps: Steps) -> float:
+    """Return what the evidence of R-Learning comes to: the gain of the policy, whatever is explored."""
+    return steps.gain if steps.relative is None else steps.relative
+
+
 class TwoMeans(Rate, Protocol):
     """An estimator that keeps sums or means of rewards and of durations."""
 
@@ -150,4 +157,3 @@ value.register(Incremental)(value_as_kept)
 limit.register(Cumulative)(limit_is_gain)
 limit.register(SmoothedCumulative)(limit_is_gain)
 limit.register(Exponential)(limit_is_gain)
-limit.register(Incremental)(limit_is_gain)
