@@ -19,7 +19,16 @@ from sojourn.models.laws import Outcomes, TwoPoint
 from sojourn.models.problems import PROBLEMS, jobs, long_return, long_shot
 from sojourn.rates.named import ESTIMATORS
 
-EXACT = ("Cumulative", "SmoothedCumulative", "Exponential", "TimeSmoothed", "Incremental")
+EXACT = (
+    "Cumulative",
+    "SmoothedCumulative",
+    "Exponential",
+    "TimeSmoothed",
+    "Incremental",
+    "AdaptiveRatio",
+    "ClippedExponential",
+    "TimeForgetting",
+)
 
 rewards = st.one_of(st.just(Fraction(0)), st.integers(-24, 24).map(lambda n: Fraction(n, 4)))
 durations = st.integers(1, 24).map(lambda n: Fraction(n, 4))
