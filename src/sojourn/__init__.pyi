@@ -43,6 +43,7 @@ from sojourn.learner.verdict import Evaluation
 from sojourn.learner.watch import tensorboard
 from sojourn.models import laws, problems
 from sojourn.models.smdp import SMDP
+from sojourn.rates.adaptive import AdaptiveRatio, ClippedExponential, TimeForgetting
 from sojourn.rates.carry import carry
 from sojourn.rates.centred import Centred
 from sojourn.rates.contrast import Fixed, TimeSmoothed
@@ -58,6 +59,7 @@ from sojourn.rates.meter import RateMeter
 from sojourn.rates.protocol import limit, update, value
 from sojourn.rates.ratio import Cumulative, Exponential, Incremental, SmoothedCumulative
 from sojourn.rates.scheduled import Scheduled, Visits
+from sojourn.rates.score import RateChoice, RateScore, choose_rate, rate_score
 from sojourn.rates.steps import Steps
 from sojourn.rules import random
 from sojourn.rules.bridge import inlined
@@ -84,11 +86,13 @@ __version__: str
 
 __all__ = [
     "SMDP",
+    "AdaptiveRatio",
     "Audit",
     "Bars",
     "Behaviour",
     "Centred",
     "Claim",
+    "ClippedExponential",
     "Cumulative",
     "CumulativeHarmonic",
     "Curve",
@@ -110,8 +114,10 @@ __all__ = [
     "Market",
     "NotSolvedError",
     "PolicyValue",
+    "RateChoice",
     "RateMeter",
     "RateReport",
+    "RateScore",
     "Run",
     "Runs",
     "Scheduled",
@@ -122,6 +128,7 @@ __all__ = [
     "Sweep",
     "Table",
     "Tabular",
+    "TimeForgetting",
     "TimeSmoothed",
     "TwoState",
     "Visits",
@@ -134,6 +141,7 @@ __all__ = [
     "check_rate",
     "check_smdp_env",
     "check_world",
+    "choose_rate",
     "cos_log_drift",
     "coupling",
     "differential_q",
@@ -176,6 +184,7 @@ __all__ = [
     "r_learning",
     "random",
     "random_agent",
+    "rate_score",
     "ratio_of_means",
     "read_log",
     "relaxed_smart",

@@ -20,7 +20,16 @@ from sojourn.models.problems import PROBLEMS, jobs, long_return, long_shot
 from sojourn.rates.named import ESTIMATORS
 from strategies import fraction_models, model_of_fractions
 
-EXACT = ("Cumulative", "SmoothedCumulative", "Exponential", "TimeSmoothed", "Incremental")
+EXACT = (
+    "Cumulative",
+    "SmoothedCumulative",
+    "Exponential",
+    "TimeSmoothed",
+    "Incremental",
+    "AdaptiveRatio",
+    "ClippedExponential",
+    "TimeForgetting",
+)
 
 
 def of_lines(*lines: tuple[float, float]) -> SMDP:
