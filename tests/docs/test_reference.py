@@ -16,8 +16,13 @@ import pytest
 import sojourn as sj
 
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "reference"
-LAWS = ("Constant", "Exponential", "FlooredNormal", "Gamma", "Outcomes", "TwoPoint", "Uniform", "mean")
-DRAWS = ("exponential", "integer", "normal", "stream", "streams", "uniform")
+LAWS = (
+    "Constant", "Empirical", "Exponential", "FlooredNormal", "Gamma", "Lognormal", "Outcomes", "TwoPoint", "Uniform",
+    "Weibull", "mean",
+)  # fmt: skip
+DRAWS = (
+    "empirical", "exponential", "gamma", "integer", "lognormal", "normal", "stream", "streams", "uniform", "weibull",
+)  # fmt: skip
 SIMULATIONS = ("DecisionEnvironment", "Simulation")
 PUBLIC = sorted(
     {f"sojourn.{name}" for name in sj.__all__}
