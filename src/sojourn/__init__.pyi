@@ -43,8 +43,8 @@ from sojourn.models import laws, problems
 from sojourn.models.smdp import SMDP
 from sojourn.rates.carry import carry
 from sojourn.rates.centred import Centred
-from sojourn.rates.contrast import Fixed, TimeSmoothed
-from sojourn.rates.harmonic import CumulativeHarmonic, Harmonic, WeightedHarmonic
+from sojourn.rates.contrast import Fixed, MeanOfRates, TimeSmoothed
+from sojourn.rates.harmonic import CumulativeHarmonic, CumulativeWeightedHarmonic, Harmonic, WeightedHarmonic
 from sojourn.rates.means import (
     coupling,
     harmonic_mean,
@@ -89,6 +89,7 @@ __all__ = [
     "Claim",
     "Cumulative",
     "CumulativeHarmonic",
+    "CumulativeWeightedHarmonic",
     "Curve",
     "Decay",
     "Entry",
@@ -106,6 +107,7 @@ __all__ = [
     "Log",
     "LogEvaluation",
     "Market",
+    "MeanOfRates",
     "NotSolvedError",
     "PolicyValue",
     "RateMeter",

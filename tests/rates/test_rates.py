@@ -20,7 +20,9 @@ LAWS = {
     "Harmonic": (True, True, True, True),
     "WeightedHarmonic": (True, True, True, True),
     "CumulativeHarmonic": (True, True, True, True),
-    "TimeSmoothed": (False, True, True, False),
+    "CumulativeWeightedHarmonic": (True, True, True, True),
+    "TimeSmoothed": (True, True, True, False),
+    "MeanOfRates": (True, True, True, True),
     "Incremental": (False, True, True, False),
     "Fixed": (False, False, True, True),  # 0 is 0 in any unit
 }
