@@ -174,16 +174,47 @@ class CumulativeHarmonic:
         return ratio(blocks, sum(self.counts.values()))
 
 
+class CumulativeWeightedHarmonic:
+    """Each sign's mean is sum(w) / sum(w tau/r) with w = |r|, over all events; the signs combined by their counts."""
+
+    def __init__(self) -> None:
+        self.counts = {+1: 0, -1: 0, 0: 0}
+        self.weights, self.times = {+1: 0.0, -1: 0.0}, {+1: 0.0, -1: 0.0}
+
+    def update(self, reward: float, duration: float) -> None:
+        sign = (reward > 0) - (reward < 0)
+        self.counts[sign] += 1
+        if sign != 0:
+            self.weights[sign] += abs(reward)
+            self.times[sign] += sign * duration  # |r| tau/r
+
+    def value(self) -> float:
+        blocks = sum(self.counts[s] * ratio(self.weights[s], self.times[s]) for s in (+1, -1))
+        return ratio(blocks, sum(self.counts.values()))
+
+
 class TimeSmoothed:
     def __init__(self, step_size: float) -> None:
-        self.decay, self.rho = -math.log1p(-step_size), 0.0
+        self.decay, self.rho, self.weight = -math.log1p(-step_size), 0.0, 0.0
 
     def update(self, reward: float, duration: float) -> None:
         forget = -math.expm1(-self.decay * duration)  # 1 - e^(-x) itself loses digits for small x
         self.rho = math.exp(-self.decay * duration) * self.rho + forget * reward / duration
+        self.weight = math.exp(-self.decay * duration) * self.weight + forget
 
     def value(self) -> float:
-        return self.rho
+        return ratio(self.rho, self.weight)
+
+
+class MeanOfRates:
+    def __init__(self) -> None:
+        self.rates: list[float] = []
+
+    def update(self, reward: float, duration: float) -> None:
+        self.rates.append(reward / duration)
+
+    def value(self) -> float:
+        return ratio(math.fsum(self.rates), len(self.rates))
 
 
 class TimeForgetting:
@@ -269,14 +300,24 @@ def cumulative_harmonic_of(history: History) -> float:
     return modified_harmonic_mean([Fraction(r) / Fraction(tau) for r, tau in history])
 
 
+def cumulative_weighted_harmonic_of(history: History) -> float:
+    rates = [Fraction(r) / Fraction(tau) for r, tau in history]
+    return weighted_harmonic_mean(rates, [abs(Fraction(r)) for r, _ in history])
+
+
 def time_smoothed_of(history: History, step_size: float) -> float:
-    """Each rate with the weight of its own time, discounted by the time that came after it."""
+    """Each rate with the weight of its own time, discounted by the time that came after it, over all weights."""
     decay = -math.log1p(-step_size)
-    terms = []
+    terms, weights = [], []
     for i, (r, tau) in enumerate(history):
         later = math.fsum(t for _, t in history[i + 1 :])
-        terms.append(-math.expm1(-decay * tau) * math.exp(-decay * later) * r / tau)
-    return math.fsum(terms)
+        weights.append(-math.expm1(-decay * tau) * math.exp(-decay * later))
+        terms.append(weights[-1] * r / tau)
+    return math.fsum(terms) / math.fsum(weights)
+
+
+def mean_of_rates_of(history: History) -> float:
+    return float(sum((Fraction(r) / Fraction(tau) for r, tau in history), Fraction(0)) / len(history))
 
 
 def time_forgetting_of(history: History, step_size: float) -> float:

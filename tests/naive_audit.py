@@ -101,6 +101,8 @@ def limits(law: list[tuple[Fraction, Fraction, Fraction]]) -> dict[str, Fraction
         "Harmonic": harmonic,
         "CumulativeHarmonic": harmonic,
         "WeightedHarmonic": weighted,
+        "CumulativeWeightedHarmonic": weighted,
+        "MeanOfRates": sum((p * r / d for p, r, d in law), Fraction(0)),
         "Fixed": Fraction(0),
     }
 

@@ -46,8 +46,8 @@ from sojourn.models.smdp import SMDP
 from sojourn.rates.adaptive import AdaptiveRatio, ClippedExponential, TimeForgetting
 from sojourn.rates.carry import carry
 from sojourn.rates.centred import Centred
-from sojourn.rates.contrast import Fixed, TimeSmoothed
-from sojourn.rates.harmonic import CumulativeHarmonic, Harmonic, WeightedHarmonic
+from sojourn.rates.contrast import Fixed, MeanOfRates, TimeSmoothed
+from sojourn.rates.harmonic import CumulativeHarmonic, CumulativeWeightedHarmonic, Harmonic, WeightedHarmonic
 from sojourn.rates.means import (
     coupling,
     harmonic_mean,
@@ -95,6 +95,7 @@ __all__ = [
     "ClippedExponential",
     "Cumulative",
     "CumulativeHarmonic",
+    "CumulativeWeightedHarmonic",
     "Curve",
     "Decay",
     "Entry",
@@ -112,6 +113,7 @@ __all__ = [
     "Log",
     "LogEvaluation",
     "Market",
+    "MeanOfRates",
     "NotSolvedError",
     "PolicyValue",
     "RateChoice",

@@ -254,6 +254,13 @@ ESTIMATORS = {
     "CumulativeHarmonic": Estimator(
         sj.CumulativeHarmonic, naive.CumulativeHarmonic, naive.cumulative_harmonic_of, has_step_size=False
     ),
+    "CumulativeWeightedHarmonic": Estimator(
+        sj.CumulativeWeightedHarmonic,
+        naive.CumulativeWeightedHarmonic,
+        naive.cumulative_weighted_harmonic_of,
+        has_step_size=False,
+    ),
+    "MeanOfRates": Estimator(sj.MeanOfRates, naive.MeanOfRates, naive.mean_of_rates_of, has_step_size=False),
     "TimeSmoothed": Estimator(sj.TimeSmoothed, naive.TimeSmoothed, naive.time_smoothed_of),
     "TimeForgetting": Estimator(sj.TimeForgetting, naive.TimeForgetting, naive.time_forgetting_of),
     "Incremental": Estimator(sj.Incremental, naive.Incremental, naive.incremental_of),
@@ -435,6 +442,36 @@ def test_agent_learns_transitions(name: str, greedy: str, exploration: naive.Exp
     for seed in (1, 2):
         agent, oracle = both(name, naive.Settings(3, 4, 0.1, exploration, greedy))
         assert_same_learning(agent, oracle, seed)
+
+
+AUTHORS: dict[str, tuple[Callable[[], Any], Callable[[], naive.Rate]]] = {
+    "SMART": (sj.Cumulative, naive.Cumulative),
+    "RelaxedSMART": (lambda: sj.Exponential(0.3), lambda: naive.Exponential(0.3)),
+    "SmoothedSMART": (lambda: sj.TimeSmoothed(0.3), lambda: naive.TimeSmoothed(0.3)),
+    "Harmonic": (lambda: sj.Harmonic(0.3), lambda: naive.Harmonic(0.3)),
+    "WeightedHarmonic": (lambda: sj.WeightedHarmonic(0.3), lambda: naive.WeightedHarmonic(0.3)),
+    "CumulativeHarmonic": (sj.CumulativeHarmonic, naive.CumulativeHarmonic),
+    "CumulativeWeightedHarmonic": (sj.CumulativeWeightedHarmonic, naive.CumulativeWeightedHarmonic),
+    "CumulativeStepRate": (sj.MeanOfRates, naive.MeanOfRates),
+}
+
+
+@pytest.mark.parametrize("greedy", ["action", "every"])
+@pytest.mark.parametrize("name", AUTHORS)
+def test_the_agents_of_the_authors(name: str, greedy: str) -> None:
+    """The paper's authors' tabular agents, and ours with the same rate, have the same Q and rate after every transition.
+
+    Q is updated with the rate as it was, then the rate if the action was greedy before (`with_rho_trick`) or always:
+    github.com/erelon/SMDP_Agents, agents/r_learning.py and average_rates.py at 1e0d850, with a learning rate of 0.1 and a
+    rate's of 0.3.
+    """
+    for seed in (1, 2, 3):
+        settings = naive.Settings(3, 4, 0.1, CONSTANT, greedy)
+        ours, theirs = AUTHORS[name]
+        agent = sj.smart(
+            3, 4, step_size=0.1, exploration=CONSTANT.start, greedy=greedy, ties="lowest", rate=ours()
+        )
+        assert_same_learning(agent, naive.Agent(settings, theirs()), seed)
 
 
 CHOICES: dict[str, dict[str, Any]] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,9 @@ def test_learned_rates_come_to_their_limits(name: str) -> None:
         error = ends.std(ddof=1) / np.sqrt(SEEDS)
         limit = found[estimator].rate
         assert limit is not None
+        if math.isinf(limit):  # the mean of rates in exponential times has no limit to come to
+            assert estimator == "MeanOfRates"
+            continue
         assert ends.mean() == pytest.approx(limit, abs=5.0 * error + 3.0 * STEP_SIZE * abs(limit)), estimator
         # The test tells apart what differs: in these problems by a twentieth at least, of the gain.
         assert 5.0 * error < 0.05 * abs(found.gain), estimator

@@ -89,13 +89,22 @@ def test_looks_differ() -> None:
 
 def test_limits_by_hand() -> None:
     """+2 in a time of 1 or -1 in one of 4, equally often: the gain is 0.2, the harmonic mean 0.875."""
-    steps = Steps(0.5, 2.5, Side(0.5, 1.0, 0.5, 0.25), Side(0.5, -0.5, 2.0, -2.0))
+    steps = Steps(0.5, 2.5, Side(0.5, 1.0, 0.5, 0.25), Side(0.5, -0.5, 2.0, -2.0), mean_rate=0.875)
     found = {name: limit(entry.make(), steps) for name, entry in ESTIMATORS.items()}
     assert found.pop("Fixed") == 0.0
     # Half of the rates are 2 and half are -1/4, constant within each sign: 1 - 1/8 however they are weighted.
-    assert {found.pop(name) for name in ("Harmonic", "CumulativeHarmonic", "WeightedHarmonic")} == {0.875}
+    harmonic = (
+        "Harmonic",
+        "CumulativeHarmonic",
+        "WeightedHarmonic",
+        "CumulativeWeightedHarmonic",
+        "MeanOfRates",
+    )
+    assert {found.pop(name) for name in harmonic} == {0.875}
     assert set(found.values()) == {0.2}
     assert limit(sj.Fixed(1.5), steps) == 1.5
+    with pytest.raises(ValueError, match="has no mean_rate; give the mean of r/tau"):
+        limit(sj.MeanOfRates(), steps._replace(mean_rate=None))
     assert limit(sj.Harmonic(0.1), Steps(0.0, 1.0, NONE, NONE)) == 0.0
 
 

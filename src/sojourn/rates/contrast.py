@@ -1,6 +1,7 @@
 """Estimators to compare with.
 
 TimeSmoothed        forgets per unit of time instead of per transition
+MeanOfRates         the arithmetic mean of all rates r/tau so far
 Fixed               the rate is a constant
 """
 
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sojourn.rates.protocol import limit, limit_is_gain, update, value, value_as_kept
+from sojourn.rates.protocol import limit, limit_is_gain, ratio, update, value, value_as_kept
 from sojourn.rates.steps import Steps
 from sojourn.rules.elementary import expm1, log1p
 from sojourn.rules.numbers import finite, proper_fraction
@@ -19,21 +20,67 @@ from sojourn.rules.values import checked
 class TimeSmoothed(NamedTuple):
     """Moving mean of the rates that forgets per unit of time, not per transition.
 
-    A transition of duration tau has the weight 1 - (1 - beta)^tau.
+    A transition of duration tau has the weight 1 - (1 - beta)^tau. The weights so far are kept too and divided by, so
+    that the first update returns the first rate. This is SmoothedSMART of the paper's authors, github.com/erelon/SMDP_Agents.
 
-    >>> value(update(TimeSmoothed(step_size=0.5), 6.0, 2.0))
-    2.25
+    >>> rate = update(TimeSmoothed(step_size=0.5), 6.0, 2.0)  # weight 3/4
+    >>> value(rate), value(update(rate, 0.0, 1.0))  # half of that is left, beside 1/2 for the 0
+    (3.0, 1.2857142857142858)
     """
 
     step_size: float
     rate: float = 0.0
+    weight: float = 0.0
 
 
 @update.register
 def update_time_smoothed(rate: TimeSmoothed, reward: float, duration: float) -> TimeSmoothed:
-    """Rho <- e^(-lambda tau) rho + (1 - e^(-lambda tau)) r/tau, lambda = -log(1 - beta)."""
-    weight = -expm1(log1p(-rate.step_size) * duration)
-    return TimeSmoothed(step_size=rate.step_size, rate=rate.rate + weight * (reward / duration - rate.rate))
+    """Rho <- e^(-lambda tau) rho + (1 - e^(-lambda tau)) r/tau, lambda = -log(1 - beta); W likewise, with 1 for r/tau."""
+    share = -expm1(log1p(-rate.step_size) * duration)
+    return TimeSmoothed(
+        step_size=rate.step_size,
+        rate=rate.rate + share * (reward / duration - rate.rate),
+        weight=rate.weight + share * (1.0 - rate.weight),
+    )
+
+
+@value.register
+def value_time_smoothed(rate: TimeSmoothed) -> float:
+    """Return rho / W."""
+    return ratio(rate.rate, rate.weight)
+
+
+@checked()
+class MeanOfRates(NamedTuple):
+    """Arithmetic mean of all rates r/tau so far: each counts alike, however short it was.
+
+    Its limit is E[r/tau], which is not the gain, and is infinite where durations come near 0, as exponential ones do. It is
+    CumulativeStepRate of the paper's authors, github.com/erelon/SMDP_Agents.
+
+    >>> rate = update(update(MeanOfRates(), 6.0, 2.0), 1.0, 1.0)
+    >>> value(rate)  # (3 + 1) / 2, where 7 were earned in 3
+    2.0
+    """
+
+    rate: float = 0.0
+    transitions: float = 0.0
+
+
+@update.register
+def update_mean_of_rates(rate: MeanOfRates, reward: float, duration: float) -> MeanOfRates:
+    """Count k += 1, m += (r/tau - m) / k."""
+    transitions = rate.transitions + 1.0
+    return MeanOfRates(
+        rate=rate.rate + (reward / duration - rate.rate) / transitions, transitions=transitions
+    )
+
+
+@limit.register
+def limit_mean_of_rates(rate: MeanOfRates, steps: Steps) -> float:
+    """Return E[r/tau]."""
+    if steps.mean_rate is None:
+        raise ValueError(f"{steps} has no mean_rate; give the mean of r/tau")
+    return steps.mean_rate
 
 
 @checked(rate=finite)
@@ -59,6 +106,6 @@ def limit_fixed(rate: Fixed, steps: Steps) -> float:
     return rate.rate
 
 
-value.register(TimeSmoothed)(value_as_kept)
+value.register(MeanOfRates)(value_as_kept)
 value.register(Fixed)(value_as_kept)
 limit.register(TimeSmoothed)(limit_is_gain)  # for small step sizes

@@ -3,12 +3,14 @@
     Harmonic            moving mean of tau/r and moving share, per sign
     WeightedHarmonic    the same with each rate weighted by |r|
     CumulativeHarmonic  modified harmonic mean of all rates so far
+    CumulativeWeightedHarmonic  the same with each rate weighted by |r|
 
 They come to the gain only where rewards do not co-vary with the time per reward. With P+ and P- for the shares of
 steps with r > 0 and r < 0, and E[x; A] for the mean of x on A and 0 elsewhere, their limits are
 
     Harmonic, CumulativeHarmonic    P+^2 / E[tau/r; r > 0] + P-^2 / E[tau/r; r < 0]
-    WeightedHarmonic                P+ E[r; r > 0] / E[tau; r > 0] + P- E[r; r < 0] / E[tau; r < 0]
+    WeightedHarmonic, CumulativeWeightedHarmonic
+                                    P+ E[r; r > 0] / E[tau; r > 0] + P- E[r; r < 0] / E[tau; r < 0]
 """
 
 from __future__ import annotations
@@ -162,6 +164,57 @@ def value_cumulative_harmonic(rate: CumulativeHarmonic) -> float:
     return positive + negative
 
 
+@checked()
+class CumulativeWeightedHarmonic(NamedTuple):
+    """As `CumulativeHarmonic`, with each rate weighted by |r| among the rates of its sign.
+
+    This is the paper's authors' reward-weighted form without forgetting. With rewards of one sign it is `Cumulative`.
+
+    >>> rate = CumulativeWeightedHarmonic()
+    >>> for reward, duration in ((6, 2), (1, 1), (-2, 1)):
+    ...     rate = update(rate, reward, duration)
+    >>> round(value(rate), 12)  # two thirds of 7/3 and one third of -2
+    0.888888888889
+    """
+
+    positive_reward: float = 0.0
+    positive_duration: float = 0.0
+    negative_reward: float = 0.0
+    negative_duration: float = 0.0
+    positive_count: float = 0.0
+    negative_count: float = 0.0
+    total_count: float = 0.0
+
+
+@update.register
+def update_cumulative_weighted_harmonic(
+    rate: CumulativeWeightedHarmonic, reward: float, duration: float
+) -> CumulativeWeightedHarmonic:
+    """Sums of r and tau and counts, per sign."""
+    up = 1.0 if reward > 0.0 else 0.0
+    down = 1.0 if reward < 0.0 else 0.0
+    return CumulativeWeightedHarmonic(
+        positive_reward=rate.positive_reward + up * reward,
+        positive_duration=rate.positive_duration + up * duration,
+        negative_reward=rate.negative_reward + down * reward,
+        negative_duration=rate.negative_duration + down * duration,
+        positive_count=rate.positive_count + up,
+        negative_count=rate.negative_count + down,
+        total_count=rate.total_count + 1.0,
+    )
+
+
+@value.register
+def value_cumulative_weighted_harmonic(rate: CumulativeWeightedHarmonic) -> float:
+    """Return n+/n R+/T+ + n-/n R-/T-."""
+    positive = ratio(rate.positive_reward, rate.positive_duration)
+    negative = ratio(rate.negative_reward, rate.negative_duration)
+    return (
+        ratio(rate.positive_count, rate.total_count) * positive
+        + ratio(rate.negative_count, rate.total_count) * negative
+    )
+
+
 @limit.register(Harmonic)
 @limit.register(CumulativeHarmonic)
 def limit_harmonic(rate: Rate, steps: Steps) -> float:
@@ -169,8 +222,9 @@ def limit_harmonic(rate: Rate, steps: Steps) -> float:
     return _harmonic(steps.positive) + _harmonic(steps.negative)
 
 
-@limit.register
-def limit_weighted_harmonic(rate: WeightedHarmonic, steps: Steps) -> float:
+@limit.register(WeightedHarmonic)
+@limit.register(CumulativeWeightedHarmonic)
+def limit_weighted_harmonic(rate: Rate, steps: Steps) -> float:
     """Return P+ E[r; r > 0] / E[tau; r > 0] + P- E[r; r < 0] / E[tau; r < 0]."""
     return _weighted(steps.positive) + _weighted(steps.negative)
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from sojourn.rates.adaptive import AdaptiveRatio, ClippedExponential, TimeForgetting
-from sojourn.rates.contrast import Fixed, TimeSmoothed
-from sojourn.rates.harmonic import CumulativeHarmonic, Harmonic, WeightedHarmonic
+from sojourn.rates.contrast import Fixed, MeanOfRates, TimeSmoothed
+from sojourn.rates.harmonic import CumulativeHarmonic, CumulativeWeightedHarmonic, Harmonic, WeightedHarmonic
 from sojourn.rates.protocol import Rate, update, value
 from sojourn.rates.ratio import Cumulative, Exponential, Incremental, SmoothedCumulative
 from sojourn.rules.names import is_users, made, users_constructor
@@ -118,10 +118,14 @@ for _entry in (
     NamedEstimator(
         "WeightedHarmonic", WeightedHarmonic, agents=("weighted_harmonic_r",), compared=True, look=(5, 0, 5)
     ),
+    NamedEstimator(
+        "CumulativeWeightedHarmonic", CumulativeWeightedHarmonic, has_step_size=False, look=(5, 1, 1)
+    ),
     NamedEstimator("TimeSmoothed", TimeSmoothed, look=(2, 3, 4)),
     NamedEstimator("AdaptiveRatio", AdaptiveRatio, has_step_size=False, look=(4, 0, 3)),
     NamedEstimator("ClippedExponential", ClippedExponential, look=(7, 2, 2)),
     NamedEstimator("TimeForgetting", TimeForgetting, look=(7, 3, 4)),
+    NamedEstimator("MeanOfRates", MeanOfRates, has_step_size=False, look=(1, 3, 5)),
     NamedEstimator("Incremental", Incremental, agents=("r_learning", "differential_q"), look=(4, 1, 4)),
     NamedEstimator("Fixed", Fixed, has_step_size=False, agents=("fixed_rate",), look=(3, 3, 3)),
 ):

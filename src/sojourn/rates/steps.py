@@ -26,7 +26,8 @@ class Steps(NamedTuple):
     """The mean reward and duration of a step in the long run, and the part that each sign of the reward has.
 
     `relative` is what the evidence r + max Q(s') - max Q(s) comes to per unit of time. It is the gain of the policy that
-    is followed, also where exploration decides in which states the steps are taken; None if that is the `gain` here.
+    is followed, also where exploration decides in which states the steps are taken; None if that is the `gain` here. `mean_rate` is
+    E[r/tau], infinite where that does not exist.
 
     Rewards of 1 and 9 in a time of 1, equally often:
 
@@ -40,6 +41,7 @@ class Steps(NamedTuple):
     positive: Side
     negative: Side
     relative: float | None = None
+    mean_rate: float | None = None
 
     @property
     def gain(self) -> float:

@@ -56,7 +56,7 @@ def check_rate(rate: Any) -> RateReport:
 
     >>> from sojourn.rates.contrast import TimeSmoothed
     >>> check_rate(TimeSmoothed(step_size=0.1))
-    RateReport(constant_at_once=False, constant_in_limit=True, scales_with_reward=True, scales_with_time=False)
+    RateReport(constant_at_once=True, constant_in_limit=True, scales_with_reward=True, scales_with_time=False)
     """
     name = type(rate).__name__
     if not (is_value(rate) and update.knows(type(rate)) and value.knows(type(rate))):

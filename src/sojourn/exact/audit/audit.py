@@ -84,9 +84,9 @@ class Audit:
     or the policy has probabilities.
 
     >>> from sojourn.models.problems import jobs
-    >>> found = audit(jobs())  # where the harmonic mean is right
+    >>> found = audit(jobs())  # where the harmonic mean is right, and the arithmetic one is not
     >>> [limit.estimator for limit in found if abs(limit.error) > 1e-9]
-    ['Fixed']
+    ['MeanOfRates', 'Fixed']
 
     With the rate fixed at 0, a learner that has begun with the worse machine stays there:
 

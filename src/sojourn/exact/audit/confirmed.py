@@ -62,15 +62,12 @@ class Search:
         self.complete = self.num_policies <= MOST_POLICIES
 
     def confirmed(self, estimators: Mapping[str, Rate]) -> dict[str, tuple[SelfConfirming, ...]]:
-        """Return the self-confirming policies of each estimator whose limit is known, the best first."""
+        """Return the self-confirming policies of each estimator that has a finite limit, the best first."""
         result = {}
         for name, estimator in estimators.items():
-            if limit.knows(type(estimator)):
-                found = [
-                    self._judged(kept, rate)
-                    for kept, rate in self._candidates(estimator)
-                    if kept.confirms(rate)
-                ]
+            tried = list(self._candidates(estimator)) if limit.knows(type(estimator)) else []
+            if tried:
+                found = [self._judged(kept, rate) for kept, rate in tried if kept.confirms(rate)]
                 result[name] = tuple(sorted(found, key=lambda one: -one.gain))
         return result
 

@@ -10,7 +10,9 @@ elsewhere, and P+ and P- for the shares of steps with r > 0 and r < 0:
     Incremental                          the same, for small step sizes; R-Learning's evidence, r + max Q(s')
                                          - max Q(s), has the same mean, since the values telescope
     Harmonic, CumulativeHarmonic         P+^2 / E[tau/r; r > 0] + P-^2 / E[tau/r; r < 0]
-    WeightedHarmonic                     P+ E[r; r > 0] / E[tau; r > 0] + P- E[r; r < 0] / E[tau; r < 0]
+    WeightedHarmonic, CumulativeWeightedHarmonic
+                                         P+ E[r; r > 0] / E[tau; r > 0] + P- E[r; r < 0] / E[tau; r < 0]
+    MeanOfRates                          E[r/tau], infinite where durations come near 0, as exponential ones do
     Fixed                                its constant, 0 unless told otherwise
 
 The cumulative ones converge; the others, with a constant step size, go on to fluctuate about a
@@ -18,6 +20,8 @@ value that tends to this limit with the step size.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -69,6 +73,7 @@ def steps_of_shares(model: SMDP, weight: Floats) -> Steps:
         duration=float(weight @ mean_duration),
         positive=_side(weight, above, mean_duration),
         negative=_side(weight, below, mean_duration),
+        mean_rate=_mean_rate(weight, above, below, parts(lasting)[0][:, 2]),
     )
 
 
@@ -81,6 +86,14 @@ def _side(weight: Floats, part: Floats, duration: Floats) -> Side:
         duration=float(weight @ (share * duration)),
         duration_per_reward=float(weight @ (inverse * duration)),
     )
+
+
+def _mean_rate(weight: Floats, above: Floats, below: Floats, pace: Floats) -> float:
+    """Return E[r/tau], with E[1/tau] the `pace` of each place; infinite where it does not exist."""
+    with np.errstate(invalid="ignore"):  # 0 times infinity, where a place has no reward of that sign
+        gained, lost = (np.where(part[:, 1] != 0.0, part[:, 1] * pace, 0.0) for part in (above, below))
+    total = float(weight @ gained), float(weight @ lost)
+    return total[0] if math.isinf(total[0]) else sum(total)
 
 
 def _pair_shares(model: SMDP, policy: ArrayLike, worth: PolicyValue) -> Floats:

@@ -40,7 +40,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class LockIn:
-    """The policies that a learner with one estimator keeps; `known` is false where its limit is not known."""
+    """The policies that a learner with one estimator keeps; `known` is false where it has no finite limit."""
 
     estimator: str
     known: bool

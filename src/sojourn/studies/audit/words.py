@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from sojourn.studies.audit.answer import Audited, Limit, LockIn
 
-_HEAD = (
-    f"{'estimator':20}{'in the long run':>16}{'error':>11}{'greedy policy':>15}{'its gain':>10}{'drift':>10}"
-)
+_HEAD = f"{'in the long run':>16}{'error':>11}{'greedy policy':>15}{'its gain':>10}{'drift':>10}"
 _FOOT = (
     "drift: values grow by the step size times this in each step, while the policy is followed at that rate"
 )
@@ -40,16 +38,17 @@ def searched(found: Audited) -> str:
 
 def lines(found: Audited) -> list[str]:
     """Return an audit as two tables for a terminal: the limits, and the policies that learners keep."""
+    width = 2 + max(len(limit.estimator) for limit in found.estimators)
     return [
         f"{found.name}: the policy's gain is {found.gain:.6g}, the optimal one {found.best_gain:.6g}; "
         f"an optimal policy is greedy for {greedy_for(found)}",
-        _HEAD,
-        *map(_row, found.estimators),
+        f"{'estimator':{width}}{_HEAD}",
+        *(f"{limit.estimator:{width}}{_row(limit)}" for limit in found.estimators),
         _FOOT,
         "",
         f"with exploration {found.exploration:g}, a learner that follows this policy keeps it at {held_at(found)}",
-        f"{'estimator':20}gains of the policies that it keeps, of {searched(found)}; * is a trap",
-        *(f"{each.estimator:20}{kept_gains(each, found.complete)}" for each in found.self_confirming),
+        f"{'estimator':{width}}gains of the policies that it keeps, of {searched(found)}; * is a trap",
+        *(f"{each.estimator:{width}}{kept_gains(each, found.complete)}" for each in found.self_confirming),
     ]
 
 
@@ -62,7 +61,7 @@ def kept_gains(found: LockIn, complete: bool) -> str:
     '10 (2 policies), 7.624* (2 policies)'
     """
     if not found.known:
-        return "not known, as its limit is not"
+        return "not known: it has no finite limit"
     if not found.policies:
         return "none: it goes from policy to policy" if complete else "none of these"
     told = [
@@ -76,7 +75,7 @@ def kept_gains(found: LockIn, complete: bool) -> str:
 def _row(limit: Limit) -> str:
     greedy = {True: "optimal", False: "not optimal", None: "-"}[limit.keeps_optimum]
     return (
-        f"{limit.estimator:20}{number(limit.rate, 6):>16}{number(limit.error, 4):>11}{greedy:>15}"
+        f"{number(limit.rate, 6):>16}{number(limit.error, 4):>11}{greedy:>15}"
         f"{number(limit.greedy_gain, 4):>10}{number(limit.drift, 4):>10}"
     )
 
