@@ -24,6 +24,8 @@ PUBLIC = sorted(
     | {f"sojourn.problems.{name}" for name in sj.problems.__all__}
     | {f"sojourn.laws.{name}" for name in LAWS}
     | {f"sojourn.random.{name}" for name in DRAWS if name not in sj.__all__}
+    | {f"sojourn.stats.{name}" for name in sj.stats.__all__}
+    | {f"sojourn.plot.{name}" for name in sj.plot.__all__}
 )
 
 
