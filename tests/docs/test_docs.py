@@ -267,3 +267,13 @@ def test_every_fence_of_every_page_is_seen() -> None:
     for page in PAGES:
         fences = re.findall(r"^ *```", page.read_text(), flags=re.MULTILINE)
         assert len(fences) == 2 * len(list(blocks(page))), name_of(page)
+
+
+def test_a_simpy_model_becomes_an_environment_with_fifteen_lines() -> None:
+    """On the page about simulations, at most 15 lines of the queue with decisions are new or changed, imports included."""
+    plain, decided = (
+        [re.sub(r"\bsim\b", "env", line).strip() for line in block.text.splitlines() if line.strip()]
+        for block in blocks(ROOT / "docs" / "simulations.md")
+        if block.language == "python" and "Queue" in block.text
+    )
+    assert 5 < len([line for line in decided if line not in plain]) <= 15

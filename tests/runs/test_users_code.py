@@ -22,7 +22,7 @@ import sojourn as sj
 from clusters import COMMAND, dask
 from sojourn.agents.named import named_agent
 from sojourn.envs import make
-from sojourn.learner.by_name import Beginning, Place, Training, evaluate_saved, train_into
+from sojourn.learner.by_name import Beginning, Place, Training, begun, evaluate_saved, train_into
 from sojourn.rates.named import named_rate
 from sojourn.rules.names import users_constructor
 from sojourn.rules.sources import source_of
@@ -299,7 +299,7 @@ def test_a_model_of_a_users_is_a_world_with_a_gain(folder: Path) -> None:
     with ThreadPoolExecutor(1) as pool:
         sj.run_sweep(sj.parse_sweep(data), folder / "jobs", pool, jobs=1)
     assert sj.load_results(folder / "jobs")["gain"].to_list() == [2.0, 2.0]
-    found = audit_named("users_code:two_jobs", {"pay": 5}, None, ["users_code:Forgotten"]).audited
+    found = audit_named("users_code:two_jobs", {"pay": 5}, estimators=["users_code:Forgotten"]).audited
     assert (found.gain, found["users_code:Forgotten"].rate, found["Cumulative"].rate) == (2.5, 2.5, 2.5)
 
 
@@ -307,7 +307,7 @@ def test_trained_saved_and_evaluated_by_name(folder: Path) -> None:
     """A learner with a world, an agent and an estimator of a user's is trained, saved, loaded and evaluated by name."""
     file, place = folder / "learner.sojourn", Place("users_code:Tossed", {"pay": 3.0})
     new = Beginning("users_code:persistent", {"rate": "users_code:Forgotten", "step_size": 0.01}, seed=3)
-    stands, _ = train_into(file, place, new, Training(steps=2000))
+    stands, _ = train_into(file, begun(file, place, new), Training(steps=2000))
     assert (stands.agent, stands.estimator, stands.steps) == ("Persistent", "Forgotten", 2000)
     found, learned = evaluate_saved(file, place, time=9000.0, seed=1)
     assert learned == stands.rate

@@ -55,7 +55,7 @@ def solve(
 @app.command(
     epilog=examples(
         "sojourn audit long-shot",
-        "sojourn audit gosavi --policy 1,1",
+        "sojourn audit gosavi --policy 1,1 --exploration 0.1",
         "sojourn audit my-queue.toml --out out/my-queue",
         "sojourn audit gosavi --estimator mine:Forgetting",
     )
@@ -69,19 +69,23 @@ def audit(
     estimator: Annotated[
         list[str] | None, typer.Option(help="An estimator of your own beside ours, as module:name.")
     ] = None,
+    exploration: Annotated[
+        float, typer.Option(help="Share of random actions of the learners whose lock-in is predicted.")
+    ] = 0.2,
     out: Annotated[Path | None, typer.Option(help="Folder for audit.json and the figure.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Say what every estimator of the rate comes to under a policy, and whether that does harm.
 
     The limits are exact. An estimator does no harm while its limit lies among
-    the rates for which an optimal policy is greedy.
+    the rates for which an optimal policy is greedy. Below the limits are the
+    policies that a learner keeps once it follows them, good or bad.
     """
     from sojourn.studies.audit.compute import audit_named
     from sojourn.studies.audit.words import lines
 
-    actions = None if policy is None else actions_of(policy)
-    answer = audit_named(name, options_of(option, "--option"), actions, estimator or ())
+    followed = None if policy is None else actions_of(policy)
+    answer = audit_named(name, options_of(option, "--option"), followed, exploration, estimator or ())
     shown = []
     if out is not None:
         from sojourn.studies.audit.folder import write

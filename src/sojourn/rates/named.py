@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from sojourn.rates.adaptive import AdaptiveRatio, ClippedExponential, TimeForgetting
 from sojourn.rates.contrast import Fixed, TimeSmoothed
 from sojourn.rates.harmonic import CumulativeHarmonic, Harmonic, WeightedHarmonic
 from sojourn.rates.protocol import Rate, update, value
@@ -118,6 +119,9 @@ for _entry in (
         "WeightedHarmonic", WeightedHarmonic, agents=("weighted_harmonic_r",), compared=True, look=(5, 0, 5)
     ),
     NamedEstimator("TimeSmoothed", TimeSmoothed, look=(2, 3, 4)),
+    NamedEstimator("AdaptiveRatio", AdaptiveRatio, has_step_size=False, look=(4, 0, 3)),
+    NamedEstimator("ClippedExponential", ClippedExponential, look=(7, 2, 2)),
+    NamedEstimator("TimeForgetting", TimeForgetting, look=(7, 3, 4)),
     NamedEstimator("Incremental", Incremental, agents=("r_learning", "differential_q"), look=(4, 1, 4)),
     NamedEstimator("Fixed", Fixed, has_step_size=False, agents=("fixed_rate",), look=(3, 3, 3)),
 ):

@@ -124,7 +124,7 @@ def public_names(
         if name not in names:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module, original = names[name]
-        thing = getattr(importlib.import_module(module), original, None)
+        thing = None if module == package else getattr(importlib.import_module(module), original, None)
         if thing is None:  # the name is a module itself
             thing = importlib.import_module(f"{module}.{original}")
         setattr(sys.modules[package], name, thing)
