@@ -61,7 +61,8 @@ from sojourn.rates.ratio import Cumulative, Exponential, Incremental, SmoothedCu
 from sojourn.rates.scheduled import Scheduled, Visits
 from sojourn.rates.score import RateChoice, RateScore, choose_rate, rate_score
 from sojourn.rates.steps import Steps
-from sojourn.rules import random
+from sojourn.report import plot
+from sojourn.rules import random, stats
 from sojourn.rules.bridge import inlined
 from sojourn.rules.streams import stream
 from sojourn.runs.batch import Grid, Runs, grid, run_many
@@ -70,7 +71,7 @@ from sojourn.runs.folder import run_sweep
 from sojourn.runs.grids import Entry
 from sojourn.runs.lengths import evenly_spaced, log_spaced
 from sojourn.runs.loop import Curve, Run, run
-from sojourn.runs.results import load_results
+from sojourn.runs.results import load_curves, load_results
 from sojourn.runs.spec import Sweep
 from sojourn.runs.toml import load_sweep, parse_sweep
 from sojourn.studies.claims.ledger import Claim, load_claims
@@ -168,6 +169,7 @@ __all__ = [
     "linear_program",
     "load_bars",
     "load_claims",
+    "load_curves",
     "load_results",
     "load_sweep",
     "log_spaced",
@@ -179,6 +181,7 @@ __all__ = [
     "parts",
     "pauses",
     "planner",
+    "plot",
     "policy",
     "policy_agent",
     "policy_iteration",
@@ -199,6 +202,7 @@ __all__ = [
     "smdp_q_learning",
     "solve",
     "start",
+    "stats",
     "step",
     "stream",
     "synthetic_bars",

@@ -31,6 +31,8 @@ PUBLIC = sorted(
     | {f"sojourn.laws.{name}" for name in LAWS}
     | {f"sojourn.envs.{name}" for name in SIMULATIONS}
     | {f"sojourn.random.{name}" for name in DRAWS if name not in sj.__all__}
+    | {f"sojourn.stats.{name}" for name in sj.stats.__all__}
+    | {f"sojourn.plot.{name}" for name in sj.plot.__all__}
 )
 
 

@@ -13,11 +13,15 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
+from scipy import stats as scipy_stats
+from typer.testing import CliRunner
 
 import sojourn as sj
 from counting import Counted
+from sojourn.cli.commands import app
 from sojourn.rules.machine_code import cache_folder
 from sojourn.runs import results, tasks
 from sojourn.runs.executors import executor
@@ -123,6 +127,8 @@ def test_rows_are_runs(small: sj.Sweep, tmp_path: Path) -> None:
         curve = curves.filter((pl.col("cell") == row["cell"]) & (pl.col("seed") == row["seed"]))
         assert curve["step"].to_list() == run.curve.step.tolist()
         assert curve["rate"].to_list() == run.curve.rate.tolist()
+        for name in ("world", "agent", "log_scale", "step_size", "exploration_factor", "steps"):
+            assert curve[name].unique().to_list() == [row[name]]
         assert row["error"] is None
 
 
@@ -144,15 +150,49 @@ def test_the_schema_is_the_documented_one(small: sj.Sweep, tmp_path: Path) -> No
         "gain",
         "regret",
         "rate_gap",
+        "policy_gain",
+        "earned",
         "policy",
         "error",
+    ]
+    assert sj.load_curves(tmp_path / "out").columns == [
+        *table.columns[: table.columns.index("rate")],
+        *("step", "reward", "greedy_reward", "clock", "rate"),
     ]
     assert table.schema["policy"] == pl.List(pl.UInt32)
     for name in ("rate", "gain", "regret", "rate_gap"):
         assert table.schema[name] == pl.Float64
     assert pl.read_parquet(tmp_path / "out" / results.TIMINGS).columns == ["cell", "seed", "seconds"]
     kept = json.loads((tmp_path / "out" / "sweep.json").read_text())
-    assert (kept["schema_version"], kept["rules_version"]) == (4, 3)
+    assert (kept["schema_version"], kept["rules_version"]) == (5, 3)
+
+
+def test_mean_curves_have_intervals(tmp_path: Path) -> None:
+    """Means over the seeds have the interval by Student's t that SciPy has; one seed has none, and CSV has both tables."""
+    for name, more in (("each", {}), ("mean", {"curves": "mean"}), ("one", {"curves": "mean", "seeds": 1})):
+        with ThreadPoolExecutor(2) as pool:
+            sj.run_sweep(sj.parse_sweep({**SMALL, "seeds": 4, **more}), tmp_path / name, pool, jobs=2)
+    each, mean, one = (sj.load_curves(tmp_path / name) for name in ("each", "mean", "one"))
+    for row in mean.iter_rows(named=True):
+        for name in ("reward", "greedy_reward", "clock", "rate"):
+            runs = each.filter(cell=row["cell"], step=row["step"])[name].to_numpy()
+            low, high = scipy_stats.t.interval(0.95, 3, loc=runs.mean(), scale=scipy_stats.sem(runs))
+            if np.ptp(runs):
+                assert (row[f"{name}_low"], row[f"{name}_high"]) == pytest.approx(
+                    (low, high), rel=1e-9, abs=1e-9
+                )
+            else:
+                assert row[f"{name}_low"] == row[f"{name}_high"] == pytest.approx(runs[0])
+    assert one["rate_low"].null_count() == one["rate_high"].null_count() == one.height
+    assert "seed" not in mean.columns
+    assert (
+        CliRunner()
+        .invoke(app, ["results", str(tmp_path / "mean"), "--csv", str(tmp_path / "x.csv")])
+        .exit_code
+        == 0
+    )
+    assert pl.read_csv(tmp_path / "x.curves.csv").columns == mean.columns
+    assert pl.read_csv(tmp_path / "x.csv").height == sj.load_results(tmp_path / "mean").height
 
 
 @pytest.mark.parametrize("jobs", [1, 4])

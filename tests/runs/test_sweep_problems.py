@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 import sojourn as sj
+from sojourn.exact.policy_gains import PolicyGains
 from sojourn.models import SMDP, from_arrays, load_model, save_model
 from sojourn.models.problems import PROBLEMS, admission_control, gosavi, long_shot
 from sojourn.runs.build import build_world
@@ -87,8 +88,46 @@ def test_a_problem_with_options(tmp_path: Path) -> None:
         assert (row["reward"], row["duration"], row["rate"]) == (run.reward, run.duration, run.rate)
         assert row["policy"] == run.policy.tolist()
         assert row["policy"][-1] == 0  # where the queue is full there is only one action
+        assert row["policy_gain"] == pytest.approx(sj.evaluate(model, run.policy).gains[0], rel=1e-9)
+        assert row["earned"] == run.reward / run.duration
     different = dict(zip(table["capacity"], table["gain"], strict=True))
     assert different[5.0] <= different[20.0]  # a longer queue can do what a shorter one can
+
+
+def test_the_gain_of_a_policy_does_not_depend_on_how_actions_are_numbered(tmp_path: Path) -> None:
+    """With actions reversed, the final policy is judged by the actions that it means; without policies by none."""
+    data = {
+        "seeds": 6, "steps": 30, "world": [{"kind": "long-shot", "actions": ["given", "reversed"]}],
+        "agent": [{"kind": "smart", "exploration": 1.0}],
+    }  # fmt: skip
+    table = swept(data, tmp_path / "out")
+    worth = {("given", 0): 5.0, ("given", 1): 3.0, ("reversed", 1): 5.0, ("reversed", 0): 3.0}
+    found = {(row["actions"], row["policy"][0]): row["policy_gain"] for row in table.iter_rows(named=True)}
+    assert found.keys() >= {("given", 0), ("reversed", 1)}
+    assert found == {key: worth[key] for key in found}
+    assert swept({**data, "policies": False}, tmp_path / "none")["policy_gain"].null_count() == 12
+
+
+def test_gains_of_policies_are_those_from_the_first_state() -> None:
+    """Of any model and policy, the gain is that of the first state, however many classes the policy has."""
+    rng = np.random.default_rng(0)
+    classes = set()
+    for _ in range(60):
+        count = int(rng.integers(1, 7))
+        rows = [
+            (state, action, int(after), 0.5, float(rng.normal()), float(rng.uniform(0.1, 2.0)))
+            for state in range(count)
+            for action in range(2)
+            for after in rng.integers(0, count, 2)
+        ]
+        model = sj.model.from_transitions(rows)
+        judge = PolicyGains(model)
+        for policy in rng.integers(0, 2, (3, count)).tolist():
+            worth = sj.evaluate(model, policy)
+            classes.add(len(worth.classes))
+            assert judge(policy) == pytest.approx(worth.gains[0], rel=1e-9, abs=1e-12)
+            assert judge(policy) == judge(policy)
+    assert len(classes) > 1
 
 
 def test_lengths_are_beginnings(tmp_path: Path) -> None:

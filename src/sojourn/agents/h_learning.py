@@ -20,9 +20,8 @@ from numpy.typing import ArrayLike
 from sojourn.agents.construct import estimator, initial_table
 from sojourn.agents.counts import Counts, counted_step, no_counts, wrong_counts
 from sojourn.agents.exploration import Decay, Exploration, Linear, chance, exploration_of, later
-from sojourn.agents.parts import epsilon_greedy
 from sojourn.agents.protocol import draw, is_greedy, learn, misfit
-from sojourn.agents.ties import Ties, is_best, ties_of
+from sojourn.agents.ties import Ties, epsilon_greedy, is_best, ties_of
 from sojourn.agents.values.protocol import Values, best, entries, move, read, sizes
 from sojourn.rates.carry import carry
 from sojourn.rates.protocol import Rate, value

@@ -14,10 +14,9 @@ import numpy as np
 
 from sojourn.agents.errors import Method, Step, elapsed, evidence, misplaced, takes_all, td_error
 from sojourn.agents.exploration import Exploration, chance, later
-from sojourn.agents.parts import epsilon_greedy
 from sojourn.agents.protocol import draw, is_greedy, learn, misfit
 from sojourn.agents.step_sizes import StepSize, sized
-from sojourn.agents.ties import Ties, is_best, share_of
+from sojourn.agents.ties import Ties, epsilon_greedy, is_best, share_of
 from sojourn.agents.values.protocol import Values, best, entries, move, sizes
 from sojourn.agents.values.table import Table
 from sojourn.rates.carry import carry

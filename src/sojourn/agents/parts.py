@@ -35,25 +35,13 @@ from __future__ import annotations
 
 from sojourn.agents.exploration import chance, exploration_of, later
 from sojourn.agents.step_sizes import sized, step_size_of
-from sojourn.agents.ties import LowestTies, RandomTies, Ties, is_best, share_of
-from sojourn.agents.values.protocol import Values, best, move, nth_available, read
+from sojourn.agents.ties import LowestTies, RandomTies, epsilon_greedy, is_best
+from sojourn.agents.values.protocol import best, move, read
 from sojourn.agents.values.table import zeros
 from sojourn.rates.carry import carry
 from sojourn.rates.centred import levelled, timed
-from sojourn.rules.bridge import inlined
-from sojourn.rules.random import uniform
-from sojourn.rules.streams import Stream
 
 __all__ = [
     "LowestTies", "RandomTies", "best", "carry", "chance", "epsilon_greedy", "exploration_of", "is_best", "later", "levelled",
     "move", "read", "sized", "step_size_of", "timed", "zeros",
 ]  # fmt: skip
-
-
-@inlined
-def epsilon_greedy(values: Values, state: int, epsilon: float, ties: Ties, rng: Stream) -> tuple[int, bool]:
-    """Return with probability epsilon any action, else a greedy one, and whether it explores; one number decides all."""
-    u = uniform(rng)
-    if u < epsilon:
-        return nth_available(values, state, u / epsilon), True
-    return best(values, state, share_of(ties, u, epsilon))[0], False

@@ -10,8 +10,11 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from sojourn.agents.values.protocol import Values, best, read
+from sojourn.agents.values.protocol import Values, best, nth_available, read
+from sojourn.rules.bridge import inlined
 from sojourn.rules.compile import no_rule, rule
+from sojourn.rules.random import uniform
+from sojourn.rules.streams import Stream
 from sojourn.rules.values import Value
 
 
@@ -68,6 +71,15 @@ def is_first_best(ties: LowestTies, values: Values, state: int, action: int) -> 
 def is_one_of_the_best(ties: RandomTies, values: Values, state: int, action: int) -> bool:
     """Whether no action has a larger value."""
     return read(values, state, action) == best(values, state, 0.0)[1]
+
+
+@inlined
+def epsilon_greedy(values: Values, state: int, epsilon: float, ties: Ties, rng: Stream) -> tuple[int, bool]:
+    """Return with probability epsilon any action, else a greedy one, and whether it explores; one number decides all."""
+    u = uniform(rng)
+    if u < epsilon:
+        return nth_available(values, state, u / epsilon), True
+    return best(values, state, share_of(ties, u, epsilon))[0], False
 
 
 def ties_of(given: str) -> Ties:

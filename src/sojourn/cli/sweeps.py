@@ -67,13 +67,20 @@ def sweep(
 )
 def results(
     folder: Folder,
-    csv: Annotated[Path | None, typer.Option(help="Write the table to this file, as CSV.")] = None,
+    csv: Annotated[
+        Path | None, typer.Option(help="Write the runs to this file as CSV, and curves to one beside it.")
+    ] = None,
 ) -> None:
-    """Summarise the results of a sweep, or export them."""
-    from sojourn.runs.results import export_csv, load_results, summary_table
+    """Summarise the results of a sweep, or export them.
+
+    With --csv runs.csv, curves that were recorded are written to runs.curves.csv.
+    """
+    from sojourn.runs.results import CURVES, export_csv, load_curves, load_results, summary_table
 
     table = load_results(folder)
     if csv is not None:
         export_csv(table, csv)
+        if (folder / CURVES).is_file():
+            export_csv(load_curves(folder), csv.with_suffix(f".curves{csv.suffix}"))
         return
     echo_table(summary_table(table, str(folder)))

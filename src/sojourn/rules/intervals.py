@@ -7,6 +7,7 @@ from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import stdtrit
 
 from sojourn.rules.numbers import proper_fraction, whole
 
@@ -51,6 +52,17 @@ def mean_interval(numbers: npt.ArrayLike, level: float = 0.95) -> tuple[float, f
     places = np.random.default_rng(0).integers(0, len(given), (4000, len(given)))
     low, high = np.quantile(given[places].mean(axis=1), [tail, 1.0 - tail])
     return float(low), float(high)
+
+
+def mean_reach(count: int, level: float = 0.95) -> float:
+    """Return how far a mean's interval by Student's t reaches, in standard deviations of the sample; NaN for one number.
+
+    >>> round(mean_reach(4), 4)  # 3.1824 / 2
+    1.5912
+    """
+    if count < 2:
+        return math.nan
+    return float(stdtrit(count - 1, 0.5 + proper_fraction("level", level) / 2.0)) / math.sqrt(count)
 
 
 def median_interval(numbers: npt.ArrayLike, level: float = 0.95) -> tuple[float, float]:

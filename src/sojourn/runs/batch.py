@@ -28,6 +28,12 @@ from sojourn.worlds.protocol import World
 
 _BATCH_STEPS, _BATCH_RUNS = 5_000_000, 2048  # a fraction of a second, a few megabytes
 
+# Columns of results that no option may have.
+_TAKEN = {
+    *FIGURES,
+    *("cell", "world", "agent", "steps", "episodes", "seed", "step", "clock", "gain", "regret", "rate_gap"),
+    *("policy_gain", "earned", "policy", "error", "seconds"),
+}
 _FIRSTS = {
     "start",
     "first",
@@ -233,7 +239,7 @@ def flattened(options: Mapping[str, T]) -> dict[str, T | float]:
     """
     flat: dict[str, T | float] = {}
     for name, choice in options.items():
-        column = f"option_{name}" if name in FIGURES else name
+        column = f"option_{name}" if name in _TAKEN else name
         parts = choice._asdict() if is_value(choice) else choice
         if isinstance(parts, Mapping) and not _FIRSTS.isdisjoint(parts):
             flat |= {column if part in _FIRSTS else f"{column}_{part}": parts[part] for part in parts}

@@ -15,6 +15,7 @@ from sojourn.rules.options import Given, fitted, option_kinds, wants_list
 from sojourn.runs.named import agent_kind, world_kind
 from sojourn.worlds.protocol import World
 
+_ORDER = "actions"  # the option of worlds made of models: how their actions are numbered
 _SIZES = ("num_states", "num_actions")  # which an agent has from its world
 
 
@@ -45,9 +46,22 @@ def model_behind(kind: str, options: Mapping[str, Given]) -> SMDP | None:
     make = world_kind(kind).model
     if make is None:
         return None
-    own = {name: given for name, given in options.items() if name != "actions" or name in option_kinds(make)}
+    own = {name: given for name, given in options.items() if name != _ORDER or name in option_kinds(make)}
     model = make(**fitted(make, own))
     return model if isinstance(model, SMDP) else None  # a user's function may make a world itself
+
+
+def is_reversed(kind: str, options: Mapping[str, Given]) -> bool:
+    """Whether a world numbers the actions of its model from the last to the first.
+
+    >>> is_reversed("river_swim", {"actions": "reversed"}), is_reversed("river_swim", {})
+    (True, False)
+    """
+    make = world_kind(kind).model
+    own = make is not None and _ORDER in option_kinds(
+        make
+    )  # an option of the model's, which means what it means
+    return options.get(_ORDER) == "reversed" and not own
 
 
 def build_agent(kind: str, options: Mapping[str, Given], num_states: int, num_actions: int) -> Agent:

@@ -12,19 +12,24 @@
     diverged         boolean  whether a number of the agent is no longer finite
     gain             number   the exact optimal gain of the world; null where there is none, as are
     regret           number   gain * duration - reward: what an optimal policy would have had more, and
-    rate_gap         number   rate - gain: how far the learned rate is off
+    rate_gap         number   rate - gain: how far the learned rate is off, and
+    policy_gain      number   the exact gain of the final policy; also null if policies are not kept or the run diverged
+    earned           number   reward / duration: what the run earned per unit time
     policy           list     the greedy action of each state in the end; only if the sweep keeps policies
     error            text     why the run failed; null if it did not
 
-`curves.parquet`, if curves were recorded: cell, seed, step, reward, greedy_reward, clock,
-rate; or, if they are means over the seeds, cell, step, and of each of these the mean and the
-standard deviation (of the sample, so null for one seed): reward_mean, reward_std and so on.
+`curves.parquet`, if curves were recorded: cell, world, agent and the options as above, seed, step, reward,
+greedy_reward, clock, rate; or, if they are means over the seeds, all but the seed, and of each of these the
+mean, the standard deviation (of the sample, so null for one seed) and the ends of the 95 % interval of the mean by
+Student's t: reward_mean, reward_std, reward_low, reward_high and so on.
 `timings.parquet`: cell, seed, seconds, the one thing that differs from run to run.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -35,12 +40,15 @@ from rich.table import Table
 from sojourn.rules.apart import check_columns, is_number, read_table
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.files import is_leftover, write_whole
+from sojourn.rules.intervals import mean_reach
 from sojourn.rules.printing import printable
 from sojourn.runs.lengths import Points
 from sojourn.runs.loop import PARTS
 from sojourn.runs.stack import Batch
 
-SCHEMA_VERSION = 4  # 4: the actions of policies in 32 bits, where 16 made 4,464 of action 70,000
+# 4: the actions of policies in 32 bits, where 16 made 4,464 of action 70,000. 5: the gain of the final policy, what was
+# earned, and in curves what they are of.
+SCHEMA_VERSION = 5
 POLICY = pl.List(pl.UInt32)
 _LARGEST_ACTION = 2**32 - 1
 RESULTS, CURVES, TIMINGS = "results.parquet", "curves.parquet", "timings.parquet"
@@ -48,8 +56,15 @@ TEXTS = ("cell", "world", "agent", "error")
 NUMBERS = ("steps", "episodes", "seed", "rate", "reward", "duration")  # that whoever reads a table needs
 
 
+class Gains(NamedTuple):
+    """The exact gains of each run's world and of its final policy; NaN where there is none."""
+
+    best: Floats
+    policies: Floats
+
+
 def results_frame(
-    specification: dict[str, pl.Series], batch: Batch, gains: Floats, seconds: float, *, policies: bool
+    specification: dict[str, pl.Series], batch: Batch, gains: Gains, seconds: float, *, policies: bool
 ) -> pl.DataFrame:
     """Return rows of the results, with the column `seconds` that `merge` puts into a table of its own."""
     count = len(batch.errors)
@@ -59,10 +74,12 @@ def results_frame(
         if name != "steps":  # these are part of the specification
             series = pl.Series(name, figures)
             columns[name] = series.set(pl.Series(failed), None) if failed.any() else series
-    gain = pl.Series("gain", gains).fill_nan(None)
+    gain = pl.Series("gain", gains.best).fill_nan(None)
     columns["gain"] = gain
     columns["regret"] = gain * columns["duration"] - columns["reward"]
     columns["rate_gap"] = columns["rate"] - gain
+    columns["policy_gain"] = pl.Series("policy_gain", gains.policies).fill_nan(None)
+    columns["earned"] = (columns["reward"] / columns["duration"]).fill_nan(None)
     if policies:
         columns["policy"] = policy_column(batch.policies)
     columns["error"] = pl.Series("error", [error or None for error in batch.errors], dtype=pl.String)
@@ -83,30 +100,34 @@ def policy_column(policies: Ints) -> pl.Series:
     return pl.Series("policy", policies.astype(np.uint32)).arr.to_list()
 
 
-def curves_frame(cells: pl.Series, seeds: Ints, points: Points, curves: Floats) -> pl.DataFrame:
-    """Return rows of the curves: for each run, one for each point."""
-    count, _, length = curves.shape
-    return pl.DataFrame(
-        {
-            "cell": cells.gather(np.repeat(np.arange(count), length)),
-            "seed": np.repeat(seeds, length),
-            "step": np.tile(points, count),
-            **{name: curves[:, part, :].ravel() for part, name in enumerate(PARTS)},
-        }
-    )
-
-
-def mean_curves_frame(cells: pl.Series, points: Points, means: Floats, deviations: Floats) -> pl.DataFrame:
-    """Return rows of the mean curves: for each cell, one for each point."""
-    count, _, length = means.shape
-    columns = {
-        "cell": cells.gather(np.repeat(np.arange(count), length)),
-        "step": pl.Series(np.tile(points, count)),
-    }
+def curves_frame(specification: Mapping[str, pl.Series], points: Points, curves: Floats) -> pl.DataFrame:
+    """Return rows of the curves: for each run, given by its specification, one for each point."""
+    columns = _at_points(specification, points, len(curves))
     for part, name in enumerate(PARTS):
-        columns[f"{name}_mean"] = pl.Series(means[:, part, :].ravel())
-        columns[f"{name}_std"] = pl.Series(deviations[:, part, :].ravel()).fill_nan(None)
+        columns[name] = pl.Series(curves[:, part, :].ravel())
     return pl.DataFrame(columns)
+
+
+def mean_curves_frame(
+    specification: Mapping[str, pl.Series], points: Points, means: Floats, deviations: Floats, seeds: int
+) -> pl.DataFrame:
+    """Return rows of the mean curves over so many seeds: for each cell, one for each point."""
+    columns = _at_points(specification, points, len(means))
+    reach = mean_reach(seeds)
+    for part, name in enumerate(PARTS):
+        mean, deviation = means[:, part, :].ravel(), deviations[:, part, :].ravel()
+        columns[f"{name}_mean"] = pl.Series(mean)
+        columns[f"{name}_std"] = pl.Series(deviation).fill_nan(None)
+        columns[f"{name}_low"] = pl.Series(mean - reach * deviation).fill_nan(None)
+        columns[f"{name}_high"] = pl.Series(mean + reach * deviation).fill_nan(None)
+    return pl.DataFrame(columns)
+
+
+def _at_points(specification: Mapping[str, pl.Series], points: Points, count: int) -> dict[str, pl.Series]:
+    """Return the specification of each of so many curves at each point, and the point."""
+    places = np.repeat(np.arange(count), len(points))
+    columns = {name: column.gather(places) for name, column in specification.items()}
+    return {**columns, "step": pl.Series(np.tile(points, count))}
 
 
 # --- Files --------------------------------------------------------------------------
@@ -149,6 +170,23 @@ def load_results(folder: str | Path) -> pl.DataFrame:
         raise ValueError(f"{path} does not exist: {hint}")
     table = read_table(path)
     _check(path, table.schema)
+    return table
+
+
+def load_curves(folder: str | Path) -> pl.DataFrame:
+    """Return the table of curves in a folder: a `polars.DataFrame` with a row for each run, or cell, and point.
+
+    >>> load_curves("no-such-folder")
+    Traceback (most recent call last):
+    ValueError: no-such-folder/curves.parquet does not exist: the sweep is not finished, or records no curves
+
+    A sweep records them with `record = 50` or any other number of points.
+    """
+    path = Path(folder) / CURVES
+    if not path.is_file():
+        raise ValueError(f"{path} does not exist: the sweep is not finished, or records no curves")
+    table = read_table(path)
+    check_columns(path, table.schema, ["cell"], ["step"])
     return table
 
 

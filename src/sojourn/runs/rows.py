@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 
+from sojourn.exact.policy_gains import PolicyGains
 from sojourn.exact.solve import solve
-from sojourn.rules.arrays import Ints
+from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.options import Choice, Options
 from sojourn.runs import results
 from sojourn.runs.batch import flattened
-from sojourn.runs.build import model_behind
+from sojourn.runs.build import is_reversed, model_behind
 from sojourn.runs.spec import as_word, canonical_text, cell_ids
 from sojourn.runs.stack import Batch
 from sojourn.runs.tasks import Task, Worlds
@@ -38,15 +39,17 @@ def tabulate(task: Task, batch: Batch, seconds: float) -> tuple[pl.DataFrame, pl
         "episodes": pl.Series(np.full(task.num_runs, task.length.episodes)),
         "seed": pl.Series(seeds),
     }
-    gains = np.repeat([_gain(task.worlds, options) for options in task.worlds.options], task.runs_a_world)
+    best = np.repeat([_gain(task.worlds, options) for options in task.worlds.options], task.runs_a_world)
+    gains = results.Gains(best, _policy_gains(task, batch))
     rows = results.results_frame(specification, batch, gains, seconds, policies=task.recording.policies)
     if not task.recording.num_points:
         return rows, None
     points = task.recording.points(task.length)
     if task.recording.mean:
-        each = pl.Series(ids, dtype=pl.String)
-        return rows, results.mean_curves_frame(each, points, batch.curves, batch.spreads)
-    return rows, results.curves_frame(cells, seeds, points, batch.curves)
+        count = len(task.seeds)
+        each = {name: column.gather_every(count) for name, column in specification.items() if name != "seed"}
+        return rows, results.mean_curves_frame(each, points, batch.curves, batch.spreads, count)
+    return rows, results.curves_frame(specification, points, batch.curves)
 
 
 def _gain(worlds: Worlds, options: Options) -> float:
@@ -58,6 +61,35 @@ def _gain(worlds: Worlds, options: Options) -> float:
 def _solved(kind: str, options: str, _data: tuple[tuple[str, str], ...]) -> float:
     model = model_behind(kind, json.loads(options))
     return np.nan if model is None else float(solve(model).gains[0])  # worlds begin in state 0
+
+
+def _policy_gains(task: Task, batch: Batch) -> Floats:
+    """Return the exact gain of each run's final policy; NaN where there is no model, no policy or no sound run."""
+    gains = np.full(task.num_runs, np.nan)
+    if not task.recording.policies:
+        return gains
+    for index, options in enumerate(task.worlds.options):
+        known = _judge(task.worlds.kind, json.dumps(options, sort_keys=True), task.worlds.data)
+        if known is None:
+            continue
+        judge, last = known
+        for run in range(index * task.runs_a_world, (index + 1) * task.runs_a_world):
+            if not batch.diverged[run] and not batch.errors[run]:
+                policy = batch.policies[run]
+                gains[run] = judge((last - policy if last is not None else policy).tolist())
+    return gains
+
+
+@functools.lru_cache(maxsize=64)
+def _judge(
+    kind: str, options: str, _data: tuple[tuple[str, str], ...]
+) -> tuple[PolicyGains, int | None] | None:
+    """Return who knows the gains of a world's policies, and its last action if actions are numbered from the last."""
+    chosen = json.loads(options)
+    model = model_behind(kind, chosen)
+    if model is None:
+        return None
+    return PolicyGains(model), model.num_actions - 1 if is_reversed(kind, chosen) else None
 
 
 @functools.lru_cache(maxsize=16)

@@ -308,5 +308,5 @@ def estimate(sweep: Sweep, jobs: int) -> Estimate:
         seconds=seconds / jobs,
         memory=2 * jobs * runs * numbers * 8,
         disk=sweep.num_runs * (60 + 4 * world.num_states * sweep.policies)
-        + (sweep.num_cells * 64 if sweep.curves == "mean" else sweep.num_runs * 32) * sweep.record,
+        + (sweep.num_cells * 128 if sweep.curves == "mean" else sweep.num_runs * 32) * sweep.record,
     )

@@ -93,7 +93,8 @@ def tidy_curves(curves: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
     """Return mean and deviation of the accumulated greedy reward along every segment."""
     names = ("segment", "duration_rule", "state_size", "agent", "rate_step_size")
     cells = runs.select("cell", *names).unique(maintain_order=True)
-    joined = curves.join(cells, on="cell", how="left", maintain_order="left")
+    own = curves.select("cell", "step", "greedy_reward_mean", "greedy_reward_std")
+    joined = own.join(cells, on="cell", how="left", maintain_order="left")
     return joined.select(
         *names, "step", pl.col("greedy_reward_mean").alias("mean"), pl.col("greedy_reward_std").alias("std")
     )

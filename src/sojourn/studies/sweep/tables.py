@@ -16,9 +16,20 @@ from sojourn.runs.results import CURVES, RESULTS, load_results
 # Columns of results that are no options; `results.py` describes them.
 _FIXED = {
     *("cell", "world", "agent", "steps", "episodes", "seed", "rate", "reward", "duration", "greedy_reward"),
-    *("greedy_duration", "greedy_steps", "diverged", "policy", "error", "gain", "regret", "rate_gap"),
+    *(
+        "greedy_duration",
+        "greedy_steps",
+        "diverged",
+        "policy",
+        "error",
+        "gain",
+        "regret",
+        "rate_gap",
+        "policy_gain",
+        "earned",
+    ),
 }
-_MEASURES = ("rate", "earned", "gain", "regret", "rate_gap")
+_MEASURES = ("rate", "earned", "gain", "policy_gain", "regret", "rate_gap")
 GROUPS = 60  # of an option's values, if there are more
 
 
@@ -57,7 +68,7 @@ class Runs(NamedTuple):
 def load(folder: Path, asked: Specification) -> Runs:
     """Return the runs in a folder, with what they earned per unit time."""
     table = load_results(folder).with_columns(earned=pl.col("reward") / pl.col("duration"))
-    options = [column for column in table.columns if column not in _FIXED and column != "earned"]
+    options = [column for column in table.columns if column not in _FIXED]
     if isinstance(asked.steps, list) and len(asked.steps) > 1:
         options.append("steps")  # as good as an option
     varied = [option for option in options if table[option].drop_nulls().n_unique() > 1]
@@ -120,7 +131,8 @@ def along_here(path: Path) -> tuple[pl.DataFrame, Facts]:
             finite.quantile(0.75, "linear").alias(f"{name}_high"),
         ]
     rows = (
-        lines.join(runs.select("cell", "world", "agent").unique(), on="cell")
+        lines.select("cell", "step", *figures_of)
+        .join(runs.select("cell", "world", "agent").unique(), on="cell")
         .group_by("world", "agent", "step")
         .agg(aggregates)
         .sort("world", "agent", "step")

@@ -1,0 +1,177 @@
+"""Figures on axes of your own: learning curves, performance profiles and heatmaps from tables of a sweep.
+
+    curves(table, ax, figure)           a figure along the steps: mean over the seeds, and its 95 % interval
+    profiles(found, ax)                 the performance profiles of `sojourn.stats.profile`, by name
+    heatmap(table, ax, x, y, figure)    the mean of a figure for each pair of options
+
+Each draws on the `ax` of a matplotlib figure that you made, in your own style, and sets scales and labels, which you
+may change afterwards. Agents have the colours, dashes and markers that they have in all figures of Sojourn's.
+There is no legend: `ax.legend()` makes one. The page "From a sweep to a figure" of the documentation has all three.
+
+>>> import polars as pl
+>>> from matplotlib.figure import Figure
+>>> ax = Figure().subplots()
+>>> table = pl.DataFrame({
+...     "cell": ["a"] * 4, "world": ["w"] * 4, "agent": ["smart"] * 4, "seed": [0, 0, 1, 1],
+...     "step": [1, 2, 1, 2], "rate": [1.0, 2.0, 3.0, 4.0],
+... })
+>>> curves(table, ax)
+>>> line = ax.get_lines()[-1]
+>>> line.get_label(), line.get_ydata().tolist()
+('SMART', [2.0, 3.0])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import polars as pl
+
+from sojourn.report.charts import Axis, Colours, Heatmap, Labels, Lines, Series
+from sojourn.report.figures import draw
+from sojourn.report.looks import looks, plain, title
+from sojourn.report.words import number
+from sojourn.rules.intervals import mean_reach
+from sojourn.rules.numbers import nearest, shown
+from sojourn.rules.stats import Profile
+
+__all__ = ["curves", "heatmap", "profiles"]
+
+Axes: TypeAlias = Any  # of matplotlib, which has one door
+_WORDS = {
+    "rate": "learned rate", "earned": "earned per unit time", "reward": "reward so far",
+    "greedy_reward": "reward of greedy steps so far", "clock": "time",
+}  # fmt: skip
+_WIDE = 50.0  # steps that far apart are shown on a log scale
+_MOST_LABELS = 12  # of a heatmap's rows and columns that have their numbers written on them
+
+
+def curves(table: pl.DataFrame, ax: Axes, figure: str = "rate") -> None:
+    """Draw a figure along the steps for each agent: the mean over its seeds and, shaded, the 95 % interval of the mean.
+
+    `table` is one that `load_curves` returns, with one cell of each agent and world; of curves that were
+    recorded as means, the intervals are those in the table. The figures are "rate", "reward", "greedy_reward",
+    "clock" and "earned", the reward per unit time so far. The module shows how it is called.
+
+    >>> curves(pl.DataFrame({"agent": ["smart"]}), ax=None)
+    Traceback (most recent call last):
+    TypeError: ax is None; it must be the axes of a matplotlib figure, such as plt.subplots() returns
+    """
+    _check_axes(ax)
+    _check_columns(table, ["cell", "world", "agent", "step"])
+    rows = _along(table, figure)
+    if rows.is_empty():
+        raise ValueError("the table has no rows; there is nothing to draw")
+    several = rows["world"].n_unique() > 1
+    known, series = looks(dict.fromkeys(rows["agent"])), []
+    groups = rows.group_by("world", "agent", maintain_order=True)
+    for place, ((world, agent), line) in enumerate(groups):
+        if line["step"].n_unique() < line.height:
+            raise ValueError(f"{agent} in {world} has several cells in the table; choose one of them first")
+        ordered = line.sort("step")
+        series.append(
+            Series(
+                f"{title(str(agent))}, {world}" if several else title(str(agent)),
+                (plain(place) if several else known[str(agent)]).bare(),
+                ordered["step"].to_list(),
+                ordered["mean"].to_list(),
+                ordered["low"].to_list(),
+                ordered["high"].to_list(),
+            )
+        )
+    steps = rows["step"].cast(pl.Float64).to_list()
+    wide = min(steps) > 0 and max(steps) / min(steps) > _WIDE
+    draw(Lines(ax.get_title(), Axis("steps", log=wide), Axis(_WORDS[figure]), series), ax)
+
+
+def _along(table: pl.DataFrame, figure: str) -> pl.DataFrame:
+    """Return mean, low and high of a figure for each cell and step."""
+    if figure not in _WORDS:
+        raise ValueError(f"there is no figure {shown(figure)}{nearest(figure, _WORDS)}")
+    keys = ("world", "agent", "cell", "step")
+    if "rate_mean" in table.columns:
+        if figure == "earned":
+            ratio = pl.col("reward_mean") / pl.col("clock_mean")
+            return table.select(
+                *keys, mean=ratio, low=pl.lit(None, pl.Float64), high=pl.lit(None, pl.Float64)
+            )
+        names = {part: f"{figure}_{part}" for part in ("mean", "low", "high")}
+        _check_columns(table, list(names.values()))
+        return table.select(*keys, **{part: pl.col(name) for part, name in names.items()})
+    _check_columns(table, ["reward", "clock"] if figure == "earned" else [figure])
+    value = pl.col("reward") / pl.col("clock") if figure == "earned" else pl.col(figure)
+    grouped = table.group_by(keys, maintain_order=True).agg(
+        mean=value.mean(), std=value.std(), count=value.count()
+    )
+    reach = [mean_reach(count) for count in grouped["count"]]
+    half = grouped["std"] * pl.Series(reach, dtype=pl.Float64)
+    return grouped.with_columns(low=grouped["mean"] - half, high=grouped["mean"] + half)
+
+
+def profiles(found: Mapping[str, Profile], ax: Axes) -> None:
+    """Draw performance profiles: the share of scores above each threshold, with their intervals shaded.
+
+    >>> from matplotlib.figure import Figure
+    >>> from sojourn.rules import stats
+    >>> ax = Figure().subplots()
+    >>> profiles({"smart": stats.profile([0.0, 1.0], [0.0, 0.5, 1.0])}, ax)
+    >>> ax.get_lines()[-1].get_ydata().tolist()
+    [0.5, 0.5, 0.0]
+    """
+    _check_axes(ax)
+    series = [
+        Series(title(name), look.bare(), one.thresholds.tolist(), one.share.tolist(), one.low.tolist(), one.high.tolist())
+        for (name, one), look in zip(found.items(), looks(found).values(), strict=True)
+    ]  # fmt: skip
+    shares = Axis("share of runs above", ends=(-0.02, 1.02))
+    draw(Lines(ax.get_title(), Axis("score"), shares, series), ax)
+
+
+def heatmap(table: pl.DataFrame, ax: Axes, x: str, y: str, figure: str = "earned") -> None:
+    """Draw the mean of a figure over all rows of the table, for each pair of values of two of its columns.
+
+    `ax.figure.colorbar(ax.images[0], ax=ax)` adds the scale of its colours.
+
+    >>> from matplotlib.figure import Figure
+    >>> ax = Figure().subplots()
+    >>> table = pl.DataFrame({"step_size": [0.1, 0.1, 0.2], "discount": [1.0, 1.0, 1.0], "earned": [1.0, 3.0, 4.0]})
+    >>> heatmap(table, ax, "step_size", "discount")
+    >>> ax.images[0].get_array().tolist()
+    [[2.0, 4.0]]
+    """
+    _check_axes(ax)
+    _check_columns(table, [x, y, figure])
+    means = table.filter(pl.col(x).is_not_null() & pl.col(y).is_not_null())
+    means = means.group_by(x, y).agg(pl.col(figure).mean())
+    if means.is_empty() or means[figure].null_count() == means.height:
+        raise ValueError(f"the table has no row with {x}, {y} and {figure}")
+    across, up = means[x].unique().sort().to_list(), means[y].unique().sort().to_list()
+    known = {(left, right): mean for left, right, mean in means.iter_rows()}
+    values = [[known.get((left, right)) for left in across] for right in up]
+    low, high = means[figure].min(), means[figure].max()
+    few = max(len(across), len(up)) <= _MOST_LABELS
+    labels = [["" if mean is None else number(mean, 3) for mean in row] for row in values] if few else ()
+    words = _WORDS.get(figure, figure.replace("_", " "))
+    colours = Colours(words, low, high)  # type: ignore[arg-type] # numbers, as all figures are
+    chart = Heatmap(
+        ax.get_title(), Labels(_option(x), across), Labels(_option(y), up), colours, values, labels
+    )
+    draw(chart, ax)
+
+
+def _option(name: str) -> str:
+    return name.removeprefix("option_").replace("_", " ")
+
+
+def _check_axes(ax: Axes) -> None:
+    if not (hasattr(ax, "plot") and hasattr(ax, "imshow") and hasattr(ax, "get_title")):
+        raise TypeError(
+            f"ax is {shown(ax)}; it must be the axes of a matplotlib figure, such as plt.subplots() returns"
+        )
+
+
+def _check_columns(table: pl.DataFrame, names: list[str]) -> None:
+    for name in names:
+        if name not in table.columns:
+            raise ValueError(f"the table has no column {shown(name)}{nearest(name, table.columns)}")
