@@ -144,6 +144,7 @@ def test_the_schema_is_the_documented_one(small: sj.Sweep, tmp_path: Path) -> No
         "gain",
         "regret",
         "rate_gap",
+        "state",
         "policy",
         "error",
     ]
@@ -152,7 +153,7 @@ def test_the_schema_is_the_documented_one(small: sj.Sweep, tmp_path: Path) -> No
         assert table.schema[name] == pl.Float64
     assert pl.read_parquet(tmp_path / "out" / results.TIMINGS).columns == ["cell", "seed", "seconds"]
     kept = json.loads((tmp_path / "out" / "sweep.json").read_text())
-    assert (kept["schema_version"], kept["rules_version"]) == (4, 3)
+    assert (kept["schema_version"], kept["rules_version"]) == (5, 3)
 
 
 @pytest.mark.parametrize("jobs", [1, 4])

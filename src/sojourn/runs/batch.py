@@ -28,6 +28,7 @@ from sojourn.worlds.protocol import World
 
 _BATCH_STEPS, _BATCH_RUNS = 5_000_000, 2048  # a fraction of a second, a few megabytes
 
+_TAKEN = (*FIGURES, "state", "time")  # columns of results that no option may have
 _FIRSTS = {"start", "first"}  # what a schedule calls the number that it begins with
 
 T = TypeVar("T")
@@ -229,7 +230,7 @@ def flattened(options: Mapping[str, T]) -> dict[str, T | float]:
     """
     flat: dict[str, T | float] = {}
     for name, choice in options.items():
-        column = f"option_{name}" if name in FIGURES else name
+        column = f"option_{name}" if name in _TAKEN else name
         parts = choice._asdict() if is_value(choice) else choice
         if isinstance(parts, Mapping) and not _FIRSTS.isdisjoint(parts):
             flat |= {column if part in _FIRSTS else f"{column}_{part}": parts[part] for part in parts}

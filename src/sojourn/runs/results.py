@@ -6,6 +6,7 @@
     world, agent     text     kind of the world; label of the agent
     ...              number   a column for each option that is given; null where there is none
     steps, episodes  integer  in an episode; episodes
+    time             number   if the sweep sets times: when the run was to end, and `steps` are those it took
     seed             integer
     rate, reward, duration, greedy_reward, greedy_duration    number
     greedy_steps     integer
@@ -13,6 +14,7 @@
     gain             number   the exact optimal gain of the world; null where there is none, as are
     regret           number   gain * duration - reward: what an optimal policy would have had more, and
     rate_gap         number   rate - gain: how far the learned rate is off
+    state            integer  where the run stood in the end
     policy           list     the greedy action of each state in the end; only if the sweep keeps policies
     error            text     why the run failed; null if it did not
 
@@ -40,7 +42,8 @@ from sojourn.runs.lengths import Points
 from sojourn.runs.loop import PARTS
 from sojourn.runs.stack import Batch
 
-SCHEMA_VERSION = 4  # 4: the actions of policies in 32 bits, where 16 made 4,464 of action 70,000
+# 4: the actions of policies in 32 bits, where 16 made 4,464 of action 70,000. 5: the last state.
+SCHEMA_VERSION = 5
 POLICY = pl.List(pl.UInt32)
 _LARGEST_ACTION = 2**32 - 1
 RESULTS, CURVES, TIMINGS = "results.parquet", "curves.parquet", "timings.parquet"
@@ -55,7 +58,7 @@ def results_frame(
     count = len(batch.errors)
     columns = dict(specification)
     failed = batch.errors != ""
-    for name, figures in batch.figures().items():
+    for name, figures in {**batch.figures(), "state": batch.states}.items():
         if name != "steps":  # these are part of the specification
             series = pl.Series(name, figures)
             columns[name] = series.set(pl.Series(failed), None) if failed.any() else series
@@ -63,6 +66,7 @@ def results_frame(
     columns["gain"] = gain
     columns["regret"] = gain * columns["duration"] - columns["reward"]
     columns["rate_gap"] = columns["rate"] - gain
+    columns["state"] = columns.pop("state")  # beside the policy
     if policies:
         columns["policy"] = policy_column(batch.policies)
     columns["error"] = pl.Series("error", [error or None for error in batch.errors], dtype=pl.String)

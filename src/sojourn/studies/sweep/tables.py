@@ -17,6 +17,7 @@ from sojourn.runs.results import CURVES, RESULTS, load_results
 _FIXED = {
     *("cell", "world", "agent", "steps", "episodes", "seed", "rate", "reward", "duration", "greedy_reward"),
     *("greedy_duration", "greedy_steps", "diverged", "policy", "error", "gain", "regret", "rate_gap"),
+    *("state", "time"),
 }
 _MEASURES = ("rate", "earned", "gain", "regret", "rate_gap")
 GROUPS = 60  # of an option's values, if there are more
