@@ -79,7 +79,7 @@ FOUND = {
     """,
     "comparisons": """
         from sojourn.studies.comparison import plan
-        entries = plan.tuning("two-jobs", plan.Settings(100, 2, 2)).agents
+        entries = plan.tuning("two-jobs", plan.Settings(100, 2, 2, exploration=(0.1,))).agents
         assert entries[-1].kind == "halved_r" and len(entries[-1]) == 2
     """,
     "audits": """
