@@ -10,6 +10,9 @@ reproduce: $(VENV)/ready      ## run the main job on its embedded defaults
 	$(BIN)/sojourn reproduce bitcoin
 	$(BIN)/sojourn report out/robustness out/bitcoin --claims --out out/report.html
 
+# One thread each for linear algebra: the tests themselves run side by side, and threads that wait for each other cost more.
+test evidence check: export OPENBLAS_NUM_THREADS = 1
+
 test: $(VENV)/ready-dev       ## run the tests
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
@@ -35,6 +38,7 @@ bench: $(VENV)/ready-dev      ## compiled speed against C, in one run
 	$(BIN)/python bench/bench.py
 	$(BIN)/python bench/sweeps.py
 	$(BIN)/python bench/learner.py
+	$(BIN)/python bench/simulation.py
 	$(BIN)/python bench/solvers.py
 
 format: $(VENV)/ready-dev

@@ -1,6 +1,5 @@
 """Settings for all tests."""
 
-import gc
 import os
 import signal
 from collections.abc import Callable
@@ -19,10 +18,6 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # whether a change lands, the examples are the same in each; elsewhere they vary.
 settings.register_profile("sojourn", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("sojourn")
-
-# Numba makes millions of small objects, of which few are garbage: to look for it less often makes
-# compilation, which tests spend most of their time on, a tenth faster.
-gc.set_threshold(50_000, 20, 20)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

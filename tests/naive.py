@@ -186,6 +186,19 @@ class TimeSmoothed:
         return self.rho
 
 
+class TimeForgetting:
+    def __init__(self, step_size: float) -> None:
+        self.decay, self.x, self.y = -math.log1p(-step_size), 0.0, 0.0
+
+    def update(self, reward: float, duration: float) -> None:
+        kept = math.exp(-self.decay * duration)
+        self.x = kept * self.x + reward
+        self.y = kept * self.y + duration
+
+    def value(self) -> float:
+        return ratio(self.x, self.y)
+
+
 class Incremental:
     def __init__(self, step_size: float) -> None:
         self.beta, self.rho = step_size, 0.0
@@ -264,6 +277,14 @@ def time_smoothed_of(history: History, step_size: float) -> float:
         later = math.fsum(t for _, t in history[i + 1 :])
         terms.append(-math.expm1(-decay * tau) * math.exp(-decay * later) * r / tau)
     return math.fsum(terms)
+
+
+def time_forgetting_of(history: History, step_size: float) -> float:
+    """Each reward and each duration, discounted by the time that came after it."""
+    decay = -math.log1p(-step_size)
+    weights = [math.exp(-decay * math.fsum(tau for _, tau in history[i + 1 :])) for i in range(len(history))]
+    top = math.fsum(w * r for w, (r, _) in zip(weights, history, strict=True))
+    return top / math.fsum(w * tau for w, (_, tau) in zip(weights, history, strict=True))
 
 
 def incremental_of(history: History, step_size: float) -> float:

@@ -94,6 +94,9 @@ def limits(law: list[tuple[Fraction, Fraction, Fraction]]) -> dict[str, Fraction
         "SmoothedCumulative": gain,
         "Exponential": gain,
         "TimeSmoothed": gain,
+        "AdaptiveRatio": gain,
+        "ClippedExponential": gain,
+        "TimeForgetting": gain,
         "Incremental": gain,
         "Harmonic": harmonic,
         "CumulativeHarmonic": harmonic,
@@ -137,3 +140,55 @@ def interval(lines_: set[tuple[Fraction, Fraction]]) -> tuple[Fraction | None, F
         None if None in lows else min(low for low in lows if low is not None),
         None if None in highs else max(high for high in highs if high is not None),
     )
+
+
+def explored(
+    model: Model, policy: tuple[int, ...], exploration: Fraction
+) -> dict[tuple[int, int], Fraction] | None:
+    """The share of steps of each pair under a policy with a share of random actions, None if there is no one law."""
+    chances = [
+        {action: exploration / len(state) + (1 - exploration) * (action == taken) for action in state}
+        for state, taken in zip(model, policy, strict=True)
+    ]
+    chain = followed(model, chances)
+    found = classes(chain)
+    if len(found) > 1:
+        return None
+    law = stationary(chain, found[0])
+    return {(s, a): law[s] * chances[s][a] for s in found[0] for a in model[s] if chances[s][a] > 0}
+
+
+def accepted(
+    model: Model, policy: tuple[int, ...], shares: dict[tuple[int, int], Fraction]
+) -> list[tuple[Fraction, Fraction, Fraction]]:
+    """The law of a step that takes the policy's action, in the states where exploration leads: (probability, r, d)."""
+    own = {(s, a): share for (s, a), share in shares.items() if policy[s] == a}
+    return [
+        (share * p / sum(own.values()), r, d)
+        for (s, a), share in own.items()
+        for p, _, r, d in model[s][a]
+        if p > 0
+    ]
+
+
+def learned(
+    model: Model, policy: tuple[int, ...], shares: dict[tuple[int, int], Fraction], rate: Fraction
+) -> tuple[dict[tuple[int, int], Fraction], Fraction]:
+    """The values of all pairs, the policy's first one 0, and their growth over the step size: one system for both.
+
+    For each pair, Q(s, a) + w / mu(s, a) - sum of p Q(s', policy(s')) = mean of r - rate d, with w unknown as well.
+    """
+    pairs = list(shares)
+    start = (pairs[0][0], policy[pairs[0][0]])
+    unknown = [pair for pair in pairs if pair != start]
+    matrix, right = [], []
+    for s, a in pairs:
+        row = dict.fromkeys(pairs, Fraction(0))
+        row[s, a] += 1
+        for p, after, _, _ in model[s][a]:
+            if p > 0:
+                row[after, policy[after]] -= p
+        matrix.append([1 / shares[s, a], *(row[pair] for pair in unknown)])
+        right.append(sum((p * (r - rate * d) for p, _, r, d in model[s][a]), Fraction(0)))
+    growth, *values = solve_linear(matrix, right)
+    return {start: Fraction(0), **dict(zip(unknown, values, strict=True))}, growth

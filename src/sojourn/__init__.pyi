@@ -3,7 +3,9 @@
 The public names, by the file that defines them.
 """
 
+from sojourn import envs
 from sojourn import models as model
+from sojourn.agents import parts
 from sojourn.agents.baselines import greedy_bandit, policy_agent, random_agent, ucb_bandit
 from sojourn.agents.exploration import Decay, Linear
 from sojourn.agents.h_learning import h_learning
@@ -23,6 +25,8 @@ from sojourn.agents.values.table import Table, greedy_action, largest
 from sojourn.envs.check import check_smdp_env
 from sojourn.envs.worlds import WorldEnv
 from sojourn.exact.audit.audit import Audit, Limit, audit
+from sojourn.exact.audit.confirmed import SelfConfirming
+from sojourn.exact.audit.lock_in import LearnedValues, learned_values
 from sojourn.exact.bounds import Solution
 from sojourn.exact.linear_program import linear_program
 from sojourn.exact.logs.answers import Behaviour, Improvement, LogEvaluation
@@ -39,6 +43,7 @@ from sojourn.learner.verdict import Evaluation
 from sojourn.learner.watch import tensorboard
 from sojourn.models import laws, problems
 from sojourn.models.smdp import SMDP
+from sojourn.rates.adaptive import AdaptiveRatio, ClippedExponential, TimeForgetting
 from sojourn.rates.carry import carry
 from sojourn.rates.centred import Centred
 from sojourn.rates.contrast import Fixed, TimeSmoothed
@@ -54,6 +59,7 @@ from sojourn.rates.meter import RateMeter
 from sojourn.rates.protocol import limit, update, value
 from sojourn.rates.ratio import Cumulative, Exponential, Incremental, SmoothedCumulative
 from sojourn.rates.scheduled import Scheduled, Visits
+from sojourn.rates.score import RateChoice, RateScore, choose_rate, rate_score
 from sojourn.rates.steps import Steps
 from sojourn.rules import random
 from sojourn.rules.bridge import inlined
@@ -80,11 +86,13 @@ __version__: str
 
 __all__ = [
     "SMDP",
+    "AdaptiveRatio",
     "Audit",
     "Bars",
     "Behaviour",
     "Centred",
     "Claim",
+    "ClippedExponential",
     "Cumulative",
     "CumulativeHarmonic",
     "Curve",
@@ -97,6 +105,7 @@ __all__ = [
     "Harmonic",
     "Improvement",
     "Incremental",
+    "LearnedValues",
     "Learner",
     "Limit",
     "Linear",
@@ -105,17 +114,21 @@ __all__ = [
     "Market",
     "NotSolvedError",
     "PolicyValue",
+    "RateChoice",
     "RateMeter",
     "RateReport",
+    "RateScore",
     "Run",
     "Runs",
     "Scheduled",
+    "SelfConfirming",
     "SmoothedCumulative",
     "Solution",
     "Steps",
     "Sweep",
     "Table",
     "Tabular",
+    "TimeForgetting",
     "TimeSmoothed",
     "TwoState",
     "Visits",
@@ -128,10 +141,12 @@ __all__ = [
     "check_rate",
     "check_smdp_env",
     "check_world",
+    "choose_rate",
     "cos_log_drift",
     "coupling",
     "differential_q",
     "draw",
+    "envs",
     "evaluate",
     "evenly_spaced",
     "fixed_rate",
@@ -146,6 +161,7 @@ __all__ = [
     "largest",
     "laws",
     "learn",
+    "learned_values",
     "limit",
     "linear_program",
     "load_bars",
@@ -158,6 +174,7 @@ __all__ = [
     "modified_policy_iteration",
     "oracle",
     "parse_sweep",
+    "parts",
     "pauses",
     "planner",
     "policy",
@@ -167,6 +184,7 @@ __all__ = [
     "r_learning",
     "random",
     "random_agent",
+    "rate_score",
     "ratio_of_means",
     "read_log",
     "relaxed_smart",

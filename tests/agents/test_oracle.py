@@ -255,6 +255,7 @@ ESTIMATORS = {
         sj.CumulativeHarmonic, naive.CumulativeHarmonic, naive.cumulative_harmonic_of, has_step_size=False
     ),
     "TimeSmoothed": Estimator(sj.TimeSmoothed, naive.TimeSmoothed, naive.time_smoothed_of),
+    "TimeForgetting": Estimator(sj.TimeForgetting, naive.TimeForgetting, naive.time_forgetting_of),
     "Incremental": Estimator(sj.Incremental, naive.Incremental, naive.incremental_of),
 }
 

@@ -61,6 +61,7 @@ def test_an_audit_for_machines_and_for_people(tmp_path: Path) -> None:
     assert told == without_constants((out / "audit.json").read_text())
     assert list(told) == [
         "name", "options", "version", "states", "policy", "gain", "best_gain", "low", "high", "estimators", "frontier",
+        "exploration", "held", "held_low", "held_high", "num_policies", "complete", "self_confirming",
     ]  # fmt: skip
     assert (told["name"], told["options"], told["version"], told["states"]) == (
         "long-shot",
@@ -74,8 +75,15 @@ def test_an_audit_for_machines_and_for_people(tmp_path: Path) -> None:
     harmonic = told["estimators"][3]
     assert harmonic == {
         "estimator": "Harmonic", "agents": ["harmonic_r"], "rate": pytest.approx(1.8), "error": pytest.approx(-3.2),
-        "keeps_optimum": False, "greedy_gain": 3.0, "drift": pytest.approx(4.8), "settled_gain": 3.0,
+        "keeps_optimum": False, "greedy_gain": 3.0, "drift": pytest.approx(0.9 * 3.2), "settled_gain": 3.0,
     }  # fmt: skip
+    # Nine times 5 - rate, A's own advantage, is more than 12 - 4 rate up to 33/5; both policies are kept.
+    assert (told["held"], told["held_low"], told["held_high"]) == (True, None, pytest.approx(6.6))
+    kept = told["self_confirming"][3]
+    assert [(one["policy"], one["gain"], one["trap"]) for one in kept["policies"]] == [
+        ([0], 5.0, False),
+        ([1], 3.0, True),
+    ]
     frontier = told["frontier"]
     assert len(frontier["rate"]) == len(frontier["value"]) == len(frontier["gain"]) == 3
     assert sorted(path.name for path in out.rglob("*") if path.is_file()) == [
@@ -87,8 +95,11 @@ def test_an_audit_for_machines_and_for_people(tmp_path: Path) -> None:
         "the policy's gain is 5, the optimal one 5; an optimal policy is greedy for rates from 2.33333 on"
         in shown[0]
     )
-    (row,) = (line for line in shown if line.startswith("Harmonic "))
-    assert row.split() == ["Harmonic", "1.8", "-3.2", "not", "optimal", "3", "4.8"]
+    row, kept_row = (line for line in shown if line.startswith("Harmonic "))
+    assert row.split() == ["Harmonic", "1.8", "-3.2", "not", "optimal", "3", "2.88"]
+    assert kept_row.split() == ["Harmonic", "5,", "3*"]
+    assert "with exploration 0.2, a learner that follows this policy keeps it at rates up to 6.6" in shown
+    assert "of all 2 policies" in shown[shown.index("") + 2]
 
 
 def test_options_and_policies_reach_the_audit() -> None:
@@ -180,8 +191,13 @@ def test_the_figure_shows_what_was_found(name: str) -> None:
         found = audit_named(name, {}).audited
     found = replace(found, name=f"some/long/folder/{name}.toml")
     sheet = charts.sheet(found)
-    ((chart,),) = sheet.rows
-    assert sheet.titles == [[f"{name}: where the estimators end"]]
+    ((chart, kept),) = sheet.rows
+    assert sheet.titles == [[f"{name}: where the estimators end", "policies kept with exploration 0.2"]]
+    assert isinstance(kept, Lines)
+    points = [line for line in kept.series if line.kind == "points"]
+    drawn = {(f"{x:.6g}", f"{y:.6g}") for line in points for x, y in zip(line.x, line.y, strict=True)}
+    policies = [one for each in found.self_confirming for one in each.policies]
+    assert drawn == {(f"{one.rate:.6g}", f"{one.gain:.6g}") for one in policies}
     assert isinstance(chart, Lines)
     with figures.figure(6.5, 3.6) as drawing:
         ax = drawing.subplots()

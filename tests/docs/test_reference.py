@@ -16,13 +16,20 @@ import pytest
 import sojourn as sj
 
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "reference"
-LAWS = ("Constant", "Exponential", "FlooredNormal", "Gamma", "Outcomes", "TwoPoint", "Uniform", "mean")
-DRAWS = ("exponential", "integer", "normal", "stream", "streams", "uniform")
+LAWS = (
+    "Constant", "Empirical", "Exponential", "FlooredNormal", "Gamma", "Lognormal", "Outcomes", "TwoPoint", "Uniform",
+    "Weibull", "mean",
+)  # fmt: skip
+DRAWS = (
+    "empirical", "exponential", "gamma", "integer", "lognormal", "normal", "stream", "streams", "uniform", "weibull",
+)  # fmt: skip
+SIMULATIONS = ("DecisionEnvironment", "Simulation")
 PUBLIC = sorted(
     {f"sojourn.{name}" for name in sj.__all__}
     | {f"sojourn.model.{name}" for name in sj.model.__all__ if name not in sj.__all__}
     | {f"sojourn.problems.{name}" for name in sj.problems.__all__}
     | {f"sojourn.laws.{name}" for name in LAWS}
+    | {f"sojourn.envs.{name}" for name in SIMULATIONS}
     | {f"sojourn.random.{name}" for name in DRAWS if name not in sj.__all__}
 )
 

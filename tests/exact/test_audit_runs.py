@@ -19,7 +19,7 @@ def estimators(mean_duration: float) -> dict[str, Any]:
     """Every estimator with a memory of 1 / STEP_SIZE steps; those that forget by time have it in time."""
     by_time = STEP_SIZE / mean_duration
     return {
-        name: entry.make(by_time if name in ("TimeSmoothed", "Incremental") else STEP_SIZE)
+        name: entry.make(by_time if name in ("TimeSmoothed", "TimeForgetting", "Incremental") else STEP_SIZE)
         for name, entry in ESTIMATORS.items()
     }
 
@@ -33,7 +33,7 @@ def test_learned_rates_come_to_their_limits(name: str) -> None:
     A constant step size b leaves a bias of the order of b, from the curvature of the ratio and from where in its
     cycle the run stops, for which 3 b is allowed: the largest seen is 0.5 b, in long-return, where nothing is
     random. The start from 0 is forgotten by e^(-20). Twelve runs know their standard error to a fifth, and the
-    seeds are fixed; the largest of these 54 differences is 2.1 of them.
+    seeds are fixed.
     """
     model = PROBLEMS[name]()
     found = audit(model)

@@ -10,7 +10,17 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sojourn.exact.audit.signs import part_above, part_below, parts
-from sojourn.models.laws import Constant, Exponential, FlooredNormal, Gamma, TwoPoint, Uniform, flat
+from sojourn.models.laws import (
+    Constant,
+    Exponential,
+    FlooredNormal,
+    Gamma,
+    Lognormal,
+    TwoPoint,
+    Uniform,
+    Weibull,
+    flat,
+)  # fmt: skip
 
 logs = st.floats(-6.0, 6.0).map(lambda power: 10.0**power)
 signed = st.one_of(logs, logs.map(lambda size: -size))
@@ -23,6 +33,8 @@ LAWS = st.one_of(
     st.builds(Uniform, with_zero, with_zero),
     st.builds(FlooredNormal, with_zero, logs, with_zero),
     st.builds(TwoPoint, with_zero, with_zero, st.floats(0.0, 1.0)),
+    st.builds(Weibull, st.floats(0.4, 20.0).filter(lambda shape: not 0.99 < shape < 1.2), signed),
+    st.builds(Lognormal, signed, st.floats(0.01, 4.0)),
 )
 
 
@@ -81,6 +93,8 @@ def integral(of: Any, law: Any, above: bool) -> Any:
     total = mpmath.fsum(p * of(x) for p, x in atoms(law) if sign * x > 0)
     if isinstance(law, Gamma) and law.shape < 3.0:
         return _gamma_moment(law, {one: 0, itself: 1, inverse: -1}[of], above)
+    if isinstance(law, Weibull | Lognormal):
+        return _power_moment(law, {one: 0, itself: 1, inverse: -1}[of], above)
     smooth = density(law)
     if smooth is None:
         return total
@@ -103,13 +117,28 @@ def _gamma_moment(law: Gamma, power: int, above: bool) -> Any:
     )
 
 
+def _power_moment(law: Weibull | Lognormal, power: int, above: bool) -> Any:
+    """E[x^power] as an integral over the exponential or normal number that x is made of."""
+    scale = mpmath.mpf(law.scale if isinstance(law, Weibull) else law.median)
+    if (scale > 0) != above:
+        return mpmath.mpf(0)
+    if isinstance(law, Weibull):
+        if power == -1 and law.shape <= 1.0:
+            return mpmath.inf
+        # With t = e^u the integrand is smooth, however steep it is at zero.
+        k, cuts = mpmath.mpf(law.shape), [-600, -200, -60, -20, -6, -2, 0, 1, 2, 3, 5]
+        return scale**power * mpmath.quad(lambda u: mpmath.exp(u * (1 + power / k) - mpmath.exp(u)), cuts)
+    sigma, cuts = mpmath.mpf(law.sigma), list(range(-30, 31, 3))
+    return scale**power * mpmath.quad(lambda z: mpmath.exp(power * sigma * z) * mpmath.npdf(z), cuts)
+
+
 def diverges(law: Any, above: bool) -> bool:
     """Whether 1/x has no mean on this side: there is a density up to zero, which is not too small there."""
     sign = 1.0 if above else -1.0
     match law:
         case Exponential(mean):
             return sign * mean > 0.0
-        case Gamma(shape, scale):
+        case Gamma(shape, scale) | Weibull(shape, scale):
             return shape <= 1.0 and sign * scale > 0.0
         case Uniform(low, high):
             return min(low, high) < 0.0 < max(low, high) or (0.0 in (low, high) and sign * (low + high) > 0.0)
@@ -182,6 +211,10 @@ def check(law: Any, above: bool) -> None:
 @example(Gamma(1.0, 2.0))
 @example(Gamma(1.0 + 1e-9, -2.0))
 @example(Gamma(1e6, 1e-3))
+@example(Weibull(1.0, 2.0))
+@example(Weibull(0.5, -3.0))
+@example(Weibull(2.5, -3.0))
+@example(Lognormal(-2.0, 1.5))
 @example(TwoPoint(-1.0, 4.0, 1.0))
 @example(TwoPoint(0.0, 4.0, 0.25))
 def test_parts_are_the_integrals(law: Any) -> None:
@@ -225,6 +258,10 @@ def flat_mean(law: Any) -> float:
             with mpmath.workdps(40):
                 z = (mpmath.mpf(location) - floor) / scale
                 return float(floor + scale * (z * mpmath.ncdf(z) + mpmath.npdf(z)))
+        case Weibull(shape, scale):
+            return float(scale * mpmath.gamma(1 + 1 / mpmath.mpf(shape)))
+        case Lognormal(median, sigma):
+            return float(median * mpmath.exp(mpmath.mpf(sigma) ** 2 / 2))
     return float(law[0])
 
 

@@ -30,7 +30,16 @@ from sojourn.models import (
     save_model,
 )
 from sojourn.models.files import parse_model
-from sojourn.models.laws import Exponential, FlooredNormal, Gamma, Outcomes, TwoPoint, Uniform
+from sojourn.models.laws import (
+    Exponential,
+    FlooredNormal,
+    Gamma,
+    Lognormal,
+    Outcomes,
+    TwoPoint,
+    Uniform,
+    Weibull,
+)
 from sojourn.rules.compile import kernel
 from sojourn.worlds.draws import sampled
 
@@ -167,6 +176,9 @@ LAWS: list[tuple[Any, Any]] = [
     (Uniform(1.0, 4.0), stats.uniform(1.0, 3.0)),
     (FlooredNormal(1.0, 2.0, 0.5), None),
     (TwoPoint(1.0, 5.0, 0.25), None),
+    (Weibull(1.7, 2.0), stats.weibull_min(1.7, scale=2.0)),
+    (Weibull(0.6, 1.0), stats.weibull_min(0.6)),
+    (Lognormal(3.0, 0.8), stats.lognorm(0.8, scale=3.0)),
 ]
 
 
@@ -405,8 +417,8 @@ def test_the_documented_file_is_a_model() -> None:
         ({"pairs": [{"state": 0, "action": 0, "next": {"0": 1.0}}]}, "pair 0 has no reward"),
         ({"pairs": [{"state": 0, "action": 0, "reward": 1.0, "next": {"0": 1.0}}]}, "pair 0 has no duration; give the pair or each"),
         ({"pairs": [{"state": 0, "action": 0, "reward": 1.0, "outcomes": [{"next": 0}]}]}, "an outcome of pair 0 has no probability"),
-        ({"pairs": [{"state": 0, "action": 0, "reward": {"law": "x"}, "duration": 1.0, "next": {"0": 1.0}}]}, "reward of pair 0 has the law 'x'; the laws are constant, exponential, gamma, uniform, floored_normal, two_point"),
-        ({"pairs": [{"state": 0, "action": 0, "reward": {"law": "gamma"}, "duration": 1.0, "next": {"0": 1.0}}]}, "reward of pair 0 has a law gamma, which must have shape, scale"),
+        ({"pairs": [{"state": 0, "action": 0, "reward": {"law": "x"}, "duration": 1.0, "next": {"0": 1.0}}]}, "reward of pair 0 has the law 'x'; the laws are constant, exponential, gamma, uniform, floored_normal, two_point, weibull, lognormal, empirical"),
+        ({"pairs": [{"state": 0, "action": 0, "reward": {"law": "gamma"}, "duration": 1.0, "next": {"0": 1.0}}]}, "reward of pair 0 has a law gamma, which must have shape, scale, or mean, deviation"),
         ({"states": 3}, "the file says that there are 3 states, but its pairs have 1"),
     ],
 )  # fmt: skip

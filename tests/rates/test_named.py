@@ -9,7 +9,7 @@ import pytest
 
 import sojourn as sj
 from sojourn.models.problems import long_shot
-from sojourn.rates import contrast, harmonic, ratio
+from sojourn.rates import adaptive, contrast, harmonic, ratio
 from sojourn.rates.named import ESTIMATORS, NamedEstimator, add_estimator
 from sojourn.rates.protocol import Rate, limit, update, value
 from sojourn.rates.steps import Side, Steps
@@ -68,7 +68,7 @@ def test_every_estimator_of_ours_is_named_and_has_all_three_rules() -> None:
     """The list has every estimator of every family, under its own name, and each has update, value and limit."""
     families = {
         name
-        for module in (contrast, harmonic, ratio)
+        for module in (adaptive, contrast, harmonic, ratio)
         for name, thing in vars(module).items()
         if isinstance(thing, type) and issubclass(thing, tuple) and thing.__module__ == module.__name__
     }

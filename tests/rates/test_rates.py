@@ -21,6 +21,9 @@ LAWS = {
     "WeightedHarmonic": (True, True, True, True),
     "CumulativeHarmonic": (True, True, True, True),
     "TimeSmoothed": (False, True, True, False),
+    "AdaptiveRatio": (True, True, True, True),
+    "ClippedExponential": (True, True, True, True),
+    "TimeForgetting": (True, True, True, False),
     "Incremental": (False, True, True, False),
     "Fixed": (False, False, True, True),  # 0 is 0 in any unit
 }
@@ -135,6 +138,8 @@ def test_meter() -> None:
         (lambda: sj.Harmonic(step_size=-0.1), "Harmonic.step_size is -0.1"),
         (lambda: sj.Exponential(step_size=1.5), "Exponential.step_size is 1.5"),
         (lambda: sj.TimeSmoothed(step_size=1.0), "TimeSmoothed.step_size is 1.0"),
+        (lambda: sj.TimeForgetting(step_size=1.0), "TimeForgetting.step_size is 1.0"),
+        (lambda: sj.ClippedExponential(step_size=0.0), "ClippedExponential.step_size is 0.0"),
         (lambda: sj.Fixed(math.nan), "Fixed.rate is nan"),
         (lambda: sj.RateMeter(sj.Cumulative()).update(1.0, -1.0), "duration is -1.0"),
     ],

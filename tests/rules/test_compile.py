@@ -365,3 +365,26 @@ def test_the_folder_of_machine_code_depends_on_all_that_it_is_made_of() -> None:
     assert ours <= known
     assert machine_code.PACKAGE / "rules" / "numbers.py" in known, "imported by rules"
     assert not any(path.parent.name == "cli" for path in known)
+
+
+def test_a_long_compilation_is_announced_once(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who waits at a prompt for more than a moment is told why, once; who does not wait, or reads a log, is not."""
+    import threading
+    import time
+
+    told = threading.Event()
+    monkeypatch.setattr(machine_code, "_told", told)
+    with machine_code.told_if_long(0.01):
+        time.sleep(0.05)
+    assert capsys.readouterr().err == ""  # nobody sits there
+    monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)
+    with machine_code.told_if_long(30.0):
+        pass
+    assert not told.is_set()
+    for _ in range(2):
+        with machine_code.told_if_long(0.001):
+            assert told.wait(30.0)
+            time.sleep(0.01)
+    assert capsys.readouterr().err.count("sojourn: compiling") == 1

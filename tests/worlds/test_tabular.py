@@ -10,7 +10,17 @@ from hypothesis import strategies as st
 
 import sojourn as sj
 from sojourn.models import SMDP, from_arrays, from_transitions
-from sojourn.models.laws import Constant, Exponential, FlooredNormal, Gamma, Outcomes, TwoPoint, Uniform
+from sojourn.models.laws import (
+    Constant,
+    Exponential,
+    FlooredNormal,
+    Gamma,
+    Lognormal,
+    Outcomes,
+    TwoPoint,
+    Uniform,
+    Weibull,
+)  # fmt: skip
 from sojourn.rules.random import uniform
 from sojourn.rules.streams import streams
 from sojourn.rules.values import same
@@ -23,7 +33,7 @@ EVERY_LAW = from_transitions(
         (0, 2, 0, 1.0, TwoPoint(-5.0, 1.0, 0.3), FlooredNormal(1.0, 0.5, 0.01)),
         (1, 1, 0, 1.0, Outcomes([(0.5, 1.0, 1.0), (0.25, -2.0, 4.0), (0.25, 8.0, 0.5)])),
         (2, 0, 0, 0.125, Exponential(-2.0), Gamma(0.5, 3.0)),
-        (2, 0, 2, 0.875, Exponential(1.0), Uniform(0.5, 1.5)),
+        (2, 0, 2, 0.875, Lognormal(-1.0, 0.5), Weibull(1.5, 1.0)),
         (2, 2, 1, 1.0, 0.0, 1.0),
     ]
 )

@@ -169,6 +169,78 @@ def test_a_world_that_breaks_the_rules_is_stopped(fault: int, message: str, comp
         sj.run(Broken(fault), agent, steps=100, compiled=compiled)
 
 
+class Faults(NamedTuple):
+    """A world that breaks one rule now and then, or in a far state only."""
+
+    fault: int
+    num_states: int = 60
+    num_actions: int = 2
+
+
+@sj.start.register
+def start_faults(world: Faults, rng: Any) -> tuple[Faults, int]:
+    return world, 99 if world.fault == 0 and sj.random.uniform(rng) < 0.1 else 0
+
+
+@sj.step.register
+def step_faults(world: Faults, state: int, action: int, rng: Any) -> tuple[Faults, int, float, float]:
+    """Action 1 goes on, action 0 goes back to the first state."""
+    duration = -1.0 if world.fault == 1 and state == 59 else 1.0
+    reward = math.inf if world.fault == 2 and sj.random.uniform(rng) < 1e-3 else 1.0
+    return world, min(state + 1, 59) if action == 1 else 0, reward, duration
+
+
+@pytest.mark.parametrize(
+    ("world", "message"),
+    [
+        (Faults(0), "start of Faults returned the state 99"),
+        (Faults(1), r"\(state 59, action 0\) returned the duration -1.0"),
+        (Faults(2), "returned the reward inf"),
+    ],
+)
+def test_the_checker_finds_what_a_run_would_stop_at(
+    world: Faults, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fault in a state that random actions never come to, at some starts, or in one step of a thousand, is found."""
+    in_python = lambda *args, **options: sj.run(*args, **{**options, "compiled": False})  # noqa: E731
+    monkeypatch.setattr("sojourn.runs.check.run", in_python)
+    with pytest.raises(ValueError, match=message):
+        sj.check_world(world)
+
+
+class Picky(NamedTuple):
+    """A world that says which actions its states have."""
+
+    available: Any
+    num_states: int = 2
+    num_actions: int = 2
+
+
+@sj.start.register
+def start_picky(world: Picky, rng: Any) -> tuple[Picky, int]:
+    return world, 0
+
+
+@sj.step.register
+def step_picky(world: Picky, state: int, action: int, rng: Any) -> tuple[Picky, int, float, float]:
+    return world, 0, 1.0, 1.0
+
+
+@pytest.mark.parametrize(
+    ("available", "message"),
+    [
+        (np.ones((3, 2), dtype=bool), "it must be an array of bools, 2 states by 2 actions"),
+        (np.ones((2, 2)), "it must be an array of bools, 2 states by 2 actions"),
+        (np.array([[True, True], [False, False]]), "Picky.available gives state 1 no action"),
+    ],
+)
+def test_wrong_lists_of_actions_are_refused(available: Any, message: str) -> None:
+    """A world whose `available` does not fit its states and actions is refused, checked or run."""
+    for use in (sj.check_world, lambda world: sj.run(world, sj.smart(2, 2), 10, compiled=False)):
+        with pytest.raises(ValueError, match=message):
+            use(Picky(available))
+
+
 class Counting(NamedTuple):
     """A world that writes into an array of its own."""
 

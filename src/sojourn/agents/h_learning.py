@@ -20,15 +20,15 @@ from numpy.typing import ArrayLike
 from sojourn.agents.construct import estimator, initial_table
 from sojourn.agents.counts import Counts, counted_step, no_counts, wrong_counts
 from sojourn.agents.exploration import Decay, Exploration, Linear, chance, exploration_of, later
+from sojourn.agents.parts import epsilon_greedy
 from sojourn.agents.protocol import draw, is_greedy, learn, misfit
-from sojourn.agents.ties import Ties, is_best, share_of, ties_of
-from sojourn.agents.values.protocol import Values, best, entries, move, nth_available, read, sizes
+from sojourn.agents.ties import Ties, is_best, ties_of
+from sojourn.agents.values.protocol import Values, best, entries, move, read, sizes
 from sojourn.rates.carry import carry
 from sojourn.rates.protocol import Rate, value
 from sojourn.rates.ratio import Cumulative
 from sojourn.rules.arrays import Floats
 from sojourn.rules.bridge import inlined
-from sojourn.rules.random import uniform
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import checked
 
@@ -67,11 +67,8 @@ def is_greedy_h(agent: HLearning, state: int, action: int) -> bool:
 
 @draw.register
 def draw_h(agent: HLearning, state: int, rng: Stream) -> tuple[int, bool]:
-    """With probability epsilon any action, else a greedy one; one number decides all."""
-    u, epsilon = uniform(rng), chance(agent.exploration)
-    if u < epsilon:
-        return nth_available(agent.values, state, u / epsilon), True
-    return best(agent.values, state, share_of(agent.ties, u, epsilon))[0], False
+    """With probability epsilon any action, else a greedy one."""
+    return epsilon_greedy(agent.values, state, chance(agent.exploration), agent.ties, rng)
 
 
 @learn.register

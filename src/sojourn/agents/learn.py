@@ -14,10 +14,11 @@ import numpy as np
 
 from sojourn.agents.errors import Method, Step, elapsed, evidence, misplaced, takes_all, td_error
 from sojourn.agents.exploration import Exploration, chance, later
+from sojourn.agents.parts import epsilon_greedy
 from sojourn.agents.protocol import draw, is_greedy, learn, misfit
 from sojourn.agents.step_sizes import StepSize, sized
 from sojourn.agents.ties import Ties, is_best, share_of
-from sojourn.agents.values.protocol import Values, best, entries, move, nth_available, sizes
+from sojourn.agents.values.protocol import Values, best, entries, move, sizes
 from sojourn.agents.values.table import Table
 from sojourn.rates.carry import carry
 from sojourn.rates.centred import levelled, own_value, timed
@@ -26,7 +27,6 @@ from sojourn.rules.arrays import Floats, misread
 from sojourn.rules.bridge import Function, inlined
 from sojourn.rules.compile import Rule
 from sojourn.rules.numbers import Number, finite, shown, within
-from sojourn.rules.random import uniform
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import Value, checked, named_fields
 
@@ -104,11 +104,8 @@ def is_greedy_learning(agent: LearningAgent, state: int, action: int) -> bool:
 
 @draw.register
 def draw_learning(agent: LearningAgent, state: int, rng: Stream) -> tuple[int, bool]:
-    """With probability epsilon any action, else a greedy one; one number decides all."""
-    u, epsilon = uniform(rng), chance(agent.exploration)
-    if u < epsilon:
-        return nth_available(agent.values, state, u / epsilon), True
-    return best(agent.values, state, share_of(agent.ties, u, epsilon))[0], False
+    """With probability epsilon any action, else a greedy one."""
+    return epsilon_greedy(agent.values, state, chance(agent.exploration), agent.ties, rng)
 
 
 @learn.register

@@ -74,7 +74,8 @@ def relaxed_smart(
 ) -> LearningAgent:
     """Relaxed-SMART: the rate is `Exponential`, or with `variant="gosavi"` `SmoothedCumulative`.
 
-    The Harmonic R-Learning paper and Gosavi (2004) mean different estimators by the name.
+    The Harmonic R-Learning paper and Gosavi (2004) mean different estimators by the name. The code of
+    Wan, Naik and Sutton (2021) has the paper's one too, under Gosavi's name.
 
     >>> from sojourn.agents.protocol import learn
     >>> from sojourn.rates.protocol import value

@@ -6,10 +6,12 @@ know from the entries here. An entry names its constructor, which is imported wh
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from sojourn.rules.names import found
+from sojourn.rules.names import found, is_users, users_constructor
+from sojourn.rules.numbers import nearest, shown
 
 if TYPE_CHECKING:
     from sojourn.agents.protocol import Agent
@@ -52,8 +54,10 @@ class NamedAgent(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """The name of its constructor, which sweeps call it by."""
+        """The name of its constructor, which sweeps call it by; a user's own, such as `mine:rvi`, in full."""
         given = self.constructor
+        if is_users(self.name):
+            return self.name
         return given.partition(":")[2] if isinstance(given, str) else given.__name__
 
 
@@ -73,6 +77,32 @@ def add_agent(agent: NamedAgent) -> None:
     if agent.name in AGENTS:
         raise ValueError(f"there is an agent {agent.name!r} already; give this one another name")
     AGENTS[agent.name] = agent
+
+
+def named_agent(name: str) -> NamedAgent:
+    """Return the entry of an agent by its name or that of its constructor, or by a user's: `package.module:constructor`.
+
+    An agent of a user's needs no entry. It has one if its module adds one for the constructor; otherwise the step
+    sizes among its options are tuned like those of others.
+
+    >>> named_agent("relaxed-smart-gosavi").title
+    'Relaxed-SMART (Gosavi)'
+    >>> named_agent("sojourn.agents.literature:smart").grid.keys()
+    dict_keys(['step_size'])
+    """
+    if not is_users(name):
+        plain = name.replace("-", "_")
+        known = AGENTS.get(plain) or next((agent for agent in AGENTS.values() if agent.kind == plain), None)
+        if known is None:
+            raise ValueError(f"unknown agent {shown(name)}{nearest(name, AGENTS)}")
+        return known
+    make = users_constructor(name)
+    for agent in AGENTS.values():
+        if agent.constructor in (make, name) and not agent.options:
+            return agent._replace(name=name)
+    options = inspect.signature(make).parameters
+    grid = {option: choices for option, choices in _TWO.items() if option in options}
+    return NamedAgent(name, name, name, None, grid=grid)
 
 
 for _agent in (

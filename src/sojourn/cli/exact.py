@@ -10,7 +10,9 @@ import typer
 from sojourn.cli.app import AsJson, Jobs, app, echo_json, echo_lines, examples, goes_on, say
 from sojourn.cli.parsing import actions_of, floats_of, grids_of, options_of
 
-Name = Annotated[str, typer.Argument(help="A problem, such as gosavi, or a TOML or JSON file of a model.")]
+Name = Annotated[
+    str, typer.Argument(help="A problem, such as gosavi; a TOML or JSON file of a model; or module:function.")
+]
 Options = Annotated[
     list[str] | None, typer.Option("--option", "-o", help="Option of the problem, as key=value.")
 ]
@@ -53,8 +55,9 @@ def solve(
 @app.command(
     epilog=examples(
         "sojourn audit long-shot",
-        "sojourn audit gosavi --policy 1,1",
+        "sojourn audit gosavi --policy 1,1 --exploration 0.1",
         "sojourn audit my-queue.toml --out out/my-queue",
+        "sojourn audit gosavi --estimator mine:Forgetting",
     )
 )
 def audit(
@@ -63,18 +66,26 @@ def audit(
     policy: Annotated[
         str | None, typer.Option(help="Action of each state, such as 0,1,0; an optimal policy by default.")
     ] = None,
+    estimator: Annotated[
+        list[str] | None, typer.Option(help="An estimator of your own beside ours, as module:name.")
+    ] = None,
+    exploration: Annotated[
+        float, typer.Option(help="Share of random actions of the learners whose lock-in is predicted.")
+    ] = 0.2,
     out: Annotated[Path | None, typer.Option(help="Folder for audit.json and the figure.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Say what every estimator of the rate comes to under a policy, and whether that does harm.
 
     The limits are exact. An estimator does no harm while its limit lies among
-    the rates for which an optimal policy is greedy.
+    the rates for which an optimal policy is greedy. Below the limits are the
+    policies that a learner keeps once it follows them, good or bad.
     """
     from sojourn.studies.audit.compute import audit_named
     from sojourn.studies.audit.words import lines
 
-    answer = audit_named(name, options_of(option, "--option"), None if policy is None else actions_of(policy))
+    followed = None if policy is None else actions_of(policy)
+    answer = audit_named(name, options_of(option, "--option"), followed, exploration, estimator or ())
     shown = []
     if out is not None:
         from sojourn.studies.audit.folder import write

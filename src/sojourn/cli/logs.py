@@ -1,4 +1,4 @@
-"""The command about logs of past decisions."""
+"""The commands about logs of past decisions."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from sojourn.cli.app import AsJson, app, echo_json, echo_lines, examples
+from sojourn.cli.parsing import fractions_of
 
 
 @app.command(
@@ -54,6 +55,55 @@ def log(  # the columns that a log has are options each
     found = answered_file(file, columns, level, policy)
     if out is not None:
         found.write(out)
+    if as_json:
+        echo_json(record(found))
+    else:
+        echo_lines(lines(found))
+
+
+@app.command(
+    epilog=examples(
+        "sojourn rates decisions.csv",
+        "sojourn rates decisions.parquet --reward pay --duration hours --out out/rates",
+        "sojourn rates decisions.csv --estimators Exponential,Harmonic --step-sizes 0.01,0.1 --json",
+    )
+)
+def rates(
+    file: Annotated[
+        Path, typer.Argument(help="A CSV or Parquet file, one row for each transition, in order.")
+    ],
+    reward: Annotated[str, typer.Option(help="Column of the reward.")] = "reward",
+    duration: Annotated[str, typer.Option(help="Column of the duration.")] = "duration",
+    estimators: Annotated[
+        str, typer.Option(help="Which estimators to compare, with commas.")
+    ] = "Exponential,Cumulative,AdaptiveRatio",
+    step_sizes: Annotated[
+        str, typer.Option(help="Step sizes of those that have one, with commas.")
+    ] = "0.0001,0.0003,0.001,0.003,0.01,0.03,0.1,0.3",
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for rates.json and the figure of the rates over time.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say which estimator of the rate, with which step size, fits a log whose rate may change.
+
+    Estimators are scored by how well each foretold the next row: no truth
+    is needed. Rows that cannot be used are left out, and named.
+    """
+    from sojourn.rules.records import as_json as record
+    from sojourn.studies.rates.answer import rated_file, write
+    from sojourn.studies.rates.words import lines
+
+    kinds = [word.strip() for word in estimators.split(",") if word.strip()]
+    found = rated_file(
+        file,
+        reward=reward,
+        duration=duration,
+        kinds=kinds,
+        step_sizes=fractions_of("--step-sizes", step_sizes),
+    )
+    if out is not None:
+        write(found, out)
     if as_json:
         echo_json(record(found))
     else:

@@ -110,6 +110,20 @@ def numbers_of(option: str, text: str, least: int) -> tuple[int, ...]:
     return tuple(sorted(numbers))
 
 
+def fractions_of(option: str, text: str) -> list[float]:
+    """Return step sizes given with commas between them, each once, ascending.
+
+    >>> fractions_of("--step-sizes", "0.1, 0.01")
+    [0.01, 0.1]
+    """
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    found = [key_or_number(word) for word in words]
+    for word, number in zip(words, found, strict=True):
+        if isinstance(number, str) or not 0.0 < number <= 1.0:
+            raise ValueError(f"{option} has {shown(word)}; step sizes are numbers above 0 and at most 1")
+    return sorted({number for number in found if isinstance(number, float)})
+
+
 def formats_of(text: str) -> tuple[str, ...]:
     """Return the formats of figures, given with commas between them; none asks for no figures.
 

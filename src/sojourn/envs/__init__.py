@@ -1,6 +1,6 @@
 """Gymnasium: worlds as its environments, and how to read environments of other people.
 
-Here is everything that needs Gymnasium: the environments made of worlds and problems, where an
+Here is everything that needs Gymnasium: the environments made of worlds, problems and simulations, where an
 environment says durations, action masks and states, where it stands, and a checker. Agents and
 learning do not belong here, and no other room imports Gymnasium.
 
@@ -14,10 +14,15 @@ To import this package is to register its environments with Gymnasium:
 or, with nothing but Gymnasium imported, `gym.make("sojourn.envs:sojourn/TwoState-v0")`. A problem
 of your own is registered by an entry in `sojourn.models.problems.PROBLEMS` and, if this package
 has been imported already, a call of `sojourn.envs.register()`.
+
+>>> import sojourn as sj
+>>> sj.envs.environments()["sojourn/Market-v0"]
+'at every bar of an instrument, buy or sell'
 """
 
-from sojourn.envs.named import ENVIRONMENTS, environments, make, register, summary
+from sojourn.envs.named import register
+from sojourn.rules.names import public_names
 
-__all__ = ["ENVIRONMENTS", "environments", "make", "register", "summary"]
+__getattr__, __dir__, __all__ = public_names(__name__, __file__)
 
 register()

@@ -22,6 +22,8 @@ DurationFunction: TypeAlias = Callable[..., SupportsFloat]  # of (obs, action, i
 DurationSource: TypeAlias = str | float | DurationFunction
 Reader: TypeAlias = "Callable[[Element | None, Element | None, Info], float]"
 
+MOST_AT_ONCE = 10_000  # steps that may follow each other without time passing
+
 _INF = math.inf
 _EXACT = 2**53  # a whole number below it is a float as it is
 

@@ -7,15 +7,19 @@ a world and its environment are imported when one is made.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import gymnasium
 from gymnasium.envs import registration
+from gymnasium.wrappers import TimeLimit
 
 from sojourn.envs.protocol import Environment
 from sojourn.models.problems.catalogue import PROBLEMS
-from sojourn.worlds.named import WORLDS
+from sojourn.rules.names import found, is_users
+from sojourn.rules.options import fitted
+from sojourn.worlds.named import WORLDS, users_world
 
 ENVIRONMENTS: dict[str, str] = {}  # the entry point of each id, as of the last call of `register`
 
@@ -50,8 +54,17 @@ def register() -> None:
 
 
 def make(env_id: str, options: Mapping[str, Any], max_episode_steps: int | None = None) -> Environment:
-    """Return the environment of this id, or say in one sentence why it cannot be made."""
+    """Return the environment of this id, or say in one sentence why it cannot be made.
+
+    `package.module:name` is a world or a model of a user's own. (Gymnasium reads `module:id` as the id of an environment
+    that the module registers; such ids work too.)
+    """
     register()
+    if is_users(env_id) and _is_there(env_id):
+        world = users_world(env_id)
+        make_env: Callable[..., Environment] = found("sojourn.envs.worlds:WorldEnv")  # type: ignore[assignment]
+        env = make_env(world.make(**fitted(world.make, options, besides=world.not_options)))
+        return env if max_episode_steps is None else TimeLimit(env, max_episode_steps)
     try:
         return gymnasium.make(env_id, max_episode_steps=max_episode_steps, **options)
     except gymnasium.error.Error as error:
@@ -65,6 +78,15 @@ def make(env_id: str, options: Mapping[str, Any], max_episode_steps: int | None 
             "got an unexpected keyword argument", "there is no option"
         )
         raise ValueError(f"{env_id} cannot be made with these options: {told}") from None
+
+
+def _is_there(name: str) -> bool:
+    """Whether a module has something of this name."""
+    module, _, attribute = name.partition(":")
+    if not attribute.isidentifier():
+        return False
+    found(f"{module}:__name__")  # which every module has
+    return hasattr(sys.modules[module], attribute)
 
 
 def environments() -> dict[str, str]:

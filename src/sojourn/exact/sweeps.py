@@ -17,7 +17,7 @@ import numpy as np
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats, Indices, Ints
 from sojourn.rules.bridge import inlined
-from sojourn.rules.compile import kernel
+from sojourn.rules.compile import Kernel, kernel
 
 _ULP = 2.0**-53
 _SMALLEST = 5e-324
@@ -232,6 +232,7 @@ class Crew:
         self._cuts = [0, *np.searchsorted(by_state, shares).tolist(), model.num_states]
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
         self._model = arrays(model)
+        self._ready: dict[tuple[object, ...], Callable[..., None]] = {}
 
     @property
     def alone(self) -> bool:
@@ -245,11 +246,19 @@ class Crew:
         if self._pool is not None:
             self._pool.shutdown()
 
-    def sweep(self, block: Callable[..., None], *args: Floats | Ints | float) -> None:
+    def sweep(self, block: Kernel[Callable[..., None]], *args: Floats | Ints | float) -> None:
         """Run a kernel on all states."""
         parts = list(zip(self._cuts[:-1], self._cuts[1:], strict=True))
+        # In small models a sweep takes less time than to look at the types of its arguments.
+        types = (
+            block,
+            *((one.dtype.char, one.flags.writeable) for one in args if isinstance(one, np.ndarray)),
+        )
+        if types not in self._ready:
+            self._ready[types] = block.prepared(self._model, *parts[0], *args)
+        run = self._ready[types]
         if self._pool is None:
-            block(self._model, *parts[0], *args)
+            run(self._model, *parts[0], *args)
         else:
-            for _ in self._pool.map(lambda part: block(self._model, *part, *args), parts):
+            for _ in self._pool.map(lambda part: run(self._model, *part, *args), parts):
                 pass

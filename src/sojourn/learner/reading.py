@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from sojourn.envs.durations import DurationSource, duration_reader
+from sojourn.envs.durations import MOST_AT_ONCE, DurationSource, duration_reader
 from sojourn.envs.masks import mask_key, mask_reader
 from sojourn.envs.protocol import Environment
 from sojourn.envs.states import Bins, action_count, first_action, tabulate
 from sojourn.envs.tabulation import Tabulation
 from sojourn.rules.numbers import shown
-
-MOST_AT_ONCE = 10_000  # steps that may follow each other without time passing
 
 
 class Reading:
@@ -43,15 +41,3 @@ class Reading:
                 f"the last {steps:,} steps took no time ({shown(self.source)} is 0); single steps may, but a rate "
                 "needs a clock that goes on"
             )
-
-
-def check_env(env: Environment) -> None:
-    """Refuse what is not one Gymnasium environment."""
-    for name in ("observation_space", "action_space", "reset", "step"):
-        if not hasattr(env, name):
-            raise TypeError(
-                f"{shown(env)} is not a Gymnasium environment: it has no {name}; make one with gymnasium.make, or "
-                "sojourn.WorldEnv(world)"
-            )
-    if hasattr(env, "num_envs"):
-        raise TypeError("a Learner takes one environment, not a vector of them; give it a single one")

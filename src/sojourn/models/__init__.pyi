@@ -1,6 +1,7 @@
 """The public names, by the file that defines them."""
 
 from sojourn.models.build import from_arrays, from_matrices
+from sojourn.models.dictionary import from_dict
 from sojourn.models.files import load_model, save_model
 from sojourn.models.options import Option, from_options, primitive
 from sojourn.models.rates import from_rates
@@ -15,6 +16,7 @@ __all__ = [
     "end_components",
     "findings",
     "from_arrays",
+    "from_dict",
     "from_matrices",
     "from_options",
     "from_rates",

@@ -21,7 +21,9 @@
 `states` and `actions` are lists of names, or numbers of them, and then states and actions are numbers. A reward
 and a duration are a number or a law; an outcome without one has that of its pair. A pair of a model that was estimated
 has its number of observations as its `count`. The laws are constant (value), exponential (mean), gamma (shape, scale), uniform (low, high),
-floored_normal (location, scale, floor) and two_point (low, high, probability).
+floored_normal (location, scale, floor), two_point (low, high, probability), weibull (shape, scale), lognormal (median, sigma)
+and empirical (values, a list of samples, which become outcomes). Gamma, uniform, weibull and lognormal laws may have
+their mean and standard deviation instead: `{ law = "weibull", mean = 40.0, deviation = 12.0 }`.
 """
 
 from __future__ import annotations
@@ -29,24 +31,18 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import numpy as np
 
-from sojourn.models.laws import KINDS, Constant, Law
+from sojourn.models.entries import ENTRIES, LAWS, Content, as_list, known, outcomes_of
+from sojourn.models.laws import Constant, Law
 from sojourn.models.smdp import SMDP
-from sojourn.models.transitions import Label, Row, from_transitions
+from sojourn.models.transitions import Label, Transition, from_transitions
 from sojourn.rules.files import write_text
-from sojourn.rules.numbers import finite, shown, whole
+from sojourn.rules.numbers import shown, whole
 from sojourn.rules.records import load_json, load_toml
 
-_NAMES = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower(): kind for kind in KINDS}
-_TOP, _PAIR = (
-    {"states", "actions", "pairs"},
-    {"state", "action", "reward", "duration", "next", "outcomes", "count"},
-)
-Content: TypeAlias = Any  # of a file, which may hold anything until it has been looked at
-_OUTCOME = {"next", "probability", "reward", "duration"}
+_TOP = {"states", "actions", "pairs"}
 
 
 # --- Reading ------------------------------------------------------------------------------
@@ -94,33 +90,23 @@ def parse_model(content: Content) -> SMDP:
     >>> model.reward, model.duration, model.action_names
     (array([3.]), array([2.]), ('wait',))
     """
-    _known("the file", content, _TOP, {"states", "actions", "pairs"})
+    known("the file", content, _TOP, _TOP)
     states, actions = _names("states", content["states"]), _names("actions", content["actions"])
-    rows: list[Row] = []
-    for number, pair in enumerate(_list("pairs", content["pairs"])):
+    rows: list[Transition] = []
+    for number, pair in enumerate(as_list("pairs", content["pairs"])):
         place = f"pair {number}"
-        _known(place, pair, _PAIR, {"state", "action"})
-        if ("next" in pair) == ("outcomes" in pair):
-            raise ValueError(f"{place} must have either next or outcomes")
-        outcomes = (
-            _outcomes(f"next of {place}", pair["next"])
-            if "next" in pair
-            else _list(f"outcomes of {place}", pair["outcomes"])
-        )
-        for outcome in outcomes:
-            _known(f"an outcome of {place}", outcome, _OUTCOME, {"next", "probability"})
-            reward, duration = (outcome.get(name, pair.get(name)) for name in ("reward", "duration"))
-            for what, quantity in (("reward", reward), ("duration", duration)):
-                if quantity is None:
-                    raise ValueError(f"{place} has no {what}; give the pair or each of its outcomes one")
-            rows.append((
+        known(place, pair, ENTRIES | {"state", "action", "count"}, {"state", "action"})
+        rows += [
+            (
                 _named(f"state of {place}", pair["state"], states),
                 _named(f"action of {place}", pair["action"], actions),
-                _named(f"next of {place}", outcome["next"], states),
-                _number(f"probability of {place}", outcome["probability"]),
-                _law(place, "reward", reward),
-                _law(place, "duration", duration),
-            ))  # fmt: skip
+                _named(f"next of {place}", outcome.next, states),
+                outcome.probability,
+                outcome.reward,
+                outcome.duration,
+            )
+            for outcome in outcomes_of(place, pair)
+        ]
     model = from_transitions(
         rows,
         state_names=None if isinstance(states, int) else states,
@@ -152,31 +138,6 @@ def _with_counts(model: SMDP, entries: list[Content]) -> SMDP:
     return model.with_counts(counts)
 
 
-def _known(place: str, table: Content, allowed: set[str], needed: set[str]) -> None:
-    if not isinstance(table, dict):
-        raise TypeError(f"{place} is {shown(table)}; it must be a table")
-    strange, missing = sorted(set(table) - allowed), sorted(needed - set(table))
-    if strange:
-        raise ValueError(f"{place} has the key {strange[0]!r}; the keys are {', '.join(sorted(allowed))}")
-    if missing:
-        raise ValueError(f"{place} has no {missing[0]}; it needs {', '.join(sorted(needed))}")
-
-
-def _list(place: str, given: Content) -> list[Content]:
-    if not isinstance(given, list):
-        raise TypeError(f"{place} is {shown(given)}; it must be a list of tables")
-    return given
-
-
-def _outcomes(place: str, following: Content) -> list[dict[str, Content]]:
-    """Return the outcomes that a table of probabilities by state stands for."""
-    if not isinstance(following, dict):
-        raise TypeError(
-            f"{place} is {shown(following)}; it must be a table of probabilities, such as {{ a = 1.0 }}"
-        )
-    return [{"next": to, "probability": chance} for to, chance in following.items()]
-
-
 def _names(what: str, given: Content) -> int | list[str]:
     """Return how many states or actions there are, or their names."""
     if isinstance(given, list) and all(isinstance(name, str) for name in given):
@@ -199,27 +160,6 @@ def _named(place: str, given: Content, names: int | list[str]) -> Label:
         raise TypeError(f"{place} is {shown(given)}; it must be a name")
     label: Label = given
     return label
-
-
-def _number(place: str, given: Content) -> float:
-    if isinstance(given, bool):
-        raise TypeError(f"{place} is {given}; it must be a number")
-    return finite(place, given)
-
-
-def _law(place: str, what: str, given: Content) -> Law | float:
-    if not isinstance(given, dict):
-        return _number(f"{what} of {place}", given)
-    if given.get("law") not in list(_NAMES):
-        raise ValueError(
-            f"{what} of {place} has the law {shown(given.get('law'))}; the laws are {', '.join(_NAMES)}"
-        )
-    kind = _NAMES[given["law"]]
-    if set(given) != {"law", *kind._fields}:
-        raise ValueError(
-            f"{what} of {place} has a law {given['law']}, which must have {', '.join(kind._fields)}"
-        )
-    return kind(**{name: _number(f"{what}.{name} of {place}", given[name]) for name in kind._fields})
 
 
 # --- Writing ------------------------------------------------------------------------------
@@ -283,7 +223,7 @@ def model_content(model: SMDP) -> dict[str, Content]:
 def _written(law: Law) -> float | dict[str, float | str]:
     if isinstance(law, Constant):
         return law.value
-    name = next(name for name, kind in _NAMES.items() if isinstance(law, kind))
+    name = next(name for name, kind in LAWS.items() if isinstance(law, kind))
     return {"law": name, **law._asdict()}
 
 

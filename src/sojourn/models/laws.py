@@ -3,15 +3,21 @@
     Constant(value)                       always the same
     Exponential(mean)                     mean m: density exp(-x / m) / m
     Gamma(shape, scale)                   mean shape * scale
+    Weibull(shape, scale)                 P(X > x) = exp(-(x / scale)^shape); mean scale * Gamma(1 + 1 / shape)
+    Lognormal(median, sigma)              median * exp(sigma Z), Z normal; mean median * exp(sigma^2 / 2)
     Uniform(low, high)                    mean (low + high) / 2
     FlooredNormal(location, scale, floor) max(floor, N(location, scale^2)); with
                                           z = (location - floor) / scale its mean is
                                           floor + scale (z Phi(z) + phi(z))
     TwoPoint(low, high, probability)      high with this probability, else low
 
-A negative mean or scale turns an exponential or gamma law around, for costs. Rewards and
+A negative mean, scale or median turns a law around, for costs. Gamma, Weibull, lognormal and uniform laws can be
+given by their mean and standard deviation: `Gamma.of(mean=2.0, deviation=0.5)`.
+
+Samples are a law too: `Empirical(values)` gives each of them with the same probability. Rewards and
 durations that depend on each other are no law of one number: they are written as `Outcomes`,
-a list of (probability, reward, duration), which becomes one row of the model for each.
+a list of (probability, reward, duration), or `Outcomes.observed(rewards, durations)` from samples of both. These
+become rows of the model, one for each number or outcome, so that everything exact holds for them too.
 
 For compiled code a law is flat: a whole number that says which of these it is, and three
 parameters. `sampled` draws from a flat law. Every draw takes one word of its stream (that
@@ -31,8 +37,16 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from sojourn.models.samples import Empirical, Outcomes
 from sojourn.rules.numbers import Number, finite, positive, probability, shown
 from sojourn.rules.values import checked
+
+__all__ = [
+    "KINDS", "Constant", "Empirical", "Exponential", "FlatLaws", "FlooredNormal", "Gamma", "Law", "Lognormal", "Outcomes",
+    "TwoPoint", "Uniform", "Weibull", "as_law", "constants", "flat", "mean", "means",
+]  # fmt: skip
+
+_SHAPES, _LARGEST_SIGMA = (0.01, 1000.0), 30.0  # beyond these, means and draws leave the floats
 
 
 def _not_zero(name: str, number: Number) -> float:
@@ -63,6 +77,18 @@ class Exponential(NamedTuple):
     mean: float
 
 
+def _shape(name: str, number: Number) -> float:
+    if not _SHAPES[0] <= finite(name, number) <= _SHAPES[1]:
+        raise ValueError(f"{name} is {number}; it must be from {_SHAPES[0]:g} to {_SHAPES[1]:g}")
+    return float(number)
+
+
+def _sigma(name: str, number: Number) -> float:
+    if not 0.0 < finite(name, number) <= _LARGEST_SIGMA:
+        raise ValueError(f"{name} is {number}; it must be greater than 0 and at most {_LARGEST_SIGMA:g}")
+    return float(number)
+
+
 @checked(shape=positive, scale=_not_zero)
 class Gamma(NamedTuple):
     """The gamma law; its mean is shape * scale.
@@ -73,6 +99,62 @@ class Gamma(NamedTuple):
 
     shape: float
     scale: float
+
+    @classmethod
+    def of(cls, mean: float, deviation: float) -> Gamma:
+        """Return the gamma law with this mean and standard deviation.
+
+        >>> Gamma.of(mean=6.0, deviation=3.0)
+        Gamma(shape=4.0, scale=1.5)
+        """
+        mean, deviation = _moments(mean, deviation)
+        return cls((mean / deviation) ** 2, deviation * (deviation / mean))
+
+
+@checked(shape=_shape, scale=_not_zero)
+class Weibull(NamedTuple):
+    """The Weibull law, of lifetimes: with a shape above 1 things wear out, below 1 they die young.
+
+    >>> round(mean(Weibull(shape=2.0, scale=10.0)), 6)  # 10 sqrt(pi) / 2
+    8.862269
+    """
+
+    shape: float
+    scale: float
+
+    @classmethod
+    def of(cls, mean: float, deviation: float) -> Weibull:
+        """Return the Weibull law with this mean and standard deviation.
+
+        >>> round(Weibull.of(mean=3.0, deviation=3.0).shape, 9)  # an exponential law
+        1.0
+        """
+        mean, deviation = _moments(mean, deviation)
+        shape = _weibull_shape(math.log1p((deviation / mean) ** 2))
+        return cls(shape, mean / math.gamma(1.0 + 1.0 / shape))
+
+
+@checked(median=_not_zero, sigma=_sigma)
+class Lognormal(NamedTuple):
+    """The lognormal law: its logarithm is normal, with the standard deviation `sigma`.
+
+    >>> round(mean(Lognormal(median=1.0, sigma=1.0)), 6)  # sqrt(e)
+    1.648721
+    """
+
+    median: float
+    sigma: float
+
+    @classmethod
+    def of(cls, mean: float, deviation: float) -> Lognormal:
+        """Return the lognormal law with this mean and standard deviation.
+
+        >>> round(Lognormal.of(mean=2.0, deviation=2.0).median, 9)  # 2 / sqrt(2)
+        1.414213562
+        """
+        mean, deviation = _moments(mean, deviation)
+        ratio = deviation / mean
+        return cls(mean / math.hypot(1.0, ratio), math.sqrt(math.log1p(ratio * ratio)))
 
 
 @checked(low=finite, high=finite)
@@ -85,6 +167,16 @@ class Uniform(NamedTuple):
 
     low: float
     high: float
+
+    @classmethod
+    def of(cls, mean: float, deviation: float) -> Uniform:
+        """Return the uniform law with this mean and standard deviation.
+
+        >>> round(Uniform.of(mean=2.0, deviation=3**0.5).low, 9)
+        -1.0
+        """
+        half = math.sqrt(3.0) * positive("deviation", deviation)
+        return cls(finite("mean", mean) - half, mean + half)
 
 
 @checked(location=finite, scale=positive, floor=finite)
@@ -113,19 +205,12 @@ class TwoPoint(NamedTuple):
     probability: float
 
 
-Law: TypeAlias = Constant | Exponential | Gamma | Uniform | FlooredNormal | TwoPoint
-KINDS: tuple[type[Law], ...] = (Constant, Exponential, Gamma, Uniform, FlooredNormal, TwoPoint)
-CONSTANT, EXPONENTIAL, GAMMA, UNIFORM, FLOORED, _TWO_POINT = range(6)
-
-
-class Outcomes(NamedTuple):
-    """A joint law of reward and duration: a list of (probability, reward, duration).
-
-    >>> Outcomes([(0.5, 1.0, 1.0), (0.5, -1.0, 2.0)]).outcomes[1]
-    (0.5, -1.0, 2.0)
-    """
-
-    outcomes: Sequence[tuple[float, float, float]]
+Law: TypeAlias = Constant | Exponential | Gamma | Uniform | FlooredNormal | TwoPoint | Weibull | Lognormal
+KINDS: tuple[type[Law], ...] = (
+    Constant, Exponential, Gamma, Uniform, FlooredNormal, TwoPoint, Weibull, Lognormal,
+)  # fmt: skip
+CONSTANT, EXPONENTIAL, GAMMA, UNIFORM, FLOORED, TWO_POINT, WEIBULL, LOGNORMAL = range(8)
+BY_MOMENTS = (Gamma, Weibull, Lognormal, Uniform)  # the laws that a mean and a standard deviation fix
 
 
 class FlatLaws(NamedTuple):
@@ -145,12 +230,16 @@ class FlatLaws(NamedTuple):
         return law
 
 
-def as_law(name: str, law: Law | float) -> Law:
+def as_law(name: str, law: Law | Empirical | float) -> Law:
     """Return a law; a number is a constant one."""
     if isinstance(law, Law):
         return law
     if isinstance(law, int | float | np.integer | np.floating):
         return Constant(finite(name, law))
+    if isinstance(law, Empirical):
+        raise TypeError(
+            f"{name} is {shown(law)}; samples are rows of a model, so give them to from_transitions"
+        )
     raise TypeError(f"{name} is {shown(law)}; it must be a number or a law of sojourn.models.laws")
 
 
@@ -177,12 +266,14 @@ def constants(numbers: npt.NDArray[np.float64]) -> FlatLaws:
     return FlatLaws(np.zeros(len(numbers), dtype=np.int8), parameters)
 
 
-def mean(law: Law | float) -> float:
+def mean(law: Law | Empirical | float) -> float:
     """Return the mean of a law, or of a number.
 
     >>> mean(Gamma(shape=2.0, scale=3.0)), mean(TwoPoint(low=0.0, high=10.0, probability=0.2))
     (6.0, 2.0)
     """
+    if isinstance(law, Empirical):
+        return law.mean
     return float(means(flat([law]))[0])
 
 
@@ -192,9 +283,36 @@ def means(laws: FlatLaws) -> npt.NDArray[np.float64]:
     result: npt.NDArray[np.float64] = a.copy()
     for place in np.flatnonzero(kind == FLOORED):
         result[place] = _floored_mean(a[place], b[place], c[place])
+    for place in np.flatnonzero(kind == WEIBULL):
+        result[place] = b[place] * math.gamma(1.0 + 1.0 / a[place])
+    for place in np.flatnonzero(kind == LOGNORMAL):
+        result[place] = a[place] * math.exp(b[place] * b[place] / 2.0)
     result = np.where(kind == GAMMA, a * b, result)
     result = np.where(kind == UNIFORM, (a + b) / 2.0, result)
-    return np.asarray(np.where(kind == _TWO_POINT, a + c * (b - a), result))
+    return np.asarray(np.where(kind == TWO_POINT, a + c * (b - a), result))
+
+
+def _moments(mean: float, deviation: float) -> tuple[float, float]:
+    return _not_zero("mean", mean), positive("deviation", deviation)
+
+
+def _weibull_shape(spread: float) -> float:
+    """Return the shape for which log E[X^2] - 2 log E[X] is this, by halving; the larger, the smaller the shape."""
+    low, high = map(math.log, _SHAPES)
+    for _ in range(100):
+        middle = (low + high) / 2.0
+        inverse = math.exp(-middle)
+        if math.lgamma(1.0 + 2.0 * inverse) - 2.0 * math.lgamma(1.0 + inverse) > spread:
+            low = middle
+        else:
+            high = middle
+    shape = math.exp(low)
+    if not 1.001 * _SHAPES[0] < shape < 0.999 * _SHAPES[1]:
+        raise ValueError(
+            f"no Weibull law of a shape from {_SHAPES[0]:g} to {_SHAPES[1]:g} has a standard deviation of "
+            f"{math.sqrt(math.expm1(min(spread, 700.0))):.3g} times its mean; take another law"
+        )
+    return shape
 
 
 def _floored_mean(location: float, scale: float, floor: float) -> float:
@@ -207,9 +325,9 @@ def not_below_zero(laws: FlatLaws) -> npt.NDArray[np.bool_]:
     """Whether each law gives no number below 0, as a duration's must."""
     kind, (a, b, c) = laws.kind, laws.parameters.T
     result: npt.NDArray[np.bool_] = a >= 0.0
-    result = np.where(kind == GAMMA, b > 0.0, result)
+    result = np.where((kind == GAMMA) | (kind == WEIBULL), b > 0.0, result)
     result = np.where(kind == FLOORED, c >= 0.0, result)
-    return np.where((kind == UNIFORM) | (kind == _TWO_POINT), (a >= 0.0) & (b >= 0.0), result)
+    return np.where((kind == UNIFORM) | (kind == TWO_POINT), (a >= 0.0) & (b >= 0.0), result)
 
 
 def can_be_zero(laws: FlatLaws) -> npt.NDArray[np.bool_]:
@@ -217,7 +335,4 @@ def can_be_zero(laws: FlatLaws) -> npt.NDArray[np.bool_]:
     kind, (a, b, c) = laws.kind, laws.parameters.T
     at_low, at_high = (a == 0.0) & (c < 1.0), (b == 0.0) & (c > 0.0)
     result = np.where(kind == CONSTANT, a == 0.0, (kind == FLOORED) & (c == 0.0))
-    return np.asarray(np.where(kind == _TWO_POINT, at_low | at_high, result))
-
-
-# --- Draws --------------------------------------------------------------------------
+    return np.asarray(np.where(kind == TWO_POINT, at_low | at_high, result))

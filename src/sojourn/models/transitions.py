@@ -9,14 +9,18 @@ from typing import TypeAlias
 import numpy as np
 
 from sojourn.models.build import Quantities, offsets_of
-from sojourn.models.laws import Constant, Law, Outcomes, as_law, flat
+from sojourn.models.laws import Constant, Law, as_law, flat
+from sojourn.models.samples import Empirical, Outcomes
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Ints
 from sojourn.rules.numbers import finite, listed, shown
 
 Label: TypeAlias = int | str | np.int64  # of a state or an action: its number or its name
-Row: TypeAlias = tuple[Label, Label, Label, float, Law | float, Law | float]
+Quantity: TypeAlias = Law | Empirical | float  # a reward or a duration
+Row: TypeAlias = tuple[Label, Label, Label, float, Quantity, Quantity]
 Transition: TypeAlias = Row | tuple[Label, Label, Label, float, Outcomes]
+
+MOST_OUTCOMES = 100_000  # of one transition
 
 
 def from_transitions(
@@ -29,7 +33,7 @@ def from_transitions(
 
     States and actions are whole numbers or names; names are numbered in the order given, or
     that in which they first come. A reward and a duration may each be a number or a law of
-    `sojourn.models.laws`; the two of them together may be `Outcomes`, in a tuple of five.
+    `sojourn.models.laws`, samples included; the two of them together may be `Outcomes`, in a tuple of five.
 
     >>> from sojourn.models.laws import Exponential, Outcomes
     >>> model = from_transitions([
@@ -75,7 +79,7 @@ def from_transitions(
 
 
 def _outcomes(number: int, given: Transition) -> list[Row]:
-    """Return the rows of one transition: one, or one for each of its joint outcomes."""
+    """Return the rows of one transition: one, or one for each of its joint outcomes or samples."""
     if not isinstance(given, tuple):  # a list does as well
         return _outcomes(number, tuple(given))
     if len(given) == 5 and isinstance(given[4], Outcomes):
@@ -86,14 +90,39 @@ def _outcomes(number: int, given: Transition) -> list[Row]:
                 f"the outcomes of {given[:3]} have probabilities that sum to {total:.9g}; they must sum to 1"
             )
         return [
-            (given[0], given[1], given[2], given[3] * chance, reward, duration)
+            (given[0], given[1], given[2], _chance(given) * chance, reward, duration)
             for chance, reward, duration in outcomes
         ]
     if len(given) != 6:
         raise ValueError(
             f"transition {number} is {shown(given)}; it must be (s, a, s', probability, reward, duration)"
         )
+    if isinstance(given[4], Empirical) or isinstance(given[5], Empirical):
+        return _samples(given)
     return [given]
+
+
+def _samples(given: Row) -> list[Row]:
+    """Return the rows of a transition with samples, one for each of the different numbers."""
+    rewards = _shares(f"the reward of {given[:3]}", given[4])
+    durations = _shares(f"the duration of {given[:3]}", given[5])
+    if len(rewards) * len(durations) > MOST_OUTCOMES:
+        raise ValueError(
+            f"the samples of {given[:3]} make {len(rewards):,} times {len(durations):,} outcomes; there may be at most "
+            f"{MOST_OUTCOMES:,}, so round them, or give those that belong together as Outcomes.observed(...)"
+        )
+    return [
+        (given[0], given[1], given[2], _chance(given) * one * other, reward, duration)
+        for (one, reward), (other, duration) in itertools.product(rewards, durations)
+    ]
+
+
+def _shares(name: str, law: Quantity) -> Sequence[tuple[float, Quantity]]:
+    return law.shares(name) if isinstance(law, Empirical) else [(1.0, law)]
+
+
+def _chance(given: Transition) -> float:
+    return finite(f"the probability of {given[:3]}", given[3])
 
 
 class _numbering:  # noqa: N801 - used as a function

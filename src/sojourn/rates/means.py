@@ -46,7 +46,7 @@ def harmonic_mean(values: ArrayLike) -> float:
     >>> harmonic_mean([-20, 40])
     -80.0
     """
-    x = _numbers("values", values)
+    x = numbers("values", values)
     zeros = np.flatnonzero(x == 0.0)
     if zeros.size:
         raise ValueError(f"values[{zeros[0]}] is 0; the harmonic mean has no reciprocal for it")
@@ -64,7 +64,7 @@ def modified_harmonic_mean(values: ArrayLike) -> float:
     >>> modified_harmonic_mean([1, 0, 0, -4])
     -0.75
     """
-    x = _numbers("values", values)
+    x = numbers("values", values)
     ones = np.ones_like(x)
     return _combine(x, ones, ones)
 
@@ -83,10 +83,10 @@ def weighted_harmonic_mean(
     >>> weighted_harmonic_mean([2.0, 1.0, -1.0, 0.0], weights=[4, 1, 1, 0], durations=[2, 1, 1, 1])
     0.8
     """
-    x, w = _numbers("values", values), _numbers("weights", weights)
-    _same_length("values", x, "weights", w)
+    x, w = numbers("values", values), numbers("weights", weights)
+    same_length("values", x, "weights", w)
     if (w < 0.0).any():
-        raise ValueError(f"weights[{_first(w < 0.0)}] is {w[w < 0.0][0]}; a weight must not be negative")
+        raise ValueError(f"weights[{first_of(w < 0.0)}] is {w[w < 0.0][0]}; a weight must not be negative")
     for sign, name in ((1.0, "positive"), (-1.0, "negative")):
         block = x * sign > 0.0
         if block.any() and not w[block].any():
@@ -94,7 +94,7 @@ def weighted_harmonic_mean(
     if durations is None:
         return _combine(x, w, np.ones_like(x))
     shares = _durations(durations)
-    _same_length("values", x, "durations", shares)
+    same_length("values", x, "durations", shares)
     return _combine(x, w, shares)
 
 
@@ -121,7 +121,7 @@ def coupling(rewards: ArrayLike, durations: ArrayLike) -> float:
     r, tau = _pair(rewards, durations)
     odd = np.sign(r) * np.sign(r[0]) <= 0.0
     if odd.any():
-        position = _first(odd)
+        position = first_of(odd)
         raise ValueError(f"rewards[{position}] is {r[position]}; coupling needs rewards of one sign, none 0")
     # Centred products lose nothing where C is small; powers of two keep them in range.
     pace, pace_exponents = _ratios(tau, r)
@@ -186,7 +186,7 @@ def _rounded(result: Fraction) -> float:
 # --- Input --------------------------------------------------------------------------
 
 
-def _numbers(name: str, data: ArrayLike) -> Numbers:
+def numbers(name: str, data: ArrayLike) -> Numbers:
     """Return `data` as a one-dimensional array of finite floats, at least one."""
     listed = list(data) if isinstance(data, Iterable) and not hasattr(data, "__len__") else data
     try:
@@ -202,28 +202,30 @@ def _numbers(name: str, data: ArrayLike) -> Numbers:
         raise ValueError(f"{name} is empty; a mean needs at least one number")
     bad = ~np.isfinite(x)
     if bad.any():
-        raise ValueError(f"{name}[{_first(bad)}] is {x[bad][0]}; it must be a finite number")
+        raise ValueError(f"{name}[{first_of(bad)}] is {x[bad][0]}; it must be a finite number")
     return x
 
 
 def _durations(data: ArrayLike) -> Numbers:
-    tau = _numbers("durations", data)
+    tau = numbers("durations", data)
     bad = tau <= 0.0
     if bad.any():
-        raise ValueError(f"durations[{_first(bad)}] is {tau[bad][0]}; a duration must be greater than 0")
+        raise ValueError(f"durations[{first_of(bad)}] is {tau[bad][0]}; a duration must be greater than 0")
     return tau
 
 
 def _pair(rewards: ArrayLike, durations: ArrayLike) -> tuple[Numbers, Numbers]:
-    r, tau = _numbers("rewards", rewards), _durations(durations)
-    _same_length("rewards", r, "durations", tau)
+    r, tau = numbers("rewards", rewards), _durations(durations)
+    same_length("rewards", r, "durations", tau)
     return r, tau
 
 
-def _same_length(name: str, x: Numbers, other_name: str, other: Numbers) -> None:
+def same_length(name: str, x: Numbers, other_name: str, other: Numbers) -> None:
+    """Refuse two sequences that are not equally long."""
     if x.size != other.size:
         raise ValueError(f"{name} has {x.size} numbers but {other_name} has {other.size}")
 
 
-def _first(where: Flags) -> int:
+def first_of(where: Flags) -> int:
+    """Return the first place that is marked."""
     return int(np.flatnonzero(where)[0])

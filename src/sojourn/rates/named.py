@@ -7,13 +7,17 @@ To add one from outside, write its rules and add an entry:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from sojourn.rates.adaptive import AdaptiveRatio, ClippedExponential, TimeForgetting
 from sojourn.rates.contrast import Fixed, TimeSmoothed
 from sojourn.rates.harmonic import CumulativeHarmonic, Harmonic, WeightedHarmonic
 from sojourn.rates.protocol import Rate, update, value
 from sojourn.rates.ratio import Cumulative, Exponential, Incremental, SmoothedCumulative
+from sojourn.rules.names import is_users, made, users_constructor
+from sojourn.rules.numbers import nearest, shown
+from sojourn.rules.options import Given, fitted
 
 STEP_SIZE = 0.01  # where nobody says another
 
@@ -64,6 +68,41 @@ def add_estimator(entry: NamedEstimator) -> None:
     ESTIMATORS[entry.name] = entry
 
 
+def named_rate(given: str | Mapping[str, Given]) -> Rate:
+    """Return a fresh estimator by its name, or by a table of its name as `kind` and its options.
+
+    A name is one of `ESTIMATORS`, however it is spelled, or a user's own: `package.module:Estimator`.
+
+    >>> named_rate("cumulative")
+    Cumulative(reward=0.0, duration=0.0)
+    >>> named_rate({"kind": "time-smoothed", "step_size": 0.1}).step_size
+    0.1
+    """
+    options = {} if isinstance(given, str) else {key: part for key, part in given.items() if key != "kind"}
+    kind = given if isinstance(given, str) else given.get("kind")
+    if not isinstance(kind, str):
+        raise TypeError(f"the estimator {shown(given)} lacks a name: write it as its kind")
+    if is_users(kind):
+        make = users_constructor(kind)
+    else:
+        names = {_plain(name): name for name in ESTIMATORS}
+        if _plain(kind) not in names:
+            raise ValueError(f"unknown estimator {shown(kind)}{nearest(kind, ESTIMATORS)}")
+        entry = ESTIMATORS[names[_plain(kind)]]
+        make, options = entry.kind, {**({"step_size": STEP_SIZE} if entry.has_step_size else {}), **options}
+    rate: Rate = made(kind, make, **fitted(make, options))
+    if not (update.knows(type(rate)) and value.knows(type(rate))):
+        raise TypeError(
+            f"{kind!r} makes {shown(rate)}, which is no estimator: one is a NamedTuple with update and value "
+            "registered for it"
+        )
+    return rate
+
+
+def _plain(name: str) -> str:
+    return name.replace("-", "").replace("_", "").lower()
+
+
 for _entry in (
     NamedEstimator(
         "Cumulative", Cumulative, has_step_size=False, agents=("smart",), compared=True, look=(1, 1, 1)
@@ -80,6 +119,9 @@ for _entry in (
         "WeightedHarmonic", WeightedHarmonic, agents=("weighted_harmonic_r",), compared=True, look=(5, 0, 5)
     ),
     NamedEstimator("TimeSmoothed", TimeSmoothed, look=(2, 3, 4)),
+    NamedEstimator("AdaptiveRatio", AdaptiveRatio, has_step_size=False, look=(4, 0, 3)),
+    NamedEstimator("ClippedExponential", ClippedExponential, look=(7, 2, 2)),
+    NamedEstimator("TimeForgetting", TimeForgetting, look=(7, 3, 4)),
     NamedEstimator("Incremental", Incremental, agents=("r_learning", "differential_q"), look=(4, 1, 4)),
     NamedEstimator("Fixed", Fixed, has_step_size=False, agents=("fixed_rate",), look=(3, 3, 3)),
 ):

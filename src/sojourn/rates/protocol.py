@@ -36,6 +36,20 @@ class Kept(Rate, Protocol):
         ...
 
 
+class TwoMeans(Rate, Protocol):
+    """An estimator that keeps sums or means of rewards and of durations."""
+
+    @property
+    def reward(self) -> float:
+        """The sum or mean of the rewards."""
+        ...
+
+    @property
+    def duration(self) -> float:
+        """The sum or mean of the durations."""
+        ...
+
+
 def _check_update(rate: R, reward: Number, duration: Number) -> tuple[R, float, float]:
     if duration == 0.0:
         raise ValueError(
@@ -101,6 +115,11 @@ def ratio(top: float, low: float) -> float:
 def value_as_kept(rate: Kept) -> float:
     """Return the estimate rho, as it is kept."""
     return rate.rate
+
+
+def value_as_ratio(rate: TwoMeans) -> float:
+    """Return X / Y."""
+    return ratio(rate.reward, rate.duration)
 
 
 def limit_is_gain(rate: Rate, steps: Steps) -> float:

@@ -14,9 +14,10 @@ since the values telescope.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from sojourn.rates.protocol import Rate, limit, limit_is_gain, ratio, update, value, value_as_kept
+from sojourn.rates.protocol import limit, limit_is_gain, update, value, value_as_kept, value_as_ratio
+from sojourn.rates.steps import Steps
 from sojourn.rules.numbers import fraction
 from sojourn.rules.values import checked
 
@@ -124,30 +125,16 @@ def update_incremental(rate: Incremental, reward: float, duration: float) -> Inc
     )
 
 
-class TwoMeans(Rate, Protocol):
-    """An estimator that keeps sums or means of rewards and of durations."""
-
-    @property
-    def reward(self) -> float:
-        """The sum or mean of the rewards."""
-        ...
-
-    @property
-    def duration(self) -> float:
-        """The sum or mean of the durations."""
-        ...
+@limit.register
+def limit_incremental(rate: Incremental, steps: Steps) -> float:
+    """Return what the evidence of R-Learning comes to: the gain of the policy, whatever is explored."""
+    return steps.gain if steps.relative is None else steps.relative
 
 
-@value.register(Cumulative)
-@value.register(Exponential)
-def value_as_ratio(rate: TwoMeans) -> float:
-    """Return X / Y."""
-    return ratio(rate.reward, rate.duration)
-
-
+value.register(Cumulative)(value_as_ratio)
+value.register(Exponential)(value_as_ratio)
 value.register(SmoothedCumulative)(value_as_kept)
 value.register(Incremental)(value_as_kept)
 limit.register(Cumulative)(limit_is_gain)
 limit.register(SmoothedCumulative)(limit_is_gain)
 limit.register(Exponential)(limit_is_gain)
-limit.register(Incremental)(limit_is_gain)

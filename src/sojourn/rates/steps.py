@@ -25,6 +25,9 @@ class Side(NamedTuple):
 class Steps(NamedTuple):
     """The mean reward and duration of a step in the long run, and the part that each sign of the reward has.
 
+    `relative` is what the evidence r + max Q(s') - max Q(s) comes to per unit of time. It is the gain of the policy that
+    is followed, also where exploration decides in which states the steps are taken; None if that is the `gain` here.
+
     Rewards of 1 and 9 in a time of 1, equally often:
 
     >>> steps = Steps(5.0, 1.0, Side(1.0, 5.0, 1.0, (1 + 1 / 9) / 2), Side(0.0, 0.0, 0.0, 0.0))
@@ -36,6 +39,7 @@ class Steps(NamedTuple):
     duration: float
     positive: Side
     negative: Side
+    relative: float | None = None
 
     @property
     def gain(self) -> float:

@@ -15,18 +15,22 @@ import functools
 import hashlib
 import inspect
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, overload
 
 from sojourn.rules.bridge import Function, bridge, open_bridge
+from sojourn.rules.fingerprint import fingerprint
 from sojourn.rules.machine_code import (
     can_be_kept,
     copy_for,
+    found_again,
+    garbage_left,
     is_ours,
     keep_on_disk,
     kept_on_disk,
     source_digest,
+    told_if_long,
 )
 from sojourn.rules.values import Field, classes
 
@@ -67,6 +71,8 @@ class Rule(Generic[F]):
         def bare(value: Field, *args: Field) -> Field:
             return registered.get(type(value), generic)(value, *args)
 
+        bare.__qualname__ = f"{generic.__qualname__}.bare"  # what a fingerprint knows it by
+        bare.__module__ = generic.__module__
         self.bare = bare  # type: ignore[assignment]
         bridge(self, self._resolve)
         bridge(bare, self._resolve)
@@ -209,13 +215,16 @@ class Kernel(Generic[F]):
 
         _compiled.update(types)
         options: Numba = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-        with _lock, kept_on_disk(config):
+        with _lock, garbage_left(), told_if_long(), kept_on_disk(config):
             open_bridge(_connect)
-            jit: Numba = numba.njit(**options)(copy_for(self.python, signature, "kernel"))
-            if types.isdisjoint(_foreign):
-                keep_on_disk(jit)
+            known = "" if types.isdisjoint(_foreign) else fingerprint(types, _foreign)
+            use = f"kernel-of-users-{known}" if known else "kernel"
+            jit: Numba = numba.njit(**options)(copy_for(self.python, signature, use))
+            if known is not None:
+                keep_on_disk(jit, users=bool(known))
             try:
-                jit.compile(signature)
+                with found_again(types):
+                    jit.compile(signature)
             except Exception as error:
                 if not type(error).__module__.startswith("numba."):
                     raise
@@ -285,6 +294,12 @@ def rules_digest(values: Iterable[Field], makers: Iterable[Function]) -> str:
     foreign = {function for cls in classes(tuple(values)) for function in _foreign.get(cls, ())}
     foreign |= {make for make in map(inspect.unwrap, makers) if _is_foreign(make)}
     return "-".join([source_digest(), *sorted({_file_digest(function) for function in foreign})])
+
+
+def rules_from_outside() -> Iterator[tuple[type, Function]]:
+    """Yield all rules that users have registered, with the class that each is for."""
+    for cls, functions in list(_foreign.items()):
+        yield from ((cls, function) for function in functions)
 
 
 def _is_foreign(function: Function) -> bool:

@@ -45,7 +45,7 @@ def exp(x: float) -> float:
     if x < -746.0:
         return 0.0
     n = math.floor(x * _PER_LN2 + 0.5)
-    return _times_power(1.0 + _small_expm1((x - n * _LN2[0]) - n * _LN2[1]), n)
+    return _times_power(1.0 + small_expm1((x - n * _LN2[0]) - n * _LN2[1]), n)
 
 
 @inlined
@@ -60,13 +60,13 @@ def exp10(x: float) -> float:
     if x < -324.0:
         return 0.0
     n = math.floor(x * _PER_LOG10_2 + 0.5)
-    return _times_power(1.0 + _small_expm1(((x - n * _LOG10_2[0]) - n * _LOG10_2[1]) * _LN10), n)
+    return _times_power(1.0 + small_expm1(((x - n * _LOG10_2[0]) - n * _LOG10_2[1]) * _LN10), n)
 
 
 @inlined
 def expm1(x: float) -> float:
     """Return e^x - 1, accurate for small x."""
-    return _small_expm1(x) if abs(x) < 0.35 else exp(x) - 1.0
+    return small_expm1(x) if abs(x) < 0.35 else exp(x) - 1.0
 
 
 @inlined
@@ -123,7 +123,7 @@ def _sin_or_cos(x: float, quadrant: int, turn: int) -> float:
 
 
 @inlined
-def _small_expm1(x: float) -> float:
+def small_expm1(x: float) -> float:
     """Return e^x - 1 for |x| < 0.35: x + x^2/2! + ... + x^14/14!."""
     x2 = x * x
     x4 = x2 * x2

@@ -1,18 +1,20 @@
 """Where machine code is kept on disk: in a folder of the user's own that belongs to the very source of it.
 
 Kernels are kept, and so is each of their parts that is ours alone: a new agent or world then
-compiles only what is new about it. Users' own rules are compiled in every process.
+compiles only what is new about it. A kernel with a user's rules is kept if its `fingerprint` can be taken.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import hashlib
 import os
 import re
 import shutil
 import stat
+import sys
 import threading
 import time
 import warnings
@@ -23,6 +25,8 @@ from typing import Any, TypeAlias
 
 Function: TypeAlias = Callable[..., Any]
 Numba: TypeAlias = Any  # its types and dispatchers: Numba ships no types
+
+_USERS_KERNELS = 200  # how many are kept: one for each of a user's agents, worlds and edits
 
 PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -137,10 +141,39 @@ def kept_on_disk(config: Numba) -> Iterator[None]:
         _open.yes = False
 
 
-def keep_on_disk(jit: Numba) -> None:
-    """Let Numba keep the machine code of a kernel, inside `kept_on_disk`."""
+def keep_on_disk(jit: Numba, users: bool = False) -> None:
+    """Let Numba keep the machine code of a kernel, inside `kept_on_disk`; of users' rules, only the newest kernels."""
     if getattr(_open, "yes", False):
         jit.enable_caching()
+        if users:
+            _remove_oldest(cache_folder())
+
+
+_MAIN = "__sojourn_main__"  # what the program that was started is called in machine code on disk
+
+
+@contextlib.contextmanager
+def found_again(classes: Iterable[type]) -> Iterator[None]:
+    """Let classes of the program that was started be found by name by whoever reads the machine code.
+
+    Numba would store a class of `__main__` as a copy, which in another process is another class.
+    """
+    own = [cls for cls in classes if cls.__module__ == "__main__"]
+    sys.modules[_MAIN] = sys.modules["__main__"]
+    try:
+        for cls in own:
+            cls.__module__ = _MAIN
+        yield
+    finally:
+        for cls in own:
+            cls.__module__ = "__main__"
+
+
+def _remove_oldest(folder: Path) -> None:
+    """Remove the machine code of rules that were edited since: each edit makes a kernel anew."""
+    files = [(path.stat().st_mtime, path) for path in folder.glob("*/*kernel-of-users*")]
+    for _, path in sorted(files)[: -2 * _USERS_KERNELS]:  # each has two files
+        path.unlink(missing_ok=True)
 
 
 def can_be_kept(function: Function, signature: Iterable[Numba]) -> bool:
@@ -184,3 +217,48 @@ def _classes(signature: Iterable[Numba]) -> Iterator[type]:
         if hasattr(kind, "instance_class"):
             yield kind.instance_class
         yield from _classes(getattr(kind, "types", ()))
+
+
+@contextlib.contextmanager
+def garbage_left() -> Iterator[None]:
+    """Look for no garbage meanwhile: Numba makes millions of objects, of which few are, and looking costs a tenth."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+# --- What a user hears of it ------------------------------------------------------------
+
+_PATIENCE = 1.0  # seconds before somebody at a terminal is told what they wait for
+_told = threading.Event()
+
+
+@contextlib.contextmanager
+def told_if_long(patience: float = _PATIENCE) -> Iterator[None]:
+    """Say "compiling" if this takes long: once a process, and only to somebody who sits there."""
+    if _told.is_set() or not _somebody_waits():
+        yield
+        return
+    timer = threading.Timer(patience, _tell)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _tell() -> None:
+    _told.set()
+    print("sojourn: compiling; the machine code is kept for the next time ...", file=sys.stderr, flush=True)  # noqa: T201 - what is printed, and why, stands above
+
+
+def _somebody_waits() -> bool:
+    """Whether there is a terminal, a prompt or a notebook."""
+    return (
+        (sys.stderr is not None and sys.stderr.isatty()) or hasattr(sys, "ps1") or "ipykernel" in sys.modules
+    )

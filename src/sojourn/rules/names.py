@@ -3,32 +3,105 @@
 from __future__ import annotations
 
 import ast
-import functools
+import contextlib
 import importlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from pathlib import Path
-from typing import Generic, TypeVar
+from types import ModuleType
+from typing import Any, Generic, TypeVar
+
+from sojourn.rules.numbers import nearest, shown
 
 T = TypeVar("T")
 
 
-@functools.cache
+def is_users(name: str) -> bool:
+    """Whether a name is one of a user's own, such as `mine:queue`, which stands in no list of ours.
+
+    >>> is_users("mine:queue"), is_users("river-swim")
+    (True, False)
+    """
+    return ":" in name
+
+
 def found(name: str) -> object:
     """Return what a name such as `package.module:name` stands for, or say in one sentence why it cannot be had.
+
+    Modules are looked for where Python finds them, and in the folder that one stands in.
 
     >>> found("math:pi")
     3.141592653589793
     """
-    module, colon, attribute = name.partition(":")
-    if not (colon and module and attribute):
+    module_name, colon, attribute = name.partition(":")
+    if not (colon and module_name and attribute):
         raise ValueError(f"{name!r} is no name of something: write it as package.module:name")
+    module = _imported(name, module_name)
+    if not hasattr(module, attribute):
+        place = getattr(module, "__file__", None)
+        hint = nearest(attribute, [word for word in vars(module) if not word.startswith("_")])
+        raise ValueError(
+            f"{name!r} cannot be found: the module {module_name}{f' ({place})' if place else ''} has no "
+            f"{attribute!r}{hint}"
+        )
+    return getattr(module, attribute)
+
+
+def users_constructor(name: str) -> Callable[..., Any]:
+    """Return the function or class that a user's name stands for; it must be from a module that uses Sojourn.
+
+    A sweep in a file calls what it names, with options from the file. So that it calls nothing else on the
+    machine, other modules are refused.
+
+    >>> users_constructor("subprocess:getoutput")
+    Traceback (most recent call last):
+    ValueError: 'subprocess:getoutput' is nothing of Sojourn's: its module does not import sojourn
+    """
+    thing = found(name)
+    if not callable(thing):
+        raise TypeError(f"{name!r} is {shown(thing)}; it must be a function or a class")
+    modules = (sys.modules.get(module) for module in (name.partition(":")[0], thing.__module__))
+    if not any(_uses_sojourn(module) for module in modules if module is not None):
+        raise ValueError(f"{name!r} is nothing of Sojourn's: its module does not import sojourn")
+    return thing
+
+
+def made(name: str, make: Callable[..., T], *sizes: int, **options: Any) -> T:
+    """Return what a constructor makes of options; whatever a user's own raises becomes a sentence."""
     try:
-        return getattr(importlib.import_module(module), attribute)
+        return make(*sizes, **options)
+    except (ValueError, TypeError):
+        raise
+    except Exception as error:
+        if not is_users(name):
+            raise
+        told = " ".join(f"{type(error).__name__}: {error}".split())
+        raise ValueError(f"{name!r} fails with these options ({told})") from error
+
+
+def _uses_sojourn(module: ModuleType) -> bool:
+    origins = (
+        getattr(thing, "__module__", None) or getattr(thing, "__name__", "")
+        for thing in vars(module).values()
+    )
+    return any(str(origin).partition(".")[0] == __package__.partition(".")[0] for origin in origins)
+
+
+def _imported(name: str, module: str) -> ModuleType:
+    if module.partition(".")[0] == __package__.partition(".")[0]:
+        return importlib.import_module(module)
+    with contextlib.suppress(OSError):  # the folder may be gone
+        here = str(Path.cwd())
+        if here not in sys.path:
+            sys.path.append(here)  # last, so that nothing in it takes the place of what is installed
+    importlib.invalidate_caches()
+    try:
+        return importlib.import_module(module)
     except ModuleNotFoundError as error:
         raise ValueError(f"{name!r} cannot be found: {error}") from None
-    except AttributeError:
-        raise ValueError(f"{name!r} cannot be found: the module {module} has no {attribute}") from None
+    except (Exception, SystemExit) as error:
+        told = " ".join(f"{type(error).__name__}: {error}".split())
+        raise ValueError(f"{name!r} cannot be had: its module fails when it is imported ({told})") from error
 
 
 def public_names(
@@ -51,7 +124,7 @@ def public_names(
         if name not in names:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module, original = names[name]
-        thing = getattr(importlib.import_module(module), original, None)
+        thing = None if module == package else getattr(importlib.import_module(module), original, None)
         if thing is None:  # the name is a module itself
             thing = importlib.import_module(f"{module}.{original}")
         setattr(sys.modules[package], name, thing)

@@ -26,7 +26,7 @@ from typing import Any, Literal, TypeAlias, Union
 
 from sojourn.rules.numbers import nearest, shown
 
-Record: TypeAlias = Mapping[str, float]  # the fields of a NamedTuple
+Record: TypeAlias = Mapping[str, float | str]  # the fields of a NamedTuple, or an estimator by name
 Choice: TypeAlias = bool | int | float | str | Record  # one value of an option
 Options: TypeAlias = Mapping[str, Choice]
 # What TOML and JSON can hold; a NamedTuple is a sequence.
@@ -166,8 +166,10 @@ def _converted(kind: Any, given: Given) -> Given:
         fits = given in typing.get_args(kind)
     elif kind is NoneType:
         fits = given is None
+    elif _is_record(kind):
+        fits = isinstance(given, kind)
     else:
-        fits = not (kind in _PLAIN or _is_list(kind) or _is_record(kind))
+        fits = not (kind in _PLAIN or _is_list(kind))
     if not fits:
         raise _MisfitError
     return given

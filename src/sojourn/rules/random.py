@@ -23,9 +23,11 @@ import numpy as np
 from sojourn.rules.bridge import inlined
 from sojourn.rules.elementary import exp, log
 from sojourn.rules.streams import Stream, stream, streams
+from sojourn.rules.values import Column
 
 __all__ = [
-    "Stream", "exponential", "gamma", "integer", "normal", "normal_quantile", "stream", "streams", "uniform", "unit", "word", "word_at",
+    "Stream", "empirical", "exponential", "gamma", "integer", "lognormal", "normal", "normal_quantile", "stream", "streams",
+    "uniform", "unit", "weibull", "word", "word_at",
 ]  # fmt: skip
 
 _U12, _U17, _U19, _U23, _U27, _U30, _U31, _U41, _U45 = (
@@ -219,6 +221,10 @@ def gamma(rng: Stream, shape: float) -> float:
     """Draw from the gamma law of scale 1 (Marsaglia and Tsang, ACM TOMS 26(3), 2000).
 
     Shapes below 1 use that gamma(k) is gamma(k + 1) times u^(1/k).
+
+    >>> rng = stream(0)
+    >>> round(sum(gamma(rng, 9.0) for _ in range(10_000)) / 10_000, 1)
+    9.0
     """
     key: Any = np.int64(word(rng) >> np.uint64(1))
     d = (shape if shape >= 1.0 else shape + 1.0) - 1.0 / 3.0
@@ -236,3 +242,37 @@ def gamma(rng: Stream, shape: float) -> float:
             cube = -1.0
     # A tiny shape can underflow; a duration must not be 0.
     return max(d * cube * boost, 1e-300)
+
+
+@inlined
+def weibull(rng: Stream, shape: float) -> float:
+    """Draw from the Weibull law of scale 1: an exponential number to the power of 1 / shape.
+
+    >>> rng = stream(0)
+    >>> round(sum(weibull(rng, 2.0) ** 2 for _ in range(10_000)) / 10_000, 1)
+    1.0
+    """
+    # As in gamma, a tiny shape can underflow.
+    return max(exp(log(exponential(rng)) / shape), 1e-300)
+
+
+@inlined
+def lognormal(rng: Stream, sigma: float) -> float:
+    """Draw from the lognormal law with median 1: e to the power of a normal number of standard deviation sigma.
+
+    >>> rng = stream(0)
+    >>> round(sum(lognormal(rng, 0.5) > 1.0 for _ in range(10_000)) / 10_000, 1)
+    0.5
+    """
+    return exp(sigma * normal(rng))
+
+
+@inlined
+def empirical(rng: Stream, values: Column) -> float:
+    """Draw one of the numbers in an array, each with the same probability.
+
+    >>> rng = stream(0)
+    >>> sorted({empirical(rng, np.array([2.0, 4.5, 9.0])) for _ in range(50)})
+    [2.0, 4.5, 9.0]
+    """
+    return float(values[integer(rng, len(values))])

@@ -29,7 +29,11 @@ from sojourn.worlds.protocol import World
 _BATCH_STEPS, _BATCH_RUNS = 5_000_000, 2048  # a fraction of a second, a few megabytes
 
 _TAKEN = (*FIGURES, "state", "time")  # columns of results that no option may have
-_FIRSTS = {"start", "first"}  # what a schedule calls the number that it begins with
+_FIRSTS = {
+    "start",
+    "first",
+    "kind",
+}  # what a schedule calls the number that it begins with; an estimator by name
 
 T = TypeVar("T")
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import inspect
+from collections.abc import Mapping
+from typing import Any
 
-from sojourn.agents.protocol import Agent
-from sojourn.rules.numbers import nearest, shown
+from sojourn.agents.protocol import Agent, draw, learn
+from sojourn.models.smdp import SMDP
+from sojourn.rates.named import named_rate
+from sojourn.rules.names import is_users, made
+from sojourn.rules.numbers import shown
 from sojourn.rules.options import Given, fitted, option_kinds, wants_list
-from sojourn.runs.named import agent_kinds, world_kind, world_names
+from sojourn.runs.named import agent_kind, world_kind
 from sojourn.worlds.protocol import World
 
 _SIZES = ("num_states", "num_actions")  # which an agent has from its world
@@ -19,7 +24,7 @@ def build_world(kind: str, options: Mapping[str, Given]) -> World:
     >>> build_world("river_swim", {"num_states": 4.0}).num_states
     4
     """
-    world = world_kind(_known("world", kind, world_names()))
+    world = world_kind(kind)
     wanted = option_kinds(world.make)
     for name, given in options.items():
         if name in wanted and wants_list(wanted[name]) and not isinstance(given, list | tuple):
@@ -31,19 +36,47 @@ def build_world(kind: str, options: Mapping[str, Given]) -> World:
     return world.make(**fitted(world.make, options, besides=world.not_options))
 
 
+def model_behind(kind: str, options: Mapping[str, Given]) -> SMDP | None:
+    """Return the model that a world is made of, with its actions as given; None if it is made of none.
+
+    >>> model_behind("river_swim", {"num_states": 4.0, "actions": "reversed"})
+    SMDP(4 states, 8 pairs, 14 rows)
+    """
+    make = world_kind(kind).model
+    if make is None:
+        return None
+    own = {name: given for name, given in options.items() if name != "actions" or name in option_kinds(make)}
+    model = make(**fitted(make, own))
+    return model if isinstance(model, SMDP) else None  # a user's function may make a world itself
+
+
 def build_agent(kind: str, options: Mapping[str, Given], num_states: int, num_actions: int) -> Agent:
     """Return an agent by name, with these options, for a world of this size.
 
     >>> build_agent("harmonic_r", {"exploration": {"start": 1, "factor": 0.5}}, 2, 3).values
     Table(q=array([[0., 0., 0.],
            [0., 0., 0.]]))
+    >>> build_agent("smart", {"rate": {"kind": "time-smoothed", "step_size": 0.1}}, 2, 3).rate.step_size
+    0.1
     """
-    kinds = agent_kinds()
-    make = kinds[_known("agent", kind, kinds)].make
-    return make(num_states, num_actions, **fitted(make, options, besides=_SIZES))
-
-
-def _known(what: str, name: str, names: Iterable[str]) -> str:
-    if name not in names:
-        raise ValueError(f"unknown {what} {shown(name)}{nearest(name, names)}")
-    return name
+    make = agent_kind(kind).make
+    rate = options.get("rate")
+    given: dict[str, Any] = dict(options)
+    if isinstance(rate, str | Mapping):
+        given["rate"] = named_rate(rate)
+    if not is_users(kind):
+        return make(num_states, num_actions, **fitted(make, given, besides=_SIZES))
+    try:
+        inspect.signature(make).bind_partial(num_states, num_actions)
+    except TypeError:
+        raise TypeError(
+            f"{kind!r} does not take the number of states and of actions first, as agents do"
+        ) from None
+    sizes = list(inspect.signature(make).parameters)[:2]
+    agent: Agent = made(kind, make, num_states, num_actions, **fitted(make, given, besides=sizes))
+    if not (draw.knows(type(agent)) and learn.knows(type(agent))):
+        raise TypeError(
+            f"{kind!r} makes {shown(agent)}, which is no agent: one is a NamedTuple with draw and learn registered "
+            "for it"
+        )
+    return agent

@@ -22,9 +22,12 @@ from sojourn.rules.random import integer
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import Column, Value, canonical, copied, is_value, same
 from sojourn.runs.loop import ready, run
+from sojourn.worlds.checks import explore_world
 from sojourn.worlds.protocol import World, start, step
 
 _update, _value = update.bare, value.bare
+
+_LONG = 50_000  # steps in which a world may show a rare fault
 
 
 class RateReport(NamedTuple):
@@ -106,6 +109,9 @@ def check_agent(agent: Any) -> None:
 def check_world(world: Any) -> None:
     """Check a world: its record, its transitions, and that it moves the same compiled and interpreted.
 
+    Every action is taken in all states that it comes to (in as many as 2,000 steps allow), and runs of 100,000
+    steps in all are made. A fault that is less likely than that in a step, a run may still meet later.
+
     >>> from sojourn.worlds.two_state import TwoState
     >>> check_world(TwoState(log_scale=1e-3))
     """
@@ -113,8 +119,12 @@ def check_world(world: Any) -> None:
     agent = random_agent(num_states, num_actions)
     world, agent = ready(world, agent)
     before = copied(world)
+    explore_world(world)
     _check_runs(world, agent, type(world).__name__)
     _check_record(world, type(world).__name__, before)
+    # What is wrong only now and then, or only at the start of some episodes.
+    run(world, agent, steps=min(_LONG, int(getattr(world, "num_steps", _LONG))), seed=6)
+    run(world, agent, steps=10, episodes=_LONG // 10, seed=7)
 
 
 def _check_record(record: Value, name: str, before: Value) -> None:

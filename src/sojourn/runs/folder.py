@@ -25,6 +25,7 @@ from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -36,7 +37,7 @@ from sojourn.runs.parts import Parts, identity
 from sojourn.runs.progress import Advance, no_progress
 from sojourn.runs.rows import tabulate
 from sojourn.runs.spec import Sweep
-from sojourn.runs.tasks import Executed, Task, execute, plan, rules_of
+from sojourn.runs.tasks import Executed, OtherRulesError, Task, execute, plan, rules_of
 
 _SWEEP, _LOG = "sweep.json", "sweep.log"
 _FILES = (_SWEEP, results.RESULTS, results.CURVES, results.TIMINGS)
@@ -195,7 +196,7 @@ def _keep(future: Future[Executed], index: int, task: Task, work: _Work, done: _
     """Write the part of a task that is over, if anything came of it."""
     try:
         executed = future.result()
-    except BrokenExecutor:
+    except (BrokenExecutor, OtherRulesError):
         raise
     except Exception as error:  # noqa: BLE001 - whatever the executor raises, the others go on
         done.reason = f"{type(error).__name__}: {error}"
@@ -280,7 +281,20 @@ def _claim(sweep: Sweep, folder: Path) -> None:
             f"{folder} holds this sweep as another version of Sojourn ran it; sojourn results still reads it if it is "
             "finished, but to run it again choose another folder"
         )
+    if sweep.sources and _without_sources(held) == _without_sources(text):
+        raise ValueError(
+            f"{folder} holds this sweep as it was before the source behind {' or '.join(sweep.sources)} was edited, "
+            "which makes other cells of it; choose another folder"
+        )
     raise ValueError(f"{folder} holds another sweep (see its sweep.json); choose another folder")
+
+
+def _without_sources(text: str) -> Any:
+    """Return a `sweep.json` without the hashes of users' own source."""
+    try:
+        return {key: part for key, part in json.loads(text).items() if key != "sources"}
+    except (ValueError, AttributeError):
+        return None
 
 
 def _without_versions(text: str) -> list[str]:

@@ -67,6 +67,8 @@ def expand(given: Given) -> Choice | list[Choice]:
     [0.0, 0.5, 1.0]
     >>> expand({"logspace": [0.01, 100, 3]})
     [0.01, 1.0, 100.0]
+    >>> expand({"kind": "time-smoothed", "step_size": [0.01, 0.1]})[1]
+    {'kind': 'time-smoothed', 'step_size': 0.1}
     """
     if isinstance(given, list):
         if not given:
@@ -74,6 +76,10 @@ def expand(given: Given) -> Choice | list[Choice]:
         if len(given) > MOST_CHOICES:
             raise ValueError(f"the list has {len(given):,} choices; a grid takes at most {MOST_CHOICES:,}")
         return _different([_choice(entry) for entry in given])
+    if isinstance(given, dict) and "kind" in given:  # an estimator by name, which may have axes of its own
+        inner = [[(key, _part(key, part)) for part in choices(expand(parts))] for key, parts in given.items()]
+        tables: list[Choice] = [dict(chosen) for chosen in itertools.product(*inner)]
+        return tables if len(tables) > 1 else tables[0]
     if isinstance(given, dict) and any(
         key in _SPACES or isinstance(part, list) for key, part in given.items()
     ):
@@ -92,9 +98,15 @@ def _choice(given: Given) -> Choice:
         return given
     if isinstance(given, int | float):
         return finite("the number", given)
+    if isinstance(given, dict) and isinstance(given.get("kind"), str):
+        return {key: _part(key, part) for key, part in given.items()}
     if isinstance(given, dict) and all(isinstance(part, int | float) for part in given.values()):
         return {key: part if isinstance(part, bool) else finite(key, part) for key, part in given.items()}
     raise TypeError(f"{shown(given)} is neither a number nor a word nor a grid")
+
+
+def _part(name: str, given: Given) -> float | str:
+    return given if isinstance(given, bool | str) else finite(name, given)  # type: ignore[arg-type] # or refused
 
 
 def _different(found: list[Choice]) -> list[Choice]:

@@ -1,20 +1,24 @@
 """Every kind of world and agent by the name that sweeps and commands call it.
 
 Worlds are listed in `sojourn.worlds.named`, problems in `sojourn.models.problems`, agents in
-`sojourn.agents.named`; those that users add are found here too.
+`sojourn.agents.named`; those that users add are found here too. A name with a colon, such as
+`package.module:constructor`, is that of a user's own code and needs no list.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from sojourn.agents.named import AGENTS, NamedAgent
+from sojourn.agents.named import AGENTS, NamedAgent, named_agent
 from sojourn.models.problems.catalogue import PROBLEMS
-from sojourn.rules.names import found
-from sojourn.worlds.named import WORLDS, NamedWorld
+from sojourn.rules.names import found, is_users
+from sojourn.rules.numbers import nearest, shown
+from sojourn.rules.options import Choice
+from sojourn.rules.sources import source_of
+from sojourn.worlds.named import WORLDS, NamedWorld, users_world
 
 if TYPE_CHECKING:
     from sojourn.models.smdp import SMDP
@@ -31,6 +35,10 @@ def world_names() -> list[str]:
 
 def world_kind(name: str) -> NamedWorld:
     """Return one kind of world. Only this one is looked up, so that a broken entry harms no other."""
+    if is_users(name):
+        return users_world(name)
+    if name not in (names := world_names()):
+        raise ValueError(f"unknown world {shown(name)}{nearest(name, names)}")
     if name in WORLDS:
         return WORLDS[name]
     if name == "model":
@@ -39,8 +47,42 @@ def world_kind(name: str) -> NamedWorld:
 
 
 def agent_kinds() -> dict[str, NamedAgent]:
-    """Return the entry of every agent by the name that sweeps call it."""
+    """Return the entry of every agent in the list, by the name that sweeps call it."""
     return {agent.kind: agent for agent in AGENTS.values()}
+
+
+def agent_kind(name: str) -> NamedAgent:
+    """Return one kind of agent, by the name of its constructor or by a user's own name for one.
+
+    >>> agent_kind("rvi_q").title
+    'RVI Q-learning'
+    """
+    if is_users(name):
+        return named_agent(name)
+    kinds = agent_kinds()
+    if name not in kinds:
+        raise ValueError(f"unknown agent {shown(name)}{nearest(name, kinds)}")
+    return kinds[name]
+
+
+def plain_kind(name: str) -> str:
+    """Return a kind as lists have it: "two-state" and "two_state" are one; a user's own name stays as it is.
+
+    >>> plain_kind("two-state"), plain_kind("mine:queue")
+    ('two_state', 'mine:queue')
+    """
+    return name if is_users(name) else name.replace("-", "_")
+
+
+def users_sources(kind: str, options: Mapping[str, Choice]) -> dict[str, str]:
+    """Return each user's own name in a kind and its options, with the hash of the source behind it.
+
+    >>> users_sources("smart", {"rate": "time-smoothed"})
+    {}
+    """
+    rate = options.get("rate")  # the one option that can name an estimator
+    names = (kind, rate.get("kind") if isinstance(rate, Mapping) else rate)
+    return {name: source_of(name) for name in names if isinstance(name, str) and is_users(name)}
 
 
 def _problems() -> dict[str, str]:

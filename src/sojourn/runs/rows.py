@@ -12,10 +12,10 @@ import polars as pl
 
 from sojourn.exact.solve import solve
 from sojourn.rules.arrays import Ints
-from sojourn.rules.options import Choice, Options, fitted
+from sojourn.rules.options import Choice, Options
 from sojourn.runs import results
 from sojourn.runs.batch import flattened
-from sojourn.runs.named import world_kind
+from sojourn.runs.build import model_behind
 from sojourn.runs.spec import as_word, canonical_text, cell_ids
 from sojourn.runs.stack import Batch
 from sojourn.runs.tasks import Task, Worlds
@@ -60,18 +60,13 @@ def _length_columns(task: Task, batch: Batch) -> dict[str, pl.Series]:
 
 def _gain(worlds: Worlds, options: Options) -> float:
     """Return the exact gain of a world, or NaN where there is none."""
-    if world_kind(worlds.kind).model is None:
-        return np.nan
     return _solved(worlds.kind, json.dumps(options, sort_keys=True), worlds.data)
 
 
 @functools.lru_cache(maxsize=256)
 def _solved(kind: str, options: str, _data: tuple[tuple[str, str], ...]) -> float:
-    model = world_kind(kind).model
-    if model is None:
-        raise ValueError(f"there is no model behind the world {kind!r}")
-    of_model = {name: choice for name, choice in json.loads(options).items() if name != "actions"}
-    return float(solve(model(**fitted(model, of_model))).gains[0])  # worlds begin in state 0
+    model = model_behind(kind, json.loads(options))
+    return np.nan if model is None else float(solve(model).gains[0])  # worlds begin in state 0
 
 
 @functools.lru_cache(maxsize=16)

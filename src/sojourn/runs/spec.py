@@ -18,9 +18,11 @@ from dataclasses import dataclass
 
 from sojourn.rules.numbers import listed, positive, shown, whole
 from sojourn.rules.options import Choice, Options
+from sojourn.rules.sources import check_unedited
 from sojourn.runs.build import build_agent, build_world
 from sojourn.runs.grids import Axes, Entry, choices
 from sojourn.runs.lengths import Length
+from sojourn.runs.named import users_sources
 from sojourn.worlds.market.segments import identity
 from sojourn.worlds.protocol import World
 
@@ -114,6 +116,8 @@ class Sweep:
             for options in entry.samples():
                 with placed(f"agent {index + 1} ({listed([entry.kind])})"):
                     build_agent(entry.kind, options, world.num_states, world.num_actions)
+        for name in self.sources:
+            check_unedited(name)
 
     @property
     def num_cells(self) -> int:
@@ -153,6 +157,15 @@ class Sweep:
             return [Length(steps[0], time=time) for time in self.times]
         return [Length(number, self.episodes) for number in steps]
 
+    @functools.cached_property
+    def sources(self) -> dict[str, str]:
+        """The hash of the source behind every user's own name in the sweep."""
+        known: dict[str, str] = {}
+        for entry in (*self.worlds, *self.agents):
+            for options in entry.samples():
+                known |= users_sources(entry.kind, options)
+        return known
+
     def to_json(self) -> str:
         """Return the sweep as text: what a results folder keeps of it."""
         entries = {
@@ -164,6 +177,8 @@ class Sweep:
         names = ("name", "seeds", "steps", "episodes", "record", "spacing", "curves", "policies")
         own = {name: getattr(self, name) for name in names} | ({"time": self.time} if self.times else {})
         data = {"rules_version": RULES_VERSION, **own, **entries}
+        if self.sources:
+            data["sources"] = self.sources
         return json.dumps(data, indent=1) + "\n"
 
 
@@ -209,8 +224,13 @@ def cell_ids(world: bytes, agents: list[bytes], length: Length) -> list[str]:
 
 
 def canonical_text(kind: str, options: Options) -> bytes:
-    """Return a kind and its options as text; their order and the place of files do not matter to it."""
-    return json.dumps([kind, _identified(options)], sort_keys=True, allow_nan=False).encode()
+    """Return a kind and its options as text; their order and the place of files do not matter to it.
+
+    What a user's own name stands for is part of it, by a hash of the source.
+    """
+    sources = users_sources(kind, options)
+    written = [kind, _identified(options), *([sources] if sources else [])]
+    return json.dumps(written, sort_keys=True, allow_nan=False).encode()
 
 
 def _identified(options: Axes) -> dict[str, Choice | list[Choice]]:

@@ -14,7 +14,7 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
@@ -23,12 +23,13 @@ import numpy as np
 from sojourn.agents.protocol import Agent
 from sojourn.rules.compile import rules_digest
 from sojourn.rules.options import Options
+from sojourn.rules.sources import check_unedited, source_of
 from sojourn.rules.values import Value, is_value, replaced, stacked
 from sojourn.runs.batch import flattened
 from sojourn.runs.build import build_agent, build_world
 from sojourn.runs.halt import Halt
 from sojourn.runs.lengths import Length, Points, evenly_spaced, log_spaced
-from sojourn.runs.named import agent_kinds, world_kind
+from sojourn.runs.named import agent_kind, world_kind
 from sojourn.runs.spec import Sweep
 from sojourn.runs.stack import Batch, Kept, joined, run_batch
 from sojourn.worlds.market.segments import identity
@@ -89,6 +90,9 @@ class Task:
     length: Length
     recording: Recording
     columns: dict[str, bool] = field(default_factory=dict)  # see `option_columns`
+    sources: dict[str, str] = field(
+        default_factory=dict
+    )  # of the users' own names in the sweep: see `Sweep.sources`
 
     @property
     def runs_a_world(self) -> int:
@@ -126,7 +130,13 @@ def plan(sweep: Sweep) -> Iterator[Task]:
                         _chunks(iter(worlds), worlds_a_task), list(_chunks(iter(sweep.seeds), seeds_a_task))
                     ):
                         yield Task(
-                            Worlds(world.kind, few, _data(few)), agents, seeds, length, recording, columns
+                            Worlds(world.kind, few, _data(few)),
+                            agents,
+                            seeds,
+                            length,
+                            recording,
+                            columns,
+                            sweep.sources,
                         )
 
 
@@ -186,6 +196,7 @@ def execute(task: Task, halt: Halt | None = None) -> Executed:
     Rows go by world, then by combination of the agent's options, then by seed.
     """
     begin = time.perf_counter()
+    _refuse_other_sources(task.sources)
     for name, known in task.worlds.data:
         if identity(name) != known:
             raise ValueError(f"{name} is not what it was when the sweep began")
@@ -198,6 +209,26 @@ def execute(task: Task, halt: Halt | None = None) -> Executed:
         stack, seeds = _repeated(agents, len(task.seeds)), task.seeds * task.agents.number
         batches.append(run_batch(world, stack, seeds, task.length, kept, halt))
     return Executed(joined(batches), time.perf_counter() - begin, rules_of(task), _place())
+
+
+class OtherRulesError(ValueError):
+    """Where a task is to be run, a name stands for something else than where the sweep was begun, or for nothing."""
+
+
+def _refuse_other_sources(sources: Mapping[str, str]) -> None:
+    """Refuse to run by other source of a user's than that of the sweep: its numbers may be others."""
+    for name, known in sources.items():
+        try:
+            check_unedited(name)
+        except ValueError as error:
+            raise OtherRulesError(
+                f"{error} (at {_place()}; a module is found there if it is in the folder that the worker was started in)"
+            ) from None
+        if source_of(name) != known:
+            raise OtherRulesError(
+                f"the source behind {name!r} at {_place()} is not that of this command, so nothing is run there; "
+                "copy the files, start the worker again, and give the same command"
+            )
 
 
 def rules_of(task: Task) -> str:
@@ -215,7 +246,7 @@ def _rules_of(world_name: str, options: str, agent_name: str, combinations: str)
     world = _world(world_name, options, _data([json.loads(options)]))
     agent = build_agent(agent_name, json.loads(combinations)[0], world.num_states, world.num_actions)
     kind = world_kind(world_name)
-    return rules_digest((world, agent), filter(None, (kind.make, kind.model, agent_kinds()[agent_name].make)))
+    return rules_digest((world, agent), filter(None, (kind.make, kind.model, agent_kind(agent_name).make)))
 
 
 def _place() -> str:

@@ -44,6 +44,18 @@ files, are worlds too, and their results have the exact gain beside them:
     kind = "model"
     data = "my-queue.toml"
 
+Code of your own has a name everywhere, `package.module:name`; the folder one stands in is importable. An
+estimator is named by the option `rate`, one of ours too; it may have options of its own, and axes among them:
+
+    [[world]]
+    kind = "mine:Queue"                         # a world, or a function that returns a model
+    [[agent]]
+    kind = "mine:rvi"
+    [[agent]]
+    kind = "smart"
+    label = "SMART, forgetting"
+    rate = { kind = "mine:TimeForgetting", step_size = [0.01, 0.1] }
+
 The id of a cell is a hash of all that decides its numbers, the version of the rules
 included: the same id means the same numbers, on any machine.
 """
@@ -57,6 +69,7 @@ from typing import Any
 from sojourn.rules.numbers import listed, nearest, shown, whole
 from sojourn.rules.records import load_toml
 from sojourn.runs.grids import Entry, expand
+from sojourn.runs.named import plain_kind
 from sojourn.runs.spec import Sweep, placed
 
 MOST_SEEDS = 1_000_000
@@ -128,7 +141,7 @@ def _entries(name: str, tables: Any) -> list[Entry]:
         for key in ("kind", "label"):
             if not isinstance(table.get(key, ""), str) or len(table.get(key, "")) > 200:
                 raise TypeError(f"{name} {index + 1} has the {key} {shown(table[key])}; it must be a word")
-        kind = table["kind"].replace("-", "_")
+        kind = plain_kind(table["kind"])
         options = {}
         for key, given in table.items():
             if key not in ("kind", "label"):

@@ -20,7 +20,7 @@ Reader: TypeAlias = Callable[[Path, dict[str, Json], Budget], Section]
 READERS: Catalogue[Reader] = Catalogue(
     {
         kind: f"sojourn.studies.{kind}.section:section"
-        for kind in ("audit", "bitcoin", "comparison", "log", "robustness", "solution", "sweep")
+        for kind in ("audit", "bitcoin", "comparison", "log", "rates", "robustness", "solution", "sweep")
     }
 )
 FILES = {
@@ -28,6 +28,7 @@ FILES = {
     "solution.json": "solution",
     "audit.json": "audit",
     "log.json": "log",
+    "rates.json": "rates",
 }
 STUDIES = ("robustness", "bitcoin")
 
@@ -54,7 +55,7 @@ def find(folder: Path) -> list[Found]:
     inside = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
     found = [Found(kind, path, optional=True) for path in inside for kind in _kinds(path)]
     if not found:
-        raise ValueError(f"{folder} holds no output of reproduce, sweep, compare, solve, audit or log")
+        raise ValueError(f"{folder} holds no output of reproduce, sweep, compare, solve, audit, log or rates")
     return found
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 import numpy as np
 
 from sojourn.rules.arrays import owned
 from sojourn.rules.compile import first_meeting
-from sojourn.rules.numbers import whole
+from sojourn.rules.numbers import shown, whole
 from sojourn.rules.returned import returned
 from sojourn.rules.streams import stream
 from sojourn.rules.values import is_value, validated, with_arrays
@@ -28,7 +30,24 @@ def ready_world(world: W) -> W:
         raise ValueError(f"{type(world).__name__}: {wrong}")
     for name in ("num_states", "num_actions"):
         whole(f"{type(world).__name__}.{name}", getattr(world, name, "missing"))
+    _check_available(world)
     return world
+
+
+def _check_available(world: World) -> None:
+    """Refuse a world that says wrongly which actions its states have."""
+    available = getattr(world, "available", None)
+    if available is None:
+        return
+    name, shape = type(world).__name__, (world.num_states, world.num_actions)
+    if not isinstance(available, np.ndarray) or available.dtype != np.bool_ or available.shape != shape:
+        raise ValueError(
+            f"{name}.available is {shown(available)}; it must be an array of bools, {shape[0]} states by {shape[1]} actions"
+        )
+    if not available.any(axis=1).all():
+        raise ValueError(
+            f"{name}.available gives state {int(available.any(axis=1).argmin())} no action; it needs one"
+        )
 
 
 def rehearse_world(world: World) -> None:
@@ -45,6 +64,36 @@ def rehearse_world(world: World) -> None:
         world, state, _, _ = returned(
             step, world, int(state), action, rng, parts=("world", "next_state", "reward", "duration")
         )
+
+
+def explore_world(world: World, most: int = 2000) -> None:
+    """Take every action in every state that can be reached, in Python, and check what the rules return.
+
+    A run visits the states that its agent goes to; this goes to all, as far as so many steps suffice.
+    """
+    rng, taken = stream(1), 0
+    reached: dict[int, World] = {}
+    for _ in range(100):
+        begun, state = returned(start, world, rng, parts=("world", "state"))
+        if not 0 <= state < world.num_states:
+            raise ValueError(explain_step(world, "", 0, -1.0, 0.0, 0.0, 0.0, state))
+        reached.setdefault(int(state), begun)
+    waiting = deque(reached)
+    available = np.broadcast_to(getattr(world, "available", True), (world.num_states, world.num_actions))
+    while waiting and taken < most:
+        state = waiting.popleft()
+        for action in np.flatnonzero(available[state]).tolist():
+            after, next_state, reward, duration = returned(
+                step, reached[state], state, action, rng, parts=("world", "next_state", "reward", "duration")
+            )
+            taken += 1
+            if not (0 <= next_state < world.num_states and abs(reward) < np.inf and 0.0 <= duration < np.inf):
+                raise ValueError(
+                    explain_step(world, "the check", taken, state, action, reward, duration, next_state)
+                )
+            if int(next_state) not in reached:
+                reached[int(next_state)] = after
+                waiting.append(int(next_state))
 
 
 def explain_step(  # the parts of one step, which compiled code hands over one by one

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sojourn.models.laws import CONSTANT, EXPONENTIAL, FLOORED, GAMMA, UNIFORM
+from sojourn.models.laws import CONSTANT, EXPONENTIAL, FLOORED, GAMMA, TWO_POINT, UNIFORM, WEIBULL
 from sojourn.rules.bridge import inlined
-from sojourn.rules.random import exponential, gamma, normal, uniform
+from sojourn.rules.random import exponential, gamma, lognormal, normal, uniform, weibull
 from sojourn.rules.streams import Stream
 
 
@@ -26,4 +26,8 @@ def sampled(kind: int, a: float, b: float, c: float, rng: Stream) -> float:
         return a + (b - a) * uniform(rng)
     if kind == FLOORED:
         return max(c, a + b * normal(rng))
-    return b if uniform(rng) < c else a
+    if kind == TWO_POINT:
+        return b if uniform(rng) < c else a
+    if kind == WEIBULL:
+        return b * weibull(rng, a)
+    return a * lognormal(rng, b)

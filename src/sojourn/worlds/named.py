@@ -1,6 +1,6 @@
 """Every kind of world by name: what sweeps, environments and checks know of it.
 
-To add one of your own:
+A world of your own needs no entry: it is `package.module:MyQueue` everywhere. To give it a short name:
 
     add_world(NamedWorld("my_queue", MyQueue, "a queue with two servers"))
 
@@ -11,17 +11,21 @@ the environment "sojourn/MyQueue-v0". Problems are worlds as well; they are list
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from sojourn.models.problems.catalogue import PROBLEMS
-from sojourn.rules.names import found
+from sojourn.rules.names import found, users_constructor
 from sojourn.rules.options import Options
 
 if TYPE_CHECKING:
     from sojourn.models.smdp import SMDP
     from sojourn.worlds.protocol import World
+
+
+_WORLD_OF_USER = "sojourn.worlds.of_model:WorldOfUser"
 
 
 class NamedWorld(NamedTuple):
@@ -57,6 +61,21 @@ def add_world(world: NamedWorld) -> None:
     if world.name in WORLDS or world.name.replace("_", "-") in PROBLEMS or world.name == "model":
         raise ValueError(f"there is a world {world.name!r} already; give this one another name")
     WORLDS[world.name] = world
+
+
+def users_world(name: str) -> NamedWorld:
+    """Return the entry of a world by a user's own name for it: `package.module:constructor`.
+
+    The constructor makes worlds, or models, whose gain is then known. It needs no entry; one that its module has
+    added is taken.
+    """
+    make = users_constructor(name)
+    for world in WORLDS.values():
+        if world.constructor in (make, name):
+            return world._replace(name=name)
+    about = (inspect.getdoc(make) or name).partition("\n")[0].rstrip(".")
+    of_user: Callable[..., Callable[..., World]] = found(_WORLD_OF_USER)  # type: ignore[assignment]
+    return NamedWorld(name, of_user(name, make), about, None if isinstance(make, type) else make)
 
 
 for _world in (

@@ -1,18 +1,24 @@
-"""Worlds made of models: any problem, and any model in a file."""
+"""Worlds made of models: any problem, any model in a file, and whatever a user's own function makes."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from sojourn.models.files import load_model
 from sojourn.models.smdp import SMDP
-from sojourn.rules.options import Given
+from sojourn.rules.names import made
+from sojourn.rules.numbers import shown
+from sojourn.rules.options import Given, option_kinds
+from sojourn.worlds.protocol import World, start, step
 from sojourn.worlds.tabular import Tabular, TabularWorld
 
-ACTIONS = ("given", "reversed")
 Order: TypeAlias = Literal["given", "reversed"]
+ACTIONS: tuple[Order, Order] = ("given", "reversed")
+
+
+_ORDER = inspect.Parameter("actions", inspect.Parameter.KEYWORD_ONLY, default="given", annotation=Order)
 
 
 def model_in_file(data: str | None = None) -> SMDP:
@@ -32,13 +38,46 @@ class WorldOfModel:
 
     def __init__(self, model: Callable[..., SMDP]) -> None:
         self.model = model
-        own = inspect.Parameter(
-            "actions", inspect.Parameter.KEYWORD_ONLY, default=ACTIONS[0], annotation=Order
-        )
         others = inspect.signature(model, eval_str=True).parameters.values()
-        self.__signature__ = inspect.Signature([*others, own])
+        self.__signature__ = inspect.Signature([*others, _ORDER])
 
     def __call__(self, actions: Order = "given", **options: Given) -> TabularWorld:
         """Return the world of the model with these options."""
-        model = self.model(**options)
-        return Tabular(model if actions == ACTIONS[0] else model.with_actions_reversed())
+        return _ordered(self.model(**options), actions)
+
+
+def _ordered(model: SMDP, actions: Order) -> TabularWorld:
+    return Tabular(model if actions == ACTIONS[0] else model.with_actions_reversed())
+
+
+class WorldOfUser:
+    """Makes worlds by a user's own function or class; worlds of a model have the option `actions` beside theirs."""
+
+    def __init__(self, name: str, make: Callable[..., Any]) -> None:
+        self.name, self.make = name, make
+        kinds = option_kinds(make)
+        own = [
+            parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=kinds[parameter.name])
+            for parameter in inspect.signature(make).parameters.values()
+            if parameter.name in kinds
+        ]
+        self._has_order = "actions" in kinds
+        self.__signature__ = inspect.Signature(own if self._has_order else [*own, _ORDER])
+
+    def __call__(self, **options: Any) -> World:
+        """Return the world with these options."""
+        order: Order | None = None if self._has_order else options.pop("actions", None)
+        thing = made(self.name, self.make, **options)
+        if isinstance(thing, SMDP):
+            return _ordered(thing, order or ACTIONS[0])
+        if not (start.knows(type(thing)) and step.knows(type(thing))):
+            raise TypeError(
+                f"{self.name!r} makes {shown(thing)}, which is neither a world, a NamedTuple with start and step "
+                "registered for it, nor a model"
+            )
+        if order is not None:
+            raise ValueError(
+                f"actions is given, but {self.name!r} makes no model whose actions could be reversed"
+            )
+        world: World = thing
+        return world

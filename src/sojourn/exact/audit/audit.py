@@ -4,8 +4,11 @@ It answers two questions about a learner before it is run. Does its rate come to
 policy that it follows (`limits`)? And if not, is the policy that is greedy for the rate it comes
 to still an optimal one (`frontier`)? An estimator may be wrong and do no harm, while its limit
 lies in the interval; outside of it, a learner that explores enough is led away from the optimal
-policy even when it has found it. (One that explores little may stay, for a bad reason: with a rate that is
-too low all values grow, and that of the action taken most often grows fastest.)
+policy even when it has found it.
+
+A learner that explores little may stay with a policy for a bad reason: with a rate that is too low all values grow, and
+those of actions that are seldom taken lag behind. `lock_in` has the equations of that, and `confirmed` finds
+the policies that are kept so: `Audit.self_confirming`.
 """
 
 from __future__ import annotations
@@ -13,13 +16,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sojourn.exact.audit.frontier import Frontier, Line, frontier, greedy_line, interval, rounding
+from sojourn.exact.audit.confirmed import Search, SelfConfirming
+from sojourn.exact.audit.frontier import Frontier, Line, frontier, greedy_line, interval
 from sojourn.exact.audit.limits import steps_of
+from sojourn.exact.audit.lock_in import followed
 from sojourn.exact.policies import evaluate
 from sojourn.exact.solve import solve
 from sojourn.models.smdp import SMDP
@@ -27,6 +33,7 @@ from sojourn.rates.named import ESTIMATORS
 from sojourn.rates.protocol import Rate, limit, value
 from sojourn.rates.steps import Steps
 from sojourn.rules.arrays import Floats, Ints
+from sojourn.rules.numbers import fraction
 
 _ROUNDING = 1e-9
 
@@ -36,8 +43,9 @@ class Limit(NamedTuple):
 
     Of an estimator without a `limit` rule no limit is known, and all that follows from it is None; of one
     whose limit is infinite, all but `rate` and `error`. `error` is against the policy's gain. `keeps_optimum` says whether only optimal policies are greedy for
-    `rate`, `greedy_gain` what the greedy policy earns. `drift` is by how much values grow with every step
-    that is greedy for `rate`, F(rate): 0 for the optimal gain. Values that fall make actions that are
+    `rate`, `greedy_gain` what the greedy policy earns. `drift` is v / alpha: while a learner follows the audited policy
+    with the audit's `exploration` at this rate, every step moves its values by the step size times `drift` in the mean. It
+    is 0 for the policy's gain, and None for a policy of probabilities. Values that fall make actions that are
     seldom taken look good, since these fall more seldom; values that grow make them look bad. An `error` or
     `drift` that is 0 but for rounding is 0 exactly: whoever shows them needs no rule of their own.
     `settled_gain` is that of the policy where one comes to rest who follows the greedy policy, takes its
@@ -46,8 +54,14 @@ class Limit(NamedTuple):
 
     >>> from sojourn.models.problems import long_return
     >>> limit = audit(long_return())["Harmonic"]  # half of 15, since the way back counts as a rate of 0
-    >>> limit.rate, limit.error, limit.keeps_optimum, limit.drift
-    (7.5, -2.5, False, 6.25)
+    >>> limit.rate, limit.error, limit.keeps_optimum
+    (7.5, -2.5, False)
+
+    A round of two steps earns 30 - 7.5 * 3 = 7.5 more than it is charged. At an exploration of 0.2 each of its two pairs is
+    taken in a share of 0.45 of the steps, so that v / alpha = 7.5 / (1 / 0.45 + 1 / 0.45):
+
+    >>> round(limit.drift, 9)
+    1.6875
     """
 
     estimator: str
@@ -65,12 +79,19 @@ class Audit:
     """What every estimator of the rate makes of a model under a policy.
 
     `gain` is the policy's, `best_gain` the largest of all; an optimal policy is greedy for the rates
-    from `low` to `high`. `limits` has a row for each estimator; `audit["Harmonic"]` is one of them.
+    from `low` to `high`. `limits` has a row for each estimator; `audit["Harmonic"]` is one of them. `held` are the lowest
+    and highest rate at which a learner that follows the policy with this `exploration` keeps it, None if it never does
+    or the policy has probabilities.
 
     >>> from sojourn.models.problems import jobs
     >>> found = audit(jobs())  # where the harmonic mean is right
     >>> [limit.estimator for limit in found if abs(limit.error) > 1e-9]
     ['Fixed']
+
+    With the rate fixed at 0, a learner that has begun with the worse machine stays there:
+
+    >>> [(one.policy.tolist(), round(one.gain, 6), one.trap) for one in found.self_confirming["Fixed"]]
+    [([1], 1.111111, False), ([0], 1.0, True)]
     """
 
     model: SMDP = field(repr=False)
@@ -79,7 +100,34 @@ class Audit:
     best_gain: float
     low: float
     high: float
+    exploration: float
+    held: tuple[float, float] | None
     limits: tuple[Limit, ...] = field(repr=False)
+    estimators: Mapping[str, Rate] = field(repr=False)
+
+    @cached_property
+    def self_confirming(self) -> dict[str, tuple[SelfConfirming, ...]]:
+        """The policies that a learner with this exploration keeps, the best first, for each estimator with a limit.
+
+        All are there if `complete` is true. Otherwise the model has too many policies to look at each, and these
+        are the ones that a learner comes to who begins with the audited policy (an optimal one if that has probabilities).
+        """
+        return self._search.confirmed(self.estimators)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every policy was looked at, of which a model may have up to 512 for that."""
+        return self._search.complete
+
+    @property
+    def num_policies(self) -> int:
+        """How many policies the model has, in the states that a learner comes to again and again."""
+        return self._search.num_policies
+
+    @cached_property
+    def _search(self) -> Search:
+        start = self.policy if self.policy.ndim == 1 else solve(self.model).policy
+        return Search(self.model, start.astype(np.int64), self.exploration, self.best_gain)
 
     def __getitem__(self, estimator: str) -> Limit:
         for one in self.limits:
@@ -103,12 +151,15 @@ def audit(
     model: SMDP,
     policy: ArrayLike | None = None,
     estimators: Mapping[str, Rate] | Iterable[Rate] | None = None,
+    *,
+    exploration: float = 0.2,
 ) -> Audit:
     """Return the exact long-run limit of every estimator under a policy, an optimal one unless given.
 
     A policy is an action for each state, or probabilities [state, action]; it must have one
     recurrent class, and the model one optimal gain. `estimators` are those to look at instead of all
-    that have a name, with labels of your own if you give a mapping.
+    that have a name, with labels of your own if you give a mapping. `exploration` is the share of random actions of
+    the learners whose lock-in is predicted; the limits are those of the policy itself.
 
     In `long_shot` the short action earns 1 or 9 in a time of 1, and so 5; the harmonic mean of these rates
     is 1.8. An optimal policy is greedy for rates above 7/3, so that who learns 1.8 takes the long
@@ -128,14 +179,21 @@ def audit(
     >>> from sojourn.rates.contrast import Fixed
     >>> audit(long_shot(), estimators={"three": Fixed(3.0)})["three"].keeps_optimum
     True
+
+    A learner that explores half of the time keeps A at far lower rates too. While it follows A, B is taken a third as often,
+    and A stays ahead where 3 (5 - rate) is more than 12 - 4 rate, above -3:
+
+    >>> audit(long_shot(), exploration=0.5).held
+    (-3.0, inf)
     """
     named = _labelled(estimators)
     best = solve(model)
     best_gain = best.gain
-    followed = best.policy if policy is None else np.asarray(policy)
-    steps = steps_of(model, followed, evaluate(model, followed))
+    chosen = best.policy if policy is None else np.asarray(policy)
+    steps = steps_of(model, chosen, evaluate(model, chosen))
     low, high = interval(model, best)
     slack = _ROUNDING * float(np.abs(model.reward / model.duration).max())
+    kept = followed(model, chosen, exploration) if chosen.ndim == 1 else None
     walk = _Greedy(model)
     limits = []
     for name, (agents, estimator) in named.items():
@@ -148,19 +206,31 @@ def audit(
         if math.isinf(rate):
             limits.append(Limit(name, agents, rate, error=rate))
             continue
+        error = _cleaned(rate - steps.gain, slack)
         limits.append(
             Limit(
                 estimator=name,
                 agents=agents,
                 rate=rate,
-                error=_cleaned(rate - steps.gain, slack),
+                error=error,
                 keeps_optimum=low + slack < rate < high - slack,
                 greedy_gain=walk.line(rate).gain,
-                drift=_cleaned(walk.line(rate).at(rate), rounding(model, rate)),
+                drift=None if kept is None else kept.drift(rate) if error else 0.0,
                 settled_gain=walk.settled(estimator, steps),
             )
         )
-    return Audit(model, followed, steps.gain, best_gain, low, high, tuple(limits))
+    return Audit(
+        model=model,
+        policy=chosen,
+        gain=steps.gain,
+        best_gain=best_gain,
+        low=low,
+        high=high,
+        exploration=fraction("exploration", exploration),
+        held=None if kept is None else kept.interval(),
+        limits=tuple(limits),
+        estimators={name: estimator for name, (_, estimator) in named.items()},
+    )
 
 
 def _cleaned(number: float, slack: float) -> float:

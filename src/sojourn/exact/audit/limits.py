@@ -42,8 +42,12 @@ def steps_of(model: SMDP, policy: ArrayLike, worth: PolicyValue) -> Steps:
     >>> steps.gain, round(limit(Harmonic(step_size=0.01), steps), 9)
     (5.0, 1.8)
     """
+    return steps_of_shares(model, _pair_shares(model, policy, worth))
+
+
+def steps_of_shares(model: SMDP, weight: Floats) -> Steps:
+    """Return the law of a step where each pair has this share of the steps."""
     reward, duration, by_rows = model.flat_laws()
-    weight = _pair_shares(model, policy, worth)
     if by_rows:
         counts = np.diff(model.row_offsets)
         weight = np.repeat(weight, counts) * model.probability

@@ -7,7 +7,7 @@ For a reward x and either sign, the harmonic means need
     inverse   E[1/x; x > 0]
 
 and the same below zero. The inverse is infinite where a law has a density up to zero, as the
-exponential one has, the gamma law with a shape of at most 1, and every uniform or normal law
+exponential one has, the gamma and Weibull laws with a shape of at most 1, and every uniform or normal law
 that covers zero: the harmonic mean of such rewards is 0. A normal law whose mean is more than nine
 standard deviations away from zero counts as one that does not come there.
 """
@@ -26,8 +26,10 @@ from sojourn.models.laws import (
     FlooredNormal,
     Gamma,
     Law,
+    Lognormal,
     TwoPoint,
     Uniform,
+    Weibull,
 )
 from sojourn.rules.arrays import Floats
 
@@ -80,6 +82,12 @@ def part_above(law: Law) -> Part:
         case Gamma(shape, scale):
             inverse = 1.0 / (scale * (shape - 1.0)) if shape > 1.0 else math.inf
             return Part(1.0, shape * scale, inverse) if scale > 0.0 else NOTHING
+        case Weibull(shape, scale):
+            inverse = math.gamma(1.0 - 1.0 / shape) / scale if shape > 1.0 else math.inf
+            return Part(1.0, scale * math.gamma(1.0 + 1.0 / shape), inverse) if scale > 0.0 else NOTHING
+        case Lognormal(median, sigma):
+            factor = math.exp(sigma * sigma / 2.0)
+            return Part(1.0, median * factor, factor / median) if median > 0.0 else NOTHING
         case Uniform(low, high):
             return _uniform(min(low, high), max(low, high))
         case FlooredNormal(location, scale, floor):
@@ -103,6 +111,10 @@ def part_below(law: Law) -> Part:
             mirrored = Exponential(-mean)
         case Gamma(shape, scale):
             mirrored = Gamma(shape, -scale)
+        case Weibull(shape, scale):
+            mirrored = Weibull(shape, -scale)
+        case Lognormal(median, sigma):
+            mirrored = Lognormal(-median, sigma)
         case Uniform(low, high):
             mirrored = Uniform(-high, -low)
     share, mean, inverse = part_above(mirrored)

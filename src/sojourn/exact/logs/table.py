@@ -59,23 +59,15 @@ def read_log(  # a log has that many columns
     """
     given = {"state": state, "action": action, "reward": reward, "duration": duration}
     optional = {"next_state": next_state, "trajectory": trajectory, "probability": probability}
-    found = _columns(source)
+    found = columns_of(source)
     given |= {name: column or name for name, column in optional.items() if column or name in found}
-    columns = {name: _taken(found, column, name) for name, column in given.items()}
-    sizes = {len(values) for values in columns.values()}
-    if sizes == {0}:
-        raise ValueError("the log has no rows; give at least one")
-    if len(sizes) > 1:
-        raise ValueError(
-            f"the columns of the log have {', '.join(map(str, sorted(sizes)))} rows; give as many in each"
-        )
-    return _Reading(columns).log()
+    return Reading({name: taken(found, column, name) for name, column in given.items()}).log()
 
 
 # --- Columns ------------------------------------------------------------------------------
 
 
-def _columns(source: str | Path | Frame) -> Mapping[str, Iterable[Any]]:
+def columns_of(source: str | Path | Frame) -> Mapping[str, Iterable[Any]]:
     """Return what has columns by name, and can say which."""
     if isinstance(source, str | Path):
         return _read_file(Path(source))
@@ -104,12 +96,12 @@ def table_in_file(path: Path) -> tuple[pl.DataFrame, Facts]:
         raise ValueError(f"{path} cannot be read as a table: {brief(error)}") from None
 
 
-def _taken(columns: Mapping[str, Iterable[Any]], wanted: Columns, name: str) -> Labels:
+def taken(columns: Mapping[str, Iterable[Any]], wanted: Columns, name: str) -> Labels:
     """Return the values of a column, or the tuples of several."""
     if not isinstance(wanted, str):
         if not wanted:
             raise ValueError(f"{name} names no column; give at least one")
-        return list(zip(*(_taken(columns, each, name) for each in wanted), strict=True))
+        return list(zip(*(taken(columns, each, name) for each in wanted), strict=True))
     if wanted not in columns:
         raise ValueError(
             f"the log has no column {wanted!r} for the {name.replace('_', ' ')}{nearest(wanted, columns)}"
@@ -154,12 +146,19 @@ class Numbered(NamedTuple):
     number: Ints
 
 
-class _Reading:
+class Reading:
     """The columns of a log while they are looked at."""
 
     def __init__(self, columns: dict[str, Labels]) -> None:
+        sizes = {len(values) for values in columns.values()}
+        if sizes == {0}:
+            raise ValueError("the log has no rows; give at least one")
+        if len(sizes) > 1:
+            raise ValueError(
+                f"the columns of the log have {', '.join(map(str, sorted(sizes)))} rows; give as many in each"
+            )
         self.columns = columns
-        self.size = len(columns["state"])
+        self.size = len(next(iter(columns.values())))
         self.usable = np.ones(self.size, dtype=bool)
         self.refused: list[str] = []
 
@@ -184,14 +183,23 @@ class _Reading:
         self.refuse(np.isinf(numbers), f"has an infinite {name}", f"have an infinite {name}")
         return numbers
 
+    def duration(self) -> Floats:
+        """Return the durations; a negative one is refused."""
+        duration = self.number("duration")
+        self.refuse(duration < 0.0, "has a negative duration", "have a negative duration")
+        return duration
+
+    def nothing_left(self) -> ValueError:
+        """Return the error for a log without a row that can be used."""
+        return ValueError(f"the log has no row that can be used: {'; '.join(self.refused)}")
+
     def log(self) -> Log:
         """Return the log of what is usable."""
         state, after = self.states()
         action = _numbered(self.columns["action"])
         self.refuse(state.number < 0, "has no state", "have no state")
         self.refuse(action.number < 0, "has no action", "have no action")
-        reward, duration = self.number("reward"), self.number("duration")
-        self.refuse(duration < 0.0, "has a negative duration", "have a negative duration")
+        reward, duration = self.number("reward"), self.duration()
         probability = None
         if "probability" in self.columns:
             probability = self.number("probability")
@@ -209,7 +217,7 @@ class _Reading:
         self.refuse(after < 0, "has no next state", "have no next state")
         kept = order[self.usable[order]]
         if not kept.size:
-            raise ValueError(f"the log has no row that can be used: {'; '.join(self.refused)}")
+            raise self.nothing_left()
         rows = Rows(state.number[kept], action.number[kept], reward[kept], duration[kept], after[kept])
         return Log(
             rows,

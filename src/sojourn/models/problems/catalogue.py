@@ -23,5 +23,6 @@ PROBLEMS: Catalogue[Callable[..., SMDP]] = Catalogue(
         "long-shot": "sojourn.models.problems.estimators:long_shot",
         "long-return": "sojourn.models.problems.estimators:long_return",
         "jobs": "sojourn.models.problems.estimators:jobs",
+        "high-time-variance": "sojourn.models.problems.criteria:high_time_variance",
     }
 )

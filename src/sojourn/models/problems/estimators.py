@@ -24,7 +24,7 @@ def long_shot(
     harmonic mean of A's rates 1 and 9 is only 1.8, because reward and duration are independent.
     A rate of 1.8 makes time too cheap: 12 - 1.8 * 4 = 4.8 for B is more than 5 - 1.8 = 3.2 for A. (An agent
     that explores little may keep to A all the same, if it began with it: at so low a rate all values
-    grow, and that of the action taken most often grows fastest.)
+    grow, and the value of an action that is seldom taken lags behind.)
 
     States: one.
 

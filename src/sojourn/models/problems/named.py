@@ -9,12 +9,15 @@ from pathlib import Path
 from sojourn.models.files import load_model
 from sojourn.models.problems.catalogue import PROBLEMS
 from sojourn.models.smdp import SMDP
-from sojourn.rules.numbers import nearest
+from sojourn.rules.names import is_users, made, users_constructor
+from sojourn.rules.numbers import nearest, shown
 from sojourn.rules.options import Given, fitted
 
 
 def named_model(name: str, options: Mapping[str, Given] | None = None) -> SMDP:
     """Return a problem by name with these options, or the model in a TOML or JSON file.
+
+    A name such as `package.module:function` is that of a user's own function, which returns the model.
 
     >>> named_model("river-swim", {"num_states": 4})
     SMDP(4 states, 8 pairs, 14 rows)
@@ -31,7 +34,17 @@ def named_model(name: str, options: Mapping[str, Given] | None = None) -> SMDP:
         if options:
             raise ValueError(f"{name} is a file, which takes no options; change it in the file")
         return load_model(name)
+    if is_users(name):
+        return _users_model(name, options)
     raise ValueError(f"there is no problem {name!r}{nearest(name, PROBLEMS)}")
+
+
+def _users_model(name: str, options: Mapping[str, Given]) -> SMDP:
+    make = users_constructor(name)
+    model = made(name, make, **fitted(make, options))
+    if not isinstance(model, SMDP):
+        raise TypeError(f"{name!r} makes {shown(model)}; it must make a model, as those of sojourn.model do")
+    return model
 
 
 def is_file(name: str) -> bool:

@@ -27,6 +27,36 @@ class Limit:
 
 
 @dataclass(frozen=True)
+class Kept:
+    """A self-confirming policy; `sojourn.SelfConfirming` says what each entry means."""
+
+    policy: tuple[int, ...]
+    gain: float
+    rate: float
+    drift: float
+    margin: float | None
+    trap: bool
+
+
+@dataclass(frozen=True)
+class LockIn:
+    """The policies that a learner with one estimator keeps; `known` is false where its limit is not known."""
+
+    estimator: str
+    known: bool
+    policies: tuple[Kept, ...]
+
+    @property
+    def gains(self) -> list[tuple[float, bool, int]]:
+        """The different gains, the largest first, whether policies with it are traps, and how many there are."""
+        found: dict[tuple[float, bool], int] = {}
+        for kept in self.policies:
+            key = float(f"{kept.gain:.9g}") + 0.0, kept.trap
+            found[key] = found.get(key, 0) + 1
+        return [(gain, trap, count) for (gain, trap), count in found.items()]
+
+
+@dataclass(frozen=True)
 class Frontier:
     """The corners of F over the rate, and the gain of the policy that is greedy to the right of each."""
 
@@ -43,7 +73,9 @@ class Frontier:
 class Audited:
     """Where every estimator ends under a policy, and the rates for which an optimal policy is greedy.
 
-    `low` and `high` are the ends of those rates; one that has no bound is None.
+    `low` and `high` are the ends of those rates; one that has no bound is None. With `exploration`, a learner that follows
+    the policy keeps it at the rates from `held_low` to `held_high`, or at none if `held` is false. `self_confirming` has
+    the policies that it keeps with each estimator: all there are if `complete`, of `num_policies`.
     """
 
     name: str
@@ -55,6 +87,13 @@ class Audited:
     high: float | None
     estimators: tuple[Limit, ...]
     frontier: Frontier
+    exploration: float
+    held: bool
+    held_low: float | None
+    held_high: float | None
+    num_policies: float
+    complete: bool
+    self_confirming: tuple[LockIn, ...]
 
     def __getitem__(self, estimator: str) -> Limit:
         return {limit.estimator: limit for limit in self.estimators}[estimator]

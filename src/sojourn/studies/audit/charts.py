@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sojourn.report.charts import Axis, Lines, Series, Sheet, Span, Vertical
 from sojourn.report.looks import GREEN, GREY, SKY, Look, estimator_looks
-from sojourn.studies.audit.answer import Audited
+from sojourn.studies.audit.answer import Audited, Kept
 
 _RATE = Axis("rate (reward per unit time)", short="rate")
 
@@ -47,9 +47,37 @@ def gain(found: Audited) -> Lines:
     )
 
 
+def kept(found: Audited) -> Lines:
+    """Return the policies that learners keep: what each earns, over the rate that is learned under it."""
+    frontier = found.frontier
+    ends = frontier.rate[0], frontier.rate[-1]
+    series = [
+        Series(
+            "gain of the greedy policy", Look(GREY, marker=None), frontier.rate, frontier.gain, kind="steps"
+        ),
+        Series("the rate is the gain", Look(GREEN, marker=None), ends, ends, weight="thin"),
+    ]
+    looks = estimator_looks([limit.estimator for limit in found.estimators])
+    for names, policies in _alike(found).items():
+        rates, gains = ([one.rate for one in policies], [one.gain for one in policies])
+        series.append(Series(", ".join(names), looks[names[0]], rates, gains, kind="points"))
+    return Lines(
+        f"Policies that a learner keeps, exploration {found.exploration:g}: {found.name}",
+        _RATE,
+        Axis("gain"),
+        series,
+        note="A point is a policy that a learner keeps once it follows it, at the rate that it learns there. Below the "
+        "optimal gain it is a trap. A learner whose estimator has no point goes from policy to policy.",
+    )
+
+
 def sheet(found: Audited) -> Sheet:
     """Return the figure of an audit."""
-    return Sheet([[on_paper(found)]], (5.5, 4.4), titles=[[paper_title(found)]])
+    return Sheet(
+        [[on_paper(found), _shortened(kept(found))]],
+        (10.5, 4.4),
+        titles=[[paper_title(found), f"policies kept with exploration {found.exploration:g}"]],
+    )
 
 
 def on_paper(found: Audited) -> Lines:
@@ -64,6 +92,18 @@ def paper_title(found: Audited) -> str:
     return f"{Path(found.name).stem}: where the estimators end"
 
 
+def _alike(found: Audited) -> dict[tuple[str, ...], tuple[Kept, ...]]:
+    """Return the estimators that keep the same policies at the same rates together; those that keep none are left out."""
+    names: dict[tuple[tuple[float, float], ...], list[str]] = {}
+    policies: dict[tuple[tuple[float, float], ...], tuple[Kept, ...]] = {}
+    for each in found.self_confirming:
+        key = tuple((float(f"{one.rate:.9g}") + 0.0, float(f"{one.gain:.9g}") + 0.0) for one in each.policies)
+        if key:
+            names.setdefault(key, []).append(each.estimator)
+            policies[key] = each.policies
+    return {tuple(names[key]): policies[key] for key in names}
+
+
 def _limits(found: Audited) -> list[Vertical]:
     """Return a line for each different limit, with the names of all estimators that end there."""
     looks = estimator_looks([limit.estimator for limit in found.estimators])
@@ -72,6 +112,10 @@ def _limits(found: Audited) -> list[Vertical]:
         for group in found.groups()
         if group[0].rate is not None
     ]
+
+
+def _shortened(chart: Lines) -> Lines:
+    return chart._replace(series=[line._replace(name=_short(line.name)) for line in chart.series])
 
 
 def _short(names: str) -> str:

@@ -11,12 +11,19 @@ from sojourn.report.words import number, setting
 from sojourn.rules.records import Json
 from sojourn.studies.audit import charts
 from sojourn.studies.audit.answer import Answer, Audited, Limit, read_answer
+from sojourn.studies.audit.words import held_at, searched
 
 _POLICY_SHOWN = 60
 _KEPT = {True: "yes", False: "no", None: "unknown"}
 _NOTE = (
-    "Drift: by how much values grow with each greedy step at that rate, 0 at the best gain. Where it settles: the "
+    "Drift: values grow by the step size times this in each step, while the policy is followed at that rate; 0 at its "
+    "gain. Where it settles: the "
     "policy that is greedy at the limit has a limit of its own, and so on; an empty place goes in circles."
+)
+_LOCK_IN = (
+    "Looked at: {searched}. A policy is kept if it is greedy for the values that come of following it: actions that are seldom "
+    "taken lag behind while values grow, and are ahead while values fall. A trap is a policy that is kept and not optimal. "
+    "Where none of all is kept, the learner goes from policy to policy. The audited policy is kept at {held}."
 )
 
 
@@ -34,6 +41,7 @@ def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
             Verdicts([_verdict(found, group) for group in found.groups()]),
             _charts(found),
             _table(found),
+            _lock_in(found),
             _facts(folder, answer, budget),
         ],
     )
@@ -41,11 +49,11 @@ def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
 
 def blocks(found: Audited) -> list[Block]:
     """Return an audit as part of a comparison."""
-    return [Heading("Where the estimators end", 4), _charts(found), _table(found)]
+    return [Heading("Where the estimators end", 4), _charts(found), _table(found), _lock_in(found)]
 
 
 def _charts(found: Audited) -> Charts:
-    return Charts([charts.value(found), charts.gain(found)])
+    return Charts([charts.value(found), charts.gain(found), charts.kept(found)])
 
 
 def _interval(found: Audited) -> str:
@@ -113,6 +121,32 @@ def _table(found: Audited) -> Table:
         for one in found.estimators
     ]
     return Table(f"Limits of the estimators: {found.name}", columns, rows, _NOTE)
+
+
+def _lock_in(found: Audited) -> Table:
+    """Return the policies that a learner keeps with each estimator."""
+    columns = [
+        Column("estimator", numeric=False),
+        Column("policies kept"),
+        Column("of these traps"),
+        Column("largest gain", digits=6),
+        Column("least gain", digits=6),
+    ]
+    rows = []
+    for each in found.self_confirming:
+        gains = [kept.gain for kept in each.policies]
+        traps = sum(kept.trap for kept in each.policies)
+        rows.append(
+            (
+                each.estimator,
+                len(gains) if each.known else None,
+                traps if each.known else None,
+                max(gains, default=None),
+                min(gains, default=None),
+            )
+        )
+    title = f"Policies that a learner keeps with exploration {found.exploration:g}: {found.name}"
+    return Table(title, columns, rows, _LOCK_IN.format(searched=searched(found), held=held_at(found)))
 
 
 def _facts(folder: Path, answer: Answer, budget: Budget) -> Facts:

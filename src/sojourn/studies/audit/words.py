@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from sojourn.studies.audit.answer import Audited, Limit
+from sojourn.studies.audit.answer import Audited, Limit, LockIn
 
 _HEAD = (
     f"{'estimator':20}{'in the long run':>16}{'error':>11}{'greedy policy':>15}{'its gain':>10}{'drift':>10}"
 )
-_FOOT = "drift: by how much values grow with each step at that rate; 0 at the optimal gain"
+_FOOT = (
+    "drift: values grow by the step size times this in each step, while the policy is followed at that rate"
+)
+_MOST_GAINS = 4  # of the policies that a learner keeps, in one line
 
 
 def greedy_for(found: Audited) -> str:
@@ -17,15 +20,57 @@ def greedy_for(found: Audited) -> str:
     return f"rates from {found.low:.6g} " + ("on" if found.high is None else f"to {found.high:.6g}")
 
 
+def held_at(found: Audited) -> str:
+    """Return in words the rates at which a learner keeps the audited policy."""
+    if not found.held:
+        return "no rate"
+    if found.held_low is None:
+        return "every rate" if found.held_high is None else f"rates up to {found.held_high:.6g}"
+    return f"rates from {found.held_low:.6g} " + (
+        "on" if found.held_high is None else f"to {found.held_high:.6g}"
+    )
+
+
+def searched(found: Audited) -> str:
+    """Return in words which policies were looked at for lock-in."""
+    if found.complete:
+        return "the only policy" if found.num_policies == 1 else f"all {found.num_policies:.0f} policies"
+    return f"those on a learner's way, of {found.num_policies:.3g} policies"
+
+
 def lines(found: Audited) -> list[str]:
-    """Return an audit as a table for a terminal, with a line above and one below."""
+    """Return an audit as two tables for a terminal: the limits, and the policies that learners keep."""
     return [
         f"{found.name}: the policy's gain is {found.gain:.6g}, the optimal one {found.best_gain:.6g}; "
         f"an optimal policy is greedy for {greedy_for(found)}",
         _HEAD,
         *map(_row, found.estimators),
         _FOOT,
+        "",
+        f"with exploration {found.exploration:g}, a learner that follows this policy keeps it at {held_at(found)}",
+        f"{'estimator':20}gains of the policies that it keeps, of {searched(found)}; * is a trap",
+        *(f"{each.estimator:20}{kept_gains(each, found.complete)}" for each in found.self_confirming),
     ]
+
+
+def kept_gains(found: LockIn, complete: bool) -> str:
+    """Return in words what the policies earn that a learner with an estimator keeps.
+
+    >>> from sojourn.studies.audit.compute import audit_named
+    >>> found = audit_named("long-return", {}).audited  # two actions are the same there
+    >>> kept_gains(found.self_confirming[3], found.complete)
+    '10 (2 policies), 7.624* (2 policies)'
+    """
+    if not found.known:
+        return "not known, as its limit is not"
+    if not found.policies:
+        return "none: it goes from policy to policy" if complete else "none of these"
+    told = [
+        f"{gain:.4g}{'*' if trap else ''}" + (f" ({count} policies)" if count > 1 else "")
+        for gain, trap, count in found.gains
+    ]
+    more = [f"and {len(told) - _MOST_GAINS} more"] if len(told) > _MOST_GAINS else []
+    return ", ".join(told[:_MOST_GAINS] + more)
 
 
 def _row(limit: Limit) -> str:

@@ -8,26 +8,22 @@ several lengths show its policy on the way.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from sojourn.agents.named import AGENTS, NamedAgent
+from sojourn.agents.named import AGENTS, NamedAgent, named_agent
 from sojourn.models.problems.named import is_file, named_model
-from sojourn.rules.numbers import nearest, positive, probability, shown, whole
+from sojourn.rules.numbers import positive, probability, shown, whole
 from sojourn.rules.options import option_kinds
 from sojourn.runs.grids import Entry
-from sojourn.runs.named import agent_kinds
+from sojourn.runs.named import plain_kind
 from sojourn.runs.spec import Sweep
 
 EXPLORATION = "exploration"
 TUNED_FOR = ("policy", "earned")  # the gain of the final policy, and what was earned on the way
-_USUAL = {
-    "step_size": (0.01, 0.03, 0.1, 0.3),
-    "rate_step_size": (0.001, 0.01, 0.1),
-}  # of agents without a grid
 _FIRST_TUNING_SEED = 1_000_000
 _TAKEN = ("figures", "outcomes", "earned")  # a folder and figures beside those of the problems
 _CHECKS = 10  # lengths at which policies are looked at
@@ -114,22 +110,11 @@ def compared(settings: Settings) -> dict[str, NamedAgent]:
         return {name: agent for name, agent in AGENTS.items() if agent.compared}
     found: dict[str, NamedAgent] = {}
     for given in settings.agents:
-        name, agent = _named(given)
-        if name in found:
-            raise ValueError(f"the agent {name!r} is named twice; name each once")
-        found[name] = agent
+        agent = named_agent(given)
+        if agent.name in found:
+            raise ValueError(f"the agent {agent.name!r} is named twice; name each once")
+        found[agent.name] = agent
     return found
-
-
-def _named(given: str) -> tuple[str, NamedAgent]:
-    """Return an agent by its name in tables, or by that of its kind."""
-    kinds = agent_kinds()
-    for name in (given, given.replace("-", "_")):
-        if name in AGENTS:
-            return name, AGENTS[name]
-        if name in kinds:
-            return name, kinds[name]
-    raise ValueError(f"unknown agent {shown(given)}{nearest(given, [*AGENTS, *kinds])}")
 
 
 def _grid_names(name: str, agent: NamedAgent) -> set[str]:
@@ -153,12 +138,9 @@ def grids_over(mean_duration: float, settings: Settings) -> dict[str, Grid]:
 
 def _grid(name: str, agent: NamedAgent, settings: Settings, mean_duration: float) -> Grid:
     options = option_kinds(agent.make)
-    own: Mapping[str, Sequence[float]] = agent.grid or {
-        option: choices for option, choices in _USUAL.items() if option in options
-    }
     grid = {
         option: [choice / mean_duration if option in agent.per_time else choice for choice in choices]
-        for option, choices in own.items()
+        for option, choices in agent.grid.items()
     }
     if EXPLORATION in options:
         grid[EXPLORATION] = list(settings.exploration)
@@ -270,4 +252,4 @@ def num_steps(problem: str, settings: Settings) -> int:
 def _world(problem: str) -> Entry:
     if is_file(problem):
         return Entry("model", {"data": problem})
-    return Entry(problem.replace("-", "_"))
+    return Entry(plain_kind(problem))

@@ -1,0 +1,59 @@
+"""The parts that agents are made of, for agents of your own: each a rule or a function that compiles.
+
+    epsilon_greedy(values, state, epsilon, ties, rng)    the draw: (action, explored)
+    RandomTies(), LowestTies()                           which of equally good actions it takes
+    is_best(ties, values, state, action)                 acceptance: whether an action counts as greedy
+
+    exploration_of(given)                                of a number, a `Decay` or a `Linear`, in the constructor
+    chance(exploration), later(exploration)              epsilon now, and the exploration after one more step
+    step_size_of(given, num_states, num_actions)         of a number or a `Visits`, in the constructor
+    sized(step_size, state, action)                      alpha for this visit, and the step sizes after it
+
+    zeros(num_states, num_actions)                       a table Q(s, a)
+    read(values, state, action)                          Q(s, a)
+    best(values, state, share)                           the best action and its value; a share of 0 takes the first
+    move(values, state, action, amount)                  Q(s, a) += amount
+
+    timed(rate, duration), levelled(rate, ahead)         centring: what `Centred` has to be told in every step, the
+                                                         duration before value(rate) is asked, max Q(s', .) after
+    carry(rate, carried, reward, duration)               evidence for the rate, where a step may take no time
+
+All are used by Sojourn's own agents. The page "Your own agent" of the documentation puts some of them together.
+
+>>> from sojourn.rules.streams import stream
+>>> table = move(zeros(num_states=1, num_actions=3), 0, 2, 1.5)
+>>> epsilon_greedy(table, 0, 0.0, RandomTies(), stream(0))  # without exploration: the best action
+(2, False)
+>>> is_best(RandomTies(), table, 0, 2), is_best(RandomTies(), table, 0, 1)
+(True, False)
+>>> size, schedule = sized(step_size_of(0.1, 1, 3), 0, 2)
+>>> size, chance(later(exploration_of(0.2)))
+(0.1, 0.2)
+"""
+
+from __future__ import annotations
+
+from sojourn.agents.exploration import chance, exploration_of, later
+from sojourn.agents.step_sizes import sized, step_size_of
+from sojourn.agents.ties import LowestTies, RandomTies, Ties, is_best, share_of
+from sojourn.agents.values.protocol import Values, best, move, nth_available, read
+from sojourn.agents.values.table import zeros
+from sojourn.rates.carry import carry
+from sojourn.rates.centred import levelled, timed
+from sojourn.rules.bridge import inlined
+from sojourn.rules.random import uniform
+from sojourn.rules.streams import Stream
+
+__all__ = [
+    "LowestTies", "RandomTies", "best", "carry", "chance", "epsilon_greedy", "exploration_of", "is_best", "later", "levelled",
+    "move", "read", "sized", "step_size_of", "timed", "zeros",
+]  # fmt: skip
+
+
+@inlined
+def epsilon_greedy(values: Values, state: int, epsilon: float, ties: Ties, rng: Stream) -> tuple[int, bool]:
+    """Return with probability epsilon any action, else a greedy one, and whether it explores; one number decides all."""
+    u = uniform(rng)
+    if u < epsilon:
+        return nth_available(values, state, u / epsilon), True
+    return best(values, state, share_of(ties, u, epsilon))[0], False

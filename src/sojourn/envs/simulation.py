@@ -1,0 +1,222 @@
+"""Event simulations in SimPy as Gymnasium environments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable
+from typing import Any, TypeAlias
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
+from numpy.typing import ArrayLike, NDArray
+
+from sojourn.envs.deciding import Choices, Decision, DecisionEnvironment, Seen
+from sojourn.envs.durations import MOST_AT_ONCE
+from sojourn.envs.protocol import Info, Space
+from sojourn.rules.numbers import shown
+
+ElementReader: TypeAlias = Callable[[Seen], Seen | None]  # the element as its space has it, or None
+
+
+class Simulation(gymnasium.Env[Any, Any]):
+    """A SimPy simulation as a Gymnasium environment: processes ask for decisions, and earn.
+
+    ## Description
+    Write a class with the two spaces and a method `start(self, sim)`, which makes everything that the simulation
+    begins with and starts its processes; `sim` is SimPy's environment. A process asks with
+    `action = yield sim.decide(observation, mask=...)` and earns with `sim.earn(reward)` and
+    `sim.earn_rate(rate)`. Any number of processes may ask, and at one instant too. If there is only one
+    process, `start` may be that process.
+
+    ## Observation space
+    The class says it, as in any environment of Gymnasium.
+
+    ## Action space
+    The class says it. Where a decision has a mask it is in `info["action_mask"]`, and an action that it does
+    not allow is refused.
+
+    ## Rewards
+    All that was earned from one decision to the next, rates times the time that they lasted included. What is
+    earned before the first decision belongs to none, and is not counted.
+
+    ## Durations
+    `info["duration"]` is the time from one decision to the next, which may be 0; `info["clock"]` is `sim.now`.
+
+    ## Episode end
+    Never. `reset` starts the simulation anew; `sim.rng` then goes on, or begins anew if there is a seed.
+
+    Here is a machine that earns 3 per hour, breaks down after 2 hours on average, and is repaired in 1 hour
+    for 4, or in half an hour for 6:
+
+    >>> class Machine(Simulation):
+    ...     observation_space, action_space = Discrete(1), Discrete(2)
+    ...
+    ...     def start(self, sim):
+    ...         while True:
+    ...             sim.earn_rate(3.0)
+    ...             yield sim.timeout(sim.rng.exponential(2.0))
+    ...             sim.earn_rate(0.0)
+    ...             fast = yield sim.decide(0)
+    ...             sim.earn(-6.0 if fast else -4.0)
+    ...             yield sim.timeout(0.5 if fast else 1.0)
+    >>> machine = Machine()
+    >>> observation, info = machine.reset(seed=0)
+    >>> _, reward, _, _, info = machine.step(1)
+    >>> round(reward - 3.0 * (info["duration"] - 0.5), 9)
+    -6.0
+    """
+
+    metadata = {"render_modes": []}  # noqa: RUF012 - Gymnasium declares it so
+    sim: DecisionEnvironment  # of the episode; there is none before the first reset
+
+    _decision: Decision | None = None  # that waits for an action
+    _still = 0  # decisions since time last passed
+
+    def start(self, sim: DecisionEnvironment) -> Generator[Any, Any, Any] | None:
+        """Make everything that the simulation begins with, and start its processes; yours to write."""
+        raise NotImplementedError(
+            f"{type(self).__name__} has no method start(self, sim), which starts the processes of the simulation"
+        )
+
+    def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[Seen, Info]:
+        """Start the simulation, and let it run until the first decision."""
+        super().reset(seed=seed)
+        for name in ("observation_space", "action_space"):
+            if not isinstance(getattr(self, name, None), gymnasium.Space):
+                raise TypeError(
+                    f"{type(self).__name__} has no {name}; give the class one of gymnasium.spaces, such as "
+                    f"{name} = Discrete(2)"
+                )
+        self._read_observation = element_reader(self.observation_space)
+        self._read_action = element_reader(self.action_space)
+        self._decision, self._still = None, 0
+        self.sim = sim = DecisionEnvironment(self.np_random, self._observed, self._allowed)
+        process = self.start(sim)
+        if isinstance(process, Generator):
+            sim.process(process)
+        self._decision = sim.until_asked()
+        sim.collect()
+        return self._decision.observation, self._info(self._decision, {})
+
+    def step(self, action: Seen) -> tuple[Seen, float, bool, bool, Info]:
+        """Answer the process that asked, and let the simulation run until the next decision."""
+        decision, sim = self._decision, getattr(self, "sim", None)
+        if decision is None or sim is None:
+            raise RuntimeError("the environment has not begun an episode; call reset() before step()")
+        action = self._chosen(action, decision.mask)
+        self._decision = None  # a process that fails ends the episode
+        sim.answer(decision, action)
+        decision = sim.until_asked()
+        reward, duration = sim.collect()
+        self._still = 0 if duration > 0.0 else self._still + 1
+        if self._still >= MOST_AT_ONCE:
+            raise RuntimeError(
+                f"the last {self._still:,} decisions were all made at time {sim.now}; several may be, but some "
+                "process must let time pass, with `yield sim.timeout(...)`"
+            )
+        self._decision = decision
+        return decision.observation, reward, False, False, self._info(decision, {"duration": duration})
+
+    def _info(self, decision: Decision, info: Info) -> Info:
+        info["clock"] = float(self.sim.now)
+        if decision.mask is not None:
+            info["action_mask"] = decision.mask
+        return info
+
+    def _observed(self, given: Seen) -> Seen:
+        """Return an observation as its space has it, a copy where it is an array."""
+        observation = self._read_observation(given)
+        if observation is None:
+            raise ValueError(
+                f"the observation {shown(given)}, in a decision at time {self.sim.now}, is not in the observation "
+                f"space, {shown(self.observation_space)}"
+            )
+        return observation
+
+    def _allowed(self, mask: ArrayLike) -> Choices:
+        """Return a mask as Gymnasium's spaces take them."""
+        space = self.action_space
+        if not isinstance(space, Discrete):
+            raise TypeError(
+                f"a decision at time {self.sim.now} has a mask, but the action space is {shown(space)}; only "
+                "Discrete actions can be masked"
+            )
+        # Lists count faster than arrays of a few entries are compared.
+        listed = (
+            mask.tolist()
+            if isinstance(mask, np.ndarray)
+            else list(mask)
+            if isinstance(mask, Iterable)
+            else []
+        )
+        ones = listed.count(1)
+        if ones == 0 or ones + listed.count(0) < len(listed) or len(listed) != space.n:
+            raise ValueError(
+                f"the mask of a decision at time {self.sim.now} is {shown(mask)}; it must have a 0 or 1 for each of "
+                f"the {space.n} actions, and one 1 at least"
+            )
+        return np.array(listed, dtype=np.int8)
+
+    def _chosen(self, given: Seen, mask: Choices | None) -> Seen:
+        """Return an action that is allowed, as a process gets it."""
+        action = self._read_action(given)
+        if action is None:
+            raise ValueError(
+                f"the action {shown(given)} is not in the action space, {shown(self.action_space)}"
+            )
+        if mask is not None and not mask[action - self.action_space.start]:  # type: ignore[attr-defined] # of a Discrete
+            raise ValueError(
+                f"the action {action} is not allowed at time {self.sim.now}; info['action_mask'] is {mask.tolist()}"
+            )
+        return action
+
+
+def element_reader(space: Space) -> ElementReader:
+    """Return the function that gives an element as its space has it, or None for what is not in the space.
+
+    It says what `space.contains` says, several times as fast, and takes lists and other types of numbers too.
+
+    >>> read = element_reader(MultiDiscrete([3, 3]))
+    >>> read((1, 2)), read((1, 3)), read((1, 1.5))
+    (array([1, 2]), None, None)
+    """
+    if isinstance(space, Discrete):
+        return _number_reader(space)
+    if isinstance(space, Box):
+        return _array_reader(space.low, space.high, space.dtype)
+    if isinstance(space, MultiBinary):
+        return _array_reader(np.zeros(space.shape), np.ones(space.shape), space.dtype)
+    if isinstance(space, MultiDiscrete):
+        return _array_reader(space.start, space.start + space.nvec - 1, space.dtype)
+    return lambda given: given if space.contains(given) else None
+
+
+def _number_reader(space: Discrete) -> ElementReader:
+    first, last = int(space.start), int(space.start + space.n) - 1
+
+    def read(given: Seen) -> Seen | None:
+        if type(given) is int:
+            return given if first <= given <= last else None
+        return int(given) if space.contains(given) else None
+
+    return read
+
+
+def _array_reader(low: NDArray[Any], high: NDArray[Any], dtype: Any) -> ElementReader:
+    shape, is_float = low.shape, np.dtype(dtype).kind == "f"
+
+    def read(given: Seen) -> Seen | None:
+        try:
+            numbers: NDArray[Any] = np.array(given, dtype=dtype if is_float else None)
+        except (TypeError, ValueError):
+            return None  # no numbers, or lists of different lengths
+        if numbers.shape != shape or numbers.dtype.kind not in "biuf":
+            return None
+        if not ((low <= numbers) & (numbers <= high)).all():
+            return None
+        if numbers.dtype == dtype:
+            return numbers
+        array = numbers.astype(dtype)
+        return array if numbers.dtype.kind != "f" or (array == numbers).all() else None
+
+    return read

@@ -1,0 +1,198 @@
+"""Lock-in: which policies a learner with a wrong rate keeps for ever, solved exactly.
+
+Let a learner follow a policy pi but for a share epsilon of random actions, with the rate rho. It takes the pair (s, a) in
+a share mu(s, a) of its steps, and each time moves Q(s, a) by alpha times the error delta. In the long run all values
+must grow equally fast, by v in each step, or the distances between them would not settle. So alpha mu(s, a) times
+the mean of delta is v for every pair:
+
+    Q(s, a) = r(s, a) - rho d(s, a) + sum of P(s' | s, a) max Q(s', .) - v / (alpha mu(s, a))
+
+A pair that is seldom taken lags behind what it is worth, the more the faster values grow. At the pairs of pi these are
+the equations of a policy's bias and gain, with durations of 1 / mu and the gain v / alpha; those of all other pairs
+follow. The step size cancels. A policy that is greedy for this Q is *self-confirming*: the learner stays with it.
+
+Q and v are linear in rho, so that the rates at which a policy is self-confirming are an interval.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sojourn.exact.audit.limits import steps_of_shares
+from sojourn.exact.chains import Valued, valued
+from sojourn.exact.policies import evaluate
+from sojourn.models.chain import Chain, chain_of_pairs, pairs_of
+from sojourn.models.smdp import SMDP
+from sojourn.rates.steps import Steps
+from sojourn.rules.arrays import Flags, Floats, Ints
+from sojourn.rules.numbers import finite, fraction
+
+_TIE = 1e-9  # relative to the largest value: values that are closer are equal
+
+
+class LearnedValues(NamedTuple):
+    """What a learner that follows a policy comes to at a fixed rate, up to a constant in all values.
+
+    `q` [state, action] are the values, nan where a pair is not taken in the long run or does not exist. `drift` is v /
+    alpha: a step moves the values by the step size times this, in the mean. `margin` is by how much the policy's action is
+    ahead of the next best, in the state where that is least: the policy is self-confirming if it is not below 0.
+
+    >>> import sojourn as sj
+    >>> sj.learned_values(sj.problems.long_shot(), [1], rate=3.0, exploration=0.5).margin  # B earns 3: nothing grows
+    -2.0
+    """
+
+    q: Floats
+    drift: float
+    margin: float
+
+
+@dataclass(frozen=True, eq=False)
+class Followed:
+    """A policy that a learner follows while it explores, and what becomes of its values at every rate.
+
+    Values are `of_reward` - rate `of_time`, for each pair, and v / alpha is made of the two `growth` likewise. `shares`
+    are those of the pairs in all steps. `gain` is the policy's own, without exploration. It is None if the policy has
+    several recurrent classes: their values grow apart until one overtakes the other, so that it is not kept.
+    """
+
+    model: SMDP = field(repr=False)
+    policy: Ints
+    pairs: Ints = field(repr=False)
+    shares: Floats = field(repr=False)
+    of_reward: Floats = field(repr=False)
+    of_time: Floats = field(repr=False)
+    growth: tuple[float, float] = field(repr=False)
+    gain: float | None
+
+    def drift(self, rate: float) -> float:
+        """Return v / alpha at a rate."""
+        return self.growth[0] - rate * self.growth[1]
+
+    def values(self, rate: float) -> Floats:
+        """Return the value of each pair at a rate, nan for pairs that are not taken in the long run."""
+        return self.of_reward - rate * self.of_time
+
+    def margin(self, rate: float) -> float:
+        """Return by how much the policy's action is ahead where that is least; -inf if its classes grow apart."""
+        if self.gain is None:
+            return -math.inf
+        ahead, slope = self._leads()
+        return float((ahead - rate * slope).min(initial=math.inf))
+
+    def confirms(self, rate: float) -> bool:
+        """Return whether the policy is self-confirming at a rate."""
+        return self.margin(rate) >= -self._slack(rate)
+
+    def interval(self) -> tuple[float, float] | None:
+        """Return the lowest and the highest rate at which the policy is self-confirming, or None if there is none."""
+        if self.gain is None:
+            return None
+        ahead, slope = self._leads()
+        level = np.abs(slope) <= _TIE * np.abs(self.of_time[self._taken]).max()
+        if (ahead[level] < -self._slack(0.0)).any():
+            return None
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ends = ahead / slope
+        high = float(ends[~level & (slope > 0.0)].min(initial=math.inf))
+        low = float(ends[~level & (slope < 0.0)].max(initial=-math.inf))
+        return (low, high) if low <= high else None
+
+    def greedy(self, rate: float) -> Ints:
+        """Return the policy that is greedy for the values at a rate; it keeps its actions where they are as good."""
+        values, policy = self.values(rate), self.policy.copy()
+        for state in np.flatnonzero(self._taken[self.pairs]):
+            first, end = self.model.pair_offsets[state : state + 2]
+            best = first + int(np.argmax(values[first:end]))
+            if values[best] > values[self.pairs[state]] + self._slack(rate):
+                policy[state] = self.model.action[best]
+        return policy
+
+    @cached_property
+    def steps(self) -> Steps:
+        """The law of the steps that the policy itself would have taken, explored or not."""
+        own = np.zeros(self.model.num_pairs)
+        own[self.pairs] = self.shares[self.pairs]
+        return steps_of_shares(self.model, own / own.sum())._replace(relative=self.gain)
+
+    @property
+    def _taken(self) -> Flags:
+        return np.asarray(self.shares > 0.0)
+
+    def _leads(self) -> tuple[Floats, Floats]:
+        """Return for every other pair by how much the policy's is ahead, at rate 0 and for each unit of the rate."""
+        others = self._taken
+        others[self.pairs] = False
+        own = self.pairs[self.model.state_of_pair()[others]]
+        return self.of_reward[own] - self.of_reward[others], self.of_time[own] - self.of_time[others]
+
+    def _slack(self, rate: float) -> float:
+        taken = self._taken
+        return _TIE * float(
+            np.abs(self.of_reward[taken]).max() + abs(rate) * np.abs(self.of_time[taken]).max()
+        )
+
+
+def followed(model: SMDP, policy: ArrayLike, exploration: float) -> Followed:
+    """Return what becomes of the values of a learner that follows a policy, an action for each state, and explores."""
+    own = np.asarray(policy)
+    if own.ndim != 1:
+        raise ValueError(
+            f"policy has the shape {own.shape}; a learner follows a policy with an action for each state"
+        )
+    pairs, state = pairs_of(model, own), model.state_of_pair()
+    chance = fraction("exploration", exploration) / np.diff(model.pair_offsets)[state]
+    chance[pairs] += 1.0 - exploration
+    table = np.zeros((model.num_states, model.num_actions))
+    table[state, model.action] = chance
+    shares = evaluate(model, table).stationary[state] * chance
+    visited = np.flatnonzero(shares[pairs] > 0.0)
+    chain = chain_of_pairs(model, pairs)
+    inner, lasting = chain.matrix[visited][:, visited], 1.0 / shares[pairs[visited]]
+    earned, passed = (valued(Chain(inner, each[visited], lasting)) for each in (chain.reward, chain.duration))
+    own_worth = valued(Chain(inner, chain.reward[visited], chain.duration[visited]))
+    return Followed(
+        model=model,
+        policy=own,
+        pairs=pairs,
+        shares=shares,
+        of_reward=_of_pairs(model, shares, visited, model.reward, earned),
+        of_time=_of_pairs(model, shares, visited, model.duration, passed),
+        growth=(float(earned.gains[0]), float(passed.gains[0])),
+        gain=float(own_worth.gains[0]) if len(own_worth.classes) == 1 else None,
+    )
+
+
+def _of_pairs(model: SMDP, shares: Floats, visited: Ints, amount: Floats, found: Valued) -> Floats:
+    """Return the values of all pairs for one amount, reward or time; nan for pairs that are not taken."""
+    value, growth = np.zeros(model.num_states), np.zeros(model.num_states)
+    value[visited], growth[visited] = found.bias, found.gains
+    ahead = np.add.reduceat(model.probability * value[model.successor], model.row_offsets[:-1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lag = growth[model.state_of_pair()] / shares
+    return np.where(shares > 0.0, amount + ahead - lag, np.nan)
+
+
+def learned_values(model: SMDP, policy: ArrayLike, rate: float, exploration: float = 0.2) -> LearnedValues:
+    """Return the values that a learner with a fixed rate comes to while it follows a policy and explores.
+
+    In `long_shot` at a rate of 1.8, A is worth 5 - 1.8 = 3.2 a step and B 12 - 1.8 * 4 = 4.8. At an exploration of 0.2
+    A is taken nine times as often as B, and grows by 0.9 * 3.2 = 2.88 times the step size. B lags behind by
+    2.88 / 0.1 = 28.8, so that A stays ahead by 28.8 - 4.8 = 24:
+
+    >>> from sojourn.models.problems import long_shot
+    >>> found = learned_values(long_shot(), [0], rate=1.8, exploration=0.2)
+    >>> round(found.drift, 9), round(found.margin, 9)
+    (2.88, 24.0)
+    """
+    rate = finite("rate", rate)
+    kept = followed(model, policy, exploration)
+    q = np.full((model.num_states, model.num_actions), np.nan)
+    q[model.state_of_pair(), model.action] = kept.values(rate)
+    return LearnedValues(q, kept.drift(rate), kept.margin(rate))

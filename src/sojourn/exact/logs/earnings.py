@@ -1,0 +1,34 @@
+"""Read what was earned and how long it took, row by row, from any table that has both."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from sojourn.exact.logs.table import Frame, Reading, columns_of, taken
+from sojourn.rules.arrays import Floats
+
+
+class Earnings(NamedTuple):
+    """Rewards and durations in their order, and a sentence for each reason why rows were left out."""
+
+    rewards: Floats
+    durations: Floats
+    refused: tuple[str, ...]
+
+
+def read_earnings(
+    source: str | Path | Frame, *, reward: str = "reward", duration: str = "duration"
+) -> Earnings:
+    """Return the rewards and durations in a CSV or Parquet file, a frame, or columns by name.
+
+    >>> read_earnings({"reward": [1.0, "?", 3.0], "duration": [2.0, 2.0, -1.0]}).refused
+    ('1 row has a text where the reward belongs (row 2)', '1 row has a negative duration (row 3)')
+    """
+    found = columns_of(source)
+    given = {"reward": reward, "duration": duration}
+    reading = Reading({name: taken(found, column, name) for name, column in given.items()})
+    rewards, durations = reading.number("reward"), reading.duration()
+    if not reading.usable.any():
+        raise reading.nothing_left()
+    return Earnings(rewards[reading.usable], durations[reading.usable], tuple(reading.refused))

@@ -1,0 +1,294 @@
+"""Estimators of a rate that changes.
+
+    AdaptiveRatio        no step size: ratios with seven memories, weighted by how well each has foretold rewards
+    ClippedExponential   as Exponential, with rewards cut that lie far from what was expected
+    TimeForgetting       X <- e^(-lambda tau) X + r;  Y <- e^(-lambda tau) Y + tau;  rho = X / Y
+
+All are ratios of rewards and durations, so that their limit is the gain: that of `AdaptiveRatio` where nothing
+changes any more, that of the other two for small step sizes. None looks at states. Where one policy stays in rich
+and in poor states for long, its rate seems to change, and they follow it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from sojourn.rates.ladder import (
+    FORGETTING,
+    Ladder,
+    Nine,
+    Noise,
+    Rung,
+    clipped,
+    fed,
+    handed_over,
+    losses,
+    opinions,
+)
+from sojourn.rates.protocol import limit, limit_is_gain, ratio, update, value, value_as_ratio
+from sojourn.rules.bridge import inlined
+from sojourn.rules.elementary import exp, log1p, small_expm1
+from sojourn.rules.numbers import fraction, proper_fraction
+from sojourn.rules.values import checked
+
+_TRENDS = 0.1  # the share of the two trends in the weights at the start
+_PRIOR = Nine(
+    *[
+        (1.0 - _TRENDS) * 3.0**j / 1093.0 for j in range(7)
+    ],  # slower rungs have more: 1093 is 1 + 3 + ... + 3^6
+    *[_TRENDS * 3.0**j / 4.0 for j in range(2)],
+)
+_SHARE = 0.00005  # of its weight that an expert gets back with each block, so that none is lost for good
+_KEPT = 1.0 - 1.0 / 300.0  # of the noise, with each block
+_LEAST = 1e-300  # of a variance that experts are weighed by: one over it is still a number
+_BLOCK = 2.0  # transitions; the way there and the way back belong together
+_WARM = 6.0  # blocks before anything is cut
+_START = Ladder(*[Rung(weight=weight) for weight in _PRIOR[:7]])
+_NOBODY = Rung(blocks=math.inf)  # has a longer memory than any rung, so that nobody takes it
+
+
+@checked()
+class AdaptiveRatio(NamedTuple):
+    """Reward over duration with a memory that fits itself to the stream: it has no step size.
+
+    It keeps a ladder of ratios with memories from 8 transitions to all, and weighs them by how well each
+    foretold the rewards of every two transitions, by the score that `rate_score` adds up. Where a short memory
+    is clearly better than the next longer one, the world has changed, and the longer ones begin again from the
+    short. Two experts more extend the line through two memories, for a rate that moves steadily. Rewards far
+    from what was expected are cut, and the longer the memory, the later.
+
+    >>> rate = AdaptiveRatio()
+    >>> for reward in (6.0, 0.0, 6.0, 0.0):
+    ...     rate = update(rate, reward, 1.5)
+    >>> round(value(rate), 12)
+    2.0
+    """
+
+    ladder: Ladder = _START
+    fourth_trend: float = _PRIOR.fourth_trend
+    fifth_trend: float = _PRIOR.fifth_trend
+    noise: Noise = Noise()
+    reward: float = 0.0
+    duration: float = 0.0
+    pending: float = 0.0
+
+
+@update.register
+def update_adaptive_ratio(rate: AdaptiveRatio, reward: float, duration: float) -> AdaptiveRatio:
+    """Add to the block; every second time, weigh the experts by it and let all of them have it."""
+    block_reward = rate.reward + reward
+    block_duration = rate.duration + duration
+    if rate.pending + 1.0 < _BLOCK:
+        return AdaptiveRatio(
+            ladder=rate.ladder,
+            fourth_trend=rate.fourth_trend,
+            fifth_trend=rate.fifth_trend,
+            noise=rate.noise,
+            reward=block_reward,
+            duration=block_duration,
+            pending=rate.pending + 1.0,
+        )
+    ladder, weights, noise = rate.ladder, _weights(rate), rate.noise
+    warm = noise.blocks >= _WARM and noise.squares > 0.0
+    if noise.blocks > 0.0:
+        said = opinions(ladder, 0.0, 0.0)
+        expected = _mean(weights, said)
+        surprise = block_reward - expected * block_duration
+        if warm:
+            surprise = clipped(surprise, noise.squares)
+        noise = Noise(
+            _KEPT * noise.squares + surprise * surprise, _KEPT * noise.duration + block_duration, noise.blocks
+        )
+        variance = noise.squares / noise.duration
+        if _LEAST < variance < math.inf:
+            lost = losses(said, expected, surprise, block_duration, 1.0 / variance)
+            weights = _weighed(weights, lost)
+            ladder = _after_handovers(ladder, lost)
+    cut = ratio(noise.squares, noise.duration) if warm else 0.0
+    return AdaptiveRatio(
+        ladder=_all_fed(ladder, weights, block_reward, block_duration, cut),
+        fourth_trend=weights.fourth_trend,
+        fifth_trend=weights.fifth_trend,
+        noise=Noise(noise.squares, noise.duration, noise.blocks + 1.0),
+        reward=0.0,
+        duration=0.0,
+        pending=0.0,
+    )
+
+
+@value.register
+def value_adaptive_ratio(rate: AdaptiveRatio) -> float:
+    """Return the weighted mean of what the experts say, the unfinished block counted in."""
+    if rate.noise.blocks + rate.pending == 0.0:
+        return 0.0  # before any evidence
+    return _mean(_weights(rate), opinions(rate.ladder, rate.reward, rate.duration))
+
+
+@inlined
+def _weights(rate: AdaptiveRatio) -> Nine:
+    ladder = rate.ladder
+    return Nine(
+        ladder.first.weight,
+        ladder.second.weight,
+        ladder.third.weight,
+        ladder.fourth.weight,
+        ladder.fifth.weight,
+        ladder.sixth.weight,
+        ladder.last.weight,
+        rate.fourth_trend,
+        rate.fifth_trend,
+    )
+
+
+@inlined
+def _mean(weights: Nine, said: Nine) -> float:
+    total = 0.0
+    for k in range(9):
+        total += weights[k] * said[k]
+    return total
+
+
+@inlined
+def _weighed(weights: Nine, lost: Nine) -> Nine:
+    """Return w e^(-loss), made to add up to 1, with a little of the prior mixed in."""
+    raw = Nine(
+        weights.first * _odds(lost.first),
+        weights.second * _odds(lost.second),
+        weights.third * _odds(lost.third),
+        weights.fourth * _odds(lost.fourth),
+        weights.fifth * _odds(lost.fifth),
+        weights.sixth * _odds(lost.sixth),
+        weights.last * _odds(lost.last),
+        weights.fourth_trend * _odds(lost.fourth_trend),
+        weights.fifth_trend * _odds(lost.fifth_trend),
+    )
+    total = 0.0
+    for weight in raw:
+        total += weight
+    scale = (1.0 - _SHARE) / total
+    return Nine(
+        scale * raw.first + _SHARE * _PRIOR.first,
+        scale * raw.second + _SHARE * _PRIOR.second,
+        scale * raw.third + _SHARE * _PRIOR.third,
+        scale * raw.fourth + _SHARE * _PRIOR.fourth,
+        scale * raw.fifth + _SHARE * _PRIOR.fifth,
+        scale * raw.sixth + _SHARE * _PRIOR.sixth,
+        scale * raw.last + _SHARE * _PRIOR.last,
+        scale * raw.fourth_trend + _SHARE * _PRIOR.fourth_trend,
+        scale * raw.fifth_trend + _SHARE * _PRIOR.fifth_trend,
+    )
+
+
+@inlined
+def _odds(loss: float) -> float:
+    """Return e^(-loss) for a loss of at most 2: faster than `exp`, which takes any number."""
+    eighth = 1.0 + small_expm1(-0.125 * loss)
+    quarter = eighth * eighth
+    half = quarter * quarter
+    return half * half
+
+
+@inlined
+def _after_handovers(ladder: Ladder, lost: Nine) -> Ladder:
+    """Return the ladder once every rung that leads by enough has handed its memory to the slower ones."""
+    first, donor = handed_over(ladder.first, _NOBODY, lost.second - lost.first)
+    second, donor = handed_over(ladder.second, donor, lost.third - lost.second)
+    third, donor = handed_over(ladder.third, donor, lost.fourth - lost.third)
+    fourth, donor = handed_over(ladder.fourth, donor, lost.fifth - lost.fourth)
+    fifth, donor = handed_over(ladder.fifth, donor, lost.sixth - lost.fifth)
+    sixth, donor = handed_over(ladder.sixth, donor, lost.last - lost.sixth)
+    last, donor = handed_over(ladder.last, donor, 0.0)
+    return Ladder(first, second, third, fourth, fifth, sixth, last)
+
+
+@inlined
+def _all_fed(ladder: Ladder, weights: Nine, reward: float, duration: float, cut: float) -> Ladder:
+    return Ladder(
+        fed(ladder.first, weights.first, FORGETTING[0], reward, duration, cut),
+        fed(ladder.second, weights.second, FORGETTING[1], reward, duration, cut),
+        fed(ladder.third, weights.third, FORGETTING[2], reward, duration, cut),
+        fed(ladder.fourth, weights.fourth, FORGETTING[3], reward, duration, cut),
+        fed(ladder.fifth, weights.fifth, FORGETTING[4], reward, duration, cut),
+        fed(ladder.sixth, weights.sixth, FORGETTING[5], reward, duration, cut),
+        fed(ladder.last, weights.last, FORGETTING[6], reward, duration, cut),
+    )
+
+
+_FEW = 10.0  # updates of a ClippedExponential before anything is cut
+_NOISE_KEPT = 0.995  # of its noise, with each update
+
+
+@checked(step_size=fraction)
+class ClippedExponential(NamedTuple):
+    """As `Exponential`, but a reward far from what was expected counts only up to a limit.
+
+    The limit is two deviations of all that is remembered, so that it matters where tails are heavy or records
+    wrong, and hardly elsewhere. The first ten transitions count in full.
+
+    >>> rate = update(ClippedExponential(step_size=0.5), 6.0, 2.0)
+    >>> value(rate), value(update(rate, 0.0, 1.0))
+    (3.0, 1.5)
+    """
+
+    step_size: float
+    reward: float = 0.0
+    duration: float = 0.0
+    noise: Noise = Noise()
+
+
+@update.register
+def update_clipped_exponential(
+    rate: ClippedExponential, reward: float, duration: float
+) -> ClippedExponential:
+    """X <- (1 - beta) X + e, Y <- (1 - beta) Y + tau, with e the reward, cut at 2 sqrt(V Y) from rho tau."""
+    noise = rate.noise
+    expected = ratio(rate.reward, rate.duration) * duration
+    surprise = reward - expected
+    usual, taken = surprise, reward
+    if noise.blocks >= _FEW and noise.squares > 0.0:
+        usual = clipped(surprise, noise.squares)
+        taken = expected + clipped(surprise, noise.squares / noise.duration * rate.duration)
+    if noise.blocks > 0.0:
+        noise = Noise(
+            _NOISE_KEPT * noise.squares + usual * usual, _NOISE_KEPT * noise.duration + duration, noise.blocks
+        )
+    keep = 1.0 - rate.step_size
+    return ClippedExponential(
+        step_size=rate.step_size,
+        reward=keep * rate.reward + taken,
+        duration=keep * rate.duration + duration,
+        noise=Noise(noise.squares, noise.duration, noise.blocks + 1.0),
+    )
+
+
+@checked(step_size=proper_fraction)
+class TimeForgetting(NamedTuple):
+    """Reward over duration that forgets per unit of time, not per transition.
+
+    What lies a time t back has the weight (1 - beta)^t, so that the memory is as long in slow times as in fast.
+
+    >>> rate = update(TimeForgetting(step_size=0.5), 6.0, 2.0)
+    >>> value(rate), value(update(rate, 0.0, 1.0))
+    (3.0, 1.5)
+    """
+
+    step_size: float
+    reward: float = 0.0
+    duration: float = 0.0
+
+
+@update.register
+def update_time_forgetting(rate: TimeForgetting, reward: float, duration: float) -> TimeForgetting:
+    """X <- e^(-lambda tau) X + r, Y <- e^(-lambda tau) Y + tau, lambda = -log(1 - beta)."""
+    keep = exp(log1p(-rate.step_size) * duration)
+    return TimeForgetting(
+        step_size=rate.step_size, reward=keep * rate.reward + reward, duration=keep * rate.duration + duration
+    )
+
+
+value.register(ClippedExponential)(value_as_ratio)
+value.register(TimeForgetting)(value_as_ratio)
+limit.register(AdaptiveRatio)(limit_is_gain)
+limit.register(ClippedExponential)(limit_is_gain)
+limit.register(TimeForgetting)(limit_is_gain)

@@ -1,0 +1,187 @@
+"""The rungs of `AdaptiveRatio`: ratios with memories of about 4, 12, 36, ..., 2916 blocks, and one that forgets nothing.
+
+A block is two transitions, R their rewards and T their durations. Rung j keeps a sum of rewards X, of durations Y
+and of blocks N, with which it forgets ever more as it fills up:
+
+    f = 1 / (1 + N / (4 3^j)^2);    X <- f X + e;    Y <- f Y + T;    N <- f N + 1
+
+so that its first h = X / Y are plain ratios of all that it has seen, and N comes to about 4 3^j in the end.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from sojourn.rules.bridge import inlined
+
+FORGETTING = tuple(
+    [1.0 / (4.0 * 3.0**j) ** 2 for j in range(6)] + [0.0]
+)  # of each rung; f = 1 / (1 + N this)
+_CLIP = 2.0  # deviations of what is remembered, beyond which a surprise is cut
+_LEAD = 8.0  # a rung so much better than the next slower one hands over what it has
+_STEEPEST = 0.5  # of what two memories of N and 3 N blocks differ by: the slope that takes away the lag
+
+
+class Rung(NamedTuple):
+    """One memory: sums of rewards, durations and blocks, its weight, and its lead over the next slower rung."""
+
+    weight: float = 0.0
+    reward: float = 0.0
+    duration: float = 0.0
+    blocks: float = 0.0
+    lead: float = 0.0
+
+
+class Ladder(NamedTuple):
+    """Seven rungs, the fastest first."""
+
+    first: Rung
+    second: Rung
+    third: Rung
+    fourth: Rung
+    fifth: Rung
+    sixth: Rung
+    last: Rung
+
+
+class Nine(NamedTuple):
+    """A number for each of the nine experts: seven rungs, and the trends through the fourth and the fifth."""
+
+    first: float
+    second: float
+    third: float
+    fourth: float
+    fifth: float
+    sixth: float
+    last: float
+    fourth_trend: float
+    fifth_trend: float
+
+
+class Noise(NamedTuple):
+    """The variance of what a block earns beyond what was expected, per unit of time: `squares / duration`."""
+
+    squares: float = 0.0
+    duration: float = 0.0
+    blocks: float = 0.0
+
+
+@inlined
+def opinions(ladder: Ladder, reward: float, duration: float) -> Nine:
+    """Return what each expert says, with an unfinished block counted in; there must be some evidence."""
+    fourth, fifth, sixth = ladder.fourth, ladder.fifth, ladder.sixth
+    fourth_says = _says(fourth, reward, duration)
+    fifth_says = _says(fifth, reward, duration)
+    sixth_says = _says(sixth, reward, duration)
+    return Nine(
+        _says(ladder.first, reward, duration),
+        _says(ladder.second, reward, duration),
+        _says(ladder.third, reward, duration),
+        fourth_says,
+        fifth_says,
+        sixth_says,
+        _says(ladder.last, reward, duration),
+        fourth_says + _slope(fourth, fifth) * (fourth_says - fifth_says),
+        fifth_says + _slope(fifth, sixth) * (fifth_says - sixth_says),
+    )
+
+
+@inlined
+def _says(rung: Rung, reward: float, duration: float) -> float:
+    return (rung.reward + reward) / (rung.duration + duration)
+
+
+@inlined
+def _slope(faster: Rung, slower: Rung) -> float:
+    """Return how far to go beyond the faster of two rungs to be where their line reaches today.
+
+    On a straight line the ratios lie behind by the ages of their memories, N and 3 N: going on by half of their
+    difference makes that good. Memories of the same blocks know no slope.
+    """
+    if slower.blocks <= faster.blocks:
+        return 0.0
+    return min(_STEEPEST, 0.25 * (slower.blocks / faster.blocks - 1.0))
+
+
+@inlined
+def losses(said: Nine, rate: float, surprise: float, duration: float, precision: float) -> Nine:
+    """Return the score of each expert on a block, against that of the best, in units of noise; 2 is the most.
+
+    `precision` is one over the variance of what a unit of time earns.
+    """
+    plain = Nine(
+        _loss(said.first - rate, surprise, duration, precision),
+        _loss(said.second - rate, surprise, duration, precision),
+        _loss(said.third - rate, surprise, duration, precision),
+        _loss(said.fourth - rate, surprise, duration, precision),
+        _loss(said.fifth - rate, surprise, duration, precision),
+        _loss(said.sixth - rate, surprise, duration, precision),
+        _loss(said.last - rate, surprise, duration, precision),
+        _loss(said.fourth_trend - rate, surprise, duration, precision),
+        _loss(said.fifth_trend - rate, surprise, duration, precision),
+    )
+    least = plain.first
+    for loss in plain:
+        least = min(least, loss)
+    return Nine(
+        min(2.0, plain.first - least),
+        min(2.0, plain.second - least),
+        min(2.0, plain.third - least),
+        min(2.0, plain.fourth - least),
+        min(2.0, plain.fifth - least),
+        min(2.0, plain.sixth - least),
+        min(2.0, plain.last - least),
+        min(2.0, plain.fourth_trend - least),
+        min(2.0, plain.fifth_trend - least),
+    )
+
+
+@inlined
+def _loss(off: float, surprise: float, duration: float, precision: float) -> float:
+    """The score 1/2 T h^2 - R h without the part that all experts share; `off` is h - rho, `surprise` R - rho T."""
+    return off * (0.5 * duration * off - surprise) * precision
+
+
+@inlined
+def handed_over(rung: Rung, donor: Rung, behind: float) -> tuple[Rung, Rung]:
+    """Return a rung after a handover, and the donor for the slower ones.
+
+    A rung that remembers more than the donor takes the donor's memory. `behind` is by how much the next slower
+    rung lost more on this block; a rung that leads by 8 in all becomes the donor.
+    """
+    reward, duration, blocks, lead = rung.reward, rung.duration, rung.blocks, rung.lead
+    if blocks > donor.blocks:
+        reward, duration, blocks, lead = donor.reward, donor.duration, donor.blocks, 0.0
+    lead = max(0.0, lead + behind)
+    if lead > _LEAD:
+        after = Rung(rung.weight, reward, duration, blocks, 0.0)
+        return after, after
+    return Rung(rung.weight, reward, duration, blocks, lead), donor
+
+
+@inlined
+def clipped(surprise: float, variance: float) -> float:
+    """Return a surprise, cut at two deviations of what is remembered, whose variance is given."""
+    if surprise * surprise <= _CLIP * _CLIP * variance:
+        return surprise  # nearly always, and without a root
+    return math.copysign(_CLIP * math.sqrt(variance), surprise)
+
+
+@inlined
+def fed(
+    rung: Rung, weight: float, forgetting: float, reward: float, duration: float, variance: float
+) -> Rung:
+    """Return a rung with its new weight after one more block; a variance of 0 cuts nothing."""
+    keep = 1.0 / (1.0 + rung.blocks * forgetting)
+    taken = reward
+    if variance > 0.0:
+        expected = rung.reward / rung.duration * duration
+        taken = expected + clipped(reward - expected, variance * rung.duration)
+    return Rung(
+        weight=weight,
+        reward=keep * rung.reward + taken,
+        duration=keep * rung.duration + duration,
+        blocks=keep * rung.blocks + 1.0,
+        lead=rung.lead,
+    )

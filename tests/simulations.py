@@ -1,0 +1,162 @@
+"""Simulations in SimPy, each with the exact model that it is a simulation of."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import Any
+
+import numpy as np
+import simpy
+from gymnasium.spaces import Discrete, MultiDiscrete
+
+import sojourn as sj
+
+Process = Generator[Any, Any, None]
+Sim = sj.envs.DecisionEnvironment
+
+
+class Queue(sj.envs.Simulation):
+    """`sj.problems.admission_control`: each arrival sees how many are there, and is let in or not."""
+
+    observation_space, action_space = Discrete(7), Discrete(2)
+
+    def start(self, sim: Sim) -> None:
+        self.jobs, self.server = 0, simpy.Resource(sim)
+        sim.process(self.arrivals(sim))
+
+    def arrivals(self, sim: Sim) -> Process:
+        while True:
+            yield sim.timeout(sim.rng.exponential(1.0))
+            if (yield sim.decide(self.jobs, mask=[True, self.jobs < 6])):
+                sim.earn(5.0)
+                sim.process(self.job(sim))
+
+    def job(self, sim: Sim) -> Process:
+        self.jobs += 1
+        sim.earn_rate(-1.0 * self.jobs)
+        with self.server.request() as turn:
+            yield turn
+            yield sim.timeout(sim.rng.exponential(1.0 / 1.2))
+        self.jobs -= 1
+        sim.earn_rate(-1.0 * self.jobs)
+
+
+ARRIVALS, SERVICES, PAYS, HOLDING, IMPATIENCE = (1.2, 0.8), (0.6, 1.0), (8.0, 3.0), (1.0, 0.6), (0.0, 0.3)
+ROOM, SERVERS = 6, 3
+
+
+class CallCentre(sj.envs.Simulation):
+    """Two classes of calls and three servers: whom to serve, if anybody, when a call comes or is done."""
+
+    observation_space = MultiDiscrete([ROOM + 1, ROOM + 1, SERVERS + 1, SERVERS + 1])  # waiting, in service
+    action_space = Discrete(3)  # nobody, the first class, the second
+
+    def start(self, sim: Sim) -> None:
+        self.waiting: list[list[object]] = [[], []]
+        self.served = [0, 0]
+        for kind in (0, 1):
+            sim.process(self.arrivals(sim, kind))
+
+    def arrivals(self, sim: Sim, kind: int) -> Process:
+        while True:
+            yield sim.timeout(sim.rng.exponential(1.0 / ARRIVALS[kind]))
+            if len(self.waiting[kind]) < ROOM:
+                call = object()
+                self.waiting[kind].append(call)
+                self.hold(sim)
+                if IMPATIENCE[kind]:
+                    sim.process(self.patience(sim, kind, call))
+            yield from self.dispatch(sim)
+
+    def patience(self, sim: Sim, kind: int, call: object) -> Process:
+        yield sim.timeout(sim.rng.exponential(1.0 / IMPATIENCE[kind]))
+        if call in self.waiting[kind]:
+            self.waiting[kind].remove(call)
+            self.hold(sim)
+
+    def service(self, sim: Sim, kind: int) -> Process:
+        yield sim.timeout(sim.rng.exponential(1.0 / SERVICES[kind]))
+        self.served[kind] -= 1
+        sim.earn(PAYS[kind])
+        yield from self.dispatch(sim)
+
+    def dispatch(self, sim: Sim) -> Process:
+        while sum(self.served) < SERVERS and any(self.waiting):
+            first, second = map(len, self.waiting)
+            action = yield sim.decide([first, second, *self.served], mask=[True, first > 0, second > 0])
+            if action == 0:
+                return
+            self.waiting[action - 1].pop(0)
+            self.served[action - 1] += 1
+            self.hold(sim)
+            sim.process(self.service(sim, action - 1))
+
+    def hold(self, sim: Sim) -> None:
+        sim.earn_rate(-sum(cost * len(calls) for cost, calls in zip(HOLDING, self.waiting, strict=True)))
+
+
+def call_centre_model() -> sj.SMDP:
+    """The exact model: "?" before a state is a decision, which takes no time, and without it time passes."""
+    rows: list[Any] = []
+    found: set[str] = set()
+    ahead: list[str] = []
+
+    def to(state: tuple[int, ...], decide: bool) -> str:
+        name = " ".join(map(str, state))
+        if decide and sum(state[2:]) < SERVERS and sum(state[:2]) > 0:
+            name = "? " + name
+        if name not in found:
+            found.add(name)
+            ahead.append(name)
+        return name
+
+    def changed(state: tuple[int, ...], by: dict[int, int]) -> tuple[int, ...]:
+        return tuple(number + by.get(place, 0) for place, number in enumerate(state))
+
+    to((0, 0, 0, 0), False)
+    while ahead:
+        name = ahead.pop()
+        state = tuple(int(word) for word in name.split() if word != "?")
+        if name.startswith("?"):
+            rows.append((name, "nobody", to(state, False), 1.0, 0.0, 0.0))
+            rows += [
+                (name, action, to(changed(state, {k: -1, 2 + k: 1}), True), 1.0, 0.0, 0.0)
+                for k, action in enumerate(("first", "second"))
+                if state[k]
+            ]
+            continue
+        moves = []  # rate, state after it, what it pays, whether there is a decision
+        for k in (0, 1):
+            moves.append((ARRIVALS[k], changed(state, {k: int(state[k] < ROOM)}), 0.0, True))
+            moves.append((SERVICES[k] * state[2 + k], changed(state, {2 + k: -1}), PAYS[k], True))
+            moves.append((IMPATIENCE[k] * state[k], changed(state, {k: -1}), 0.0, False))
+        total = sum(move[0] for move in moves)
+        cost = sum(price * number for price, number in zip(HOLDING, state, strict=False))
+        rows += [
+            (name, "nobody", to(after, decide), rate / total, pay - cost / total, 1.0 / total)
+            for rate, after, pay, decide in moves
+            if rate > 0.0
+        ]
+    return sj.model.from_transitions(rows, action_names=["nobody", "first", "second"])
+
+
+def policy_by_state(model: sj.SMDP, by_observation: Sequence[int]) -> list[int]:
+    """The action for each state of the model, from those for each observation of a `CallCentre`."""
+    assert model.state_names is not None
+    return [by_observation[_number(name)] if name.startswith("?") else 0 for name in model.state_names]
+
+
+def policy_by_observation(model: sj.SMDP, by_state: Sequence[int]) -> list[int]:
+    """The action for each observation of a `CallCentre`, from those for each state of the model."""
+    assert model.state_names is not None
+    policy = [0] * int(np.prod(CallCentre.observation_space.nvec))
+    for name, action in zip(model.state_names, by_state, strict=True):
+        if name.startswith("?"):
+            policy[_number(name)] = int(action)
+    return policy
+
+
+def _number(name: str) -> int:
+    """The number that a learner gives to the observation of a state of the model."""
+    digits = [int(word) for word in name.split() if word != "?"]
+    return int(np.ravel_multi_index(digits, CallCentre.observation_space.nvec))
