@@ -6,12 +6,16 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import house
+import published
+
+from sojourn.agents.named import AGENTS
 
 HERE = Path(__file__).resolve().parent
 COMPARISON = HERE / "data" / "comparison.json"
+WITH_MODEL = ("planner", "h_learning")  # agents that learn a model of the world
 EVIDENCE = HERE / "data" / "evidence.json"  # written by `make evidence`
 
 
@@ -23,16 +27,26 @@ def on_config(config: Any) -> Any:
     return config
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Replace the places that stand for something made of data."""
-    made = {
+def places() -> dict[str, Callable[[], str]]:
+    """The places in pages that stand for something made of data, and what makes it."""
+    return {
         "<!-- decisions -->": decision_list,
         "<!-- relative gains -->": gains_table,
-        "<!-- optimal shares -->": shares_table,
-        "<!-- step sizes -->": step_sizes_table,
+        "<!-- followed -->": followed_table,
+        "<!-- earnings -->": earnings_table,
+        "<!-- planner -->": planner_table,
+        "<!-- options -->": options_table,
+        "<!-- published: access control -->": published.access_control_table,
+        "<!-- published: how many agree -->": published.how_many_agree,
+        "<!-- published: at the end -->": published.at_the_end,
+        "<!-- published: four rooms -->": published.four_rooms_table,
         "<!-- house -->": house.table,
     }
-    for place, make in made.items():
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Replace the places that stand for something made of data."""
+    for place, make in places().items():
         if place in markdown:
             markdown = markdown.replace(place, make())
     return re.sub("<!-- counted: (.+?) -->", lambda found: counted(found[1], _evidence()), markdown)
@@ -70,83 +84,136 @@ def decision_list() -> str:
     return "\n".join(lines)
 
 
-def gains_table() -> str:
-    """Return the relative gains of all agents on all problems of the committed comparison."""
-    return table(_problems())
+# --- The comparison of agents -------------------------------------------------------
 
 
-def shares_table() -> str:
-    """Return the shares of runs that end with an optimal policy."""
-    return "\n".join(_rows(_problems(), lambda cell: f"{100 * cell['optimal_share']:.0f}"))
+class Cell(NamedTuple):
+    """What an agent did on a problem: its mean and interval, and whether it was clearly behind the best."""
+
+    agent: str
+    mean: float
+    low: float
+    high: float
+    behind: bool = False
 
 
-def step_sizes_table() -> str:
-    """Return the step sizes that were chosen."""
-    return "\n".join(_rows(_problems(), lambda cell: ", ".join(f"{x:.2g}" for x in cell["options"].values())))
+def measured(row: dict[str, Any], measure: str) -> Cell:
+    """Return one of the three measures of an agent: "policy", "followed", or "earned" with the options for that."""
+    if measure == "earned":
+        return Cell(row["agent"], *(row["earning"][key] for key in ("earned", "low", "high")))
+    name = {"policy": "relative", "followed": "followed"}[measure]
+    mean = row["relative_gain"] if measure == "policy" else row["followed"]
+    return Cell(row["agent"], mean, row[f"{name}_low"], row[f"{name}_high"])
 
 
-def table(problems: list[dict[str, Any]]) -> str:
-    """Return relative gains in Markdown: a column for each agent, those first that are least often behind.
+def ranked(problems: list[dict[str, Any]], measure: str = "policy") -> list[list[Cell]]:
+    """Return, for each agent, what it did on every problem.
 
-    >>> def row(agent, gain):
-    ...     return {"agent": agent, "name": agent, "relative_gain": gain, "relative_low": gain, "relative_high": gain}
-    >>> print(table([{"name": "jobs", "agents": [row("harmonic_r", 0.9), row("smart", 1.0)]}]))
-    | | [smart](reference/agents.md#sojourn.smart) | [harmonic_r](reference/agents.md#sojourn.harmonic_r) |
-    |---|---:|---:|
-    | [jobs](reference/problems.md#sojourn.problems.jobs) | **1.00** | 0.90 |
-    | *mean* | 1.00 | 0.90 |
-    | *clearly behind* | 0 | 1 |
+    An agent is behind on a problem if its interval lies wholly below that of the agent with the largest
+    mean. Agents that are less often behind come first, of equals the one with the larger mean.
     """
-    agents = ranked(problems)
-    means = (sum(cell["relative_gain"] for cell in cells) / len(cells) for cells in agents)
-    return "\n".join(
-        [
-            *_rows(problems, _gain),
-            f"| *mean* | {' | '.join(f'{mean:.2f}' for mean in means)} |",
-            f"| *clearly behind* | {' | '.join(str(sum(cell['behind'] for cell in cells)) for cells in agents)} |",
-        ]
+    rows: dict[str, list[Cell]] = {}
+    for found in problems:
+        cells = [measured(row, measure) for row in found["agents"]]
+        best = max(cells, key=lambda cell: cell.mean)
+        for cell in cells:
+            rows.setdefault(cell.agent, []).append(cell._replace(behind=cell.high < best.low))
+    return sorted(
+        rows.values(),
+        key=lambda cells: (sum(cell.behind for cell in cells), -sum(cell.mean for cell in cells)),
     )
 
 
-def _gain(cell: dict[str, Any]) -> str:
-    gain = f"{cell['relative_gain']:.2f}"
-    return gain if cell["behind"] else f"**{gain}**"
+def gains_table() -> str:
+    """Return the relative gains of the final policies of the committed comparison."""
+    return table(_problems(), "policy")
+
+
+def followed_table() -> str:
+    """Return what the same policies earn when followed from where learning left them."""
+    return table(_problems(), "followed")
+
+
+def earnings_table() -> str:
+    """Return what agents earned on the way, each with the options that earn most."""
+    return table(_problems(), "earned")
+
+
+def table(problems: list[dict[str, Any]], measure: str = "policy") -> str:
+    """Return a measure in Markdown: a row for each agent, those first that are least often behind.
+
+    >>> def row(agent, gain):
+    ...     return {"agent": agent, "relative_gain": gain, "relative_low": gain, "relative_high": gain}
+    >>> print(table([{"name": "jobs", "agents": [row("harmonic_r", 0.9), row("smart", 1.0)]}]))
+    | | [jobs](reference/problems.md#sojourn.problems.jobs) | *mean* | *behind* |
+    |---|---:|---:|---:|
+    | [SMART](reference/agents.md#sojourn.smart) | **1.00** | 1.00 | 0 |
+    | [Harmonic R-Learning](reference/agents.md#sojourn.harmonic_r) | 0.90 | 0.90 | 1 |
+    """
+    lines = _head(problems, ["*mean*", "*behind*"])
+    for cells in ranked(problems, measure):
+        shown = [f"{cell.mean:.2f}" if cell.behind else f"**{cell.mean:.2f}**" for cell in cells]
+        mean = sum(cell.mean for cell in cells) / len(cells)
+        lines.append(
+            _line([_agent(cells[0].agent), *shown, f"{mean:.2f}", str(sum(cell.behind for cell in cells))])
+        )
+    return "\n".join(lines)
+
+
+def options_table() -> str:
+    """Return the options that were chosen for the final policy; a star marks the edge of what was tried."""
+    problems = _problems()
+    lines = _head(problems, [])
+    for cells in ranked(problems):
+        rows = [next(row for row in found["agents"] if row["agent"] == cells[0].agent) for found in problems]
+        if rows[0]["options"]:
+            lines.append(_line([_agent(cells[0].agent), *map(_options, rows)]))
+    return "\n".join(lines)
+
+
+def planner_table() -> str:
+    """Return the planner beside the best tuned agent without a model: final policy, and earned on the way."""
+    lines = [
+        _line(
+            ["", "final policy: planner", "best without a model", "earned: planner", "best without a model"]
+        ),
+        "|---|---:|---:|---:|---:|",
+    ]
+    for found in _problems():
+        line = [_problem(found)]
+        for measure in ("policy", "earned"):
+            cells = {row["agent"]: measured(row, measure) for row in found["agents"]}
+            best = max(
+                (cell for cell in cells.values() if cell.agent not in WITH_MODEL), key=lambda cell: cell.mean
+            )
+            line += [_interval(cells["planner"]), f"{_interval(best)} {AGENTS[best.agent].title}"]
+        lines.append(_line(line))
+    return "\n".join(lines)
+
+
+def _interval(cell: Cell) -> str:
+    return f"{cell.mean:.3f} ({cell.low:.3f} to {cell.high:.3f})"
+
+
+def _options(row: dict[str, Any]) -> str:
+    return ", ".join(f"{x:.2g}{'*' if name in row['edges'] else ''}" for name, x in row["options"].items())
 
 
 def _problems() -> list[dict[str, Any]]:
     return json.loads(COMPARISON.read_text(encoding="utf-8"))["problems"]  # type: ignore[no-any-return]
 
 
-def _rows(problems: list[dict[str, Any]], told: Callable[[dict[str, Any]], str]) -> list[str]:
-    """Return a table's lines: agents in their order across, problems down."""
-    agents = ranked(problems)
-    heads = (
-        f"[{cells[0]['name']}](reference/agents.md#sojourn.{cells[0]['agent'].removesuffix('_gosavi')})"
-        for cells in agents
-    )
-    lines = [f"| | {' | '.join(heads)} |", f"|---|{'---:|' * len(agents)}"]
-    for place, found in enumerate(problems):
-        link = f"[{found['name']}](reference/problems.md#sojourn.problems.{found['name'].replace('-', '_')})"
-        lines.append(f"| {link} | {' | '.join(told(cells[place]) for cells in agents)} |")
-    return lines
+def _head(problems: list[dict[str, Any]], more: list[str]) -> list[str]:
+    return [_line(["", *map(_problem, problems), *more]), f"|---|{'---:|' * (len(problems) + len(more))}"]
 
 
-def ranked(problems: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """Return, for each agent, what it did on every problem, with whether it was clearly behind there.
+def _line(cells: list[str]) -> str:
+    return "| " + " | ".join(cells).strip() + " |" if cells[0] else "| | " + " | ".join(cells[1:]) + " |"
 
-    An agent is behind on a problem if its interval lies wholly below that of the agent with the largest
-    relative gain. Agents that are less often behind come first, of equals the one with the larger mean.
-    """
-    rows: dict[str, list[dict[str, Any]]] = {}
-    for found in problems:
-        best = max(found["agents"], key=lambda row: row["relative_gain"])
-        for row in found["agents"]:
-            behind = row["relative_high"] < best["relative_low"]
-            rows.setdefault(row["agent"], []).append({**row, "behind": behind})
-    return sorted(
-        rows.values(),
-        key=lambda cells: (
-            sum(cell["behind"] for cell in cells),
-            -sum(cell["relative_gain"] for cell in cells),
-        ),
-    )
+
+def _problem(found: dict[str, Any]) -> str:
+    return f"[{found['name']}](reference/problems.md#sojourn.problems.{found['name'].replace('-', '_')})"
+
+
+def _agent(name: str) -> str:
+    return f"[{AGENTS[name].title}](reference/agents.md#sojourn.{AGENTS[name].kind})"

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 TARGET = Path(__file__).resolve().parent / "data" / "comparison.json"
-AGENT = ("agent", "name", "options", "optimal_share", "optimal_low", "optimal_high",
-         "relative_gain", "relative_low", "relative_high", "steps_99", "rate")  # fmt: skip
-LIMIT = ("estimator", "agents", "rate", "error", "keeps_optimum", "drift")
+AGENT = ("agent", "name", "options", "edges", "optimal_share", "optimal_low", "optimal_high",
+         "relative_gain", "relative_low", "relative_high", "followed", "followed_low", "followed_high", "earned",
+         "earned_low", "earned_high", "earning", "steps_99", "rate")  # fmt: skip
+LIMIT = ("estimator", "agents", "rate", "error", "keeps_optimum")
 
 
 def summarised(comparison: dict[str, Any]) -> dict[str, Any]:

@@ -178,7 +178,10 @@ def warm_up(*, studies: bool) -> None:
 
     sweeps = [parse_sweep(SWEEP)]
     if studies:
-        sweeps += [specification(1, 20, 1), tuning("gosavi", Settings(100, 1, 1))]
+        sweeps += [
+            specification(1, 20, 1),
+            tuning("gosavi", Settings(100, 1, 1, agents=("smart", "harmonic_r"))),
+        ]
     for sweep in sweeps:
         seen: set[str] = set()
         for task in plan(sweep):

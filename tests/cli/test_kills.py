@@ -73,7 +73,8 @@ def commands(name: str, scratch: Path, killer: Killer) -> Callable[[Path], list[
         return lambda place: ["sweep", str(file), "--out", str(place), "--jobs", "2"]
     if name == "compare":
         few = ["--steps", "100", "--seeds", "2", "--tuning-seeds", "1", "--jobs", "2"]
-        return lambda place: ["compare", "gosavi", *few, "--out", str(place)]
+        agents = ["--agent", "smart", "--agent", "harmonic-r"]
+        return lambda place: ["compare", "gosavi", *agents, *few, "--out", str(place)]
     if name == "reproduce":
         few = ["--seeds", "1", "--steps", "20", "--episodes", "1", "--jobs", "2"]
         return lambda place: ["reproduce", "robustness", *few, "--out", str(place)]

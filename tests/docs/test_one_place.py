@@ -79,8 +79,11 @@ FOUND = {
     """,
     "comparisons": """
         from sojourn.studies.comparison import plan
-        entries = plan.tuning("two-jobs", plan.Settings(100, 2, 2)).agents
+        entries = plan.tuning("two-jobs", plan.Settings(100, 2, 2, exploration=(0.1,))).agents
         assert entries[-1].kind == "halved_r" and len(entries[-1]) == 2
+        named = plan.Settings(100, 2, 2, agents=("outside:halved_r",), exploration=(0.1,))
+        (entry,) = plan.tuning("outside:two_jobs", plan.checked_settings(named)).agents
+        assert entry.kind == entry.label == "outside:halved_r" and len(entry) == 2
     """,
     "audits": """
         found = sj.audit(two_jobs())["Halved"]

@@ -3,63 +3,65 @@
 from __future__ import annotations
 
 import doctest
-import importlib.util
 import json
 import re
-import sys
 import tomllib
 from pathlib import Path
-from types import ModuleType
-from unittest.mock import patch
 
 import pytest
 
+from site_builder import DOCS, loaded
 from sojourn.models.problems import PROBLEMS
-from sojourn.studies.comparison.plan import compared
+from sojourn.studies.comparison.plan import Settings, compared
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
 DATA = json.loads((DOCS / "data" / "comparison.json").read_text())
 
 
-def loaded(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    with patch.object(sys, "path", [str(DOCS), *sys.path]):  # as the builder does
-        spec.loader.exec_module(module)
-    return module
-
-
-@pytest.mark.parametrize("name", ["hooks", "house", "rendering", "summarise"])
+@pytest.mark.parametrize("name", ["hooks", "house", "published", "rendering", "summarise"])
 def test_the_examples_of_the_builder_run(name: str) -> None:
     """The modules that build the site do what their examples say."""
     assert doctest.testmod(loaded(name)).failed == 0
 
 
-def test_the_table_of_agents_has_all_of_them_on_all_problems_compared() -> None:
+COMPARED = set(compared(Settings()))
+
+
+def test_the_tables_have_all_agents_on_all_problems() -> None:
     """No agent is left out of the comparison that the page shows, and its problems are there by their names."""
     assert {found["name"] for found in DATA["problems"]} <= set(PROBLEMS)
     for found in DATA["problems"]:
-        assert {row["agent"] for row in found["agents"]} == set(compared())
+        assert {row["agent"] for row in found["agents"]} == COMPARED
     hooks = loaded("hooks")
-    for made, extra in ((hooks.gains_table(), 2), (hooks.shares_table(), 0), (hooks.step_sizes_table(), 0)):
+    for made in (hooks.gains_table(), hooks.followed_table(), hooks.earnings_table()):
         rows = made.splitlines()
-        assert len(rows) == 2 + extra + len(DATA["problems"])
-        assert {row.count("|") for row in rows} == {2 + len(compared())}
+        assert len(rows) == 2 + len(COMPARED)
+        assert {row.count("|") for row in rows} == {4 + len(DATA["problems"])}
+    assert len(hooks.options_table().splitlines()) == 2 + len(COMPARED) - 1  # the planner has none
+    assert {row.count("|") for row in hooks.options_table().splitlines()} == {2 + len(DATA["problems"])}
+    assert {row.count("|") for row in hooks.planner_table().splitlines()} == {6}
 
 
-def test_who_is_behind_is_found_by_the_intervals() -> None:
+@pytest.mark.parametrize(
+    ("measure", "names"),
+    [
+        ("policy", ("relative_gain", "relative_low", "relative_high")),
+        ("followed", ("followed", "followed_low", "followed_high")),
+    ],
+)
+def test_who_is_behind_is_found_by_the_intervals(measure: str, names: tuple[str, str, str]) -> None:
     """An agent is behind where its interval ends below the best one's, which a table then does not set in bold."""
     hooks = loaded("hooks")
-    for cells in hooks.ranked(DATA["problems"]):
+    mean, low, high = names
+    for cells in hooks.ranked(DATA["problems"], measure):
         for cell, found in zip(cells, DATA["problems"], strict=True):
-            best = max(row["relative_gain"] for row in found["agents"])
-            lows = [row["relative_low"] for row in found["agents"] if row["relative_gain"] == best]
-            assert cell["behind"] == (cell["relative_high"] < lows[0])
-    counts = [int(cell) for cell in hooks.gains_table().splitlines()[-1].split("|")[2:-1]]
+            best = max(row[mean] for row in found["agents"])
+            lows = [row[low] for row in found["agents"] if row[mean] == best]
+            own = next(row for row in found["agents"] if row["agent"] == cell.agent)
+            assert cell.behind == (own[high] < lows[0])
+    made = hooks.table(DATA["problems"], measure)
+    counts = [int(row.split("|")[-2]) for row in made.splitlines()[2:]]
     assert counts == sorted(counts)
-    assert hooks.gains_table().count("**") == 2 * (len(compared()) * len(DATA["problems"]) - sum(counts))
+    assert made.count("**") == 2 * (len(COMPARED) * len(DATA["problems"]) - sum(counts))
 
 
 def test_the_advice_is_what_the_table_says() -> None:
@@ -67,12 +69,10 @@ def test_the_advice_is_what_the_table_says() -> None:
     text = (DOCS / "choosing.md").read_text()
     told = [(agent, int(count)) for agent, count in re.findall(r"`(\w+)`\s+on\s+(\d+)", text)]
     rows = loaded("hooks").ranked(DATA["problems"])
-    assert told == [(cells[0]["agent"], sum(cell["behind"] for cell in cells)) for cells in rows]
-    of_one_mind = next(found for found in DATA["problems"] if found["name"] == "jobs")
-    assert all(row["optimal_share"] == 1.0 for row in of_one_mind["agents"] if row["agent"] != "fixed_rate")
-    runs = 2 * DATA["settings"]["seeds"]
-    assert f"{runs} runs" in text
-    assert f"{DATA['settings']['steps']:,} steps" in text
+    assert told == [(cells[0].agent, sum(cell.behind for cell in cells)) for cells in rows]
+    settings = DATA["settings"]
+    assert f"{settings['steps']:,} steps" in text
+    assert f"--seeds {settings['seeds']} --tuning-seeds {settings['tuning_seeds']}" in text
 
 
 def test_what_the_page_says_of_harmonic_rates_is_so() -> None:
@@ -84,12 +84,6 @@ def test_what_the_page_says_of_harmonic_rates_is_so() -> None:
         if row["estimator"] == "Harmonic"
     }
     assert {name for name, keeps in kept.items() if not keeps} == {"long-shot", "long-return"}
-    harmonic = next(
-        cells for cells in loaded("hooks").ranked(DATA["problems"]) if cells[0]["agent"] == "harmonic_r"
-    )
-    behind = {found["name"] for found, cell in zip(DATA["problems"], harmonic, strict=True) if cell["behind"]}
-    five = {"gosavi", "tijms-maintenance", "access-control", "admission-control", "replacement"}
-    assert len(behind & five) == 4
 
 
 def test_a_summary_keeps_what_it_is_made_of() -> None:

@@ -429,3 +429,59 @@ def test_wrong_arguments_get_one_sentence(call: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message) as caught:
         call()
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", list(PROBLEMS))
+def test_numbering_actions_the_other_way_round_changes_nothing_else(name: str) -> None:
+    """Gains, laws and rows belong to the same action, whatever its number; twice round is where we began."""
+    model = PROBLEMS[name]()
+    turned = model.with_actions_reversed()
+    last = model.num_actions - 1
+    for state in range(0, model.num_states, max(1, model.num_states // 7)):
+        first, end = model.pair_offsets[state], model.pair_offsets[state + 1]
+        for action in model.action[first:end].tolist():
+            one, other = model.pair(state, action), turned.pair(state, last - action)
+            assert model.reward[one] == turned.reward[other]
+            assert model.duration[one] == turned.duration[other]
+            mine = slice(model.row_offsets[one], model.row_offsets[one + 1])
+            its = slice(turned.row_offsets[other], turned.row_offsets[other + 1])
+            for part in ("successor", "probability"):
+                assert getattr(model, part)[mine].tolist() == getattr(turned, part)[its].tolist()
+            for laws, turned_laws in zip(model.flat_laws()[:2], turned.flat_laws()[:2], strict=True):
+                by_rows = model.flat_laws()[2]
+                assert laws.law(mine.start if by_rows else one) == turned_laws.law(
+                    its.start if by_rows else other
+                )
+    assert sj.solve(turned).gain == pytest.approx(sj.solve(model).gain, abs=1e-9)
+    again = turned.with_actions_reversed()
+    assert again.action.tolist() == model.action.tolist()
+    assert again.reward.tolist() == model.reward.tolist()
+    assert again.action_names == (None if model.action_names is None else model.action_names[: last + 1])
+
+
+def test_access_control_with_servers_freed_first() -> None:
+    """Each server's coin is thrown before the decision takes effect; the gain is that of the published code."""
+    model = access_control(num_servers=2, priorities=(1.0, 3.0), free_probability=0.25, freed_first=True)
+    for busy, kind, action in itertools.product(range(3), range(2), range(2)):
+        expected: dict[int, float] = {}
+        reward = 0.0
+        for coins in itertools.product((True, False), repeat=busy):  # which of the busy servers become free
+            chance = float(np.prod([0.25 if free else 0.75 for free in coins]))
+            left = busy - sum(coins)
+            taken = action if left < 2 else 0
+            reward += chance * taken * (1.0, 3.0)[kind]
+            for after in range(2):
+                state = (left + taken) * 2 + after
+                expected[state] = expected.get(state, 0.0) + chance / 2
+        pair = model.pair(busy * 2 + kind, action)
+        rows = slice(model.row_offsets[pair], model.row_offsets[pair + 1])
+        found: dict[
+            int, float
+        ] = {}  # a successor has two rows if it can be reached with and without the customer
+        for state, chance in zip(
+            model.successor[rows].tolist(), model.probability[rows].tolist(), strict=True
+        ):
+            found[state] = found.get(state, 0.0) + chance
+        assert found == pytest.approx(expected)
+        assert model.reward[pair] == pytest.approx(reward)
+    assert sj.solve(access_control(freed_first=True)).gain == pytest.approx(2.7432, abs=5e-5)

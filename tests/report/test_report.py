@@ -281,7 +281,9 @@ def test_a_comparison_shows_every_agent(tmp_path: Path) -> None:
     page = read(write_report([folder], tmp_path / "r.html"))
     given = json.loads((folder / "comparison.json").read_text())["problems"][0]
     rows = page.values["The agents on long-shot"][1:]
-    assert [float(row[2] or "nan") for row in rows] == [one["relative_gain"] for one in given["agents"]]
+    assert [float(row[3] or "nan") for row in rows] == [one["relative_gain"] for one in given["agents"]]
+    earned = page.charts["On the way: long-shot"]["rows"]
+    assert [one["low"] for one in earned] == pytest.approx([one["earning"]["low"] for one in given["agents"]])
     curves = page.charts["Learning: long-shot"]["series"]
     assert [one["y"] for one in curves] == [pytest.approx(one["relative_gain"]) for one in given["curves"]]
     ends = page.charts["In the end: long-shot"]["rows"]

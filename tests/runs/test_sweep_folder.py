@@ -152,6 +152,7 @@ def test_the_schema_is_the_documented_one(small: sj.Sweep, tmp_path: Path) -> No
         "rate_gap",
         "policy_gain",
         "earned",
+        "state",
         "policy",
         "error",
     ]

@@ -313,3 +313,46 @@ def test_where_nothing_is_lacking_nothing_changes() -> None:
     agent = sj.smart(1, 2)
     assert without_missing(sj.Tabular(long_shot()), agent) is agent
     assert without_missing(sj.TwoState(log_scale=1e-3), agent) is agent
+
+
+def test_a_run_ends_when_its_time_is_up(tmp_path: Path) -> None:
+    """It is the run whose last step reaches the time, no longer; the table has the state it came to."""
+    ring = sj.model.from_transitions(
+        [(s, 0, (s + 1) % 3, 1.0, 1.0, sj.laws.Exponential(2.0)) for s in range(3)]
+    )
+    save_model(ring, tmp_path / "ring.toml")
+    sweep = sj.parse_sweep(
+        {
+            "seeds": 4,
+            "steps": 1000,
+            "time": [7.5, 60.0],
+            "world": [{"kind": "model", "data": str(tmp_path / "ring.toml")}],
+            "agent": [{"kind": "smart"}],
+        }
+    )
+    with ThreadPoolExecutor(2) as pool:
+        sj.run_sweep(sweep, tmp_path / "out", pool, jobs=2)
+    table = sj.load_results(tmp_path / "out")
+    assert (len(table), table["cell"].n_unique()) == (8, 2)
+    world, agent = sj.Tabular(ring), sj.smart(3, 1)
+    for row in table.iter_rows(named=True):
+        run = sj.run(world, agent, row["steps"], seed=row["seed"], compiled=False)
+        before = sj.run(world, agent, row["steps"] - 1, seed=row["seed"], compiled=False)
+        assert before.duration < row["time"] <= run.duration == row["duration"]
+        assert row["state"] == row["steps"] % 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"time": 0.0}, "time is 0.0"),
+        ({"time": [1.0, 1.0]}, "the same time twice"),
+        ({"time": 1.0, "episodes": 2}, "one episode and one number of steps"),
+        ({"time": 1.0, "steps": [5, 10]}, "one episode and one number of steps"),
+    ],
+)
+def test_times_that_make_no_sense_are_refused(changes: dict[str, Any], words: str) -> None:
+    """A time is greater than 0, named once, and goes with one largest number of steps."""
+    given = {"seeds": 1, "steps": 10, "world": [{"kind": "gosavi"}], "agent": [{"kind": "smart"}]}
+    with pytest.raises(ValueError, match=words):
+        sj.parse_sweep({**given, **changes})

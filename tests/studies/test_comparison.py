@@ -4,25 +4,31 @@ import dataclasses
 import html
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from scipy import sparse
 
 import sojourn as sj
 from sojourn.agents.named import AGENTS, add_agent
 from sojourn.models import save_model
+from sojourn.models.chain import Chain
 from sojourn.models.problems import PROBLEMS
 from sojourn.rules.records import read_record
+from sojourn.runs.spec import Sweep
 from sojourn.studies.comparison import estimators, judge, plan
 from sojourn.studies.comparison.folder import compare
-from sojourn.studies.comparison.record import AgentResult, Comparison, EstimatorError, Problem
+from sojourn.studies.comparison.record import AgentResult, Comparison, Earning, EstimatorError, Problem
+from sojourn.studies.comparison.tuning import Chosen, tuned
 from sojourn.studies.comparison.words import readme, table_lines, verdict
 from sojourn.studies.page import write_report
 
-SMALL = plan.Settings(steps=2000, seeds=3, tuning_seeds=2)
+SMALL = plan.Settings(steps=2000, seeds=3, tuning_seeds=2, agents=("smart", "harmonic_r", "planner"), widen=1)
+COUNTED: list[float] = []
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +36,12 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Comparison]:
     """A comparison of seconds, on a counterexample and on a model in a file."""
     folder = tmp_path_factory.mktemp("compare")
     save_model(PROBLEMS["gosavi"](), folder / "mine.toml")
-    return folder / "out", compare(["long-shot", str(folder / "mine.toml")], folder / "out", SMALL)
+
+    def advance(steps: float, failures: int = 0, *, earlier: bool = False, note: str = "") -> None:
+        COUNTED.append(steps)
+
+    names = ["long-shot", str(folder / "mine.toml")]
+    return folder / "out", compare(names, folder / "out", SMALL, progress=advance)
 
 
 def test_the_report_reads_what_compare_writes(small: tuple[Path, Comparison], tmp_path: Path) -> None:
@@ -46,27 +57,57 @@ def test_the_report_reads_what_compare_writes(small: tuple[Path, Comparison], tm
 def rows(**columns: Any) -> pl.DataFrame:
     """A table of runs as a sweep makes it, all columns that are not given the same in all rows."""
     count = len(next(iter(columns.values())))
-    common = {"agent": "smart", "actions": "given", "diverged": False, "duration": 1.0, "regret": 0.0}
+    common = {"agent": "smart", "diverged": False, "duration": 1.0, "reward": 0.0, "state": 0}
     return pl.DataFrame({**{k: [v] * count for k, v in common.items() if k not in columns}, **columns})
 
 
 def test_tuning_and_comparing_share_no_seed() -> None:
     """Step sizes are chosen on other seeds than those that agents are compared by."""
     settings = plan.Settings(seeds=1000, tuning_seeds=500)
-    chosen = {label: dict.fromkeys(plan.tuned_options(label), 0.1) for label in plan.compared()}
-    tuning, runs = plan.tuning("gosavi", settings), plan.runs("gosavi", settings, chosen)
+    chosen = {"smart": {"step_size": 0.1, "exploration": 0.2}}
+    tuning, more = (
+        plan.tuning("gosavi", settings),
+        plan.more_tuning("gosavi", settings, {"smart": [chosen["smart"]]}),
+    )
+    runs, earning = plan.runs("gosavi", settings, chosen), plan.earning("gosavi", settings, chosen)
+    assert tuning.seeds == more.seeds
+    assert runs.seeds == earning.seeds
     assert not set(tuning.seeds) & set(runs.seeds)
     assert (len(tuning.seeds), len(runs.seeds)) == (500, 1000)
 
 
 def test_every_agent_that_learns_is_compared() -> None:
-    """All agents of the page Choosing an agent take part; the newer ones say that they do not."""
-    from sojourn.runs.named import agent_kinds
+    """All take part, and so do the bandits; those that learn nothing do not."""
+    labels = {entry.label for entry in plan.tuning("gosavi", plan.Settings()).agents}
+    assert labels == set(AGENTS) - {"random_agent", "oracle"}
 
-    kinds = {entry.kind for entry in plan.tuning("gosavi", SMALL).agents}
-    assert kinds == {kind for kind in agent_kinds() if AGENTS[kind].compared}
-    assert {"smart", "harmonic_r", "differential_q"} <= kinds
-    assert not kinds & {"random_agent", "planner", "greedy_bandit", "ucb_bandit", "oracle"}
+
+def test_chosen_agents_have_the_grids_that_are_asked_for() -> None:
+    """Agents by name or kind; a grid for all that have the option, or for one; what does not fit is refused."""
+    settings = plan.Settings(
+        agents=("smart", "relaxed-smart-gosavi", "planner"),
+        exploration=(0.5,),
+        grids={"step_size": (0.2, 0.1), "smart.step_size": (0.7,)},
+    )
+    assert plan.grids("jobs", plan.checked_settings(settings)) == {
+        "smart": {"step_size": [0.7], "exploration": [0.5]},
+        "relaxed_smart_gosavi": {
+            "step_size": [0.1, 0.2],
+            "rate_step_size": [0.001, 0.01, 0.1],
+            "exploration": [0.5],
+        },
+        "planner": {},
+    }
+    for wrong, words in (
+        ({"agents": ("smrt",)}, "did you mean 'smart'"),
+        ({"agents": ("smart", "smart")}, "named twice"),
+        ({"grids": {"stepsize": (0.1,)}}, "no agent that is compared has the option 'stepsize'"),
+        ({"exploration": (0.1, 0.1)}, "the same one twice"),
+        ({"exploration": (2.0,)}, "exploration is 2.0"),
+        ({"time": -1.0}, "time is -1.0"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            plan.checked_settings(settings._replace(**wrong))
 
 
 def test_an_agent_of_a_user_is_compared_too() -> None:
@@ -74,50 +115,96 @@ def test_an_agent_of_a_user_is_compared_too() -> None:
     own = AGENTS["smart"]._replace(name="lazy", title="Lazy SMART", grid={"step_size": (0.001, 0.002)})
     add_agent(own)
     try:
-        (entry,) = (entry for entry in plan.tuning("gosavi", SMALL).agents if entry.label == "lazy")
+        (entry,) = (entry for entry in plan.tuning("gosavi", plan.Settings()).agents if entry.label == "lazy")
         assert (entry.kind, entry.options["step_size"]) == ("smart", [0.001, 0.002])
-        assert plan.tuned_options("lazy") == ["step_size"]
-        assert 0.002 in plan.choices("step_size")
     finally:
         AGENTS.pop("lazy")
 
 
 def test_the_steps_are_counted_before_they_are_taken(small: tuple[Path, Comparison]) -> None:
-    """The number of steps that the progress bar counts to is the number that are taken."""
+    """The number that the progress bar counts to is what it comes to, whatever is left out because it is known."""
     folder, _ = small
+    assert sum(COUNTED) == sum(plan.num_steps(name, SMALL) for name in ("long-shot", "gosavi"))
     taken = sum(
         int(pl.read_parquet(folder / "long-shot" / part / "results.parquet")["steps"].sum())
         for part in ("tuning", "runs")
     )
-    assert plan.num_steps("long-shot", SMALL) == taken
+    assert 0 <= plan.num_steps("long-shot", SMALL) - taken <= len(SMALL.agents) * SMALL.seeds * SMALL.steps
 
 
 @pytest.mark.parametrize("name", ["gosavi", "tijms-maintenance", "admission-control"])
 def test_policies_are_judged_by_their_exact_gain(name: str) -> None:
-    """Relative gains follow from the gains of policies, for rewards and for costs, in both numberings."""
+    """Relative gains follow from the gains of policies, and what was earned likewise, for rewards and for costs."""
     model = PROBLEMS[name]()
     best = sj.solve(model)
     worst = np.array([model.action[first] for first in model.pair_offsets[:-1]])
-    last = model.num_actions - 1
     table = judge.Judge(model).judged(
         rows(
-            policy=[
-                best.policy.tolist(),
-                worst.tolist(),
-                (last - best.policy).tolist(),
-                best.policy.tolist(),
-            ],
-            actions=["given", "given", "reversed", "given"],
-            diverged=[False, False, False, True],
+            policy=[best.policy.tolist(), worst.tolist(), best.policy.tolist()],
+            diverged=[False, False, True],
+            reward=[3.0 * best.gain, 0.0, best.gain - 3.0 * abs(best.gain)],
+            duration=[3.0, 1.0, 1.0],
         )
     )
     gain = sj.evaluate(model, worst).gains[0]
-    expected = [1.0, 1.0 - (best.gain - gain) / abs(best.gain), 1.0]
-    assert table["relative_gain"][:3].to_list() == pytest.approx(expected)
-    assert table["optimal"].to_list() == [True, expected[1] > 1 - 1e-9, True, False]
+    expected = [1.0, 1.0 - (best.gain - gain) / abs(best.gain)]
+    assert table["relative_gain"][:2].to_list() == pytest.approx(expected)
+    assert table["optimal"].to_list() == [True, expected[1] > 1 - 1e-9, False]
     # A run that diverged counts as the worst policy; none that we can think of is worse.
-    assert table["policy_gain"][3] <= gain + 1e-12
-    assert table["policy"][2].to_list() == best.policy.tolist()
+    assert table["policy_gain"][2] <= gain + 1e-12
+    assert table["earned"].to_list() == pytest.approx([1.0, 1.0 - best.gain / abs(best.gain), -2.0])
+
+
+def test_a_policy_is_followed_from_where_learning_left_it() -> None:
+    """A wrong action at the start, which is not come back to, does not count; where two ends are possible, both do."""
+    model = sj.model.from_transitions(
+        [
+            (0, 0, 0, 1.0, 0.0, 1.0),  # to stay at the start earns nothing
+            (0, 1, 1, 0.25, 0.0, 1.0),
+            (0, 1, 2, 0.75, 0.0, 1.0),
+            (1, 0, 1, 1.0, 2.0, 1.0),  # the best place
+            (1, 1, 0, 1.0, 0.0, 1.0),
+            (2, 0, 2, 1.0, 1.0, 1.0),  # half as good
+            (2, 1, 0, 1.0, 0.0, 1.0),
+        ]
+    )
+    policies = [[0, 0, 0], [0, 0, 0], [0, 0, 0], [1, 0, 0], [0, 0, 0]]
+    known = judge.Judge(model)
+    table = known.with_followed(
+        known.judged(rows(policy=policies, state=[0, 1, 2, 0, 1], steps=[5] * 5, length=[5, 5, 5, 5, 4]))
+    )
+    assert table["relative_gain"].to_list() == pytest.approx([0.0, 0.0, 0.0, 0.0, 0.625])
+    # The shorter run comes first, and is not followed; of five steps from the start, the first earns nothing.
+    assert table["followed"].to_list()[0] is None
+    assert table["followed"].to_list()[1:] == pytest.approx([0.0, 1.0, 0.5, 0.8 * 0.625])
+
+
+@pytest.mark.parametrize("dense", [0, 200])
+def test_expected_visits_are_sums_of_powers(dense: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By doubling and step by step: the same as the sum of the laws after 0, 1, ..., n - 1 steps."""
+    monkeypatch.setattr(judge, "_DENSE", dense)
+    rng = np.random.default_rng(4)
+    matrix = rng.dirichlet(np.ones(6), 6)
+    chain = Chain(sparse.csr_array(matrix), np.zeros(6), np.ones(6))
+    for steps in (1, 2, 7, 64):
+        laws = [np.linalg.matrix_power(matrix, count)[2] for count in range(steps)]
+        np.testing.assert_allclose(judge._visits(chain, 2, steps), np.sum(laws, axis=0), rtol=1e-12)
+
+
+def test_a_trap_that_is_hardly_ever_reached_hardly_counts() -> None:
+    """A policy that gets stuck once in a billion steps has the gain 0, and is worth following all the same."""
+    model = sj.model.from_transitions(
+        [
+            (0, 0, 0, 1.0 - 1e-9, 1.0, 1.0),
+            (0, 0, 1, 1e-9, 1.0, 1.0),
+            (1, 0, 1, 1.0, 0.0, 1.0),  # the wrong action, in a state that nobody has seen
+            (1, 1, 0, 1.0, 0.0, 1.0),
+        ]
+    )
+    known = judge.Judge(model)
+    table = known.with_followed(known.judged(rows(policy=[[0, 0]], steps=[30_000], length=[30_000])))
+    assert table["relative_gain"].to_list() == pytest.approx([0.0], abs=1e-6)
+    assert table["followed"].to_list() == pytest.approx([1.0], abs=1e-4)
 
 
 def test_the_worst_policy_is_the_worst() -> None:
@@ -144,20 +231,74 @@ def test_a_gain_of_zero_is_no_measure() -> None:
     assert table["optimal"].to_list() == [True, False]
 
 
-def test_the_options_that_did_best_are_chosen() -> None:
-    """The largest mean relative gain wins, then the least regret; a null regret comes last."""
-    tables = []
-    for label in plan.compared():
-        names = plan.tuned_options(label)
-        table = rows(
-            relative_gain=[1.0, 0.5, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9],
-            regret=[0.0, 0.0, 9.0, 9.0, 5.0, 3.0, None, None],
-            agent=[label] * 8,
+def judged_by(worth: Callable[[dict[str, float]], tuple[float, float]], asked: list[int]) -> Any:
+    """What runs and judges sweeps, without running them: by what a setting is worth in policy and in earnings."""
+
+    def judged(sweep: Sweep, part: str) -> pl.DataFrame:
+        found = []
+        for entry in sweep.agents:
+            asked.append(len(entry))
+            for options in entry.grid():
+                policy, earned = worth({name: float(choice) for name, choice in options.items()})  # type: ignore[arg-type]
+                found.append({"agent": entry.label, **options, "relative_gain": policy, "earned": earned})
+        return pl.DataFrame(found)
+
+    return judged
+
+
+def off(number: float, best: float) -> float:
+    return abs(math.log10(number / best))
+
+
+TO_TUNE = plan.Settings(agents=("relaxed_smart",), exploration=(0.03, 0.1), widen=3)
+
+
+def test_a_grid_is_widened_until_the_best_lies_within_it() -> None:
+    """Far outside the grid in two options at once, and for policies elsewhere than for earnings: both are found."""
+    asked: list[int] = []
+
+    def worth(options: dict[str, float]) -> tuple[float, float]:
+        rate = off(options["rate_step_size"], 1e-5)
+        return (
+            -off(options["step_size"], 0.001) - rate - off(options["exploration"], 0.09),
+            -off(options["step_size"], 0.1) - rate - off(options["exploration"], 0.01),
         )
-        tables.append(table.with_columns(*(pl.Series(name, [1.0, 1, 2, 2, 3, 3, 4, 4]) for name in names)))
-    chosen = judge.chosen(pl.concat(tables, how="diagonal"))
-    assert all(set(options.values()) == {3.0} for options in chosen.values())
-    assert list(chosen) == list(plan.compared())
+
+    found = tuned("jobs", TO_TUNE, judged_by(worth, asked))["relaxed_smart"]
+    assert found["policy"] == Chosen({"step_size": 0.00111, "rate_step_size": 1e-05, "exploration": 0.1}, ())
+    assert found["earned"] == Chosen({"step_size": 0.1, "rate_step_size": 1e-05, "exploration": 0.009}, ())
+    assert sum(asked) < 24 + 40  # the grid, and then the way to both: not the product of wider grids
+
+
+def test_a_best_setting_on_the_edge_is_told() -> None:
+    """Where larger is always better, a grid ends after some choices; one that may not grow is on its edge at once."""
+
+    def worth(options: dict[str, float]) -> tuple[float, float]:
+        return options["step_size"] - options["rate_step_size"], 0.0
+
+    found = tuned("jobs", TO_TUNE, judged_by(worth, []))["relaxed_smart"]["policy"]
+    assert found.options["step_size"] == 0.9  # more than 1 is no step size, so that this is no edge
+    assert found.options["rate_step_size"] == 1e-6
+    assert found.edges == ("rate_step_size",)
+    asked: list[int] = []
+    found = tuned("jobs", TO_TUNE._replace(widen=0), judged_by(worth, asked))["relaxed_smart"]["policy"]
+    assert found.options == {"step_size": 0.3, "rate_step_size": 0.001, "exploration": 0.03}
+    assert found.edges == ("step_size", "rate_step_size", "exploration")
+    assert asked == [24]
+
+
+def test_of_equal_policies_those_that_earn_more_are_chosen() -> None:
+    """The largest mean relative gain wins, then what was earned; an agent without options needs no search."""
+
+    def worth(options: dict[str, float]) -> tuple[float, float]:
+        return min(1.0, 2.0 - off(options["step_size"], 0.1)), -off(options.get("exploration", 0.1), 0.1)
+
+    settings = TO_TUNE._replace(agents=("smart",))
+    best = tuned("jobs", settings, judged_by(worth, []))["smart"]
+    assert best["policy"] == Chosen({"step_size": 0.01, "exploration": 0.1}, ())
+    assert tuned("jobs", settings._replace(agents=("planner",)), judged_by(lambda _: (1.0, 1.0), [])) == {
+        "planner": {"policy": Chosen({}, ()), "earned": Chosen({}, ())}
+    }
 
 
 def test_steps_to_99_percent_are_those_after_which_it_stays() -> None:
@@ -165,6 +306,7 @@ def test_steps_to_99_percent_are_those_after_which_it_stays() -> None:
     table = rows(
         seed=[0] * 4 + [1] * 4 + [2] * 4,
         steps=[10, 100, 1000, 10_000] * 3,
+        length=[10, 100, 1000, 10_000] * 3,
         duration=[1.0, 2.0, 3.0, 4.0] * 3,
         relative_gain=[0.99, 1.0, 1.0, 0.995, 1.0, 0.98, 1.0, 1.0, 1.0, 1.0, 1.0, 0.9],
     )
@@ -176,7 +318,7 @@ def test_steps_to_99_percent_are_those_after_which_it_stays() -> None:
 def test_where_an_agent_is_held_up() -> None:
     """The most frequent policy that is not optimal, among the later looks."""
     table = rows(
-        steps=[9, 1000, 1000, 1000, 1000],
+        length=[9, 1000, 1000, 1000, 1000],
         optimal=[False, True, False, False, False],
         policy=[[9], [0], [1], [2], [2]],
     )
@@ -192,7 +334,7 @@ def test_a_comparison_writes_what_it_found(small: tuple[Path, Comparison]) -> No
     assert list(written) == ["version", "settings", "problems"]
     names = [found.name for found in summary.problems]
     assert names == ["long-shot", "mine"]
-    for figure in (*names, "outcomes"):
+    for figure in (*names, "outcomes", "earned"):
         assert {path.suffix for path in (folder / "figures").glob(f"{figure}.*")} == {".png", ".svg"}
     assert (folder / "README.md").read_text() == readme(summary)
     table = pl.read_parquet(folder / "results.parquet")
@@ -203,11 +345,19 @@ def test_a_comparison_writes_what_it_found(small: tuple[Path, Comparison]) -> No
         ended = table.filter(problem=found.name, steps=SMALL.steps)
         for row in found.agents:
             mine = ended.filter(agent=row.agent)
-            assert mine.height == 2 * SMALL.seeds
+            assert mine.height == SMALL.seeds
             assert row.optimal_share == pytest.approx(mine["optimal"].to_numpy().mean())
             assert row.relative_gain == pytest.approx(mine["relative_gain"].to_numpy().mean())
             assert row.relative_low <= row.relative_gain <= row.relative_high
-        assert len(table_lines(found)) == 2 + len(plan.compared())
+            earned = mine["reward"] / mine["duration"] / found.gain
+            assert row.earned == pytest.approx(earned.to_numpy().mean())
+            earning = folder / found.name / "earning" / "results.parquet"
+            if row.earning.options != row.options:
+                own = pl.read_parquet(earning).filter(agent=row.agent, steps=SMALL.steps)
+                earned = own["reward"] / own["duration"] / found.gain
+            assert row.earning.earned == pytest.approx(earned.to_numpy().mean())
+        told = [line for line in table_lines(found)[2:] if "on the edge" not in line]
+        assert [line.split("  ")[1] for line in told] == [row.name for row in found.agents]
         assert list(found.findings) == verdict(found)
         assert len(found.findings) >= 3
 
@@ -233,6 +383,8 @@ def test_another_comparison_does_not_overwrite_the_first(small: tuple[Path, Comp
         (["long-shot", mine], SMALL._replace(steps=3000)),
         (["long-shot"], SMALL),
         (["jobs"], SMALL),
+        (["long-shot", mine], SMALL._replace(exploration=(0.2,))),
+        (["long-shot", mine], SMALL._replace(agents=("smart",))),
     ):
         with pytest.raises(
             ValueError, match=r"holds a comparison on long-shot, .*mine.toml \(steps 2,000, seeds 3"
@@ -310,9 +462,10 @@ def made_up(agent: str) -> AgentResult:
             "optimal_share": 0.5,
             "steps_99": None,
             "diverged": 0,
-            "options": {},
+            "options": {"step_size": 0.1},
+            "edges": ("step_size",),
+            "earning": Earning({"step_size": 0.2}, (), 0.5, 0.4, 0.6),
         }
-        | {"optimal_given": 0.8, "optimal_reversed": 0.2}
     )
 
 
@@ -327,29 +480,37 @@ def test_the_words_say_why() -> None:
     assert "and so for this rate too" in said
 
 
-@pytest.mark.parametrize("name", list(PROBLEMS))
-def test_numbering_actions_the_other_way_round_changes_nothing_else(name: str) -> None:
-    """Gains, laws and rows belong to the same action, whatever its number; twice round is where we began."""
-    model = PROBLEMS[name]()
-    turned = model.with_actions_reversed()
-    last = model.num_actions - 1
-    for state in range(0, model.num_states, max(1, model.num_states // 7)):
-        first, end = model.pair_offsets[state], model.pair_offsets[state + 1]
-        for action in model.action[first:end].tolist():
-            one, other = model.pair(state, action), turned.pair(state, last - action)
-            assert model.reward[one] == turned.reward[other]
-            assert model.duration[one] == turned.duration[other]
-            mine = slice(model.row_offsets[one], model.row_offsets[one + 1])
-            its = slice(turned.row_offsets[other], turned.row_offsets[other + 1])
-            for part in ("successor", "probability"):
-                assert getattr(model, part)[mine].tolist() == getattr(turned, part)[its].tolist()
-            for laws, turned_laws in zip(model.flat_laws()[:2], turned.flat_laws()[:2], strict=True):
-                by_rows = model.flat_laws()[2]
-                assert laws.law(mine.start if by_rows else one) == turned_laws.law(
-                    its.start if by_rows else other
-                )
-    assert sj.solve(turned).gain == pytest.approx(sj.solve(model).gain, abs=1e-9)
-    again = turned.with_actions_reversed()
-    assert again.action.tolist() == model.action.tolist()
-    assert again.reward.tolist() == model.reward.tolist()
-    assert again.action_names == (None if model.action_names is None else model.action_names[: last + 1])
+def test_an_edge_is_told_in_the_table() -> None:
+    """A setting that was best at the last choice tried is named, with what it was best for."""
+    lines = table_lines(_found("jobs"))
+    assert lines[-1] == (
+        "  smart is best on the edge of what was tried: step_size 0.1 for policy. Widen further, or give it another grid."
+    )
+
+
+def test_agents_are_compared_within_a_budget_of_time(tmp_path: Path) -> None:
+    """Every run ends with the first step at which the clock has reached the time; a curve goes over time."""
+    settings = plan.Settings(
+        seeds=3,
+        tuning_seeds=1,
+        time=300.0,
+        agents=("smart",),
+        exploration=(0.1,),
+        grids={"step_size": (0.1,)},
+    )
+    (found,) = compare(["long-shot"], tmp_path / "out", settings, formats=()).problems
+    table = pl.read_parquet(tmp_path / "out" / "results.parquet")
+    assert sorted(set(table["time"])) == sorted(found.curves[0].step)
+    assert found.curves[0].step[-1] == 300.0
+    longest = float(PROBLEMS["long-shot"]().duration.max())
+    assert ((table["duration"] >= table["time"]) & (table["duration"] < table["time"] + longest)).all()
+    assert "until the clock shows 300" in (tmp_path / "out" / "README.md").read_text()
+
+
+def test_runs_that_cannot_reach_their_time_are_refused() -> None:
+    """Steps that take much less time than the model says would make a budget of time a lie: that is said."""
+    from sojourn.studies.comparison.folder import _with_lengths
+
+    short = rows(time=[5.0, 5.0], steps=[9, 9], error=[None, None], duration=[5.0, 4.9])
+    with pytest.raises(ValueError, match="on mine, 1 runs took 9 steps and did not reach their time"):
+        _with_lengths(short, plan.Settings(time=5.0), "mine")

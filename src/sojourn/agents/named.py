@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 _LITERATURE = "sojourn.agents.literature:"
 _RELATIVES = "sojourn.agents.relatives:"
 _BASELINES = "sojourn.agents.baselines:"
-_STEP_SIZES = (0.003, 0.01, 0.03, 0.1, 0.3)
-_RATE_STEP_SIZES = (0.0001, 0.001, 0.01, 0.1)
+_STEP_SIZES = (0.01, 0.03, 0.1, 0.3)
+_RATE_STEP_SIZES = (0.001, 0.01, 0.1)
 _ONE = {"step_size": _STEP_SIZES}
 _TWO = {"step_size": _STEP_SIZES, "rate_step_size": _RATE_STEP_SIZES}
 _DISCOUNTS = {"step_size": _STEP_SIZES, "discount_rate": (0.003, 0.01, 0.03, 0.1)}
@@ -138,7 +138,6 @@ for _agent in (
         Look(0, 2, 3),
         _TWO,
         {"centring": 0.1},
-        compared=False,
     ),
     NamedAgent("r_learning", "R-Learning", _LITERATURE + "r_learning", "Incremental", Look(4, 1, 4), _TWO),
     NamedAgent(
@@ -149,7 +148,6 @@ for _agent in (
         Look(4, 2, 5),
         _TWO,
         {"durations": "ignored"},
-        compared=False,
     ),
     NamedAgent(
         "differential_q",
@@ -169,18 +167,18 @@ for _agent in (
         per_time=("discount_rate",),
     ),
     NamedAgent("fixed_rate", "rate fixed at 0", _LITERATURE + "fixed_rate", "Fixed", Look(3, 3, 3), _ONE),
-    NamedAgent("planner", "planner", "sojourn.agents.planning.planner:planner", None, compared=False),
-    NamedAgent("rvi_q", "RVI Q-learning", _RELATIVES + "rvi_q", None, Look(7, 1, 2), _ONE, compared=False),
+    NamedAgent("rvi_q", "RVI Q-learning", _RELATIVES + "rvi_q", None, Look(7, 1, 2), _ONE),
+    NamedAgent("planner", "planner", "sojourn.agents.planning.planner:planner", None, Look(1, 0, 3)),
+    NamedAgent("h_learning", "H-learning", "sojourn.agents.h_learning:h_learning", None, Look(6, 3, 0)),
+    NamedAgent("greedy_bandit", "greedy bandit", _BASELINES + "greedy_bandit", None, Look(5, 1, 5)),
     NamedAgent(
-        "h_learning",
-        "H-learning",
-        "sojourn.agents.h_learning:h_learning",
+        "ucb_bandit",
+        "UCB bandit",
+        _BASELINES + "ucb_bandit",
         None,
-        Look(6, 3, 0),
-        compared=False,
+        Look(5, 3, 6),
+        {"confidence": (0.1, 1.0, 10.0)},
     ),
-    NamedAgent("greedy_bandit", "greedy bandit", _BASELINES + "greedy_bandit", None, compared=False),
-    NamedAgent("ucb_bandit", "UCB bandit", _BASELINES + "ucb_bandit", None, compared=False),
     NamedAgent("oracle", "the optimal policy", "sojourn.agents.oracle:oracle", None, compared=False),
     NamedAgent("random_agent", "random actions", _BASELINES + "random_agent", None, compared=False),
 ):

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sojourn.cli.app import AsJson, Jobs, app, echo_json, echo_lines, examples, goes_on, say
-from sojourn.cli.parsing import actions_of, options_of
+from sojourn.cli.parsing import actions_of, floats_of, grids_of, options_of
 
 Name = Annotated[
     str, typer.Argument(help="A problem, such as gosavi; a TOML or JSON file of a model; or module:function.")
@@ -100,7 +100,8 @@ def audit(
 @app.command(
     epilog=examples(
         "sojourn compare gosavi long-shot long-return jobs",
-        "sojourn compare my-queue.toml --steps 1000000 --seeds 100 --out out/my-queue",
+        "sojourn compare my-queue.toml --agent planner --agent smart --time 50000 --out out/my-queue",
+        "sojourn compare jobs --agent harmonic-r --grid centring=0,0.03,0.1,0.3 --exploration 0.1",
     )
 )
 def compare(
@@ -108,20 +109,48 @@ def compare(
     out: Annotated[Path, typer.Option(help="Folder for results, figures and a README.")] = Path(
         "out/compare"
     ),
-    steps: Annotated[int, typer.Option(help="Steps of a run.", min=100)] = 100_000,
+    agent: Annotated[
+        list[str] | None, typer.Option(help="An agent to compare, once for each; nearly all by default.")
+    ] = None,
+    steps: Annotated[int, typer.Option(help="Steps of a run.", min=100)] = 30_000,
+    time: Annotated[
+        float | None, typer.Option(help="End runs at this time on the world's clock, whatever their steps.")
+    ] = None,
     seeds: Annotated[int, typer.Option(help="Seeds to compare by.", min=1)] = 30,
-    tuning_seeds: Annotated[int, typer.Option(help="Other seeds, to choose step sizes by.", min=1)] = 10,
+    tuning_seeds: Annotated[int, typer.Option(help="Other seeds, to choose options by.", min=1)] = 10,
+    exploration: Annotated[
+        str, typer.Option(help="Probabilities of exploring; of several, the best is chosen.")
+    ] = "0.03,0.1",
+    grid: Annotated[
+        list[str] | None,
+        typer.Option(help="Choices of an option, as step_size=0.01,0.1 or smart.step_size=0.01,0.1."),
+    ] = None,
+    widen: Annotated[
+        int, typer.Option(help="How many choices a grid may grow by at either end.", min=0, max=20)
+    ] = 3,
     jobs: Jobs = None,
 ) -> None:
-    """Compare all agents on problems, by the exact gain of the policies that they learn.
+    """Compare agents on problems, by the exact gain of the policies that they learn and by what they earn.
 
-    Step sizes are tuned for each agent on other seeds. It can be interrupted;
-    the same command goes on.
+    Options such as step sizes are tuned for each agent on other seeds; grids are
+    widened where the best lies on their edge. It can be interrupted; the same
+    command goes on.
     """
     from sojourn.runs.progress import progress
     from sojourn.studies.comparison import folder, plan, words
 
-    settings = plan.Settings(steps, seeds, tuning_seeds)
+    settings = plan.checked_settings(
+        plan.Settings(
+            steps,
+            seeds,
+            tuning_seeds,
+            time,
+            floats_of(exploration, "--exploration"),
+            tuple(agent or ()),
+            grids_of(grid or ()),
+            widen,
+        )
+    )
     total = sum(plan.num_steps(name, settings) for name in plan.titles(names))
     with goes_on(), progress("compare", total) as advance:
         found = folder.compare(names, out, settings, jobs, advance)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sojourn.rules.numbers import shown
@@ -24,6 +25,33 @@ def options_of(texts: list[str] | None, name: str) -> Options:
             raise ValueError(f"{name} {shown(text)} must be written as key=value")
         options[key.strip().replace("-", "_")] = plain(value)
     return options
+
+
+def floats_of(text: str, name: str) -> tuple[float, ...]:
+    """Return numbers given with commas between them.
+
+    >>> floats_of("0.03, 1e-1", "--exploration")
+    (0.03, 0.1)
+    """
+    try:
+        return tuple(float(word) for word in text.split(","))
+    except ValueError:
+        raise ValueError(f"{name} {shown(text)} must be numbers with commas between them") from None
+
+
+def grids_of(texts: Sequence[str]) -> dict[str, tuple[float, ...]]:
+    """Return the choices of options given as option=choices or agent.option=choices.
+
+    >>> grids_of(["step-size=0.01,0.1", "smart.step_size=0.3"])
+    {'step_size': (0.01, 0.1), 'smart.step_size': (0.3,)}
+    """
+    grids = {}
+    for text in texts:
+        key, sign, choices = text.partition("=")
+        if not (sign and key.strip()):
+            raise ValueError(f"--grid {shown(text)} must be written as option=0.01,0.1")
+        grids[key.strip().replace("-", "_")] = floats_of(choices, f"--grid {key}")
+    return grids
 
 
 def actions_of(text: str) -> list[int]:

@@ -32,7 +32,7 @@ _BATCH_STEPS, _BATCH_RUNS = 5_000_000, 2048  # a fraction of a second, a few meg
 _TAKEN = {
     *FIGURES,
     *("cell", "world", "agent", "steps", "episodes", "seed", "step", "clock", "gain", "regret", "rate_gap"),
-    *("policy_gain", "earned", "policy", "error", "seconds"),
+    *("policy_gain", "earned", "state", "time", "policy", "error", "seconds"),
 }
 _FIRSTS = {
     "start",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
@@ -15,7 +16,7 @@ NEVER = np.iinfo(np.int64).max
 
 
 class Length(NamedTuple):
-    """How long a run is: some episodes of so many steps each.
+    """How long a run is: some episodes of so many steps each, or until the clock shows a time, if that is earlier.
 
     >>> Length(steps=1000, episodes=4).total
     4000
@@ -23,6 +24,7 @@ class Length(NamedTuple):
 
     steps: int
     episodes: int = 1
+    time: float = math.inf
 
     @property
     def total(self) -> int:

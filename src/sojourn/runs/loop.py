@@ -171,12 +171,13 @@ class Walk(NamedTuple):
 
 
 class Course(NamedTuple):
-    """How far a walk goes: its last step, the steps of an episode, and the size of the world."""
+    """How far a walk goes: its last step or time, the steps of an episode, and the size of the world."""
 
     until: int
     episode: int
     num_states: int
     num_actions: int
+    time: float = np.inf
 
 
 class Record(NamedTuple):
@@ -210,7 +211,7 @@ def go_on(walk: Walk, course: Course, record: Record, signals: Signals, rngs: St
         points[recorded] <= steps
     ):  # a loop, because Numba would take a third of a second over `searchsorted`
         recorded += 1
-    while steps < course.until and fault[0] == 0.0 and not halt[0]:
+    while steps < course.until and walk.totals.duration < course.time and fault[0] == 0.0 and not halt[0]:
         if steps % episode == 0:
             world, state = _start(walk.world, rngs.world)
             walk = Walk(world, walk.agent, state, walk.totals)
@@ -235,7 +236,7 @@ _walk = kernel(go_on)
 def _stretch(
     walk: Walk, count: int, course: Course, fault: Column, world_rng: Stream, agent_rng: Stream
 ) -> Walk:
-    """Take `count` steps, or fewer if the agent stops to think. What is done in every step is done here."""
+    """Take `count` steps, or fewer if time is up or the agent stops to think. Every step is taken here."""
     world, agent, state, totals = walk.world, walk.agent, walk.state, walk.totals
     num_states, num_actions = course.num_states, course.num_actions
     if not 0 <= state < num_states:
@@ -254,7 +255,7 @@ def _stretch(
         agent = _learn(agent, state, action, reward, duration, next_state, explored)
         totals = counted(totals, reward, duration, agent.accepted)
         state = next_state
-        if pauses(agent):
+        if pauses(agent) or totals.duration >= course.time:
             return Walk(world, agent, state, totals)
     return Walk(world, agent, state, totals)
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from sojourn.models.smdp import SMDP
     from sojourn.worlds.protocol import World
 
-ACTIONS = ("given", "reversed")  # how the actions of a model may be numbered
 _MODEL_IN_FILE = "sojourn.worlds.of_model:model_in_file"
 _WORLD_OF_MODEL = "sojourn.worlds.of_model:WorldOfModel"
 

@@ -6,6 +6,7 @@
     world, agent     text     kind of the world; label of the agent
     ...              number   a column for each option that is given; null where there is none
     steps, episodes  integer  in an episode; episodes
+    time             number   if the sweep sets times: when the run was to end, and `steps` are those it took
     seed             integer
     rate, reward, duration, greedy_reward, greedy_duration    number
     greedy_steps     integer
@@ -15,6 +16,7 @@
     rate_gap         number   rate - gain: how far the learned rate is off, and
     policy_gain      number   the exact gain of the final policy; also null if policies are not kept or the run diverged
     earned           number   reward / duration: what the run earned per unit time
+    state            integer  where the run stood in the end
     policy           list     the greedy action of each state in the end; only if the sweep keeps policies
     error            text     why the run failed; null if it did not
 
@@ -47,7 +49,7 @@ from sojourn.runs.loop import PARTS
 from sojourn.runs.stack import Batch
 
 # 4: the actions of policies in 32 bits, where 16 made 4,464 of action 70,000. 5: the gain of the final policy, what was
-# earned, and in curves what they are of.
+# earned, the last state, and in curves what they are of.
 SCHEMA_VERSION = 5
 POLICY = pl.List(pl.UInt32)
 _LARGEST_ACTION = 2**32 - 1
@@ -70,7 +72,7 @@ def results_frame(
     count = len(batch.errors)
     columns = dict(specification)
     failed = batch.errors != ""
-    for name, figures in batch.figures().items():
+    for name, figures in {**batch.figures(), "state": batch.states}.items():
         if name != "steps":  # these are part of the specification
             series = pl.Series(name, figures)
             columns[name] = series.set(pl.Series(failed), None) if failed.any() else series
@@ -80,6 +82,7 @@ def results_frame(
     columns["rate_gap"] = columns["rate"] - gain
     columns["policy_gain"] = pl.Series("policy_gain", gains.policies).fill_nan(None)
     columns["earned"] = (columns["reward"] / columns["duration"]).fill_nan(None)
+    columns["state"] = columns.pop("state")  # beside the policy
     if policies:
         columns["policy"] = policy_column(batch.policies)
     columns["error"] = pl.Series("error", [error or None for error in batch.errors], dtype=pl.String)

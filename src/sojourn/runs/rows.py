@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -35,7 +36,7 @@ def tabulate(task: Task, batch: Batch, seconds: float) -> tuple[pl.DataFrame, pl
         "world": _at([task.worlds.kind], first, pl.String()),
         "agent": _at([task.agents.label], first, pl.String()),
         **_option_columns(task, columns),
-        "steps": pl.Series(np.full(task.num_runs, task.length.steps)),
+        **_length_columns(task, batch),
         "episodes": pl.Series(np.full(task.num_runs, task.length.episodes)),
         "seed": pl.Series(seeds),
     }
@@ -50,6 +51,14 @@ def tabulate(task: Task, batch: Batch, seconds: float) -> tuple[pl.DataFrame, pl
         each = {name: column.gather_every(count) for name, column in specification.items() if name != "seed"}
         return rows, results.mean_curves_frame(each, points, batch.curves, batch.spreads, count)
     return rows, results.curves_frame(specification, points, batch.curves)
+
+
+def _length_columns(task: Task, batch: Batch) -> dict[str, pl.Series]:
+    """Return the steps of each run: those it was to take, or beside its time those that it took."""
+    if math.isinf(task.length.time):
+        return {"steps": pl.Series(np.full(task.num_runs, task.length.steps))}
+    time = pl.Series(np.full(task.num_runs, task.length.time))
+    return {"time": time, "steps": pl.Series(batch.figures()["steps"])}
 
 
 def _gain(worlds: Worlds, options: Options) -> float:

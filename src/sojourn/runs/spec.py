@@ -12,10 +12,11 @@ import functools
 import hashlib
 import itertools
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sojourn.rules.numbers import listed, shown, whole
+from sojourn.rules.numbers import listed, positive, shown, whole
 from sojourn.rules.options import Choice, Options
 from sojourn.rules.sources import check_unedited
 from sojourn.runs.build import build_agent, build_world
@@ -54,6 +55,7 @@ class Sweep:
     spacing: str = "log"
     curves: str = "each"
     policies: bool = True
+    time: float | list[float] | None = None  # one or several; a run ends there if not by its steps
 
     def __post_init__(self) -> None:
         for name, entries in (("world", self.worlds), ("agent", self.agents)):
@@ -84,6 +86,14 @@ class Sweep:
             whole("steps", length)
         if self.steps is not None and len(set(self.lengths or ())) != len(self.lengths or (0,)):
             raise ValueError("steps is empty or has the same length twice")
+        for time in self.times:
+            positive("time", time)
+        if self.times and (self.episodes > 1 or not isinstance(self.steps, int)):
+            raise ValueError(
+                "with a time, a sweep has one episode and one number of steps, the most it may take"
+            )
+        if len(set(self.times)) != len(self.times):
+            raise ValueError("time has the same time twice")
         whole("episodes", self.episodes)
         whole("record", self.record, least=0)
         seeds = [whole("seeds", seed, least=0) for seed in self.seeds]
@@ -112,7 +122,8 @@ class Sweep:
     @property
     def num_cells(self) -> int:
         """The number of cells."""
-        return sum(map(len, self.worlds)) * sum(map(len, self.agents)) * len(self.lengths or [0])
+        lengths = len(self.lengths or [0]) * max(1, len(self.times))
+        return sum(map(len, self.worlds)) * sum(map(len, self.agents)) * lengths
 
     @property
     def num_runs(self) -> int:
@@ -124,19 +135,27 @@ class Sweep:
         """The lengths of an episode, if the sweep sets them."""
         return [self.steps] if isinstance(self.steps, int) else self.steps
 
+    @property
+    def times(self) -> list[float]:
+        """The times at which runs end, if the sweep sets them."""
+        return [] if self.time is None else self.time if isinstance(self.time, list) else [self.time]
+
     @functools.cached_property
     def num_steps(self) -> int:
-        """The number of steps of all runs together."""
+        """The number of steps of all runs together; with a time, the most that there may be."""
         if self.lengths is not None:
             return self.num_runs // len(self.lengths) * sum(self.lengths) * self.episodes
         worlds = (build_world(entry.kind, options) for entry in self.worlds for options in entry.grid())
-        total = sum(sum(self.lengths_in(world)) for world in worlds)
-        return total * sum(map(len, self.agents)) * len(self.seeds) * self.episodes
+        total = sum(length.total for world in worlds for length in self.lengths_in(world))
+        return total * sum(map(len, self.agents)) * len(self.seeds)
 
-    def lengths_in(self, world: World) -> list[int]:
-        """The lengths of an episode in one world."""
+    def lengths_in(self, world: World) -> list[Length]:
+        """How long the runs in one world are."""
         own: int = getattr(world, "num_steps", 0)  # which it has where the sweep sets none
-        return [int(own)] if self.lengths is None else self.lengths
+        steps = [int(own)] if self.lengths is None else self.lengths
+        if self.times:
+            return [Length(steps[0], time=time) for time in self.times]
+        return [Length(number, self.episodes) for number in steps]
 
     @functools.cached_property
     def sources(self) -> dict[str, str]:
@@ -156,7 +175,8 @@ class Sweep:
             for name, group in (("world", self.worlds), ("agent", self.agents))
         }
         names = ("name", "seeds", "steps", "episodes", "record", "spacing", "curves", "policies")
-        data = {"rules_version": RULES_VERSION, **{name: getattr(self, name) for name in names}, **entries}
+        own = {name: getattr(self, name) for name in names} | ({"time": self.time} if self.times else {})
+        data = {"rules_version": RULES_VERSION, **own, **entries}
         if self.sources:
             data["sources"] = self.sources
         return json.dumps(data, indent=1) + "\n"
@@ -191,7 +211,10 @@ def placed(place: str) -> Iterator[None]:
 
 def cell_ids(world: bytes, agents: list[bytes], length: Length) -> list[str]:
     """Return the ids of the cells of one world; world and agents are texts made by `canonical_text`."""
-    common = hashlib.sha256(f"{RULES_VERSION}|{length.steps}|{length.episodes}|".encode() + world + b"|")
+    until = f"{length.time!r}|" if math.isfinite(length.time) else ""
+    common = hashlib.sha256(
+        f"{RULES_VERSION}|{length.steps}|{length.episodes}|{until}".encode() + world + b"|"
+    )
     ids = []
     for agent in agents:
         digest = common.copy()

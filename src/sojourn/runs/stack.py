@@ -65,6 +65,7 @@ class Batch(NamedTuple):
     totals: Totals  # a stack of them
     rates: Floats
     diverged: Flags
+    states: Ints  # where each run stood in the end
     policies: Ints
     curves: Floats  # [run, part of the curve, point]
     spreads: Floats  # if curves are means, their deviations
@@ -100,12 +101,13 @@ def run_batch(
         totals=no_totals(count),
         rates=np.zeros(count),
         diverged=np.zeros(count, dtype=np.bool_),
+        states=np.zeros(count, dtype=np.int64),
         policies=np.zeros((count, world.num_states if kept.policies else 0), dtype=np.int64),
         faults=np.zeros((count, 6)),
     )
     means, spreads = np.zeros((2, count // kept.group, len(PARTS), len(kept.points)))
     curves = _Curves(np.append(kept.points, NEVER), kept.group, means, spreads)
-    course = Course(length.total, length.steps, world.num_states, world.num_actions)
+    course = Course(length.total, length.steps, world.num_states, world.num_actions, float(length.time))
     _walk_batch(world, agents, rngs, course, curves, rows, halt.flag)
     if halt.is_set:
         raise CancelledError("the batch was halted")
@@ -116,7 +118,7 @@ def run_batch(
         np.sqrt(spreads / (kept.group - 1), out=spreads)
     else:
         spreads[:] = np.nan  # one run has no deviation
-    return Batch(rows.totals, rows.rates, rows.diverged, rows.policies, means, spreads, errors)
+    return Batch(rows.totals, rows.rates, rows.diverged, rows.states, rows.policies, means, spreads, errors)
 
 
 class _Rows(NamedTuple):
@@ -125,6 +127,7 @@ class _Rows(NamedTuple):
     totals: Totals  # a stack of them
     rates: Floats
     diverged: Flags
+    states: Ints
     policies: Ints
     faults: Floats
 
@@ -160,6 +163,7 @@ def _walk_batch(
         _fold(record.curve, curves.means[i // group], curves.spreads[i // group], i % group + 1)
         put(rows.totals, i, walk.totals)
         rows.rates[i] = _value(walk.agent.rate)
+        rows.states[i] = walk.state
         rows.diverged[i] = has_diverged(walk.agent, missing)
         for state in range(rows.policies.shape[1]):
             rows.policies[i, state] = best(walk.agent.values, state, 0.0)[0]

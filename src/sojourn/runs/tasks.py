@@ -33,6 +33,7 @@ from sojourn.runs.named import agent_kind, world_kind
 from sojourn.runs.spec import Sweep
 from sojourn.runs.stack import Batch, Kept, joined, run_batch
 from sojourn.worlds.market.segments import identity
+from sojourn.worlds.protocol import World
 
 BATCH_STEPS, BATCH_RUNS = 10_000_000, 4096  # about a third of a second
 BATCH_VALUES = 5_000_000  # entries of all tables Q together, 40 megabytes
@@ -152,9 +153,14 @@ def _most_runs(steps: int, num_values: int) -> int:
 
 def _size(sweep: Sweep, kind: str, options: Options) -> tuple[list[Length], tuple[int, int]]:
     """Return a world's lengths and the shape of its tables: worlds that agree in them may share a task."""
-    world = build_world(kind, options)
-    lengths = [Length(steps, sweep.episodes) for steps in sweep.lengths_in(world)]
-    return lengths, (world.num_states, world.num_actions)
+    world = _world(kind, json.dumps(options), _data([options]))
+    return sweep.lengths_in(world), (world.num_states, world.num_actions)
+
+
+@functools.lru_cache(maxsize=2)
+def _world(kind: str, options: str, _known: tuple[tuple[str, str], ...]) -> World:
+    """Return a world; the last ones are kept, since some take a second to build and many tasks share them."""
+    return build_world(kind, json.loads(options))
 
 
 def option_columns(sweep: Sweep) -> dict[str, bool]:
@@ -198,7 +204,7 @@ def execute(task: Task, halt: Halt | None = None) -> Executed:
     kept = Kept(task.recording.points(task.length), group, task.recording.policies)
     batches = []
     for options in task.worlds.options:
-        world = build_world(task.worlds.kind, options)
+        world = _world(task.worlds.kind, json.dumps(options), _data([options]))
         agents = _agents(task.agents.kind, task.agents.combinations, world.num_states, world.num_actions)
         stack, seeds = _repeated(agents, len(task.seeds)), task.seeds * task.agents.number
         batches.append(run_batch(world, stack, seeds, task.length, kept, halt))
@@ -237,7 +243,7 @@ def rules_of(task: Task) -> str:
 
 @functools.lru_cache(maxsize=64)
 def _rules_of(world_name: str, options: str, agent_name: str, combinations: str) -> str:
-    world = build_world(world_name, json.loads(options))
+    world = _world(world_name, options, _data([json.loads(options)]))
     agent = build_agent(agent_name, json.loads(combinations)[0], world.num_states, world.num_actions)
     kind = world_kind(world_name)
     return rules_digest((world, agent), filter(None, (kind.make, kind.model, agent_kind(agent_name).make)))
@@ -287,7 +293,7 @@ def estimate(sweep: Sweep, jobs: int) -> Estimate:
     """Estimate time, memory and disk of a sweep from a short trial of each agent in the first world."""
     world_options = next(sweep.worlds[0].grid())
     world = build_world(sweep.worlds[0].kind, world_options)
-    length = max(sweep.lengths_in(world))
+    length = max(sweep.lengths_in(world)).steps
     steps = min(length, 100_000)
     steps_each = sweep.num_steps / sum(map(len, sweep.agents))
     seconds = 0.0

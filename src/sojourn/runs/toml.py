@@ -3,6 +3,7 @@
     name = "first-look"
     seeds = 5                                   # 0 to 4, or a list
     steps = 1000                                # or a list of lengths
+    time = 500.0                                # or a list: a run ends then, after at most so many steps
     episodes = 4
     record = 0                                  # points of each run's curve
     spacing = "log"                             # of the points, or "even"
@@ -37,7 +38,7 @@ files, are worlds too, and their results have the exact gain beside them:
     [[world]]
     kind = "admission-control"
     capacity = [5, 20]
-    actions = ["given", "reversed"]             # how they are numbered: ties go to the lowest
+    actions = ["given", "reversed"]             # how they are numbered
 
     [[world]]
     kind = "model"
@@ -72,7 +73,8 @@ from sojourn.runs.named import plain_kind
 from sojourn.runs.spec import Sweep, placed
 
 MOST_SEEDS = 1_000_000
-_TOP = ("name", "seeds", "steps", "episodes", "record", "spacing", "curves", "policies", "world", "agent")
+_OWN = ("spacing", "curves", "policies", "time")
+_TOP = ("name", "seeds", "steps", "episodes", "record", *_OWN, "world", "agent")
 
 
 def load_sweep(path: str | Path) -> Sweep:
@@ -113,7 +115,7 @@ def parse_sweep(data: Mapping[str, Any]) -> Sweep:
         episodes=whole("episodes", data.get("episodes", 1)),
         record=whole("record", data.get("record", 0), least=0),
         name=str(data.get("name", "sweep")),
-        **{key: data[key] for key in ("spacing", "curves", "policies") if key in data},
+        **{key: data[key] for key in _OWN if key in data},
     )
 
 

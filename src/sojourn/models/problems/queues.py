@@ -18,6 +18,7 @@ def access_control(
     num_servers: int = 10,
     priorities: Sequence[float] = (1.0, 2.0, 4.0, 8.0),
     free_probability: float = 0.06,
+    freed_first: bool = False,
 ) -> SMDP:
     """Access control: customers of four priorities wait for ten servers; accept or reject the first.
 
@@ -26,9 +27,12 @@ def access_control(
     included, becomes free with probability .06: of b busy ones, k become free with probability
     C(b, k) .06^k .94^(b - k).
 
+    With `freed_first` the servers become free before the decision takes effect, as in the code of Wan, Naik and Sutton
+    (2021): a customer can be accepted in every state, and is rejected if no server has become free in the meantime.
+
     States: (free servers, priority of the first customer); number 4 b + i has b busy servers and priority i.
 
-    Actions: 0 rejects, 1 accepts; with no server free there is only 0.
+    Actions: 0 rejects, 1 accepts; with no server free there is only 0, unless servers are freed first.
 
     Rewards: the priority of a customer who is accepted, else 0.
 
@@ -47,19 +51,15 @@ def access_control(
     rows: list[Transition] = []
     for busy in range(num_servers + 1):
         for kind, reward in enumerate(rewards):
-            for action in range(1 if busy == num_servers else 2):
-                working = busy + action
+            for action in range(2 if busy < num_servers or freed_first else 1):
+                working = busy if freed_first else busy + action
                 for ready in range(working + 1):
                     chance = comb(working, ready) * free**ready * (1.0 - free) ** (working - ready) / kinds
+                    left = working - ready
+                    accepted = action * (left < num_servers) if freed_first else action
+                    then = left + accepted if freed_first else left
                     rows += [
-                        (
-                            busy * kinds + kind,
-                            action,
-                            (working - ready) * kinds + after,
-                            chance,
-                            reward * action,
-                            1.0,
-                        )
+                        (busy * kinds + kind, action, then * kinds + after, chance, reward * accepted, 1.0)
                         for after in range(kinds)
                     ]
     names = [f"{num_servers - b} free, priority {r:g}" for b in range(num_servers + 1) for r in rewards]

@@ -12,8 +12,8 @@ from sojourn.studies.comparison.record import Problem
 _COLUMNS = 4  # problems beside each other on paper
 
 
-def learning(found: Problem, points: int) -> Lines:
-    """Return the relative gain of each agent's policy over the steps, with at most so many points."""
+def learning(found: Problem, points: int, over: str = "steps") -> Lines:
+    """Return the relative gain of each agent's policy over the steps, or over time, with at most so many points."""
     styles = looks(row.agent for row in found.agents)
     names = {row.agent: row.name for row in found.agents}
     total = sum(len(curve.step) for curve in found.curves)
@@ -34,7 +34,7 @@ def learning(found: Problem, points: int) -> Lines:
         )
     return Lines(
         f"Learning: {found.name}",
-        Axis("steps", log=True),
+        Axis(over, log=True),
         Axis("relative gain of the greedy policy"),
         series,
         note="Mean over the runs, and its 95 % interval.",
@@ -57,24 +57,55 @@ def outcomes(found: Problem) -> Whiskers:
     )
 
 
-def sheet(found: Problem) -> Sheet:
-    """Return the figure of one problem: learning on the left, the audit on the right."""
-    points = sum(len(curve.step) for curve in found.curves)
-    titles = ["what the policies are worth", paper_title(found.audit)]
-    return Sheet([[learning(found, points), on_paper(found.audit)]], (8.5, 4.8), titles=[titles])
-
-
-def outcomes_sheet(problems: Sequence[Problem]) -> Sheet:
-    """Return the figure of all problems; the agents' names stand at the left of each row only."""
-    rows = [problems[first : first + _COLUMNS] for first in range(0, len(problems), _COLUMNS)]
-    width = min(_COLUMNS, len(problems))
-    return Sheet(
-        [[_panel(found, bool(place)) for place, found in enumerate(row)] for row in rows],
-        (2.2 + 1.9 * width, 2.9 * len(rows)),
-        titles=[[found.name for found in row] for row in rows],
+def earnings(found: Problem) -> Whiskers:
+    """Return what each agent earned on the way with the options that earn most, with its interval."""
+    styles = looks(row.agent for row in found.agents)
+    return Whiskers(
+        f"On the way: {found.name}",
+        Axis("earned on the way, relative to the optimum, 95 % interval", short="earned"),
+        [
+            Whisker(row.name, styles[row.agent], row.earning.earned, row.earning.low, row.earning.high)
+            for row in found.agents
+        ],
+        interval="95 % interval",
+        reference=1.0,
+        note="The dotted line is what the best policy earns in the long run.",
     )
 
 
-def _panel(found: Problem, nameless: bool) -> Whiskers:
-    chart = outcomes(found)._replace(x=Axis("relative gain"))
-    return chart._replace(rows=[row._replace(name="") for row in chart.rows]) if nameless else chart
+def sheet(found: Problem, over: str = "steps") -> Sheet:
+    """Return the figure of one problem: learning on the left, the audit on the right."""
+    points = sum(len(curve.step) for curve in found.curves)
+    titles = ["what the policies are worth", paper_title(found.audit)]
+    return Sheet([[learning(found, points, over), on_paper(found.audit)]], (8.5, 4.8), titles=[titles])
+
+
+def outcomes_sheet(problems: Sequence[Problem]) -> Sheet:
+    """Return the final policies on all problems; the agents' names stand at the left of each row only."""
+    return _whiskers([outcomes(found)._replace(x=Axis("relative gain")) for found in problems], problems)
+
+
+def earned_sheet(problems: Sequence[Problem]) -> Sheet:
+    """Return what was earned on the way on all problems, in the same form."""
+    return _whiskers([earnings(found)._replace(x=Axis("earned")) for found in problems], problems)
+
+
+def _whiskers(panels: Sequence[Whiskers], problems: Sequence[Problem]) -> Sheet:
+    agents = max(len(panel.rows) for panel in panels)
+    firsts = range(0, len(problems), _COLUMNS)
+    width = min(_COLUMNS, len(problems))
+    return Sheet(
+        [
+            [
+                _nameless(panel) if place else panel
+                for place, panel in enumerate(panels[first : first + _COLUMNS])
+            ]
+            for first in firsts
+        ],
+        (2.4 + 1.9 * width, (1.0 + 0.2 * agents) * len(firsts)),
+        titles=[[found.name for found in problems[first : first + _COLUMNS]] for first in firsts],
+    )
+
+
+def _nameless(panel: Whiskers) -> Whiskers:
+    return panel._replace(rows=[row._replace(name="") for row in panel.rows])

@@ -19,15 +19,18 @@ from sojourn.models.smdp import SMDP
 from sojourn.rates.named import ESTIMATORS
 from sojourn.rates.protocol import limit
 from sojourn.report import figures
+from sojourn.report.words import setting
 from sojourn.rules.files import own_folder, write_text, write_whole
 from sojourn.rules.records import as_json, load_json, plain, read_record, write_json
 from sojourn.runs.executors import executor
 from sojourn.runs.folder import run_sweep
 from sojourn.runs.progress import Advance, no_progress
 from sojourn.runs.results import RESULTS, claim_folder, load_results
+from sojourn.runs.spec import Sweep
 from sojourn.studies.audit.compute import audited as audit_record
 from sojourn.studies.comparison import charts, estimators, judge, plan
 from sojourn.studies.comparison.record import Comparison, Problem, RunSettings, Trap
+from sojourn.studies.comparison.tuning import tuned
 from sojourn.studies.comparison.words import readme, verdict
 
 SETTINGS, COMPARISON = "settings.json", "comparison.json"
@@ -41,9 +44,14 @@ class _Earlier:
     steps: int
     seeds: int
     tuning_seeds: int
+    time: float | None
+    exploration: tuple[float, ...]
+    agents: tuple[str, ...]
+    grids: dict[str, tuple[float, ...]]
+    widen: int
 
     def settings(self) -> plan.Settings:
-        return plan.Settings(self.steps, self.seeds, self.tuning_seeds)
+        return plan.Settings(**{name: getattr(self, name) for name in plan.Settings._fields})
 
 
 def compare(
@@ -54,21 +62,28 @@ def compare(
     progress: Advance = no_progress,
     formats: Sequence[str] = figures.FORMATS,
 ) -> Comparison:
-    """Compare all agents on problems into a folder; return what was found."""
-    plan.checked_settings(settings)
+    """Compare agents on problems into a folder; return what was found."""
+    settings = plan.checked_settings(settings)
     titles = plan.titles(names)
     audits = {name: _audit(name) for name in titles}  # before anything is run: what it refuses is refused now
     claim_folder(out, SETTINGS)
     _refuse_another(out, names, settings)
     out.mkdir(parents=True, exist_ok=True)
-    write_json(out / SETTINGS, {"problems": plain(names), **settings._asdict()})
+    write_json(
+        out / SETTINGS, {"problems": plain(names), **{k: plain(v) for k, v in settings._asdict().items()}}
+    )
     problems, tables = [], []
     for name, title in titles.items():
         found, table = _problem(name, title, audits[name], out / title, settings, jobs, progress)
         problems.append(found)
         tables.append(table)
-        figures.write(charts.sheet(found), out / "figures" / title, formats)
+        figures.write(
+            charts.sheet(found, "steps" if settings.time is None else "time"),
+            out / "figures" / title,
+            formats,
+        )
     figures.write(charts.outcomes_sheet(problems), out / "figures" / "outcomes", formats)
+    figures.write(charts.earned_sheet(problems), out / "figures" / "earned", formats)
     comparison = Comparison(_run_settings(settings), tuple(problems), __version__)
     write_whole(out / RESULTS, pl.concat(tables, how="diagonal").write_parquet)
     write_text(out / "README.md", readme(comparison))
@@ -82,10 +97,12 @@ def _run_settings(settings: plan.Settings) -> RunSettings:
         steps=settings.steps,
         seeds=settings.seeds,
         tuning_seeds=settings.tuning_seeds,
-        exploration=plan.EXPLORATION,
-        step_sizes=plan.choices("step_size"),
-        rate_step_sizes=plan.choices("rate_step_size"),
-        discounts=plan.choices("discount_rate"),
+        time=settings.time,
+        grids={
+            name: {option: tuple(choices) for option, choices in grid.items()}
+            for name, grid in plan.grids_over(1.0, settings).items()
+        },
+        widen=settings.widen,
         estimator_step_size=estimators.STEP_SIZE,
         estimator_steps=estimators.STEPS,
         estimator_seeds=estimators.SEEDS,
@@ -98,7 +115,9 @@ def _refuse_another(out: Path, names: list[str], settings: plan.Settings) -> Non
         return
     held = read_record(_Earlier, load_json(out / SETTINGS))
     if held.settings() != settings or not set(held.problems) <= set(names):
-        told = ", ".join(f"{name} {number:,}" for name, number in held.settings()._asdict().items())
+        told = ", ".join(
+            f"{name} {setting(plain(chosen))}" for name, chosen in held.settings()._asdict().items() if chosen
+        )
         raise ValueError(
             f"{out} holds a comparison on {', '.join(held.problems)} ({told}); choose another folder with --out"
         )
@@ -124,24 +143,47 @@ def _problem(
     model = audited.model
     known = judge.Judge(model)
     own_folder(folder)
+    agents = plan.compared(settings)
     with executor(jobs) as (pool, width):
-        run_sweep(plan.tuning(name, settings), own_folder(folder / "tuning"), pool, width, progress).whole()
-        chosen = judge.chosen(known.judged(load_results(folder / "tuning")))
-        run_sweep(
-            plan.runs(name, settings, chosen), own_folder(folder / "runs"), pool, width, progress
-        ).whole()
-    table = known.judged(load_results(folder / "runs"))
+
+        def judged(sweep: Sweep, part: str) -> pl.DataFrame:
+            told = no_progress if part.startswith("tuning-") else progress  # those are not counted before
+            run_sweep(sweep, own_folder(folder / part), pool, width, told).whole()
+            return _with_lengths(known.judged(load_results(folder / part)), settings, title)
+
+        chosen = tuned(name, settings, judged)
+        policies = {agent: both["policy"].options for agent, both in chosen.items()}
+        earnings = {agent: both["earned"].options for agent, both in chosen.items()}
+        others = {agent: options for agent, options in earnings.items() if options != policies[agent]}
+        table = known.with_followed(judged(plan.runs(name, settings, policies), "runs"))
+        earning = judged(plan.earning(name, settings, others), "earning") if others else table.clear()
+        same = {agent: options for agent, options in earnings.items() if agent not in others}
+        if same:
+            progress(plan.earning(name, settings, same).num_steps, earlier=True)  # they need no other runs
     found = Problem(
         name=title,
         gain=known.gain,
         states=model.num_states,
         audit=audit_record(title, audited),
-        agents=judge.results(table, chosen),
-        curves=judge.learning(table),
+        agents=judge.results(table, earning, chosen, agents),
+        curves=judge.learning(table, agents),
         trap=_trap(model, judge.trap(table, "harmonic_r")),
         estimators=estimators.errors(model, audited.policy.tolist(), audited.gain, jobs),
     )
     return replace(found, findings=tuple(verdict(found))), table.with_columns(pl.lit(title).alias("problem"))
+
+
+def _with_lengths(table: pl.DataFrame, settings: plan.Settings, title: str) -> pl.DataFrame:
+    """Return results with the column length: the steps of a run, or the time that it was to end at."""
+    if settings.time is None:
+        return table.with_columns(pl.col("steps").alias("length"))
+    early = table.filter(pl.col("error").is_null() & (pl.col("duration") < pl.col("time")))
+    if early.height:
+        raise ValueError(
+            f"on {title}, {early.height:,} runs took {early['steps'][0]:,} steps and did not reach their time; steps "
+            "take much less time there than the model says, so compare by --steps"
+        )
+    return table.with_columns(pl.col("time").alias("length"))
 
 
 def _trap(model: SMDP, held: tuple[list[int], float] | None) -> Trap | None:
@@ -159,5 +201,5 @@ def _trap(model: SMDP, held: tuple[list[int], float] | None) -> Trap | None:
         share=share,
         gain=steps.gain,
         harmonic=rate,
-        drift=greedy_line(model, rate).at(rate),
+        grows=greedy_line(model, rate).at(rate) > 0.0,
     )

@@ -1,34 +1,43 @@
-"""How agents are judged: by the exact gain of the policy that they end with.
+"""How agents are judged: by the exact gain of the policy that they end with, and by what they earned on the way.
 
 The *relative gain* of a policy is 1 - (gain - its gain) / |gain|, with the optimal gain: 1 for an optimal
 policy, and for positive gains the share of the optimum that it earns. Where the optimal gain is 0, the
 largest rate of any state and action stands in place of |gain|. A run that diverged has no policy; it
-counts as the worst that there is. *Steps to 99 %* are those after which the greedy policy has a relative
-gain of at least 0.99 and keeps it, looked at at some lengths only; a run that ends without it has taken
-for ever, which a median can count.
+counts as the worst that there is. Three things are measured so:
+
+    relative_gain   the final greedy policy, from state 0 on, where worlds begin
+    followed        the same policy, for as many steps as the run had, from the state on in which learning left it:
+                    its expected reward over its expected time. Wrong actions in states that are hardly ever
+                    reached from there hardly count, though they may be what the gain is made of for ever after
+    earned          the reward over the time of the run itself, mistakes and exploration included; what is
+                    missing to 1 is its regret, in units of |gain| times the time
+
+*Steps to 99 %* are those after which the greedy policy has a relative gain of at least 0.99 and keeps it, looked at at
+some lengths only; a run that ends without it has taken for ever, which a median can count.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 import polars as pl
 from scipy.sparse.csgraph import breadth_first_order
 
+from sojourn.agents.named import NamedAgent
 from sojourn.exact.chains import valued
 from sojourn.exact.solve import solve
 from sojourn.models.chain import Chain, chain_of_pairs, pairs_of
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats
 from sojourn.rules.intervals import mean_interval, median_interval, share_interval
-from sojourn.runs.named import ACTIONS
-from sojourn.runs.results import POLICY
-from sojourn.studies.comparison.plan import compared, tuned_options
-from sojourn.studies.comparison.record import AgentResult, LearningCurve
+from sojourn.studies.comparison.record import AgentResult, Earning, LearningCurve
+from sojourn.studies.comparison.tuning import Chosen
 
 ENOUGH = 0.99
 _ROUNDING = 1e-9
+_DENSE = 200  # states: up to here powers of a full matrix are faster than single steps
 
 
 class Judge:
@@ -38,33 +47,45 @@ class Judge:
         self._model = model
         self.gain = float(solve(model).gains[0])
         self._worst = -float(solve(model.with_means(-model.reward, model.duration)).gains[0])
-        largest = float(np.abs(model.reward / model.duration).max())
+        timed = model.duration > 0.0
+        largest = float(np.abs(model.reward[timed] / model.duration[timed]).max())
         # A gain of 0 may come out as 1e-17, by which nothing can be measured.
         self._scale = abs(self.gain) if abs(self.gain) > _ROUNDING * largest else largest or 1.0
         self._gains: dict[tuple[int, ...], float] = {}
+        self._ahead_of: dict[tuple[int, ...], float] = {}
 
     def judged(self, table: pl.DataFrame) -> pl.DataFrame:
-        """Return results with the columns policy_gain, relative_gain and optimal, and policies by the given actions."""
-        table = table.with_columns(self._as_given(table))
+        """Return results with the columns policy_gain, relative_gain, optimal and earned."""
         gains = [
-            self._worst if diverged else self._gain_of(tuple(policy))
+            self._worst
+            if diverged is not False
+            else self._gain_of(tuple(policy))  # or null, if the run failed
             for policy, diverged in table.select("policy", "diverged").iter_rows()
         ]
-        relative = pl.Series("relative_gain", [1.0 - (self.gain - gain) / self._scale for gain in gains])
+        relative = self.relative(pl.Series("relative_gain", gains))
         return table.with_columns(
-            pl.Series("policy_gain", gains), relative, (relative >= 1.0 - _ROUNDING).alias("optimal")
+            pl.Series("policy_gain", gains),
+            relative,
+            (relative >= 1.0 - _ROUNDING).alias("optimal"),
+            self.relative(table["reward"] / table["duration"]).alias("earned"),
         )
 
-    def _as_given(self, table: pl.DataFrame) -> pl.Series:
-        last = self._model.num_actions - 1
-        return pl.Series(
-            "policy",
-            [
-                policy if actions == ACTIONS[0] else [last - action for action in policy]
-                for policy, actions in table.select("policy", "actions").iter_rows()
-            ],
-            dtype=POLICY,
-        )
+    def with_followed(self, table: pl.DataFrame) -> pl.DataFrame:
+        """Return judged runs with the column followed, which those of full length have: they come last."""
+        ends = pl.col("length") == pl.col("length").max()
+        ended = table.filter(ends)
+        gains = [
+            self._worst if diverged is not False else self._ahead(tuple(policy), state, steps)
+            for policy, diverged, state, steps in ended.select(
+                "policy", "diverged", "state", "steps"
+            ).iter_rows()
+        ]
+        followed = self.relative(pl.Series("followed", gains, dtype=pl.Float64))
+        return pl.concat([table.filter(~ends), ended.with_columns(followed)], how="diagonal")
+
+    def relative(self, gains: pl.Series) -> pl.Series:
+        """Return gains relative to the optimal one."""
+        return 1.0 - (self.gain - gains) / self._scale
 
     def _gain_of(self, policy: tuple[int, ...]) -> float:
         """Return the gain from state 0 on, for which only the states count that are reached from it."""
@@ -76,50 +97,86 @@ class Judge:
                 part = Chain(
                     chain.matrix[reached][:, reached], chain.reward[reached], chain.duration[reached]
                 )
-                self._gains[key] = float(valued(part)[0][0])
+                self._gains[key] = float(valued(part).gains[0])
             self._gains[policy] = self._gains[key]
         return self._gains[policy]
 
-
-def chosen(table: pl.DataFrame) -> dict[str, dict[str, float]]:
-    """Return the options of each agent that did best: in relative gain, then in regret, in the mean."""
-    found = {}
-    for label in compared():
-        names = tuned_options(label)
-        means = (
-            table.filter(pl.col("agent") == label)
-            .group_by(names, maintain_order=True)
-            .agg(pl.col("relative_gain").mean().round(9), pl.col("regret").mean())
-            .sort("relative_gain", "regret", descending=[True, False], nulls_last=True, maintain_order=True)
-        )
-        found[label] = means.select(names).row(0, named=True)
-    return found
+    def _ahead(self, policy: tuple[int, ...], state: int, steps: int) -> float:
+        """Return expected reward over expected time of so many steps of a policy."""
+        known = (*policy, state, steps)
+        if known not in self._ahead_of:
+            chain = chain_of_pairs(self._model, pairs_of(self._model, np.array(policy)))
+            totals = _visits(chain, state, steps) @ np.column_stack([chain.reward, chain.duration])
+            self._ahead_of[known] = float(totals[0] / totals[1])
+        return self._ahead_of[known]
 
 
-def results(table: pl.DataFrame, chosen: dict[str, dict[str, float]]) -> tuple[AgentResult, ...]:
-    """Return what each agent ends with, and how soon, with the options that were chosen for it."""
-    last = table.filter(pl.col("steps") == pl.col("steps").max())
+def _visits(chain: Chain, start: int, steps: int) -> Floats:
+    """Return how often each state is expected among the first states of a chain.
+
+    With the law after m steps as a matrix power, the visits of 2 m steps are those of m steps and, from
+    where these end, as many again. Large chains take single steps, which keep the matrix sparse.
+    """
+    law = np.zeros(len(chain.reward))
+    law[start] = 1.0
+    visits = np.zeros_like(law)
+    if len(law) > _DENSE:
+        onward = chain.matrix.T.tocsr()
+        for _ in range(steps):
+            visits += law
+            law = onward @ law
+        return visits
+    power, sums = chain.matrix.toarray(), np.eye(len(law))  # of one step
+    while steps:
+        if steps % 2:
+            visits += law @ sums
+            law = law @ power
+        sums += power @ sums
+        power = power @ power
+        steps //= 2
+    return visits
+
+
+def results(
+    table: pl.DataFrame,
+    earning: pl.DataFrame,
+    chosen: Mapping[str, Mapping[str, Chosen]],
+    agents: Mapping[str, NamedAgent],
+) -> tuple[AgentResult, ...]:
+    """Return what each agent ends with, how soon, and what it earned, with the options that were chosen for it.
+
+    `earning` has the runs of those agents that earn most with other options.
+    """
+    last = table.filter(pl.col("length") == pl.col("length").max())
     found = []
-    for label, agent in compared().items():
+    for label, agent in agents.items():
         ended = last.filter(pl.col("agent") == label)
         steps, times = _reaching(table.filter(pl.col("agent") == label))
-        relative = ended["relative_gain"].to_numpy()
         optimal = int(ended["optimal"].sum())
-        low, high = mean_interval(relative)
+        low, high = mean_interval(ended["relative_gain"].to_numpy())
+        followed_low, followed_high = mean_interval(ended["followed"].to_numpy())
+        earned_low, earned_high = mean_interval(ended["earned"].drop_nulls().to_numpy())
         share_low, share_high = share_interval(optimal, ended.height)
         steps_99, time_99 = _middle(steps), _middle(times)
         found.append(
             AgentResult(
                 agent=label,
                 name=agent.title,
+                options=chosen[label]["policy"].options,
+                edges=chosen[label]["policy"].edges,
                 optimal_share=optimal / ended.height,
                 optimal_low=share_low,
                 optimal_high=share_high,
-                optimal_given=_share(ended, ACTIONS[0]),
-                optimal_reversed=_share(ended, ACTIONS[1]),
-                relative_gain=float(relative.mean()),
+                relative_gain=float(ended["relative_gain"].to_numpy().mean()),
                 relative_low=low,
                 relative_high=high,
+                followed=float(ended["followed"].to_numpy().mean()),
+                followed_low=followed_low,
+                followed_high=followed_high,
+                earned=float(ended["earned"].drop_nulls().to_numpy().mean()),
+                earned_low=earned_low,
+                earned_high=earned_high,
+                earning=_earning(ended, earning.filter(pl.col("agent") == label), chosen[label]["earned"]),
                 steps_99=steps_99[0],
                 steps_99_low=steps_99[1],
                 steps_99_high=steps_99[2],
@@ -131,22 +188,27 @@ def results(table: pl.DataFrame, chosen: dict[str, dict[str, float]]) -> tuple[A
                 rate_gap=_median(ended["rate_gap"]),
                 regret=_median(ended["regret"]),
                 diverged=int(ended["diverged"].sum()),
-                options=chosen[label],
             )
         )
     return tuple(found)
 
 
-def learning(table: pl.DataFrame) -> tuple[LearningCurve, ...]:
+def _earning(ended: pl.DataFrame, others: pl.DataFrame, chosen: Chosen) -> Earning:
+    """Return what an agent earned with the options that earn most: in other runs, if it has any."""
+    earned = (others if others.height else ended)["earned"].drop_nulls().to_numpy()
+    return Earning(chosen.options, chosen.edges, float(earned.mean()), *mean_interval(earned))
+
+
+def learning(table: pl.DataFrame, agents: Mapping[str, NamedAgent]) -> tuple[LearningCurve, ...]:
     """Return the relative gain of each agent's policy after each length: mean over seeds, with its interval."""
     curves = []
-    for label in compared():
+    for label in agents:
         points = []
-        for (steps,), runs in (
-            table.filter(pl.col("agent") == label).sort("steps").group_by("steps", maintain_order=True)
+        for (length,), runs in (
+            table.filter(pl.col("agent") == label).sort("length").group_by("length", maintain_order=True)
         ):
             relative = runs["relative_gain"].to_numpy()
-            points.append((steps, float(relative.mean()), *mean_interval(relative)))
+            points.append((length, float(relative.mean()), *mean_interval(relative)))
         curves.append(LearningCurve(label, *zip(*points, strict=True)))
     return tuple(curves)
 
@@ -156,7 +218,7 @@ def trap(table: pl.DataFrame, label: str) -> tuple[list[int], float] | None:
 
     Looked at are the lengths from a hundredth of the whole on; None where every policy is optimal.
     """
-    late = table.filter((pl.col("agent") == label) & (pl.col("steps") >= pl.col("steps").max() / 100))
+    late = table.filter((pl.col("agent") == label) & (pl.col("length") >= pl.col("length").max() / 100))
     wrong = late.filter(~pl.col("optimal") & ~pl.col("diverged"))
     if not wrong.height:
         return None
@@ -170,7 +232,7 @@ def trap(table: pl.DataFrame, label: str) -> tuple[list[int], float] | None:
 def _reaching(table: pl.DataFrame) -> tuple[Floats, Floats]:
     """Return, for each run, after how many steps and how much time its policy is good and stays so."""
     steps, times = [], []
-    for _, runs in table.sort("steps").group_by("seed", "actions", maintain_order=True):
+    for _, runs in table.sort("length").group_by("seed", maintain_order=True):
         good = runs["relative_gain"].to_numpy() >= ENOUGH
         bad = np.flatnonzero(~good)
         first = 0 if not bad.size else int(bad[-1]) + 1
@@ -178,11 +240,6 @@ def _reaching(table: pl.DataFrame) -> tuple[Floats, Floats]:
         steps.append(float(runs["steps"][first]) if reached else math.inf)
         times.append(float(runs["duration"][first]) if reached else math.inf)
     return np.array(steps), np.array(times)
-
-
-def _share(ended: pl.DataFrame, numbered: str) -> float:
-    """Return the share of runs with an optimal policy among those with one numbering of the actions."""
-    return float(ended.filter(pl.col("actions") == numbered)["optimal"].to_numpy().mean())
 
 
 def _middle(numbers: Floats) -> tuple[float | None, float | None, float | None]:

@@ -1,49 +1,77 @@
-"""What a comparison runs: every agent with all step sizes on some seeds, then each at its best on others.
+"""What a comparison runs: every agent with its grid of options on some seeds, then each at its best on others.
 
-Both parts are sweeps of one problem. In the first, each agent has a grid of step sizes; in the
-second it has those that did best, and runs of several lengths show its policy on the way.
-
-Each run is made twice, with the problem's actions numbered as given and the other way round. A rate
-that is too low makes values grow, first those of the action taken first, which then stays the greedy
-one: were ties broken by number, agents that keep to whatever they took first would look, on one
-numbering alone, as if they had learned.
+Both parts are sweeps of one problem. In the first, each agent has a grid of step sizes and explorations, which
+`tuning` widens where the best setting lies on its edge. In the second it has those that did best, and runs of
+several lengths show its policy on the way.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from sojourn.agents.named import AGENTS, NamedAgent
+from sojourn.agents.named import AGENTS, NamedAgent, named_agent
 from sojourn.models.problems.named import is_file, named_model
-from sojourn.rules.numbers import whole
+from sojourn.rules.numbers import positive, probability, shown, whole
+from sojourn.rules.options import option_kinds
 from sojourn.runs.grids import Entry
-from sojourn.runs.named import ACTIONS
+from sojourn.runs.named import plain_kind
 from sojourn.runs.spec import Sweep
 
-EXPLORATION = 0.1
+EXPLORATION = "exploration"
+TUNED_FOR = ("policy", "earned")  # the gain of the final policy, and what was earned on the way
 _FIRST_TUNING_SEED = 1_000_000
-_TAKEN = ("figures", "outcomes")  # a folder and a figure beside those of the problems
-_CHECKS = 17  # lengths at which policies are looked at
+_TAKEN = ("figures", "outcomes", "earned")  # a folder and figures beside those of the problems
+_CHECKS = 10  # lengths at which policies are looked at
+_SLACK = 10.0  # times the steps that a budget of time is expected to take at most
+
+NUMBERED = " #"  # what follows an agent's name in the labels of its further settings
+
+Grid = dict[str, list[float]]  # the choices of each option of an agent, in ascending order
 
 
 class Settings(NamedTuple):
-    """How long a comparison runs, and how often."""
+    """What is compared: how long and how often agents run, which ones, and what is tuned.
 
-    steps: int = 100_000
+    A run ends after `steps`, or where `time` is given when the clock shows it. `exploration` is tuned if it has
+    several choices. `grids` has further options, as "step_size" of every agent that has it, or "smart.step_size".
+    A grid may be widened by `widen` choices at either end.
+    """
+
+    steps: int = 30_000
     seeds: int = 30
     tuning_seeds: int = 10
+    time: float | None = None
+    exploration: tuple[float, ...] = (0.03, 0.1)
+    agents: tuple[str, ...] = ()  # all that comparisons have, if none is named
+    grids: Mapping[str, tuple[float, ...]] = {}
+    widen: int = 3
 
 
 def checked_settings(settings: Settings) -> Settings:
-    """Return settings that make sense."""
+    """Return settings that make sense, with agents called by their names."""
     whole("seeds", settings.seeds)
     whole("tuning_seeds", settings.tuning_seeds)
+    whole("widen", settings.widen, least=0, most=20)
     whole("steps", settings.steps, least=100)
-    return settings
+    if settings.time is not None:
+        positive("time", settings.time)
+    if not settings.exploration:
+        raise ValueError("exploration is empty; give at least one probability")
+    for name, choices in ((EXPLORATION, settings.exploration), *settings.grids.items()):
+        if len(set(choices)) != len(choices) or not choices:
+            raise ValueError(f"{name} has no choice, or the same one twice")
+    for chance in settings.exploration:
+        probability(EXPLORATION, chance)
+    agents = compared(settings)
+    for option in settings.grids:
+        if not any(option in _grid_names(name, agent) for name, agent in agents.items()):
+            raise ValueError(f"no agent that is compared has the option {shown(option)}")
+    return settings._replace(agents=tuple(agents))
 
 
 def titles(names: list[str]) -> dict[str, str]:
@@ -67,71 +95,161 @@ def titles(names: list[str]) -> dict[str, str]:
     return called
 
 
-def lengths(steps: int) -> list[int]:
-    """Return the numbers of steps after which policies are looked at, evenly spaced in log.
-
-    >>> lengths(100_000)[0], lengths(100_000)[-1], len(lengths(100_000))
-    (10, 100000, 17)
-    """
-    return [int(length) for length in np.unique(np.rint(np.geomspace(10, steps, _CHECKS)))]
+# --- The agents ---------------------------------------------------------------------
 
 
-def compared() -> dict[str, NamedAgent]:
+def compared(settings: Settings) -> dict[str, NamedAgent]:
     """Return the agents that are compared, by their names in results.
 
-    >>> compared()["relaxed_smart_gosavi"].kind, "random_agent" in compared()
+    >>> compared(Settings())["relaxed_smart_gosavi"].kind, "random_agent" in compared(Settings())
     ('relaxed_smart', False)
+    >>> list(compared(Settings(agents=("planner", "harmonic-r"))))
+    ['planner', 'harmonic_r']
     """
-    return {name: agent for name, agent in AGENTS.items() if agent.compared}
+    if not settings.agents:
+        return {name: agent for name, agent in AGENTS.items() if agent.compared}
+    found: dict[str, NamedAgent] = {}
+    for given in settings.agents:
+        agent = named_agent(given)
+        if agent.name in found:
+            raise ValueError(f"the agent {agent.name!r} is named twice; name each once")
+        found[agent.name] = agent
+    return found
 
 
-def choices(option: str) -> tuple[float, ...]:
-    """Return the different choices that agents have for an option, before any is divided by a duration.
+def _grid_names(name: str, agent: NamedAgent) -> set[str]:
+    """Return what the options of an agent may be called by in `grids`."""
+    return {called for option in option_kinds(agent.make) for called in (option, f"{name}.{option}")}
 
-    >>> choices("rate_step_size")
-    (0.0001, 0.001, 0.01, 0.1)
+
+def grids(problem: str, settings: Settings) -> dict[str, Grid]:
+    """Return the choices of every option of every agent, before any is widened.
+
+    >>> grids("jobs", Settings(agents=("smart", "planner"), exploration=(0.1,)))
+    {'smart': {'step_size': [0.01, 0.03, 0.1, 0.3], 'exploration': [0.1]}, 'planner': {}}
     """
-    grids = [agent.grid[option] for agent in compared().values() if option in agent.grid]
-    return tuple(dict.fromkeys(choice for grid in grids for choice in grid))
+    return grids_over(float(named_model(problem).duration.mean()), settings)
 
 
-def tuning(name: str, settings: Settings) -> Sweep:
-    """Return the runs that step sizes are chosen by."""
-    mean_duration = float(named_model(name).duration.mean())
-    agents = []
-    for label, agent in compared().items():
-        grid = {
-            option: [choice / mean_duration if option in agent.per_time else choice for choice in given]
-            for option, given in agent.grid.items()
-        }
-        agents.append(Entry(agent.kind, {**agent.options, **grid, "exploration": EXPLORATION}, label))
-    seeds = list(range(_FIRST_TUNING_SEED, _FIRST_TUNING_SEED + settings.tuning_seeds))
-    return Sweep([_world(name)], agents, seeds, settings.steps, name=f"{name}, tuning")
+def grids_over(mean_duration: float, settings: Settings) -> dict[str, Grid]:
+    """Return the same for a problem with this mean duration, by which options over time are divided."""
+    return {name: _grid(name, agent, settings, mean_duration) for name, agent in compared(settings).items()}
 
 
-def runs(name: str, settings: Settings, chosen: Mapping[str, Mapping[str, float]]) -> Sweep:
-    """Return the runs that agents are compared by, each with the options chosen for it."""
-    agents = [
-        Entry(agent.kind, {**agent.options, **chosen[label], "exploration": EXPLORATION}, label)
-        for label, agent in compared().items()
+def _grid(name: str, agent: NamedAgent, settings: Settings, mean_duration: float) -> Grid:
+    options = option_kinds(agent.make)
+    grid = {
+        option: [choice / mean_duration if option in agent.per_time else choice for choice in choices]
+        for option, choices in agent.grid.items()
+    }
+    if EXPLORATION in options:
+        grid[EXPLORATION] = list(settings.exploration)
+    for option in options:
+        for called in (option, f"{name}.{option}"):
+            if called in settings.grids:
+                grid[option] = list(settings.grids[called])
+    return {option: sorted(choices) for option, choices in grid.items()}
+
+
+# --- The sweeps ---------------------------------------------------------------------
+
+
+def tuning(problem: str, settings: Settings) -> Sweep:
+    """Return the runs that options are chosen by: all combinations of every agent's grid."""
+    agents = compared(settings)
+    entries = [
+        Entry(agents[name].kind, {**agents[name].options, **grid}, name)
+        for name, grid in grids(problem, settings).items()
     ]
+    return _tuning(problem, settings, entries)
+
+
+def more_tuning(problem: str, settings: Settings, points: Mapping[str, list[dict[str, float]]]) -> Sweep:
+    """Return the runs of further settings of agents; the n-th of an agent has the label "agent #n"."""
+    agents = compared(settings)
+    entries = [
+        Entry(agents[name].kind, {**agents[name].options, **point}, f"{name}{NUMBERED}{number}")
+        for name, several in points.items()
+        for number, point in enumerate(several)
+    ]
+    return _tuning(problem, settings, entries)
+
+
+def _tuning(problem: str, settings: Settings, agents: list[Entry]) -> Sweep:
+    seeds = list(range(_FIRST_TUNING_SEED, _FIRST_TUNING_SEED + settings.tuning_seeds))
+    steps, times = lengths(problem, settings)
     return Sweep(
-        [_world(name)], agents, list(range(settings.seeds)), lengths(settings.steps), name=f"{name}, runs"
+        [_world(problem)],
+        agents,
+        seeds,
+        max(steps),
+        name=f"{problem}, tuning",
+        time=times[-1] if times else None,
     )
 
 
-def num_steps(name: str, settings: Settings) -> int:
-    """Return how many steps a problem takes in all."""
-    taken = len(ACTIONS) * len(compared()) * settings.seeds * sum(lengths(settings.steps))
-    return tuning(name, settings).num_steps + taken
+def runs(problem: str, settings: Settings, chosen: Mapping[str, Mapping[str, float]]) -> Sweep:
+    """Return the runs that final policies are compared by, each with the options chosen for it."""
+    steps, times = lengths(problem, settings)
+    return Sweep(
+        [_world(problem)],
+        _entries(settings, chosen),
+        list(range(settings.seeds)),
+        max(steps) if times else steps,
+        name=f"{problem}, runs",
+        time=times or None,
+    )
 
 
-def tuned_options(label: str) -> list[str]:
-    """Return the names of the options that are tuned."""
-    return list(compared()[label].grid)
+def earning(problem: str, settings: Settings, chosen: Mapping[str, Mapping[str, float]]) -> Sweep:
+    """Return the runs of the agents that earn most with other options than those for the final policy."""
+    steps, times = lengths(problem, settings)
+    return Sweep(
+        [_world(problem)],
+        _entries(settings, chosen),
+        list(range(settings.seeds)),
+        max(steps),
+        name=f"{problem}, earning",
+        time=times[-1] if times else None,
+    )
 
 
-def _world(name: str) -> Entry:
-    if is_file(name):
-        return Entry("model", {"data": name, "actions": list(ACTIONS)})
-    return Entry(name.replace("-", "_"), {"actions": list(ACTIONS)})
+def _entries(settings: Settings, chosen: Mapping[str, Mapping[str, float]]) -> list[Entry]:
+    agents = compared(settings)
+    return [
+        Entry(agents[name].kind, {**agents[name].options, **options}, name)
+        for name, options in chosen.items()
+    ]
+
+
+def lengths(problem: str, settings: Settings) -> tuple[list[int], list[float]]:
+    """Return the steps, and the times if there is a budget of it, after which policies are looked at.
+
+    They are evenly spaced in the logarithm. With a time, the steps are the most that a run may take.
+
+    >>> steps, times = lengths("jobs", Settings(steps=100_000))
+    >>> steps[0], steps[-1], len(steps), times
+    (10, 100000, 10, [])
+    >>> lengths("jobs", Settings(time=1000.0))[1][-1]
+    1000.0
+    """
+    if settings.time is None:
+        return [int(step) for step in np.unique(np.rint(np.geomspace(10, settings.steps, _CHECKS)))], []
+    durations = named_model(problem).duration
+    shortest = float(durations[durations > 0.0].min())
+    most = math.ceil(_SLACK * settings.time / shortest) + 1000
+    times = np.geomspace(settings.time / 3000.0, settings.time, _CHECKS)
+    return [most], [*times[:-1].tolist(), settings.time]
+
+
+def num_steps(problem: str, settings: Settings) -> int:
+    """Return how many steps a problem takes at most, not counting those by which grids are widened."""
+    steps, times = lengths(problem, settings)
+    each = max(steps) * (len(times) + 1) if times else sum(steps) + max(steps)
+    return tuning(problem, settings).num_steps + len(compared(settings)) * settings.seeds * each
+
+
+def _world(problem: str) -> Entry:
+    if is_file(problem):
+        return Entry("model", {"data": problem})
+    return Entry(plain_kind(problem))

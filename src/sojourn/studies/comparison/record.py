@@ -9,23 +9,42 @@ from sojourn.studies.audit.answer import Audited
 
 
 @dataclass(frozen=True)
+class Earning:
+    """What an agent earned on the way with the options that earn most, relative to the optimum."""
+
+    options: dict[str, float]
+    edges: tuple[str, ...]
+    earned: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
 class AgentResult:
     """What an agent ended with on a problem, and how soon; None where there is no number.
 
-    Low and high are the ends of 95 % intervals over the runs. `judge` says what a relative gain is; `optimal_given`
-    and `optimal_reversed` are the shares of optimal policies with the actions numbered either way.
+    Low and high are the ends of 95 % intervals over the runs. `judge` says what `relative_gain`, `followed` and
+    `earned` are. All but `earning` is with the options that end with the best policies; `edges` names those of them
+    whose best choice is the last that was tried.
     """
 
     agent: str
     name: str
+    options: dict[str, float]
+    edges: tuple[str, ...]
     optimal_share: float
     optimal_low: float
     optimal_high: float
-    optimal_given: float
-    optimal_reversed: float
     relative_gain: float
     relative_low: float
     relative_high: float
+    followed: float
+    followed_low: float
+    followed_high: float
+    earned: float
+    earned_low: float
+    earned_high: float
+    earning: Earning
     steps_99: float | None
     steps_99_low: float | None
     steps_99_high: float | None
@@ -37,21 +56,20 @@ class AgentResult:
     rate_gap: float | None
     regret: float | None
     diverged: int
-    options: dict[str, float]
 
 
 @dataclass(frozen=True)
 class LearningCurve:
-    """The relative gain of an agent's policy after each number of steps: mean over runs, and its interval."""
+    """The relative gain of an agent's policy after so many steps, or so much time: mean over runs, and its interval."""
 
     agent: str
-    step: tuple[int, ...]
+    step: tuple[float, ...]
     relative_gain: tuple[float, ...]
     low: tuple[float, ...]
     high: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        """Check that there is one of each for each number of steps."""
+        """Check that there is one of each for each length."""
         check_lengths(self, "step", "relative_gain", "low", "high")
 
 
@@ -63,7 +81,7 @@ class Trap:
     share: float
     gain: float
     harmonic: float
-    drift: float
+    grows: bool  # whether values do, at that rate
 
 
 @dataclass(frozen=True)
@@ -103,10 +121,11 @@ class RunSettings:
     steps: int
     seeds: int
     tuning_seeds: int
-    exploration: float
-    step_sizes: tuple[float, ...]
-    rate_step_sizes: tuple[float, ...]
-    discounts: tuple[float, ...]
+    time: float | None
+    grids: dict[
+        str, dict[str, tuple[float, ...]]
+    ]  # the choices of each agent's options, before they are widened
+    widen: int
     estimator_step_size: float
     estimator_steps: int
     estimator_seeds: int

@@ -9,14 +9,21 @@ from sojourn.report.budget import Budget
 from sojourn.report.words import counted, number, setting, several
 from sojourn.rules.records import Json, as_json, read_record
 from sojourn.studies.audit import section as audit
-from sojourn.studies.comparison.charts import learning, outcomes
-from sojourn.studies.comparison.record import AgentResult, Comparison, Problem
+from sojourn.studies.comparison.charts import earnings, learning, outcomes
+from sojourn.studies.comparison.record import AgentResult, Comparison, Problem, RunSettings
 from sojourn.studies.comparison.words import leader
 
 _COLUMNS = [
     Column("agent", numeric=False),
     Column("tuned", numeric=False),
+    Column("on the edge", numeric=False),
     Column("relative gain"),
+    Column("low"),
+    Column("high"),
+    Column("followed"),
+    Column("low"),
+    Column("high"),
+    Column("earned"),
     Column("low"),
     Column("high"),
     Column("runs with an optimal policy", digits=0, unit="%"),
@@ -30,6 +37,15 @@ _COLUMNS = [
     Column("regret"),
 ]
 
+_EARNINGS = [
+    Column("agent", numeric=False),
+    Column("tuned", numeric=False),
+    Column("on the edge", numeric=False),
+    Column("earned"),
+    Column("low"),
+    Column("high"),
+]
+
 
 def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
     """Return what `comparison.json` in a folder holds, problem by problem."""
@@ -38,16 +54,24 @@ def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
     agents = {row.agent for problem in problems for row in problem.agents}
     blocks: list[Block] = [_overview(problems)] if len(problems) > 1 else []
     for problem in problems:
-        blocks += _problem(problem, budget.points // len(problems))
+        blocks += _problem(
+            problem, budget.points // len(problems), "steps" if settings.time is None else "time"
+        )
     names = ", ".join(problem.name for problem in problems)
     return Section(
         "comparison",
         "Agents compared on " + (names if len(problems) < 4 else f"{len(problems)} problems"),
         f"{counted(len(agents), 'agent')}, each tuned on {counted(settings.tuning_seeds, 'seed')} and then run with "
-        f"{counted(settings.seeds, 'other seed')} for {counted(settings.steps, 'step')}, with the actions numbered "
-        "both ways. Their greedy policies are evaluated exactly, so 1 means the best gain there is.",
+        f"{counted(settings.seeds, 'other seed')} {_long(settings)}. Their greedy policies are evaluated exactly, so "
+        "1 means the best gain there is.",
         [*blocks, _facts(folder, found)],
     )
+
+
+def _long(settings: RunSettings) -> str:
+    if settings.time is None:
+        return f"for {counted(settings.steps, 'step')}"
+    return f"until the clock shows {number(settings.time)}"
 
 
 def _overview(problems: tuple[Problem, ...]) -> Table:
@@ -62,19 +86,26 @@ def _overview(problems: tuple[Problem, ...]) -> Table:
     )
 
 
-def _problem(found: Problem, points: int) -> list[Block]:
+def _problem(found: Problem, points: int, over: str) -> list[Block]:
     blocks: list[Block] = [
         Heading(found.name),
         Prose(
             f"{counted(found.states, 'state')}; the best gain is {number(found.gain, 8)}. " + leader(found)
         ),
         *([Points(found.findings)] if found.findings else []),
-        Charts([learning(found, points), outcomes(found)]),
+        Charts([learning(found, points, over), outcomes(found), earnings(found)]),
         Table(
             f"The agents on {found.name}",
             _COLUMNS,
             list(map(_row, found.agents)),
-            "Low and high are the ends of 95 % intervals. An empty place: most runs never get there.",
+            "Low and high are the ends of 95 % intervals. An empty place: most runs never get there. Followed: the same "
+            "policy from the state on in which learning left it, for as many steps again. Earned: what the runs themselves earned.",
+        ),
+        Table(
+            f"With the options that earn most on {found.name}",
+            _EARNINGS,
+            list(map(_earning, found.agents)),
+            "What was earned on the way, relative to the optimum, tuned for that.",
         ),
     ]
     if found.estimators:
@@ -82,13 +113,29 @@ def _problem(found: Problem, points: int) -> list[Block]:
     return [*blocks, *audit.blocks(found.audit)]
 
 
+def _earning(one: AgentResult) -> tuple[str | float | None, ...]:
+    best = one.earning
+    return (one.name, setting(best.options), _edges(best.edges), best.earned, best.low, best.high)
+
+
+def _edges(edges: tuple[str, ...]) -> str:
+    return ", ".join(edge.replace("_", " ") for edge in edges)
+
+
 def _row(one: AgentResult) -> tuple[str | float | None, ...]:
     return (
         one.name,
         setting(one.options),
+        _edges(one.edges),
         one.relative_gain,
         one.relative_low,
         one.relative_high,
+        one.followed,
+        one.followed_low,
+        one.followed_high,
+        one.earned,
+        one.earned_low,
+        one.earned_high,
         one.optimal_share,
         one.optimal_low,
         one.optimal_high,

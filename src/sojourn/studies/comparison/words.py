@@ -15,13 +15,33 @@ def table_lines(found: Problem) -> list[str]:
     """Return the table of one problem for a terminal."""
     lines = [
         f"{found.name}: optimal gain {found.gain:.6g}",
-        f"{'':26}{'optimal':>18}{'relative gain':>24}{'steps to 99 %':>15}{'learned rate':>14}",
+        f"{'':32}{'final policy':>22}{'followed':>10}{'optimal':>9}{'to 99 %':>10}{'earned at best':>24}",
     ]
     for row in found.agents:
-        share = f"{100 * row.optimal_share:.0f} % ({100 * row.optimal_low:.0f}-{100 * row.optimal_high:.0f})"
         gain = f"{row.relative_gain:.3f} ({row.relative_low:.3f}-{row.relative_high:.3f})"
-        lines.append(f"  {row.name:24}{share:>18}{gain:>24}{_whole(row.steps_99):>15}{number(row.rate):>14}")
-    return lines
+        earned = f"{row.earning.earned:.3f} ({row.earning.low:.3f}-{row.earning.high:.3f})"
+        lines.append(
+            f"  {row.name:30}{gain:>22}{row.followed:>10.3f}{100 * row.optimal_share:>7.0f} %"
+            f"{_whole(row.steps_99):>10}{earned:>24}"
+        )
+    return [*lines, *map(_on_edge, _with_edges(found))]
+
+
+def _with_edges(found: Problem) -> list[AgentResult]:
+    return [row for row in found.agents if row.edges or row.earning.edges]
+
+
+def _on_edge(row: AgentResult) -> str:
+    """Say which options of an agent were best at the last choice that was tried."""
+    both = ((row.edges, row.options, "policy"), (row.earning.edges, row.earning.options, "earning"))
+    told = "; ".join(
+        f"{_listed([f'{edge} {options[edge]:g}' for edge in edges])} for {what}"
+        for edges, options, what in both
+        if edges
+    )
+    return (
+        f"  {row.name} is best on the edge of what was tried: {told}. Widen further, or give it another grid."
+    )
 
 
 def leader(found: Problem) -> str:
@@ -45,7 +65,9 @@ def leader(found: Problem) -> str:
 
 
 def verdict(found: Problem) -> list[str]:
-    """Return, in sentences, how Harmonic R-Learning does on a problem beside SMART, and why."""
+    """Return, in sentences, how Harmonic R-Learning does on a problem beside SMART, and why, if both took part."""
+    if not {"harmonic_r", "smart"} <= {row.agent for row in found.agents}:
+        return []
     harmonic, smart = found.agent("harmonic_r"), found.agent("smart")
     measured = (
         f"Harmonic R-Learning ends with an optimal policy in {100 * harmonic.optimal_share:.0f} % of the runs "
@@ -53,11 +75,11 @@ def verdict(found: Problem) -> list[str]:
         f"({_whole(smart.steps_99)}). Its median learned rate is {number(harmonic.rate)}, SMART's "
         f"{number(smart.rate)}; the gain is {found.gain:.4g}."
     )
-    told = [measured, _why(found, found.audit["Harmonic"], harmonic), _held_up(found), _noise(found)]
+    told = [measured, _why(found, found.audit["Harmonic"]), _held_up(found), _noise(found)]
     return [sentence for sentence in told if sentence]
 
 
-def _why(found: Problem, limit: Limit, measured: AgentResult) -> str:
+def _why(found: Problem, limit: Limit) -> str:
     """Say what the harmonic mean comes to under the optimal policy, and what follows from that."""
     if limit.error == 0.0:
         return "Under the optimal policy the harmonic mean comes to the gain itself: here it is a right estimate."
@@ -69,10 +91,8 @@ def _why(found: Problem, limit: Limit, measured: AgentResult) -> str:
     ends = "and from there goes in circles" if settled is None else f"and settles at a gain of {settled:.4g}"
     return (
         f"{wrong} An optimal policy is greedy only for {interval}, so that who has learned {rate} leaves it for a "
-        f"policy with the gain {number(limit.greedy_gain)}, {ends}. Values grow by {number(limit.drift, 3)} with each "
-        "step at that rate, and with little exploration the action taken first stays ahead: with the actions "
-        f"numbered as given {100 * measured.optimal_given:.0f} % of the runs end with an optimal policy, the other "
-        f"way round {100 * measured.optimal_reversed:.0f} %."
+        f"policy with the gain {number(limit.greedy_gain)}, {ends}. Values drift at that rate, so that with little "
+        "exploration the action taken most often may stay ahead."
     )
 
 
@@ -81,11 +101,11 @@ def _held_up(found: Problem) -> str:
     trap = found.trap
     if trap is None or trap.share < 0.05:
         return ""
-    moves = "grow" if trap.drift > 0 else "fall"
+    moves = "grow" if trap.grows else "fall"
     return (
         f"In {100 * trap.share:.0f} % of the looks at its later policies it has one with the gain {trap.gain:.4g}. "
         f"Under that one the harmonic mean comes to {trap.harmonic:.4g} (SMART's rate to {trap.gain:.4g}; an optimal "
-        f"policy is greedy for {greedy_for(found.audit)}), and values {moves} by {abs(trap.drift):.3g} with each step."
+        f"policy is greedy for {greedy_for(found.audit)}), and values {moves} with every step."
     )
 
 
@@ -111,26 +131,34 @@ def _noise(found: Problem) -> str:
 def readme(found: Comparison) -> str:
     """Return the README of a comparison's folder."""
     settings, problems = found.settings, found.problems
-    runs = 2 * settings.seeds
-    parts = "\n".join(_part(problem, runs, settings) for problem in problems)
-    sizes, rates, discounts = map(
-        _listed_sizes, (settings.step_sizes, settings.rate_step_sizes, settings.discounts)
+    parts = "\n".join(_part(problem, settings) for problem in problems)
+    grids = "\n".join(f"- `{name}`: {_choices(grid)}" for name, grid in settings.grids.items())
+    long = (
+        f"for {settings.steps:,} steps"
+        if settings.time is None
+        else f"until the clock shows {settings.time:g}"
     )
-    return f"""# Comparison of all agents on {_listed([problem.name for problem in problems])}
+    return f"""# Comparison of agents on {_listed([problem.name for problem in problems])}
 
 Made by Sojourn {found.version}.
 
 ## What was run
 
-Every agent runs for {settings.steps:,} steps, exploring with probability {settings.exploration:g}, {runs} times: with {settings.seeds} seeds,
-and with each on the problem as it is and on the problem with its actions numbered the other way round
-(ties go to the lowest number, so that an agent may owe its policy to the numbering). Step sizes are
-chosen for each agent and problem on {settings.tuning_seeds} other seeds: {sizes} for values and
-{rates} for rates, and for the discounted agent the discount rates {discounts} over the mean
-duration. The best is the one whose final greedy policies have the largest mean gain, and then the least regret.
+Every agent runs {long}, with {settings.seeds} seeds. Its options are chosen for each problem on
+{settings.tuning_seeds} other seeds, from all combinations of these choices (discount rates are over the mean duration):
 
-A policy is judged by its exact gain g. *Relative gain* is 1 - (gain - g) / |gain| with the optimal gain (where
-that is 0, with the largest rate of any state and action in place of |gain|).
+{grids}
+
+Where the best lies on the edge of its grid, the grid is widened by up to {settings.widen} choices at that end; "edge" marks
+an option that is best at the last choice all the same. The best for the *final policy* are the options whose greedy
+policies have the largest mean gain in the end, then those that earned most; the best for *earning* those that earned
+most on the way. The two often differ, so each has runs of its own.
+
+A policy is judged by its exact gain g: its *relative gain* is 1 - (gain - g) / |gain| with the optimal gain (where
+that is 0, with the largest rate of any state and action in place of |gain|). *Final policy* is the policy from the
+first state on, in the long run; *followed* the same from the state on in which learning left it, for as many steps as
+the run had: wrong actions in states that it hardly ever comes to hardly count there. *Earned* is what the run itself earned for each unit of time, relative in the same way: what is missing
+to 1 is regret. A run that diverged counts as the worst policy there is.
 *Optimal* is the share of runs that end with an optimal policy, with Wilson's 95 % interval. *Steps to 99 %*
 is the median over runs of the steps after which the policy has a relative gain of at least 0.99 and
 keeps it ("-" where most runs never do); *time* is the same in units of the problem's time. Intervals
@@ -140,13 +168,20 @@ of means are bootstrapped, those of medians are order statistics; both are 95 % 
 ## Files
 
 `comparison.json` has all of this for machines, `results.parquet` a row for each run and length, with
-`policy_gain` and `relative_gain`; the folder of each problem holds its two sweeps. In `figures/`,
-`outcomes` has the final relative gains; that of each problem has the learning curves and the audit.
+`policy_gain`, `relative_gain`, `followed` and `earned`; the folder of each problem holds its sweeps. In `figures/`,
+`outcomes` has the final relative gains and `earned` what was earned; that of each problem has the learning curves and
+the audit.
 """
 
 
-def _part(found: Problem, runs: int, settings: RunSettings) -> str:
+def _choices(grid: dict[str, tuple[float, ...]]) -> str:
+    several = (f"{option} {', '.join(f'{choice:g}' for choice in grid[option])}" for option in grid)
+    return "; ".join(several) or "nothing to choose"
+
+
+def _part(found: Problem, settings: RunSettings) -> str:
     rows = "\n".join(map(_agent_row, found.agents))
+    earnings = "\n".join(map(_earning_row, found.agents))
     audited = "\n".join(
         _limit_row(row.name, limit)
         for row in found.agents
@@ -157,11 +192,17 @@ def _part(found: Problem, runs: int, settings: RunSettings) -> str:
     told = "\n\n".join(textwrap.fill(sentence, 98) for sentence in found.findings)
     return f"""## {found.name}
 
-{found.states:,} state{"" if found.states == 1 else "s"}; optimal gain {found.gain:.6g}. {runs} runs of each agent.
+{found.states:,} state{"" if found.states == 1 else "s"}; optimal gain {found.gain:.6g}. {settings.seeds} runs of each agent.
 
-| agent | step sizes | optimal | relative gain | steps to 99 % | time to 99 % | learned rate | regret |
-|---|---|---:|---:|---:|---:|---:|---:|
+| agent | options | final policy | followed | optimal | steps to 99 % | time to 99 % | learned rate | earned | regret |
+|---|---|---:|---:|---:|---:|---:|---:|---:|---:|
 {rows}
+
+With the options that earn most on the way:
+
+| agent | options | earned |
+|---|---|---:|
+{earnings}
 
 {told}
 
@@ -180,15 +221,28 @@ Each estimator after {settings.estimator_steps:,} steps of the optimal policy, s
 
 
 def _agent_row(row: AgentResult) -> str:
-    sizes = ", ".join(f"{size:.3g}" for size in row.options.values())
     steps = _range(row.steps_99, row.steps_99_low, row.steps_99_high)
     time = _range(row.time_99, row.time_99_low, row.time_99_high)
     return (
-        f"| {row.name} | {sizes} | {100 * row.optimal_share:.0f} % "
-        f"({100 * row.optimal_low:.0f} to {100 * row.optimal_high:.0f}) | {row.relative_gain:.3f} "
-        f"({row.relative_low:.3f} to {row.relative_high:.3f}) | {steps} | {time} | "
-        f"{number(row.rate)} | {number(row.regret)} |"
+        f"| {row.name} | {_options(row.options, row.edges)} | {row.relative_gain:.3f} ({row.relative_low:.3f} to "
+        f"{row.relative_high:.3f}) | {row.followed:.3f} ({row.followed_low:.3f} to {row.followed_high:.3f}) | "
+        f"{100 * row.optimal_share:.0f} % ({100 * row.optimal_low:.0f} to {100 * row.optimal_high:.0f}) | {steps} | "
+        f"{time} | {number(row.rate)} | {row.earned:.3f} ({row.earned_low:.3f} to {row.earned_high:.3f}) | "
+        f"{number(row.regret)} |"
     )
+
+
+def _earning_row(row: AgentResult) -> str:
+    best = row.earning
+    return f"| {row.name} | {_options(best.options, best.edges)} | {best.earned:.3f} ({best.low:.3f} to {best.high:.3f}) |"
+
+
+def _options(options: dict[str, float], edges: tuple[str, ...]) -> str:
+    told = (
+        f"{name.replace('_', ' ')} {choice:.3g}{' (edge)' if name in edges else ''}"
+        for name, choice in options.items()
+    )
+    return ", ".join(told)
 
 
 def _limit_row(name: str, limit: Limit) -> str:
@@ -209,10 +263,6 @@ def _range(middle: float | None, low: float | None, high: float | None) -> str:
 
 def _whole(number: float | None) -> str:
     return "-" if number is None else f"{number:,.0f}"
-
-
-def _listed_sizes(sizes: tuple[float, ...]) -> str:
-    return ", ".join(f"{size:g}" for size in sizes)
 
 
 def _listed(names: list[str]) -> str:

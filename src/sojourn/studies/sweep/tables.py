@@ -16,18 +16,8 @@ from sojourn.runs.results import CURVES, RESULTS, load_results
 # Columns of results that are no options; `results.py` describes them.
 _FIXED = {
     *("cell", "world", "agent", "steps", "episodes", "seed", "rate", "reward", "duration", "greedy_reward"),
-    *(
-        "greedy_duration",
-        "greedy_steps",
-        "diverged",
-        "policy",
-        "error",
-        "gain",
-        "regret",
-        "rate_gap",
-        "policy_gain",
-        "earned",
-    ),
+    *("greedy_duration", "greedy_steps", "diverged", "policy", "error", "gain", "regret", "rate_gap"),
+    *("policy_gain", "earned", "state", "time"),
 }
 _MEASURES = ("rate", "earned", "gain", "policy_gain", "regret", "rate_gap")
 GROUPS = 60  # of an option's values, if there are more

@@ -1,0 +1,61 @@
+"""Published results: what the page says is what was measured, and a short form of the measurement."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from site_builder import DOCS, loaded
+
+published = loaded("published")
+PAGE = (DOCS / "published.md").read_text(encoding="utf-8")
+
+
+def test_differential_q_earns_what_was_published() -> None:
+    """Eight seeds of 80,000 steps, at the best step sizes and at too large ones: the published means come out."""
+    for alpha, eta, published_mean in ((0.025, 0.5, 2.580), (0.4, 2.0, 2.283)):
+        row = published.access_control(alpha, eta, seeds=8)
+        assert published.theirs(row) == published_mean
+        # The standard deviation of a run is 0.015, and theirs is a mean of 30.
+        assert row["over"]["mean"] == pytest.approx(published_mean, abs=4 * 0.015 * (1 / 8 + 1 / 30) ** 0.5)
+        assert row["over"]["low"] < row["over"]["mean"] < row["over"]["high"]
+    assert row["late"]["mean"] == pytest.approx(
+        row["over"]["mean"], abs=0.05
+    )  # it has long learned what it will
+
+
+def test_the_page_says_what_was_measured() -> None:
+    """Nearly all of the 25 means agree, learning ends at about 2.61, and options are faster, as the page says."""
+    data = published.read()
+    assert len(data["access_control"]) == 25
+    assert int(published.how_many_agree()) >= 24
+    assert data["gain"] == pytest.approx(2.7432, abs=5e-5)
+    (best,) = (row for row in data["access_control"] if (row["alpha"], row["eta"]) == (0.025, 0.5))
+    assert best["over"]["mean"] == max(row["over"]["mean"] for row in data["access_control"])
+    assert best["late"]["low"] - 0.005 <= 2.61 <= best["late"]["high"] + 0.005
+    rows = {name: [row for row in data["four_rooms"] if row["choices"] == name] for name in published.ROOMS}
+    without = rows["steps only"]
+    for name in ("steps and options", "options only"):
+        assert min(row["early"]["low"] for row in rows[name]) > 2 * max(
+            row["early"]["high"] for row in without
+        )
+    assert (
+        rows["options only"][0]["best"]
+        < without[0]["best"]
+        == pytest.approx(rows["steps and options"][0]["best"])
+    )
+    both, alone = (
+        min(row["over"]["low"] for row in rows[name]) for name in ("steps and options", "options only")
+    )
+    assert both > alone
+
+
+def test_the_tables_of_the_page_have_every_number() -> None:
+    """Each of the 25 pairs and each choice of actions has its cell, and the page asks for nothing else."""
+    table = published.access_control_table().splitlines()
+    assert [len(re.findall(r"[.]\d{3};", row)) for row in table[2:]] == [5] * 5
+    assert table[4].startswith("| alpha 0.025 | 2.577; ")
+    assert len(published.four_rooms_table().splitlines()) == 2 + 9
+    asked = set(re.findall("<!-- published: .+? -->", PAGE))
+    assert asked == {place for place in loaded("hooks").places() if "published" in place}
