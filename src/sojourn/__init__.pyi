@@ -65,6 +65,7 @@ from sojourn.report import plot
 from sojourn.rules import random, stats
 from sojourn.rules.bridge import inlined
 from sojourn.rules.streams import stream
+from sojourn.rules.vectors import Bounds
 from sojourn.runs.batch import Grid, Runs, grid, run_many
 from sojourn.runs.check import RateReport, check_agent, check_rate, check_world
 from sojourn.runs.folder import run_sweep
@@ -76,10 +77,11 @@ from sojourn.runs.spec import Sweep
 from sojourn.runs.toml import load_sweep, parse_sweep
 from sojourn.studies.claims.ledger import Claim, load_claims
 from sojourn.studies.page import write_report
+from sojourn.worlds import continuous
 from sojourn.worlds.market.bars import Bars, load_bars
 from sojourn.worlds.market.synthetic import synthetic_bars
 from sojourn.worlds.market.world import Market
-from sojourn.worlds.protocol import start, step
+from sojourn.worlds.protocol import gain, optimal, start, step
 from sojourn.worlds.tabular import Tabular, initial_values
 from sojourn.worlds.two_state import TwoState, cos_log_drift, sin_log_drift
 
@@ -91,6 +93,7 @@ __all__ = [
     "Audit",
     "Bars",
     "Behaviour",
+    "Bounds",
     "Centred",
     "Claim",
     "ClippedExponential",
@@ -145,6 +148,7 @@ __all__ = [
     "check_smdp_env",
     "check_world",
     "choose_rate",
+    "continuous",
     "cos_log_drift",
     "coupling",
     "differential_q",
@@ -153,6 +157,7 @@ __all__ = [
     "evaluate",
     "evenly_spaced",
     "fixed_rate",
+    "gain",
     "greedy_action",
     "greedy_bandit",
     "grid",
@@ -176,6 +181,7 @@ __all__ = [
     "model",
     "modified_harmonic_mean",
     "modified_policy_iteration",
+    "optimal",
     "oracle",
     "parse_sweep",
     "parts",

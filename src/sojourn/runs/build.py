@@ -16,7 +16,7 @@ from sojourn.runs.named import agent_kind, world_kind
 from sojourn.worlds.protocol import World
 
 _ORDER = "actions"  # the option of worlds made of models: how their actions are numbered
-_SIZES = ("num_states", "num_actions")  # which an agent has from its world
+_SIZES = ("num_states", "num_inputs", "num_actions")  # which an agent has from its world
 
 
 def build_world(kind: str, options: Mapping[str, Given]) -> World:

@@ -16,7 +16,7 @@
     rate_gap         number   rate - gain: how far the learned rate is off, and
     policy_gain      number   the exact gain of the final policy; also null if policies are not kept or the run diverged
     earned           number   reward / duration: what the run earned per unit time
-    state            integer  where the run stood in the end
+    state            integer  where the run stood in the end; null where states are vectors
     policy           list     the greedy action of each state in the end; only if the sweep keeps policies
     error            text     why the run failed; null if it did not
 
@@ -82,7 +82,8 @@ def results_frame(
     columns["rate_gap"] = columns["rate"] - gain
     columns["policy_gain"] = pl.Series("policy_gain", gains.policies).fill_nan(None)
     columns["earned"] = (columns["reward"] / columns["duration"]).fill_nan(None)
-    columns["state"] = columns.pop("state")  # beside the policy
+    state = columns.pop("state")
+    columns["state"] = state.set(state < 0, None)  # beside the policy; a vector has no number
     if policies:
         columns["policy"] = policy_column(batch.policies)
     columns["error"] = pl.Series("error", [error or None for error in batch.errors], dtype=pl.String)

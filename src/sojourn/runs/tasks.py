@@ -33,7 +33,7 @@ from sojourn.runs.named import agent_kind, world_kind
 from sojourn.runs.spec import Sweep
 from sojourn.runs.stack import Batch, Kept, joined, run_batch
 from sojourn.worlds.market.segments import identity
-from sojourn.worlds.protocol import World
+from sojourn.worlds.protocol import World, extent
 
 BATCH_STEPS, BATCH_RUNS = 10_000_000, 4096  # about a third of a second
 BATCH_VALUES = 5_000_000  # entries of all tables Q together, 40 megabytes
@@ -154,7 +154,7 @@ def _most_runs(steps: int, num_values: int) -> int:
 def _size(sweep: Sweep, kind: str, options: Options) -> tuple[list[Length], tuple[int, int]]:
     """Return a world's lengths and the shape of its tables: worlds that agree in them may share a task."""
     world = _world(kind, json.dumps(options), _data([options]))
-    return sweep.lengths_in(world), (world.num_states, world.num_actions)
+    return sweep.lengths_in(world), extent(world)
 
 
 @functools.lru_cache(maxsize=2)
@@ -205,7 +205,7 @@ def execute(task: Task, halt: Halt | None = None) -> Executed:
     batches = []
     for options in task.worlds.options:
         world = _world(task.worlds.kind, json.dumps(options), _data([options]))
-        agents = _agents(task.agents.kind, task.agents.combinations, world.num_states, world.num_actions)
+        agents = _agents(task.agents.kind, task.agents.combinations, *extent(world))
         stack, seeds = _repeated(agents, len(task.seeds)), task.seeds * task.agents.number
         batches.append(run_batch(world, stack, seeds, task.length, kept, halt))
     return Executed(joined(batches), time.perf_counter() - begin, rules_of(task), _place())
@@ -244,7 +244,7 @@ def rules_of(task: Task) -> str:
 @functools.lru_cache(maxsize=64)
 def _rules_of(world_name: str, options: str, agent_name: str, combinations: str) -> str:
     world = _world(world_name, options, _data([json.loads(options)]))
-    agent = build_agent(agent_name, json.loads(combinations)[0], world.num_states, world.num_actions)
+    agent = build_agent(agent_name, json.loads(combinations)[0], *extent(world))
     kind = world_kind(world_name)
     return rules_digest((world, agent), filter(None, (kind.make, kind.model, agent_kind(agent_name).make)))
 
@@ -308,11 +308,12 @@ def estimate(sweep: Sweep, jobs: int) -> Estimate:
         )
         execute(trial)  # compiles
         seconds += len(entry) * steps_each * execute(trial).seconds / trial.num_steps
-    runs = min(sweep.num_runs, _most_runs(length * sweep.episodes, world.num_states * world.num_actions))
-    numbers = world.num_states * (2 * world.num_actions + 2) + 4 * sweep.record + 40
+    num_states, num_actions = extent(world)
+    runs = min(sweep.num_runs, _most_runs(length * sweep.episodes, num_states * num_actions))
+    numbers = num_states * (2 * num_actions + 2) + 4 * sweep.record + 40
     return Estimate(
         seconds=seconds / jobs,
         memory=2 * jobs * runs * numbers * 8,
-        disk=sweep.num_runs * (60 + 4 * world.num_states * sweep.policies)
+        disk=sweep.num_runs * (60 + 4 * num_states * sweep.policies)
         + (sweep.num_cells * 128 if sweep.curves == "mean" else sweep.num_runs * 32) * sweep.record,
     )
