@@ -88,7 +88,7 @@ def _uses_sojourn(module: ModuleType) -> bool:
 
 
 def _imported(name: str, module: str) -> ModuleType:
-    if module.partition(".")[0] == __package__.partition(".")[0]:
+    if module in sys.modules or module.partition(".")[0] == __package__.partition(".")[0]:
         return importlib.import_module(module)
     with contextlib.suppress(OSError):  # the folder may be gone
         here = str(Path.cwd())
