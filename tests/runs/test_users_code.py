@@ -331,7 +331,7 @@ def test_a_report_shows_them(folder: Path, table: pl.DataFrame, tmp_path: Path) 
         (lambda: build_agent("users_code:Tossed", {}, 2, 2), r"'users_code:Tossed' makes Tossed\(.*\), which is no agent"),
         (lambda: build_agent("users_code:plain", {}, 2, 2), "'users_code:plain' does not take the number of states"),
         (lambda: build_agent("users_code:fails", {}, 2, 2), r"'users_code:fails' fails with .* \(ZeroDivisionError: no luck"),
-        (lambda: build_agent("users_code:PAY", {}, 2, 2), "'users_code:PAY' is 1.0; it must be a function or a class"),
+        (lambda: build_agent("users_code:PAY", {}, 2, 2), "'users_code:PAY' is '1.0'; it must be a function or a class"),
         (lambda: build_agent("users_code:persistent", {"step": 1}, 2, 2), "unknown option 'step'; did you mean 'step_size'"),
         (lambda: build_agent("smart", {"rate": "users_code:two_jobs"}, 2, 2), "makes SMDP.*, which is no estimator"),
         (lambda: build_agent("smart", {"rate": {"step_size": 1}}, 2, 2), "lacks a name: write it as its kind"),

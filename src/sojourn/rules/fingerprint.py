@@ -16,11 +16,12 @@ import importlib.metadata
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from sojourn.rules.bridge import Function
+if TYPE_CHECKING:
+    from sojourn.rules.bridge import Function
 
 Thing: TypeAlias = Any  # whatever a function can refer to
 

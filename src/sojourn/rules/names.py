@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import difflib
 import importlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Generic, TypeVar
-
-from sojourn.rules.numbers import nearest, shown
 
 T = TypeVar("T")
 
@@ -39,7 +38,8 @@ def found(name: str) -> object:
     module = _imported(name, module_name)
     if not hasattr(module, attribute):
         place = getattr(module, "__file__", None)
-        hint = nearest(attribute, [word for word in vars(module) if not word.startswith("_")])
+        close = difflib.get_close_matches(attribute, vars(module), n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
         raise ValueError(
             f"{name!r} cannot be found: the module {module_name}{f' ({place})' if place else ''} has no "
             f"{attribute!r}{hint}"
@@ -59,7 +59,7 @@ def users_constructor(name: str) -> Callable[..., Any]:
     """
     thing = found(name)
     if not callable(thing):
-        raise TypeError(f"{name!r} is {shown(thing)}; it must be a function or a class")
+        raise TypeError(f"{name!r} is {str(thing)[:80]!r}; it must be a function or a class")
     modules = (sys.modules.get(module) for module in (name.partition(":")[0], thing.__module__))
     if not any(_uses_sojourn(module) for module in modules if module is not None):
         raise ValueError(f"{name!r} is nothing of Sojourn's: its module does not import sojourn")
@@ -88,7 +88,7 @@ def _uses_sojourn(module: ModuleType) -> bool:
 
 
 def _imported(name: str, module: str) -> ModuleType:
-    if module.partition(".")[0] == __package__.partition(".")[0]:
+    if module in sys.modules or module.partition(".")[0] == __package__.partition(".")[0]:
         return importlib.import_module(module)
     with contextlib.suppress(OSError):  # the folder may be gone
         here = str(Path.cwd())

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from sojourn.agents.protocol import Agent, draw, learn
-from sojourn.models.smdp import SMDP
-from sojourn.rates.named import named_rate
-from sojourn.rules.names import is_users, made
+from sojourn.rules.names import found, is_users, made
 from sojourn.rules.numbers import shown
 from sojourn.rules.options import Given, fitted, option_kinds, wants_list
 from sojourn.runs.named import agent_kind, world_kind
-from sojourn.worlds.protocol import World
+from sojourn.worlds.protocol import World, step
+
+if TYPE_CHECKING:
+    from sojourn.models.smdp import SMDP
+    from sojourn.rates.protocol import Rate
 
 _ORDER = "actions"  # the option of worlds made of models: how their actions are numbered
+_NAMED_RATE = "sojourn.rates.named:named_rate"  # which brings all estimators with it
 _SIZES = ("num_states", "num_inputs", "num_actions")  # which an agent has from its world
 
 
@@ -48,7 +51,7 @@ def model_behind(kind: str, options: Mapping[str, Given]) -> SMDP | None:
         return None
     own = {name: given for name, given in options.items() if name != _ORDER or name in option_kinds(make)}
     model = make(**fitted(make, own))
-    return model if isinstance(model, SMDP) else None  # a user's function may make a world itself
+    return None if step.knows(type(model)) else model  # a user's function may make a world itself
 
 
 def is_reversed(kind: str, options: Mapping[str, Given]) -> bool:
@@ -77,6 +80,7 @@ def build_agent(kind: str, options: Mapping[str, Given], num_states: int, num_ac
     rate = options.get("rate")
     given: dict[str, Any] = dict(options)
     if isinstance(rate, str | Mapping):
+        named_rate: Callable[..., Rate] = found(_NAMED_RATE)  # type: ignore[assignment]
         given["rate"] = named_rate(rate)
     if not is_users(kind):
         return make(num_states, num_actions, **fitted(make, given, besides=_SIZES))
