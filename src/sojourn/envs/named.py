@@ -7,17 +7,18 @@ a world and its environment are imported when one is made.
 
 from __future__ import annotations
 
+import functools
+import importlib
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import gymnasium
 from gymnasium.envs import registration
-from gymnasium.wrappers import TimeLimit
 
 from sojourn.envs.protocol import Environment
 from sojourn.models.problems.catalogue import PROBLEMS
-from sojourn.rules.names import found, is_users
+from sojourn.rules.names import found
 from sojourn.rules.options import fitted
 from sojourn.worlds.named import WORLDS, users_world
 
@@ -56,17 +57,15 @@ def register() -> None:
 def make(env_id: str, options: Mapping[str, Any], max_episode_steps: int | None = None) -> Environment:
     """Return the environment of this id, or say in one sentence why it cannot be made.
 
-    `package.module:name` is a world or a model of a user's own. (Gymnasium reads `module:id` as the id of an environment
-    that the module registers; such ids work too.)
+    `module:Name` imports a module; `Name` is an id that it registers, a class or function of it that makes an
+    environment, or a world or a model of a user's own.
+
+    >>> make("sojourn.envs.two_state:TwoStateEnv", {"log_scale": 0.5}).unwrapped.world.log_scale
+    0.5
     """
     register()
-    if is_users(env_id) and _is_there(env_id):
-        world = users_world(env_id)
-        make_env: Callable[..., Environment] = found("sojourn.envs.worlds:WorldEnv")  # type: ignore[assignment]
-        env = make_env(world.make(**fitted(world.make, options, besides=world.not_options)))
-        return env if max_episode_steps is None else TimeLimit(env, max_episode_steps)
     try:
-        return gymnasium.make(env_id, max_episode_steps=max_episode_steps, **options)
+        return gymnasium.make(_spec(env_id), max_episode_steps=max_episode_steps, **options)
     except gymnasium.error.Error as error:
         reason = " ".join(str(error).split())
         raise ValueError(f"{env_id} cannot be made: {reason}; `sojourn envs` lists Sojourn's own") from None
@@ -80,13 +79,32 @@ def make(env_id: str, options: Mapping[str, Any], max_episode_steps: int | None 
         raise ValueError(f"{env_id} cannot be made with these options: {told}") from None
 
 
-def _is_there(name: str) -> bool:
-    """Whether a module has something of this name."""
-    module, _, attribute = name.partition(":")
-    if not attribute.isidentifier():
-        return False
-    found(f"{module}:__name__")  # which every module has
-    return hasattr(sys.modules[module], attribute)
+def _spec(env_id: str) -> str | registration.EnvSpec:
+    """Return the id, or what describes the environment if the name is that of a class or function in a module."""
+    module, colon, name = env_id.rpartition(":")
+    if not (colon and name.isidentifier()):
+        return env_id
+    if module not in sys.modules:
+        importlib.import_module(module)
+    own: Callable[..., Any] | None = getattr(sys.modules[module], name, None)
+    if not callable(own):
+        return env_id
+    if isinstance(own, type) and hasattr(own, "step"):
+        return registration.EnvSpec(name, entry_point=env_id)
+    made = functools.partial(_opened, env_id, own)
+    return registration.EnvSpec(name, entry_point=made, order_enforce=False, disable_env_checker=True)
+
+
+def _opened(env_id: str, own: Callable[..., Any], **options: Any) -> Environment:
+    """Return the environment that a user's function makes, or that of the world or model that it makes."""
+    if not isinstance(own, type):
+        thing: Any = own(**fitted(own, options))
+        if hasattr(thing, "step"):
+            env: Environment = thing
+            return env
+    world = users_world(env_id)
+    make_env: Callable[..., Environment] = found("sojourn.envs.worlds:WorldEnv")  # type: ignore[assignment]
+    return make_env(world.make(**fitted(world.make, options, besides=world.not_options)))
 
 
 def environments() -> dict[str, str]:

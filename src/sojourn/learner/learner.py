@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike
 
 from sojourn.agents.protocol import Agent, policy
 from sojourn.envs.durations import DurationSource
+from sojourn.envs.masks import MaskSource
 from sojourn.envs.places import Trace
 from sojourn.envs.protocol import Element, Environment
 from sojourn.envs.states import Bins
@@ -33,13 +34,14 @@ from sojourn.envs.tabulation import Tabulation
 from sojourn.learner import saved
 from sojourn.learner.choice import MakeAgent, chosen_agent
 from sojourn.learner.driver import Driver
+from sojourn.learner.evaluation import Evaluation, Greedy, evaluation, followed
 from sojourn.learner.held import HeldAgent
 from sojourn.learner.interrupt import interruptible
 from sojourn.learner.masks import HiddenActions
 from sojourn.learner.reading import Reading
 from sojourn.learner.saved import saved_environment
 from sojourn.learner.supply import EnvironmentSource, Supply
-from sojourn.learner.verdict import Evaluation, evaluation, followed
+from sojourn.learner.verdict import Asked, GivenPolicy, Verdict, judged
 from sojourn.learner.watch import Seen, Watcher
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.numbers import positive, proper_fraction, shown, whole
@@ -67,9 +69,10 @@ class Learner:
     With none, the learner chooses; `chosen` says which one, and why.
     `duration` says how long a step took: a key of info ("duration", "smdp.duration"), a
     function of (obs, action, info), or a number. A step may take no time. `bins` cuts
-    continuous observations (see `sojourn.envs.states.tabulate`). A mask of allowed actions
-    beside the duration in info, or at the key `action_mask`, is respected when acting and when
-    looking ahead (a `policy_agent` alone follows its policy whatever is allowed).
+    continuous observations (see `sojourn.envs.states.tabulate`). A mask of allowed actions is looked for beside the
+    duration in info, or at the key `action_mask`, which may also be a function of (obs, info). It is respected when
+    acting and when looking ahead (a `policy_agent` alone follows its policy whatever is allowed). `clock` is a
+    key of info with the time, if there is one that the durations should be checked against.
 
     >>> import gymnasium, sojourn
     >>> env = gymnasium.make("sojourn/TwoState-v0", log_scale=1e-3, max_episode_steps=1000)
@@ -87,15 +90,16 @@ class Learner:
         *,
         duration: DurationSource = "duration",
         bins: Bins | Tabulation | None = None,
-        action_mask: str | None = None,
+        action_mask: MaskSource | None = None,
+        clock: str | None = None,
         seed: int = 0,
         **options: Any,
     ) -> None:
         seed, supply = whole("seed", seed, least=0), Supply(env)
-        reading = Reading(supply.env, source=duration, bins=bins, action_mask=action_mask)
+        reading = Reading(supply.env, source=duration, bins=bins, action_mask=action_mask, clock=clock)
         chosen = chosen_agent(agent, options, reading.states.num_states, reading.num_actions)
         held = HeldAgent(chosen.agent, streams(seed, 2)[1])
-        hidden = HiddenActions(held.q, reading.mask_key)
+        hidden = HiddenActions(held.q, reading.mask_name)
         self._begin(supply, Driver(reading, held, hidden, Trace(supply.env, seed)), chosen.sentence)
 
     def _begin(self, supply: Supply, driver: Driver, chosen: str) -> None:
@@ -226,7 +230,8 @@ class Learner:
         """Warn of what the watcher sees."""
         held = self._driver.held
         sound = math.isfinite(self.rate) and self._driver.hidden.is_finite()
-        for sentence in self._watcher.look(Seen(self.totals, self.q, self.rate, held.surplus, sound)):
+        seen = Seen(self.totals, self.q, self.rate, held.surplus, held.late_surplus, sound)
+        for sentence in self._watcher.look(seen):
             warnings.warn(sentence, RuntimeWarning, stacklevel=3)
 
     # --- What it is worth ---
@@ -246,37 +251,62 @@ class Learner:
         interval; `needed` then says about how long it should be. See `sojourn.rules.long_run`.
         """
         until, level = _how_long("evaluate", duration), proper_fraction("level", level)
-        seed, hidden = whole("seed", seed, least=0), self._driver.hidden
-        best = [int(row.argmax()) for row in self.q]
-
-        def greedy(state: int, mask: ArrayLike | None) -> int:
-            return best[state] if mask is None else int(hidden.seen_through(state, mask).argmax())
-
+        seed, driver = whole("seed", seed, least=0), self._driver
+        greedy = Greedy(self.q, driver.hidden, self.states.index)
         with self._supply.another(env) as other:
-            return evaluation(followed(other, self._driver.reading, greedy, until, seed), level)
+            return evaluation(followed(other, driver.reading, greedy, until, seed).batches, level)
+
+    def verdict(
+        self,
+        *,
+        duration: float,
+        baseline: GivenPolicy | None = None,
+        env: EnvironmentSource | None = None,
+        seed: int = 1,
+        level: float = 0.95,
+    ) -> Verdict:
+        """Return what the greedy policy earns, and what speaks against trusting it.
+
+        It is followed as in `evaluate`. `baseline` is a policy of your own to compare it with: a function of the
+        observation, actions by observation, or an action for each state. The comparison is over ten further runs of
+        each, with the same seeds.
+        """
+        asked = Asked(
+            _how_long("verdict", duration),
+            whole("seed", seed, least=0),
+            proper_fraction("level", level),
+            baseline,
+        )
+        with self._supply.another(env) as other:
+            return judged(self._driver, self._watcher, other, asked)
 
     # --- Files ---
 
     def save(self, path: str | Path) -> None:
         """Write all that is needed to go on: the agent, its random stream, and where the environment stands.
 
-        The file holds data only. A `duration` that is a function is not saved; give it again
-        to `load`.
+        The file holds data only. A `duration` or an `action_mask` that is a function is not saved; give it
+        again to `load`.
         """
         saved.write(Path(path), self._driver)
 
     @classmethod
     def load(
-        cls, path: str | Path, env: EnvironmentSource, *, duration: DurationSource | None = None
+        cls,
+        path: str | Path,
+        env: EnvironmentSource,
+        *,
+        duration: DurationSource | None = None,
+        action_mask: MaskSource | None = None,
     ) -> Learner:
         """Return a learner as it was saved, in an environment like the one it was trained in.
 
         If that is the same environment, training goes on as if it had never been interrupted;
-        otherwise it begins a new episode. `duration` says where the duration of a step is found,
-        if that is not as it was.
+        otherwise it begins a new episode. `duration` and `action_mask` say where these are found, if
+        that is not as it was, or was a function.
         """
         supply, learner = Supply(env), cls.__new__(cls)
-        driver = saved.read(Path(path), supply.env, duration)
+        driver = saved.read(Path(path), supply.env, duration, action_mask)
         learner._begin(supply, driver, f"{type(driver.held.agent).__name__}, as it was saved")  # noqa: SLF001 - of its own class
         return learner
 

@@ -1,7 +1,7 @@
 """The file of a learner: what it holds, and how a learner's parts are made of it again.
 
-The file holds data only (`sojourn.learner.archive`). A duration that is a function is not saved,
-nor is what the warnings have seen: after loading, they begin to look anew.
+The file holds data only (`sojourn.learner.archive`). A duration or an action mask that is a function is not
+saved, nor is what the warnings have seen: after loading, they begin to look anew.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from sojourn.agents.checks import ready_agent
 from sojourn.agents.protocol import Agent
 from sojourn.agents.values.protocol import sizes
 from sojourn.envs.durations import DurationSource
+from sojourn.envs.masks import MaskSource
 from sojourn.envs.places import Place, Trace
 from sojourn.envs.protocol import Environment, Space
 from sojourn.envs.states import action_count, first_action, tabulate
@@ -29,15 +30,19 @@ from sojourn.rules.numbers import shown, whole
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import Column
 
-FORMAT, VERSION = "sojourn learner", 3
+FORMAT, VERSION = "sojourn learner", 4
 
 Options = dict[str, bool | int | float | str | None]
 
 
 class SavedEnvironment(TypedDict):
-    """How an environment was made; `kwargs` is None if a file cannot hold them."""
+    """How an environment was made: its id, the module that registers it, if it is not ours or Gymnasium's, and options.
+
+    `kwargs` is None if a file cannot hold them.
+    """
 
     id: str
+    module: str | None
     kwargs: Options | None
     max_episode_steps: int | None
 
@@ -56,7 +61,8 @@ class Saved(TypedDict):
     states: Description
     first_action: int
     duration: str | float | None
-    action_mask: str
+    action_mask: str | None
+    clock: str | None
     place: Place | None
     env: SavedEnvironment | None
 
@@ -77,18 +83,24 @@ def write(path: Path, driver: Driver) -> None:
         "first_action": reading.first_action,
         "duration": None if callable(reading.source) else reading.source,
         "action_mask": reading.mask_key,
-        "place": None if at is None else trace.place(),
+        "clock": reading.clock_key,
+        "place": driver.place(),
         "env": _described(trace.env),
     }
     write_archive(path, FORMAT, VERSION, contents)
 
 
-def read(path: Path, env: Environment, duration: DurationSource | None = None) -> Driver:
+def read(
+    path: Path,
+    env: Environment,
+    duration: DurationSource | None = None,
+    action_mask: MaskSource | None = None,
+) -> Driver:
     """Return the driver that a file describes, in an environment like the one it was in."""
     contents: Any = read_archive(path, FORMAT, VERSION)
     try:
         check_kind(Saved, contents, "the learner")
-        return _restored(contents, env, duration)
+        return _restored(contents, env, duration, action_mask)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{path}: {error}") from None
 
@@ -99,7 +111,9 @@ def saved_environment(path: str | Path) -> SavedEnvironment | None:
     return saved if saved is not None and misfit_of(SavedEnvironment, saved) is None else None
 
 
-def _restored(saved: Saved, env: Environment, duration: DurationSource | None) -> Driver:
+def _restored(
+    saved: Saved, env: Environment, duration: DurationSource | None, action_mask: MaskSource | None
+) -> Driver:
     states, agent = Tabulation.from_dict(saved["states"]), ready_agent(saved["agent"])
     _check_fit(states, agent, saved["first_action"], env)
     source = saved["duration"] if duration is None else duration
@@ -107,14 +121,14 @@ def _restored(saved: Saved, env: Environment, duration: DurationSource | None) -
         raise ValueError(
             "its duration was a function, which is not saved; pass it again: load(..., duration=...)"
         )
-    reading = Reading(
-        env,
-        source=source,
-        bins=states,
-        action_mask=saved["action_mask"],
-    )
+    mask = saved["action_mask"] if action_mask is None else action_mask
+    if mask is None:
+        raise ValueError(
+            "its action mask was a function, which is not saved; pass it again: load(..., action_mask=...)"
+        )
+    reading = Reading(env, source=source, bins=states, action_mask=mask, clock=saved["clock"])
     held = HeldAgent.restored(agent, saved["stream"], saved["totals"], saved["now"])
-    hidden = HiddenActions.restored(held.q, reading.mask_key, saved["hidden"])
+    hidden = HiddenActions.restored(held.q, reading.mask_name, saved["hidden"])
     trace = Trace(env, whole("seed", saved["seed"], least=0))
     driver = Driver(reading, held, hidden, trace)
     state, (action, explored) = saved["state"], saved["drawn"]
@@ -152,7 +166,23 @@ def _described(env: Environment) -> SavedEnvironment | None:
     spec = getattr(env, "spec", None)
     if spec is None:
         return None
-    return {"id": spec.id, "kwargs": _plain(spec.kwargs), "max_episode_steps": spec.max_episode_steps}
+    return {
+        "id": spec.id,
+        "module": _module_of(spec.entry_point),
+        "kwargs": _plain(spec.kwargs),
+        "max_episode_steps": spec.max_episode_steps,
+    }
+
+
+def _module_of(entry_point: object) -> str | None:
+    """Return the module that an environment is defined in, unless it is one that Gymnasium or Sojourn registers."""
+    module = (
+        entry_point.partition(":")[0]
+        if isinstance(entry_point, str)
+        else getattr(entry_point, "__module__", None)
+    )
+    known = module is None or module.partition(".")[0] in ("gymnasium", "sojourn", "__main__")
+    return None if known else module
 
 
 def _plain(options: Mapping[str, Any]) -> Options | None:
