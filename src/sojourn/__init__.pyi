@@ -38,6 +38,7 @@ from sojourn.learner.learner import Learner
 from sojourn.learner.verdict import Evaluation
 from sojourn.learner.watch import tensorboard
 from sojourn.models import laws, problems
+from sojourn.models.modulated import modulated
 from sojourn.models.smdp import SMDP
 from sojourn.rates.adaptive import AdaptiveRatio, ClippedExponential, TimeForgetting
 from sojourn.rates.carry import carry
@@ -71,11 +72,14 @@ from sojourn.runs.spec import Sweep
 from sojourn.runs.toml import load_sweep, parse_sweep
 from sojourn.studies.claims.ledger import Claim, load_claims
 from sojourn.studies.page import write_report
+from sojourn.worlds.changing import Drifting, Switching
+from sojourn.worlds.disturbed import Disturbed
 from sojourn.worlds.market.bars import Bars, load_bars
 from sojourn.worlds.market.synthetic import synthetic_bars
 from sojourn.worlds.market.world import Market
 from sojourn.worlds.protocol import start, step
 from sojourn.worlds.tabular import Tabular, initial_values
+from sojourn.worlds.truth import Truth, gain
 from sojourn.worlds.two_state import TwoState, cos_log_drift, sin_log_drift
 
 __version__: str
@@ -93,6 +97,8 @@ __all__ = [
     "CumulativeHarmonic",
     "Curve",
     "Decay",
+    "Disturbed",
+    "Drifting",
     "Entry",
     "Evaluation",
     "Exponential",
@@ -120,10 +126,12 @@ __all__ = [
     "Solution",
     "Steps",
     "Sweep",
+    "Switching",
     "Table",
     "Tabular",
     "TimeForgetting",
     "TimeSmoothed",
+    "Truth",
     "TwoState",
     "Visits",
     "WeightedHarmonic",
@@ -143,6 +151,7 @@ __all__ = [
     "evaluate",
     "evenly_spaced",
     "fixed_rate",
+    "gain",
     "greedy_action",
     "greedy_bandit",
     "grid",
@@ -164,6 +173,7 @@ __all__ = [
     "model",
     "modified_harmonic_mean",
     "modified_policy_iteration",
+    "modulated",
     "oracle",
     "parse_sweep",
     "pauses",
