@@ -43,6 +43,7 @@ from sojourn.learner.learner import Learner
 from sojourn.learner.verdict import Verdict
 from sojourn.learner.watch import tensorboard
 from sojourn.models import laws, problems
+from sojourn.models.modulated import modulated
 from sojourn.models.smdp import SMDP
 from sojourn.rates.adaptive import AdaptiveRatio, ClippedExponential, TimeForgetting
 from sojourn.rates.carry import carry
@@ -79,11 +80,14 @@ from sojourn.runs.toml import load_sweep, parse_sweep
 from sojourn.studies.claims.ledger import Claim, load_claims
 from sojourn.studies.page import write_report
 from sojourn.worlds import continuous
+from sojourn.worlds.changing import Drifting, Switching
+from sojourn.worlds.disturbed import Disturbed
 from sojourn.worlds.market.bars import Bars, load_bars
 from sojourn.worlds.market.synthetic import synthetic_bars
 from sojourn.worlds.market.world import Market
 from sojourn.worlds.protocol import gain, optimal, start, step
 from sojourn.worlds.tabular import Tabular, initial_values
+from sojourn.worlds.truth import Truth
 from sojourn.worlds.two_state import TwoState, cos_log_drift, sin_log_drift
 
 __version__: str
@@ -103,6 +107,8 @@ __all__ = [
     "CumulativeWeightedHarmonic",
     "Curve",
     "Decay",
+    "Disturbed",
+    "Drifting",
     "Entry",
     "Evaluation",
     "Exponential",
@@ -133,10 +139,12 @@ __all__ = [
     "Solution",
     "Steps",
     "Sweep",
+    "Switching",
     "Table",
     "Tabular",
     "TimeForgetting",
     "TimeSmoothed",
+    "Truth",
     "TwoState",
     "Verdict",
     "Visits",
@@ -183,6 +191,7 @@ __all__ = [
     "model",
     "modified_harmonic_mean",
     "modified_policy_iteration",
+    "modulated",
     "optimal",
     "oracle",
     "parse_sweep",

@@ -30,8 +30,10 @@ from sojourn.runs.rehearse import rehearse
 from sojourn.runs.totals import Totals, counted
 from sojourn.worlds.checks import Fault, explain_step, first_state, ready_world
 from sojourn.worlds.protocol import W, World, controlled, extent, observed, start, step
+from sojourn.worlds.truth import Truth, knows_truth, truth_of, watched
 
 _draw, _learn, _start, _step, _value = draw.bare, learn.bare, start.bare, step.bare, value.bare
+_watched = watched.bare
 
 _BLOCK = 5_000_000  # steps between two looks at the keyboard: a fraction of a second
 
@@ -89,6 +91,28 @@ class Run(NamedTuple):
     seed: int
     curve: Curve
     diverged: bool
+    truth: Truth | None = None  # of a world that knows its gain at every time
+
+    @property
+    def dynamic_regret(self) -> float:
+        """What the best policy of each time would have earned, less what was earned; in a world that changes.
+
+        It is the sum of duration times the gain at the beginning of each step, less that of the rewards.
+        """
+        return self._known.dynamic_regret
+
+    @property
+    def tracking_error(self) -> float:
+        """The mean over time of the squared error of the agent's rate before each step, without the first 100."""
+        return self._known.tracking_error
+
+    @property
+    def _known(self) -> Truth:
+        if self.truth is None:
+            raise ValueError(
+                "the gain of this world at a time is not known; run one of Switching or Drifting"
+            )
+        return self.truth
 
     @property
     def policy(self) -> Points:
@@ -262,6 +286,7 @@ def _stretch(
         if not is_offered(state, action, num_states, num_actions):
             _blame(fault, spot(state), action, 0.0, 1.0, 0)
             return Walk(world, agent, state, totals)
+        world = _watched(world, _value(agent.rate))
         world, next_state, reward, duration = _step(world, state, action, world_rng)
         if not (is_state(next_state, num_states) and 0.0 <= duration < np.inf and abs(reward) < np.inf):
             _blame(fault, spot(state), action, reward, duration, spot(next_state))
@@ -323,6 +348,7 @@ def walk_through(
         seed=seed,
         curve=Curve(points, *record.curve),
         diverged=has_diverged(trained, num_missing(agent.values)),
+        truth=truth_of(walk.world) if knows_truth(walk.world) else None,
     )
 
 

@@ -22,6 +22,7 @@ from sojourn.runs.spec import as_word, canonical_text, cell_ids
 from sojourn.runs.stack import Batch
 from sojourn.runs.tasks import Task, Worlds
 from sojourn.worlds.protocol import gain
+from sojourn.worlds.truth import knows_truth
 
 
 def tabulate(task: Task, batch: Batch, seconds: float) -> tuple[pl.DataFrame, pl.DataFrame | None]:
@@ -66,7 +67,8 @@ def _length_columns(task: Task, batch: Batch) -> dict[str, pl.Series]:
 def _gain(worlds: Worlds, options: Options) -> float:
     """Return the exact gain of a world, or NaN where there is none."""
     if world_kind(worlds.kind).model is None:
-        known = gain(build_world(worlds.kind, options))
+        world = build_world(worlds.kind, options)
+        known = None if knows_truth(world) else gain(world)  # what changes has no gain that holds throughout
         return np.nan if known is None else known
     return _solved(worlds.kind, json.dumps(options, sort_keys=True), worlds.data)
 

@@ -40,8 +40,9 @@ from sojourn.runs.loop import (
 from sojourn.runs.totals import Totals, no_totals
 from sojourn.worlds.checks import Fault, first_state
 from sojourn.worlds.protocol import World, extent, observed
+from sojourn.worlds.truth import Truth, knows_truth, truth_of, truths
 
-_value = value.bare
+_truth_of, _value = truth_of.bare, value.bare
 
 # The columns of tables that are figures of a run, in their order.
 FIGURES = tuple(name for name in Run._fields if name in {"rate", *Totals._fields, "diverged"})
@@ -71,11 +72,16 @@ class Batch(NamedTuple):
     curves: Floats  # [run, part of the curve, point]
     spreads: Floats  # if curves are means, their deviations
     errors: Column  # the sentence of a run that broke the rules, else ""
+    dynamic_regrets: Floats  # NaN where the gain at a time is not known
+    tracking_errors: Floats
 
     def figures(self) -> dict[str, Column]:
-        """Return the column of each figure."""
+        """Return the column of each figure; in a world that knows its gain at every time there are two more."""
         columns = {"rate": self.rates, **self.totals._asdict(), "diverged": self.diverged}
-        return {name: columns[name] for name in FIGURES}
+        found = {name: columns[name] for name in FIGURES}
+        if np.isfinite(self.dynamic_regrets).any():
+            found |= {"dynamic_regret": self.dynamic_regrets, "tracking_error": self.tracking_errors}
+        return found
 
 
 def joined(batches: list[Batch]) -> Batch:
@@ -106,6 +112,7 @@ def run_batch(
         states=np.zeros(count, dtype=np.int64),
         policies=np.zeros((count, listed if kept.policies else 0), dtype=np.int64),
         faults=np.zeros((count, 6)),
+        truths=truths(count),
     )
     means, spreads = np.zeros((2, count // kept.group, len(PARTS), len(kept.points)))
     curves = _Curves(np.append(kept.points, NEVER), kept.group, means, spreads)
@@ -120,7 +127,21 @@ def run_batch(
         np.sqrt(spreads / (kept.group - 1), out=spreads)
     else:
         spreads[:] = np.nan  # one run has no deviation
-    return Batch(rows.totals, rows.rates, rows.diverged, rows.states, rows.policies, means, spreads, errors)
+    known = [take(rows.truths, row) for row in range(count)] if knows_truth(world) else []
+    regrets = np.array([truth.dynamic_regret for truth in known]) if known else np.full(count, np.nan)
+    tracking = np.array([truth.tracking_error for truth in known]) if known else np.full(count, np.nan)
+    return Batch(
+        rows.totals,
+        rows.rates,
+        rows.diverged,
+        rows.states,
+        rows.policies,
+        means,
+        spreads,
+        errors,
+        regrets,
+        tracking,
+    )
 
 
 class _Rows(NamedTuple):
@@ -132,6 +153,7 @@ class _Rows(NamedTuple):
     states: Ints
     policies: Ints
     faults: Floats
+    truths: Truth  # a stack of them
 
 
 class _Curves(NamedTuple):
@@ -171,6 +193,7 @@ def _walk_batch(
         walk = go_on(start, course, record, Signals(rows.faults[i], halt), rngs_of_run)
         _fold(record.curve, curves.means[i // group], curves.spreads[i // group], i % group + 1)
         put(rows.totals, i, walk.totals)
+        put(rows.truths, i, _truth_of(walk.world))
         rows.rates[i] = _value(walk.agent.rate)
         rows.states[i] = number_of(walk.state)
         rows.diverged[i] = has_diverged(walk.agent, missing)

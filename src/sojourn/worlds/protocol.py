@@ -57,7 +57,7 @@ from __future__ import annotations
 from typing import Protocol, TypeVar
 
 from sojourn.rules.compile import no_rule, rule
-from sojourn.rules.numbers import Number, finite, within
+from sojourn.rules.numbers import Number, at_least_zero, finite, within
 from sojourn.rules.streams import Stream, check_stream
 from sojourn.rules.values import Value
 from sojourn.rules.vectors import Action, Bounds, State
@@ -166,13 +166,23 @@ def step(world: W, state: State, action: Action, rng: Stream) -> tuple[W, State,
     raise no_rule("step", world)
 
 
-@rule(compiled=False)
-def gain(world: World, clock: float = 0.0) -> float | None:
-    """Return the exact gain of a world, at a time if it changes; None where it is not known.
+def _check_gain(world: W, clock: Number = 0.0) -> tuple[W, float]:
+    return world, at_least_zero("clock", clock)
 
-    >>> from sojourn.worlds.continuous.offers import Offers
-    >>> round(gain(Offers()), 4)
+
+@rule(_check_gain, compiled=False)
+def gain(world: World, clock: float = 0.0) -> float | None:
+    """Return the exact gain of a world; of one that changes, that of the law at a time of its episode.
+
+    It is None where it is not known.
+
+    >>> import sojourn as sj
+    >>> round(gain(sj.continuous.Offers()), 4)
     0.7478
+    >>> given = sj.problems.long_shot()  # whose actions are worth 5 and 3
+    >>> world = sj.Switching([given, given.with_laws(reward=[1.0, 18.0])], times=1000.0)
+    >>> gain(world, 0.0), gain(world, 1500.0)
+    (5.0, 3.0)
     """
     return None
 

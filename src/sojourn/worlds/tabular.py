@@ -18,6 +18,7 @@ Taking such an action all the same leads to `NO_STATE`, which stops a run with a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -184,6 +185,45 @@ def step_tabular(
 def _either(condition: bool, one: int, other: int) -> int:
     # In a function of numbers, for the reason that worlds/market.py gives.
     return one if condition else other
+
+
+# --- Several tables as one --------------------------------------------------------------
+
+
+def below_each_other(tables: Sequence[TabularWorld]) -> TabularWorld:
+    """Return one table with the states of several below each other; laws are by rows if those of any table are."""
+    by_rows = any(table.by_rows for table in tables)
+    pairs, rows, states = np.cumsum([[0, 0, 0], *(_sizes(table) for table in tables)], axis=0).T
+
+    def laws(table: TabularWorld, name: str) -> Floats:
+        given = getattr(table, name)
+        expanded = by_rows and not table.by_rows
+        return np.asarray(np.repeat(given, np.diff(table.row_offsets), axis=0) if expanded else given)
+
+    offsets = [table.row_offsets[:-1] + rows[k] for k, table in enumerate(tables)]
+    return TabularWorld(
+        pairs=owned(np.concatenate([table.pairs + pairs[k] for k, table in enumerate(tables)])),
+        row_offsets=owned(np.append(np.concatenate(offsets), rows[-1])),
+        share=owned(np.concatenate([table.share for table in tables])),
+        other=owned(np.concatenate([table.other + rows[k] for k, table in enumerate(tables)])),
+        successor=owned(
+            np.concatenate(
+                [
+                    np.where(table.successor < 0, table.successor, table.successor + states[k])
+                    for k, table in enumerate(tables)
+                ]
+            )
+        ),
+        kinds=owned(np.concatenate([laws(table, "kinds") for table in tables]).astype(np.int8)),
+        parameters=owned(np.concatenate([laws(table, "parameters") for table in tables])),
+        by_rows=by_rows,
+        first=tables[0].first,
+    )
+
+
+def _sizes(table: TabularWorld) -> tuple[int, int, int]:
+    """Return how many pairs, rows and states a table has."""
+    return len(table.row_offsets) - 1, len(table.share), table.num_states
 
 
 # --- The tables of the alias method -----------------------------------------------------

@@ -1,0 +1,86 @@
+"""A model with regimes in its states: models that take turns at random, as one that can be solved."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import NormalDist
+
+from sojourn.models.laws import Constant, Exponential, FlooredNormal, Gamma, Law, TwoPoint, Uniform
+from sojourn.models.smdp import SMDP
+from sojourn.models.transitions import from_transitions
+from sojourn.rules.numbers import positive, several
+
+
+def modulated(regimes: Sequence[SMDP], mean: float) -> SMDP:
+    """Return the model whose states are pairs of a regime and a state, for regimes that last exponential times.
+
+    After a time of this mean any other regime follows, each as likely. A step keeps the law of the regime in which
+    it began. State s of regime k is number k n + s, with n states each. The gain of this model is what can be
+    earned by one who sees the regime, exactly, however short regimes are; nobody who does not see it earns more.
+    It has the means of the world's steps: in the world itself, a long step also makes a change more likely.
+
+    Two regimes that pay 6 and 2 in a time of 1, and change too often to be followed, pay 4:
+
+    >>> from sojourn.exact.solve import solve
+    >>> rich, poor = (from_transitions([(0, 0, 0, 1.0, pay, 1.0)]) for pay in (6.0, 2.0))
+    >>> round(solve(modulated([rich, poor], mean=0.01)).gain, 9)
+    4.0
+    """
+    models = several("regimes", regimes)
+    mean, count, size = positive("mean", mean), len(models), models[0].num_states
+    for place, model in enumerate(models):
+        if model.num_states != size:
+            raise ValueError(
+                f"regime {place} has {model.num_states} states and regime 0 has {size}; all must have the same"
+            )
+    # With q = 1 / count and the rate s below, a regime is the same after a time t with probability q + (1 - q) e^(-s t).
+    speed = count / (count - 1) / mean if count > 1 else 0.0
+    rows = []
+    for regime, model in enumerate(models):
+        rewards, durations, by_rows = model.flat_laws()
+        state_of = model.state_of_pair()
+        for pair in range(model.num_pairs):
+            for row in range(int(model.row_offsets[pair]), int(model.row_offsets[pair + 1])):
+                place = row if by_rows else pair
+                law = durations.law(place)
+                kept = transform(law, speed)
+                for after in range(count):
+                    chance = (1.0 - kept) / count + (kept if after == regime else 0.0)
+                    if chance > 0.0:
+                        rows.append(
+                            (
+                                regime * size + int(state_of[pair]),
+                                int(model.action[pair]),
+                                after * size + int(model.successor[row]),
+                                float(model.probability[row]) * chance,
+                                rewards.law(place),
+                                law,
+                            )
+                        )
+    return from_transitions(rows)
+
+
+def transform(law: Law, speed: float) -> float:
+    """Return E[e^(-s x)], s being the speed, for a number x of this law.
+
+    >>> transform(Constant(2.0), 0.5) == math.exp(-1.0), transform(Exponential(3.0), 1.0)
+    (True, 0.25)
+    """
+    match law:
+        case Constant(value):
+            return math.exp(-speed * value)
+        case Exponential(mean):
+            return 1.0 / (1.0 + speed * mean)
+        case Gamma(shape, scale):
+            return math.exp(-shape * math.log1p(speed * scale))
+        case Uniform(low, high):
+            width = speed * (high - low)
+            return math.exp(-speed * low) * (-math.expm1(-width) / width if width else 1.0)
+        case TwoPoint(low, high, probability):
+            return (1.0 - probability) * math.exp(-speed * low) + probability * math.exp(-speed * high)
+        case FlooredNormal(location, scale, floor):
+            below = (floor - location) / scale
+            above = math.exp(speed * (speed * scale * scale / 2.0 - location))
+            normal = NormalDist()
+            return math.exp(-speed * floor) * normal.cdf(below) + above * normal.cdf(-below - speed * scale)

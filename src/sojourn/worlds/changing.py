@@ -1,0 +1,293 @@
+"""Worlds that change: models that take turns, at given times, in a fixed rhythm or at random.
+
+The regime of a step is the one in force when the step begins, and stays until the step ends. Agents do not see it.
+Random times depend on the seed alone, so that every agent meets the same. What the world owed a perfect player is
+kept on the way (`sojourn.worlds.truth`).
+
+The models stand below each other in one table of states, that of regime k from k n on, with n states each.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from sojourn.exact.policies import evaluate
+from sojourn.exact.solve import solve
+from sojourn.models.laws import Exponential
+from sojourn.models.smdp import SMDP
+from sojourn.rules.arrays import Flags, Floats, flat_floats, misread, owned
+from sojourn.rules.bridge import inlined
+from sojourn.rules.elementary import log
+from sojourn.rules.numbers import positive, several, shown
+from sojourn.rules.random import unit, word, word_at
+from sojourn.rules.streams import Stream
+from sojourn.rules.values import checked
+from sojourn.worlds.protocol import gain, start, step, unreadable
+from sojourn.worlds.tabular import Tabular, TabularWorld, below_each_other
+from sojourn.worlds.truth import Truth, begun_again, believing, counted_in, truth_of, watched
+
+Times: TypeAlias = float | Exponential | Sequence[float] | Floats
+
+_HOLDS = 3.0  # times the longest mean duration that a regime must hold, for its gain to be a bound
+_U2 = np.uint64(2)
+
+_step = step.bare
+
+
+def Switching(  # noqa: N802 - it is named for the world that it makes
+    regimes: Sequence[SMDP], times: Times, *, policy: Sequence[int] | None = None
+) -> SwitchingWorld:
+    """Return a world in which models with the same states and actions take turns.
+
+    `times` says when: a number is how long each regime holds; a list has the times at which the next one begins,
+    the first again after the last; `sojourn.laws.Exponential(mean)` draws how long each holds, and then any other
+    regime follows. The gain at a time is that of the best policy, or that of `policy` if one is given, solved
+    exactly. If a regime holds for less than three times the longest mean duration, a warning says that its gain
+    is no bound.
+
+    Here one action pays 5 a time of 1, and then 2:
+
+    >>> from sojourn.models import from_transitions
+    >>> rich, poor = (from_transitions([(0, 0, 0, 1.0, pay, 1.0)]) for pay in (5.0, 2.0))
+    >>> world = Switching([rich, poor], times=[100.0, 150.0])
+    >>> [gain(world, clock) for clock in (0.0, 99.9, 100.0, 150.0)]
+    [5.0, 5.0, 2.0, 5.0]
+    """
+    models = _alike(regimes)
+    timetable = _timetable(times, len(models))
+    gains = [solve(model).gain if policy is None else evaluate(model, policy).gain for model in models]
+    _warn(models, timetable)
+    tables = [Tabular(model) for model in models]
+    return SwitchingWorld(
+        regimes=below_each_other(tables),
+        available=owned(tables[0].available),
+        gains=owned(np.array(gains)),
+        timetable=timetable,
+    )
+
+
+def Drifting(  # noqa: N802 - it is named for the world that it makes
+    model_at: Callable[[float], SMDP], times: Sequence[float] | Floats, *, policy: Sequence[int] | None = None
+) -> SwitchingWorld:
+    """Return a world whose model moves along a path: from each of the times on it is `model_at(time)`, until the next.
+
+    >>> from sojourn.models import from_transitions
+    >>> world = Drifting(lambda t: from_transitions([(0, 0, 0, 1.0, 1.0 + t / 100, 1.0)]), times=[0.0, 10.0, 20.0])
+    >>> [gain(world, clock) for clock in (0.0, 19.0, 1000.0)]
+    [1.0, 1.1, 1.2]
+    """
+    path = flat_floats("times", times)
+    if not len(path) or path[0] != 0.0:
+        raise ValueError("times must begin with 0.0, when the path begins")
+    return Switching([model_at(float(time)) for time in path], path[1:], policy=policy)
+
+
+class Timetable(NamedTuple):
+    """When regimes change: at `switches`, every `period`, or after exponential times of this `mean`; 0 is none."""
+
+    switches: Floats  # ascending, with infinity at the end
+    period: float
+    mean: float
+    num_regimes: int
+
+
+class Regime(NamedTuple):
+    """Which regime is in force, until when, and how many there were before it."""
+
+    number: int = 0
+    until: float = 0.0
+    before: int = 0
+
+
+@checked()
+class SwitchingWorld(NamedTuple):
+    """What `Switching` and `Drifting` make."""
+
+    regimes: TabularWorld
+    available: Flags
+    gains: Floats
+    timetable: Timetable
+    regime: Regime = Regime()
+    truth: Truth = Truth()
+    noise_key: int = 0  # drawn at the first start, kept from then on
+
+    @property
+    def num_states(self) -> int:
+        """As many as each model's."""
+        return int(self.available.shape[0])
+
+    @property
+    def num_actions(self) -> int:
+        """As many as each model's."""
+        return int(self.available.shape[1])
+
+
+@start.register
+def start_switching(world: SwitchingWorld, rng: Stream) -> tuple[SwitchingWorld, int]:
+    """Begin with the first regime."""
+    noise_key = world.noise_key
+    if noise_key == 0:
+        # int() of an unsigned number stays unsigned in compiled code
+        noise_key = np.int64(word(rng) >> _U2) + 1  # type: ignore[assignment]
+    first = Regime(0, _end(world.timetable, 0, 0.0, noise_key), 0)
+    return _at(world, first, begun_again(world.truth), noise_key), world.regimes.first
+
+
+@step.register
+def step_switching(
+    world: SwitchingWorld, state: int, action: int, rng: Stream
+) -> tuple[SwitchingWorld, int, float, float]:
+    """Take a step in the regime in force, and look at the clock when it is over."""
+    first = world.regime.number * world.available.shape[0]
+    _, after, reward, duration = _step(world.regimes, first + state, action, rng)
+    truth = counted_in(world.truth, world.gains[world.regime.number], reward, duration)
+    regime = _in_force(world.timetable, world.regime, truth.clock, world.noise_key)
+    return _at(world, regime, truth, world.noise_key), _without(after, first), reward, duration
+
+
+@inlined
+def _without(after: int, first: int) -> int:
+    # In a function of numbers, for the reason that worlds/market/world.py gives.
+    return after - first if after >= 0 else after
+
+
+@inlined
+def _at(world: SwitchingWorld, regime: Regime, truth: Truth, noise_key: int) -> SwitchingWorld:
+    return SwitchingWorld(
+        regimes=world.regimes,
+        available=world.available,
+        gains=world.gains,
+        timetable=world.timetable,
+        regime=regime,
+        truth=truth,
+        noise_key=noise_key,
+    )
+
+
+@inlined
+def _in_force(timetable: Timetable, regime: Regime, clock: float, noise_key: int) -> Regime:
+    """Return the regime at a time, from one that was in force before."""
+    index, until, before = regime.number, regime.until, regime.before
+    while until <= clock:
+        before += 1
+        index = _next(timetable.mean, timetable.num_regimes, index, before, noise_key)
+        until = _end(timetable, before, until, noise_key)
+    return Regime(index, until, before)
+
+
+@inlined
+def _next(mean: float, count: int, index: int, before: int, noise_key: int) -> int:
+    """Return the next regime: the next in the list, or any other where times are drawn."""
+    if mean == 0.0 or count == 1:
+        return (index + 1) % count
+    return (index + 1 + int(unit(word_at(noise_key, 2 * before + 1)) * (count - 1))) % count
+
+
+@inlined
+def _end(timetable: Timetable, before: int, since: float, noise_key: int) -> float:
+    """Return when a regime ends that has so many before it."""
+    if timetable.mean > 0.0:
+        return since - timetable.mean * log(unit(word_at(noise_key, 2 * before)))
+    if timetable.period > 0.0:
+        return timetable.period * (before + 1)
+    return float(timetable.switches[before])
+
+
+@watched.register
+def watched_switching(world: SwitchingWorld, rate: float) -> SwitchingWorld:
+    """Keep the agent's estimate."""
+    return _at(world, world.regime, believing(world.truth, rate), world.noise_key)
+
+
+@truth_of.register
+def truth_of_switching(world: SwitchingWorld) -> Truth:
+    """Return what was kept."""
+    return world.truth
+
+
+@gain.register
+def gain_switching(world: SwitchingWorld, clock: float) -> float:
+    """Return the gain of the regime in force."""
+    if world.timetable.mean > 0.0 and world.noise_key == 0:
+        raise ValueError(
+            "the times of this world are drawn when it starts; ask a world that sojourn.start has returned"
+        )
+    first = Regime(0, _end(world.timetable, 0, 0.0, world.noise_key), 0)
+    return float(world.gains[_in_force(world.timetable, first, clock, world.noise_key).number])
+
+
+@unreadable.register
+def unreadable_switching(world: SwitchingWorld) -> str:
+    """Every regime must have its rows of the table and its gain, and the times an end."""
+    count = world.timetable.num_regimes
+    return (
+        unreadable(world.regimes)
+        or misread("available", world.available, np.bool_, (None, world.regimes.num_actions))
+        or misread("gains", world.gains, np.float64, (count,))
+        or misread("switches", world.timetable.switches, np.float64, (None,))
+        or (
+            ""
+            if world.regimes.num_states == count * world.num_states
+            else "each regime must have the same states"
+        )
+        or (
+            ""
+            if len(world.timetable.switches) and world.timetable.switches[-1] == math.inf
+            else "switches has no end"
+        )
+        or ("" if 0 <= world.regime.number < count else f"regime is {world.regime.number}; there are {count}")
+    )
+
+
+# --- Making one -------------------------------------------------------------------------
+
+
+def _alike(regimes: Sequence[SMDP]) -> list[SMDP]:
+    """Return models that have the same states and actions, or say which differs."""
+    models = several("regimes", regimes)
+    for place, model in enumerate(models):
+        if not isinstance(model, SMDP):
+            raise TypeError(
+                f"regime {place} is {shown(model)}; it must be an SMDP, such as sojourn.models makes"
+            )
+        table = model.pair_table() >= 0
+        if table.shape != (models[0].pair_table()).shape or (table != (models[0].pair_table() >= 0)).any():
+            raise ValueError(
+                f"regime {place} has other states or actions than regime 0; all must have the same"
+            )
+    return models
+
+
+def _timetable(times: Times, count: int) -> Timetable:
+    never = np.array([math.inf])
+    if isinstance(times, Exponential):
+        return Timetable(owned(never), 0.0, positive("times.mean", times.mean), count)
+    if isinstance(times, int | float | np.number):
+        return Timetable(owned(never), positive("times", times), 0.0, count)
+    switches = flat_floats("times", times)
+    if len(switches) and not (
+        np.isfinite(switches).all() and switches[0] > 0.0 and (np.diff(switches) > 0.0).all()
+    ):
+        raise ValueError("times must be finite, above 0 and ascending")
+    return Timetable(owned(np.append(switches, math.inf)), 0.0, 0.0, count)
+
+
+def _warn(models: Sequence[SMDP], timetable: Timetable) -> None:
+    """Say so where a regime holds for less than three times the longest mean duration."""
+    longest = max(float(model.duration.max()) for model in models)
+    holds = np.diff(timetable.switches[:-1], prepend=0.0)
+    shortest = timetable.period or timetable.mean or float(holds.min(initial=math.inf))
+    if shortest < _HOLDS * longest:
+        told = "holds for a mean of" if timetable.mean else "holds for only"
+        warnings.warn(
+            f"a regime {told} {shortest:g}, less than three times the longest mean duration, {longest:g}: the gain "
+            "of each regime is then no bound of what can be earned, and a dynamic regret may be negative; where "
+            "regimes change at random, sojourn.modulated makes the model that has them in its states",
+            RuntimeWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,158 @@
+"""A world whose rewards have heavy tails, or whose records are sometimes wrong.
+
+A tail is real: what the world pays is multiplied by a random number of mean 1, so that its gain stays as it is.
+Wrong records are not: the agent is told another reward, or another duration, than there was, while the world itself
+and its truth go on by the right ones.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sojourn.rules.arrays import Flags
+from sojourn.rules.bridge import inlined
+from sojourn.rules.elementary import exp, log
+from sojourn.rules.numbers import Number, finite, positive, probability
+from sojourn.rules.random import uniform
+from sojourn.rules.streams import Stream
+from sojourn.rules.values import checked
+from sojourn.worlds.protocol import World, gain, start, step, unreadable
+from sojourn.worlds.truth import Truth, knows_truth, truth_of, watched
+
+_start, _step, _watched, _truth_of = start.bare, step.bare, watched.bare, truth_of.bare
+
+
+def _tail(name: str, number: Number) -> float:
+    tail = finite(name, number)
+    if tail != 0.0 and tail <= 1.0:
+        raise ValueError(
+            f"{name} is {tail}; it must be above 1, so that rewards have a mean, or 0 for no tail"
+        )
+    return tail
+
+
+@checked(
+    tail=_tail,
+    wrong_rewards=probability,
+    reward_factor=finite,
+    wrong_durations=probability,
+    duration_factor=positive,
+)
+class Disturbed(NamedTuple):
+    """Any world, with heavy tails or wrong records.
+
+    With `tail` a, rewards are multiplied by a Pareto number of index a and mean 1; its variance is infinite for a up
+    to 2. A share `wrong_rewards` of the rewards is recorded multiplied by `reward_factor`, a share `wrong_durations`
+    of the durations by `duration_factor`.
+
+    >>> import sojourn as sj
+    >>> world = Disturbed(sj.Tabular(sj.problems.long_return()), wrong_rewards=1.0, reward_factor=10.0)
+    >>> world, state, reward, duration = sj.step(world, 0, 0, sj.stream(0))  # where 30 was paid
+    >>> float(reward), float(duration)
+    (300.0, 2.0)
+    """
+
+    world: World
+    tail: float = 0.0
+    wrong_rewards: float = 0.0
+    reward_factor: float = 100.0
+    wrong_durations: float = 0.0
+    duration_factor: float = 100.0
+    unpaid: float = 0.0  # what tails have added to the rewards that the world itself counted
+
+    @property
+    def num_states(self) -> int:
+        """As many as the world's."""
+        return self.world.num_states
+
+    @property
+    def num_actions(self) -> int:
+        """As many as the world's."""
+        return self.world.num_actions
+
+    @property
+    def available(self) -> Flags | None:
+        """Which actions each state has, if the world says so."""
+        return getattr(self.world, "available", None)
+
+
+@start.register
+def start_disturbed(world: Disturbed, rng: Stream) -> tuple[Disturbed, int]:
+    """Start the world."""
+    inner, state = _start(world.world, rng)
+    return _with(world, inner, world.unpaid), state
+
+
+@step.register
+def step_disturbed(
+    world: Disturbed, state: int, action: int, rng: Stream
+) -> tuple[Disturbed, int, float, float]:
+    """Take a step of the world, and tell of it with errors; three numbers are drawn whatever the settings."""
+    inner, after, reward, duration = _step(world.world, state, action, rng)
+    paid = reward * _pareto(uniform(rng), world.tail)
+    told = paid * _factor(uniform(rng), world.wrong_rewards, world.reward_factor)
+    lasted = duration * _factor(uniform(rng), world.wrong_durations, world.duration_factor)
+    return _with(world, inner, world.unpaid + (paid - reward)), after, told, lasted
+
+
+@inlined
+def _pareto(u: float, tail: float) -> float:
+    """Return the Pareto number of mean 1 whose share of larger ones is u; 1 without a tail."""
+    return (tail - 1.0) / tail * exp(-log(u) / tail) if tail > 0.0 else 1.0
+
+
+@inlined
+def _factor(u: float, share: float, factor: float) -> float:
+    return factor if u < share else 1.0
+
+
+@inlined
+def _with(world: Disturbed, inner: World, unpaid: float) -> Disturbed:
+    return Disturbed(
+        world=inner,
+        tail=world.tail,
+        wrong_rewards=world.wrong_rewards,
+        reward_factor=world.reward_factor,
+        wrong_durations=world.wrong_durations,
+        duration_factor=world.duration_factor,
+        unpaid=unpaid,
+    )
+
+
+@unreadable.register
+def unreadable_disturbed(world: Disturbed) -> str:
+    """Return what is wrong with the world inside."""
+    return unreadable(world.world)
+
+
+@watched.register
+def watched_disturbed(world: Disturbed, rate: float) -> Disturbed:
+    """Let the world inside know."""
+    return _with(world, _watched(world.world, rate), world.unpaid)
+
+
+@truth_of.register
+def truth_of_disturbed(world: Disturbed) -> Truth:
+    """Return the truth of the world inside, with what the tails have paid."""
+    truth = _truth_of(world.world)
+    return Truth(
+        clock=truth.clock,
+        rate=truth.rate,
+        owed=truth.owed,
+        earned=truth.earned + world.unpaid,
+        squares=truth.squares,
+        duration=truth.duration,
+        steps=truth.steps,
+    )
+
+
+@knows_truth.register
+def knows_truth_disturbed(world: Disturbed) -> bool:
+    """Whether the world inside does."""
+    return knows_truth(world.world)
+
+
+@gain.register
+def gain_disturbed(world: Disturbed, clock: float) -> float | None:
+    """Return the gain of the world inside: tails have mean 1, and records change nothing."""
+    return gain(world.world, clock)
