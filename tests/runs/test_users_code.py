@@ -22,7 +22,7 @@ import sojourn as sj
 from clusters import COMMAND, dask
 from sojourn.agents.named import named_agent
 from sojourn.envs import make
-from sojourn.learner.by_name import Beginning, Place, Training, begun, evaluate_saved, train_into
+from sojourn.learner.by_name import Beginning, Place, Training, begun, train_into
 from sojourn.rates.named import named_rate
 from sojourn.rules.names import users_constructor
 from sojourn.rules.sources import source_of
@@ -309,9 +309,11 @@ def test_trained_saved_and_evaluated_by_name(folder: Path) -> None:
     new = Beginning("users_code:persistent", {"rate": "users_code:Forgotten", "step_size": 0.01}, seed=3)
     stands, _ = train_into(file, begun(file, place, new), Training(steps=2000))
     assert (stands.agent, stands.estimator, stands.steps) == ("Persistent", "Forgotten", 2000)
-    found, learned = evaluate_saved(file, place, time=9000.0, seed=1)
-    assert learned == stands.rate
-    assert found.rate == pytest.approx(1.0, abs=0.1)  # half the steps pay 6, and each takes 3
+    loaded = begun(file, place, None)
+    assert loaded.rate == stands.rate
+    assert loaded.evaluate(duration=9000.0, seed=1).rate == pytest.approx(
+        1.0, abs=0.1
+    )  # half the steps pay 6, and each takes 3
     short = make("users_code:Tossed", {}, max_episode_steps=2)
     short.reset(seed=0)
     assert [short.step(0)[3] for _ in range(2)] == [False, True]

@@ -141,9 +141,8 @@ def test_drawn_times_have_their_law_and_any_other_regime_follows() -> None:
     world = sj.Switching(pays(0.0, 1.0, 2.0, duration=0.05), laws.Exponential(5.0))
     path = [int(regime) for regime in rewards_of(world, 15_000, seed=3)]
     started, _ = sj.start(world, sj.stream(3))
-    assert [round(sj.gain(started, 0.05 * k + 0.01) * 0.05) for k in (0, 50, 200, 900)] == [
-        path[k] for k in (0, 50, 200, 900)
-    ]
+    gains = [sj.gain(started, 0.05 * k + 0.01) or 0.0 for k in (0, 50, 200, 900)]
+    assert [round(gain * 0.05) for gain in gains] == [path[k] for k in (0, 50, 200, 900)]
     runs = [(regime, len(list(steps)) * 0.05) for regime, steps in itertools.groupby(path)]
     lengths = np.array([length for _, length in runs])
     assert stats.kstest(lengths, stats.expon(scale=5.0).cdf).pvalue > 0.01
@@ -178,6 +177,8 @@ def test_a_path_is_followed_step_by_step() -> None:
         laws.Uniform(0.5, 3.0),
         laws.TwoPoint(1.0, 4.0, 0.3),
         laws.FlooredNormal(1.0, 0.8, 0.4),
+        laws.Weibull(0.6, 3.0),
+        laws.Lognormal(2.0, 0.7),
     ],
 )
 def test_transforms_by_integration(law: Any) -> None:
@@ -188,6 +189,8 @@ def test_transforms_by_integration(law: Any) -> None:
         laws.Gamma: lambda u: float(stats.gamma.ppf(u, law.shape, scale=law.scale)),
         laws.Uniform: lambda u: law.low + (law.high - law.low) * u,
         laws.TwoPoint: lambda u: law.low if u < 1 - law.probability else law.high,
+        laws.Weibull: lambda u: law.scale * (-math.log1p(-u)) ** (1.0 / law.shape),
+        laws.Lognormal: lambda u: float(stats.lognorm.ppf(u, law.sigma, scale=law.median)),
         laws.FlooredNormal: lambda u: max(law.floor, float(stats.norm.ppf(u, law.location, law.scale))),
     }[type(law)]
     for speed in (0.1, 2.0):

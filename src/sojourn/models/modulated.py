@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import NormalDist
 
-from sojourn.models.laws import Constant, Exponential, FlooredNormal, Gamma, Law, TwoPoint, Uniform
+from sojourn.models.laws import (
+    Constant,
+    Exponential,
+    FlooredNormal,
+    Gamma,
+    Law,
+    Lognormal,
+    TwoPoint,
+    Uniform,
+    Weibull,
+)
 from sojourn.models.smdp import SMDP
 from sojourn.models.transitions import from_transitions
 from sojourn.rules.numbers import positive, several
@@ -84,3 +94,17 @@ def transform(law: Law, speed: float) -> float:
             above = math.exp(speed * (speed * scale * scale / 2.0 - location))
             normal = NormalDist()
             return math.exp(-speed * floor) * normal.cdf(below) + above * normal.cdf(-below - speed * scale)
+        case Weibull(shape, scale):
+            return _integral(lambda t: math.exp(-t - speed * scale * t ** (1.0 / shape)), 0.0)
+        case Lognormal(median, sigma):
+            bell = NormalDist().pdf
+            return _integral(lambda z: bell(z) * math.exp(-speed * median * math.exp(sigma * z)), -_FAR)
+
+
+_FAR = 40.0  # where a normal density and e^-t are as good as 0
+
+
+def _integral(density: Callable[[float], float], low: float) -> float:
+    from scipy.integrate import quad  # noqa: PLC0415 - two laws need it
+
+    return float(quad(density, low, _FAR, epsabs=1e-13, epsrel=1e-12, limit=500, points=(0.0, 1.0, 5.0))[0])
