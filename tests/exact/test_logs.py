@@ -607,3 +607,18 @@ def test_a_file_is_found_from_the_folder_one_stands_in(
         rows = number * ["a,x,1.0,1.0,a"]
         Path("log.csv").write_text("\n".join(["state,action,reward,duration,next_state", *rows]))
         assert repr(sj.read_log("log.csv")).startswith(f"Log({number} row")
+
+
+def test_numbers_beyond_reckoning_are_refused() -> None:
+    """A reward of 1e308, whose square is no float, is left out like a text; so is a duration of 1e-320."""
+    log = sj.read_log(SMALL | {"reward": [1.0, 1e308, 3.0, 4.0, 5.0, 6.0]})
+    assert log.refused == ("1 row has a reward too large or too small to reckon with (row 2)",)
+    log = sj.read_log(SMALL | {"duration": [1.0, 1.0, 1e-320, 1.0, 1e300, 0.0]})
+    assert log.refused == ("2 rows have a duration too large or too small to reckon with (rows 3, 5)",)
+
+
+def test_a_log_whose_trajectories_are_all_missing_gets_a_sentence() -> None:
+    """No row can be used, and that is what is said, although there is no next row to look for either."""
+    columns = {name: column for name, column in SMALL.items() if name != "next_state"}
+    with pytest.raises(ValueError, match=r"no row that can be used: 6 rows have no trajectory"):
+        sj.read_log(columns | {"trajectory": [None] * 6})

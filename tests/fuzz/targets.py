@@ -1,11 +1,13 @@
 """What is done with a spoiled file, one function a format: it raises, or what was accepted is right.
 
 Right is what an independent reader of the same file says: of a model the law of every pair, of a sweep the number of
-its runs, of bars the counts and the prices. A learner must say the same when it is saved again.
+its runs, of bars the counts and the prices, of a log the rate. A learner must say the same when it is saved again.
 """
 
 from __future__ import annotations
 
+import contextlib
+import csv
 import functools
 import gzip
 import itertools
@@ -21,6 +23,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+import polars as pl
 
 import sojourn as sj
 import sojourn.envs
@@ -28,9 +31,11 @@ from sojourn.learner.saved import Saved
 from sojourn.models.files import load_model, save_model
 from sojourn.report.budget import Budget
 from sojourn.report.page import page_of
+from sojourn.rules.records import as_json as record
 from sojourn.runs.tasks import plan
 from sojourn.runs.toml import load_sweep
 from sojourn.studies.folders import find, read
+from sojourn.studies.log.answer import answered
 
 
 class WrongNumberError(Exception):
@@ -112,7 +117,15 @@ def _mean(law: Any) -> float:
         return 1.0
     if not isinstance(law, dict):
         return float(law)
+    if law["law"] != "exponential" and "mean" in law:
+        return float(law["mean"])
     match law["law"]:
+        case "weibull":
+            return float(law["scale"] * math.gamma(1.0 + 1.0 / law["shape"]))
+        case "lognormal":
+            return float(law["median"] * math.exp(law["sigma"] ** 2 / 2.0))
+        case "empirical":
+            return math.fsum(law["values"]) / len(law["values"])
         case "constant":
             return float(law["value"])
         case "exponential":
@@ -242,6 +255,45 @@ def bars(path: Path) -> None:
         require(set(found.close.tolist()) <= numbers, "prices that are not in the file")
 
 
+# --- Logs -----------------------------------------------------------------------------
+
+
+def logs(path: Path) -> None:
+    """All answers about a log can be had and written; of a file without flaws the rate is that of all its rows."""
+    log = sj.read_log(path)
+    found = answered(path.name, log, 0.95)
+    json.dumps(record(found), allow_nan=False)
+    rate = log.behaviour.rate
+    require(
+        math.isfinite(rate) and log.behaviour.low <= rate <= log.behaviour.high, "the behaviour's interval"
+    )
+    require(sum(sum(counts.values()) for counts in log.counts().values()) == len(log), "counts")
+    if log.findings == ():
+        model = log.model()
+        require(model.counts is not None and int(model.counts.sum()) == len(log), "counts of the model")
+    require(found.plain_gain is None or math.isfinite(found.plain_gain), "the gain of the model")
+    require(len(found.advice) == len(log.states), "states of the policy")
+    rows = pl.read_parquet(path).to_dicts() if path.suffix == ".parquet" else _csv_rows(path)
+    if rows is None or log.refused or log.findings or "next_state" not in rows[0]:
+        return
+    with contextlib.suppress(TypeError, ValueError):
+        total, clock = (math.fsum(float(row[name]) for row in rows) for name in ("reward", "duration"))
+        require(len(log) == len(rows), "rows")
+        require(math.isclose(rate, total / clock, rel_tol=1e-9, abs_tol=1e-9), "the rate")
+
+
+def _csv_rows(path: Path) -> list[dict[str, str]] | None:
+    """Return the rows as Python's own reader has them; None if a row has too many or too few fields."""
+    with (
+        path.open(encoding="utf-8-sig", errors="replace", newline="") as handle,
+        contextlib.suppress(csv.Error),
+    ):
+        rows = list(csv.DictReader(handle))
+        if rows and all(None not in row and None not in row.values() for row in rows):
+            return rows
+    return None
+
+
 # --- Folders for a report -------------------------------------------------------------
 
 
@@ -257,5 +309,5 @@ def reports(path: Path) -> None:
         shutil.rmtree(folder)
 
 
-TARGETS = {target.__name__: target for target in (models, sweeps, learners, bars, reports)}
+TARGETS = {target.__name__: target for target in (models, sweeps, learners, bars, logs, reports)}
 assert sojourn.envs

@@ -26,6 +26,7 @@ Columns: TypeAlias = str | Sequence[str]
 Labels: TypeAlias = list[Hashable]
 
 _SHOWN = 5  # row numbers in a sentence
+_LARGEST = 1e60  # of a reward or a duration, whose fourth powers must be floats; the smallest duration above 0 is 1 over it
 
 
 def read_log(  # a log has that many columns
@@ -200,6 +201,13 @@ class Reading:
         self.refuse(state.number < 0, "has no state", "have no state")
         self.refuse(action.number < 0, "has no action", "have no action")
         reward, duration = self.number("reward"), self.duration()
+        tiny = (duration > 0.0) & (duration < 1.0 / _LARGEST)
+        for name, wrong in (
+            ("reward", np.abs(reward) > _LARGEST),
+            ("duration", tiny | (duration > _LARGEST)),
+        ):
+            told = f"a {name} too large or too small to reckon with"
+            self.refuse(wrong, f"has {told}", f"have {told}")
         probability = None
         if "probability" in self.columns:
             probability = self.number("probability")
@@ -238,7 +246,7 @@ class Reading:
         """Return the state of the next row of each row's trajectory; the last row of each has none, and is no refusal."""
         after = np.full(self.size, -1, dtype=np.int64)
         after[order[:-1]] = state[order[1:]]
-        last = order[np.append(np.diff(trajectory[order]) != 0, True)]
+        last = order[np.diff(trajectory[order], append=-1) != 0]
         after[last] = -1
         self.usable[last] = False
         return after
