@@ -33,6 +33,7 @@ from sojourn.exact.logs.table import read_log
 from sojourn.exact.modified import modified_policy_iteration
 from sojourn.exact.policies import PolicyValue, evaluate
 from sojourn.exact.policy_iteration import policy_iteration
+from sojourn.exact.ratio import RatioSolution, solve_ratio
 from sojourn.exact.refusals import NotSolvedError
 from sojourn.exact.solve import solve
 from sojourn.exact.value_iteration import value_iteration
@@ -112,6 +113,7 @@ __all__ = [
     "PolicyValue",
     "RateMeter",
     "RateReport",
+    "RatioSolution",
     "Run",
     "Runs",
     "Scheduled",
@@ -185,6 +187,7 @@ __all__ = [
     "smart",
     "smdp_q_learning",
     "solve",
+    "solve_ratio",
     "start",
     "step",
     "stream",
