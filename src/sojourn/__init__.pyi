@@ -35,6 +35,7 @@ from sojourn.exact.logs.table import read_log
 from sojourn.exact.modified import modified_policy_iteration
 from sojourn.exact.policies import PolicyValue, evaluate
 from sojourn.exact.policy_iteration import policy_iteration
+from sojourn.exact.ratio import RatioSolution, solve_ratio
 from sojourn.exact.refusals import NotSolvedError
 from sojourn.exact.solve import solve
 from sojourn.exact.value_iteration import value_iteration
@@ -131,6 +132,7 @@ __all__ = [
     "RateMeter",
     "RateReport",
     "RateScore",
+    "RatioSolution",
     "Run",
     "Runs",
     "Scheduled",
@@ -218,6 +220,7 @@ __all__ = [
     "smart",
     "smdp_q_learning",
     "solve",
+    "solve_ratio",
     "start",
     "stats",
     "step",

@@ -1,10 +1,17 @@
 """The public names, by the file that defines them."""
 
 from sojourn.models.problems.catalogue import PROBLEMS
-from sojourn.models.problems.criteria import high_time_variance
+from sojourn.models.problems.criteria import (
+    harmonic_criterion,
+    high_time_variance,
+    ratio_vs_step_rate,
+    two_states_uneven,
+)
 from sojourn.models.problems.estimators import jobs, long_return, long_shot
+from sojourn.models.problems.horizons import bonus, feinberg, gemini, hell_or_heaven, schwartz
 from sojourn.models.problems.loops import gosavi, river_swim, two_choice
 from sojourn.models.problems.machines import replacement, tijms_maintenance
+from sojourn.models.problems.moles import whack_a_mole
 from sojourn.models.problems.queues import access_control, admission_control
 from sojourn.models.problems.rooms import four_rooms
 
@@ -12,14 +19,23 @@ __all__ = [
     "PROBLEMS",
     "access_control",
     "admission_control",
+    "bonus",
+    "feinberg",
     "four_rooms",
+    "gemini",
     "gosavi",
+    "harmonic_criterion",
+    "hell_or_heaven",
     "high_time_variance",
     "jobs",
     "long_return",
     "long_shot",
+    "ratio_vs_step_rate",
     "replacement",
     "river_swim",
+    "schwartz",
     "tijms_maintenance",
     "two_choice",
+    "two_states_uneven",
+    "whack_a_mole",
 ]

@@ -24,5 +24,11 @@ PROBLEMS: Catalogue[Callable[..., SMDP]] = Catalogue(
         "long-return": "sojourn.models.problems.estimators:long_return",
         "jobs": "sojourn.models.problems.estimators:jobs",
         "high-time-variance": "sojourn.models.problems.criteria:high_time_variance",
+        "ratio-vs-step-rate": "sojourn.models.problems.criteria:ratio_vs_step_rate",
+        "harmonic-criterion": "sojourn.models.problems.criteria:harmonic_criterion",
+        "two-states-uneven": "sojourn.models.problems.criteria:two_states_uneven",
+        "bonus": "sojourn.models.problems.horizons:bonus",
+        "schwartz": "sojourn.models.problems.horizons:schwartz",
+        "whack-a-mole": "sojourn.models.problems.moles:whack_a_mole",
     }
 )

@@ -6,10 +6,11 @@ at commit 1d662de; the analyses are Sojourn's own, where nothing else is said.
 
 from __future__ import annotations
 
+from sojourn.models.laws import Outcomes
 from sojourn.models.problems.loops import MOST_STATES
 from sojourn.models.smdp import SMDP
 from sojourn.models.transitions import Transition, from_transitions
-from sojourn.rules.numbers import finite, positive, whole
+from sojourn.rules.numbers import finite, positive, probability, whole
 
 
 def high_time_variance(
@@ -56,3 +57,128 @@ def high_time_variance(
         *((place, 0, (place + 1) % (length + 1), 1.0, *burst) for place in range(1, length + 1)),
     ]
     return from_transitions(rows)
+
+
+def ratio_vs_step_rate(
+    *,
+    chance: float = 0.01,
+    lucky_reward: float = 100.0,
+    lucky_duration: float = 1.0,
+    usual_reward: float = 1.0,
+    usual_duration: float = 1000.0,
+    steady_reward: float = 1.0,
+    steady_duration: float = 1.0,
+) -> SMDP:
+    """A rare jackpot in a long grind, or a steady income: the mean of the rates prefers the worse.
+
+    A earns (0.01 * 100 + 0.99 * 1) / (0.01 * 1 + 0.99 * 1000) = 1.99 / 990.01 = 0.002, B earns 1. But the mean of A's rates
+    is 0.01 * 100 + 0.99 / 1000 = 1.00099.
+
+    States: one.
+
+    Actions: 0 is A, the jackpot; 1 is B, the steady one.
+
+    Rewards: 100 with probability 0.01, else 1, for A; 1 for B.
+
+    Durations: 1 with the jackpot, 1000 without it, for A; 1 for B.
+
+    Source: `ratio_vs_step_rate` in the repository of the authors of Harmonic R-Learning,
+    github.com/erelon/SMDP_Agents, examples/envs/configs.py, commit 1d662de.
+
+    >>> (ratio_vs_step_rate().reward / ratio_vs_step_rate().duration).round(5)
+    array([0.00201, 1.     ])
+    """
+    lucky = finite("lucky_reward", lucky_reward), positive("lucky_duration", lucky_duration)
+    usual = finite("usual_reward", usual_reward), positive("usual_duration", usual_duration)
+    steady = finite("steady_reward", steady_reward), positive("steady_duration", steady_duration)
+    p = probability("chance", chance)
+    jackpot = Outcomes([(share, *each) for share, each in ((p, lucky), (1.0 - p, usual)) if share > 0.0])
+    return from_transitions([(0, 0, 0, 1.0, jackpot), (0, 1, 0, 1.0, *steady)], action_names=("A", "B"))
+
+
+def harmonic_criterion(
+    *, spread: float = 10.0, steady_rate: float = 0.5, steady_duration: float = 100.0
+) -> SMDP:
+    """Three ways to average a rate, three numbers: 1, 5.05 and 0.198 for one action, between them the other's 0.5.
+
+    A pays 10 in a time of 1, or 1 in a time of 10, equally often. Its gain is 5.5 / 5.5 = 1, the mean of its rates (10 +
+    0.1) / 2 = 5.05, their harmonic mean 2 / (0.1 + 10) = 0.198; the first is the geometric mean of the others, whatever
+    the spread. B earns 0.5, in a time of 100, and is greedy at rates below (50 - 5.5) / (100 - 5.5) = 0.471: the harmonic
+    mean is low enough to prefer it. Yet a learner with that rate stays with A: values grow, and B, which is seldom taken, lags
+    behind. From B it would leave, since B's own rate is 0.5.
+
+    States: one.
+
+    Actions: 0 is A, 1 is B.
+
+    Rewards: 10 or 1 for A, 50 for B.
+
+    Durations: 1 or 10 for A, 100 for B.
+
+    Source: `harmonic_criterion` in the repository of the authors of Harmonic R-Learning,
+    github.com/erelon/SMDP_Agents, examples/envs/configs.py, commit 1d662de, which says of such a rate in r - rho tau
+    that it is "a type error, not a better gain estimate".
+
+    >>> harmonic_criterion().reward / harmonic_criterion().duration
+    array([1. , 0.5])
+    """
+    wide, lasting = positive("spread", spread), positive("steady_duration", steady_duration)
+    gamble = Outcomes([(0.5, wide, 1.0), (0.5, 1.0, wide)])
+    steady = finite("steady_rate", steady_rate) * lasting
+    return from_transitions(
+        [(0, 0, 0, 1.0, gamble), (0, 1, 0, 1.0, steady, lasting)], action_names=("A", "B")
+    )
+
+
+def two_states_uneven(
+    *,
+    best_rate: float = 0.8,
+    shortest: float = 1.0,
+    longest: float = 500.0,
+    num_durations: int = 50,
+    leave: float = 0.2,
+    escape: float = 0.8,
+) -> SMDP:
+    """A good state and a bad one, in which the action that pays less is the one that leads out.
+
+    All steps take the same random time, from 1 to 500, and pay it times a rate: 0.8 or 0.4 in the good state, 0.8 / 1.5 or
+    0.8 / 3 in the bad one. The good state is left with probability 0.2, the bad one with 0.2 by the first action
+    and 0.8 by the second. So the first action everywhere earns (0.8 + 0.8 / 1.5) / 2 = 0.667, and with the second one in
+    the bad state it is 0.8 * 0.8 + 0.2 * 0.8 / 3 = 0.693.
+
+    States: 0 is the good one, 1 the bad one.
+
+    Actions: 0 pays more in both, 1 leads out of the bad one.
+
+    Rewards: the duration times the rate of state and action.
+
+    Durations: the middles of 50 equal parts of 1 to 500, equally likely.
+
+    Source: `UnevenTwoStates` in the repository of the authors of Harmonic R-Learning,
+    github.com/erelon/SMDP_Agents, examples/envs/two_states.py, commit 1d662de. There durations are uniform, and rewards have
+    noise of deviation 5, cut off at 1 and at the duration; without it their gains are these exactly.
+
+    >>> model = two_states_uneven()
+    >>> (model.reward / model.duration).round(3)
+    array([0.8  , 0.4  , 0.533, 0.267])
+    """
+    low, high = positive("shortest", shortest), positive("longest", longest)
+    if high < low:
+        raise ValueError(f"longest is {high}; it must be at least shortest, which is {low}")
+    count = whole("num_durations", num_durations, most=MOST_STATES)
+    best, away = finite("best_rate", best_rate), probability("leave", leave)
+    times = [low + (high - low) * (place + 0.5) / count for place in range(count)]
+    rows: list[Transition] = []
+    for state, action, divisor, moved in (
+        (0, 0, 1.0, away),
+        (0, 1, 2.0, away),
+        (1, 0, 1.5, away),
+        (1, 1, 3.0, probability("escape", escape)),
+    ):
+        pay = Outcomes([(1.0 / count, best / divisor * time, time) for time in times])
+        rows += [
+            (state, action, after, chance, pay)
+            for after, chance in ((1 - state, moved), (state, 1.0 - moved))
+            if chance > 0.0
+        ]
+    return from_transitions(rows, state_names=("good", "bad"))
