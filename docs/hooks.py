@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import house
+import measured
 import published
 
 from sojourn.agents.named import AGENTS
@@ -40,6 +41,7 @@ def places() -> dict[str, Callable[[], str]]:
         "<!-- published: how many agree -->": published.how_many_agree,
         "<!-- published: at the end -->": published.at_the_end,
         "<!-- published: four rooms -->": published.four_rooms_table,
+        **measured.places(),
         "<!-- house -->": house.table,
     }
 
@@ -97,7 +99,7 @@ class Cell(NamedTuple):
     behind: bool = False
 
 
-def measured(row: dict[str, Any], measure: str) -> Cell:
+def found_by(row: dict[str, Any], measure: str) -> Cell:
     """Return one of the three measures of an agent: "policy", "followed", or "earned" with the options for that."""
     if measure == "earned":
         return Cell(row["agent"], *(row["earning"][key] for key in ("earned", "low", "high")))
@@ -114,7 +116,7 @@ def ranked(problems: list[dict[str, Any]], measure: str = "policy") -> list[list
     """
     rows: dict[str, list[Cell]] = {}
     for found in problems:
-        cells = [measured(row, measure) for row in found["agents"]]
+        cells = [found_by(row, measure) for row in found["agents"]]
         best = max(cells, key=lambda cell: cell.mean)
         for cell in cells:
             rows.setdefault(cell.agent, []).append(cell._replace(behind=cell.high < best.low))
@@ -182,7 +184,7 @@ def planner_table() -> str:
     for found in _problems():
         line = [_problem(found)]
         for measure in ("policy", "earned"):
-            cells = {row["agent"]: measured(row, measure) for row in found["agents"]}
+            cells = {row["agent"]: found_by(row, measure) for row in found["agents"]}
             best = max(
                 (cell for cell in cells.values() if cell.agent not in WITH_MODEL), key=lambda cell: cell.mean
             )

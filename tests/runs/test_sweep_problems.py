@@ -346,6 +346,7 @@ def test_a_run_ends_when_its_time_is_up(tmp_path: Path) -> None:
     ("changes", "words"),
     [
         ({"time": 0.0}, "time is 0.0"),
+        ({"time": []}, "time is empty"),
         ({"time": [1.0, 1.0]}, "the same time twice"),
         ({"time": 1.0, "episodes": 2}, "one episode and one number of steps"),
         ({"time": 1.0, "steps": [5, 10]}, "one episode and one number of steps"),

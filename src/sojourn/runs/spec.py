@@ -86,6 +86,8 @@ class Sweep:
             whole("steps", length)
         if self.steps is not None and len(set(self.lengths or ())) != len(self.lengths or (0,)):
             raise ValueError("steps is empty or has the same length twice")
+        if self.time is not None and not self.times:
+            raise ValueError("time is empty; give at least one, or leave it out")
         for time in self.times:
             positive("time", time)
         if self.times and (self.episodes > 1 or not isinstance(self.steps, int)):

@@ -1,0 +1,125 @@
+"""What the page about the planner shows of what `planner.py` measured."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+DATA = Path(__file__).resolve().parent / "data"
+
+
+def places() -> dict[str, Any]:
+    """The places in the page, and what makes each."""
+    return {
+        "<!-- planner: named -->": named_table,
+        "<!-- planner: summary of named -->": named_summary,
+        "<!-- planner: others -->": others_table,
+        "<!-- planner: summary of others -->": others_summary,
+        "<!-- planner: time -->": time_table,
+    }
+
+
+def read() -> dict[str, Any]:
+    """Return what was measured last."""
+    return json.loads((DATA / "planner.json").read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+
+
+def rivals() -> dict[str, dict[str, Any]]:
+    """Return what the best tuned agent without a model earned on each named problem."""
+    problems = json.loads((DATA / "comparison.json").read_text(encoding="utf-8"))["problems"]
+    found = {}
+    for problem in problems:
+        rows = [row for row in problem["agents"] if row["agent"] not in ("planner", "h_learning")]
+        best = max(rows, key=lambda row: row["earning"]["earned"])
+        mean, low, high = (best["earning"][key] for key in ("earned", "low", "high"))
+        found[problem["name"]] = {"agent": best["name"], "mean": mean, "low": low, "high": high}
+    return found
+
+
+def interval(found: dict[str, float]) -> str:
+    """Return a mean and its interval.
+
+    >>> interval({"mean": 0.5, "low": 0.25, "high": 0.75})
+    '0.500 (0.250 to 0.750)'
+    """
+    return f"{found['mean']:.3f} ({found['low']:.3f} to {found['high']:.3f})"
+
+
+def named_table() -> str:
+    """Return the named problems: policies after both numbers of steps, earned, and the best tuned agent."""
+    lines = [
+        "| | 10,000 steps | 30,000 steps | earned | earned by the best tuned |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    best = rivals()
+    for row in read()["named"]:
+        cells = [interval(row[key]) for key in ("policy_10000", "policy_30000", "earned")]
+        rival = best[row["name"]]
+        lines.append(f"| {row['name']} | {' | '.join(cells)} | {interval(rival)} {rival['agent']} |")
+    return "\n".join(lines)
+
+
+def named_summary() -> str:
+    """Say how many problems reach what."""
+    rows, best = read()["named"], rivals()
+    late = sum(row["policy_30000"]["mean"] >= 0.99 for row in rows)
+    early = sum(row["policy_10000"]["mean"] >= 0.97 for row in rows)
+    earned = [row for row in rows if row["earned"]["mean"] >= best[row["name"]]["low"]]
+    short = [row["name"] for row in rows if row not in earned]
+    return (
+        f"After 10,000 steps the mean is at least .97 on {early} of {len(rows)} problems, after 30,000 steps at least .99 on {late}. "
+        f"What it earned reaches the interval of the best tuned agent, or lies above it, on {len(earned)}; it falls short on "
+        f"{', '.join(short) or 'none'}."
+    )
+
+
+def others_table() -> str:
+    """Return the other problems, the planner beside the best tuned agent."""
+    lines = [
+        "| | states | final policy | best tuned | earned | best tuned |",
+        "|---|---:|---:|---:|---:|---:|",
+    ]
+    for row in read()["others"]:
+        cells = [
+            f"{row['policy_30000']['mean']:.3f}",
+            f"{row['rival_policy']['mean']:.3f} `{row['rival_policy']['agent']}`",
+            f"{row['earned']['mean']:.3f}",
+            f"{row['rival_earned']['mean']:.3f} `{row['rival_earned']['agent']}`",
+        ]
+        lines.append(f"| {row['name']} | {row['states']} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def others_summary() -> str:
+    """Say what the mean and the worst are, for the planner and for the best tuned agent of each problem."""
+    rows = read()["others"]
+    told = []
+    for who, policy, earned in (
+        ("the planner", "policy_30000", "earned"),
+        ("the best tuned agent of each problem", "rival_policy", "rival_earned"),
+    ):
+        means = [row[policy]["mean"] for row in rows]
+        way = [row[earned]["mean"] for row in rows]
+        told.append(
+            f"{who}: final policy {np.mean(means):.3f} in the mean, {min(means):.3f} at worst; earned {np.mean(way):.3f} in "
+            f"the mean, {min(way):.3f} at worst"
+        )
+    ahead = sum(row["earned"]["mean"] >= row["rival_earned"]["mean"] for row in rows)
+    return (
+        f"Over {len(rows)} problems, {'. And '.join(told)}. The planner earned at least as much as the best tuned agent on "
+        f"{ahead} of them."
+    )
+
+
+def time_table() -> str:
+    """Return the microseconds of a step."""
+    lines = ["| states | planner | smart | of 50 microseconds |", "|---:|---:|---:|---:|"]
+    for row in read()["time"]:
+        more = row["planner"] - row["smart"]
+        lines.append(
+            f"| {row['states']:,} | {row['planner']:.1f} | {row['smart']:.1f} | {100 * more / 50:.0f} % |"
+        )
+    return "\n".join(lines)

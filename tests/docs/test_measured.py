@@ -1,0 +1,56 @@
+"""The page about the planner: what it says is what was measured."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+
+from site_builder import DOCS, loaded
+from sojourn.models.problems import PROBLEMS
+
+measured = loaded("measured")
+DATA = measured.read()
+
+
+def test_the_planner_keeps_what_it_promises() -> None:
+    """Policies of .99 on all named problems after 30,000 steps and .97 after 10,000; .97 and .9 on forty others."""
+    assert {row["name"] for row in DATA["named"]} <= set(PROBLEMS)
+    assert len(DATA["named"]) >= 11
+    assert all(row["policy_30000"]["mean"] >= 0.99 for row in DATA["named"])
+    assert sum(row["policy_10000"]["mean"] >= 0.97 for row in DATA["named"]) >= 10
+    assert next(row for row in DATA["named"] if row["name"] == "four-rooms")["earned"]["mean"] >= 0.85
+    finals = [row["policy_30000"]["mean"] for row in DATA["others"]]
+    assert len(finals) >= 40
+    assert np.mean(finals) >= 0.97
+    assert min(finals) >= 0.9
+
+
+def test_the_best_tuned_agents_beside_it_have_no_model() -> None:
+    """They are the best of the comparison's agents that learn values only."""
+    comparison = json.loads((DOCS / "data" / "comparison.json").read_text())
+    for found in comparison["problems"]:
+        without = [
+            row["earning"]["earned"]
+            for row in found["agents"]
+            if row["name"] not in ("planner", "H-learning")
+        ]
+        assert measured.rivals()[found["name"]]["mean"] == max(without)
+
+
+def test_the_sentences_count_what_the_tables_show() -> None:
+    """The numbers of problems in the words are those of the rows, and every place of the page is filled."""
+    page = (DOCS / "planner.md").read_text()
+    assert set(re.findall("<!-- planner: .+? -->", page)) == set(measured.places())
+    assert len(measured.named_table().splitlines()) == 2 + len(DATA["named"])
+    assert len(measured.others_table().splitlines()) == 2 + len(DATA["others"])
+    assert len(measured.time_table().splitlines()) == 2 + len(DATA["time"])
+    ahead = sum(row["earned"]["mean"] >= row["rival_earned"]["mean"] for row in DATA["others"])
+    assert f"on {ahead} of them" in measured.others_summary()
+    assert f"Over {len(DATA['others'])} problems" in measured.others_summary()
+    assert f"{len(DATA['others'])} on which nobody chose anything" in page
+    assert f"at least .99 on {len(DATA['named'])}" in measured.named_summary()
+    short = measured.named_summary().partition("falls short on ")[2].rstrip(".").split(", ")
+    rows = {row["name"]: row for row in DATA["named"]}
+    assert all(rows[name]["earned"]["mean"] < measured.rivals()[name]["low"] for name in short)
