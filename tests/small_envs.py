@@ -92,6 +92,35 @@ class Gamble(gym.Env[Any, Any]):
         return 0, reward, False, False, {"duration": duration}
 
 
+class Running(Maze):
+    """A maze that a generator walks through, as simulations of events are: it can be neither copied nor pickled."""
+
+    opened = 0  # environments that are open
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        Running.opened += 1
+        self._steps: Any = iter(())
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[int, dict[str, Any]]:
+        self._steps = self._walk()
+        shown = super().reset(seed=seed, options=options)
+        next(self._steps)
+        return shown
+
+    def step(self, action: Any) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        result: tuple[int, float, bool, bool, dict[str, Any]] = self._steps.send(action)
+        return result
+
+    def _walk(self) -> Any:
+        result = None
+        while True:
+            result = super().step((yield result))
+
+    def close(self) -> None:
+        Running.opened -= 1
+
+
 class Scripted(gym.Env[Any, Any]):
     """Two states in turn; every step gives the next entry of a list of (reward, info), and then (1, 1)."""
 

@@ -105,7 +105,7 @@ def test_train_evaluate_and_go_on(tmp_path: Path) -> None:
 def test_ctrl_c_saves_what_was_learned(tmp_path: Path) -> None:
     """Training that is interrupted ends with a file from which it can go on."""
     out = tmp_path / "learner.sojourn"
-    arguments = ["train", "sojourn/Market-v0", "--steps", "1000000000", "--out", str(out)]
+    arguments = ["train", "sojourn/Market-v0", "--agent", "smart", "--steps", "1000000000", "--out", str(out)]
     process = subprocess.Popen(
         [COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -116,7 +116,7 @@ def test_ctrl_c_saves_what_was_learned(tmp_path: Path) -> None:
     assert process.returncode == 130
     assert "--resume goes on from here" in stderr
     assert "Traceback" not in stderr
-    steps = int(stdout.split(": ")[1].split(" steps")[0].replace(",", ""))
+    steps = int(stdout.split(f"{out}: ")[1].split(" steps")[0].replace(",", ""))
     again = sojourn("train", "sojourn/Market-v0", "--steps", "1000", "--out", str(out), "--resume", "--json")
     assert json.loads(again.stdout)["steps"] == steps + 1000
 
@@ -128,7 +128,9 @@ def test_ctrl_c_saves_what_was_learned(tmp_path: Path) -> None:
         (("train", "sojourn/TwoState-v0", "-e", "nonsense"), "must be written as key=value"),
         (("train", "sojourn/TwoState-v0", "-e", "log_scal=1"), "there is no option 'log_scal'"),
         (("train", "sojourn/TwoState-v0", "--agent", "smrt"), "unknown agent 'smrt'; did you mean 'smart'?"),
-        (("train", "sojourn/TwoState-v0", "-a", "step_size=2"), "step_size is 2"),
+        (("train", "sojourn/TwoState-v0", "--agent", "smart", "-a", "step_size=2"), "step_size is 2"),
+        (("train", "sojourn/TwoState-v0", "--agent", "smart", "-a", "seed=2"), "seed"),
+        (("train", "sojourn/TwoState-v0", "-a", "step_size=0.1"), "name it too, such as --agent smart"),
         (("train", "FrozenLake-v1", "--steps", "10"), 'info["duration"] is missing'),
         (("train", "CartPole-v1", "--duration", "1"), "give bins"),
         (("train", "sojourn/TwoState-v0", "--steps", "1", "--time", "1"), "cannot both be given"),

@@ -87,7 +87,7 @@ def commands(name: str, scratch: Path, killer: Killer) -> Callable[[Path], list[
         return report
 
     base = scratch / "base.sojourn"
-    new = ["-e", "log_scale=1e-3", "--max-episode-steps", "500", "--seed", "3"]
+    new = ["-e", "log_scale=1e-3", "--max-episode-steps", "500", "--seed", "3", "--agent", "smart"]
     assert killer.run(["train", "sojourn/TwoState-v0", "--steps", "1000", "--out", str(base), *new]).code == 0
 
     def train(place: Path) -> list[str]:

@@ -156,7 +156,7 @@ BOX = spaces.Box(-1.0, 1.0, shape=(2,))
 @pytest.mark.parametrize(
     ("space", "bins", "sentence"),
     [
-        (BOX, None, r"give bins, a number for each of its dimensions \(2\) or the edges"),
+        (BOX, None, r"give bins=.* a number for each of its dimensions \(2\), or the edges"),
         (spaces.Dict(x=BOX), None, '"x" of the observation space is Box.* give bins'),
         (spaces.Text(5), None, "has no finite table of states; map it to a Discrete"),
         (spaces.Sequence(spaces.Discrete(2)), None, "has no finite table of states"),

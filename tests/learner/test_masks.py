@@ -11,6 +11,8 @@ from smdpfier import Option, SMDPfier
 import naive
 import sojourn as sj
 from small_envs import TAXI, Maze, alike, by_hand, is_by_hand, sentence, values
+from sojourn.agents.planning.counts import FIRST, SUCCESSOR, TIMES, VISITS
+from sojourn.agents.planning.planner import Planner
 from sojourn.learner.masks import HiddenActions
 
 INF = float("inf")
@@ -58,6 +60,34 @@ def test_all_agents_respect_masks(constructor: Any) -> None:
     """Each kind of agent draws only what is allowed."""
     learner = sj.Learner(Maze("both", cuts=0.05), constructor, seed=1)
     assert learner.train(1000).steps == 1000
+
+
+def test_a_planner_counts_no_state_that_there_is_not(tmp_path: Path) -> None:
+    """Where the mask changes while the state stays, it counts the state itself as what came next; it can be saved."""
+    learner = sj.Learner(Maze("time", cuts=0.02), "planner", seed=1)
+    learner.train(2000)
+    agent = learner.agent
+    assert isinstance(agent, Planner)
+    pairs, links = agent.counts.pairs, agent.counts.links[: agent.counts.used]
+    assert sorted(set(links[:, SUCCESSOR].tolist())) == [0.0, 1.0, 2.0, 3.0]
+    assert links[:, TIMES].sum() == pairs[:, :, VISITS].sum() == 2000.0
+    stays = sum(count for state, count in self_loops(agent))
+    assert stays == pytest.approx(500.0, abs=5.0 * (2000 * 0.25 * 0.75) ** 0.5)  # a quarter, in the mean
+    learner.save(tmp_path / "learner")
+    assert alike(sj.Learner.load(tmp_path / "learner", Maze("time", cuts=0.02)), learner)
+
+
+def self_loops(agent: Planner) -> list[tuple[int, float]]:
+    """Return how often each pair led back to its own state."""
+    found = []
+    for state in range(4):
+        for action in range(3):
+            link = int(agent.counts.pairs[state, action, FIRST])
+            while link >= 0:
+                to, times, following = agent.counts.links[link].tolist()
+                found += [(state, times)] if to == state else []
+                link = int(following)
+    return found
 
 
 @pytest.mark.parametrize("masks", ["none", "state", "time", "both"])

@@ -160,6 +160,15 @@ def think(agent: A, state: int) -> A:
 
 
 @rule(compiled=False)
+def looks_ahead(agent: Agent) -> bool:
+    """Whether `learn` looks at the values of the next state. An agent without this rule does.
+
+    One that does not, but counts where each pair led, must be told the next state by its own number only.
+    """
+    return True
+
+
+@rule(compiled=False)
 def misfit(agent: Agent) -> str:
     """Return why compiled code must not read an agent's own arrays, which it does without a look, or an empty text.
 

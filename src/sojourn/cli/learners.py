@@ -34,8 +34,8 @@ def envs(as_json: AsJson = False) -> None:
 
 @app.command(
     epilog=examples(
-        "sojourn train sojourn/AdmissionControl-v0 --agent smart --steps 1000000",
-        "sojourn train sojourn/TwoState-v0 -e log_scale=1e-3 --max-episode-steps 1000 -a step_size=0.01",
+        "sojourn train sojourn/AdmissionControl-v0 --steps 30000",
+        "sojourn train sojourn/TwoState-v0 -e log_scale=1e-3 --max-episode-steps 1000 --agent smart -a step_size=0.01",
         "sojourn train FrozenLake-v1 --duration 1 --out lake.sojourn",
         "sojourn train FrozenLake-v1 --duration 1 --out lake.sojourn --resume",
     )
@@ -43,7 +43,7 @@ def envs(as_json: AsJson = False) -> None:
 def train(
     env_id: Annotated[str, typer.Argument(help="Gymnasium's id of the environment.")],
     agent: Annotated[
-        str | None, typer.Option(help="smart, harmonic-r, differential-q, ...; smart by default.")
+        str | None, typer.Option(help="planner, smart, harmonic-r, ...; chosen for you by default.")
     ] = None,
     steps: Annotated[int | None, typer.Option(help="Steps to train; 100000 by default.", min=1)] = None,
     time: Annotated[float | None, typer.Option(help="Time of the environment to train for instead.")] = None,
@@ -66,7 +66,7 @@ def train(
 
     Ctrl-C ends the training and saves what has been learned; --resume goes on from there.
     """
-    from sojourn.learner.by_name import Beginning, Place, Training, train_into
+    from sojourn.learner.by_name import Beginning, Place, Training, begun, train_into
 
     if steps is not None and time is not None:
         raise ValueError("--steps and --time cannot both be given")
@@ -75,11 +75,16 @@ def train(
         raise ValueError(
             "--agent, --agent-option and --bins are those of the saved learner; leave them out with --resume"
         )
+    if agent_option and agent is None:
+        raise ValueError("--agent-option is of an agent; name it too, such as --agent smart")
     place = Place(env_id, options_of(env_option, "--env-option"), max_episode_steps)
     options = options_of(agent_option, "--agent-option")
     cut = None if bins is None else plain(bins)
-    new = Beginning(agent or "smart", options, key_or_number(duration), cut, seed)
-    stands, interrupted = train_into(out, place, None if resume else new, Training(steps, time, tensorboard))
+    new = Beginning(agent, options, key_or_number(duration), cut, seed)
+    learner = begun(out, place, None if resume else new)
+    if not as_json:
+        say(f"agent: {learner.chosen}")
+    stands, interrupted = train_into(out, learner, Training(steps, time, tensorboard))
     if as_json:
         echo_json({"env": env_id, **stands._asdict(), "file": str(out), "interrupted": interrupted})
     else:

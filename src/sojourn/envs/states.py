@@ -155,8 +155,8 @@ def _described_box(space: spaces.Box, bins: Bins | None, where: str) -> Cut:
     size = math.prod(space.shape)
     if bins is None:
         raise ValueError(
-            f"{where} is {shown(space)}, which has no finite table of states; give bins, a number for each of its "
-            f"dimensions ({size}) or the edges"
+            f"{where} is {shown(space)}, which has no finite table of states; give bins=..., such as bins=8: a number "
+            f"for each of its dimensions ({size}), or the edges"
         )
     if isinstance(bins, int | np.integer):
         bins = [bins] * size

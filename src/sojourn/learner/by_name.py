@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from sojourn.agents.protocol import Agent
 from sojourn.envs import make
+from sojourn.learner.choice import MakeAgent
 from sojourn.learner.interrupt import interruptible, uninterrupted
 from sojourn.learner.learner import Learner
 from sojourn.learner.saved import saved_environment
@@ -32,9 +34,12 @@ class Place(NamedTuple):
 
 
 class Beginning(NamedTuple):
-    """What a new learner begins with: an agent by name, such as harmonic-r, and the settings of `Learner`."""
+    """What a new learner begins with: an agent by name, such as harmonic-r, and the settings of `Learner`.
 
-    agent: str
+    Without a name, the learner chooses the agent.
+    """
+
+    agent: str | None
     options: Mapping[str, Given]
     duration: str | float = "duration"
     bins: Json = None
@@ -52,6 +57,7 @@ class Training(NamedTuple):
 class Standing(NamedTuple):
     """How a learner stands: what it is, what it has seen so far, and the rate that it has learned."""
 
+    chosen: str
     agent: str
     estimator: str
     states: int
@@ -63,25 +69,35 @@ class Standing(NamedTuple):
     earned: float | None
 
 
-def train_into(
-    file: Path, place: Place, beginning: Beginning | None, training: Training
-) -> tuple[Standing, bool]:
-    """Train a new learner, or the one in the file if there is no beginning, and save it in the file.
+def begun(file: Path, place: Place, beginning: Beginning | None) -> Learner:
+    """Return a new learner, or the one in the file if there is no beginning."""
+    env = make(place.env_id, place.options, place.max_episode_steps)
+    if beginning is None:
+        return Learner.load(file, env)
+    return Learner(
+        env,
+        None if beginning.agent is None else _named(beginning.agent, beginning.options),
+        duration=beginning.duration,
+        bins=beginning.bins,
+        seed=beginning.seed,
+    )
+
+
+def _named(name: str, options: Mapping[str, Given]) -> MakeAgent:
+    """Return the constructor of an agent that has its options; they cannot be taken for those of `Learner`."""
+
+    def made(num_states: int, num_actions: int) -> Agent:
+        return build_agent(name.replace("-", "_"), options, num_states, num_actions)
+
+    made.__name__ = name
+    return made
+
+
+def train_into(file: Path, learner: Learner, training: Training) -> tuple[Standing, bool]:
+    """Train a learner, and save it in the file.
 
     Return how it stands, and whether it was interrupted: whatever ends the training, what was learned is saved.
     """
-    env = make(place.env_id, place.options, place.max_episode_steps)
-    if beginning is None:
-        learner = Learner.load(file, env)
-    else:
-        kind, options = beginning.agent.replace("-", "_"), beginning.options
-        learner = Learner(
-            env,
-            lambda num_states, num_actions: build_agent(kind, options, num_states, num_actions),
-            duration=beginning.duration,
-            bins=beginning.bins,
-            seed=beginning.seed,
-        )
     callbacks = [] if training.tensorboard is None else [writer(str(training.tensorboard))]
     steps = (training.steps or _STEPS) if training.time is None else None
     interrupted = False
@@ -124,6 +140,7 @@ def standing(learner: Learner) -> Standing:
     """Return how a learner stands."""
     totals = learner.totals
     return Standing(
+        chosen=learner.chosen,
         agent=type(learner.agent).__name__,
         estimator=type(learner.agent.rate).__name__,
         states=learner.states.num_states,

@@ -119,8 +119,8 @@ class Driver:
         """Learn from a step that ends an episode, or leads where not all actions are allowed; go on from there.
 
         What is learned of the state that is left goes by the mask that was in force there, what
-        is expected of the next by its own mask, even if both are the same state: then the agent
-        is shown the state as it is now in a spare row.
+        is expected of the next by its own mask, even if both are the same state: then an agent that looks
+        ahead is shown the state as it is now in a spare row.
         """
         state, action, reward, duration, next_state, explored = seen
         go_on = next_state
@@ -134,7 +134,7 @@ class Driver:
             return go_on, *held.advance(state, action, reward, duration, next_state, explored, go_on)
         if mask is not None and next_state != state:
             self.hidden.apply(next_state, mask)
-        elif mask is not None and not self.hidden.is_known(state, mask):
+        elif mask is not None and held.looks_ahead and not self.hidden.is_known(state, mask):
             next_state = self._shown_apart(state, mask)
         held.advance(state, action, reward, duration, next_state, explored, -1)
         if mask_there is not None:

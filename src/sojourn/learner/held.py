@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sojourn.agents.checks import ready_agent
-from sojourn.agents.protocol import Agent, draw, learn, pauses, think
+from sojourn.agents.protocol import Agent, draw, learn, looks_ahead, pauses, think
 from sojourn.agents.values.protocol import entries, sizes
 from sojourn.rates.protocol import value
 from sojourn.rules.arrays import Floats
@@ -81,6 +81,7 @@ class HeldAgent:
             self._held, self._now, 0, 0, 0.0, 0.0, 0, False, 0, self.rng
         )
         self.q: Floats = entries(self._held.values)[0]
+        self.looks_ahead = looks_ahead(agent)
 
     def make_spare(self) -> None:
         """Give q, and whatever else has a row for each state, one row more.
@@ -156,7 +157,9 @@ class HeldAgent:
         )
         drawn, was_explored = self._now[_ACTION : _EXPLORED + 1].tolist()
         if drawn == _NOT_YET:
-            self._think(draw_at if draw_at >= 0 else next_state)
+            self._think(
+                next_state if state >= 0 else draw_at
+            )  # where it stands, before any reset, as in `run`
             return self.draw(draw_at) if draw_at >= 0 else (0, False)
         return int(drawn), bool(was_explored)
 

@@ -1,7 +1,7 @@
 """Learner: an agent that learns in a Gymnasium environment.
 
-    learner = Learner(env, sojourn.harmonic_r, step_size=0.01, rate_step_size=0.01, seed=0)
-    learner.train(100_000)
+    learner = Learner(env)
+    learner.train(30_000)
     learner.evaluate(duration=10_000.0)
 
 Each step takes a time of its own, and the argument `duration` of `Learner` says where to find it;
@@ -15,7 +15,6 @@ in the world come to the same agent, bit for bit.
 from __future__ import annotations
 
 import contextlib
-import copy
 import math
 import warnings
 from collections.abc import Callable, Sequence
@@ -32,12 +31,14 @@ from sojourn.envs.protocol import Element, Environment
 from sojourn.envs.states import Bins
 from sojourn.envs.tabulation import Tabulation
 from sojourn.learner import saved
+from sojourn.learner.choice import MakeAgent, chosen_agent
 from sojourn.learner.driver import Driver
 from sojourn.learner.held import HeldAgent
 from sojourn.learner.interrupt import interruptible
 from sojourn.learner.masks import HiddenActions
-from sojourn.learner.reading import Reading, check_env
+from sojourn.learner.reading import Reading
 from sojourn.learner.saved import saved_environment
+from sojourn.learner.supply import EnvironmentSource, Supply
 from sojourn.learner.verdict import Evaluation, evaluation, followed
 from sojourn.learner.watch import Seen, Watcher
 from sojourn.rules.arrays import Floats, Ints
@@ -58,7 +59,12 @@ Callback = Callable[["Learner"], object]
 class Learner:
     """An agent that learns in an environment.
 
-    `agent` is one of Sojourn's constructors, which then gets the further options, or an agent.
+    `env` is an environment, or a function that makes one. With a function, every evaluation makes a new
+    one; otherwise it takes a copy, which not every environment allows. A simulation that runs in
+    generators, for example, cannot be copied: `Learner(make_env, ...)`.
+
+    `agent` is one of Sojourn's constructors or its name, which then gets the further options, or an agent.
+    With none, the learner chooses; `chosen` says which one, and why.
     `duration` says how long a step took: a key of info ("duration", "smdp.duration"), a
     function of (obs, action, info), or a number. A step may take no time. `bins` cuts
     continuous observations (see `sojourn.envs.states.tabulate`). A mask of allowed actions
@@ -76,8 +82,8 @@ class Learner:
 
     def __init__(
         self,
-        env: Environment,
-        agent: Agent | Callable[..., Agent],
+        env: EnvironmentSource,
+        agent: Agent | MakeAgent | str | None = None,
         *,
         duration: DurationSource = "duration",
         bins: Bins | Tabulation | None = None,
@@ -85,31 +91,33 @@ class Learner:
         seed: int = 0,
         **options: Any,
     ) -> None:
-        check_env(env)
-        seed = whole("seed", seed, least=0)
-        reading = Reading(env, source=duration, bins=bins, action_mask=action_mask)
-        if callable(agent):
-            agent = agent(num_states=reading.states.num_states, num_actions=reading.num_actions, **options)
-        elif options:
-            raise TypeError(f"{', '.join(options)} cannot be given with an agent that is made already")
-        held = HeldAgent(agent, streams(seed, 2)[1])
-        self._drive(Driver(reading, held, HiddenActions(held.q, reading.mask_key), Trace(env, seed)))
+        seed, supply = whole("seed", seed, least=0), Supply(env)
+        reading = Reading(supply.env, source=duration, bins=bins, action_mask=action_mask)
+        chosen = chosen_agent(agent, options, reading.states.num_states, reading.num_actions)
+        held = HeldAgent(chosen.agent, streams(seed, 2)[1])
+        hidden = HiddenActions(held.q, reading.mask_key)
+        self._begin(supply, Driver(reading, held, hidden, Trace(supply.env, seed)), chosen.sentence)
 
-    def _drive(self, driver: Driver) -> None:
-        self._driver = driver
+    def _begin(self, supply: Supply, driver: Driver, chosen: str) -> None:
+        self._supply, self._driver, self._chosen = supply, driver, chosen
         self._watcher = Watcher(driver.held.q.size, driver.held.agent)
 
     # --- Reading ---
 
     @property
     def env(self) -> Environment:
-        """The environment."""
-        return self._driver.trace.env
+        """The environment that it is trained in."""
+        return self._supply.env
 
     @property
     def seed(self) -> int:
         """The seed of the environment's first episode and of the agent."""
         return self._driver.trace.seed
+
+    @property
+    def chosen(self) -> str:
+        """Which agent it has, and why."""
+        return self._chosen
 
     @property
     def duration(self) -> DurationSource:
@@ -227,30 +235,25 @@ class Learner:
         self,
         *,
         duration: float,
-        env: Environment | None = None,
+        env: EnvironmentSource | None = None,
         seed: int = 1,
         level: float = 0.95,
     ) -> Evaluation:
         """Return what the greedy policy earns per unit time, with a confidence interval.
 
-        It is followed, without learning, for the time `duration`, in a copy of the environment or
-        in `env`; the learner stays as it is. In a slow system that time may be too short for an
+        It is followed, without learning, for the time `duration`, in an environment that is made or
+        copied for it, or in `env`; the learner stays as it is. In a slow system that time may be too short for an
         interval; `needed` then says about how long it should be. See `sojourn.rules.long_run`.
         """
         until, level = _how_long("evaluate", duration), proper_fraction("level", level)
-        if env is None:
-            env = _copied(self.env)
-        elif env.unwrapped is self.env.unwrapped:
-            raise ValueError(
-                "env is the learner's own environment; pass another one, or none for a copy of it"
-            )
         seed, hidden = whole("seed", seed, least=0), self._driver.hidden
         best = [int(row.argmax()) for row in self.q]
 
         def greedy(state: int, mask: ArrayLike | None) -> int:
             return best[state] if mask is None else int(hidden.seen_through(state, mask).argmax())
 
-        return evaluation(followed(env, self._driver.reading, greedy, until, seed), level)
+        with self._supply.another(env) as other:
+            return evaluation(followed(other, self._driver.reading, greedy, until, seed), level)
 
     # --- Files ---
 
@@ -263,16 +266,18 @@ class Learner:
         saved.write(Path(path), self._driver)
 
     @classmethod
-    def load(cls, path: str | Path, env: Environment, *, duration: DurationSource | None = None) -> Learner:
+    def load(
+        cls, path: str | Path, env: EnvironmentSource, *, duration: DurationSource | None = None
+    ) -> Learner:
         """Return a learner as it was saved, in an environment like the one it was trained in.
 
         If that is the same environment, training goes on as if it had never been interrupted;
         otherwise it begins a new episode. `duration` says where the duration of a step is found,
         if that is not as it was.
         """
-        check_env(env)
-        learner = cls.__new__(cls)
-        learner._drive(saved.read(Path(path), env, duration))  # noqa: SLF001 - of its own class
+        supply, learner = Supply(env), cls.__new__(cls)
+        driver = saved.read(Path(path), supply.env, duration)
+        learner._begin(supply, driver, f"{type(driver.held.agent).__name__}, as it was saved")  # noqa: SLF001 - of its own class
         return learner
 
 
@@ -284,12 +289,3 @@ def _how_long(name: str, duration: float) -> float:
             "duration of a step is found is said to Learner(..., duration=...)"
         )
     return positive("duration", duration)
-
-
-def _copied(env: Environment) -> Environment:
-    try:
-        return copy.deepcopy(env)
-    except Exception as error:  # noqa: BLE001 - whatever an environment cannot copy
-        raise ValueError(
-            f"the environment cannot be copied ({type(error).__name__}); pass another one: evaluate(..., env=...)"
-        ) from None

@@ -43,15 +43,3 @@ class Reading:
                 f"the last {steps:,} steps took no time ({shown(self.source)} is 0); single steps may, but a rate "
                 "needs a clock that goes on"
             )
-
-
-def check_env(env: Environment) -> None:
-    """Refuse what is not one Gymnasium environment."""
-    for name in ("observation_space", "action_space", "reset", "step"):
-        if not hasattr(env, name):
-            raise TypeError(
-                f"{shown(env)} is not a Gymnasium environment: it has no {name}; make one with gymnasium.make, or "
-                "sojourn.WorldEnv(world)"
-            )
-    if hasattr(env, "num_envs"):
-        raise TypeError("a Learner takes one environment, not a vector of them; give it a single one")

@@ -85,3 +85,20 @@ def count(
             links[last, NEXT] = link
     links[link, TIMES] += 1.0
     return SparseCounts(pairs, links, used)
+
+
+def wrong_counts(counts: SparseCounts, shape: tuple[int, int]) -> str:
+    """Return what does not fit in counts that came from elsewhere, or an empty text: compiled code trusts them."""
+    pairs, links, used = counts.pairs, counts.links, counts.used
+    if pairs.shape != (*shape, 7):
+        return f"counts have the shape {pairs.shape}"
+    if links.ndim != 2 or links.shape[1] != 3 or not 0 <= used <= len(links):
+        return f"{used} links do not fit an array of the shape {links.shape}"
+    first, successor, following = pairs[:, :, FIRST], links[:used, SUCCESSOR], links[:used, NEXT]
+    sound = (
+        ((first >= NONE) & (first < used)).all()
+        and ((successor >= 0.0) & (successor < shape[0])).all()
+        and (following < used).all()
+        and ((following == NONE) | (following > np.arange(used))).all()  # a chain goes on only, and ends
+    )
+    return "" if sound else "chains of successors lead out of its counts"

@@ -31,10 +31,11 @@ from sojourn.agents.planning.counts import (
     has_room,
     no_counts,
     with_room,
+    wrong_counts,
 )
 from sojourn.agents.planning.model import Outlook, model_of
 from sojourn.agents.planning.solve import Model, improve, look_ahead
-from sojourn.agents.protocol import draw, learn, pauses, think
+from sojourn.agents.protocol import draw, learn, looks_ahead, misfit, pauses, think
 from sojourn.agents.values.protocol import best, entries, read
 from sojourn.agents.values.table import Table, zeros
 from sojourn.rates.protocol import limit, limit_is_gain, update, value, value_as_kept
@@ -126,6 +127,24 @@ def planner(num_states: int, num_actions: int) -> Planner:
 
 
 # --- The agent's rules --------------------------------------------------------------
+
+
+@looks_ahead.register
+def looks_ahead_planner(agent: Planner) -> bool:
+    """No: it counts, and its plans look ahead."""
+    return False
+
+
+@misfit.register
+def misfit_planner(agent: Planner) -> str:
+    """Its counts must be of as many pairs as its values, and its plans of actions that there are."""
+    num_states, num_actions = agent.q.shape
+    if agent.states.shape != (num_states, 9):
+        return f"states have the shape {agent.states.shape}"
+    actions = agent.states[:, ACTION : ACTION + 2]
+    if not ((actions >= 0.0) & (actions < num_actions)).all():
+        return "plans have actions that there are not"
+    return wrong_counts(agent.counts, (num_states, num_actions))
 
 
 @draw.register
