@@ -15,6 +15,9 @@ from sojourn.agents.literature import (
     smart,
     weighted_harmonic_r,
 )
+from sojourn.agents.networks.deep_q import deep_q
+from sojourn.agents.networks.protocol import ObservingAgent, Spaces, Transitions
+from sojourn.agents.networks.proximal import ppo
 from sojourn.agents.oracle import oracle
 from sojourn.agents.planning.planner import planner
 from sojourn.agents.protocol import act, draw, learn, pauses, policy, think
@@ -104,6 +107,7 @@ __all__ = [
     "LogEvaluation",
     "Market",
     "NotSolvedError",
+    "ObservingAgent",
     "PolicyValue",
     "RateMeter",
     "RateReport",
@@ -112,11 +116,13 @@ __all__ = [
     "Scheduled",
     "SmoothedCumulative",
     "Solution",
+    "Spaces",
     "Steps",
     "Sweep",
     "Table",
     "Tabular",
     "TimeSmoothed",
+    "Transitions",
     "TwoState",
     "Visits",
     "WeightedHarmonic",
@@ -130,6 +136,7 @@ __all__ = [
     "check_world",
     "cos_log_drift",
     "coupling",
+    "deep_q",
     "differential_q",
     "draw",
     "evaluate",
@@ -163,6 +170,7 @@ __all__ = [
     "policy",
     "policy_agent",
     "policy_iteration",
+    "ppo",
     "problems",
     "r_learning",
     "random",

@@ -14,7 +14,9 @@ from typing import Any, Literal, TypeAlias, TypedDict
 
 import gymnasium
 import numpy as np
+from gymnasium import spaces
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
+from numpy.typing import NDArray
 
 from sojourn.envs.protocol import Element, Environment, Info
 from sojourn.envs.worlds import WorldEnv, WorldPlace
@@ -39,7 +41,9 @@ class Replay(TypedDict):
 
     kind: Literal["replay"]
     generator: Generator | None
-    actions: np.ndarray[tuple[int], np.dtype[np.int64]]
+    actions: np.ndarray[
+        tuple[int], np.dtype[np.int64 | np.float64]
+    ]  # points one after the other, by their numbers
 
 
 Place: TypeAlias = Standing | Replay
@@ -55,7 +59,8 @@ class Trace:
             None  # before the last reset; None for the first, which has the seed
         )
         self._is_readable = True  # whether the generator could be read
-        self._actions = array("q")
+        self._is_numbered = not isinstance(env.action_space, spaces.Box)
+        self._actions = array("q" if self._is_numbered else "d")
         self._begun = False
 
     def reset(self) -> Shown:
@@ -69,9 +74,14 @@ class Trace:
         return result
 
     @property
-    def recorder(self) -> Callable[[int], None] | None:
+    def recorder(self) -> Callable[[Any], None] | None:
         """What is to be called with every action of the next few thousand, or None."""
-        return None if self._world is not None or len(self._actions) > MOST_ACTIONS else self._actions.append
+        if self._world is not None or len(self._actions) > MOST_ACTIONS:
+            return None
+        return self._actions.append if self._is_numbered else self._append_point
+
+    def _append_point(self, action: NDArray[np.floating[Any]]) -> None:
+        self._actions.extend(action.ravel().tolist())
 
     def place(self) -> Place | None:
         """Return where the environment stands, as data, or None if that cannot be said."""
@@ -82,7 +92,7 @@ class Trace:
             return {"kind": "world", "place": self._world.place(), "elapsed": elapsed}
         if not self._is_readable:
             return None
-        actions = np.array(self._actions, dtype=np.int64)
+        actions = np.array(self._actions, dtype=np.int64 if self._is_numbered else np.float64)
         return {"kind": "replay", "generator": self._generator, "actions": actions}
 
     def go_to(self, place: Place | None) -> Shown | None:
@@ -104,13 +114,21 @@ class Trace:
             if not _set_generator(self.env, place["generator"]):
                 return None
             shown = self.reset()
-        for action in place["actions"].tolist():
+        record = self._actions.append if self._is_numbered else self._append_point
+        for action in self._as_taken(place["actions"]):
             observation, _, terminated, truncated, info = self.env.step(action)
-            self._actions.append(action)
+            record(action)
             if terminated or truncated:
                 return None
             shown = observation, info
         return shown
+
+    def _as_taken(self, numbers: NDArray[np.generic]) -> list[Any]:
+        """Return actions as the environment takes them."""
+        space = self.env.action_space
+        if not isinstance(space, spaces.Box):
+            return numbers.tolist()
+        return list(numbers.reshape(-1, *space.shape).astype(space.dtype))
 
     def _go_directly(self, world: WorldEnv, place: Place) -> Shown | None:
         limits = _limits(self.env)

@@ -9,13 +9,20 @@ from __future__ import annotations
 import math
 from typing import NamedTuple, TypeAlias
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from sojourn.agents.protocol import Agent
+from sojourn.envs.durations import DurationSource
 from sojourn.envs.places import Place, Shown, Trace
-from sojourn.envs.protocol import Info
+from sojourn.envs.protocol import Element, Environment, Info
 from sojourn.learner.held import HeldAgent
 from sojourn.learner.masks import HiddenActions
 from sojourn.learner.reading import Reading
+from sojourn.learner.verdict import followed
+from sojourn.learner.watch import Seen, Watcher
+from sojourn.rules.arrays import Floats
+from sojourn.rules.long_run import MicroBatches
 from sojourn.rules.numbers import within
 from sojourn.runs.totals import Totals
 
@@ -44,6 +51,7 @@ class Driver:
             )
         self.reading, self.held, self.hidden, self.trace = reading, held, hidden, trace
         self._at: tuple[int, int, bool] | None = None  # the fields of a Position
+        self._watcher = Watcher(held.q.size, held.agent)
 
     @property
     def totals(self) -> Totals:
@@ -54,6 +62,65 @@ class Driver:
     def position(self) -> Position | None:
         """Where the agent is; None before the first episode, and where a new one has to begin."""
         return None if self._at is None else Position(*self._at)
+
+    @property
+    def seed(self) -> int:
+        """The seed of the environment's first episode and of the agent."""
+        return self.trace.seed
+
+    @property
+    def source(self) -> DurationSource:
+        """Where the duration of a step is found."""
+        return self.reading.source
+
+    @property
+    def num_actions(self) -> int:
+        """The number of actions."""
+        return self.reading.num_actions
+
+    @property
+    def agent(self) -> Agent:
+        """The agent as it is now, a value of its own."""
+        return self.held.agent
+
+    @property
+    def rate(self) -> float:
+        """The learned rate."""
+        return self.held.rate
+
+    @property
+    def q(self) -> Floats:
+        """The values of states by actions."""
+        return self.held.q[: self.reading.states.num_states]
+
+    @property
+    def largest_value(self) -> float:
+        """The largest |Q|."""
+        return float(np.abs(self.q[np.isfinite(self.q)]).max(initial=0.0))
+
+    def time_must_pass(self, steps: int) -> None:
+        """Refuse to go round for ever, if the last so many steps took no time at all."""
+        self.reading.time_must_pass(steps)
+
+    def warnings(self) -> list[str]:
+        """Return the warnings that are due."""
+        sound = math.isfinite(self.rate) and self.hidden.is_finite()
+        return self._watcher.look(Seen(self.totals, self.q, self.rate, self.held.surplus, sound))
+
+    def act(self, observation: Element, action_mask: ArrayLike | None = None) -> int:
+        """Return the best action for an observation, of those that a mask allows."""
+        state = self.reading.states(observation)
+        row = self.q[state] if action_mask is None else self.hidden.seen_through(state, action_mask)
+        return int(row.argmax()) + self.reading.first_action
+
+    def followed(self, env: Environment, until: float, seed: int) -> MicroBatches:
+        """Return what the greedy policy earned until so much time had passed."""
+        best = [int(row.argmax()) for row in self.q]
+
+        def greedy(state: int, mask: ArrayLike | None) -> int:
+            return best[state] if mask is None else int(self.hidden.seen_through(state, mask).argmax())
+
+        return followed(env, self.reading, greedy, until, seed)
 
     def begin(self) -> None:
         """Begin an episode, unless one is under way."""

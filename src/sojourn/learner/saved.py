@@ -19,7 +19,7 @@ from sojourn.envs.places import Place, Trace
 from sojourn.envs.protocol import Environment, Space
 from sojourn.envs.states import action_count, first_action, tabulate
 from sojourn.envs.tabulation import Description, Tabulation
-from sojourn.learner.archive import read_archive, write_archive
+from sojourn.learner.archive import format_of, read_archive, write_archive
 from sojourn.learner.driver import Driver, Position
 from sojourn.learner.held import HeldAgent
 from sojourn.learner.masks import HiddenActions, HiddenValues
@@ -30,6 +30,7 @@ from sojourn.rules.streams import Stream
 from sojourn.rules.values import Column
 
 FORMAT, VERSION = "sojourn learner", 3
+NETWORK_FORMAT, NETWORK_VERSION = "sojourn learner with a network", 1
 
 Options = dict[str, bool | int | float | str | None]
 
@@ -78,7 +79,7 @@ def write(path: Path, driver: Driver) -> None:
         "duration": None if callable(reading.source) else reading.source,
         "action_mask": reading.mask_key,
         "place": None if at is None else trace.place(),
-        "env": _described(trace.env),
+        "env": described(trace.env),
     }
     write_archive(path, FORMAT, VERSION, contents)
 
@@ -95,7 +96,9 @@ def read(path: Path, env: Environment, duration: DurationSource | None = None) -
 
 def saved_environment(path: str | Path) -> SavedEnvironment | None:
     """Return the id and the options of the environment that a saved learner was trained in, if they are known."""
-    saved: SavedEnvironment | None = read_archive(Path(path), FORMAT, VERSION).get("env")
+    is_network = format_of(Path(path)) == NETWORK_FORMAT
+    expected = (NETWORK_FORMAT, NETWORK_VERSION) if is_network else (FORMAT, VERSION)
+    saved: SavedEnvironment | None = read_archive(Path(path), *expected).get("env")
     return saved if saved is not None and misfit_of(SavedEnvironment, saved) is None else None
 
 
@@ -148,7 +151,8 @@ def _fits(states: Tabulation, space: Space) -> bool:
             return False
 
 
-def _described(env: Environment) -> SavedEnvironment | None:
+def described(env: Environment) -> SavedEnvironment | None:
+    """Return how an environment was made, if it says so."""
     spec = getattr(env, "spec", None)
     if spec is None:
         return None
