@@ -103,7 +103,9 @@ def first_weights(widths: tuple[int, ...], rng: Any, last: float = 1.0) -> Any:
 class NaiveDeepQ:
     """Double deep Q with a replay of everything, one batch after each step from the `warm_up`-th on."""
 
-    def __init__(self, widths: tuple[int, ...], *, batch: int, warm_up: int, exploration: float, seed: int) -> None:
+    def __init__(
+        self, widths: tuple[int, ...], *, batch: int, warm_up: int, exploration: float, seed: int
+    ) -> None:
         self.widths, self.batch, self.warm_up, self.exploration = widths, batch, warm_up, exploration
         self.rng = stream(seed)
         self.weights = first_weights(widths, self.rng)
@@ -147,7 +149,9 @@ class NaiveDeepQ:
 class NaivePPO:
     """PPO with batches of half a rollout; the first rollout only measures."""
 
-    def __init__(self, widths: tuple[int, ...], *, rollout: int, epochs: int, dimensions: int, seed: int) -> None:
+    def __init__(
+        self, widths: tuple[int, ...], *, rollout: int, epochs: int, dimensions: int, seed: int
+    ) -> None:
         self.rollout, self.epochs, self.dimensions = rollout, epochs, dimensions
         self.widths, self.critic_widths = widths, (*widths[:-1], 1)
         self.rng = stream(seed)
@@ -187,7 +191,9 @@ class NaivePPO:
         steps, units = self.steps, self.units
         here = units.normalised([one[0] for one in steps])
         values = outputs(self.critic, self.critic_widths, here)[:, 0]
-        following = outputs(self.critic, self.critic_widths, units.normalised([one[4] for one in steps]))[:, 0]
+        following = outputs(self.critic, self.critic_widths, units.normalised([one[4] for one in steps]))[
+            :, 0
+        ]
         rate, advantages = units.rate, np.zeros(len(steps))
         for i in reversed(range(len(steps))):
             _, _, r, tau, _, cut, _ = steps[i]

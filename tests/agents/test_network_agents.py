@@ -33,7 +33,9 @@ class Seen:
         return mask.astype(np.int8)
 
 
-def transition(o: Any, allowed: Any, a: Any, r: float, tau: float, o2: Any, allowed2: Any, cut: bool, e: bool) -> Any:
+def transition(
+    o: Any, allowed: Any, a: Any, r: float, tau: float, o2: Any, allowed2: Any, cut: bool, e: bool
+) -> Any:
     actions = np.array([a], dtype=np.int64 if np.ndim(a) == 0 else np.float64)
     return sj.Transitions(
         np.zeros(1, dtype=np.int64),
@@ -130,7 +132,10 @@ def test_any_estimator_sees_single_steps_in_order(name: str) -> None:
         by_hand, count = rate, 0
         for step in trained(agent, 25):
             if not step.explored[0]:
-                by_hand, count = sj.update(by_hand, float(step.rewards[0]), float(step.durations[0])), count + 1
+                by_hand, count = (
+                    sj.update(by_hand, float(step.rewards[0]), float(step.durations[0])),
+                    count + 1,
+                )
         assert same(agent.estimator, by_hand)
         assert (count < 25) == (agent.kind == "deep_q")
 
@@ -190,7 +195,10 @@ def test_a_restored_agent_goes_on_as_if_nothing_had_happened() -> None:
         (lambda: sj.ppo(CONTINUOUS._replace(high=np.array([-1.0]))), "to a larger one"),
         (lambda: sj.ppo(DISCRETE, clip=0.0), "clip is 0.0"),
         (lambda: sj.ppo(DISCRETE, compiled=False).greedy(np.zeros((1, 3)), np.ones((1, 3))), "2 inputs"),
-        (lambda: sj.ppo(DISCRETE, compiled=False).greedy(np.zeros((2, 2)), np.ones((2, 3))), "up to 1 at once"),
+        (
+            lambda: sj.ppo(DISCRETE, compiled=False).greedy(np.zeros((2, 2)), np.ones((2, 3))),
+            "up to 1 at once",
+        ),
     ],
 )
 def test_wrong_options_are_refused_in_a_sentence(call: Any, part: str) -> None:

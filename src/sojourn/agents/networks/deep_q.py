@@ -242,7 +242,7 @@ def deep_q(  # an option for each thing that users tune, as in every constructor
     >>> agent
     <deep_q with Centred, rate 0>
     """
-    options = {name: option for name, option in locals().items() if name not in ("spaces", "compiled")}
+    options = {name: option for name, option in locals().items() if name != "spaces"}
     spaces = checked_spaces(spaces, "deep_q", continuous=False)
     widths = (spaces.num_inputs, *checked_hidden(hidden), spaces.num_actions)
     size, room = whole("batch", batch), whole("replay", replay)

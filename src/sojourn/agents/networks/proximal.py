@@ -63,7 +63,7 @@ def ppo(  # an option for each thing that users tune, as in every constructor of
     >>> agent.greedy(np.zeros((1, 2)), np.zeros((1, 0))).shape
     (1, 1)
     """
-    options = {name: option for name, option in locals().items() if name not in ("spaces", "compiled")}
+    options = {name: option for name, option in locals().items() if name != "spaces"}
     spaces = checked_spaces(spaces, "ppo", continuous=True)
     steps, size = whole("rollout", rollout), whole("batch", batch)
     room = steps + spaces.places
