@@ -3,6 +3,7 @@
 The public names, by the file that defines them.
 """
 
+from sojourn import envs
 from sojourn import models as model
 from sojourn.agents.baselines import greedy_bandit, policy_agent, random_agent, ucb_bandit
 from sojourn.agents.exploration import Decay, Linear
@@ -139,6 +140,7 @@ __all__ = [
     "deep_q",
     "differential_q",
     "draw",
+    "envs",
     "evaluate",
     "evenly_spaced",
     "fixed_rate",

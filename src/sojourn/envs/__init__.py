@@ -17,7 +17,10 @@ has been imported already, a call of `sojourn.envs.register()`.
 """
 
 from sojourn.envs.named import ENVIRONMENTS, environments, make, register, summary
+from sojourn.envs.rate_reward import RateReward, VectorRateReward
 
-__all__ = ["ENVIRONMENTS", "environments", "make", "register", "summary"]
+__all__ = [
+    "ENVIRONMENTS", "RateReward", "VectorRateReward", "environments", "make", "register", "summary",
+]  # fmt: skip
 
 register()

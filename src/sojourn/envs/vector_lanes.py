@@ -8,10 +8,8 @@ complete only one step later, and that later step is none of the agent's.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-import gymnasium
 import numpy as np
 from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode, VectorEnv
@@ -20,36 +18,9 @@ from gymnasium.vector.utils import iterate
 from sojourn.agents.networks.protocol import Actions, Masks, Memory, Transitions
 from sojourn.envs.lanes import Reader
 from sojourn.envs.places import MOST_ACTIONS
-from sojourn.envs.protocol import Environment, Info
+from sojourn.envs.protocol import Info
+from sojourn.envs.vectors import VectorClock, info_of
 from sojourn.rules.arrays import Flags, Floats, Ints
-from sojourn.rules.numbers import shown
-
-_ALL = np.ones(1, dtype=np.bool_)
-
-
-def is_vector(env: Any) -> bool:
-    """Whether this is a vector of environments."""
-    return hasattr(env, "num_envs") and hasattr(env, "single_observation_space")
-
-
-def single_of(env: Any) -> Environment:
-    """Return one environment like those of a vector; one that is no vector is returned as it is."""
-    if not is_vector(env):
-        single: Environment = env
-        return single
-    inner = getattr(env.unwrapped, "envs", None)
-    if inner:
-        first: Environment = inner[0]
-        return first
-    if env.spec is None:
-        raise ValueError(
-            "no single environment is known that is like those of the vector; pass one: evaluate(..., env=...)"
-        )
-    return gymnasium.make(env.spec.id, **{**env.spec.kwargs, **_for_single(env.spec.kwargs)})
-
-
-def _for_single(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: None for name in options if name.startswith("vector")}
 
 
 class VectorLanes:
@@ -58,14 +29,11 @@ class VectorLanes:
     def __init__(self, env: VectorEnv[Any, Any, Any], reader: Reader, seed: int) -> None:
         self.env, self.reader, self.seed = env, reader, seed
         self.places = int(env.num_envs)
-        self.mode = AutoresetMode(env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP))
         self.observations: Floats = np.zeros((self.places, reader.observing.num_inputs))
         self.allowed: Masks = np.zeros((self.places, reader.observing.num_actions), dtype=np.int8)
         self.has_begun = False
-        self._resets = np.zeros(self.places, dtype=np.bool_)  # whose next step is only a reset
-        self._waiting: Transitions | None = (
-            None  # terminated, the next episode's first observation still to come
-        )
+        self._clock = VectorClock(env, reader.source)
+        self._waiting: Transitions | None = None  # terminated; where the next episode begins is still to come
         self._places: Ints = np.arange(self.places)
         self._all: Masks = np.ones_like(self.allowed)
         self._taken: list[Any] = []  # all actions so far, to come here again
@@ -75,7 +43,7 @@ class VectorLanes:
         if not self.has_begun:
             observations, infos = self.env.reset(seed=self.seed)
             self._go_on(observations, infos)
-            self._resets[:], self._waiting, self._taken, self.has_begun = False, None, [], True
+            self._clock.resets[:], self._waiting, self._taken, self.has_begun = False, None, [], True
 
     def _go_on(self, observations: Any, infos: Info) -> None:
         self.observations, self.allowed = self._flat(observations), self._masks(infos)
@@ -92,29 +60,6 @@ class VectorLanes:
         if self.reader.mask_key.partition(".")[0] not in infos:
             return self._all
         return np.array([self.reader.allowed(info_of(infos, place)) for place in range(self.places)])
-
-    def _durations(self, infos: Info, told: Any, ended: Flags) -> Floats:
-        """Return how long each step took; of a step that is only a reset, nothing."""
-        source = self.reader.source
-        ends_here = (
-            self.mode is AutoresetMode.SAME_STEP and ended.any()
-        )  # whose infos are of the next episode
-        found = infos.get(source) if isinstance(source, str) and not ends_here else None
-        if (
-            isinstance(found, np.ndarray)
-            and found.dtype == np.float64
-            and infos.get(f"_{source}", _ALL).all()
-        ):
-            lowest, longest = found.min(), found.max()
-            if lowest >= 0.0 and longest < np.inf:
-                return found
-        durations: Floats = np.zeros(self.places)
-        for place in np.flatnonzero(~self._resets):
-            within = infos
-            if ended[place] and self.mode is AutoresetMode.SAME_STEP:
-                within = infos["final_info"]
-            durations[place] = self.reader.duration(None, told[place], info_of(within, place))
-        return durations
 
     def step(self, actions: Actions, explored: Flags) -> Transitions:
         """Take an action at each place; return the steps that are complete."""
@@ -134,34 +79,34 @@ class VectorLanes:
             allowed=self.allowed,
             actions=actions,
             rewards=earned,
-            durations=self._durations(infos, told, ended),
+            durations=self._clock.durations(infos, told, ended),
             next_observations=led_to,
             next_allowed=masks,
             cut=ended & ~np.asarray(terminated, dtype=np.bool_),
             explored=explored,
         )
         self.observations, self.allowed = led_to, masks
-        if ended.any() or self._resets.any():
+        if ended.any() or self._clock.resets.any():
             seen = self._at_ends(seen, ended, infos)
         self.has_begun = True
         return seen
 
     def _at_ends(self, seen: Transitions, ended: Flags, infos: Info) -> Transitions:
         """Return the steps that are complete where some episodes ended, or begin in this step."""
-        if self.mode is AutoresetMode.NEXT_STEP:
+        if self._clock.mode is AutoresetMode.NEXT_STEP:
             complete = []
             if self._waiting is not None:  # those that were terminated led to what is shown now
                 at = self._waiting.places
                 begun = {"next_observations": self.observations[at], "next_allowed": self.allowed[at]}
                 complete, self._waiting = [self._waiting._replace(**begun)], None
-            taken = ~self._resets
+            taken = ~self._clock.resets
             terminated = taken & ended & ~seen.cut
             if terminated.any():
                 self._waiting = _rows(seen, terminated)
-            self._resets = taken & ended
+            self._clock.go_on(ended)
             return _together([*complete, _rows(seen, taken & ~terminated)])
         led_to, masks = self.observations.copy(), np.array(self.allowed)
-        if self.mode is AutoresetMode.DISABLED:
+        if self._clock.mode is AutoresetMode.DISABLED:
             fresh, fresh_infos = self.env.reset(options={"reset_mask": ended.copy()})
             first, first_masks = self._flat(fresh), self._masks(fresh_infos)
             self.observations = np.where(ended[:, np.newaxis], first, led_to)
@@ -169,7 +114,7 @@ class VectorLanes:
         for place in np.flatnonzero(ended):
             if not seen.cut[place]:
                 led_to[place], masks[place] = self.observations[place], self.allowed[place]
-            elif self.mode is AutoresetMode.SAME_STEP:
+            elif self._clock.mode is AutoresetMode.SAME_STEP:
                 led_to[place] = self.reader.observing.flat(infos["final_obs"][place])
                 masks[place] = self.reader.allowed(info_of(infos["final_info"], place))
         return seen._replace(next_observations=led_to, next_allowed=masks)
@@ -197,29 +142,6 @@ class VectorLanes:
             self.step(actions, np.zeros(self.places, dtype=np.bool_))
         if state["waiting"] is not None:
             self._waiting = Transitions(**state["waiting"])
-
-
-def info_of(infos: Info, place: int) -> Info:
-    """Return what the info of a vector says of one of its environments.
-
-    >>> infos = {"duration": np.array([1.0, 2.0]), "_duration": np.array([True, False])}
-    >>> info_of(infos, 0), info_of(infos, 1)
-    ({'duration': np.float64(1.0)}, {})
-    """
-    if not isinstance(infos, dict):
-        raise ValueError(f"info is {shown(infos)}; it must be a dictionary")  # noqa: TRY004 - what an environment said
-    return dict(_entries(infos, place))
-
-
-def _entries(infos: Info, place: int) -> Iterator[tuple[str, Any]]:
-    for key, entry in infos.items():
-        there = infos.get(f"_{key}")
-        if key.startswith("_") or (there is not None and not there[place]):
-            continue
-        if isinstance(entry, dict):
-            yield key, info_of(entry, place)
-        elif hasattr(entry, "__getitem__") and len(entry) > place:
-            yield key, entry[place]
 
 
 def _rows(steps: Transitions, chosen: Flags) -> Transitions:

@@ -22,7 +22,8 @@ from sojourn.envs.durations import DurationSource
 from sojourn.envs.lanes import Lanes, Reader, SingleLane
 from sojourn.envs.observing import Observing, is_listed
 from sojourn.envs.protocol import Element, Environment
-from sojourn.envs.vector_lanes import VectorLanes, is_vector
+from sojourn.envs.vector_lanes import VectorLanes
+from sojourn.envs.vectors import is_vector
 from sojourn.learner.reading import time_must_pass
 from sojourn.rules.arrays import Flags, Floats
 from sojourn.rules.long_run import MicroBatches

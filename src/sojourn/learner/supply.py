@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias, TypeGuard
 
 from sojourn.envs.protocol import Environment
-from sojourn.envs.vector_lanes import is_vector, single_of
+from sojourn.envs.vectors import is_vector, single_of
 from sojourn.rules.numbers import shown
 
 MakeEnvironment: TypeAlias = Callable[[], Environment]
