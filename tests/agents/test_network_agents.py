@@ -18,6 +18,10 @@ DISCRETE = sj.Spaces(num_inputs=2, num_actions=3, seed=5)
 CONTINUOUS = sj.Spaces(num_inputs=2, low=np.array([0.0]), high=np.array([20.0]), seed=5)
 
 
+def _any(thing: Any) -> Any:
+    return thing
+
+
 class Seen:
     """A made-up stream of observations, rewards, durations and masks."""
 
@@ -36,7 +40,7 @@ class Seen:
 def transition(
     o: Any, allowed: Any, a: Any, r: float, tau: float, o2: Any, allowed2: Any, cut: bool, e: bool
 ) -> Any:
-    actions = np.array([a], dtype=np.int64 if np.ndim(a) == 0 else np.float64)
+    actions: Any = np.array([a], dtype=np.int64 if np.ndim(a) == 0 else np.float64)
     return sj.Transitions(
         np.zeros(1, dtype=np.int64),
         np.array([o]),
@@ -186,11 +190,11 @@ def test_a_restored_agent_goes_on_as_if_nothing_had_happened() -> None:
     ("call", "part"),
     [
         (lambda: sj.deep_q(CONTINUOUS), "ppo"),
-        (lambda: sj.deep_q(DISCRETE, hidden=64), "hidden is 64"),
+        (lambda: sj.deep_q(DISCRETE, hidden=_any(64)), "hidden is 64"),
         (lambda: sj.deep_q(DISCRETE, hidden=(64, 0)), "hidden[1] is 0"),
         (lambda: sj.deep_q(DISCRETE, precision="half"), "'single', 'double'"),
         (lambda: sj.deep_q(DISCRETE, step_size=2.0), "step_size is 2.0"),
-        (lambda: sj.deep_q(3), "sojourn.Spaces"),
+        (lambda: sj.deep_q(_any(3)), "sojourn.Spaces"),
         (lambda: sj.deep_q(DISCRETE, rate=sj.Cumulative(), rate_step_size=0.1), "both given"),
         (lambda: sj.ppo(CONTINUOUS._replace(high=np.array([-1.0]))), "to a larger one"),
         (lambda: sj.ppo(DISCRETE, clip=0.0), "clip is 0.0"),

@@ -93,7 +93,7 @@ class Scalar:
         return Scalar(self.number * other.number, ((self, other.number), (other, self.number)))
 
     def __sub__(self, other: Any) -> Scalar:
-        return self + other * -1.0
+        return self.__add__(other * -1.0)
 
     __radd__, __rmul__ = __add__, __mul__
 

@@ -17,12 +17,14 @@ import sojourn as sj
 
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "reference"
 LAWS = ("Constant", "Exponential", "FlooredNormal", "Gamma", "Outcomes", "TwoPoint", "Uniform", "mean")
+WRAPPERS = ("RateReward", "VectorRateReward")
 DRAWS = ("exponential", "integer", "normal", "stream", "streams", "uniform")
 PUBLIC = sorted(
     {f"sojourn.{name}" for name in sj.__all__}
     | {f"sojourn.model.{name}" for name in sj.model.__all__ if name not in sj.__all__}
     | {f"sojourn.problems.{name}" for name in sj.problems.__all__}
     | {f"sojourn.laws.{name}" for name in LAWS}
+    | {f"sojourn.envs.{name}" for name in WRAPPERS}
     | {f"sojourn.random.{name}" for name in DRAWS if name not in sj.__all__}
 )
 

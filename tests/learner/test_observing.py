@@ -242,7 +242,7 @@ def test_dict_and_tuple_observations_are_flattened() -> None:
     class Nested(Wear):
         def __init__(self) -> None:
             super().__init__()
-            self.observation_space = space  # type: ignore[assignment]
+            self.observation_space = space
 
         def _shown(self, result: Any) -> Any:
             return {
@@ -292,7 +292,7 @@ def test_wrong_observations_are_refused_with_their_step(observation: Any, part: 
 class Graphs(Wear):
     def __init__(self) -> None:
         super().__init__()
-        self.observation_space = spaces.Graph(spaces.Box(0.0, 1.0, (1,)), None)  # type: ignore[assignment]
+        self.observation_space = spaces.Graph(spaces.Box(0.0, 1.0, (1,)), None)
 
 
 class Choices(Wear):

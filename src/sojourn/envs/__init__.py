@@ -14,6 +14,9 @@ To import this package is to register its environments with Gymnasium:
 or, with nothing but Gymnasium imported, `gym.make("sojourn.envs:sojourn/TwoState-v0")`. A problem
 of your own is registered by an entry in `sojourn.models.problems.PROBLEMS` and, if this package
 has been imported already, a call of `sojourn.envs.register()`.
+
+>>> make("sojourn/TwoState-v0", {"log_scale": 1e-3}).action_space
+Discrete(2)
 """
 
 from sojourn.envs.named import ENVIRONMENTS, environments, make, register, summary

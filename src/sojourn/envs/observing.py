@@ -5,6 +5,7 @@ Whatever is not an array of numbers already, such as a Dict or a Tuple, is flatt
 
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import Any
 
@@ -62,7 +63,7 @@ class Observing:
                 raise ValueError(f"{_not_of(observation, self.space)} ({shown(error)})") from None
         else:
             try:
-                numbers = np.asarray(observation, dtype=np.float64)  # type: ignore[arg-type] # or refused
+                numbers = np.asarray(observation, dtype=np.float64)
             except (TypeError, ValueError):
                 raise ValueError(_not_of(observation, self.space)) from None
             if numbers.shape != self._shape:
@@ -110,10 +111,9 @@ def is_listed(space: Space) -> bool:
 
 def _size(space: Space) -> int:
     """Return the number of inputs that an observation of a space has."""
-    try:
+    flat: Space = space
+    with contextlib.suppress(NotImplementedError):
         flat = utils.flatten_space(space)
-    except NotImplementedError:
-        flat = space
     if not isinstance(flat, spaces.Box) or not math.prod(flat.shape):
         raise TypeError(
             f"the observation space is {shown(space)}, which is no array of a fixed size; map it to a Box in a "

@@ -28,6 +28,12 @@ Shown: TypeAlias = tuple[Element, Info]  # what a reset shows
 Generator: TypeAlias = WorldPlace | Mapping[str, Any]  # of a world, or as NumPy tells its own
 
 
+# Numbers of actions; or points, one after the other.
+Recorded: TypeAlias = (
+    np.ndarray[tuple[int], np.dtype[np.int64]] | np.ndarray[tuple[int], np.dtype[np.float64]]
+)
+
+
 class Standing(TypedDict):
     """Where a world stands, and the steps that its time limits have counted."""
 
@@ -41,9 +47,7 @@ class Replay(TypedDict):
 
     kind: Literal["replay"]
     generator: Generator | None
-    actions: np.ndarray[
-        tuple[int], np.dtype[np.int64 | np.float64]
-    ]  # points one after the other, by their numbers
+    actions: Recorded
 
 
 Place: TypeAlias = Standing | Replay
@@ -60,7 +64,7 @@ class Trace:
         )
         self._is_readable = True  # whether the generator could be read
         self._is_numbered = not isinstance(env.action_space, spaces.Box)
-        self._actions = array("q" if self._is_numbered else "d")
+        self._actions: array[Any] = array("q" if self._is_numbered else "d")
         self._begun = False
 
     def reset(self) -> Shown:
@@ -92,7 +96,11 @@ class Trace:
             return {"kind": "world", "place": self._world.place(), "elapsed": elapsed}
         if not self._is_readable:
             return None
-        actions = np.array(self._actions, dtype=np.int64 if self._is_numbered else np.float64)
+        actions: Recorded = (
+            np.array(self._actions, dtype=np.int64)
+            if self._is_numbered
+            else np.array(self._actions, dtype=np.float64)
+        )
         return {"kind": "replay", "generator": self._generator, "actions": actions}
 
     def go_to(self, place: Place | None) -> Shown | None:
@@ -123,11 +131,11 @@ class Trace:
             shown = observation, info
         return shown
 
-    def _as_taken(self, numbers: NDArray[np.generic]) -> list[Any]:
+    def _as_taken(self, numbers: Recorded) -> list[Any]:
         """Return actions as the environment takes them."""
         space = self.env.action_space
         if not isinstance(space, spaces.Box):
-            return numbers.tolist()
+            return list(numbers.tolist())
         return list(numbers.reshape(-1, *space.shape).astype(space.dtype))
 
     def _go_directly(self, world: WorldEnv, place: Place) -> Shown | None:

@@ -97,8 +97,10 @@ class VectorLanes:
             complete = []
             if self._waiting is not None:  # those that were terminated led to what is shown now
                 at = self._waiting.places
-                begun = {"next_observations": self.observations[at], "next_allowed": self.allowed[at]}
-                complete, self._waiting = [self._waiting._replace(**begun)], None
+                begun = self._waiting._replace(
+                    next_observations=self.observations[at], next_allowed=self.allowed[at]
+                )
+                complete, self._waiting = [begun], None
             taken = ~self._clock.resets
             terminated = taken & ended & ~seen.cut
             if terminated.any():
@@ -111,7 +113,7 @@ class VectorLanes:
             first, first_masks = self._flat(fresh), self._masks(fresh_infos)
             self.observations = np.where(ended[:, np.newaxis], first, led_to)
             self.allowed = np.where(ended[:, np.newaxis], first_masks, masks)
-        for place in np.flatnonzero(ended):
+        for place in np.flatnonzero(ended).tolist():
             if not seen.cut[place]:
                 led_to[place], masks[place] = self.observations[place], self.allowed[place]
             elif self._clock.mode is AutoresetMode.SAME_STEP:

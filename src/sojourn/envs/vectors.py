@@ -66,7 +66,7 @@ class VectorClock:
             if lowest >= 0.0 and longest < np.inf and infos.get(f"_{self.source}", _ALL).all():
                 return found
         durations: Floats = np.zeros(self.places)
-        for place in np.flatnonzero(~self.resets):
+        for place in np.flatnonzero(~self.resets).tolist():
             within = infos["final_info"] if ends_here and ended[place] else infos
             durations[place] = self._read(None, told[place], info_of(within, place))
         return durations

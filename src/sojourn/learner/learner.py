@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sojourn.agents.networks.protocol import ObservingAgent
 from sojourn.agents.protocol import Agent, policy
 from sojourn.envs.durations import DurationSource
 from sojourn.envs.places import Trace
@@ -83,7 +84,7 @@ class Learner:
     def __init__(
         self,
         env: EnvironmentSource,
-        agent: Agent | MakeAgent | str | None = None,
+        agent: Agent | MakeAgent | ObservingAgent | MakeObserver | str | None = None,
         *,
         duration: DurationSource = "duration",
         bins: Bins | Tabulation | None = None,
@@ -98,19 +99,20 @@ class Learner:
             self._begin(supply, driver_for(observer.agent, options, supply.env, source), observer.sentence)
             return
         reading = Reading(supply.single, source=duration, bins=bins, action_mask=action_mask)
-        chosen = chosen_agent(agent, options, reading.states.num_states, reading.num_actions)
+        # What observes has been dealt with.
+        chosen = chosen_agent(agent, options, reading.states.num_states, reading.num_actions)  # type: ignore[arg-type]
         held = HeldAgent(chosen.agent, streams(seed, 2)[1])
         hidden = HiddenActions(held.q, reading.mask_key)
         self._begin(supply, Driver(reading, held, hidden, Trace(supply.env, seed)), chosen.sentence)
 
     def _begin(self, supply: Supply, driver: Driver | ObservingDriver, chosen: str) -> None:
-        self._supply, self._driver, self._chosen = supply, driver, chosen
+        self._supply, self._course, self._chosen = supply, driver, chosen
 
     @property
-    def _table(self) -> Driver:
+    def _driver(self) -> Driver:
         """The driver of an agent that has a table of values."""
-        if isinstance(self._driver, Driver):
-            return self._driver
+        if isinstance(self._course, Driver):
+            return self._course
         raise TypeError(
             "this learner's agent observes and has no table: it has no states, q or policy; ask act(obs) what it does"
         )
@@ -125,7 +127,7 @@ class Learner:
     @property
     def seed(self) -> int:
         """The seed of the environment's first episode and of the agent."""
-        return self._driver.seed
+        return self._course.seed
 
     @property
     def chosen(self) -> str:
@@ -135,53 +137,53 @@ class Learner:
     @property
     def duration(self) -> DurationSource:
         """Where the duration of a step is found."""
-        return self._driver.source
+        return self._course.source
 
     @property
     def states(self) -> Tabulation:
         """How observations are numbered."""
-        return self._table.reading.states
+        return self._driver.reading.states
 
     @property
     def num_actions(self) -> int:
         """The number of actions."""
-        return self._driver.num_actions
+        return self._course.num_actions
 
     @property
     def totals(self) -> Totals:
         """Steps, reward and time so far, and those of the greedy steps."""
-        return self._driver.totals
+        return self._course.totals
 
     @property
     def agent(self) -> Any:
         """The agent as it is now: a value of its own, or the object that learns if it observes."""
-        return self._driver.agent
+        return self._course.agent
 
     @property
     def q(self) -> Floats:
         """The values of states by actions; -inf where an action is not allowed at present."""
-        view = self._table.q.view()
+        view = self._driver.q.view()
         view.flags.writeable = False
         return view
 
     @property
     def rate(self) -> float:
         """The learned rate: reward per unit time."""
-        return self._driver.rate
+        return self._course.rate
 
     @property
     def policy(self) -> Ints:
         """The greedy action of every state."""
-        return policy(self._table.agent) + self._table.reading.first_action
+        return policy(self._driver.agent) + self._driver.reading.first_action
 
     @property
     def largest_value(self) -> float:
         """The largest |Q|, or the largest weight of a network."""
-        return self._driver.largest_value
+        return self._course.largest_value
 
     def act(self, obs: Element, action_mask: ArrayLike | None = None) -> Any:
         """Return the best action for an observation, of those that a mask allows."""
-        return self._driver.act(obs, action_mask)
+        return self._course.act(obs, action_mask)
 
     # --- Learning ---
 
@@ -203,7 +205,7 @@ class Learner:
         """
         if (steps is None) == (duration is None):
             raise TypeError("train takes either a number of steps or a duration")
-        driver, called = self._driver, [callbacks] if callable(callbacks) else list(callbacks)
+        driver, called = self._course, [callbacks] if callable(callbacks) else list(callbacks)
         last = until = _INF
         if steps is not None:
             last = driver.totals.steps + whole("steps", steps)
@@ -233,7 +235,7 @@ class Learner:
 
     def _warn(self) -> None:
         """Warn of what the watcher sees."""
-        for sentence in self._driver.warnings():
+        for sentence in self._course.warnings():
             warnings.warn(sentence, RuntimeWarning, stacklevel=3)
 
     # --- What it is worth ---
@@ -255,7 +257,7 @@ class Learner:
         until, level = _how_long("evaluate", duration), proper_fraction("level", level)
         seed = whole("seed", seed, least=0)
         with self._supply.another(env) as other:
-            return evaluation(self._driver.followed(other, until, seed), level)
+            return evaluation(self._course.followed(other, until, seed), level)
 
     # --- Files ---
 
@@ -265,10 +267,10 @@ class Learner:
         The file holds data only. A `duration` that is a function is not saved; give it again
         to `load`.
         """
-        if isinstance(self._driver, Driver):
-            saved.write(Path(path), self._driver)
+        if isinstance(self._course, Driver):
+            saved.write(Path(path), self._course)
         else:
-            saved_networks.write(Path(path), self._driver)
+            saved_networks.write(Path(path), self._course)
 
     @classmethod
     def load(

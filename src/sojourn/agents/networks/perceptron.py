@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -27,7 +27,9 @@ from sojourn.rules.bridge import compiled_apart
 from sojourn.rules.random import normal
 from sojourn.rules.streams import Stream
 
-PRECISIONS = {"single": np.float32, "double": np.float64}
+Kind: TypeAlias = type[np.float32] | type[np.float64]
+
+PRECISIONS: dict[str, Kind] = {"single": np.float32, "double": np.float64}
 
 
 class Perceptron(NamedTuple):
@@ -67,7 +69,7 @@ def perceptron(
         inputs, outputs = widths[layer], widths[layer + 1]
         spread = math.sqrt(2.0 / inputs) * (last / math.sqrt(2.0) if layer == len(widths) - 2 else 1.0)
         numbers += [spread * normal(rng) for _ in range(inputs * outputs)] + [0.0] * outputs
-    weights = np.array([*numbers, *further], dtype=kind)
+    weights: Reals = np.array([*numbers, *further], dtype=kind)
     room = rows * sum(widths)
     return Perceptron(
         np.array(widths, dtype=np.int64),

@@ -17,7 +17,7 @@ are drawn beyond the bounds are taken at the bounds, and shown to `learn` as the
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +59,16 @@ class Transitions(NamedTuple):
     `next_observations` and `next_allowed` are where the action led: where an episode was terminated, to the first
     observation of the next one; where it was truncated, to its own last one, and `cut` says that the place goes on
     elsewhere.
+
+    >>> from sojourn.agents.networks.deep_q import deep_q
+    >>> agent, here, all_allowed = deep_q(Spaces(1, 2), compiled=False), np.zeros((1, 1)), np.ones((1, 2), np.int8)
+    >>> actions, explored = agent.draw(here, all_allowed)
+    >>> place, not_cut, reward, duration = np.array([0]), np.array([False]), np.array([6.0]), np.array([2.0])
+    >>> agent.learn(
+    ...     Transitions(place, here, all_allowed, actions, reward, duration, here, all_allowed, not_cut, not_cut)
+    ... )
+    >>> agent.rate
+    3.0
     """
 
     places: Ints
@@ -73,8 +83,14 @@ class Transitions(NamedTuple):
     explored: Flags
 
 
+@runtime_checkable
 class ObservingAgent(Protocol):
-    """An agent of observations: see the head of this file."""
+    """An agent of observations: anything with these methods.
+
+    >>> from sojourn.agents.networks.deep_q import deep_q
+    >>> isinstance(deep_q(Spaces(1, 2), compiled=False), ObservingAgent)
+    True
+    """
 
     @property
     def rate(self) -> float:

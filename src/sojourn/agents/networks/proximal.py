@@ -11,7 +11,7 @@ from sojourn.agents.exploration import Decay, Linear
 from sojourn.agents.networks.adam import adam
 from sojourn.agents.networks.agent import Kernels, NetworkAgent
 from sojourn.agents.networks.options import bounds_of, checked_hidden, checked_precision, schedule_of
-from sojourn.agents.networks.perceptron import PRECISIONS, perceptron
+from sojourn.agents.networks.perceptron import PRECISIONS, Kind, perceptron
 from sojourn.agents.networks.ppo import (
     PPO,
     Pace,
@@ -108,7 +108,7 @@ def ppo(  # an option for each thing that users tune, as in every constructor of
     return NetworkAgent("ppo", learned, _POINTS if dimensions else _CHOICES, spaces, options, compiled)
 
 
-def _empty(spaces: Spaces, room: int, dimensions: int, kind: type[np.floating]) -> Rollout:
+def _empty(spaces: Spaces, room: int, dimensions: int, kind: Kind) -> Rollout:
     """Return a rollout with room for so many steps."""
     return Rollout(
         places=np.zeros(room, dtype=np.int64),

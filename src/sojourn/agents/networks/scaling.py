@@ -31,7 +31,7 @@ class Moments(NamedTuple):
 
     means: Floats
     squares: Floats
-    count: Floats
+    seen: Floats
 
 
 def moments(num_inputs: int) -> Moments:
@@ -40,24 +40,24 @@ def moments(num_inputs: int) -> Moments:
 
 
 @compiled_apart
-def observe(seen: Moments, observations: Reals, row: int) -> None:
+def observe(known: Moments, observations: Reals, row: int) -> None:
     """Take in one more observation (Welford's way, which loses no digits)."""
-    seen.count[0] += 1.0
-    for j in range(len(seen.means)):
-        distance = observations[row, j] - seen.means[j]
-        seen.means[j] += distance / seen.count[0]
-        seen.squares[j] += distance * (observations[row, j] - seen.means[j])
+    known.seen[0] += 1.0
+    for j in range(len(known.means)):
+        distance = observations[row, j] - known.means[j]
+        known.means[j] += distance / known.seen[0]
+        known.squares[j] += distance * (observations[row, j] - known.means[j])
 
 
 @compiled_apart
-def normalise(seen: Moments, observations: Reals, row: int, out: Reals, at: int) -> None:
+def normalise(known: Moments, observations: Reals, row: int, out: Reals, at: int) -> None:
     """Write one observation in units of its deviation, at most 10 of them from the mean.
 
     What has never differed from its mean is 0 there, and stays in its own unit when it does.
     """
-    for j in range(len(seen.means)):
-        deviation = math.sqrt(seen.squares[j] / seen.count[0]) if seen.count[0] > 1.0 else 1.0
-        distance = observations[row, j] - seen.means[j]
+    for j in range(len(known.means)):
+        deviation = math.sqrt(known.squares[j] / known.seen[0]) if known.seen[0] > 1.0 else 1.0
+        distance = observations[row, j] - known.means[j]
         if deviation > 0.0:
             distance = distance / deviation
         out[at, j] = min(max(distance, -_LARGEST), _LARGEST)
