@@ -62,6 +62,7 @@ from sojourn.rates.steps import Steps
 from sojourn.rules import random
 from sojourn.rules.bridge import inlined
 from sojourn.rules.streams import stream
+from sojourn.rules.vectors import Bounds
 from sojourn.runs.batch import Grid, Runs, grid, run_many
 from sojourn.runs.check import RateReport, check_agent, check_rate, check_world
 from sojourn.runs.folder import run_sweep
@@ -73,10 +74,11 @@ from sojourn.runs.spec import Sweep
 from sojourn.runs.toml import load_sweep, parse_sweep
 from sojourn.studies.claims.ledger import Claim, load_claims
 from sojourn.studies.page import write_report
+from sojourn.worlds import continuous
 from sojourn.worlds.market.bars import Bars, load_bars
 from sojourn.worlds.market.synthetic import synthetic_bars
 from sojourn.worlds.market.world import Market
-from sojourn.worlds.protocol import start, step
+from sojourn.worlds.protocol import gain, optimal, start, step
 from sojourn.worlds.tabular import Tabular, initial_values
 from sojourn.worlds.two_state import TwoState, cos_log_drift, sin_log_drift
 
@@ -87,6 +89,7 @@ __all__ = [
     "Audit",
     "Bars",
     "Behaviour",
+    "Bounds",
     "Centred",
     "Claim",
     "Cumulative",
@@ -135,6 +138,7 @@ __all__ = [
     "check_rate",
     "check_smdp_env",
     "check_world",
+    "continuous",
     "cos_log_drift",
     "coupling",
     "deep_q",
@@ -144,6 +148,7 @@ __all__ = [
     "evaluate",
     "evenly_spaced",
     "fixed_rate",
+    "gain",
     "greedy_action",
     "greedy_bandit",
     "grid",
@@ -165,6 +170,7 @@ __all__ = [
     "model",
     "modified_harmonic_mean",
     "modified_policy_iteration",
+    "optimal",
     "oracle",
     "parse_sweep",
     "pauses",

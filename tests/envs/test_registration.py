@@ -108,9 +108,6 @@ def test_a_problem_added_before_the_import_is_registered_by_it() -> None:
 def test_every_world_and_problem_has_its_environment() -> None:
     """The worlds come first, then the problems, in the order of their tables."""
     assert len(sojourn.envs.ENVIRONMENTS) == len(WORLDS) + len(PROBLEMS)
-    assert list(sojourn.envs.ENVIRONMENTS)[:3] == [
-        "sojourn/TwoState-v0",
-        "sojourn/Market-v0",
-        "sojourn/Gosavi-v0",
-    ]
+    assert list(sojourn.envs.ENVIRONMENTS)[:2] == ["sojourn/TwoState-v0", "sojourn/Market-v0"]
+    assert list(sojourn.envs.ENVIRONMENTS)[len(WORLDS)] == "sojourn/Gosavi-v0"
     assert {"GosaviEnv", "LongShotEnv", "ProblemEnv"} <= set(dir(problems))

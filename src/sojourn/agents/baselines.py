@@ -7,15 +7,18 @@ from collections.abc import Sequence
 import numpy as np
 
 from sojourn.agents.bandits import Bandit, Choice, EpsilonGreedy, UpperConfidence
+from sojourn.agents.checks import ready_agent
 from sojourn.agents.construct import estimator
 from sojourn.agents.exploration import Decay, Linear, exploration_of
-from sojourn.agents.policies import PolicyAgent, RandomAgent
+from sojourn.agents.policies import Follower, PolicyAgent, RandomAgent
+from sojourn.agents.protocol import Agent
 from sojourn.agents.values.protocol import entries
 from sojourn.agents.values.table import zeros
 from sojourn.rates.centred import MeanDuration
 from sojourn.rates.protocol import Rate
 from sojourn.rates.ratio import Cumulative
 from sojourn.rules.numbers import at_least_zero, within
+from sojourn.rules.values import copied
 
 
 def random_agent(num_states: int, num_actions: int, *, rate: Rate | None = None) -> RandomAgent:
@@ -42,6 +45,19 @@ def policy_agent(policy: Sequence[int], num_actions: int, *, rate: Rate | None =
     entries(values)[np.arange(len(actions)), actions] = 1.0  # so that the greedy policy is the one followed
     known = estimator(lambda _: Cumulative(), None, rate)
     return PolicyAgent(values=values, rate=known, carried=0.0, accepted=True, actions=actions)
+
+
+def follow(agent: Agent, *, rate: Rate | None = None) -> Follower:
+    """Follow the greedy policy of an agent, without exploring or learning, to see what it earns.
+
+    >>> from sojourn.agents.literature import smart
+    >>> from sojourn.agents.protocol import act
+    >>> from sojourn.rules.streams import stream
+    >>> act(follow(smart(num_states=1, num_actions=2, initial=[[0.0, 5.0]])), 0, stream(0))
+    1
+    """
+    known = estimator(lambda _: Cumulative(), None, rate)
+    return Follower(values=copied(ready_agent(agent).values), rate=known, carried=0.0, accepted=True)
 
 
 def greedy_bandit(

@@ -13,6 +13,7 @@ from sojourn.agents.exploration import Decay, Linear, exploration_of
 from sojourn.agents.learn import READINGS, LearningAgent
 from sojourn.agents.step_sizes import step_size_of
 from sojourn.agents.ties import ties_of
+from sojourn.agents.values.protocol import Values
 from sojourn.agents.values.table import Table, zeros
 from sojourn.rates.centred import Centred
 from sojourn.rates.protocol import Rate, value
@@ -33,15 +34,22 @@ class Options(NamedTuple):
 def learning(
     num_states: int, num_actions: int, rate: Rate, method: Method, options: Options
 ) -> LearningAgent:
-    """Return a learning agent, its options checked."""
+    """Return a learning agent with a table of values, its options checked."""
     values = initial_table(num_states, num_actions, options.initial)
+    return learning_with(values, lambda: zeros(num_states, num_actions), rate, method, options)
+
+
+def learning_with(
+    values: Values, empty: Callable[[], Values], rate: Rate, method: Method, options: Options
+) -> LearningAgent:
+    """Return a learning agent with these values; `empty` makes others of their kind, all 0."""
     if options.greedy not in READINGS:
         raise ValueError(f"greedy is {options.greedy!r}; it must be one of {', '.join(map(repr, READINGS))}")
     return LearningAgent(
         values=values,
         rate=rate,
         method=method,
-        step_size=step_size_of(options.step_size, num_states, num_actions),
+        step_size=step_size_of(options.step_size, empty),
         exploration=exploration_of(options.exploration),
         ties=ties_of(options.ties),
         greedy=READINGS.index(options.greedy),

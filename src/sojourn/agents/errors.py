@@ -7,12 +7,13 @@ With rho the estimated rate, r the reward and tau the duration of a step from s 
     Stepwise        the same with 1 for tau: R-Learning as printed                the same
     Differential    the same in units of the mean duration L(s, a)                evidence delta, on every draw
     Relative        delta = (r + max Q(s', .) - Q(s, a) - T f(Q)) / T             the rate is f(Q)
+    Sarsa           AverageReward with the mean of Q(s', .) over draws for max    evidence r, on every draw
     Discounted      delta = r + e^(-kappa tau) max Q(s', .) - Q(s, a)             evidence r; the rate only measures
 
 A mean duration that is divided by is at least a tenth of the mean over all steps, since some pairs may take
 no time at all. `relative` has the method Relative.
 
-A method is a value with four rules. To add one, write its value and its rules in a file like this
+A method is a value with four rules, or five. To add one, write its value and its rules in a file like this
 one, and give it an entry in `named`; `learn` has the rest.
 """
 
@@ -20,19 +21,20 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol, TypeVar
 
-from sojourn.agents.values.protocol import Values, best, move, read
+from sojourn.agents.values.protocol import Values, best, mean_available, move, read
 from sojourn.agents.values.table import Table
 from sojourn.rates.centred import MeanDuration, averaged
 from sojourn.rules.bridge import inlined
 from sojourn.rules.compile import no_rule, rule
 from sojourn.rules.elementary import exp
 from sojourn.rules.values import Value
+from sojourn.rules.vectors import State
 
 
 class Step(NamedTuple):
     """One transition, and what is ahead: max Q(s', .) as it was before anything was learned from it."""
 
-    state: int
+    state: State
     action: int
     reward: float
     duration: float
@@ -70,6 +72,12 @@ def elapsed(method: Method, duration: float) -> float:
     raise no_rule("elapsed", method)
 
 
+@rule(fallback=True)
+def ahead_of(method: Method, values: Values, state: State, epsilon: float) -> float:
+    """Return what the next state is worth, with epsilon the probability of an action drawn to explore: max Q(s', .)."""
+    return best(values, state, 0.0)[1]
+
+
 @rule(compiled=False)
 def misplaced(method: Method, shape: tuple[int, int]) -> str:
     """Return what of a method does not fit values of this shape, or an empty text; few methods need such a rule."""
@@ -105,6 +113,14 @@ class AverageReward(NamedTuple):
     """SMART, and all that differ from it only in the estimator of the rate."""
 
 
+class Sarsa(NamedTuple):
+    """Learns what its own behaviour earns, exploration included: Expected Sarsa.
+
+    What Sarsa takes from the next action that is drawn, this takes in the mean over what may be drawn: the same values
+    in the end, with less noise on the way (van Seijen, van Hasselt, Whiteson and Wiering 2009).
+    """
+
+
 class RLearning(NamedTuple):
     """R-Learning: the evidence for the rate takes in what both states are worth."""
 
@@ -127,7 +143,14 @@ class Differential(NamedTuple):
     durations: MeanDuration = MeanDuration()
 
 
+@ahead_of.register
+def ahead_of_behaviour(method: Sarsa, values: Values, state: State, epsilon: float) -> float:
+    """(1 - epsilon) max Q(s', .) + epsilon times the mean of Q(s', .) over the actions that there are."""
+    return (1.0 - epsilon) * best(values, state, 0.0)[1] + epsilon * mean_available(values, state)
+
+
 @td_error.register(AverageReward)
+@td_error.register(Sarsa)
 @td_error.register(RLearning)
 def average_reward(method: M, values: Values, rate: float, step: Step) -> tuple[float, M]:
     """The error of average reward."""
@@ -167,6 +190,7 @@ def differential(method: Differential, values: Values, rate: float, step: Step) 
 
 
 @evidence.register(AverageReward)
+@evidence.register(Sarsa)
 @evidence.register(Discounted)
 def reward_itself(method: Method, values: Values, rate: float, step: Step, delta: float) -> float:
     """The reward."""
@@ -195,13 +219,15 @@ def greedy_steps_only(method: Method) -> bool:
     return False
 
 
-@takes_all.register
-def every_step(method: Differential) -> bool:
+@takes_all.register(Sarsa)
+@takes_all.register(Differential)
+def every_step(method: Method) -> bool:
     """Every draw."""
     return True
 
 
 @elapsed.register(AverageReward)
+@elapsed.register(Sarsa)
 @elapsed.register(RLearning)
 @elapsed.register(Discounted)
 @elapsed.register(Differential)

@@ -12,12 +12,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sojourn.agents.errors import Method, Step, elapsed, evidence, misplaced, takes_all, td_error
+from sojourn.agents.errors import Method, Step, ahead_of, elapsed, evidence, misplaced, takes_all, td_error
 from sojourn.agents.exploration import Exploration, chance, later
 from sojourn.agents.protocol import draw, is_greedy, learn, misfit
 from sojourn.agents.step_sizes import StepSize, sized
 from sojourn.agents.ties import Ties, is_best, share_of
-from sojourn.agents.values.protocol import Values, best, entries, move, nth_available, sizes
+from sojourn.agents.values.protocol import (
+    Values,
+    best,
+    entries,
+    move,
+    nth_available,
+    reads_vectors,
+    ready_values,
+    sizes,
+)
 from sojourn.agents.values.table import Table
 from sojourn.rates.carry import carry
 from sojourn.rates.centred import levelled, own_value, timed
@@ -29,6 +38,7 @@ from sojourn.rules.numbers import Number, finite, shown, within
 from sojourn.rules.random import uniform
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import Value, checked, named_fields
+from sojourn.rules.vectors import State
 
 _value = value.bare
 
@@ -85,25 +95,30 @@ class LearningAgent(NamedTuple):
 
 @misfit.register
 def misfit_learning(agent: LearningAgent) -> str:
-    """Every table that its method or its step sizes keep must be as large as its values."""
+    """Every table that its method or its step sizes keep must be as large as its values; tiles must be alike."""
     for part in (agent.method, agent.step_size):
         for name, field in named_fields(part):
             wrong = (
                 misread(name, field.q, np.float64, sizes(agent.values)) if isinstance(field, Table) else ""
             )
+            if not wrong and reads_vectors.knows(type(field)):
+                alike = type(ready_values(field)) is type(agent.values) and sizes(field) == sizes(
+                    agent.values
+                )
+                wrong = "" if alike else f"{name} are tiles of another kind"
             if wrong:
                 return wrong
     return misplaced(agent.method, sizes(agent.values))
 
 
 @is_greedy.register
-def is_greedy_learning(agent: LearningAgent, state: int, action: int) -> bool:
+def is_greedy_learning(agent: LearningAgent, state: State, action: int) -> bool:
     """By its ties."""
     return is_best(agent.ties, agent.values, state, action)
 
 
 @draw.register
-def draw_learning(agent: LearningAgent, state: int, rng: Stream) -> tuple[int, bool]:
+def draw_learning(agent: LearningAgent, state: State, rng: Stream) -> tuple[int, bool]:
     """With probability epsilon any action, else a greedy one; one number decides all."""
     u, epsilon = uniform(rng), chance(agent.exploration)
     if u < epsilon:
@@ -114,17 +129,17 @@ def draw_learning(agent: LearningAgent, state: int, rng: Stream) -> tuple[int, b
 @learn.register
 def learn_from_step(
     agent: LearningAgent,
-    state: int,
+    state: State,
     action: int,
     reward: float,
     duration: float,
-    next_state: int,
+    next_state: State,
     explored: bool,
 ) -> LearningAgent:
     """Q(s, a) += alpha delta; then the rate, if the step is evidence for it."""
     values, ties, carried = agent.values, agent.ties, agent.carried
     greedy_before = not explored or is_best(ties, values, state, action)
-    ahead = best(values, next_state, 0.0)[1]
+    ahead = ahead_of(agent.method, values, next_state, chance(agent.exploration))
     step = Step(state=state, action=action, reward=reward, duration=duration, ahead=ahead)
     passed = elapsed(agent.method, duration)
     rate = timed(agent.rate, passed)
@@ -151,7 +166,7 @@ def learn_from_step(
 
 @inlined
 def accepts(
-    greedy: int, ties: Ties, values: Values, state: int, action: int, before: bool, explored: bool
+    greedy: int, ties: Ties, values: Values, state: State, action: int, before: bool, explored: bool
 ) -> bool:
     """Whether this step counts as greedy; `before` says whether it was so before the update."""
     if greedy == _ACTION:

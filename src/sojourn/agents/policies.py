@@ -7,12 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from sojourn.agents.protocol import draw, learn, misfit
-from sojourn.agents.values.protocol import Values, entries, nth_available, sizes
+from sojourn.agents.values.protocol import Values, best, entries, nth_available, sizes
 from sojourn.rates.carry import carry
 from sojourn.rates.protocol import Rate
 from sojourn.rules.arrays import Floats, Ints, misread, outside
 from sojourn.rules.random import uniform
 from sojourn.rules.streams import Stream
+from sojourn.rules.vectors import State
 
 
 class PolicyAgent(NamedTuple):
@@ -48,11 +49,11 @@ def draw_policy(agent: PolicyAgent, state: int, rng: Stream) -> tuple[int, bool]
 @learn.register
 def learn_policy(
     agent: PolicyAgent,
-    state: int,
+    state: State,
     action: int,
     reward: float,
     duration: float,
-    next_state: int,
+    next_state: State,
     explored: bool,
 ) -> PolicyAgent:
     """Only the rate."""
@@ -75,7 +76,7 @@ class RandomAgent(NamedTuple):
 
 
 @draw.register
-def draw_random(agent: RandomAgent, state: int, rng: Stream) -> tuple[int, bool]:
+def draw_random(agent: RandomAgent, state: State, rng: Stream) -> tuple[int, bool]:
     """Any action."""
     return nth_available(agent.values, state, uniform(rng)), False
 
@@ -83,13 +84,77 @@ def draw_random(agent: RandomAgent, state: int, rng: Stream) -> tuple[int, bool]
 @learn.register
 def learn_random(
     agent: RandomAgent,
-    state: int,
+    state: State,
     action: int,
     reward: float,
     duration: float,
-    next_state: int,
+    next_state: State,
     explored: bool,
 ) -> RandomAgent:
     """Only the rate."""
     rate, carried = carry(agent.rate, agent.carried, reward, duration)
     return RandomAgent(values=agent.values, rate=rate, carried=carried, accepted=True)
+
+
+class RandomNumbers(NamedTuple):
+    """Any number between two, where actions are numbers. Every step counts as greedy."""
+
+    values: Values
+    rate: Rate
+    carried: float
+    accepted: bool
+    low: float
+    high: float
+
+
+@draw.register
+def draw_number(agent: RandomNumbers, state: State, rng: Stream) -> tuple[float, bool]:
+    """Any number, all equally likely."""
+    return agent.low + (agent.high - agent.low) * uniform(rng), False
+
+
+@learn.register
+def learn_numbers(
+    agent: RandomNumbers,
+    state: State,
+    action: float,
+    reward: float,
+    duration: float,
+    next_state: State,
+    explored: bool,
+) -> RandomNumbers:
+    """Only the rate."""
+    rate, carried = carry(agent.rate, agent.carried, reward, duration)
+    return RandomNumbers(
+        values=agent.values, rate=rate, carried=carried, accepted=True, low=agent.low, high=agent.high
+    )
+
+
+class Follower(NamedTuple):
+    """The best action by its values, which stay as they are. Every step counts as greedy."""
+
+    values: Values
+    rate: Rate
+    carried: float
+    accepted: bool
+
+
+@draw.register
+def draw_follower(agent: Follower, state: State, rng: Stream) -> tuple[int, bool]:
+    """The best action; of equally good ones, the first."""
+    return best(agent.values, state, 0.0)[0], False
+
+
+@learn.register
+def learn_follower(
+    agent: Follower,
+    state: State,
+    action: int,
+    reward: float,
+    duration: float,
+    next_state: State,
+    explored: bool,
+) -> Follower:
+    """Only the rate."""
+    rate, carried = carry(agent.rate, agent.carried, reward, duration)
+    return Follower(values=agent.values, rate=rate, carried=carried, accepted=True)

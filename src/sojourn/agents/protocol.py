@@ -31,13 +31,23 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from sojourn.agents.values.protocol import Values, best, read, ready_values, sizes
+from sojourn.agents.values.protocol import (
+    Values,
+    best,
+    checked_state,
+    read,
+    reads_vectors,
+    ready_values,
+    sizes,
+    write_policy,
+)
 from sojourn.rates.protocol import Rate
 from sojourn.rules.arrays import Ints
 from sojourn.rules.compile import kernel, no_rule, rule
 from sojourn.rules.numbers import at_least_zero, finite, within
 from sojourn.rules.streams import Stream, check_stream
 from sojourn.rules.values import Value, copied
+from sojourn.rules.vectors import Action, State
 
 
 class Agent(Value, Protocol):
@@ -62,42 +72,42 @@ A = TypeVar("A", bound=Agent)
 # --- The rules ----------------------------------------------------------------------
 
 
-def _check_draw(agent: A, state: int, rng: Stream) -> tuple[A, int, Stream]:
-    return agent, within("state", state, _sizes_of(agent)[0]), check_stream(rng)
+def _check_draw(agent: A, state: State, rng: Stream) -> tuple[A, State, Stream]:
+    return agent, checked_state(_values_of(agent), "state", state), check_stream(rng)
 
 
 def _check_learn(
     agent: A,
-    state: int,
+    state: State,
     action: int,
     reward: float,
     duration: float,
-    next_state: int,
+    next_state: State,
     explored: bool = False,
-) -> tuple[A, int, int, float, float, int, bool]:
-    num_states, num_actions = _sizes_of(agent)
-    state, action = within("state", state, num_states), within("action", action, num_actions)
+) -> tuple[A, State, int, float, float, State, bool]:
+    values = _values_of(agent)
+    state, action = checked_state(values, "state", state), within("action", action, sizes(values)[1])
     return (
         copied(agent),
         state,
         action,
         finite("reward", reward),
         at_least_zero("duration", duration),
-        within("next_state", next_state, num_states),
+        checked_state(values, "next_state", next_state),
         bool(explored) or not is_greedy(agent, state, action),
     )
 
 
-def _sizes_of(agent: Agent) -> tuple[int, int]:
+def _values_of(agent: Agent) -> Values:
     if not hasattr(agent, "values"):
         raise TypeError(
             f"{type(agent).__name__} has no field values; an agent needs values, rate and accepted"
         )
-    return sizes(agent.values)
+    return agent.values
 
 
 @rule(_check_draw)
-def draw(agent: Agent, state: int, rng: Stream) -> tuple[int, bool]:
+def draw(agent: Agent, state: State, rng: Stream) -> tuple[Action, bool]:
     """Return the agent's next action, and whether it was drawn to explore.
 
     >>> from sojourn.agents.literature import smart
@@ -112,11 +122,11 @@ def draw(agent: Agent, state: int, rng: Stream) -> tuple[int, bool]:
 @rule(_check_learn)
 def learn(
     agent: A,
-    state: int,
-    action: int,
+    state: State,
+    action: Action,
     reward: float,
     duration: float,
-    next_state: int,
+    next_state: State,
     explored: bool = False,
 ) -> A:
     """Return the agent after one transition; the agent passed in stays as it was.
@@ -145,7 +155,7 @@ def pauses(agent: Agent) -> bool:
 
 
 @rule(fallback=True)
-def think(agent: A, state: int) -> A:
+def think(agent: A, state: State) -> A:
     """Return the agent after it has thought, in the state where it stands; it may write into its arrays.
 
     Whoever runs agents calls this between two steps if the agent `pauses`. What takes long belongs here and not in
@@ -178,12 +188,12 @@ def misfit(agent: Agent) -> str:
 
 
 @rule(compiled=False)
-def is_greedy(agent: Agent, state: int, action: int) -> bool:
+def is_greedy(agent: Agent, state: State, action: int) -> bool:
     """Whether an action counts as greedy: no other has a larger value, unless the agent says otherwise."""
     return bool(read(agent.values, state, action) == best(agent.values, state, 0.0)[1])
 
 
-def act(agent: Agent, state: int, rng: Stream) -> int:
+def act(agent: Agent, state: State, rng: Stream) -> int:
     """Return the agent's next action.
 
     >>> from sojourn.agents.literature import smart
@@ -215,6 +225,11 @@ def policy(agent: Agent) -> Ints:
     array([0, 0, 0])
     """
     values = ready_values(agent.values)
+    if reads_vectors(values):
+        raise TypeError(
+            f"{type(agent).__name__} has {type(values).__name__}, whose states are vectors and cannot be listed; ask "
+            "for the best action of one state, sojourn.act(sojourn.follow(agent), state, rng)"
+        )
     actions = np.empty(sizes(values)[0], dtype=np.int64)
     _policy(values, actions)
     return actions
@@ -222,5 +237,4 @@ def policy(agent: Agent) -> Ints:
 
 @kernel
 def _policy(values: Values, actions: Ints) -> None:
-    for state in range(len(actions)):
-        actions[state] = best(values, state, 0.0)[0]
+    write_policy(values, actions)

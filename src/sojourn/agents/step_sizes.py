@@ -5,14 +5,15 @@ sized(step_size, state, action) -> (float, step_size)       alpha for this visit
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple, Protocol, TypeVar
 
-from sojourn.agents.values.protocol import move, read
-from sojourn.agents.values.table import Table, zeros
+from sojourn.agents.values.protocol import Values, move, read
 from sojourn.rates.scheduled import Visits, step_size_at
 from sojourn.rules.compile import no_rule, rule
 from sojourn.rules.numbers import fraction
 from sojourn.rules.values import Value, checked
+from sojourn.rules.vectors import State
 
 
 class StepSize(Value, Protocol):
@@ -23,9 +24,10 @@ S = TypeVar("S", bound=StepSize)
 
 
 @rule()
-def sized(step_size: S, state: int, action: int) -> tuple[float, S]:
+def sized(step_size: S, state: State, action: int) -> tuple[float, S]:
     """Return the step size of this visit of a pair, and the step sizes after it.
 
+    >>> from sojourn.agents.values.table import zeros
     >>> size, after = sized(ByVisits(Visits(1.0, 1.0), zeros(1, 2)), 0, 1)
     >>> float(size), float(sized(after, 0, 1)[0])
     (1.0, 0.5)
@@ -41,7 +43,7 @@ class Constant(NamedTuple):
 
 
 @sized.register
-def sized_constant(step_size: Constant, state: int, action: int) -> tuple[float, Constant]:
+def sized_constant(step_size: Constant, state: State, action: int) -> tuple[float, Constant]:
     """The constant."""
     return step_size.size, step_size
 
@@ -50,19 +52,19 @@ class ByVisits(NamedTuple):
     """Of a schedule, by the visits of each pair, which it counts."""
 
     schedule: Visits
-    visits: Table
+    visits: Values
 
 
 @sized.register
-def sized_by_visits(step_size: ByVisits, state: int, action: int) -> tuple[float, ByVisits]:
+def sized_by_visits(step_size: ByVisits, state: State, action: int) -> tuple[float, ByVisits]:
     """Count the visit."""
     visits = move(step_size.visits, state, action, 1.0)
     size = step_size_at(step_size.schedule, read(visits, state, action))
     return size, ByVisits(schedule=step_size.schedule, visits=visits)
 
 
-def step_size_of(given: float | Visits, num_states: int, num_actions: int) -> StepSize:
-    """Return what an agent was given as its step size, for values of this size."""
+def step_size_of(given: float | Visits, empty: Callable[[], Values]) -> StepSize:
+    """Return what an agent was given as its step size; `empty` makes values of the agent's kind, all 0, to count in."""
     if isinstance(given, Visits):
-        return ByVisits(given, zeros(num_states, num_actions))
+        return ByVisits(given, empty())
     return Constant(fraction("step_size", given))

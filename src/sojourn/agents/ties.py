@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 from sojourn.agents.values.protocol import Values, best, read
 from sojourn.rules.compile import no_rule, rule
 from sojourn.rules.values import Value
+from sojourn.rules.vectors import State
 
 
 class Ties(Value, Protocol):
@@ -41,7 +42,7 @@ def share_of(ties: Ties, u: float, epsilon: float) -> float:
 
 
 @rule()
-def is_best(ties: Ties, values: Values, state: int, action: int) -> bool:
+def is_best(ties: Ties, values: Values, state: State, action: int) -> bool:
     """Whether an action counts as the greedy one."""
     raise no_rule("is_best", ties)
 
@@ -59,13 +60,13 @@ def any_of_them(ties: RandomTies, u: float, epsilon: float) -> float:
 
 
 @is_best.register
-def is_first_best(ties: LowestTies, values: Values, state: int, action: int) -> bool:
+def is_first_best(ties: LowestTies, values: Values, state: State, action: int) -> bool:
     """Whether it is the first of the best."""
     return action == best(values, state, 0.0)[0]
 
 
 @is_best.register
-def is_one_of_the_best(ties: RandomTies, values: Values, state: int, action: int) -> bool:
+def is_one_of_the_best(ties: RandomTies, values: Values, state: State, action: int) -> bool:
     """Whether no action has a larger value."""
     return read(values, state, action) == best(values, state, 0.0)[1]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from sojourn.envs.headings import headed
 from sojourn.envs.named import class_name, title
 from sojourn.envs.worlds import WorldEnv
 from sojourn.rules.options import fitted
@@ -29,6 +30,8 @@ def _env(name: str) -> type[WorldEnv]:
 
     dashed = world.name.replace("_", "-")
     told = f"`sojourn/{title(dashed)}-v0`: {world.about}.\n"
+    if "States:" in (world.make.__doc__ or ""):
+        told = f"{told}\n{headed(dashed, world.make).partition(chr(10) * 2)[2]}"
     return type(
         class_name(dashed), (WorldEnv,), {"__init__": __init__, "__doc__": told, "__module__": __name__}
     )

@@ -7,23 +7,16 @@ For every entry of `sojourn.models.problems.PROBLEMS` there is a class here: `Lo
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
 from typing import Any
 
-from sojourn.envs.named import class_name, title
+from sojourn.envs.headings import headed
+from sojourn.envs.named import class_name
 from sojourn.envs.worlds import WorldEnv
+from sojourn.exact.solve import solve
 from sojourn.models.problems.catalogue import PROBLEMS
 from sojourn.models.smdp import SMDP
 from sojourn.worlds.tabular import Tabular
-
-_PARAGRAPHS = {
-    "States": "Observation space",
-    "Actions": "Action space",
-    "Rewards": "Rewards",
-    "Durations": "Durations",
-}
-_OURS = "sojourn.models.problems"
 
 
 class ProblemEnv(WorldEnv):
@@ -41,6 +34,11 @@ class ProblemEnv(WorldEnv):
     def __init__(self, model: SMDP, *, start: int = 0, compiled: bool = True) -> None:
         self.model = model
         super().__init__(Tabular(model, start), compiled=compiled)
+
+    @property
+    def gain(self) -> float:
+        """The exact gain of the model."""
+        return solve(self.model).gain
 
 
 def __getattr__(name: str) -> type[ProblemEnv]:
@@ -64,42 +62,6 @@ def _class(name: str, problem: Callable[..., SMDP]) -> type[ProblemEnv]:
     ) -> None:
         ProblemEnv.__init__(self, problem(**parameters), start=start, compiled=compiled)
 
-    body = {"__init__": __init__, "__doc__": _docstring(name, problem), "__module__": __name__}
+    told = headed(name, problem, "`start=0`, the first state; and ")
+    body = {"__init__": __init__, "__doc__": told, "__module__": __name__}
     return type(class_name(name), (ProblemEnv,), body)
-
-
-def _docstring(name: str, problem: Callable[..., SMDP]) -> str:
-    """Return the docstring of a problem under the headings of an environment's.
-
-    A user's problem need not have all the paragraphs that ours have.
-    """
-    first_line, *paragraphs = inspect.cleandoc(problem.__doc__ or "").split("\n\n")
-    told = first_line or f"the problem {name}."
-    said = {
-        label: rest.strip() for label, colon, rest in (each.partition(":") for each in paragraphs) if colon
-    }
-    labelled = [number for number, each in enumerate(paragraphs) if each.startswith("States:")]
-    parts = {
-        "Description": "\n\n".join(paragraphs[: labelled[0] if labelled else None]),
-        **{heading: said.get(label, "Not described.") for label, heading in _PARAGRAPHS.items()},
-        "Episode end": "Never.",
-        "Arguments": _arguments(problem),
-        "Source": said.get("Source", "Not given."),
-    }
-    body = "\n\n".join(f"## {heading}\n{text}" for heading, text in parts.items())
-    return f"`sojourn/{title(name)}-v0`: {told[:1].lower()}{told[1:]}\n\n{body}\n"
-
-
-def _arguments(problem: Callable[..., SMDP]) -> str:
-    module = _OURS if problem.__module__.startswith(f"{_OURS}.") else problem.__module__
-    defaults = ", ".join(
-        f"`{each.name}={_short(each.default)}`" for each in inspect.signature(problem).parameters.values()
-    )
-    function = getattr(problem, "__qualname__", type(problem).__qualname__)
-    own = f"{defaults}: those of `{module}.{function}`; " if defaults else ""
-    return f"{own}`start=0`, the first state; and `compiled` of `sojourn.WorldEnv`."
-
-
-def _short(default: Any) -> str:
-    text = repr(default)
-    return text if len(text) <= 40 else "..."

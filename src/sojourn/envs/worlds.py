@@ -14,25 +14,22 @@ from typing import Any, TypeAlias, TypedDict
 
 import gymnasium
 import numpy as np
-from gymnasium.spaces import Discrete
-from numpy.typing import NDArray
 
 from sojourn.envs.protocol import Info
+from sojourn.envs.views import Given, Seen, actions_of, states_of
 from sojourn.rules.compile import kernel
-from sojourn.rules.numbers import within
 from sojourn.rules.stacks import put, take
 from sojourn.rules.streams import Stream, check_stream, streams
 from sojourn.rules.values import Column, V, Value, is_value, named_fields, replaced
-from sojourn.worlds.checks import explain_step, ready_world, rehearse_world
-from sojourn.worlds.protocol import World, start, step
+from sojourn.rules.vectors import Action, State, spot, state_in, write_state
+from sojourn.worlds.checks import Fault, explain_step, ready_world, rehearse_world
+from sojourn.worlds.protocol import World, gain, start, step
 
 _start, _step = start.bare, step.bare
 
-_STATE, _REWARD, _DURATION, _CLOCK, _STEPS = range(5)
+_REWARD, _DURATION, _CLOCK, _STEPS, _STATE = range(5)  # the state is the rest, however many numbers it has
 
-Number: TypeAlias = int | np.integer  # of a state or of an action
-Masks: TypeAlias = NDArray[np.int8]  # states by actions, or the row of one state
-Advance: TypeAlias = Callable[[World, Column, int, Stream], None]
+Advance: TypeAlias = Callable[[World, Column, State, Action, Stream], None]
 
 
 class WorldPlace(TypedDict):
@@ -40,12 +37,11 @@ class WorldPlace(TypedDict):
 
     world: str
     held: list[bool | float]
-    state: int
     now: list[float]
     stream: list[int]
 
 
-class WorldEnv(gymnasium.Env[Number, Number]):
+class WorldEnv(gymnasium.Env[Seen, Given]):
     """Any world as a Gymnasium environment.
 
     ## Description
@@ -54,10 +50,10 @@ class WorldEnv(gymnasium.Env[Number, Number]):
     a seed begins another episode with the random numbers going on, like `episodes` in `run`.
 
     ## Observation space
-    `Discrete(world.num_states)`: the state.
+    `Discrete(world.num_states)`: the state. Where states are vectors, a `Box` of float64.
 
     ## Action space
-    `Discrete(world.num_actions)`.
+    `Discrete(world.num_actions)`. Where actions are numbers, a `Box` of one number.
 
     ## Rewards
     The total over the step, never a rate.
@@ -91,19 +87,24 @@ class WorldEnv(gymnasium.Env[Number, Number]):
         self.world = ready_world(world)
         rehearse_world(self.world)
         self.compiled = compiled
-        self.observation_space = Discrete(self.world.num_states)
-        self._num_states, self._num_actions = int(self.world.num_states), int(self.world.num_actions)
-        self._masks = _masks(self.world)
-        self._choices = AllowedActions(self.world.num_actions)
-        self.action_space = Discrete(self.world.num_actions) if self._masks is None else self._choices
+        self._states = states_of(self.world)
+        self._actions = actions_of(self.world, self._states.is_masked)
+        self.observation_space, self.action_space = self._states.space, self._actions.space
         self._held = _held(self.world)
-        self._now: Column = np.zeros(5)
-        self._state = 0
+        length = len(self._states.like) if isinstance(self._states.like, tuple) else 1
+        self._now: Column = np.zeros(_STATE + length)
+        self._seen = self._states.num_seen
+        self._entries: list[float] = [0.0] * self._seen  # of the state where it stands
         self._rng: Stream = streams(0, 2)[0]
         self._has_stream = False  # of its own: the first reset gives it one
         self._advance: Advance = _not_reset
 
-    def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[int, Info]:
+    @property
+    def gain(self) -> float | None:
+        """The exact gain, the most that can be earned per unit of time; None where it is not known."""
+        return gain(self.world)
+
+    def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[Seen, Info]:
         """Begin an episode; with a seed, the first one of that seed."""
         super().reset(seed=seed)
         if seed is not None or not self._has_stream:
@@ -111,35 +112,33 @@ class WorldEnv(gymnasium.Env[Number, Number]):
             self._rng = streams(self._entropy() if seed is None else seed, 2)[0]
             put(self._held, 0, self.world)
         world, state = _start(take(self._held, 0), self._rng)
-        state = within(f"the first state of {type(world).__name__}", state, self._num_states)
+        self._now[:_STATE] = 0.0
+        write_state(self._now, _STATE, state)
+        entries = self._now[_STATE:].tolist()
+        if not self._states.is_sound(entries):
+            raise ValueError(explain_step(world, "you", 0, Fault(-1, -1, 0.0, 1.0, spot(state))))
         put(self._held, 0, world)
-        self._state = state
-        self._now[:] = (state, 0.0, 0.0, 0.0, 0.0)
         if self._advance is _not_reset:
             self._advance = self._prepared()
-        info: Info = {"clock": 0.0}
-        if self._masks is not None:
-            info["action_mask"] = self._allowed(self._masks[state])
-        return state, info
+        return self._states.observation(entries), self._with_mask({"clock": 0.0}, entries)
 
-    def step(self, action: Number) -> tuple[int, float, bool, bool, Info]:
+    def step(self, action: Given) -> tuple[Seen, float, bool, bool, Info]:
         """Take one action."""
-        if type(action) is not int or not 0 <= action < self._num_actions:
-            action = within("action", action, self._num_actions)
-        self._advance(self._held, self._now, action, self._rng)
-        next_state, reward, duration, clock, steps = self._now.tolist()
-        if not (0 <= next_state < self._num_states and 0.0 <= duration < np.inf and abs(reward) < np.inf):
-            self._advance = _not_reset
+        taken, before, mask = self._actions.taken(action), self._entries[0], self._entries[self._seen :]
+        if mask and not mask[int(taken)]:
             raise ValueError(
-                explain_step(
-                    self.world, "you", int(steps) - 1, self._state, action, reward, duration, next_state
-                )
+                explain_step(self.world, "you", int(self._now[_STEPS]), Fault(0, taken, 0.0, 1.0, 0))
             )
-        self._state = state = int(next_state)
-        info: Info = {"duration": duration, "clock": clock}
-        if self._masks is not None:
-            info["action_mask"] = self._allowed(self._masks[state])
-        return state, reward, False, False, info
+        self._advance(self._held, self._now, self._states.like, taken, self._rng)
+        reward, duration, clock, steps, *entries = self._now.tolist()
+        if not (self._states.is_sound(entries) and 0.0 <= duration < np.inf and abs(reward) < np.inf):
+            self._advance = _not_reset
+            fault = Fault(
+                before, taken, reward, duration, spot(state_in(self._now, _STATE, self._states.like))
+            )
+            raise ValueError(explain_step(self.world, "you", int(steps) - 1, fault))
+        info = self._with_mask({"duration": duration, "clock": clock}, entries)
+        return self._states.observation(entries), reward, False, False, info
 
     def place(self) -> WorldPlace:
         """Return where the environment stands, as numbers: what `go_to` needs to bring it back there."""
@@ -148,13 +147,12 @@ class WorldEnv(gymnasium.Env[Number, Number]):
         return {
             "world": digest(self.world),
             "held": _numbers(take(self._held, 0)),
-            "state": self._state,
             "now": self._now.tolist(),
             "stream": [int(word) for word in self._rng],
         }
 
-    def go_to(self, place: WorldPlace) -> int | None:
-        """Go where an environment of the same world stood; return its state, or None if the world is another."""
+    def go_to(self, place: WorldPlace) -> Seen | None:
+        """Go where an environment of the same world stood; return what it sees, or None if the world is another."""
         if place["world"] != digest(self.world):
             return None
         self.reset(seed=0)
@@ -163,21 +161,25 @@ class WorldEnv(gymnasium.Env[Number, Number]):
             raise ValueError("the world has another number of numbers")
         world = ready_world(_with_numbers(world, iter(place["held"])))  # numbers may be anything
         rng = check_stream(np.array(place["stream"], dtype=np.uint64))
-        state = within("state", place["state"], self._num_states)
-        if len(place["now"]) != len(self._now) or place["now"][_STATE] != state:
+        now = np.array(place["now"], dtype=np.float64)
+        entries = now[_STATE:].tolist()
+        if now.shape != self._now.shape or not self._states.is_sound(entries):
             raise ValueError("it does not say in one state where it stands")
-        _step(world, state, 0, rng.copy())  # in Python, which looks for bounds
+        # In Python, which looks for bounds.
+        _step(world, state_in(now, _STATE, self._states.like), self._actions.like, rng.copy())
         put(self._held, 0, world)
-        self._rng, self._state = rng, state
-        self._now[:] = place["now"]
-        if self._masks is not None:
-            self._allowed(self._masks[state])
-        return state
+        self._rng = rng
+        self._now[:] = now
+        self._with_mask({}, entries)
+        return self._states.observation(entries)
 
-    def _allowed(self, mask: Masks) -> Masks:
-        """Let the action space draw by the mask of the state, and return a copy of it to show."""
-        self._choices.allowed = mask
-        return mask.copy()
+    def _with_mask(self, info: Info, entries: list[float]) -> Info:
+        """Remember the state where the environment stands, and add its mask to what is told of it, if it has one."""
+        self._entries = entries
+        mask = self._states.mask(entries)
+        if mask is not None:
+            info["action_mask"] = self._actions.allow(mask)
+        return info
 
     def _entropy(self) -> int:
         """Return a seed where none was given: Gymnasium's own, unless its generator was replaced."""
@@ -187,7 +189,7 @@ class WorldEnv(gymnasium.Env[Number, Number]):
     def _prepared(self) -> Advance:
         if not self.compiled:
             return _advance.python
-        return _advance.prepared(self._held, self._now, 0, self._rng)
+        return _advance.prepared(self._held, self._now, self._states.like, self._actions.like, self._rng)
 
     def __getstate__(self) -> dict[str, Any]:
         # A world is pickled as itself; machine code not at all, it is found again.
@@ -200,30 +202,12 @@ class WorldEnv(gymnasium.Env[Number, Number]):
         self._advance = self._prepared() if state["_advance"] else _not_reset
 
 
-class AllowedActions(Discrete):
-    """Actions numbered from 0, of which `sample` draws one that is allowed now, unless told otherwise.
-
-    >>> space = AllowedActions(3)
-    >>> space.allowed = np.array([0, 1, 0], dtype=np.int8)
-    >>> int(space.sample()), space == Discrete(3)
-    (1, True)
-    """
-
-    allowed: Masks | None = None
-
-    def sample(  # type: ignore[override] # as in all versions
-        self, mask: Masks | None = None, **options: Masks | None
-    ) -> np.int64:
-        """Draw an action."""
-        return super().sample(self.allowed if mask is None and not options else mask, **options)
-
-
 @kernel
-def _advance(held: World, now: Column, action: int, rng: Stream) -> None:
-    """Take one step, from what `held` and `now` are to what they become."""
-    world, next_state, reward, duration = _step(take(held, 0), int(now[_STATE]), action, rng)
+def _advance(held: World, now: Column, like: State, action: Action, rng: Stream) -> None:
+    """Take one step, from what `held` and `now` are to what they become; `like` is a state of the world's kind."""
+    world, next_state, reward, duration = _step(take(held, 0), state_in(now, _STATE, like), action, rng)
     put(held, 0, world)
-    now[_STATE] = next_state
+    write_state(now, _STATE, next_state)
     now[_REWARD] = reward
     now[_DURATION] = duration
     now[_CLOCK] += duration
@@ -241,12 +225,6 @@ def _held(world: V) -> V:
         for name, field in named_fields(world)
     }
     return replaced(world, **fields)
-
-
-def _masks(world: World) -> Masks | None:
-    """Return the mask of every state, as Gymnasium's spaces take them; None if every state has all actions."""
-    available = np.asarray(getattr(world, "available", True))
-    return None if available.all() else available.astype(np.int8)
 
 
 def digest(world: Value) -> str:
@@ -284,5 +262,5 @@ def _with_numbers(world: V, numbers: Iterator[float]) -> V:
     return replaced(world, **fields)
 
 
-def _not_reset(held: World, now: Column, action: int, rng: Stream) -> None:
+def _not_reset(held: World, now: Column, like: State, action: Action, rng: Stream) -> None:
     raise RuntimeError("the environment has not begun an episode; call reset() before step()")

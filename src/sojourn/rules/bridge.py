@@ -49,3 +49,12 @@ def compiled_apart(function: G) -> G:
     """Make a long function callable from kernels, compiled as a function of its own."""
     bridge(function, lambda *_: function, inline=False)
     return function
+
+
+def written_out(source: str, names: dict[str, Function]) -> Function:
+    """Return the function of a source, which counts as one of this module so that its machine code can be kept."""
+    namespace: dict[str, Function | str] = {**names, "__name__": __name__}
+    exec(compile(source, __file__, "exec"), namespace)  # noqa: S102 - field names only
+    function = namespace["function"]
+    assert callable(function)
+    return function

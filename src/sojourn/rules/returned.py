@@ -29,11 +29,21 @@ def returned(rule: Rule[F], value: Field, *args: Field, parts: tuple[str, ...]) 
     for part, entry in zip(parts, result, strict=True):
         if part == "world":
             same_kind(rule.name, value, entry)
+        elif part in ("state", "next_state") and isinstance(entry, tuple):
+            _check_vector(name, part, entry)
         elif not isinstance(entry, int | float | np.number | np.bool_):
             raise TypeError(f"{name} returned {entry!r} as the {part}; it must be a number")
-        elif part in ("state", "next_state", "action") and not isinstance(entry, int | np.integer):
-            raise TypeError(f"{name} returned {entry!r} as the {part}; it must be a whole number")
+        elif part in ("state", "next_state") and not isinstance(entry, int | np.integer):
+            raise TypeError(
+                f"{name} returned {entry!r} as the {part}; it must be a whole number, or a tuple of floats"
+            )
     return result
+
+
+def _check_vector(name: str, part: str, entries: tuple[Field, ...]) -> None:
+    for entry in entries:
+        if not isinstance(entry, float):
+            raise TypeError(f"{name} returned {entries!r} as the {part}; {entry!r} in it is no float")
 
 
 def same_kind(rule_name: str, before: Field, after: V) -> V:

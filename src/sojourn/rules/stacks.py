@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from sojourn.rules.bridge import Function, bridge
+from sojourn.rules.bridge import Function, bridge, written_out
 from sojourn.rules.values import Field
 
 Numba: TypeAlias = Any  # its types: Numba ships none of its own
@@ -31,18 +31,7 @@ def _resolve_take(stack: Numba, index: Numba) -> Function:
     if cls is None:
         return lambda stack, index: stack[index]
     fields = ", ".join(f"{name}=take(stack.{name}, index)" for name in cls._fields)
-    return _written_out(
-        f"def function(stack, index):\n    return cls({fields})\n", {"cls": cls, "take": take}
-    )
-
-
-def _written_out(source: str, names: dict[str, Function]) -> Function:
-    """Return the function of a source, which counts as one of this module so that its machine code can be kept."""
-    namespace: dict[str, Function | str] = {**names, "__name__": __name__}
-    exec(compile(source, __file__, "exec"), namespace)  # noqa: S102 - field names only
-    function = namespace["function"]
-    assert callable(function)
-    return function
+    return written_out(f"def function(stack, index):\n    return cls({fields})\n", {"cls": cls, "take": take})
 
 
 def put(stack: Field, index: int, value: Field) -> None:
@@ -64,7 +53,7 @@ def _resolve_put(stack: Numba, index: Numba, value: Numba) -> Function:
             return _put_nothing
         return {2: _put_row, 3: _put_table, 4: _put_tables}.get(stack.ndim, _put_array)
     lines = "".join(f"    put(stack.{name}, index, value.{name})\n" for name in cls._fields)
-    return _written_out(f"def function(stack, index, value):\n{lines}    pass\n", {"put": put})
+    return written_out(f"def function(stack, index, value):\n{lines}    pass\n", {"put": put})
 
 
 def _put_number(stack: Field, index: int, value: Field) -> None:

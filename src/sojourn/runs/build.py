@@ -10,7 +10,7 @@ from sojourn.rules.options import Given, fitted, option_kinds, wants_list
 from sojourn.runs.named import agent_kinds, world_kind, world_names
 from sojourn.worlds.protocol import World
 
-_SIZES = ("num_states", "num_actions")  # which an agent has from its world
+_SIZES = ("num_states", "num_inputs", "num_actions")  # which an agent has from its world
 
 
 def build_world(kind: str, options: Mapping[str, Given]) -> World:

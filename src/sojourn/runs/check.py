@@ -14,15 +14,18 @@ import numpy as np
 
 from sojourn.agents.baselines import random_agent
 from sojourn.agents.checks import ready_agent
+from sojourn.agents.policies import RandomAgent, RandomNumbers
 from sojourn.agents.protocol import Agent
+from sojourn.agents.values.none import NoValues
 from sojourn.agents.values.protocol import sizes
 from sojourn.rates.protocol import Rate, update, value
+from sojourn.rates.ratio import Cumulative
 from sojourn.rules.compile import kernel
 from sojourn.rules.random import integer
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import Column, Value, canonical, copied, is_value, same
 from sojourn.runs.loop import ready, run
-from sojourn.worlds.protocol import World, start, step
+from sojourn.worlds.protocol import World, controlled, observed, start, step
 
 _update, _value = update.bare, value.bare
 
@@ -109,12 +112,23 @@ def check_world(world: Any) -> None:
     >>> from sojourn.worlds.two_state import TwoState
     >>> check_world(TwoState(log_scale=1e-3))
     """
-    num_states, num_actions = getattr(world, "num_states", 1), getattr(world, "num_actions", 1)
-    agent = random_agent(num_states, num_actions)
-    world, agent = ready(world, agent)
+    world, agent = ready(world, _any_actions(world))
     before = copied(world)
     _check_runs(world, agent, type(world).__name__)
     _check_record(world, type(world).__name__, before)
+
+
+def _any_actions(world: World) -> Agent:
+    """Return an agent that takes any action of a world; the world may still be none."""
+    seen, numbers = observed(world), controlled(world)
+    if seen is None:
+        return random_agent(getattr(world, "num_states", 1), getattr(world, "num_actions", 1))
+    values = NoValues(len(seen.low), getattr(world, "num_actions", 0))
+    if numbers is None:
+        return RandomAgent(values=values, rate=Cumulative(), carried=0.0, accepted=True)
+    return RandomNumbers(
+        values=values, rate=Cumulative(), carried=0.0, accepted=True, low=numbers.low[0], high=numbers.high[0]
+    )
 
 
 def _check_record(record: Value, name: str, before: Value) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from sojourn.agents.checks import ready_agent
 from sojourn.agents.protocol import A, Agent, described, draw, learn, pauses, policy, think
-from sojourn.agents.values.protocol import is_sound, num_missing, restricted, sizes
+from sojourn.agents.values.protocol import is_sound, num_missing, reads_vectors, restricted, sizes
 from sojourn.rates.protocol import value
 from sojourn.rules.arrays import Flags, Floats
 from sojourn.rules.bridge import compiled_apart, inlined
@@ -23,12 +23,13 @@ from sojourn.rules.compile import first_meeting, kernel
 from sojourn.rules.numbers import whole
 from sojourn.rules.streams import Stream, streams
 from sojourn.rules.values import Column, canonical, copied, replaced
+from sojourn.rules.vectors import Action, State, is_offered, is_state, spot
 from sojourn.runs.halt import Halt
 from sojourn.runs.lengths import NEVER, Length, Points, record_points
 from sojourn.runs.rehearse import rehearse
 from sojourn.runs.totals import Totals, counted
-from sojourn.worlds.checks import explain_step, ready_world
-from sojourn.worlds.protocol import W, World, start, step
+from sojourn.worlds.checks import Fault, explain_step, first_state, ready_world
+from sojourn.worlds.protocol import W, World, controlled, extent, observed, start, step
 
 _draw, _learn, _start, _step, _value = draw.bare, learn.bare, start.bare, step.bare, value.bare
 
@@ -138,16 +139,29 @@ def run(
 def ready(world: W, agent: A) -> tuple[W, A]:
     """Return world and agent as the loop needs them, or say what is wrong with them."""
     world, agent = ready_world(world), ready_agent(agent)
-    wanted = (world.num_states, world.num_actions)
-    if sizes(agent.values) != wanted:
-        raise ValueError(
-            f"the agent's values have the shape {sizes(agent.values)}, but {type(world).__name__} has "
-            f"{wanted[0]} states and {wanted[1]} actions"
-        )
+    wrong = unlike(world, agent)
+    if wrong:
+        raise ValueError(wrong)
     agent = without_missing(world, agent)
     if first_meeting(world, agent):
         rehearse(world, agent)
     return world, agent
+
+
+def unlike(world: World, agent: Agent) -> str:
+    """Return why the agent's values do not fit the world's states and actions, or an empty text."""
+    name, wanted = type(world).__name__, extent(world)
+    is_vector = observed(world) is not None
+    if reads_vectors(agent.values) != is_vector:
+        kind = type(agent.values).__name__
+        if is_vector:
+            return f"the states of {name} are vectors, but the agent has a {kind} of values; take sojourn.tile_q, say"
+        return f"the states of {name} are numbered, but the agent's values are {kind}; take an agent with a table"
+    if sizes(agent.values) == wanted:
+        return ""
+    states = "numbers in a state" if is_vector else "states"
+    actions = "actions that are numbers" if controlled(world) is not None else f"{wanted[1]} actions"
+    return f"the agent's values have the shape {sizes(agent.values)}, but {name} has {wanted[0]} {states} and {actions}"
 
 
 def without_missing(world: World, agent: A) -> A:
@@ -166,7 +180,7 @@ class Walk(NamedTuple):
 
     world: World
     agent: Agent
-    state: int
+    state: State
     totals: Totals
 
 
@@ -238,18 +252,18 @@ def _stretch(
     """Take `count` steps, or fewer if the agent stops to think. What is done in every step is done here."""
     world, agent, state, totals = walk.world, walk.agent, walk.state, walk.totals
     num_states, num_actions = course.num_states, course.num_actions
-    if not 0 <= state < num_states:
-        _blame(fault, -1, -1, 0.0, 1.0, state)
+    if not is_state(state, num_states):
+        _blame(fault, -1, -1, 0.0, 1.0, spot(state))
         return Walk(world, agent, state, totals)
     # A return and not a break for a fault: with a break, Numba counts references in every step.
     for _ in range(count):
         action, explored = _draw(agent, state, agent_rng)
-        if not 0 <= action < num_actions:
-            _blame(fault, state, action, 0.0, 1.0, 0)
+        if not is_offered(state, action, num_states, num_actions):
+            _blame(fault, spot(state), action, 0.0, 1.0, 0)
             return Walk(world, agent, state, totals)
         world, next_state, reward, duration = _step(world, state, action, world_rng)
-        if not (0 <= next_state < num_states and 0.0 <= duration < np.inf and abs(reward) < np.inf):
-            _blame(fault, state, action, reward, duration, next_state)
+        if not (is_state(next_state, num_states) and 0.0 <= duration < np.inf and abs(reward) < np.inf):
+            _blame(fault, spot(state), action, reward, duration, spot(next_state))
             return Walk(world, agent, state, totals)
         agent = _learn(agent, state, action, reward, duration, next_state, explored)
         totals = counted(totals, reward, duration, agent.accepted)
@@ -266,7 +280,9 @@ def has_diverged(agent: Agent, missing: int) -> bool:
 
 
 @inlined
-def _blame(fault: Column, state: int, action: int, reward: float, duration: float, next_state: int) -> None:
+def _blame(
+    fault: Column, state: float, action: Action, reward: float, duration: float, next_state: float
+) -> None:
     """Write down a step that breaks the rules."""
     fault[0] = 1.0
     fault[1] = state
@@ -276,16 +292,6 @@ def _blame(fault: Column, state: int, action: int, reward: float, duration: floa
     fault[5] = next_state
 
 
-class Fault(NamedTuple):
-    """A step that broke the rules; the state is -1 if the start of an episode did."""
-
-    state: float
-    action: float
-    reward: float
-    duration: float
-    next_state: float
-
-
 def walk_through(
     world: World, agent: Agent, length: Length, seed: int, points: Points, compiled: bool = True
 ) -> Run:
@@ -293,37 +299,37 @@ def walk_through(
     record = Record(np.append(points, NEVER), np.empty((len(PARTS), len(points))))
     signals = Signals(np.zeros(6), Halt().flag)
     rngs = Streams(*streams(seed, 2))
-    walk = Walk(world, copied(agent), 0, Totals())
+    walk = Walk(world, copied(agent), first_state(world), Totals())
     # Compiled, a walk is made into Python objects again in the end, and Numba cannot bear to be
     # interrupted there. Signals reach the main thread only, so the work is done in another.
     with ThreadPoolExecutor(1) as pool:
         while walk.totals.steps < length.total:
             until = min(length.total, walk.totals.steps + _BLOCK)
-            course = Course(until, length.steps, world.num_states, world.num_actions)
+            course = Course(until, length.steps, *extent(world))
             if compiled:
                 walk = pool.submit(_walk, walk, course, record, signals, rngs).result()
             else:
                 walk = _walk.python(walk, course, record, signals, rngs)
             if signals.fault[0]:
                 raise ValueError(explain(world, agent, walk.totals.steps, Fault(*signals.fault[1:])))
-    if not compiled:
-        walk = canonical(walk)  # the rules leave NumPy scalars where compiled code leaves floats
+    trained, totals = walk.agent, walk.totals
+    if not compiled:  # the rules leave NumPy scalars where compiled code leaves floats
+        trained, totals = canonical(trained), canonical(totals)
     return Run(
-        agent=walk.agent,
-        rate=float(value(walk.agent.rate)),
-        **walk.totals._asdict(),
+        agent=trained,
+        rate=float(value(trained.rate)),
+        **totals._asdict(),
         seed=seed,
         curve=Curve(points, *record.curve),
-        diverged=has_diverged(walk.agent, num_missing(agent.values)),
+        diverged=has_diverged(trained, num_missing(agent.values)),
     )
 
 
 def explain(world: World, agent: Agent, at: int, fault: Fault) -> str:
     """Say in one sentence which rule a step broke."""
-    actions = world.num_actions - 1
-    if fault.state >= 0 and not 0 <= fault.action <= actions:
+    actions, name = extent(world)[1] - 1, type(agent).__name__
+    if fault.state >= 0 and controlled(world) is None and not 0 <= fault.action <= actions:
         return (
-            f"draw of {type(agent).__name__} returned the action {fault.action:.0f} at step {at}; "
-            f"actions are 0 to {actions}"
+            f"draw of {name} returned the action {fault.action:.0f} at step {at}; actions are 0 to {actions}"
         )
-    return explain_step(world, type(agent).__name__, at, *fault)
+    return explain_step(world, name, at, fault)

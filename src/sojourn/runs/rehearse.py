@@ -8,7 +8,8 @@ from sojourn.agents.protocol import Agent, draw, learn
 from sojourn.rules.returned import returned, same_kind
 from sojourn.rules.streams import streams
 from sojourn.rules.values import copied
-from sojourn.worlds.protocol import World, start, step
+from sojourn.rules.vectors import Action, is_offered, is_state
+from sojourn.worlds.protocol import World, controlled, extent, start, step
 
 
 def rehearse(world: World, agent: Agent) -> None:
@@ -17,20 +18,32 @@ def rehearse(world: World, agent: Agent) -> None:
     world_rng, agent_rng = streams(0, 2)
     world, state = returned(start, world, world_rng, parts=("world", "state"))
     for _ in range(2):
-        if not 0 <= state < world.num_states:
+        size, num_actions = extent(world)
+        if not is_state(state, size):
             return  # the loop itself says this best
-        action, explored = returned(draw, agent, int(state), agent_rng, parts=("action", "explored"))
-        if not 0 <= action < world.num_actions:
+        action, explored = returned(draw, agent, state, agent_rng, parts=("action", "explored"))
+        _check_action(world, agent, action)
+        if not is_offered(state, action, size, num_actions):
             return
         world, next_state, reward, duration = returned(
             step,
             world,
-            int(state),
-            int(action),
+            state,
+            action,
             world_rng,
             parts=("world", "next_state", "reward", "duration"),
         )
-        if not (0 <= next_state < world.num_states and 0.0 <= duration < np.inf and abs(reward) < np.inf):
+        if not (is_state(next_state, size) and 0.0 <= duration < np.inf and abs(reward) < np.inf):
             return
-        after = learn.bare(agent, int(state), int(action), reward, duration, int(next_state), explored)
+        after = learn.bare(agent, state, action, reward, duration, next_state, explored)
         agent, state = same_kind("learn", agent, after), next_state
+
+
+def _check_action(world: World, agent: Agent, action: Action) -> None:
+    """Refuse a number where the world counts its actions, and the other way round."""
+    counts = controlled(world) is None
+    if isinstance(action, int | np.integer) != counts:
+        wanted = "a whole number" if counts else "a float"
+        raise TypeError(
+            f"draw of {type(agent).__name__} returned {action!r} as the action; it must be {wanted}"
+        )

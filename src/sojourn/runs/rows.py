@@ -14,10 +14,12 @@ from sojourn.rules.arrays import Ints
 from sojourn.rules.options import Choice, Options, fitted
 from sojourn.runs import results
 from sojourn.runs.batch import flattened
+from sojourn.runs.build import build_world
 from sojourn.runs.named import world_kind
 from sojourn.runs.spec import as_word, canonical_text, cell_ids
 from sojourn.runs.stack import Batch
 from sojourn.runs.tasks import Task, Worlds
+from sojourn.worlds.protocol import gain
 
 
 def tabulate(task: Task, batch: Batch, seconds: float) -> tuple[pl.DataFrame, pl.DataFrame | None]:
@@ -52,7 +54,8 @@ def tabulate(task: Task, batch: Batch, seconds: float) -> tuple[pl.DataFrame, pl
 def _gain(worlds: Worlds, options: Options) -> float:
     """Return the exact gain of a world, or NaN where there is none."""
     if world_kind(worlds.kind).model is None:
-        return np.nan
+        known = gain(build_world(worlds.kind, options))
+        return np.nan if known is None else known
     return _solved(worlds.kind, json.dumps(options, sort_keys=True), worlds.data)
 
 

@@ -21,7 +21,7 @@ from sojourn.runs.build import build_agent, build_world
 from sojourn.runs.grids import Axes, Entry, choices
 from sojourn.runs.lengths import Length
 from sojourn.worlds.market.segments import identity
-from sojourn.worlds.protocol import World
+from sojourn.worlds.protocol import World, extent
 
 # Raise it when any rule gives other numbers than before. 2: an action of value -inf is not explored,
 # which changes runs that diverged. 3: ties are broken at random unless an agent says ties="lowest", which changes
@@ -103,7 +103,7 @@ class Sweep:
         for index, entry in enumerate(self.agents):
             for options in entry.samples():
                 with placed(f"agent {index + 1} ({listed([entry.kind])})"):
-                    build_agent(entry.kind, options, world.num_states, world.num_actions)
+                    build_agent(entry.kind, options, *extent(world))
 
     @property
     def num_cells(self) -> int:

@@ -13,19 +13,19 @@ import numpy as np
 import numpy.typing as npt
 
 from sojourn.agents.protocol import A, Agent
-from sojourn.agents.values.protocol import best, num_missing
+from sojourn.agents.values.protocol import num_missing, write_policy
 from sojourn.rates.protocol import value
 from sojourn.rules.arrays import Flags, Floats, Ints
 from sojourn.rules.bridge import compiled_apart
 from sojourn.rules.compile import kernel
 from sojourn.rules.stacks import put, take
 from sojourn.rules.streams import streams
+from sojourn.rules.vectors import State
 from sojourn.runs.halt import Halt
 from sojourn.runs.lengths import NEVER, Length, Points
 from sojourn.runs.loop import (
     PARTS,
     Course,
-    Fault,
     Record,
     Run,
     Signals,
@@ -38,7 +38,8 @@ from sojourn.runs.loop import (
     without_missing,
 )
 from sojourn.runs.totals import Totals, no_totals
-from sojourn.worlds.protocol import World
+from sojourn.worlds.checks import Fault, first_state
+from sojourn.worlds.protocol import World, extent, observed
 
 _value = value.bare
 
@@ -96,17 +97,18 @@ def run_batch(
     agents = without_missing(world, agents)
     different, place = np.unique(np.array(seeds), return_inverse=True)
     rngs = np.array([streams(seed, 2) for seed in different.tolist()])[place]
+    listed = extent(world)[0] if observed(world) is None else 0
     rows = _Rows(
         totals=no_totals(count),
         rates=np.zeros(count),
         diverged=np.zeros(count, dtype=np.bool_),
-        policies=np.zeros((count, world.num_states if kept.policies else 0), dtype=np.int64),
+        policies=np.zeros((count, listed if kept.policies else 0), dtype=np.int64),
         faults=np.zeros((count, 6)),
     )
     means, spreads = np.zeros((2, count // kept.group, len(PARTS), len(kept.points)))
     curves = _Curves(np.append(kept.points, NEVER), kept.group, means, spreads)
-    course = Course(length.total, length.steps, world.num_states, world.num_actions)
-    _walk_batch(world, agents, rngs, course, curves, rows, halt.flag)
+    course = Course(length.total, length.steps, *extent(world))
+    _walk_batch(Begun(world, first_state(world)), agents, rngs, course, curves, rows, halt.flag)
     if halt.is_set:
         raise CancelledError("the batch was halted")
     errors = np.full(count, "", dtype=object)
@@ -138,9 +140,16 @@ class _Curves(NamedTuple):
     spreads: Floats
 
 
+class Begun(NamedTuple):
+    """A world, and a state of the kind that it has."""
+
+    world: World
+    state: State
+
+
 @kernel
 def _walk_batch(
-    world: World,
+    begun: Begun,
     agents: Agent,
     rngs: npt.NDArray[Any],
     course: Course,
@@ -152,7 +161,7 @@ def _walk_batch(
     record = Record(curves.points, np.empty(curves.means.shape[1:]))
     group = curves.group
     for i in range(len(rows.rates)):
-        start = Walk(world, take(agents, i), 0, take(rows.totals, i))
+        start = Walk(begun.world, take(agents, i), begun.state, take(rows.totals, i))
         missing = num_missing(start.agent.values)
         record.curve[:] = np.nan
         rngs_of_run = Streams(rngs[i, 0], rngs[i, 1])
@@ -161,8 +170,7 @@ def _walk_batch(
         put(rows.totals, i, walk.totals)
         rows.rates[i] = _value(walk.agent.rate)
         rows.diverged[i] = has_diverged(walk.agent, missing)
-        for state in range(rows.policies.shape[1]):
-            rows.policies[i, state] = best(walk.agent.values, state, 0.0)[0]
+        write_policy(walk.agent.values, rows.policies[i])
 
 
 @compiled_apart

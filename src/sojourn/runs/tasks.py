@@ -32,6 +32,7 @@ from sojourn.runs.named import agent_kinds, world_kind
 from sojourn.runs.spec import Sweep
 from sojourn.runs.stack import Batch, Kept, joined, run_batch
 from sojourn.worlds.market.segments import identity
+from sojourn.worlds.protocol import extent
 
 BATCH_STEPS, BATCH_RUNS = 10_000_000, 4096  # about a third of a second
 BATCH_VALUES = 5_000_000  # entries of all tables Q together, 40 megabytes
@@ -144,7 +145,7 @@ def _size(sweep: Sweep, kind: str, options: Options) -> tuple[list[Length], tupl
     """Return a world's lengths and the shape of its tables: worlds that agree in them may share a task."""
     world = build_world(kind, options)
     lengths = [Length(steps, sweep.episodes) for steps in sweep.lengths_in(world)]
-    return lengths, (world.num_states, world.num_actions)
+    return lengths, extent(world)
 
 
 def option_columns(sweep: Sweep) -> dict[str, bool]:
@@ -188,7 +189,7 @@ def execute(task: Task, halt: Halt | None = None) -> Executed:
     batches = []
     for options in task.worlds.options:
         world = build_world(task.worlds.kind, options)
-        agents = _agents(task.agents.kind, task.agents.combinations, world.num_states, world.num_actions)
+        agents = _agents(task.agents.kind, task.agents.combinations, *extent(world))
         stack, seeds = _repeated(agents, len(task.seeds)), task.seeds * task.agents.number
         batches.append(run_batch(world, stack, seeds, task.length, kept, halt))
     return Executed(joined(batches), time.perf_counter() - begin, rules_of(task), _place())
@@ -207,7 +208,7 @@ def rules_of(task: Task) -> str:
 @functools.lru_cache(maxsize=64)
 def _rules_of(world_name: str, options: str, agent_name: str, combinations: str) -> str:
     world = build_world(world_name, json.loads(options))
-    agent = build_agent(agent_name, json.loads(combinations)[0], world.num_states, world.num_actions)
+    agent = build_agent(agent_name, json.loads(combinations)[0], *extent(world))
     kind = world_kind(world_name)
     return rules_digest((world, agent), filter(None, (kind.make, kind.model, agent_kinds()[agent_name].make)))
 
@@ -271,11 +272,12 @@ def estimate(sweep: Sweep, jobs: int) -> Estimate:
         )
         execute(trial)  # compiles
         seconds += len(entry) * steps_each * execute(trial).seconds / trial.num_steps
-    runs = min(sweep.num_runs, _most_runs(length * sweep.episodes, world.num_states * world.num_actions))
-    numbers = world.num_states * (2 * world.num_actions + 2) + 4 * sweep.record + 40
+    num_states, num_actions = extent(world)
+    runs = min(sweep.num_runs, _most_runs(length * sweep.episodes, num_states * num_actions))
+    numbers = num_states * (2 * num_actions + 2) + 4 * sweep.record + 40
     return Estimate(
         seconds=seconds / jobs,
         memory=2 * jobs * runs * numbers * 8,
-        disk=sweep.num_runs * (60 + 4 * world.num_states * sweep.policies)
+        disk=sweep.num_runs * (60 + 4 * num_states * sweep.policies)
         + (sweep.num_cells * 64 if sweep.curves == "mean" else sweep.num_runs * 32) * sweep.record,
     )

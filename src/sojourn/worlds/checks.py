@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import operator
+from typing import NamedTuple
+
 import numpy as np
 
 from sojourn.rules.arrays import owned
@@ -10,7 +13,8 @@ from sojourn.rules.numbers import whole
 from sojourn.rules.returned import returned
 from sojourn.rules.streams import stream
 from sojourn.rules.values import is_value, validated, with_arrays
-from sojourn.worlds.protocol import NO_STATE, W, World, start, step, unreadable
+from sojourn.rules.vectors import Action, Bounds, State, is_offered, is_state
+from sojourn.worlds.protocol import NO_STATE, W, World, controlled, extent, observed, start, step, unreadable
 
 
 def ready_world(world: W) -> W:
@@ -26,9 +30,25 @@ def ready_world(world: W) -> W:
     wrong = unreadable(world)
     if wrong:
         raise ValueError(f"{type(world).__name__}: {wrong}")
-    for name in ("num_states", "num_actions"):
-        whole(f"{type(world).__name__}.{name}", getattr(world, name, "missing"))
+    for name, instead in (("num_states", observed(world)), ("num_actions", controlled(world))):
+        if instead is None:
+            whole(f"{type(world).__name__}.{name}", getattr(world, name, "missing"))
+        else:
+            _check_bounds(type(world).__name__, instead)
     return world
+
+
+def _check_bounds(name: str, bounds: Bounds) -> None:
+    if not (bounds.low and len(bounds.low) == len(bounds.high) and all(map(operator.lt, *bounds))):
+        raise ValueError(f"{name} has {bounds}; each low must be below its high")
+
+
+def first_state(world: World) -> State:
+    """Return a state of the kind that the world has, for compiled code to know its type."""
+    if observed(world) is None:
+        return 0
+    state = start.bare(world, stream(0))[1]
+    return state if isinstance(state, tuple) else ()
 
 
 def rehearse_world(world: World) -> None:
@@ -38,37 +58,68 @@ def rehearse_world(world: World) -> None:
     rng = stream(0)
     world, state = returned(start, world, rng, parts=("world", "state"))
     for _ in range(2):
-        if not 0 <= state < world.num_states:
+        size, num_actions = extent(world)
+        if not is_state(state, size):
             return  # whoever runs the world says this best
-        available = np.broadcast_to(getattr(world, "available", True), (world.num_states, world.num_actions))
-        action = int(available[state].argmax())
         world, state, _, _ = returned(
-            step, world, int(state), action, rng, parts=("world", "next_state", "reward", "duration")
+            step,
+            world,
+            state,
+            _some_action(world, state, num_actions),
+            rng,
+            parts=("world", "next_state", "reward", "duration"),
         )
 
 
-def explain_step(  # the parts of one step, which compiled code hands over one by one
-    world: World,
-    agent: str,
-    at: int,
-    state: float,
-    action: float,
-    reward: float,
-    duration: float,
-    next_state: float,
-) -> str:
+def _some_action(world: World, state: State, num_actions: int) -> Action:
+    """Return the first action that a state has."""
+    numbers = controlled(world)
+    if numbers is not None:
+        return float(np.clip(0.0, numbers.low[0], numbers.high[0]))
+    if isinstance(state, tuple):
+        return next(
+            action
+            for action in range(num_actions)
+            if is_offered(state, action, extent(world)[0], num_actions)
+        )
+    available = np.broadcast_to(getattr(world, "available", True), extent(world))
+    return int(available[state].argmax())
+
+
+class Fault(NamedTuple):
+    """A step that broke the rules; the state is -1 if the start of an episode did.
+
+    Of a state that is a vector, it has the entry that is not finite, or 0.
+    """
+
+    state: float
+    action: float
+    reward: float
+    duration: float
+    next_state: float
+
+
+def explain_step(world: World, agent: str, at: int, fault: Fault) -> str:
     """Say in one sentence which rule a step of a world broke; `agent` is the name of who took it."""
-    name, states = type(world).__name__, world.num_states - 1
+    state, action, reward, duration, next_state = fault
+    name, is_vector = type(world).__name__, observed(world) is not None
+    states = "the entries of a state are finite" if is_vector else f"states are 0 to {extent(world)[0] - 1}"
+    led = f"a state with the entry {next_state}" if is_vector else f"the state {next_state:.0f}"
     if state < 0:
-        return f"start of {name} returned the state {next_state:.0f} at step {at}; states are 0 to {states}"
+        return f"start of {name} returned {led} at step {at}; {states}"
     if next_state == NO_STATE and getattr(world, "available", None) is not None:
         return (
             f"state {state:.0f} of {name} has no action {action:.0f}, which {agent} took at step {at}; "
             "an agent must not take an action whose q is -inf"
         )
-    where = f"step of {name} at step {at} (state {state:.0f}, action {action:.0f}) returned"
+    stood = f"action {action:g}" if is_vector else f"state {state:.0f}, action {action:.0f}"
+    where = f"step of {name} at step {at} ({stood}) returned"
     if not 0.0 <= duration < np.inf:
         return f"{where} the duration {duration}; a duration must be finite and at least 0"
     if not abs(reward) < np.inf:
         return f"{where} the reward {reward}; a reward must be finite"
-    return f"{where} the state {next_state:.0f}; states are 0 to {states}"
+    if is_vector and abs(next_state) < np.inf:
+        return (
+            f"the state of {name} at step {at} has no action {action:g}, which {agent} took; its mask says so"
+        )
+    return f"{where} {led}; {states}"

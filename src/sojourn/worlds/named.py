@@ -42,6 +42,7 @@ class NamedWorld(NamedTuple):
 
 
 WORLDS: dict[str, NamedWorld] = {}
+_CONTINUOUS = "sojourn.worlds.continuous:"
 
 
 def add_world(world: NamedWorld) -> None:
@@ -75,5 +76,17 @@ for _world in (
         example={"segment_length": 1000},
         environment="sojourn.envs.market:MarketEnv",
     ),
+    NamedWorld("wear", _CONTINUOUS + "Wear", "a machine that wears: do another job, or replace it"),
+    NamedWorld("offers", _CONTINUOUS + "Offers", "jobs are offered one by one: take this one, or search on"),
+    NamedWorld("offers_16", _CONTINUOUS + "Offers16", "the same offers, seen through sixteen mixed numbers"),
+    NamedWorld(
+        "workload", _CONTINUOUS + "Workload", "jobs arrive at a server: admit this one, or turn it away"
+    ),
+    NamedWorld("c_mu", _CONTINUOUS + "CMu", "six kinds of customers wait for one server: whom to serve next"),
+    NamedWorld("hold", _CONTINUOUS + "Hold", "a mass on a line is to be held at 0: which force to apply"),
+    NamedWorld(
+        "update_or_wait", _CONTINUOUS + "UpdateOrWait", "how long to wait before the next update is sent"
+    ),
+    NamedWorld("fleet", _CONTINUOUS + "Fleet", "four machines wear, and one crew mends them: which one next"),
 ):
     add_world(_world)

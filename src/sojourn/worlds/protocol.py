@@ -43,6 +43,13 @@ names as they are when it is first compiled; what may vary belongs into the worl
 A world in which some states lack some actions says so with `available`, an array [state,
 action] of bools: an environment made of it then shows action masks. A step that takes an action
 the state does not have returns `NO_STATE` as the next state, and the loop stops with a sentence.
+
+Where states cannot be listed, a state is a tuple of floats, always of the same length. Such a world has 0 for
+`num_states`, and `observed`, the `Bounds` of what is seen, which may be infinite. Where some actions are not always
+there, the state goes on, behind what is seen, with a 1.0 or 0.0 for each action. A world whose actions are numbers
+has 0 for `num_actions`, and `controlled`, their `Bounds`. `sojourn.continuous` has examples.
+
+Two more rules are for worlds whose truth is known: `gain`, and `optimal`, the best action of a state.
 """
 
 from __future__ import annotations
@@ -50,9 +57,10 @@ from __future__ import annotations
 from typing import Protocol, TypeVar
 
 from sojourn.rules.compile import no_rule, rule
-from sojourn.rules.numbers import Number, within
+from sojourn.rules.numbers import Number, finite, within
 from sojourn.rules.streams import Stream, check_stream
 from sojourn.rules.values import Value
+from sojourn.rules.vectors import Action, Bounds, State
 
 
 class World(Value, Protocol):
@@ -60,11 +68,11 @@ class World(Value, Protocol):
 
     @property
     def num_states(self) -> int:
-        """The number of states."""
+        """The number of states; 0 where they are vectors."""
 
     @property
     def num_actions(self) -> int:
-        """The number of actions."""
+        """The number of actions; 0 where they are numbers."""
 
 
 W = TypeVar("W", bound=World)
@@ -76,13 +84,52 @@ def _check_start(world: W, rng: Stream) -> tuple[W, Stream]:
     return world, check_stream(rng)
 
 
-def _check_step(world: W, state: Number, action: Number, rng: Stream) -> tuple[W, int, int, Stream]:
+def observed(world: World) -> Bounds | None:
+    """Return the bounds of what is seen of a world whose states are vectors; None where states can be listed.
+
+    >>> from sojourn.worlds.continuous.wear import Wear
+    >>> observed(Wear())
+    Bounds(low=(0.0,), high=(inf,))
+    """
+    return getattr(world, "observed", None)
+
+
+def controlled(world: World) -> Bounds | None:
+    """Return the bounds of actions that are numbers; None where actions can be listed."""
+    return getattr(world, "controlled", None)
+
+
+def extent(world: World) -> tuple[int, int]:
+    """Return the number of states, or of entries seen; and the number of actions, or 0 where they are numbers.
+
+    >>> from sojourn.worlds.continuous.hold import Hold
+    >>> extent(Hold())
+    (2, 0)
+    """
+    seen = observed(world)
+    return world.num_states if seen is None else len(seen.low), world.num_actions
+
+
+def is_masked(world: World, state: State) -> bool:
+    """Whether a state says which actions there are."""
+    return isinstance(state, tuple) and len(state) > extent(world)[0]
+
+
+def _check_step(world: W, state: State, action: Number, rng: Stream) -> tuple[W, State, Action, Stream]:
+    size, num_actions = extent(world)
     return (
         world,
-        within("state", state, world.num_states),
-        within("action", action, world.num_actions),
+        within("state", state, size) if observed(world) is None else _vector(state, size),
+        within("action", action, num_actions) if num_actions else finite("action", action),
         check_stream(rng),
     )
+
+
+def _vector(state: State, size: int) -> State:
+    numbers = tuple(state) if hasattr(state, "__len__") else ()
+    if len(numbers) < size:
+        raise ValueError(f"state is {state!r}; it must be {size} numbers")
+    return tuple(finite(f"state[{i}]", number) for i, number in enumerate(numbers))
 
 
 @rule(compiled=False)
@@ -96,7 +143,7 @@ def unreadable(world: World) -> str:
 
 
 @rule(_check_start)
-def start(world: W, rng: Stream) -> tuple[W, int]:
+def start(world: W, rng: Stream) -> tuple[W, State]:
     """Return the world at the beginning of an episode, and its first state.
 
     >>> import sojourn as sj
@@ -108,7 +155,7 @@ def start(world: W, rng: Stream) -> tuple[W, int]:
 
 
 @rule(_check_step)
-def step(world: W, state: int, action: int, rng: Stream) -> tuple[W, int, float, float]:
+def step(world: W, state: State, action: Action, rng: Stream) -> tuple[W, State, float, float]:
     """Return the world after one action, the next state, the reward and the duration.
 
     >>> import sojourn as sj
@@ -117,3 +164,25 @@ def step(world: W, state: int, action: int, rng: Stream) -> tuple[W, int, float,
     (1, 770.0, 100.0)
     """
     raise no_rule("step", world)
+
+
+@rule(compiled=False)
+def gain(world: World, clock: float = 0.0) -> float | None:
+    """Return the exact gain of a world, at a time if it changes; None where it is not known.
+
+    >>> from sojourn.worlds.continuous.offers import Offers
+    >>> round(gain(Offers()), 4)
+    0.7478
+    """
+    return None
+
+
+@rule(compiled=False)
+def optimal(world: World, state: State) -> Action:
+    """Return the best action of a state, for worlds in which it is known.
+
+    >>> from sojourn.worlds.continuous.wear import Wear
+    >>> optimal(Wear(), (0.9,))  # replace the machine
+    1
+    """
+    raise no_rule("optimal", world)

@@ -3,7 +3,7 @@
     read(values, state, action) -> float                   Q(s, a)
     best(values, state, share) -> (action, value)          the action with the largest value, and that value
     move(values, state, action, amount) -> values          Q(s, a) += amount
-    sizes(values) -> (num_states, num_actions)
+    sizes(values) -> (num_states, num_actions)             or, of vectors, the numbers that are seen in a state
 
 `share`, in [0, 1), decides between actions that are equally good: 0 takes the first of them, and a
 number that was drawn already picks one without a draw of its own. An action of value -inf is not
@@ -17,10 +17,12 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from sojourn.rules.arrays import Flags, Floats
+from sojourn.rules.arrays import Flags, Floats, Ints
 from sojourn.rules.bridge import inlined
 from sojourn.rules.compile import no_rule, rule
+from sojourn.rules.numbers import within
 from sojourn.rules.values import Value
+from sojourn.rules.vectors import State, Vector
 
 
 class Values(Value, Protocol):
@@ -31,7 +33,7 @@ V = TypeVar("V", bound=Values)
 
 
 @rule()
-def read(values: Values, state: int, action: int) -> float:
+def read(values: Values, state: State, action: int) -> float:
     """Return the value of an action in a state.
 
     >>> from sojourn.agents.values.table import Table
@@ -42,7 +44,7 @@ def read(values: Values, state: int, action: int) -> float:
 
 
 @rule()
-def best(values: Values, state: int, share: float) -> tuple[int, float]:
+def best(values: Values, state: State, share: float) -> tuple[int, float]:
     """Return the action with the largest value in a state, and that value.
 
     >>> from sojourn.agents.values.table import Table
@@ -54,7 +56,7 @@ def best(values: Values, state: int, share: float) -> tuple[int, float]:
 
 
 @rule()
-def move(values: V, state: int, action: int, amount: float) -> V:
+def move(values: V, state: State, action: int, amount: float) -> V:
     """Return the values with one of them moved by so much.
 
     >>> from sojourn.agents.values.table import Table
@@ -105,19 +107,71 @@ def entries(values: Values) -> Floats:
     raise no_rule("entries", values)
 
 
+@rule(compiled=False)
+def reads_vectors(values: Values) -> bool:
+    """Whether states are vectors to these values; to those without this rule, they are numbered."""
+    return False
+
+
+@rule(compiled=False)
+def checked_state(values: Values, name: str, state: State) -> State:
+    """Return a state that somebody gave, cleaned, or say what is wrong with it."""
+    return within(name, state, sizes(values)[0])
+
+
+@rule(fallback=True)
+def is_available(values: Values, state: State, action: int) -> bool:
+    """Whether a state has an action."""
+    return read(values, state, action) != -np.inf
+
+
 @inlined
-def nth_available(values: Values, state: int, share: float) -> int:
+def is_unmasked(num_inputs: int, state: Vector, action: int) -> bool:
+    """Whether a vector has an action: it may go on, behind its inputs, with a 1 or 0 for each.
+
+    >>> is_unmasked(1, (0.5,), 1), is_unmasked(1, (0.5, 1.0, 0.0), 1)
+    (True, False)
+    """
+    return len(state) == num_inputs or state[num_inputs + action] > 0.0
+
+
+@inlined
+def nth_available(values: Values, state: State, share: float) -> int:
     """Return the action at this share, in [0, 1), of those available in a state."""
     num_actions = sizes(values)[1]
     count = 0
     for action in range(num_actions):
-        if read(values, state, action) != -np.inf:
+        if is_available(values, state, action):
             count += 1
     left = int(share * count)
     chosen = 0
     for action in range(num_actions):
-        if read(values, state, action) != -np.inf:
+        if is_available(values, state, action):
             if left == 0:
                 chosen = action
             left -= 1
     return chosen
+
+
+@rule(fallback=True)
+def write_policy(values: Values, actions: Ints) -> None:
+    """Write the best action of every state, of equally good ones the first; where states are vectors, nothing."""
+    for state in range(len(actions)):
+        actions[state] = best(values, state, 0.0)[0]
+
+
+@inlined
+def mean_available(values: Values, state: State) -> float:
+    """Return the mean value of the actions available in a state.
+
+    >>> from sojourn.agents.values.table import Table
+    >>> float(mean_available(Table(np.array([[1.0, -np.inf, 3.0]])), 0))
+    2.0
+    """
+    num_actions = sizes(values)[1]
+    total, count = 0.0, 0
+    for action in range(num_actions):
+        if is_available(values, state, action):
+            total += read(values, state, action)
+            count += 1
+    return total / count

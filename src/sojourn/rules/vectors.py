@@ -1,0 +1,174 @@
+"""States that are vectors: tuples of floats, which compiled code keeps in registers.
+
+A state is a whole number where states can be listed, and a tuple of floats where they cannot. The few places
+that look at a state from outside do so with the functions here. Compiled, each is written out for the type of
+its argument, so that a number costs what it did before there were vectors.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from sojourn.rules.arrays import Floats
+from sojourn.rules.bridge import Function, bridge, written_out
+
+Numba: TypeAlias = Any  # its types: Numba ships none of its own
+
+Vector: TypeAlias = tuple[float, ...]
+State: TypeAlias = Any  # a whole number or a vector; who has a world knows which
+Action: TypeAlias = int | float
+
+
+class Bounds(NamedTuple):
+    """The least and the largest of each entry of a vector, which may be infinite.
+
+    >>> Bounds((0.0,), (math.inf,))
+    Bounds(low=(0.0,), high=(inf,))
+    """
+
+    low: Vector
+    high: Vector
+
+
+def _is_listed(kind: Numba) -> bool:
+    """Whether a type is that of a number, and not that of a tuple or an array."""
+    return not hasattr(kind, "count") and not hasattr(kind, "ndim")
+
+
+# --- Is it one? -----------------------------------------------------------------------
+
+
+def is_state(state: State, size: int) -> bool:
+    """Whether this is a state: a number below `size`, or a vector of finite entries.
+
+    >>> is_state(2, 3), is_state(3, 3), is_state((0.5, 7.0), 2), is_state((math.nan,), 1)
+    (True, False, True, False)
+    """
+    return _is_vector(state, size) if isinstance(state, tuple) else _is_number(state, size)
+
+
+def _is_number(state: int, size: int) -> bool:
+    return 0 <= state < size
+
+
+def _is_vector(state: Vector, size: int) -> bool:
+    sound = True
+    for entry in state:
+        sound = sound and abs(entry) < math.inf
+    return sound
+
+
+bridge(is_state, lambda state, _: _is_number if _is_listed(state) else _is_vector)
+
+
+def is_offered(state: State, action: Action, size: int, num_actions: int) -> bool:
+    """Whether a state has this action; vectors longer than `size` say so with a 1 or 0 for each action.
+
+    >>> is_offered(0, 2, 5, 2), is_offered((0.5, 1.0, 0.0), 1, 1, 2), is_offered((0.5,), 1, 1, 2)
+    (False, False, True)
+    """
+    if isinstance(action, float):
+        return _is_finite(state, action, size, num_actions)
+    if isinstance(state, tuple):
+        return _is_allowed(state, action, size, num_actions)
+    return _is_among(state, action, size, num_actions)
+
+
+def _is_among(state: int, action: int, size: int, num_actions: int) -> bool:
+    return 0 <= action < num_actions
+
+
+def _is_allowed(state: Vector, action: int, size: int, num_actions: int) -> bool:
+    return 0 <= action < num_actions and (len(state) == size or state[size + action] > 0.0)
+
+
+def _is_finite(state: State, action: float, size: int, num_actions: int) -> bool:
+    return abs(action) < math.inf
+
+
+def _resolve_is_offered(state: Numba, action: Numba, size: Numba, num_actions: Numba) -> Function:
+    if "float" in str(action):
+        return _is_finite
+    return _is_among if _is_listed(state) else _is_allowed
+
+
+bridge(is_offered, _resolve_is_offered)
+
+
+def spot(state: State) -> float:
+    """Return the number of a state, for a sentence about it; of a vector the first entry that is not finite, or 0.
+
+    >>> spot(3), spot((0.5, math.inf)), spot((0.5,))
+    (3, inf, 0.0)
+    """
+    return _wrong_entry(state) if isinstance(state, tuple) else state
+
+
+def _wrong_entry(state: Vector) -> float:
+    wrong = 0.0
+    for entry in state:
+        if not abs(entry) < math.inf:
+            wrong = entry
+    return wrong
+
+
+def _itself(state: int) -> int:
+    return state
+
+
+bridge(spot, lambda state: _itself if _is_listed(state) else _wrong_entry)
+
+
+# --- In an array and back ---------------------------------------------------------------
+
+
+def write_state(numbers: Floats, place: int, state: State) -> None:
+    """Write a state into an array, from a place on; it may be an array itself."""
+    if isinstance(state, tuple | np.ndarray):
+        _write_vector(numbers, place, state)
+    else:
+        _write_number(numbers, place, state)
+
+
+def _write_number(numbers: Floats, place: int, state: int) -> None:
+    numbers[place] = state
+
+
+def _write_vector(numbers: Floats, place: int, state: Vector | Floats) -> None:
+    for i in range(len(state)):
+        numbers[place + i] = state[i]
+
+
+bridge(write_state, lambda numbers, place, state: _write_number if _is_listed(state) else _write_vector)
+
+
+def state_in(numbers: Floats, place: int, like: State) -> State:
+    """Return the state that stands in an array from a place on; `like` is one of its kind.
+
+    >>> import numpy as np
+    >>> numbers = np.zeros(4)
+    >>> write_state(numbers, 1, (2.0, 3.0))
+    >>> state_in(numbers, 1, like=(0.0, 0.0)), state_in(numbers, 1, like=0)
+    ((2.0, 3.0), 2)
+    """
+    if isinstance(like, tuple):
+        return tuple(numbers[place : place + len(like)].tolist())
+    return int(numbers[place])
+
+
+def _resolve_state_in(numbers: Numba, place: Numba, like: Numba) -> Function:
+    """For compiled code: written out, since the length of a tuple is part of its type."""
+    if _is_listed(like):
+        return _number_in
+    entries = "".join(f"numbers[place + {i}], " for i in range(like.count))
+    return written_out(f"def function(numbers, place, like):\n    return ({entries})\n", {})
+
+
+def _number_in(numbers: Floats, place: int, like: int) -> int:
+    return int(numbers[place])
+
+
+bridge(state_in, _resolve_state_in)
