@@ -5,48 +5,18 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Protocol
 
 import numpy as np
 
 from sojourn.agents.networks.protocol import Actions, Masks, Memory, Transitions
-from sojourn.envs.durations import DurationSource, duration_reader
-from sojourn.envs.masks import checked_mask, mask_key, mask_reader
-from sojourn.envs.observing import Observing
+from sojourn.envs.observing import Reader
 from sojourn.envs.places import Trace
-from sojourn.envs.protocol import Environment, Info
+from sojourn.envs.protocol import Environment
 from sojourn.rules.arrays import Flags, Floats
 
 _HERE = np.zeros(1, dtype=np.int64)
 _NOT_CUT, _CUT = np.zeros(1, dtype=np.bool_), np.ones(1, dtype=np.bool_)
-
-
-class Reader:
-    """How one environment is read: observations and actions as arrays, durations, masks."""
-
-    def __init__(
-        self, observing: Observing, source: DurationSource = "duration", action_mask: str | None = None
-    ) -> None:
-        self.observing, self.source = observing, source
-        self.duration = duration_reader(source)
-        self.mask_key = mask_key(action_mask, source)
-        self._mask = mask_reader(self.mask_key)
-        self._all: Masks = np.ones(observing.num_actions, dtype=np.int8)
-
-    def allowed(self, info: Info) -> Masks:
-        """Return which actions are allowed, as a row."""
-        mask = self._mask(info)
-        if mask is None or not len(self._all):
-            return self._all
-        return checked_mask(mask, len(self._all), self.mask_key).astype(np.int8)
-
-    def reward(self, reward: Any) -> float:
-        """Return a reward as a number, or refuse it."""
-        number = float(reward)
-        if not math.isfinite(number):
-            raise ValueError(f"the reward is {number}; a reward must be finite")
-        return number
 
 
 class Lanes(Protocol):

@@ -14,8 +14,10 @@ from gymnasium import spaces
 from gymnasium.spaces import utils
 from numpy.typing import NDArray
 
-from sojourn.agents.networks.protocol import Actions, Spaces
-from sojourn.envs.protocol import Element, Space
+from sojourn.agents.networks.protocol import Actions, Masks, Spaces
+from sojourn.envs.durations import DurationSource, duration_reader
+from sojourn.envs.masks import checked_mask, mask_key, mask_reader
+from sojourn.envs.protocol import Element, Info, Space
 from sojourn.rules.arrays import Floats
 from sojourn.rules.numbers import shown
 
@@ -94,6 +96,33 @@ class Observing:
             return actions + self.first_action
         points = np.clip(actions, self.low, self.high)
         return points.astype(self.action_space.dtype).reshape(-1, *self._action_shape)
+
+
+class Reader:
+    """How one environment is read: observations and actions as arrays, durations, masks."""
+
+    def __init__(
+        self, observing: Observing, source: DurationSource = "duration", action_mask: str | None = None
+    ) -> None:
+        self.observing, self.source = observing, source
+        self.duration = duration_reader(source)
+        self.mask_key = mask_key(action_mask, source)
+        self._mask = mask_reader(self.mask_key)
+        self._all: Masks = np.ones(observing.num_actions, dtype=np.int8)
+
+    def allowed(self, info: Info) -> Masks:
+        """Return which actions are allowed, as a row."""
+        mask = self._mask(info)
+        if mask is None or not len(self._all):
+            return self._all
+        return checked_mask(mask, len(self._all), self.mask_key).astype(np.int8)
+
+    def reward(self, reward: Any) -> float:
+        """Return a reward as a number, or refuse it."""
+        number = float(reward)
+        if not math.isfinite(number):
+            raise ValueError(f"the reward is {number}; a reward must be finite")
+        return number
 
 
 def is_listed(space: Space) -> bool:

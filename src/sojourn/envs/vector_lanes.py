@@ -16,7 +16,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import iterate
 
 from sojourn.agents.networks.protocol import Actions, Masks, Memory, Transitions
-from sojourn.envs.lanes import Reader
+from sojourn.envs.observing import Reader
 from sojourn.envs.places import MOST_ACTIONS
 from sojourn.envs.protocol import Info
 from sojourn.envs.vectors import VectorClock, info_of

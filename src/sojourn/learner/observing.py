@@ -19,8 +19,8 @@ from sojourn.agents.networks.deep_q import deep_q
 from sojourn.agents.networks.protocol import Memory, ObservingAgent, Transitions
 from sojourn.agents.networks.proximal import ppo
 from sojourn.envs.durations import DurationSource
-from sojourn.envs.lanes import Lanes, Reader, SingleLane
-from sojourn.envs.observing import Observing, is_listed
+from sojourn.envs.lanes import Lanes, SingleLane
+from sojourn.envs.observing import Observing, Reader, is_listed
 from sojourn.envs.protocol import Element, Environment
 from sojourn.envs.vector_lanes import VectorLanes
 from sojourn.envs.vectors import is_vector

@@ -7,7 +7,6 @@ nor is what the warnings have seen: after loading, they begin to look anew.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -20,6 +19,7 @@ from sojourn.envs.protocol import Environment, Space
 from sojourn.envs.states import action_count, first_action, tabulate
 from sojourn.envs.tabulation import Description, Tabulation
 from sojourn.learner.archive import format_of, read_archive, write_archive
+from sojourn.learner.described import NETWORK_FORMAT, NETWORK_VERSION, SavedEnvironment, described
 from sojourn.learner.driver import Driver, Position
 from sojourn.learner.held import HeldAgent
 from sojourn.learner.masks import HiddenActions, HiddenValues
@@ -30,17 +30,6 @@ from sojourn.rules.streams import Stream
 from sojourn.rules.values import Column
 
 FORMAT, VERSION = "sojourn learner", 3
-NETWORK_FORMAT, NETWORK_VERSION = "sojourn learner with a network", 1
-
-Options = dict[str, bool | int | float | str | None]
-
-
-class SavedEnvironment(TypedDict):
-    """How an environment was made; `kwargs` is None if a file cannot hold them."""
-
-    id: str
-    kwargs: Options | None
-    max_episode_steps: int | None
 
 
 class Saved(TypedDict):
@@ -149,17 +138,3 @@ def _fits(states: Tabulation, space: Space) -> bool:
             return 0 <= states(copy.deepcopy(space).sample()) < states.num_states
         except (TypeError, ValueError, IndexError, KeyError):
             return False
-
-
-def described(env: Environment) -> SavedEnvironment | None:
-    """Return how an environment was made, if it says so."""
-    spec = getattr(env, "spec", None)
-    if spec is None:
-        return None
-    return {"id": spec.id, "kwargs": _plain(spec.kwargs), "max_episode_steps": spec.max_episode_steps}
-
-
-def _plain(options: Mapping[str, Any]) -> Options | None:
-    """Return options that a file can hold, or None if some cannot be held."""
-    kinds = (bool, int, float, str, type(None))
-    return dict(options) if all(isinstance(choice, kinds) for choice in options.values()) else None

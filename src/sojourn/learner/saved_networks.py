@@ -15,8 +15,8 @@ from sojourn.agents.networks.agent import NetworkAgent
 from sojourn.agents.networks.protocol import Memory
 from sojourn.envs.durations import DurationSource
 from sojourn.learner.archive import format_of, read_archive, write_archive
+from sojourn.learner.described import NETWORK_FORMAT, NETWORK_VERSION, SavedEnvironment, described
 from sojourn.learner.observing import NETWORKS, MakeObserver, ObservingDriver, Source, driver_for
-from sojourn.learner.saved import NETWORK_FORMAT, NETWORK_VERSION, SavedEnvironment, described
 from sojourn.rules.kinds import check_kind
 from sojourn.rules.values import canonical, replaced
 from sojourn.runs.totals import Totals
