@@ -17,6 +17,9 @@ from sojourn.agents.literature import (
     smart,
     weighted_harmonic_r,
 )
+from sojourn.agents.networks.deep_q import deep_q
+from sojourn.agents.networks.protocol import ObservingAgent, Spaces, Transitions
+from sojourn.agents.networks.proximal import ppo
 from sojourn.agents.oracle import oracle
 from sojourn.agents.planning.planner import planner
 from sojourn.agents.protocol import act, draw, learn, pauses, policy, think
@@ -127,6 +130,7 @@ __all__ = [
     "Market",
     "MeanOfRates",
     "NotSolvedError",
+    "ObservingAgent",
     "PolicyValue",
     "RateChoice",
     "RateMeter",
@@ -139,6 +143,7 @@ __all__ = [
     "SelfConfirming",
     "SmoothedCumulative",
     "Solution",
+    "Spaces",
     "Steps",
     "Sweep",
     "Switching",
@@ -146,6 +151,7 @@ __all__ = [
     "Tabular",
     "TimeForgetting",
     "TimeSmoothed",
+    "Transitions",
     "Truth",
     "TwoState",
     "Verdict",
@@ -163,6 +169,7 @@ __all__ = [
     "continuous",
     "cos_log_drift",
     "coupling",
+    "deep_q",
     "differential_q",
     "draw",
     "envs",
@@ -204,6 +211,7 @@ __all__ = [
     "policy",
     "policy_agent",
     "policy_iteration",
+    "ppo",
     "problems",
     "r_learning",
     "random",

@@ -24,6 +24,7 @@ DRAWS = (
     "empirical", "exponential", "gamma", "integer", "lognormal", "normal", "stream", "streams", "uniform", "weibull",
 )  # fmt: skip
 SIMULATIONS = ("DecisionEnvironment", "Simulation")
+WRAPPERS = ("RateReward", "VectorRateReward")
 PUBLIC = sorted(
     {f"sojourn.{name}" for name in sj.__all__}
     | {f"sojourn.model.{name}" for name in sj.model.__all__ if name not in sj.__all__}
@@ -31,6 +32,7 @@ PUBLIC = sorted(
     | {f"sojourn.continuous.{name}" for name in sj.continuous.__all__}
     | {f"sojourn.laws.{name}" for name in LAWS}
     | {f"sojourn.envs.{name}" for name in SIMULATIONS}
+    | {f"sojourn.envs.{name}" for name in WRAPPERS}
     | {f"sojourn.random.{name}" for name in DRAWS if name not in sj.__all__}
     | {f"sojourn.stats.{name}" for name in sj.stats.__all__}
     | {f"sojourn.plot.{name}" for name in sj.plot.__all__}

@@ -58,7 +58,7 @@ def test_agents_by_name(name: str) -> None:
         (lambda: sj.Learner(Maze(), "smrt"), "did you mean 'smart'"),
         (lambda: sj.Learner(Maze(), "smart", stepsize=0.1), "stepsize"),
         (lambda: sj.Learner(Maze(), step_size=0.1), 'Learner(env, "smart", step_size=...)'),
-        (lambda: sj.Learner(gym.make("CartPole-v1")), "give bins=..., such as bins=8"),
+        (lambda: sj.Learner(gym.make("CartPole-v1"), "smart"), "give bins=..., such as bins=8"),
         (lambda: sj.Learner(gym.make("Pendulum-v1"), bins=4), "needs Discrete actions"),
     ],
 )

@@ -174,7 +174,7 @@ def test_what_is_carried_is_saved(tmp_path: Path) -> None:
 
     whole = sj.Learner(make(), sj.smart, seed=1, greedy="every")
     whole.train(103)
-    assert whole.agent.carried != 0.0  # type: ignore[attr-defined] # a learning agent has it
+    assert whole.agent.carried != 0.0
     whole.save(tmp_path / "learner")
     loaded = sj.Learner.load(tmp_path / "learner", make())
     whole.train(100)

@@ -48,6 +48,7 @@ def test_a_fleet_that_was_not_learned_does_not_pass_in_silence(seed: int) -> Non
     assert found.baseline.rate == pytest.approx(2.62, abs=0.1)  # as it is known to earn
     assert found.baseline.high < -1.0
     assert (found.gain, found.best_gain) == (None, None)
+    assert found.visited is not None
     assert found.visited.share < 0.75
     assert str(found).count("\nwarning: ") == len(found.warnings)
 
@@ -115,6 +116,7 @@ def test_a_training_that_went_well_gets_no_warning(name: str, steps: int, seed: 
     model = learner.env.unwrapped.model  # type: ignore[attr-defined] # a problem's environment has it
     assert found.gain == pytest.approx(sj.evaluate(model, learner.policy).gains[0])
     assert found.best_gain == pytest.approx(float(np.max(sj.solve(model).gains)))
+    assert found.visited is not None
     assert found.visited.states == model.num_states
     assert "\n" not in str(found)
     assert f"exact gain {found.gain:.6g}" in found.sentence
@@ -148,6 +150,7 @@ def test_visits_are_those_of_the_training() -> None:
     allowed = [(state, action) for state in range(4) for action in range(3) if 1 + state >> action & 1]
     counts = [taken.count(pair) for pair in allowed if any(state == pair[0] for state, _ in taken)]
     found = learner.verdict(duration=20.0).visited
+    assert found is not None
     assert sum(counts) == 60
     assert (found.states, found.least) == (4, min(counts))
     assert found.share == pytest.approx(np.mean([count > 0 for count in counts]))

@@ -113,7 +113,7 @@ def _told(found: Verdict) -> dict[str, Json]:
         **found.evaluation._asdict(),
         "sentence": found.sentence,
         "learned_rate": found.learned_rate,
-        "visited": found.visited._asdict(),
+        "visited": None if found.visited is None else found.visited._asdict(),
         "thin": found.thin,
         "moved": found.moved,
         "gain": found.gain,

@@ -14,7 +14,9 @@ from typing import Any, Literal, TypeAlias, TypedDict
 
 import gymnasium
 import numpy as np
+from gymnasium import spaces
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
+from numpy.typing import NDArray
 
 from sojourn.envs.protocol import Element, Environment, Info
 from sojourn.envs.worlds import WorldEnv, WorldPlace
@@ -25,6 +27,12 @@ _PASSIVE = (OrderEnforcing, PassiveEnvChecker, TimeLimit)
 
 Shown: TypeAlias = tuple[Element, Info]  # what a reset shows
 Generator: TypeAlias = WorldPlace | Mapping[str, Any]  # of a world, or as NumPy tells its own
+
+
+# Numbers of actions; or points, one after the other.
+Recorded: TypeAlias = (
+    np.ndarray[tuple[int], np.dtype[np.int64]] | np.ndarray[tuple[int], np.dtype[np.float64]]
+)
 
 
 class Standing(TypedDict):
@@ -40,7 +48,7 @@ class Replay(TypedDict):
 
     kind: Literal["replay"]
     generator: Generator | None
-    actions: np.ndarray[tuple[int], np.dtype[np.int64]]
+    actions: Recorded
 
 
 Place: TypeAlias = Standing | Replay
@@ -56,7 +64,8 @@ class Trace:
             None  # before the last reset; None for the first, which has the seed
         )
         self._is_readable = True  # whether the generator could be read
-        self._actions = array("q")
+        self._is_numbered = not isinstance(env.action_space, spaces.Box)
+        self._actions: array[Any] = array("q" if self._is_numbered else "d")
         self._begun = False
 
     def reset(self) -> Shown:
@@ -70,9 +79,14 @@ class Trace:
         return result
 
     @property
-    def recorder(self) -> Callable[[int], None] | None:
+    def recorder(self) -> Callable[[Any], None] | None:
         """What is to be called with every action of the next few thousand, or None."""
-        return None if self._world is not None or len(self._actions) > MOST_ACTIONS else self._actions.append
+        if self._world is not None or len(self._actions) > MOST_ACTIONS:
+            return None
+        return self._actions.append if self._is_numbered else self._append_point
+
+    def _append_point(self, action: NDArray[np.floating[Any]]) -> None:
+        self._actions.extend(action.ravel().tolist())
 
     def place(self) -> Place | None:
         """Return where the environment stands, as data, or None if that cannot be said."""
@@ -83,7 +97,11 @@ class Trace:
             return {"kind": "world", "place": self._world.place(), "elapsed": elapsed}
         if not self._is_readable:
             return None
-        actions = np.array(self._actions, dtype=np.int64)
+        actions: Recorded = (
+            np.array(self._actions, dtype=np.int64)
+            if self._is_numbered
+            else np.array(self._actions, dtype=np.float64)
+        )
         return {"kind": "replay", "generator": self._generator, "actions": actions}
 
     def go_to(self, place: Place | None) -> Shown | None:
@@ -105,13 +123,21 @@ class Trace:
             if not _set_generator(self.env, place["generator"]):
                 return None
             shown = self.reset()
-        for action in place["actions"].tolist():
+        record = self._actions.append if self._is_numbered else self._append_point
+        for action in self._as_taken(place["actions"]):
             observation, _, terminated, truncated, info = self.env.step(action)
-            self._actions.append(action)
+            record(action)
             if terminated or truncated:
                 return None
             shown = observation, info
         return shown
+
+    def _as_taken(self, numbers: Recorded) -> list[Any]:
+        """Return actions as the environment takes them."""
+        space = self.env.action_space
+        if not isinstance(space, spaces.Box):
+            return list(numbers.tolist())
+        return list(numbers.reshape(-1, *space.shape).astype(space.dtype))
 
     def _go_directly(self, world: WorldEnv, place: Place) -> Shown | None:
         limits = _limits(self.env)

@@ -12,9 +12,11 @@ from typing import Any, TypeAlias
 
 import gymnasium
 import numpy as np
+from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
 Environment: TypeAlias = gymnasium.Env[Any, Any]
+VectorEnvironment: TypeAlias = VectorEnv[Any, Any, Any]
 Space: TypeAlias = gymnasium.Space[Any]
 Info: TypeAlias = dict[str, Any]  # as Gymnasium declares it
 Element: TypeAlias = "int | float | np.generic | NDArray[np.generic] | tuple[Element, ...] | list[Element] | Mapping[str, Element]"

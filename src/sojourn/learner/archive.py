@@ -98,6 +98,24 @@ def read_archive(path: Path, format_name: str, version: int) -> Contents:
     )
 
 
+def format_of(path: Path) -> str | None:
+    """Return what format an archive says it has, or None if it cannot be read."""
+    try:
+        data: Any = parsed_json(_text(_parts(path)[_CONTENTS]))
+        return str(data["format"])
+    except (
+        zipfile.BadZipFile,
+        ValueError,
+        EOFError,
+        OSError,
+        MemoryError,
+        RuntimeError,
+        KeyError,
+        TypeError,
+    ):
+        return None
+
+
 class _Archive(TypedDict):
     """What `contents.json` is."""
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from sojourn.agents.networks.protocol import ObservingAgent
 from sojourn.agents.protocol import Agent
 from sojourn.envs import make
 from sojourn.envs.protocol import Environment
@@ -67,7 +68,7 @@ class Standing(NamedTuple):
     chosen: str
     agent: str
     estimator: str
-    states: int
+    states: int | None  # None if they cannot be listed
     actions: int
     steps: int
     duration: float
@@ -161,9 +162,9 @@ def standing(learner: Learner) -> Standing:
     totals = learner.totals
     return Standing(
         chosen=learner.chosen,
-        agent=type(learner.agent).__name__,
-        estimator=type(learner.agent.rate).__name__,
-        states=learner.states.num_states,
+        agent=getattr(learner.agent, "kind", type(learner.agent).__name__),
+        estimator=type(getattr(learner.agent, "estimator", learner.agent.rate)).__name__,
+        states=_how_many_states(learner),
         actions=learner.num_actions,
         steps=totals.steps,
         duration=totals.duration,
@@ -171,3 +172,8 @@ def standing(learner: Learner) -> Standing:
         rate=learner.rate,
         earned=totals.reward / totals.duration if totals.duration else None,
     )
+
+
+def _how_many_states(learner: Learner) -> int | None:
+    """Return the number of states, or None for an agent that observes."""
+    return None if isinstance(learner.agent, ObservingAgent) else learner.states.num_states

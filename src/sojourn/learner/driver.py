@@ -9,12 +9,20 @@ from __future__ import annotations
 import math
 from typing import NamedTuple, TypeAlias
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from sojourn.agents.protocol import Agent
+from sojourn.envs.durations import DurationSource
 from sojourn.envs.places import Place, Shown, Trace
+from sojourn.envs.protocol import Element, Environment
+from sojourn.learner.evaluation import Greedy, followed
 from sojourn.learner.held import HeldAgent
 from sojourn.learner.masks import HiddenActions
 from sojourn.learner.reading import Reading
+from sojourn.learner.watch import Seen, Watcher
+from sojourn.rules.arrays import Floats
+from sojourn.rules.long_run import MicroBatches
 from sojourn.rules.numbers import within
 from sojourn.runs.totals import Totals
 
@@ -47,6 +55,7 @@ class Driver:
             None  # where a file says that it stood; it is not there yet
         )
         self._clock = reading.clock()
+        self.watcher = Watcher(held.q.size, held.agent)
 
     @property
     def totals(self) -> Totals:
@@ -65,6 +74,65 @@ class Driver:
         if self._left is not None:
             return self._left[0]
         return None if self._at is None else self.trace.place()
+
+    @property
+    def seed(self) -> int:
+        """The seed of the environment's first episode and of the agent."""
+        return self.trace.seed
+
+    @property
+    def source(self) -> DurationSource:
+        """Where the duration of a step is found."""
+        return self.reading.source
+
+    @property
+    def num_actions(self) -> int:
+        """The number of actions."""
+        return self.reading.num_actions
+
+    @property
+    def agent(self) -> Agent:
+        """The agent as it is now, a value of its own."""
+        return self.held.agent
+
+    @property
+    def rate(self) -> float:
+        """The learned rate."""
+        return self.held.rate
+
+    @property
+    def q(self) -> Floats:
+        """The values of states by actions."""
+        return self.held.q[: self.reading.states.num_states]
+
+    @property
+    def largest_value(self) -> float:
+        """The largest |Q|."""
+        return float(np.abs(self.q[np.isfinite(self.q)]).max(initial=0.0))
+
+    def time_must_pass(self, steps: int) -> None:
+        """Refuse to go round for ever, if the last so many steps took no time at all."""
+        self.reading.time_must_pass(steps)
+
+    def warnings(self) -> list[str]:
+        """Return the warnings that are due."""
+        sound = math.isfinite(self.rate) and self.hidden.is_finite()
+        held = self.held
+        return self.watcher.look(Seen(self.totals, self.q, self.rate, held.surplus, held.late_surplus, sound))
+
+    def act(self, observation: Element, action_mask: ArrayLike | None = None) -> int:
+        """Return the best action for an observation, of those that a mask allows."""
+        state = self.reading.states(observation)
+        row = self.q[state] if action_mask is None else self.hidden.seen_through(state, action_mask)
+        return int(row.argmax()) + self.reading.first_action
+
+    def greedy(self) -> Greedy:
+        """Return the greedy policy, which counts the states that it is asked about."""
+        return Greedy(self.q, self.hidden, self.reading.states.index)
+
+    def followed(self, env: Environment, until: float, seed: int) -> MicroBatches:
+        """Return what the greedy policy earned until so much time had passed."""
+        return followed(env, self.reading, self.greedy(), until, seed).batches
 
     def begin(self) -> None:
         """Begin an episode, unless one is under way."""

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sojourn.agents.networks.protocol import ObservingAgent
 from sojourn.agents.protocol import Agent, policy
 from sojourn.envs.durations import DurationSource
 from sojourn.envs.masks import MaskSource
@@ -31,18 +32,25 @@ from sojourn.envs.places import Trace
 from sojourn.envs.protocol import Element, Environment
 from sojourn.envs.states import Bins
 from sojourn.envs.tabulation import Tabulation
-from sojourn.learner import saved
+from sojourn.learner import saved, saved_networks
 from sojourn.learner.choice import MakeAgent, chosen_agent
 from sojourn.learner.driver import Driver
-from sojourn.learner.evaluation import Evaluation, Greedy, evaluation, followed
+from sojourn.learner.evaluation import Evaluation, evaluation
 from sojourn.learner.held import HeldAgent
 from sojourn.learner.interrupt import interruptible
 from sojourn.learner.masks import HiddenActions
+from sojourn.learner.observing import (
+    MakeObserver,
+    ObservingDriver,
+    Source,
+    driver_for,
+    key_of_mask,
+    observer_for,
+)
 from sojourn.learner.reading import Reading
 from sojourn.learner.saved import saved_environment
 from sojourn.learner.supply import EnvironmentSource, Supply
 from sojourn.learner.verdict import Asked, GivenPolicy, Verdict, judged
-from sojourn.learner.watch import Seen, Watcher
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.numbers import positive, proper_fraction, shown, whole
 from sojourn.rules.streams import streams
@@ -86,7 +94,7 @@ class Learner:
     def __init__(
         self,
         env: EnvironmentSource,
-        agent: Agent | MakeAgent | str | None = None,
+        agent: Agent | MakeAgent | ObservingAgent | MakeObserver | str | None = None,
         *,
         duration: DurationSource = "duration",
         bins: Bins | Tabulation | None = None,
@@ -96,15 +104,29 @@ class Learner:
         **options: Any,
     ) -> None:
         seed, supply = whole("seed", seed, least=0), Supply(env)
-        reading = Reading(supply.env, source=duration, bins=bins, action_mask=action_mask, clock=clock)
-        chosen = chosen_agent(agent, options, reading.states.num_states, reading.num_actions)
+        observer = observer_for(agent, supply.env, bins)
+        if observer is not None:
+            source = Source(duration, key_of_mask(action_mask, clock), seed)
+            self._begin(supply, driver_for(observer.agent, options, supply.env, source), observer.sentence)
+            return
+        reading = Reading(supply.single, source=duration, bins=bins, action_mask=action_mask, clock=clock)
+        # What observes has been dealt with.
+        chosen = chosen_agent(agent, options, reading.states.num_states, reading.num_actions)  # type: ignore[arg-type]
         held = HeldAgent(chosen.agent, streams(seed, 2)[1])
         hidden = HiddenActions(held.q, reading.mask_name)
         self._begin(supply, Driver(reading, held, hidden, Trace(supply.env, seed)), chosen.sentence)
 
-    def _begin(self, supply: Supply, driver: Driver, chosen: str) -> None:
-        self._supply, self._driver, self._chosen = supply, driver, chosen
-        self._watcher = Watcher(driver.held.q.size, driver.held.agent)
+    def _begin(self, supply: Supply, driver: Driver | ObservingDriver, chosen: str) -> None:
+        self._supply, self._course, self._chosen = supply, driver, chosen
+
+    @property
+    def _driver(self) -> Driver:
+        """The driver of an agent that has a table of values."""
+        if isinstance(self._course, Driver):
+            return self._course
+        raise TypeError(
+            "this learner's agent observes and has no table: it has no states, q or policy; ask act(obs) what it does"
+        )
 
     # --- Reading ---
 
@@ -116,7 +138,7 @@ class Learner:
     @property
     def seed(self) -> int:
         """The seed of the environment's first episode and of the agent."""
-        return self._driver.trace.seed
+        return self._course.seed
 
     @property
     def chosen(self) -> str:
@@ -126,7 +148,7 @@ class Learner:
     @property
     def duration(self) -> DurationSource:
         """Where the duration of a step is found."""
-        return self._driver.reading.source
+        return self._course.source
 
     @property
     def states(self) -> Tabulation:
@@ -136,47 +158,43 @@ class Learner:
     @property
     def num_actions(self) -> int:
         """The number of actions."""
-        return self._driver.reading.num_actions
+        return self._course.num_actions
 
     @property
     def totals(self) -> Totals:
         """Steps, reward and time so far, and those of the greedy steps."""
-        return self._driver.totals
+        return self._course.totals
 
     @property
-    def agent(self) -> Agent:
-        """The agent as it is now, a value of its own."""
-        return self._driver.held.agent
+    def agent(self) -> Any:
+        """The agent as it is now: a value of its own, or the object that learns if it observes."""
+        return self._course.agent
 
     @property
     def q(self) -> Floats:
         """The values of states by actions; -inf where an action is not allowed at present."""
-        view = self._driver.held.q[: self.states.num_states].view()
+        view = self._driver.q.view()
         view.flags.writeable = False
         return view
 
     @property
     def rate(self) -> float:
         """The learned rate: reward per unit time."""
-        return self._driver.held.rate
+        return self._course.rate
 
     @property
     def policy(self) -> Ints:
         """The greedy action of every state."""
-        return policy(self.agent) + self._driver.reading.first_action
+        return policy(self._driver.agent) + self._driver.reading.first_action
 
     @property
     def largest_value(self) -> float:
-        """The largest |Q|."""
-        return float(np.abs(self.q[np.isfinite(self.q)]).max(initial=0.0))
+        """The largest |Q|, or the largest weight of a network."""
+        return self._course.largest_value
 
-    def act(self, obs: Element, action_mask: ArrayLike | None = None) -> int:
+    def act(self, obs: Element, action_mask: ArrayLike | None = None) -> Any:
         """Return the best action for an observation, of those that a mask allows."""
-        state = self.states(obs)
-        row = self._driver.held.q[state]
-        if action_mask is not None:
-            row = self._driver.hidden.seen_through(state, action_mask)
-        return int(row.argmax()) + self._driver.reading.first_action
+        return self._course.act(obs, action_mask)
 
     # --- Learning ---
 
@@ -198,7 +216,7 @@ class Learner:
         """
         if (steps is None) == (duration is None):
             raise TypeError("train takes either a number of steps or a duration")
-        driver, called = self._driver, [callbacks] if callable(callbacks) else list(callbacks)
+        driver, called = self._course, [callbacks] if callable(callbacks) else list(callbacks)
         last = until = _INF
         if steps is not None:
             last = driver.totals.steps + whole("steps", steps)
@@ -214,7 +232,7 @@ class Learner:
                 driver.advance(min(last, taken + _BLOCK), until, asked)
                 steps_done, passed = driver.totals.steps - taken, driver.totals.duration - clock
                 still = 0 if passed > 0.0 else still + steps_done
-                driver.reading.time_must_pass(still)
+                driver.time_must_pass(still)
                 if progress:
                     done = steps_done if unit == "steps" else passed
                     advance(done, note=f"rate {self.rate:.4g}, |Q| {self.largest_value:.3g}")
@@ -228,10 +246,7 @@ class Learner:
 
     def _warn(self) -> None:
         """Warn of what the watcher sees."""
-        held = self._driver.held
-        sound = math.isfinite(self.rate) and self._driver.hidden.is_finite()
-        seen = Seen(self.totals, self.q, self.rate, held.surplus, held.late_surplus, sound)
-        for sentence in self._watcher.look(seen):
+        for sentence in self._course.warnings():
             warnings.warn(sentence, RuntimeWarning, stacklevel=3)
 
     # --- What it is worth ---
@@ -251,10 +266,9 @@ class Learner:
         interval; `needed` then says about how long it should be. See `sojourn.rules.long_run`.
         """
         until, level = _how_long("evaluate", duration), proper_fraction("level", level)
-        seed, driver = whole("seed", seed, least=0), self._driver
-        greedy = Greedy(self.q, driver.hidden, self.states.index)
+        seed = whole("seed", seed, least=0)
         with self._supply.another(env) as other:
-            return evaluation(followed(other, driver.reading, greedy, until, seed).batches, level)
+            return evaluation(self._course.followed(other, until, seed), level)
 
     def verdict(
         self,
@@ -278,7 +292,7 @@ class Learner:
             baseline,
         )
         with self._supply.another(env) as other:
-            return judged(self._driver, self._watcher, other, asked)
+            return judged(self._course, other, asked)
 
     # --- Files ---
 
@@ -288,7 +302,10 @@ class Learner:
         The file holds data only. A `duration` or an `action_mask` that is a function is not saved; give it
         again to `load`.
         """
-        saved.write(Path(path), self._driver)
+        if isinstance(self._course, Driver):
+            saved.write(Path(path), self._course)
+        else:
+            saved_networks.write(Path(path), self._course)
 
     @classmethod
     def load(
@@ -298,16 +315,22 @@ class Learner:
         *,
         duration: DurationSource | None = None,
         action_mask: MaskSource | None = None,
+        agent: MakeObserver | None = None,
     ) -> Learner:
         """Return a learner as it was saved, in an environment like the one it was trained in.
 
         If that is the same environment, training goes on as if it had never been interrupted;
         otherwise it begins a new episode. `duration` and `action_mask` say where these are found, if
-        that is not as it was, or was a function.
+        that is not as it was, or was a function. `agent` makes an agent of your own that observes, which then gets
+        its state from the file.
         """
-        supply, learner = Supply(env), cls.__new__(cls)
-        driver = saved.read(Path(path), supply.env, duration, action_mask)
-        learner._begin(supply, driver, f"{type(driver.held.agent).__name__}, as it was saved")  # noqa: SLF001 - of its own class
+        supply, learner, file = Supply(env), cls.__new__(cls), Path(path)
+        driver: Driver | ObservingDriver
+        if saved_networks.is_one(file):
+            driver = saved_networks.read(file, supply.env, duration, agent)
+        else:
+            driver = saved.read(file, supply.single, duration, action_mask)
+        learner._begin(supply, driver, f"{type(driver.agent).__name__}, as it was saved")  # noqa: SLF001 - of its own class
         return learner
 
 

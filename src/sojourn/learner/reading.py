@@ -60,8 +60,13 @@ class Reading:
 
     def time_must_pass(self, steps: int) -> None:
         """Refuse to go round for ever, if the last so many steps took no time at all."""
-        if steps >= MOST_AT_ONCE:
-            raise ValueError(
-                f"the last {steps:,} steps took no time ({shown(self.source)} is 0); single steps may, but a rate "
-                "needs a clock that goes on"
-            )
+        time_must_pass(steps, self.source)
+
+
+def time_must_pass(steps: int, source: DurationSource) -> None:
+    """Refuse to go round for ever, if the last so many steps took no time at all."""
+    if steps >= MOST_AT_ONCE:
+        raise ValueError(
+            f"the last {steps:,} steps took no time ({shown(source)} is 0); single steps may, but a rate "
+            "needs a clock that goes on"
+        )

@@ -7,7 +7,6 @@ saved, nor is what the warnings have seen: after loading, they begin to look ane
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -20,7 +19,8 @@ from sojourn.envs.places import Place, Trace
 from sojourn.envs.protocol import Environment, Space
 from sojourn.envs.states import action_count, first_action, tabulate
 from sojourn.envs.tabulation import Description, Tabulation
-from sojourn.learner.archive import read_archive, write_archive
+from sojourn.learner.archive import format_of, read_archive, write_archive
+from sojourn.learner.described import NETWORK_FORMAT, NETWORK_VERSION, SavedEnvironment, described
 from sojourn.learner.driver import Driver, Position
 from sojourn.learner.held import HeldAgent
 from sojourn.learner.masks import HiddenActions, HiddenValues
@@ -31,20 +31,6 @@ from sojourn.rules.streams import Stream
 from sojourn.rules.values import Column
 
 FORMAT, VERSION = "sojourn learner", 4
-
-Options = dict[str, bool | int | float | str | None]
-
-
-class SavedEnvironment(TypedDict):
-    """How an environment was made: its id, the module that registers it, if it is not ours or Gymnasium's, and options.
-
-    `kwargs` is None if a file cannot hold them.
-    """
-
-    id: str
-    module: str | None
-    kwargs: Options | None
-    max_episode_steps: int | None
 
 
 class Saved(TypedDict):
@@ -85,7 +71,7 @@ def write(path: Path, driver: Driver) -> None:
         "action_mask": reading.mask_key,
         "clock": reading.clock_key,
         "place": driver.place(),
-        "env": _described(trace.env),
+        "env": described(trace.env),
     }
     write_archive(path, FORMAT, VERSION, contents)
 
@@ -107,7 +93,9 @@ def read(
 
 def saved_environment(path: str | Path) -> SavedEnvironment | None:
     """Return the id and the options of the environment that a saved learner was trained in, if they are known."""
-    saved: SavedEnvironment | None = read_archive(Path(path), FORMAT, VERSION).get("env")
+    is_network = format_of(Path(path)) == NETWORK_FORMAT
+    expected = (NETWORK_FORMAT, NETWORK_VERSION) if is_network else (FORMAT, VERSION)
+    saved: SavedEnvironment | None = read_archive(Path(path), *expected).get("env")
     return saved if saved is not None and misfit_of(SavedEnvironment, saved) is None else None
 
 
@@ -160,32 +148,3 @@ def _fits(states: Tabulation, space: Space) -> bool:
             return 0 <= states(copy.deepcopy(space).sample()) < states.num_states
         except (TypeError, ValueError, IndexError, KeyError):
             return False
-
-
-def _described(env: Environment) -> SavedEnvironment | None:
-    spec = getattr(env, "spec", None)
-    if spec is None:
-        return None
-    return {
-        "id": spec.id,
-        "module": _module_of(spec.entry_point),
-        "kwargs": _plain(spec.kwargs),
-        "max_episode_steps": spec.max_episode_steps,
-    }
-
-
-def _module_of(entry_point: object) -> str | None:
-    """Return the module that an environment is defined in, unless it is one that Gymnasium or Sojourn registers."""
-    module = (
-        entry_point.partition(":")[0]
-        if isinstance(entry_point, str)
-        else getattr(entry_point, "__module__", None)
-    )
-    known = module is None or module.partition(".")[0] in ("gymnasium", "sojourn", "__main__")
-    return None if known else module
-
-
-def _plain(options: Mapping[str, Any]) -> Options | None:
-    """Return options that a file can hold, or None if some cannot be held."""
-    kinds = (bool, int, float, str, type(None))
-    return dict(options) if all(isinstance(choice, kinds) for choice in options.values()) else None

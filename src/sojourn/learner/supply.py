@@ -11,11 +11,12 @@ import copy
 from collections.abc import Callable, Iterator
 from typing import TypeAlias, TypeGuard
 
-from sojourn.envs.protocol import Environment
+from sojourn.envs.protocol import Environment, VectorEnvironment
+from sojourn.envs.vectors import is_vector, single_of
 from sojourn.rules.numbers import shown
 
-MakeEnvironment: TypeAlias = Callable[[], Environment]
-EnvironmentSource: TypeAlias = Environment | MakeEnvironment
+MakeEnvironment: TypeAlias = Callable[[], Environment | VectorEnvironment]
+EnvironmentSource: TypeAlias = Environment | VectorEnvironment | MakeEnvironment
 
 
 class Supply:
@@ -23,7 +24,17 @@ class Supply:
 
     def __init__(self, source: EnvironmentSource) -> None:
         self.make = source if makes(source) else None
-        self.env = opened(source)
+        self.env = opened(source)  # or a vector of them, for agents that observe
+
+    @property
+    def single(self) -> Environment:
+        """The environment, if it is one."""
+        if is_vector(self.env):
+            raise TypeError(
+                "an agent with a table takes one environment, not a vector of them; give it a single one, or take "
+                "deep_q or ppo"
+            )
+        return self.env
 
     @contextlib.contextmanager
     def another(self, source: EnvironmentSource | None = None) -> Iterator[Environment]:
@@ -33,7 +44,7 @@ class Supply:
         """
         if source is None:
             source = self._copied() if self.make is None else self.make
-        env = opened(source)
+        env = single_of(opened(source))
         if env.unwrapped is self.env.unwrapped:
             advice = (
                 "the function that makes environments must make a new one each time"
@@ -49,7 +60,7 @@ class Supply:
 
     def _copied(self) -> Environment:
         try:
-            return copy.deepcopy(self.env)
+            return copy.deepcopy(single_of(self.env))
         except Exception as error:  # noqa: BLE001 - whatever an environment cannot copy
             raise ValueError(
                 f"the environment cannot be copied ({type(error).__name__}); give Learner a function that makes one, "
@@ -75,6 +86,4 @@ def opened(source: EnvironmentSource) -> Environment:
             f"{what} is not a Gymnasium environment: {why}; make one with gymnasium.make, or "
             "sojourn.WorldEnv(world)"
         )
-    if hasattr(env, "num_envs"):
-        raise TypeError("a Learner takes one environment, not a vector of them; give it a single one")
     return env  # type: ignore[return-value] # it has all that was asked for

@@ -8,6 +8,7 @@ goes: by how often the actions of those states were tried, and by what the polic
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,15 +19,19 @@ from sojourn.envs.protocol import Element, Environment
 from sojourn.exact.policies import evaluate
 from sojourn.exact.solve import solve
 from sojourn.learner.driver import Driver
-from sojourn.learner.evaluation import Choose, Evaluation, Greedy, evaluation, followed
+from sojourn.learner.evaluation import Choose, Evaluation, evaluation, followed
+from sojourn.learner.observing import ObservingDriver
 from sojourn.learner.reading import Reading
-from sojourn.learner.watch import Watcher, rate_is_learned, step_size_of
+from sojourn.learner.watch import rate_is_learned, step_size_of
 from sojourn.rules.arrays import Flags, Floats, Ints
+from sojourn.rules.long_run import MicroBatches
 from sojourn.rules.numbers import shown, within
 from sojourn.worlds.tabular import available
 
 # A policy of the user's: a function of the observation, actions by observation, or by the number of the state.
 GivenPolicy: TypeAlias = "Callable[[Any], int] | Mapping[Any, int] | Sequence[int] | Ints"
+
+Run: TypeAlias = Callable[[float, int], MicroBatches]  # what a policy earns in so much time, with a seed
 
 _REPLICATIONS = 10  # runs of both policies, with the same seeds
 _APART = 0.25  # of what is earned: by so much the learned rate may differ from it
@@ -61,7 +66,8 @@ class Verdict(NamedTuple):
     action was hardly tried. `moved` is how much more it earns than the policy of about half the training ago, with the
     same seed: 0 if they are the same wherever it went, None if that policy was not seen. `gain` is the exact gain of
     the policy and `best_gain` that of the best one, where the environment has a model. `baseline` compares with a policy
-    of the user's. `warnings` are sentences; there are none if all is well.
+    of the user's. `warnings` are sentences; there are none if all is well. Of an agent that observes nothing is known of
+    pairs, nor of earlier policies: `visited`, `thin`, `moved` and `gain` are None.
 
     >>> import sojourn as sj
     >>> learner = sj.Learner(sj.envs.make("sojourn/LongReturn-v0", {"compiled": False}))
@@ -73,8 +79,8 @@ class Verdict(NamedTuple):
 
     evaluation: Evaluation
     learned_rate: float
-    visited: Visited
-    thin: float
+    visited: Visited | None
+    thin: float | None
     moved: float | None
     gain: float | None
     best_gain: float | None
@@ -87,15 +93,18 @@ class Verdict(NamedTuple):
         found = [f"the policy earns {self.evaluation.sentence}", f"learned rate {self.learned_rate:.6g}"]
         if self.gain is not None:
             found.append(f"exact gain {self.gain:.6g}, of the best policy {self.best_gain:.6g}")
+        elif self.best_gain is not None:
+            found.append(f"exact gain of the best policy {self.best_gain:.6g}")
         if self.baseline is not None:
             sides = f"{self.baseline.low:.3g} to {self.baseline.high:.3g}"
             found.append(
                 f"{self.baseline.difference:+.3g} against the baseline's {self.baseline.rate:.6g} ({sides})"
             )
         seen = self.visited
-        found.append(
-            f"{seen.share:.0%} of the pairs in {seen.states:,} states tried, {seen.median:.0f} times in the median"
-        )
+        if seen is not None:
+            found.append(
+                f"{seen.share:.0%} of the pairs in {seen.states:,} states tried, {seen.median:.0f} times in the median"
+            )
         return "; ".join(found)
 
     def __str__(self) -> str:
@@ -111,11 +120,14 @@ class Asked(NamedTuple):
     baseline: GivenPolicy | None = None
 
 
-def judged(driver: Driver, watcher: Watcher, env: Environment, asked: Asked) -> Verdict:
+def judged(driver: Driver | ObservingDriver, env: Environment, asked: Asked) -> Verdict:
     """Return the verdict on what a driver's agent has learned, from following its policy in another environment."""
-    held, reading = driver.held, driver.reading
-    q, agent = held.q[: reading.states.num_states], held.agent
-    greedy = Greedy(q, driver.hidden, reading.states.index)
+    return _of_table(driver, env, asked) if isinstance(driver, Driver) else _of_observer(driver, env, asked)
+
+
+def _of_table(driver: Driver, env: Environment, asked: Asked) -> Verdict:
+    held, reading, watcher = driver.held, driver.reading, driver.watcher
+    q, agent, greedy = driver.q, held.agent, driver.greedy()
     run = followed(env, reading, greedy, asked.duration, asked.seed)
     found = evaluation(run.batches, asked.level)
     states = np.fromiter(greedy.asked, dtype=np.int64)
@@ -136,9 +148,13 @@ def judged(driver: Driver, watcher: Watcher, env: Environment, asked: Asked) -> 
         moved=None if actions is None else found.rate - earlier.rate,
         gain=gain,
         best_gain=best_gain,
-        baseline=None if asked.baseline is None else _compared(env, reading, greedy, asked),
+        baseline=None,
         warnings=(),
     )
+    if asked.baseline is not None:
+        policies = (greedy, chooser(asked.baseline, reading))
+        runs = [partial(_earned, env, reading, policy) for policy in policies]
+        verdict = verdict._replace(baseline=_compared(runs, asked))
     rate = held.rate if rate_is_learned(agent) else None
     scale = max(run.size / found.duration, abs(found.rate), abs(held.rate))
     warnings = [*watcher.said, *_warnings(verdict, rate, scale, few), *_still_moving(found, earlier, scale)]
@@ -160,6 +176,34 @@ def _exact(env: Environment, reading: Reading, q: Floats, start: int) -> tuple[f
         return None, None
     policy = np.where(available(model), q, -np.inf).argmax(axis=1)
     return float(evaluate(model, policy).gains[start]), float(solve(model).gains[start])
+
+
+def _of_observer(driver: ObservingDriver, env: Environment, asked: Asked) -> Verdict:
+    """Return the verdict on an agent of observations, which has no pairs to count and no table to look at."""
+    found = evaluation(driver.followed(env, asked.duration, asked.seed), asked.level)
+    best = getattr(env.unwrapped, "gain", None)
+    baseline = None
+    if asked.baseline is not None:
+        if not callable(asked.baseline):
+            raise TypeError(
+                f"the baseline is {shown(asked.baseline)}; where observations cannot be listed it must be a function "
+                "of the observation"
+            )
+        given = partial(driver.followed_by, asked.baseline, env)
+        baseline = _compared([partial(driver.followed, env), given], asked)
+    verdict = Verdict(
+        evaluation=found,
+        learned_rate=driver.rate,
+        visited=None,
+        thin=None,
+        moved=None,
+        gain=None,
+        best_gain=best if isinstance(best, float) else None,
+        baseline=baseline,
+        warnings=(),
+    )
+    scale = max(abs(found.rate), abs(driver.rate))
+    return verdict._replace(warnings=(*driver.warnings(), *_warnings(verdict, driver.rate, scale, 1.0)))
 
 
 # --- A policy of the user's ---------------------------------------------------------
@@ -193,14 +237,14 @@ def _looked_up(given: Mapping[Any, int], observation: Element) -> int:
     return given[key]
 
 
-def _compared(env: Environment, reading: Reading, greedy: Choose, asked: Asked) -> Baseline:
+def _earned(env: Environment, reading: Reading, policy: Choose, until: float, seed: int) -> MicroBatches:
+    return followed(env, reading, policy, until, seed).batches
+
+
+def _compared(runs: Sequence[Run], asked: Asked) -> Baseline:
     """Return how much more the learned policy earns than a given one, from pairs of runs with the same seeds."""
-    assert asked.baseline is not None
-    until, other = asked.duration / _REPLICATIONS, chooser(asked.baseline, reading)
-    pairs = [
-        [followed(env, reading, policy, until, asked.seed + run).batches for policy in (greedy, other)]
-        for run in range(_REPLICATIONS)
-    ]
+    until = asked.duration / _REPLICATIONS
+    pairs = [[run(until, asked.seed + place) for run in runs] for place in range(_REPLICATIONS)]
     rates = np.array([[run.reward / run.duration for run in pair] for pair in pairs])
     differences = rates[:, 0] - rates[:, 1]
     error = float(differences.std(ddof=1)) / _REPLICATIONS**0.5
@@ -227,12 +271,18 @@ def _warnings(found: Verdict, rate: float | None, scale: float, few: float) -> l
             else "the estimate of the rate is biased, or has not caught up"
         )
         warnings.append(f"the learned rate is {rate:.3g}, but the policy earns {earned.rate:.3g}: {why}")
-    if found.thin > _THIN:
+    if found.thin is not None and found.thin > _THIN:
         warnings.append(
             f"in {found.thin:.0%} of its steps the policy was in states where some action had "
             + ("never been tried" if few <= 1.0 else f"been tried fewer than {few:.0f} times")
             + ": it is a guess there; train longer, or take fewer states"
         )
+    if found.gain is None and found.best_gain is not None:
+        missing = found.best_gain - high
+        if missing > _BELOW * abs(found.best_gain):
+            warnings.append(
+                f"the best policy has a gain of {found.best_gain:.6g}, this one earns {earned.rate:.3g}"
+            )
     if found.best_gain is not None and found.gain is not None:
         missing = found.best_gain - found.gain
         if missing > _BELOW * abs(found.best_gain):

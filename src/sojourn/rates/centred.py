@@ -22,7 +22,7 @@ from sojourn.rules.values import checked
 
 _update, _value = update.bare, value.bare
 
-_LEVEL_STEP = 0.01  # of the level m
+LEVEL_STEP = 0.01  # of the level m
 _DURATION_STEP = 0.001  # of the mean duration, at least; a faster one ruins the feedback
 
 
@@ -77,6 +77,19 @@ def levelled(rate: R, ahead: float) -> R:
 
 
 @rule(fallback=True)
+def levelled_by(rate: R, level: float, share: float) -> R:
+    """Return the estimator with its level of the values moved by a share of the way to another one.
+
+    Agents that learn from batches use it, with the mean of a batch.
+
+    >>> from sojourn.rates.contrast import Fixed
+    >>> levelled_by(Centred(Fixed(0.0), strength=0.1, level=2.0), 4.0, 0.5).level
+    3.0
+    """
+    return rate
+
+
+@rule(fallback=True)
 def own_value(rate: Rate) -> float:
     """Return the estimate without what centring adds."""
     return _value(rate)
@@ -96,10 +109,16 @@ def timed_centred(rate: Centred, duration: float) -> Centred:
 @levelled.register
 def levelled_centred(rate: Centred, ahead: float) -> Centred:
     """The level: m += 0.01 (max Q(s', .) - m)."""
+    return levelled_by(rate, ahead, LEVEL_STEP)
+
+
+@levelled_by.register
+def levelled_by_centred(rate: Centred, level: float, share: float) -> Centred:
+    """The level: m += share (level - m)."""
     return Centred(
         estimator=rate.estimator,
         strength=rate.strength,
-        level=rate.level + _LEVEL_STEP * (ahead - rate.level),
+        level=rate.level + share * (level - rate.level),
         durations=rate.durations,
     )
 

@@ -1,0 +1,74 @@
+"""Adam (Kingma and Ba, 2015): each weight moves by its mean gradient over the root of its mean squared gradient."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from sojourn.agents.networks.products import Reals
+from sojourn.rules.arrays import Floats
+from sojourn.rules.bridge import compiled_apart
+from sojourn.rules.elementary import exp, log1p
+
+_FIRST, _SECOND = 0.9, 0.999  # what is kept of the means
+_SMALL = 1e-8
+
+
+class Adam(NamedTuple):
+    """The moving means of a gradient and of its square, and how often they moved."""
+
+    first: Reals
+    second: Reals
+    moves: Floats
+
+
+def adam(weights: Reals) -> Adam:
+    """Return means of nothing, for weights like these."""
+    return Adam(np.zeros_like(weights), np.zeros_like(weights), np.zeros(1))
+
+
+@compiled_apart
+def descend(weights: Reals, gradient: Reals, means: Adam, step_size: float, longest: float) -> None:
+    """Move weights against a gradient, which is made shorter if its length is more than `longest`."""
+    kind = weights.dtype.type
+    means.moves[0] += 1.0
+    moves = means.moves[0]
+    # exp and log1p are ours: the same bits everywhere.
+    first_share = 1.0 - exp(moves * log1p(_FIRST - 1.0))
+    second_share = 1.0 - exp(moves * log1p(_SECOND - 1.0))
+    shorter = kind(1.0 / max(1.0, length(gradient) / longest))
+    step = kind(step_size / first_share)
+    root = kind(1.0 / math.sqrt(second_share))
+    old_first, new_first = kind(_FIRST), kind(1.0 - _FIRST)
+    old_second, new_second = kind(_SECOND), kind(1.0 - _SECOND)
+    small = kind(_SMALL)
+    for i in range(len(weights)):
+        slope = shorter * gradient[i]
+        means.first[i] = old_first * means.first[i] + new_first * slope
+        means.second[i] = old_second * means.second[i] + new_second * (slope * slope)
+        weights[i] -= step * means.first[i] / (root * kind(math.sqrt(means.second[i])) + small)
+
+
+@compiled_apart
+def length(gradient: Reals) -> float:
+    """Return the length of a gradient; four sums at a time, in a fixed order, for a processor adds them at once."""
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    whole = len(gradient) - len(gradient) % 4
+    for i in range(0, whole, 4):
+        a += gradient[i] * gradient[i]
+        b += gradient[i + 1] * gradient[i + 1]
+        c += gradient[i + 2] * gradient[i + 2]
+        d += gradient[i + 3] * gradient[i + 3]
+    for i in range(whole, len(gradient)):
+        a += gradient[i] * gradient[i]
+    return math.sqrt((a + b) + (c + d))
+
+
+@compiled_apart
+def approach(weights: Reals, goal: Reals, share: float) -> None:
+    """Move weights by a share of the way to others."""
+    part = weights.dtype.type(share)
+    for i in range(len(weights)):
+        weights[i] += part * (goal[i] - weights[i])

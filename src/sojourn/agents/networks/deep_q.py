@@ -1,0 +1,280 @@
+"""Deep Q-learning for the average reward: double, with replay and a soft target.
+
+With rho_eff the rate, corrected by centring, and s the unit of rewards, a batch of remembered steps moves Q towards
+
+    y = (r - rho_eff tau) / s + Q'(o', argmax Q(o', .)),
+
+Q' being the target network, which follows Q slowly (van Hasselt, Guez and Silver 2016 for the double estimate; the
+average reward replaces the discount). The estimator of the rate sees single steps, in order, those that took the
+greedy action.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from sojourn.agents.construct import estimator
+from sojourn.agents.exploration import Decay, Exploration, Linear, chance, exploration_of, later
+from sojourn.agents.networks.adam import Adam, adam, approach, descend
+from sojourn.agents.networks.agent import Kernels, NetworkAgent
+from sojourn.agents.networks.options import checked_hidden, checked_precision, schedule_of
+from sojourn.agents.networks.perceptron import (
+    PRECISIONS,
+    Perceptron,
+    backward,
+    forward,
+    inputs_in,
+    outputs_in,
+    perceptron,
+)
+from sojourn.agents.networks.products import Reals
+from sojourn.agents.networks.protocol import Masks, Spaces, Transitions, checked_spaces
+from sojourn.agents.networks.scaling import (
+    Earnings,
+    Moments,
+    earn,
+    earnings,
+    moments,
+    normalise,
+    observe,
+    rate_of,
+    scale_of,
+    settle,
+)
+from sojourn.rates.centred import LEVEL_STEP
+from sojourn.rates.protocol import Rate
+from sojourn.rates.ratio import Exponential
+from sojourn.rules.arrays import Flags, Floats, Ints
+from sojourn.rules.bridge import compiled_apart
+from sojourn.rules.compile import kernel
+from sojourn.rules.numbers import fraction, whole
+from sojourn.rules.random import integer, uniform
+from sojourn.rules.stacks import put, take
+from sojourn.rules.streams import Stream, stream
+from sojourn.rules.values import stacked
+
+_chance, _later = chance.bare, later.bare
+_LONGEST = 10.0  # of a gradient
+
+_SEEN, _DUE = range(2)  # places in `counts`: transitions so far, and those since the last batch
+
+
+class Replay(NamedTuple):
+    """The last transitions, as many as there is room for."""
+
+    observations: Reals
+    actions: Ints
+    rewards: Floats
+    durations: Floats
+    next_observations: Reals
+    next_allowed: Masks
+
+
+class Pace(NamedTuple):
+    """How much is learned when."""
+
+    warm_up: int  # transitions before anything is learned
+    every: int  # transitions from batch to batch
+    target_step: float
+
+
+class DeepQ(NamedTuple):
+    """All that a deep Q agent has learned. Its exploration and step size are stacks of one."""
+
+    network: Perceptron
+    target: Reals
+    means: Adam
+    replay: Replay
+    chosen: Ints  # the transitions of a batch, the best action where each led, and what its value should be
+    best: Ints
+    aims: Floats
+    seen: Moments
+    earnings: Earnings
+    exploration: Exploration
+    step_size: Exploration
+    counts: Ints
+    rng: Stream
+    pace: Pace
+
+
+@compiled_apart
+def _best(values: Reals, row: int, allowed: Masks, mask: int) -> int:
+    """Return the allowed action with the largest value."""
+    best = -1
+    for action in range(values.shape[1]):
+        if allowed[mask, action] and (best < 0 or values[row, action] > values[row, best]):
+            best = action
+    return best
+
+
+@kernel
+def _choose(agent: DeepQ, observations: Floats, allowed: Masks, actions: Ints, explored: Flags) -> None:
+    """Write the greedy action of each observation; or, with probability epsilon, any that is allowed.
+
+    One number decides all. `explored` says on the way in where chance has no say, and on the way out which actions are
+    not the greedy ones.
+    """
+    inputs, values = inputs_in(agent.network), outputs_in(agent.network, agent.network.units)
+    for row in range(len(observations)):
+        normalise(agent.seen, observations, row, inputs, row)
+    forward(agent.network, agent.network.weights, len(observations))
+    epsilon = _chance(take(agent.exploration, 0))
+    for row in range(len(observations)):
+        greedy = _best(values, row, allowed, row)
+        actions[row] = greedy
+        if explored[row]:
+            u = uniform(agent.rng)
+            if u < epsilon:
+                actions[row] = _nth(allowed, row, u / epsilon)
+        explored[row] = actions[row] != greedy
+
+
+@compiled_apart
+def _nth(allowed: Masks, row: int, share: float) -> int:
+    """Return the action at this share, in [0, 1), of those that are allowed."""
+    count = 0
+    for action in range(allowed.shape[1]):
+        count += allowed[row, action]
+    left = int(share * count)
+    chosen = 0
+    for action in range(allowed.shape[1]):
+        if allowed[row, action]:
+            if left == 0:
+                chosen = action
+            left -= 1
+    return chosen
+
+
+@kernel
+def _learn(agent: DeepQ, steps: Transitions) -> None:
+    """Remember each transition, show the estimator those that were greedy, and learn from batches that are due."""
+    replay, counts, pace = agent.replay, agent.counts, agent.pace
+    for i in range(len(steps.rewards)):
+        at = counts[_SEEN] % len(replay.rewards)
+        for j in range(replay.observations.shape[1]):
+            replay.observations[at, j] = steps.observations[i, j]
+            replay.next_observations[at, j] = steps.next_observations[i, j]
+        for j in range(replay.next_allowed.shape[1]):
+            replay.next_allowed[at, j] = steps.next_allowed[i, j]
+        replay.actions[at] = steps.actions[i]
+        replay.rewards[at] = steps.rewards[i]
+        replay.durations[at] = steps.durations[i]
+        observe(agent.seen, steps.observations, i)
+        earn(agent.earnings, steps.places[i], steps.rewards[i], steps.durations[i], not steps.explored[i])
+        put(agent.exploration, 0, _later(take(agent.exploration, 0)))
+        put(agent.step_size, 0, _later(take(agent.step_size, 0)))
+        counts[_SEEN] += 1
+        counts[_DUE] += 1
+        if counts[_SEEN] < pace.warm_up:
+            counts[_DUE] = 0
+    while counts[_DUE] >= pace.every:
+        counts[_DUE] -= pace.every
+        _learn_from_batch(agent)
+
+
+@compiled_apart
+def _learn_from_batch(agent: DeepQ) -> None:
+    """One step of Adam on the mean of (y - Q)^2 / 2 over a batch, then a step of the target."""
+    network, replay, chosen, aims = agent.network, agent.replay, agent.chosen, agent.aims
+    size = len(chosen)
+    inputs, values = inputs_in(network), outputs_in(network, network.units)
+    slopes = outputs_in(network, network.slopes)
+    there = min(agent.counts[_SEEN], len(replay.rewards))
+    for i in range(size):
+        chosen[i] = integer(agent.rng, there)
+        normalise(agent.seen, replay.next_observations, chosen[i], inputs, i)
+    forward(network, network.weights, size)
+    for i in range(size):
+        agent.best[i] = _best(values, i, replay.next_allowed, chosen[i])
+    forward(network, agent.target, size)
+    rate, scale = rate_of(agent.earnings), scale_of(agent.earnings)
+    level = 0.0
+    for i in range(size):
+        ahead = values[i, agent.best[i]]
+        level += ahead / size
+        aims[i] = (replay.rewards[chosen[i]] - rate * replay.durations[chosen[i]]) / scale + ahead
+        normalise(agent.seen, replay.observations, chosen[i], inputs, i)
+    forward(network, network.weights, size)
+    for i in range(size):
+        action = replay.actions[chosen[i]]
+        for j in range(slopes.shape[1]):
+            slopes[i, j] = 0.0
+        slopes[i, action] = (values[i, action] - aims[i]) / size
+    backward(network, size)
+    descend(network.weights, network.gradient, agent.means, _chance(take(agent.step_size, 0)), _LONGEST)
+    approach(agent.target, network.weights, agent.pace.target_step)
+    settle(agent.earnings, level * scale, LEVEL_STEP)
+
+
+_KERNELS = Kernels(_choose, _learn)
+
+
+def deep_q(  # an option for each thing that users tune, as in every constructor of an agent
+    spaces: Spaces,
+    *,
+    hidden: Sequence[int] = (64, 64),
+    step_size: float | Decay | Linear = 0.0005,
+    exploration: float | Decay | Linear = Linear(1.0, 0.05, 10_000.0),  # noqa: B008 - a value, which cannot change
+    batch: int = 64,
+    replay: int = 50_000,
+    warm_up: int = 1000,
+    every: int = 1,
+    target_step: float = 0.005,
+    rate: Rate | None = None,
+    rate_step_size: float | None = None,
+    centring: float = 0.1,
+    precision: str = "single",
+    compiled: bool = True,
+) -> NetworkAgent:
+    """Deep Q-learning for reward per unit time: double, with replay and a soft target.
+
+    `hidden` are the widths of the hidden layers. After `warm_up` steps it learns from a batch of remembered steps
+    after every `every` steps, by Adam. Any estimator of the rate can be plugged in; it sees the greedy steps.
+    `centring` corrects it by the level of the values. Step size and exploration may follow a schedule, by steps.
+
+    With `precision="double"` all is computed in plain loops, the same bits on every machine, compiled and
+    interpreted; the default uses BLAS in single precision, which is several times faster.
+
+    >>> agent = deep_q(Spaces(num_inputs=2, num_actions=3), hidden=(8,), compiled=False)
+    >>> agent
+    <deep_q with Centred, rate 0>
+    """
+    options = {name: option for name, option in locals().items() if name != "spaces"}
+    spaces = checked_spaces(spaces, "deep_q", continuous=False)
+    widths = (spaces.num_inputs, *checked_hidden(hidden), spaces.num_actions)
+    size, room = whole("batch", batch), whole("replay", replay)
+    rng = stream(spaces.seed)
+    network = perceptron(widths, max(size, spaces.places), rng, precision=checked_precision(precision))
+    kind = PRECISIONS[precision]
+    usual = 0.001 if rate_step_size is None and rate is None else rate_step_size
+    learned = DeepQ(
+        network=network,
+        target=network.weights.copy(),
+        means=adam(network.weights),
+        replay=Replay(
+            observations=np.zeros((room, spaces.num_inputs), dtype=kind),
+            actions=np.zeros(room, dtype=np.int64),
+            rewards=np.zeros(room),
+            durations=np.zeros(room),
+            next_observations=np.zeros((room, spaces.num_inputs), dtype=kind),
+            next_allowed=np.zeros((room, spaces.num_actions), dtype=np.int8),
+        ),
+        chosen=np.zeros(size, dtype=np.int64),
+        best=np.zeros(size, dtype=np.int64),
+        aims=np.zeros(size),
+        seen=moments(spaces.num_inputs),
+        earnings=earnings(estimator(Exponential, usual, rate, centring), spaces.places),
+        exploration=stacked([exploration_of(exploration)]),
+        step_size=stacked([schedule_of("step_size", step_size)]),
+        counts=np.zeros(2, dtype=np.int64),
+        rng=rng,
+        pace=Pace(
+            warm_up=whole("warm_up", warm_up),
+            every=whole("every", every),
+            target_step=fraction("target_step", target_step),
+        ),
+    )
+    return NetworkAgent("deep_q", learned, _KERNELS, spaces, options, compiled)

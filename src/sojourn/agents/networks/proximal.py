@@ -1,0 +1,133 @@
+"""The constructor of PPO agents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sojourn.agents.construct import estimator
+from sojourn.agents.exploration import Decay, Linear
+from sojourn.agents.networks.adam import adam
+from sojourn.agents.networks.agent import Kernels, NetworkAgent
+from sojourn.agents.networks.options import bounds_of, checked_hidden, checked_precision, schedule_of
+from sojourn.agents.networks.perceptron import PRECISIONS, Kind, perceptron
+from sojourn.agents.networks.ppo import (
+    PPO,
+    Pace,
+    Rollout,
+    choose_choices,
+    choose_points,
+    learn_choices,
+    learn_points,
+)
+from sojourn.agents.networks.protocol import Spaces, checked_spaces
+from sojourn.agents.networks.scaling import earnings, moments
+from sojourn.rates.protocol import Rate
+from sojourn.rates.ratio import Exponential
+from sojourn.rules.numbers import at_least_zero, positive, probability, whole
+from sojourn.rules.streams import stream
+from sojourn.rules.values import stacked
+
+_CHOICES = Kernels(choose_choices, learn_choices)
+_POINTS = Kernels(choose_points, learn_points)
+_LONGEST = 0.5  # of a gradient
+_FIRST_DEVIATION = -2.0  # its logarithm: a fifteenth of the way from bound to bound
+
+
+def ppo(  # an option for each thing that users tune, as in every constructor of an agent
+    spaces: Spaces,
+    *,
+    hidden: Sequence[int] = (64, 64),
+    step_size: float | Decay | Linear = 0.0005,
+    rollout: int = 2048,
+    batch: int = 128,
+    epochs: int = 8,
+    trace: float = 0.9,
+    clip: float = 0.2,
+    entropy: float = 0.0,
+    rate: Rate | None = None,
+    rate_step_size: float | None = None,
+    centring: float = 0.1,
+    precision: str = "single",
+    compiled: bool = True,
+) -> NetworkAgent:
+    """Proximal policy optimisation for reward per unit time, with numbered or continuous actions.
+
+    After every `rollout` steps, of all environments together, the policy and the critic learn from these in batches,
+    `epochs` times each. `trace` is lambda of the advantages, `clip` how far the probability of an action may move,
+    `entropy` the weight of its spread. Any estimator of the rate can be plugged in; it sees every step. `centring`
+    corrects it by the level of the values. Continuous actions begin as near to 0 as their bounds allow, with a deviation
+    of a fifteenth of the way from bound to bound, so bounds should say what may be worth trying. `hidden`, `step_size` and `precision` are as in `deep_q`.
+
+    >>> agent = ppo(Spaces(num_inputs=2, low=[-1.0], high=[1.0]), hidden=(8,), compiled=False)
+    >>> agent.greedy(np.zeros((1, 2)), np.zeros((1, 0))).shape
+    (1, 1)
+    """
+    options = {name: option for name, option in locals().items() if name != "spaces"}
+    spaces = checked_spaces(spaces, "ppo", continuous=True)
+    steps, size = whole("rollout", rollout), whole("batch", batch)
+    room = steps + spaces.places
+    rng, layers = stream(spaces.seed), checked_hidden(hidden)
+    low, high = bounds_of(spaces)
+    dimensions = len(low)
+    # A policy that begins with equal chances: small weights in its last layer.
+    policy = perceptron(
+        (spaces.num_inputs, *layers, dimensions or spaces.num_actions),
+        room,
+        rng,
+        precision=checked_precision(precision),
+        last=0.01,
+        further=[_FIRST_DEVIATION] * dimensions,
+    )
+    # Where actions are continuous it begins at 0, or as near to it as the bounds allow.
+    at = len(policy.weights) - 2 * dimensions
+    policy.weights[at : at + dimensions] = 2.0 * (np.clip(0.0, low, high) - low) / (high - low) - 1.0
+    critic = perceptron((spaces.num_inputs, *layers, 1), room, rng, precision=precision)
+    usual = 0.001 if rate_step_size is None and rate is None else rate_step_size
+    learned = PPO(
+        policy=policy,
+        policy_means=adam(policy.weights),
+        critic=critic,
+        critic_means=adam(critic.weights),
+        rollout=_empty(spaces, room, dimensions, PRECISIONS[precision]),
+        low=low,
+        high=high,
+        chances=np.zeros(spaces.num_actions),
+        seen=moments(spaces.num_inputs),
+        earnings=earnings(estimator(Exponential, usual, rate, centring), spaces.places),
+        step_size=stacked([schedule_of("step_size", step_size)]),
+        counts=np.zeros(2, dtype=np.int64),
+        rng=rng,
+        pace=Pace(
+            steps=steps,
+            batch=size,
+            epochs=whole("epochs", epochs),
+            trace=probability("trace", trace),
+            clip=positive("clip", clip),
+            entropy=at_least_zero("entropy", entropy),
+            longest=_LONGEST,
+        ),
+    )
+    return NetworkAgent("ppo", learned, _POINTS if dimensions else _CHOICES, spaces, options, compiled)
+
+
+def _empty(spaces: Spaces, room: int, dimensions: int, kind: Kind) -> Rollout:
+    """Return a rollout with room for so many steps."""
+    return Rollout(
+        places=np.zeros(room, dtype=np.int64),
+        observations=np.zeros((room, spaces.num_inputs), dtype=kind),
+        allowed=np.zeros((room, spaces.num_actions), dtype=np.int8),
+        choices=np.zeros(room, dtype=np.int64),
+        points=np.zeros((room, dimensions)),
+        rewards=np.zeros(room),
+        durations=np.zeros(room),
+        next_observations=np.zeros((room, spaces.num_inputs), dtype=kind),
+        cut=np.zeros(room, dtype=np.bool_),
+        values=np.zeros(room),
+        logs=np.zeros(room),
+        advantages=np.zeros(room),
+        aims=np.zeros(room),
+        order=np.zeros(room, dtype=np.int64),
+        ahead=np.zeros(spaces.places),
+    )

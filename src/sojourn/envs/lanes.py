@@ -1,0 +1,130 @@
+"""One environment as an agent of observations sees it: arrays for one place.
+
+`vector_lanes` has the same for several environments at once.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from sojourn.agents.networks.protocol import Actions, Masks, Memory, Transitions
+from sojourn.envs.observing import Reader
+from sojourn.envs.places import Trace
+from sojourn.envs.protocol import Environment
+from sojourn.rules.arrays import Flags, Floats
+
+_HERE = np.zeros(1, dtype=np.int64)
+_NOT_CUT, _CUT = np.zeros(1, dtype=np.bool_), np.ones(1, dtype=np.bool_)
+
+
+class Lanes(Protocol):
+    """One environment or several, and where they stand."""
+
+    reader: Reader
+    places: int
+    observations: Floats
+    allowed: Masks
+    has_begun: bool
+
+    @property
+    def env(self) -> Any:
+        """The environment, or the vector of them."""
+
+    @property
+    def seed(self) -> int:
+        """The seed of the first episodes."""
+
+    def begin(self) -> None:
+        """Begin episodes, unless they are under way."""
+
+    def step(self, actions: Actions, explored: Flags) -> Transitions:
+        """Take these actions; return the steps that are complete."""
+
+    def state(self) -> Memory:
+        """Return where all stands, as data."""
+
+    def restored(self, state: Memory) -> None:
+        """Go where all stood; if that cannot be done, new episodes begin."""
+
+
+class SingleLane:
+    """One environment: a single place."""
+
+    places = 1
+
+    def __init__(self, env: Environment, reader: Reader, seed: int) -> None:
+        self.reader, self.trace = reader, Trace(env, seed)
+        self.observations: Floats = np.zeros((1, reader.observing.num_inputs))
+        self.allowed: Masks = np.zeros((1, reader.observing.num_actions), dtype=np.int8)
+        self.has_begun = False
+
+    @property
+    def env(self) -> Environment:
+        """The environment."""
+        return self.trace.env
+
+    @property
+    def seed(self) -> int:
+        """The seed of the first episode."""
+        return self.trace.seed
+
+    def begin(self) -> None:
+        """Begin an episode, unless one is under way."""
+        if not self.has_begun:
+            self.observations, self.allowed = self._reset()
+            self.has_begun = True
+
+    def _reset(self) -> tuple[Floats, Masks]:
+        observation, info = self.trace.reset()
+        return self.reader.observing.flat(observation)[np.newaxis], self.reader.allowed(info)[np.newaxis]
+
+    def step(self, actions: Actions, explored: Flags) -> Transitions:
+        """Take an action."""
+        reader, record = self.reader, self.trace.recorder
+        self.has_begun = False  # until this step is over: what breaks off in it begins anew
+        action = reader.observing.told(actions, 0)
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        if record is not None:
+            record(action)
+        duration, earned = reader.duration(observation, action, info), reader.reward(reward)
+        following = reader.observing.flat(observation)[np.newaxis]
+        allowed = reader.allowed(info)[np.newaxis]
+        go_on = following, allowed
+        if terminated or truncated:
+            go_on = self._reset()
+            if terminated:  # the last action led to where the next episode begins
+                following, allowed = go_on
+        seen = Transitions(
+            places=_HERE,
+            observations=self.observations,
+            allowed=self.allowed,
+            actions=actions,
+            rewards=np.array([earned]),
+            durations=np.array([duration]),
+            next_observations=following,
+            next_allowed=allowed,
+            cut=_CUT if truncated and not terminated else _NOT_CUT,
+            explored=explored,
+        )
+        self.observations, self.allowed = go_on
+        self.has_begun = True
+        return seen
+
+    def state(self) -> Memory:
+        """Return where the environment stands."""
+        return {
+            "place": self.trace.place() if self.has_begun else None,
+            "observations": self.observations,
+            "allowed": self.allowed,
+        }
+
+    def restored(self, state: Memory) -> None:
+        """Bring the environment back, if what it shows there is what it showed."""
+        shown_there = self.trace.go_to(state["place"])
+        if shown_there is None:
+            return
+        there = self.reader.observing.flat(shown_there[0])[np.newaxis]
+        if np.array_equal(there, state["observations"]) and state["allowed"].shape == self.allowed.shape:
+            self.observations, self.allowed, self.has_begun = there, state["allowed"], True

@@ -1,0 +1,159 @@
+"""Observations as flat arrays of numbers, and actions as agents of observations choose them.
+
+Whatever is not an array of numbers already, such as a Dict or a Tuple, is flattened by Gymnasium's own tools.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.spaces import utils
+from numpy.typing import NDArray
+
+from sojourn.agents.networks.protocol import Actions, Masks, Spaces
+from sojourn.envs.durations import DurationSource, duration_reader
+from sojourn.envs.masks import checked_mask, mask_key, mask_reader
+from sojourn.envs.protocol import Element, Info, Space
+from sojourn.rules.arrays import Floats
+from sojourn.rules.numbers import shown
+
+
+class Observing:
+    """How observations and actions of one environment are turned into arrays and back.
+
+    >>> read = Observing(spaces.Dict(a=spaces.Discrete(2), b=spaces.Box(0, 9, (2,))), spaces.Discrete(3))
+    >>> read.flat({"a": 1, "b": np.array([5.0, 7.0])})
+    array([0., 1., 5., 7.])
+    """
+
+    def __init__(self, observation_space: Space, action_space: Space) -> None:
+        self.space, self.action_space = observation_space, action_space
+        self.num_inputs = _size(observation_space)
+        self._shape = observation_space.shape if isinstance(observation_space, spaces.Box) else None
+        self.num_actions, self.first_action = 0, 0
+        self.low = self.high = np.zeros(0)
+        self._action_shape = action_space.shape or ()
+        if isinstance(action_space, spaces.Discrete):
+            self.num_actions, self.first_action = int(action_space.n), int(action_space.start)
+        elif (
+            isinstance(action_space, spaces.Box)
+            and action_space.dtype.kind == "f"
+            and action_space.shape != (0,)
+        ):
+            self.low = action_space.low.ravel().astype(np.float64)
+            self.high = action_space.high.ravel().astype(np.float64)
+        else:
+            raise TypeError(
+                f"the action space is {shown(action_space)}; a network needs Discrete actions, or a Box of floats: "
+                "map it to one in a gymnasium.ActionWrapper"
+            )
+
+    def spaces(self, places: int, seed: int) -> Spaces:
+        """Return what an agent is told of the environment."""
+        return Spaces(self.num_inputs, self.num_actions, self.low, self.high, places, seed)
+
+    def flat(self, observation: Element) -> Floats:
+        """Return an observation as a flat array, or say what is wrong with it."""
+        if self._shape is None:
+            try:
+                numbers: Floats = np.asarray(utils.flatten(self.space, observation), dtype=np.float64).ravel()
+            except (TypeError, ValueError, KeyError, IndexError, AttributeError, AssertionError) as error:
+                raise ValueError(f"{_not_of(observation, self.space)} ({shown(error)})") from None
+        else:
+            try:
+                numbers = np.asarray(observation, dtype=np.float64)
+            except (TypeError, ValueError):
+                raise ValueError(_not_of(observation, self.space)) from None
+            if numbers.shape != self._shape:
+                raise ValueError(_not_of(observation, self.space))
+            numbers = numbers.ravel()
+        # One number tells, unless squares are too large for it.
+        if len(numbers) != self.num_inputs or not (
+            math.isfinite(numbers.dot(numbers)) or np.isfinite(numbers).all()
+        ):
+            wrong = numbers[~np.isfinite(numbers)]
+            if len(wrong):
+                raise ValueError(
+                    f"an observation has the entry {wrong[0]}; its entries must be finite numbers"
+                )
+            raise ValueError(_not_of(observation, self.space))
+        return numbers
+
+    def told(self, actions: Actions, row: int) -> Any:
+        """Return one action as the environment takes it, a point no farther than the bounds."""
+        if self.num_actions:
+            return int(actions[row]) + self.first_action
+        point = np.clip(actions[row], self.low, self.high)
+        return point.astype(self.action_space.dtype).reshape(self._action_shape)
+
+    def told_all(self, actions: Actions) -> NDArray[np.generic]:
+        """Return actions as a vector of environments takes them."""
+        if self.num_actions:
+            return actions + self.first_action
+        points = np.clip(actions, self.low, self.high)
+        return points.astype(self.action_space.dtype).reshape(-1, *self._action_shape)
+
+
+class Reader:
+    """How one environment is read: observations and actions as arrays, durations, masks."""
+
+    def __init__(
+        self, observing: Observing, source: DurationSource = "duration", action_mask: str | None = None
+    ) -> None:
+        self.observing, self.source = observing, source
+        self.duration = duration_reader(source)
+        self.mask_key = mask_key(action_mask, source)
+        self._mask = mask_reader(self.mask_key)
+        self._all: Masks = np.ones(observing.num_actions, dtype=np.int8)
+
+    def allowed(self, info: Info) -> Masks:
+        """Return which actions are allowed, as a row."""
+        mask = self._mask(info)
+        if mask is None or not len(self._all):
+            return self._all
+        return checked_mask(mask, len(self._all), self.mask_key).astype(np.int8)
+
+    def reward(self, reward: Any) -> float:
+        """Return a reward as a number, or refuse it."""
+        number = float(reward)
+        if not math.isfinite(number):
+            raise ValueError(f"the reward is {number}; a reward must be finite")
+        return number
+
+
+def is_listed(space: Space) -> bool:
+    """Whether the elements of a space can be listed, whatever their number.
+
+    >>> is_listed(spaces.Tuple([spaces.Discrete(2), spaces.MultiBinary(3)])), is_listed(spaces.Box(0, 1))
+    (True, False)
+    """
+    if isinstance(space, spaces.Tuple):
+        return all(map(is_listed, space.spaces))
+    if isinstance(space, spaces.Dict):
+        return all(map(is_listed, space.spaces.values()))
+    return isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary)
+
+
+def _size(space: Space) -> int:
+    """Return the number of inputs that an observation of a space has."""
+    flat: Space = space
+    with contextlib.suppress(NotImplementedError):
+        flat = utils.flatten_space(space)
+    if not isinstance(flat, spaces.Box) or not math.prod(flat.shape):
+        raise TypeError(
+            f"the observation space is {shown(space)}, which is no array of a fixed size; map it to a Box in a "
+            "gymnasium.ObservationWrapper"
+        )
+    return math.prod(flat.shape)
+
+
+def _not_of(observation: Element, space: Space) -> str:
+    shape = getattr(observation, "shape", None)
+    what = (
+        f"has the shape {shape}" if shape is not None and shape != space.shape else f"is {shown(observation)}"
+    )
+    return f"an observation {what}; the observation space is {shown(space)}"

@@ -1,0 +1,113 @@
+"""Reward beyond the rate: wrappers that let any algorithm written for Gymnasium optimise reward per unit time.
+
+The reward of a step becomes r - rho tau, rho being an estimate of the rate that the wrapper keeps. Whoever maximises the
+sum of these maximises reward per unit time, once the estimate is right (Dinkelbach 1967 for the argument).
+"""
+
+from __future__ import annotations
+
+from typing import Any, SupportsFloat
+
+import gymnasium
+import numpy as np
+from gymnasium.utils import RecordConstructorArgs
+from gymnasium.vector import VectorEnv, VectorWrapper
+
+from sojourn.envs.durations import DurationSource, duration_reader
+from sojourn.envs.protocol import Environment, Info
+from sojourn.envs.vectors import VectorClock
+from sojourn.rates.carry import carry
+from sojourn.rates.meter import RateMeter
+from sojourn.rates.protocol import Rate, value
+from sojourn.rates.ratio import Exponential
+from sojourn.rules.arrays import Flags, Floats
+
+_USUAL = Exponential(0.001)
+
+
+class RateReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+    """An environment whose reward is r - rho tau, what a step earned beyond the rate for its time.
+
+    `rate` is any of Sojourn's estimators; it sees every step, after the step's reward has been computed with what it
+    said before. `duration` says where the duration of a step is found, as in `sojourn.Learner`. `info["rate"]` is the
+    estimate after the step, `info["reward"]` the reward as it was.
+
+    >>> import sojourn as sj
+    >>> env = RateReward(sj.WorldEnv(sj.TwoState(log_scale=1e-3), compiled=False), rate=sj.Cumulative())
+    >>> observation, info = env.reset(seed=0)
+    >>> [env.step(1)[1] for _ in range(2)]  # 10 in a time of 11 while the rate is 0; then 0 in a time of 1
+    [10.0, -0.9090909090909091]
+    """
+
+    def __init__(
+        self, env: Environment, rate: Rate | None = None, duration: DurationSource = "duration"
+    ) -> None:
+        RecordConstructorArgs.__init__(self, rate=rate, duration=duration)
+        gymnasium.Wrapper.__init__(self, env)
+        self._meter = RateMeter(_USUAL if rate is None else rate)
+        self._read = duration_reader(duration)
+
+    @property
+    def rate(self) -> float:
+        """The estimate of the rate."""
+        return self._meter.rate
+
+    def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, Info]:
+        """Take one action."""
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        duration, earned = self._read(observation, action, info), float(reward)
+        surplus = earned - self._meter.rate * duration
+        self._meter.update(earned, duration)
+        return observation, surplus, terminated, truncated, info | {"rate": self.rate, "reward": earned}
+
+
+class VectorRateReward(VectorWrapper[Any, Any, Any], RecordConstructorArgs):
+    """A vector of environments whose rewards are r - rho tau, with one estimate of the rate for all of them.
+
+    The estimator sees the steps one by one, in the order of the environments. See `RateReward`.
+
+    >>> import gymnasium, sojourn as sj, sojourn.envs
+    >>> envs = gymnasium.make_vec("sojourn/TwoState-v0", num_envs=2, log_scale=1e-3, compiled=False)
+    >>> envs = VectorRateReward(envs, rate=sj.Cumulative())
+    >>> observations, infos = envs.reset(seed=0)
+    >>> envs.step([1, 1])[1]
+    array([10., 10.])
+    """
+
+    def __init__(
+        self,
+        env: VectorEnv[Any, Any, Any],
+        rate: Rate | None = None,
+        duration: DurationSource = "duration",
+    ) -> None:
+        RecordConstructorArgs.__init__(self, rate=rate, duration=duration)
+        VectorWrapper.__init__(self, env)
+        self._rate: Rate = RateMeter(_USUAL if rate is None else rate).estimator
+        self._clock, self._carried = VectorClock(env, duration), [0.0] * int(env.num_envs)
+
+    @property
+    def rate(self) -> float:
+        """The estimate of the rate."""
+        return float(value(self._rate))
+
+    def reset(self, *, seed: Any = None, options: Info | None = None) -> tuple[Any, Info]:
+        """Begin an episode in each environment, or in those that `options` asks for."""
+        if options is None or "reset_mask" not in options:
+            self._clock.resets[:] = False
+        observations, infos = self.env.reset(seed=seed, options=options)
+        return observations, infos
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, Info]:
+        """Take an action in each environment."""
+        observations, rewards, terminated, truncated, infos = self.env.step(actions)
+        ended: Flags = np.asarray(terminated, dtype=np.bool_) | np.asarray(truncated, dtype=np.bool_)
+        durations = self._clock.durations(infos, np.asarray(actions), ended)
+        earned: Floats = np.asarray(rewards, dtype=np.float64)
+        surplus = earned - self.rate * durations
+        for place in np.flatnonzero(~self._clock.resets):
+            self._rate, self._carried[place] = carry(
+                self._rate, self._carried[place], float(earned[place]), float(durations[place])
+            )
+        self._clock.go_on(ended)
+        told = {"rate": np.full(len(earned), self.rate), "reward": earned}
+        return observations, surplus, terminated, truncated, infos | told

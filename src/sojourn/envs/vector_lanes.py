@@ -1,0 +1,156 @@
+"""Several environments at once, as an agent of observations sees them: arrays with a row for each place.
+
+Gymnasium resets the environments of a vector in one of three ways, and each is read for what it is: where an episode
+was terminated, its last action led to the first observation of the next one; where it was truncated, to its own last
+observation. With a reset in the next step, the way that `gymnasium.make_vec` takes, a step that ended an episode is
+complete only one step later, and that later step is none of the agent's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import Box
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import iterate
+
+from sojourn.agents.networks.protocol import Actions, Masks, Memory, Transitions
+from sojourn.envs.observing import Reader
+from sojourn.envs.places import MOST_ACTIONS
+from sojourn.envs.protocol import Info
+from sojourn.envs.vectors import VectorClock, info_of
+from sojourn.rules.arrays import Flags, Floats, Ints
+
+
+class VectorLanes:
+    """A vector of environments."""
+
+    def __init__(self, env: VectorEnv[Any, Any, Any], reader: Reader, seed: int) -> None:
+        self.env, self.reader, self.seed = env, reader, seed
+        self.places = int(env.num_envs)
+        self.observations: Floats = np.zeros((self.places, reader.observing.num_inputs))
+        self.allowed: Masks = np.zeros((self.places, reader.observing.num_actions), dtype=np.int8)
+        self.has_begun = False
+        self._clock = VectorClock(env, reader.source)
+        self._waiting: Transitions | None = None  # terminated; where the next episode begins is still to come
+        self._places: Ints = np.arange(self.places)
+        self._all: Masks = np.ones_like(self.allowed)
+        self._taken: list[Any] = []  # all actions so far, to come here again
+
+    def begin(self) -> None:
+        """Begin an episode at each place, unless they are under way."""
+        if not self.has_begun:
+            observations, infos = self.env.reset(seed=self.seed)
+            self._go_on(observations, infos)
+            self._clock.resets[:], self._waiting, self._taken, self.has_begun = False, None, [], True
+
+    def _go_on(self, observations: Any, infos: Info) -> None:
+        self.observations, self.allowed = self._flat(observations), self._masks(infos)
+
+    def _flat(self, observations: Any) -> Floats:
+        observing = self.reader.observing
+        if isinstance(self.env.single_observation_space, Box):
+            rows: Floats = np.asarray(observations, dtype=np.float64).reshape(self.places, -1)
+            if rows.shape[1] == observing.num_inputs and np.isfinite(rows).all():
+                return rows
+        return np.array([observing.flat(one) for one in iterate(self.env.observation_space, observations)])
+
+    def _masks(self, infos: Info) -> Masks:
+        if self.reader.mask_key.partition(".")[0] not in infos:
+            return self._all
+        return np.array([self.reader.allowed(info_of(infos, place)) for place in range(self.places)])
+
+    def step(self, actions: Actions, explored: Flags) -> Transitions:
+        """Take an action at each place; return the steps that are complete."""
+        self.has_begun = False  # until this step is over
+        told = self.reader.observing.told_all(actions)
+        if len(self._taken) * self.places <= MOST_ACTIONS:
+            self._taken.append(told)
+        shown_now, rewards, terminated, truncated, infos = self.env.step(told)
+        ended: Flags = np.asarray(terminated, dtype=np.bool_) | np.asarray(truncated, dtype=np.bool_)
+        earned: Floats = np.asarray(rewards, dtype=np.float64)
+        if not np.isfinite(earned).all():
+            self.reader.reward(earned[~np.isfinite(earned)][0])
+        led_to, masks = self._flat(shown_now), self._masks(infos)
+        seen = Transitions(
+            places=self._places,
+            observations=self.observations,
+            allowed=self.allowed,
+            actions=actions,
+            rewards=earned,
+            durations=self._clock.durations(infos, told, ended),
+            next_observations=led_to,
+            next_allowed=masks,
+            cut=ended & ~np.asarray(terminated, dtype=np.bool_),
+            explored=explored,
+        )
+        self.observations, self.allowed = led_to, masks
+        if ended.any() or self._clock.resets.any():
+            seen = self._at_ends(seen, ended, infos)
+        self.has_begun = True
+        return seen
+
+    def _at_ends(self, seen: Transitions, ended: Flags, infos: Info) -> Transitions:
+        """Return the steps that are complete where some episodes ended, or begin in this step."""
+        if self._clock.mode is AutoresetMode.NEXT_STEP:
+            complete = []
+            if self._waiting is not None:  # those that were terminated led to what is shown now
+                at = self._waiting.places
+                begun = self._waiting._replace(
+                    next_observations=self.observations[at], next_allowed=self.allowed[at]
+                )
+                complete, self._waiting = [begun], None
+            taken = ~self._clock.resets
+            terminated = taken & ended & ~seen.cut
+            if terminated.any():
+                self._waiting = _rows(seen, terminated)
+            self._clock.go_on(ended)
+            return _together([*complete, _rows(seen, taken & ~terminated)])
+        led_to, masks = self.observations.copy(), np.array(self.allowed)
+        if self._clock.mode is AutoresetMode.DISABLED:
+            fresh, fresh_infos = self.env.reset(options={"reset_mask": ended.copy()})
+            first, first_masks = self._flat(fresh), self._masks(fresh_infos)
+            self.observations = np.where(ended[:, np.newaxis], first, led_to)
+            self.allowed = np.where(ended[:, np.newaxis], first_masks, masks)
+        for place in np.flatnonzero(ended).tolist():
+            if not seen.cut[place]:
+                led_to[place], masks[place] = self.observations[place], self.allowed[place]
+            elif self._clock.mode is AutoresetMode.SAME_STEP:
+                led_to[place] = self.reader.observing.flat(infos["final_obs"][place])
+                masks[place] = self.reader.allowed(info_of(infos["final_info"], place))
+        return seen._replace(next_observations=led_to, next_allowed=masks)
+
+    def state(self) -> Memory:
+        """Return all actions since the beginning: the same seed and the same actions lead to the same place."""
+        if not self.has_begun or len(self._taken) * self.places > MOST_ACTIONS:
+            return {"actions": None, "waiting": None}
+        return {
+            "actions": np.array(self._taken) if self._taken else np.zeros((0, self.places)),
+            "waiting": None if self._waiting is None else self._waiting._asdict(),
+        }
+
+    def restored(self, state: Memory) -> None:
+        """Take all actions again."""
+        if state["actions"] is None:
+            return
+        self.begin()
+        observing = self.reader.observing
+        for told in state["actions"]:
+            numbered = observing.num_actions > 0
+            actions: Actions = (
+                told.astype(np.int64) - observing.first_action if numbered else told.reshape(self.places, -1)
+            )
+            self.step(actions, np.zeros(self.places, dtype=np.bool_))
+        if state["waiting"] is not None:
+            self._waiting = Transitions(**state["waiting"])
+
+
+def _rows(steps: Transitions, chosen: Flags) -> Transitions:
+    """Return some of the steps."""
+    return Transitions._make(column[chosen] for column in steps)
+
+
+def _together(parts: list[Transitions]) -> Transitions:
+    """Return the steps of several records as one."""
+    return Transitions._make(np.concatenate(columns) for columns in zip(*parts, strict=True))

@@ -1,0 +1,100 @@
+"""What a vector of environments says: which episodes ended, how long steps took, what the infos have of one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+from numpy.typing import NDArray
+
+from sojourn.envs.durations import DurationSource, duration_reader
+from sojourn.envs.protocol import Environment, Info
+from sojourn.rules.arrays import Flags, Floats
+from sojourn.rules.numbers import shown
+
+_ALL = np.ones(1, dtype=np.bool_)
+
+
+def is_vector(env: Any) -> bool:
+    """Whether this is a vector of environments."""
+    return hasattr(env, "num_envs") and hasattr(env, "single_observation_space")
+
+
+def single_of(env: Any) -> Environment:
+    """Return one environment like those of a vector; one that is no vector is returned as it is."""
+    if not is_vector(env):
+        single: Environment = env
+        return single
+    inner = getattr(env.unwrapped, "envs", None)
+    if inner:
+        first: Environment = inner[0]
+        return first
+    if env.spec is None:
+        raise ValueError(
+            "no single environment is known that is like those of the vector; pass one: evaluate(..., env=...)"
+        )
+    return gymnasium.make(env.spec.id, **{**env.spec.kwargs, **_for_single(env.spec.kwargs)})
+
+
+def _for_single(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: None for name in options if name.startswith("vector")}
+
+
+class VectorClock:
+    """How long the steps of a vector took, whichever way it resets.
+
+    `resets` are the places whose next step is only a reset: such a step is none of the agent's and takes no time.
+    """
+
+    def __init__(self, env: VectorEnv[Any, Any, Any], source: DurationSource = "duration") -> None:
+        self.mode = AutoresetMode(env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP))
+        self.places, self.source = int(env.num_envs), source
+        self.resets: Flags = np.zeros(self.places, dtype=np.bool_)
+        self._read = duration_reader(source)
+
+    def durations(self, infos: Info, told: NDArray[np.generic], ended: Flags) -> Floats:
+        """Return how long each step took."""
+        ends_here = (
+            self.mode is AutoresetMode.SAME_STEP and ended.any()
+        )  # whose infos are of the next episode
+        found = infos.get(self.source) if isinstance(self.source, str) and not ends_here else None
+        if isinstance(found, np.ndarray) and found.dtype == np.float64:
+            lowest, longest = found.min(), found.max()
+            if lowest >= 0.0 and longest < np.inf and infos.get(f"_{self.source}", _ALL).all():
+                return found
+        durations: Floats = np.zeros(self.places)
+        for place in np.flatnonzero(~self.resets).tolist():
+            within = infos["final_info"] if ends_here and ended[place] else infos
+            durations[place] = self._read(None, told[place], info_of(within, place))
+        return durations
+
+    def go_on(self, ended: Flags) -> None:
+        """Take note of the episodes that ended in a step."""
+        if self.mode is AutoresetMode.NEXT_STEP:
+            self.resets = ended & ~self.resets
+
+
+def info_of(infos: Info, place: int) -> Info:
+    """Return what the info of a vector says of one of its environments.
+
+    >>> infos = {"duration": np.array([1.0, 2.0]), "_duration": np.array([True, False])}
+    >>> info_of(infos, 0), info_of(infos, 1)
+    ({'duration': np.float64(1.0)}, {})
+    """
+    if not isinstance(infos, dict):
+        raise ValueError(f"info is {shown(infos)}; it must be a dictionary")  # noqa: TRY004 - what an environment said
+    return dict(_entries(infos, place))
+
+
+def _entries(infos: Info, place: int) -> Iterator[tuple[str, Any]]:
+    for key, entry in infos.items():
+        there = infos.get(f"_{key}")
+        if key.startswith("_") or (there is not None and not there[place]):
+            continue
+        if isinstance(entry, dict):
+            yield key, info_of(entry, place)
+        elif hasattr(entry, "__getitem__") and len(entry) > place:
+            yield key, entry[place]

@@ -1,0 +1,256 @@
+"""Takes an agent of observations through one environment, or several at once.
+
+What `Driver` is for agents with a table of values, `ObservingDriver` is for networks, Sojourn's or other people's: the
+agent sees arrays of observations, and is whatever has the methods of `sojourn.agents.networks.protocol`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeGuard
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sojourn.agents.networks.agent import NetworkAgent
+from sojourn.agents.networks.deep_q import deep_q
+from sojourn.agents.networks.protocol import Memory, ObservingAgent, Transitions
+from sojourn.agents.networks.proximal import ppo
+from sojourn.envs.durations import DurationSource
+from sojourn.envs.lanes import Lanes, SingleLane
+from sojourn.envs.masks import MaskSource
+from sojourn.envs.observing import Observing, Reader, is_listed
+from sojourn.envs.protocol import Element, Environment
+from sojourn.envs.vector_lanes import VectorLanes
+from sojourn.envs.vectors import is_vector
+from sojourn.learner.reading import time_must_pass
+from sojourn.rules.arrays import Flags, Floats
+from sojourn.rules.long_run import MicroBatches
+from sojourn.rules.numbers import shown
+from sojourn.runs.totals import Totals
+
+MakeObserver = Callable[..., ObservingAgent]
+
+NETWORKS: dict[str, MakeObserver] = {"deep_q": deep_q, "ppo": ppo}
+_WHY = "the observations cannot be listed, or come from several environments at once"
+_METHODS = ("draw", "learn", "greedy", "state", "restored")
+
+
+def observes(agent: object) -> TypeGuard[ObservingAgent | MakeObserver]:
+    """Whether this is an agent of observations, or makes one from `spaces`."""
+    if isinstance(agent, tuple):
+        return False  # a value: its rules are for tables
+    is_made = not isinstance(agent, type) and all(hasattr(agent, name) for name in _METHODS)
+    return is_made or (callable(agent) and _takes_spaces(agent))
+
+
+def _takes_spaces(make: Callable[..., object]) -> bool:
+    try:
+        return "spaces" in inspect.signature(make).parameters
+    except (TypeError, ValueError):
+        return False
+
+
+class ObservingDriver:
+    """An agent of observations in its environments, and where all stand."""
+
+    def __init__(self, agent: ObservingAgent, lanes: Lanes, totals: Totals = Totals()) -> None:  # noqa: B008 - a value
+        missing = [name for name in (*_METHODS, "rate") if not hasattr(agent, name)]
+        if missing:
+            raise TypeError(
+                f"{shown(agent)} has no {missing[0]}; an agent of observations has {', '.join(_METHODS)} and rate"
+            )
+        self.agent, self.lanes, self.totals = agent, lanes, totals
+
+    @property
+    def seed(self) -> int:
+        """The seed of the environments' first episodes and of the agent."""
+        return self.lanes.seed
+
+    @property
+    def source(self) -> DurationSource:
+        """Where the duration of a step is found."""
+        return self.lanes.reader.source
+
+    @property
+    def num_actions(self) -> int:
+        """The number of actions, 0 if they are continuous."""
+        return self.lanes.reader.observing.num_actions
+
+    @property
+    def rate(self) -> float:
+        """The learned rate."""
+        return float(self.agent.rate)
+
+    @property
+    def largest_value(self) -> float:
+        """The size of the largest weight, if the agent is one of Sojourn's."""
+        return self.agent.largest_weight if isinstance(self.agent, NetworkAgent) else 0.0
+
+    def begin(self) -> None:
+        """Begin episodes, unless they are under way."""
+        self.lanes.begin()
+
+    def advance(self, last: float, until: float, asked: list[int]) -> None:
+        """Take steps until so many have been taken, or the time has come, or an end was asked for."""
+        agent, lanes = self.agent, self.lanes
+        while self.totals.steps < last and self.totals.duration < until and not asked:
+            actions, explored = agent.draw(lanes.observations, lanes.allowed)
+            try:
+                steps = lanes.step(actions, explored)
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"step {self.totals.steps}: {error}") from error
+            if len(steps.rewards):
+                agent.learn(steps)
+                self.totals = _counted(self.totals, steps)
+
+    def time_must_pass(self, steps: int) -> None:
+        """Refuse to go round for ever."""
+        time_must_pass(steps, self.lanes.reader.source)
+
+    def warnings(self) -> list[str]:
+        """Return what the user should know."""
+        sound = math.isfinite(self.rate) and math.isfinite(self.largest_value)
+        return [] if sound else ["the weights or the rate are no longer finite; a smaller step size may help"]
+
+    def act(self, observation: Element, action_mask: ArrayLike | None = None) -> Any:
+        """Return the best action for an observation, of those that a mask allows."""
+        reader = self.lanes.reader
+        info = {} if action_mask is None else _nested(reader.mask_key, action_mask)
+        seen, allowed = reader.observing.flat(observation), reader.allowed(info)
+        return reader.observing.told(self.agent.greedy(seen[np.newaxis], allowed[np.newaxis]), 0)
+
+    def followed(self, env: Environment, until: float, seed: int) -> MicroBatches:
+        """Return what the greedy policy earned until so much time had passed."""
+        seen, still = MicroBatches(), 0
+        explored: Flags = np.zeros(1, dtype=np.bool_)
+        lane = SingleLane(env, self.lanes.reader, seed)
+        lane.begin()
+        while seen.duration < until:
+            step = lane.step(self.agent.greedy(lane.observations, lane.allowed), explored)
+            duration = float(step.durations[0])
+            seen.add(float(step.rewards[0]), duration)
+            still = still + 1 if duration == 0.0 else 0
+            self.time_must_pass(still)
+        return seen
+
+    def followed_by(
+        self, policy: Callable[[Any], Any], env: Environment, until: float, seed: int
+    ) -> MicroBatches:
+        """Return what a function of the observation earned until so much time had passed."""
+        seen, still, reader = MicroBatches(), 0, self.lanes.reader
+        observation, _ = env.reset(seed=seed)
+        while seen.duration < until:
+            action = policy(observation)
+            observation, reward, terminated, truncated, info = env.step(action)
+            duration = reader.duration(observation, action, info)
+            seen.add(reader.reward(reward), duration)
+            still = still + 1 if duration == 0.0 else 0
+            self.time_must_pass(still)
+            if terminated or truncated:
+                observation, _ = env.reset()
+        return seen
+
+
+class Source(NamedTuple):
+    """Where the durations of steps and the masks of actions are found, and the seed."""
+
+    duration: DurationSource = "duration"
+    action_mask: str | None = None
+    seed: int = 0
+
+
+def key_of_mask(action_mask: MaskSource | None, clock: str | None) -> str | None:
+    """Return the key of masks; what agents with a table can be told besides is refused."""
+    if callable(action_mask):
+        raise TypeError(
+            "action_mask is a function, which only agents with a table take; put the mask into info, and give its key"
+        )
+    if clock is not None:
+        raise TypeError(
+            f"clock is {shown(clock)}, which is checked for agents with a table only; leave it out"
+        )
+    return action_mask
+
+
+class Observer(NamedTuple):
+    """An agent of observations, or what makes one, and a sentence that says why it is this one."""
+
+    agent: ObservingAgent | MakeObserver
+    sentence: str
+
+
+def observer_for(given: object, env: Any, bins: object = None) -> Observer | None:
+    """Return the agent of observations for an environment: the one given or named, or one that suits it.
+
+    None if the agent is to be one with a table.
+    """
+    if isinstance(given, str) and given.replace("-", "_") in NETWORKS:
+        return Observer(NETWORKS[given.replace("-", "_")], f"{given}, as asked for")
+    if observes(given):
+        return Observer(given, f"{getattr(given, '__name__', type(given).__name__)}, as asked for")
+    if given is not None or bins is not None:
+        return None
+    space = getattr(env, "single_action_space", env.action_space)
+    if not is_listed(space):
+        return Observer(ppo, "ppo, because the actions are continuous: it learns a policy, by a network")
+    if is_vector(env) or not is_listed(env.observation_space):
+        return Observer(deep_q, f"deep_q, because {_WHY}: it learns values, by a network")
+    return None
+
+
+def driver_for(
+    given: ObservingAgent | MakeObserver, options: Mapping[str, Any], env: Any, source: Source
+) -> ObservingDriver:
+    """Return an agent of observations in its environments."""
+    lanes = lanes_of(env, source)
+    if isinstance(given, type) or not all(hasattr(given, name) for name in _METHODS):
+        make: Any = given
+        return ObservingDriver(
+            make(spaces=lanes.reader.observing.spaces(lanes.places, source.seed), **options), lanes
+        )
+    if options:
+        raise TypeError(f"{', '.join(options)} cannot be given with an agent that is made already")
+    return ObservingDriver(given, lanes)  # type: ignore[arg-type] # it has all that was asked for
+
+
+def lanes_of(env: Any, source: Source) -> Lanes:
+    """Return an environment, or a vector of them, as an agent of observations sees it."""
+    if is_vector(env):
+        observing = Observing(env.single_observation_space, env.single_action_space)
+        return VectorLanes(env, Reader(observing, source.duration, source.action_mask), source.seed)
+    observing = Observing(env.observation_space, env.action_space)
+    return SingleLane(env, Reader(observing, source.duration, source.action_mask), source.seed)
+
+
+def _counted(totals: Totals, steps: Transitions) -> Totals:
+    """Return totals with these steps; those that did not explore are the greedy ones."""
+    rewards: Floats = steps.rewards
+    durations: Floats = steps.durations
+    if len(rewards) == 1:
+        reward, duration, greedy = float(rewards[0]), float(durations[0]), not steps.explored[0]
+        return Totals(
+            totals.steps + 1,
+            totals.reward + reward,
+            totals.duration + duration,
+            totals.greedy_steps + greedy,
+            totals.greedy_reward + greedy * reward,
+            totals.greedy_duration + greedy * duration,
+        )
+    taken = ~steps.explored
+    return Totals(
+        totals.steps + len(rewards),
+        totals.reward + float(rewards.sum()),
+        totals.duration + float(durations.sum()),
+        totals.greedy_steps + int(taken.sum()),
+        totals.greedy_reward + float(rewards[taken].sum()),
+        totals.greedy_duration + float(durations[taken].sum()),
+    )
+
+
+def _nested(path: str, mask: ArrayLike) -> Memory:
+    """Return an info that has a mask at a path."""
+    first, _, rest = path.partition(".")
+    return {first: _nested(rest, mask) if rest else mask}

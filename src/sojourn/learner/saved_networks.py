@@ -1,0 +1,107 @@
+"""The file of a learner whose agent observes: data only, as every file of a learner.
+
+The file holds how the agent was made, if it is one of Sojourn's, and what it has learned. An agent of your own is made
+anew by you, and gets its state from the file: `Learner.load(path, env, agent=make)`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, TypedDict
+
+import numpy as np
+
+from sojourn.agents.networks.agent import NetworkAgent
+from sojourn.agents.networks.protocol import Memory
+from sojourn.envs.durations import DurationSource
+from sojourn.learner.archive import format_of, read_archive, write_archive
+from sojourn.learner.described import NETWORK_FORMAT, NETWORK_VERSION, SavedEnvironment, described
+from sojourn.learner.observing import NETWORKS, MakeObserver, ObservingDriver, Source, driver_for
+from sojourn.rules.kinds import check_kind
+from sojourn.rules.values import canonical, replaced
+from sojourn.runs.totals import Totals
+
+
+class SavedNetwork(TypedDict):
+    """All that a file of a learner whose agent observes holds."""
+
+    kind: str  # of agent, empty for one that is not ours
+    options: dict[str, Any]
+    learned: dict[str, Any]
+    totals: dict[str, float]
+    seed: int
+    places: int
+    num_inputs: int
+    num_actions: int
+    duration: str | float | None
+    action_mask: str
+    lanes: dict[str, Any]
+    env: SavedEnvironment | None
+
+
+def is_one(path: Path) -> bool:
+    """Whether a file says of itself that it is one of these; what is wrong with others, others say."""
+    return format_of(path) == NETWORK_FORMAT
+
+
+def write(path: Path, driver: ObservingDriver) -> None:
+    """Write all that is needed to go on."""
+    agent, lanes = driver.agent, driver.lanes
+    reader = lanes.reader
+    ours = isinstance(agent, NetworkAgent)
+    contents: SavedNetwork = {
+        "kind": agent.kind if isinstance(agent, NetworkAgent) else "",
+        "options": agent.options if isinstance(agent, NetworkAgent) else {},
+        "learned": agent.state(),
+        "totals": driver.totals._asdict(),
+        "seed": lanes.seed,
+        "places": lanes.places,
+        "num_inputs": reader.observing.num_inputs,
+        "num_actions": reader.observing.num_actions if ours else -1,
+        "duration": None if callable(reader.source) else reader.source,
+        "action_mask": reader.mask_key,
+        "lanes": lanes.state(),
+        "env": described(lanes.env),
+    }
+    write_archive(path, NETWORK_FORMAT, NETWORK_VERSION, contents)
+
+
+def read(
+    path: Path, env: Any, duration: DurationSource | None = None, agent: MakeObserver | None = None
+) -> ObservingDriver:
+    """Return the driver that a file describes, in environments like those it was in."""
+    contents: Any = read_archive(path, NETWORK_FORMAT, NETWORK_VERSION)
+    try:
+        check_kind(SavedNetwork, contents, "the learner")
+        return _restored(contents, env, duration, agent)
+    except (TypeError, ValueError, KeyError) as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _restored(
+    saved: SavedNetwork, env: Any, duration: DurationSource | None, agent: MakeObserver | None
+) -> ObservingDriver:
+    source = saved["duration"] if duration is None else duration
+    if source is None:
+        raise ValueError(
+            "its duration was a function, which is not saved; pass it again: load(..., duration=...)"
+        )
+    make = NETWORKS.get(saved["kind"]) if agent is None else agent
+    if make is None:
+        raise ValueError("its agent is none of Sojourn's; say how to make one: load(..., agent=make)")
+    options: Memory = saved["options"] if saved["kind"] and agent is None else {}
+    driver = driver_for(make, options, env, Source(source, saved["action_mask"], saved["seed"]))
+    observing = driver.lanes.reader.observing
+    told = (driver.lanes.places, observing.num_inputs)
+    if told != (saved["places"], saved["num_inputs"]):
+        raise ValueError(
+            f"it was trained in {saved['places']} environments with {saved['num_inputs']} inputs; here are "
+            f"{told[0]} with {told[1]}"
+        )
+    driver.agent.restored(saved["learned"])
+    totals = canonical(replaced(Totals(), **saved["totals"]))
+    if not np.isfinite(totals).all() or not 0 <= totals.greedy_steps <= totals.steps < 2**53:
+        raise ValueError(f"its totals are {totals}, which cannot be")
+    driver.totals = totals
+    driver.lanes.restored(saved["lanes"])
+    return driver

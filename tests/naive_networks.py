@@ -1,0 +1,231 @@
+"""Deep Q and PPO once more, slowly: plain NumPy in float64, gradients by complex steps, straight from the formulas.
+
+Only random numbers are drawn by Sojourn's own generator, in the documented order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from sojourn.rules.random import integer, normal, uniform
+from sojourn.rules.streams import stream
+
+
+def outputs(weights: Any, widths: tuple[int, ...], inputs: Any) -> Any:
+    """A network's outputs; of complex numbers only the real part decides what ReLU does."""
+    at, units = 0, inputs
+    for layer in range(len(widths) - 1):
+        size = widths[layer] * widths[layer + 1]
+        matrix = weights[at : at + size].reshape(widths[layer], widths[layer + 1])
+        units = units @ matrix + weights[at + size : at + size + widths[layer + 1]]
+        at += size + widths[layer + 1]
+        if layer < len(widths) - 2:
+            units = np.where(np.real(units) > 0.0, units, 0.0)
+    return units
+
+
+def slope(loss: Callable[[Any], Any], weights: Any) -> Any:
+    """The gradient of a loss by complex steps, exact to the last digits."""
+    found = np.zeros(len(weights))
+    for i in range(len(weights)):
+        moved = weights.astype(complex)
+        moved[i] += 1e-30j
+        found[i] = np.imag(loss(moved)) / 1e-30
+    return found
+
+
+class Adam:
+    def __init__(self, count: int) -> None:
+        self.m, self.v, self.t = np.zeros(count), np.zeros(count), 0
+
+    def moved(self, weights: Any, gradient: Any, step_size: float, longest: float) -> Any:
+        gradient = gradient / max(1.0, float(np.linalg.norm(gradient)) / longest)
+        self.t += 1
+        self.m = 0.9 * self.m + 0.1 * gradient
+        self.v = 0.999 * self.v + 0.001 * gradient**2
+        root = np.sqrt(self.v / (1 - 0.999**self.t))
+        return weights - step_size * (self.m / (1 - 0.9**self.t)) / (root + 1e-8)
+
+
+class Units:
+    """Observations in units of their deviation, rewards in units of r - rho tau, and the rate: Exponential, centred."""
+
+    def __init__(self, beta: float, kappa: float) -> None:
+        self.beta, self.kappa = beta, kappa
+        self.observations: list[Any] = []
+        self.r = self.tau = self.level = self.mean_duration = self.square = 0.0
+        self.steps = 0
+
+    @property
+    def estimate(self) -> float:
+        return self.r / self.tau if self.tau else 0.0
+
+    @property
+    def rate(self) -> float:
+        return self.estimate + self.kappa * self.level / self.mean_duration
+
+    @property
+    def scale(self) -> float:
+        return math.sqrt(self.square)
+
+    def earn(self, reward: float, duration: float, accepted: bool) -> None:
+        self.steps += 1
+        self.mean_duration += max(0.001, 1 / self.steps) * (duration - self.mean_duration)
+        left = (reward - self.estimate * duration) ** 2
+        self.square += max(0.0001, 1 / self.steps) * (left - self.square)
+        if accepted:
+            self.r += self.beta * (reward - self.r)
+            self.tau += self.beta * (duration - self.tau)
+
+    def normalised(self, observations: Any) -> Any:
+        if len(self.observations) < 2:
+            distance = np.array(observations) - (self.observations[0] if self.observations else 0.0)
+            return np.clip(distance, -10.0, 10.0)
+        seen = np.array(self.observations)
+        return np.clip((np.array(observations) - seen.mean(axis=0)) / seen.std(axis=0), -10.0, 10.0)
+
+
+def first_weights(widths: tuple[int, ...], rng: Any, last: float = 1.0) -> Any:
+    parts = []
+    for layer in range(len(widths) - 1):
+        deviation = math.sqrt(2 / widths[layer])
+        if layer == len(widths) - 2:
+            deviation *= last / math.sqrt(2)
+        count = widths[layer] * widths[layer + 1]
+        parts += [deviation * normal(rng) for _ in range(count)] + [0.0] * widths[layer + 1]
+    return np.array(parts)
+
+
+class NaiveDeepQ:
+    """Double deep Q with a replay of everything, one batch after each step from the `warm_up`-th on."""
+
+    def __init__(
+        self, widths: tuple[int, ...], *, batch: int, warm_up: int, exploration: float, seed: int
+    ) -> None:
+        self.widths, self.batch, self.warm_up, self.exploration = widths, batch, warm_up, exploration
+        self.rng = stream(seed)
+        self.weights = first_weights(widths, self.rng)
+        self.target, self.adam = self.weights.copy(), Adam(len(self.weights))
+        self.units, self.replay = Units(0.001, 0.1), []  # type: ignore[var-annotated]
+
+    def draw(self, observation: Any, allowed: Any) -> tuple[int, bool]:
+        q = outputs(self.weights, self.widths, self.units.normalised([observation]))[0]
+        greedy = int(np.where(allowed, q, -np.inf).argmax())
+        u = uniform(self.rng)
+        if u >= self.exploration:
+            return greedy, False
+        action = int(np.flatnonzero(allowed)[int(u / self.exploration * sum(allowed))])
+        return action, action != greedy
+
+    def learn(self, o: Any, a: int, r: float, tau: float, o2: Any, allowed2: Any, explored: bool) -> None:
+        self.replay.append((o, a, r, tau, o2, allowed2))
+        self.units.observations.append(o)
+        self.units.earn(r, tau, not explored)
+        if len(self.replay) < self.warm_up:
+            return
+        chosen = [self.replay[integer(self.rng, len(self.replay))] for _ in range(self.batch)]
+        here = self.units.normalised([one[0] for one in chosen])
+        there = self.units.normalised([one[4] for one in chosen])
+        masked = np.where([one[5] for one in chosen], outputs(self.weights, self.widths, there), -np.inf)
+        best = masked.argmax(axis=1)
+        ahead = outputs(self.target, self.widths, there)[np.arange(self.batch), best]
+        surplus = np.array([one[2] - self.units.rate * one[3] for one in chosen])
+        aims = surplus / self.units.scale + ahead
+        actions = [one[1] for one in chosen]
+
+        def loss(weights: Any) -> Any:
+            q = outputs(weights, self.widths, here)[np.arange(self.batch), actions]
+            return ((q - aims) ** 2).sum() / (2 * self.batch)
+
+        self.weights = self.adam.moved(self.weights, slope(loss, self.weights), 0.0005, 10.0)
+        self.target += 0.005 * (self.weights - self.target)
+        self.units.level += 0.01 * (ahead.mean() * self.units.scale - self.units.level)
+
+
+class NaivePPO:
+    """PPO with batches of half a rollout; the first rollout only measures."""
+
+    def __init__(
+        self, widths: tuple[int, ...], *, rollout: int, epochs: int, dimensions: int, seed: int
+    ) -> None:
+        self.rollout, self.epochs, self.dimensions = rollout, epochs, dimensions
+        self.widths, self.critic_widths = widths, (*widths[:-1], 1)
+        self.rng = stream(seed)
+        self.policy = np.append(first_weights(widths, self.rng, 0.01), [-2.0] * dimensions)
+        self.policy[
+            len(self.policy) - 2 * dimensions : len(self.policy) - dimensions
+        ] = -1.0  # the lower bound is 0
+        self.critic = first_weights(self.critic_widths, self.rng)
+        self.adams = Adam(len(self.policy)), Adam(len(self.critic))
+        self.units, self.steps, self.rollouts = Units(0.001, 0.1), [], 0  # type: ignore[var-annotated]
+
+    def draw(self, observation: Any, allowed: Any) -> Any:
+        out = outputs(self.policy, self.widths, self.units.normalised([observation]))[0]
+        if self.dimensions:
+            deviations = np.exp(self.policy[-self.dimensions :])
+            return [float(m + s * normal(self.rng)) for m, s in zip(out, deviations, strict=True)]
+        p = np.where(allowed, np.exp(out - out.max()), 0.0)
+        return int((np.cumsum(p / p.sum()) <= uniform(self.rng)).sum())
+
+    def log_chance(self, weights: Any, inputs: Any, steps: list[Any]) -> Any:
+        out = outputs(weights, self.widths, inputs)
+        if self.dimensions:
+            logs = weights[-self.dimensions :]
+            z = (np.array([one[1] for one in steps]) - out) * np.exp(-logs)
+            return (-0.5 * z * z - logs - 0.5 * math.log(2 * math.pi)).sum(axis=1)
+        e = np.exp(out) * np.array([one[6] for one in steps])
+        return np.log(e[np.arange(len(steps)), [one[1] for one in steps]] / e.sum(axis=1))
+
+    def learn(self, o: Any, a: Any, r: float, tau: float, o2: Any, cut: bool, allowed: Any) -> None:
+        self.steps.append((o, a, r, tau, o2, cut, allowed))
+        self.units.earn(r, tau, True)
+        if len(self.steps) < self.rollout:
+            return
+        if self.rollouts:
+            self._improve()
+        self.units.observations += [one[0] for one in self.steps]
+        self.steps, self.rollouts = [], self.rollouts + 1
+
+    def _improve(self) -> None:
+        steps, units = self.steps, self.units
+        here = units.normalised([one[0] for one in steps])
+        values = outputs(self.critic, self.critic_widths, here)[:, 0]
+        following = outputs(self.critic, self.critic_widths, units.normalised([one[4] for one in steps]))[
+            :, 0
+        ]
+        rate, advantages = units.rate, np.zeros(len(steps))
+        for i in reversed(range(len(steps))):
+            _, _, r, tau, _, cut, _ = steps[i]
+            advantages[i] = (r - rate * tau) / units.scale + following[i] - values[i]
+            if not cut and i + 1 < len(steps):
+                advantages[i] += 0.9 * advantages[i + 1]
+        aims = values + advantages - 0.8 * advantages.mean()
+        units.level = float(values.mean()) * units.scale
+        advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
+        old = self.log_chance(self.policy, here, steps)
+        order = list(range(len(steps)))
+        for _ in range(self.epochs):
+            for last in range(len(steps) - 1, 0, -1):
+                other = integer(self.rng, last + 1)
+                order[last], order[other] = order[other], order[last]
+            half = len(steps) // 2
+            for at in (np.array(order[:half]), np.array(order[half:])):
+                self._one_batch(here[at], [steps[i] for i in at], advantages[at], old[at], aims[at])
+
+    def _one_batch(self, inputs: Any, steps: list[Any], advantages: Any, old: Any, aims: Any) -> None:
+        def loss(weights: Any) -> Any:
+            ratio = np.exp(self.log_chance(weights, inputs, steps) - old)
+            held = np.where(np.real(ratio) > 1.2, 1.2, np.where(np.real(ratio) < 0.8, 0.8, ratio))
+            plain, clipped = ratio * advantages, held * advantages
+            return -np.where(np.real(plain) <= np.real(clipped), plain, clipped).mean()
+
+        def miss(weights: Any) -> Any:
+            return ((outputs(weights, self.critic_widths, inputs)[:, 0] - aims) ** 2).mean() / 2
+
+        policy_slope, critic_slope = slope(loss, self.policy), slope(miss, self.critic)
+        self.policy = self.adams[0].moved(self.policy, policy_slope, 0.0005, 0.5)
+        self.critic = self.adams[1].moved(self.critic, critic_slope, 0.0005, 0.5)
