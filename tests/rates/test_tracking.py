@@ -1,0 +1,100 @@
+"""How closely estimators follow rates that change, on streams whose truth is known.
+
+The tracking error is the mean over time of (estimate - truth)^2, without the first 100 steps, averaged over seeds
+before ratios are taken. It is compared with that of an `Exponential` whose step size is tuned to the very stream.
+The streams of this file were used in no design.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import sojourn as sj
+from changing_streams import MOVEMENTS, NAMED, Stream, named_stream, random_stream, scenario
+from counting import Counted
+from sojourn.rates.protocol import Rate
+from sojourn.rates.score import rates_over
+
+STEP_SIZES = 10.0 ** np.arange(-4.0, -0.2, 0.125)
+
+
+def error(rate: Rate, stream: Stream) -> float:
+    """The tracking error of an estimator."""
+    off = rates_over(rate, stream.rewards, stream.durations)[100:] - stream.truth[100:]
+    return float((stream.lasted[100:] * off**2).sum() / stream.lasted[100:].sum())
+
+
+def tuned(streams: list[Stream]) -> npt.NDArray[np.float64]:
+    """The mean error of an `Exponential` with each step size."""
+    errors = [[error(sj.Exponential(size), one) for size in STEP_SIZES] for one in streams]
+    return np.asarray(np.mean(errors, axis=0))
+
+
+def relative(make: Callable[[np.random.Generator], Stream], seeds: list[list[int]]) -> float:
+    """The error of `AdaptiveRatio` over that of the tuned `Exponential`, both averaged over seeds."""
+    streams = [make(np.random.default_rng(seed)) for seed in seeds]
+    return float(np.mean([error(sj.AdaptiveRatio(), one) for one in streams]) / tuned(streams).min())
+
+
+def over_scenarios(count: int, n: int, seeds: int) -> npt.NDArray[np.float64]:
+    """The relative error in each of so many random scenarios."""
+    found = []
+    for place in range(count):
+        kind = scenario(np.random.default_rng([19, place]), place)
+        found.append(
+            relative(
+                lambda rng, kind=kind: random_stream(rng, kind, n),  # type: ignore[misc]
+                [[1919, place, seed] for seed in range(seeds)],
+            )
+        )
+    return np.array(found)
+
+
+def test_adaptive_ratio_is_nearly_as_good_as_what_is_tuned() -> None:
+    """On one random scenario of each movement: within 1.35 of the tuned one in the geometric mean, within 3 everywhere."""
+    found = over_scenarios(len(MOVEMENTS), n=6000, seeds=1)
+    assert np.exp(np.log(found).mean()) <= 1.35
+    assert found.max() <= 3.0
+
+
+@pytest.mark.evidence
+def test_adaptive_ratio_on_180_random_scenarios(counted: Counted) -> None:
+    """Without a step size: 1.15 of the tuned `Exponential` in the geometric mean, 1.5 in 90 of 100, 3 at the worst."""
+    found = over_scenarios(180, n=20_000, seeds=5)
+    mean, most = np.exp(np.log(found).mean()), np.quantile(found, 0.9)
+    counted(
+        "random changing streams, tracked without a step size",
+        tried=len(found),
+        failed=int((found > 3.0).sum()),
+    )
+    assert mean <= 1.15
+    assert most <= 1.5
+
+
+@pytest.mark.evidence
+def test_step_sizes_chosen_by_score_on_all_named_streams(counted: Counted) -> None:
+    """The step size of least score has at most 1.15 times the error of the one tuned by the truth, but on four streams.
+
+    On three of them records are wrong, so that what is scored is not what happened: at most 1.25 there. On "bursty" one
+    policy stays in rich and poor states for long, and the choice is wrong by far: the theorem's condition fails.
+    """
+    ratios = {}
+    for place, name in enumerate(NAMED):
+        streams = [
+            named_stream(np.random.default_rng([1901, place, seed]), name, 20_000) for seed in range(10)
+        ]
+        scores = [
+            [sj.rate_score(sj.Exponential(size), one.rewards, one.durations) for size in STEP_SIZES]
+            for one in streams
+        ]
+        errors = tuned(streams)
+        ratios[name] = errors[np.argmin(np.sum(scores, axis=0))] / errors.min()
+    assert ratios.pop("bursty") > 10.0
+    wrong = [ratios.pop(name) for name in ("outlier-duration", "outlier-reward", "missing-duration")]
+    assert max(wrong) <= 1.25
+    failed = sum(one > 1.15 for one in ratios.values())
+    counted("step sizes chosen by score", tried=len(ratios), failed=failed)
