@@ -697,26 +697,34 @@ def random_agent(settings: Settings) -> Agent:
 class TwoState:
     """States s1 = 0 and s2 = 1, actions A = 0 and B = 1."""
 
-    def __init__(self, log_scale: float, duration_spread: float = 0.1) -> None:
+    def __init__(
+        self, log_scale: float, duration_spread: float = 0.1, return_reward: float = 0.0, clock: str = "steps"
+    ) -> None:
         self.v = log_scale
         self.spread = duration_spread
+        self.back = return_reward
+        self.by_visits = clock == "visits"
         self.key: int | None = None
-        self.t = 0
+        self.t = self.visits = self.chosen = 0
 
     def start(self, stream: Xoshiro) -> int:
         if self.key is None:  # every episode has the noise of the first
             self.key = (stream.word() >> 2) + 1
-        self.t = 0
+        self.t = self.visits = self.chosen = 0
         return 0
 
     def step(self, state: int, action: int) -> tuple[int, float, float]:
-        """The next state, the reward and the duration; t counts every step, in s2 too."""
+        """The next state, the reward and the duration; t counts every step, in s2 too, or visits to s1 and choices of B."""
         t, self.t = self.t, self.t + 1
         if state == 1:
-            return 0, 0.0, 1.0
+            return 0, self.back, 1.0
+        s = t
+        if self.by_visits:
+            t, s = self.visits, self.chosen
+            self.visits, self.chosen = self.visits + 1, self.chosen + action
         if action == 0:
             return 1, 0.05 * t, max(0.001, 1 + self.spread * self.noise(t))
-        return 1, (math.sin(t) + 10) * 10 ** (self.v * t), (math.cos(t) + 10) * 10 ** (self.v * t / 2)
+        return 1, (math.sin(t) + 10) * 10 ** (self.v * t), (math.cos(s) + 10) * 10 ** (self.v * s / 2)
 
     def noise(self, t: int) -> float:
         if self.key is None:

@@ -391,12 +391,14 @@ def test_random_agent_in_the_two_state_world(log_scale: float) -> None:
     assert result.greedy_steps == 800
 
 
+@pytest.mark.parametrize("clock", ["steps", "visits"])
 @pytest.mark.parametrize("spread", [0.1, 1.0])  # with 0.1 no duration is ever as short as its floor
 @pytest.mark.parametrize("log_scale", [1e-5, 1e-2])
-def test_two_state_world_step_by_step(log_scale: float, spread: float) -> None:
-    """Every step has the oracle's next state, reward and duration, in a second episode too."""
-    world = sj.TwoState(log_scale=log_scale, duration_spread=spread)
-    oracle = naive.TwoState(log_scale, duration_spread=spread)
+def test_two_state_world_step_by_step(log_scale: float, spread: float, clock: str) -> None:
+    """Every step has the oracle's next state, reward and duration, in a second episode too, by either clock."""
+    back = 0.0 if clock == "steps" else 1.5
+    world = sj.TwoState(log_scale=log_scale, duration_spread=spread, return_reward=back, clock=clock)
+    oracle = naive.TwoState(log_scale, duration_spread=spread, return_reward=back, clock=clock)
     stream, _ = sj.random.streams(11, 2)
     oracle_stream, _ = naive.streams(11)
     rng = python_random.Random(0)

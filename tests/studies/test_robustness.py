@@ -189,3 +189,20 @@ def test_the_study_goes_on_after_an_interruption(tmp_path: Path) -> None:
     random.seed(0)  # the study does not depend on the state of anybody else's generator
     np.random.seed(0)  # noqa: NPY002
     assert headlines(again) == headlines(first)
+
+
+def test_a_paid_way_back_leaves_harmonic_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the smallest log-scale Harmonic ends with B in many runs, with neither clock in any if the way back pays 1."""
+    monkeypatch.setattr(tables, "COARSE_SCALES", plan.COARSE_SCALES[:1])
+    monkeypatch.setattr(tables, "COARSE_SIZES", plan.COARSE_SIZES[::3])
+    changes = [change for change in tables.CHANGES if change.what == "way back"]
+    share = {
+        change.setting: {name: level for name, _, level in tables._changed(change, 4, 1000, 1)}
+        for change in changes
+    }
+    for clock in ("steps", "visits"):
+        assert share[f"pays 0, clock of {clock}"]["harmonic_r"] > 0.25
+        assert share[f"pays 1, clock of {clock}"]["harmonic_r"] == 0.0
+        assert (
+            share[f"pays 0, clock of {clock}"]["smart"] == share[f"pays 1, clock of {clock}"]["smart"] == 0.0
+        )

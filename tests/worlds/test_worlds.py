@@ -72,6 +72,10 @@ def test_durations_never_fall_below_the_floor() -> None:
     ("call", "message"),
     [
         (lambda: sj.TwoState(log_scale=math.nan), "TwoState.log_scale is nan"),
+        (
+            lambda: sj.TwoState(log_scale=1e-3, clock="hours"),
+            "clock is 'hours'; it must be 'steps' or 'visits'",
+        ),
         (lambda: sj.TwoState(log_scale=1e-3, duration_floor=0.0), "TwoState.duration_floor is 0.0"),
         (lambda: sj.step(sj.TwoState(log_scale=1e-3), 2, 0, sj.stream(0)), "state is 2"),
         (lambda: sj.step(sj.TwoState(log_scale=1e-3), 0, -1, sj.stream(0)), "action is -1"),

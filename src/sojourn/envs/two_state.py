@@ -21,12 +21,13 @@ class TwoStateEnv(WorldEnv):
     `Discrete(2)`: 0 is A, 1 is B. In state 1 they do the same.
 
     ## Rewards
-    In state 0, `slope * t` for A and `(sin t + offset) * 10**(log_scale * t)` for B; in state 1, 0.
+    In state 0, `slope * t` for A and `(sin t + offset) * 10**(log_scale * t)` for B; in state 1, `return_reward`, which is 0.
 
     ## Durations
     In state 0, normal with `duration_mean` and `duration_spread` for A, and
     `(cos t + offset) * 10**(log_scale * t / 2)` for B, neither below `duration_floor`; in state 1, 1.
-    The noise depends on the seed and on t alone.
+    The noise depends on the seed and on t alone. With `clock="visits"`, t counts visits to state 0, and in B's durations
+    how often B was chosen.
 
     ## Episode end
     Never. The paper's episodes have 1,000 steps: `gymnasium.make(..., max_episode_steps=1000)`.
@@ -53,6 +54,8 @@ class TwoStateEnv(WorldEnv):
         duration_mean: float = 1.0,
         duration_spread: float = 0.1,
         duration_floor: float = 0.001,
+        return_reward: float = 0.0,
+        clock: str = "steps",
         compiled: bool = True,
     ) -> None:
         world = TwoState(
@@ -62,5 +65,7 @@ class TwoStateEnv(WorldEnv):
             duration_mean=duration_mean,
             duration_spread=duration_spread,
             duration_floor=duration_floor,
+            return_reward=return_reward,
+            clock=clock,
         )
         super().__init__(world, compiled=compiled)

@@ -37,7 +37,7 @@ def is_value(thing: Field) -> TypeGuard[Value]:
 def checked(**checks: Callable[[str, Field], Field]) -> Callable[[type[V]], type[V]]:
     """Make a NamedTuple class refuse bad fields: `@checked(step_size=fraction)`.
 
-    Every construction makes all fields canonical and runs the checks that are named.
+    Every construction makes all fields canonical and runs the checks that are named. A check returns its field, cleaned.
     """
 
     def decorate(cls: type[V]) -> type[V]:
@@ -46,9 +46,10 @@ def checked(**checks: Callable[[str, Field], Field]) -> Callable[[type[V]], type
         @functools.wraps(plain)
         def checked_new(new_cls: type[V], *args: Field, **kwargs: Field) -> V:
             value = plain(new_cls, *args, **kwargs)
-            for name, check in checks.items():
-                check(f"{cls.__name__}.{name}", getattr(value, name))
-            return canonical(value)
+            cleaned = {
+                name: check(f"{cls.__name__}.{name}", getattr(value, name)) for name, check in checks.items()
+            }
+            return canonical(_made(cls, (cleaned.get(name, field) for name, field in named_fields(value))))
 
         cls.__new__ = checked_new  # type: ignore[method-assign, assignment]
         return cls

@@ -84,7 +84,7 @@ for _world in (
         "two_state",
         "sojourn.worlds.two_state:TwoState",
         "two states whose rewards and durations drift apart",
-        not_options=("noise_key", "t"),
+        not_options=("noise_key", "t", "chosen"),
         example={"log_scale": 0.001},
         environment="sojourn.envs.two_state:TwoStateEnv",
     ),

@@ -1,7 +1,7 @@
 """The two-state family: the simulation study of the Harmonic R-Learning paper.
 
 In state 0 there is a choice; both actions lead to state 1, and state 1 leads back with
-reward 0 and duration 1. At decision step t of the episode, counted from 0 over both states,
+reward 0 (`return_reward`) and duration 1. At decision step t of the episode, counted from 0 over both states,
 
     action 0 (A):  r = slope t,                          tau = max(floor, N(mean, spread))
     action 1 (B):  r = (sin t + offset) 10^(v t),        tau = (cos t + offset) 10^(v t / 2)
@@ -10,6 +10,9 @@ with v the `log_scale`; durations below the floor are raised to it (with the def
 only A's normal law ever comes near). A is the better action at first and B in the end: the smaller v,
 the later they cross. An episode begins again at t = 0 with the same noise. The noise of a
 step depends on the seed and on t alone, so that every agent meets the same.
+
+With `clock="visits"` t counts the visits to state 0 instead, and in the durations of B how often B was chosen: so it
+is in the code of the paper's authors (github.com/erelon/SMDP_Agents, `sincoslog` in examples/envs/configs.py, commit 1d662de).
 """
 
 from __future__ import annotations
@@ -20,13 +23,25 @@ import numpy as np
 
 from sojourn.rules.bridge import inlined
 from sojourn.rules.elementary import cos, exp10, sin
-from sojourn.rules.numbers import finite, positive
+from sojourn.rules.numbers import Number, finite, positive, within
 from sojourn.rules.random import normal_quantile, unit, word, word_at
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import checked
 from sojourn.worlds.protocol import start, step
 
+CLOCKS = ("steps", "visits")
+
 _U2 = np.uint64(2)
+_VISITS = CLOCKS.index("visits")
+
+
+def _clock(name: str, given: Number) -> int:
+    """Return the place of a clock's name, which is what compiled code has."""
+    if isinstance(given, str):
+        if given not in CLOCKS:
+            raise ValueError(f"{name} is {given!r}; it must be 'steps' or 'visits'")
+        return CLOCKS.index(given)
+    return within(name, given, len(CLOCKS))
 
 
 @inlined
@@ -56,12 +71,16 @@ def cos_log_drift(t: float, offset: float, log_scale: float) -> float:
     duration_mean=finite,
     duration_spread=finite,
     duration_floor=positive,
+    return_reward=finite,
+    clock=_clock,
 )
 class TwoState(NamedTuple):
     """Two states, two actions, rewards and durations that drift apart.
 
     >>> TwoState(log_scale=0.001).num_states
     2
+    >>> TwoState(log_scale=0.001, return_reward=1.0, clock="visits").clock  # the place of the word in CLOCKS
+    1
     """
 
     log_scale: float
@@ -70,8 +89,11 @@ class TwoState(NamedTuple):
     duration_mean: float = 1.0
     duration_spread: float = 0.1
     duration_floor: float = 0.001
+    return_reward: float = 0.0
+    clock: int | str = "steps"
     noise_key: int = 0  # drawn at the first start, kept from then on
     t: int = 0
+    chosen: int = 0  # how often B was, in this episode
 
     @property
     def num_states(self) -> int:
@@ -91,7 +113,7 @@ def start_two_state(world: TwoState, rng: Stream) -> tuple[TwoState, int]:
     if noise_key == 0:
         # int() of an unsigned number stays unsigned in compiled code
         noise_key = np.int64(word(rng) >> _U2) + 1  # type: ignore[assignment]
-    return _at(world, noise_key, 0), 0
+    return _at(world, noise_key, 0, 0), 0
 
 
 @step.register
@@ -99,22 +121,25 @@ def step_two_state(
     world: TwoState, state: int, action: int, rng: Stream
 ) -> tuple[TwoState, int, float, float]:
     """A or B in state 0, the way back in state 1."""
-    t = float(world.t)
-    after = _at(world, world.noise_key, world.t + 1)
+    by_visits = world.clock == _VISITS
     if state == 1:
-        return after, 0, 0.0, 1.0
+        return _at(world, world.noise_key, world.t + 1, world.chosen), 0, world.return_reward, 1.0
+    place = world.t // 2 if by_visits else world.t  # every other step is a visit
+    t = float(place)
+    after = _at(world, world.noise_key, world.t + 1, world.chosen + action)
     if action == 0:
-        noise = normal_quantile(unit(word_at(world.noise_key, world.t)))
+        noise = normal_quantile(unit(word_at(world.noise_key, place)))
         duration = world.duration_mean + world.duration_spread * noise
         reward = world.slope * t
     else:
-        duration = cos_log_drift(t, world.offset, world.log_scale / 2.0)
+        passed = float(world.chosen) if by_visits else t
+        duration = cos_log_drift(passed, world.offset, world.log_scale / 2.0)
         reward = sin_log_drift(t, world.offset, world.log_scale)
     return after, 1, reward, max(world.duration_floor, duration)
 
 
 @inlined
-def _at(world: TwoState, noise_key: int, t: int) -> TwoState:
+def _at(world: TwoState, noise_key: int, t: int, chosen: int) -> TwoState:
     return TwoState(
         log_scale=world.log_scale,
         slope=world.slope,
@@ -122,6 +147,9 @@ def _at(world: TwoState, noise_key: int, t: int) -> TwoState:
         duration_mean=world.duration_mean,
         duration_spread=world.duration_spread,
         duration_floor=world.duration_floor,
+        return_reward=world.return_reward,
+        clock=world.clock,
         noise_key=noise_key,
         t=t,
+        chosen=chosen,
     )

@@ -42,7 +42,12 @@ RATE = "reward per unit time"
 RATES_SHOWN = (0.3, 1e6)  # B's rate leaves every chart for large v
 FIRST_SCALE = 1e-3  # that the maps show
 MAP = ("agent", "log_scale", "step_size", "rate_step_size")
-CHANGED = {"greedy": "Reading of “greedy”", "ties": "Ties at the start", "episodes": "Number of episodes"}
+CHANGED = {
+    "greedy": "Reading of “greedy”",
+    "ties": "Ties at the start",
+    "episodes": "Number of episodes",
+    "way back": "Reward of the way back, and what the clock counts",
+}
 
 
 def sheets(tables: Tables, steps: int) -> dict[str, Sheet]:
@@ -285,7 +290,7 @@ def _sensitivity_sheet(found: dict[str, Choosable]) -> Sheet:
     names = next(iter(found.values())).choices[0].values
     return Sheet(
         [[one.charts[place,] for one in found.values()] for place in range(len(names))],
-        (8.4, 6.4),
+        (2.8 * len(found), 6.4),
         "Success on a coarser grid, with one thing changed at a time",
         [[f"{name}: {CHANGED[what][0].lower()}{CHANGED[what][1:]}" for what in found] for name in names],
         outer_labels=True,

@@ -25,7 +25,7 @@ from sojourn.studies.robustness.plan import (
     TIES,
 )
 from sojourn.studies.stored import read_tables, write_tables
-from sojourn.worlds.two_state import TwoState, cos_log_drift, sin_log_drift
+from sojourn.worlds.two_state import CLOCKS, TwoState, cos_log_drift, sin_log_drift
 
 BLOCK = 20  # steps that are drawn as one, several waves of the ripple
 
@@ -228,6 +228,8 @@ class Change(NamedTuple):
     greedy: str = "action"
     episodes: int = 4
     prefer_b: bool = False  # ties at the start go to B
+    return_reward: float = 0.0
+    clock: str = "steps"
 
 
 CHANGES = (
@@ -235,6 +237,11 @@ CHANGES = (
     Change("ties", "go to A"),
     Change("ties", "go to B", prefer_b=True),
     *(Change("episodes", str(count), episodes=count) for count in (1, 4, 16)),
+    *(
+        Change("way back", f"pays {paid}, clock of {clock}", return_reward=paid, clock=clock)
+        for clock in CLOCKS
+        for paid in (0, 1)
+    ),
 )
 
 
@@ -261,7 +268,8 @@ def _changed(change: Change, seeds: int, steps: int, jobs: int | None) -> Iterat
             for agent in one.agents:
                 move(agent.values, 0, ACTION_B, 1e-12)
     for log_scale in COARSE_SCALES:
-        runs = run_many(TwoState(log_scale), agents, seeds, steps, change.episodes, jobs=jobs)
+        world = TwoState(log_scale, return_reward=change.return_reward, clock=change.clock)
+        runs = run_many(world, agents, seeds, steps, change.episodes, jobs=jobs)
         for name in agents:
             chosen = runs["agent"] == name
             success = (runs.policy[chosen, 0] == ACTION_B) & ~runs["diverged"][chosen]

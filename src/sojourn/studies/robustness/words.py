@@ -12,6 +12,7 @@ import polars as pl
 from sojourn.studies.robustness.plan import CONTROL, HARMONIC, LOG_SCALES, NAMES, nearest
 from sojourn.studies.robustness.summary import Numbers, Statement, Summary
 from sojourn.studies.robustness.tables import Tables, higher_for_every_seed
+from sojourn.worlds.two_state import CLOCKS
 
 SHOWN = (1e-5, 1e-4, 1e-3, 1e-2)  # log-scales of the lines for a terminal
 Levels = npt.NDArray[np.float64]
@@ -90,9 +91,26 @@ def _findings(numbers: Numbers, tables: Tables, seen: _Seen) -> list[str]:
         "end with B is to end with the action that earned less. B is better there only on later steps, which "
         "no agent saw and no estimator of past rates can know of.",
         _on_the_control(seen) + _on_rates(tables, seen),
+        _on_the_way_back(tables),
         f"R-Learning diverged in {100 * numbers['diverged']['r_learning']:.0f} % of its runs: its step is unstable "
         "once the rate's step size times a duration passes 2, and B's durations grow without bound.",
     ]
+
+
+def _on_the_way_back(tables: Tables) -> str:
+    """Say what is left of Harmonic's successes at the smallest log-scale if the way back is paid."""
+    own = tables.sensitivity.filter((pl.col("what") == "way back") & (pl.col("agent") == HARMONIC))
+    first = own.filter(pl.col("log_scale") == own["log_scale"].min())
+    share = dict(zip(first["setting"], first["share"], strict=True))
+    paper, visits = (
+        f"{100 * share[f'pays 1, clock of {clock}']:.0f} % instead of {100 * share[f'pays 0, clock of {clock}']:.0f} %"
+        for clock in CLOCKS
+    )
+    return (
+        "The unpaid way back is what lowers Harmonic R-Learning's rate, since a step without reward counts as a rate of 0. "
+        f"If it pays 1, the share of runs that end with B at v = {first['log_scale'][0]:.2g} is {paper}; with the clock of "
+        f"the authors' code, which counts visits to the first state, {visits}."
+    )
 
 
 def _on_seeds(seen: _Seen, seeds: int) -> str:
