@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _LITERATURE = "sojourn.agents.literature:"
 _RELATIVES = "sojourn.agents.relatives:"
 _BASELINES = "sojourn.agents.baselines:"
+_TILES = "sojourn.agents.tile_agents:"
 _STEP_SIZES = (0.003, 0.01, 0.03, 0.1, 0.3)
 _RATE_STEP_SIZES = (0.0001, 0.001, 0.01, 0.1)
 _ONE = {"step_size": _STEP_SIZES}
@@ -149,6 +150,8 @@ for _agent in (
         Look(6, 3, 0),
         compared=False,
     ),
+    NamedAgent("tile_q", "Q-learning with tiles", _TILES + "tile_q", None, compared=False),
+    NamedAgent("tile_sarsa", "Sarsa with tiles", _TILES + "tile_sarsa", None, compared=False),
     NamedAgent("greedy_bandit", "greedy bandit", _BASELINES + "greedy_bandit", None, compared=False),
     NamedAgent("ucb_bandit", "UCB bandit", _BASELINES + "ucb_bandit", None, compared=False),
     NamedAgent("oracle", "the optimal policy", "sojourn.agents.oracle:oracle", None, compared=False),
