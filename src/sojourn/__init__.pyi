@@ -6,7 +6,7 @@ The public names, by the file that defines them.
 from sojourn import envs
 from sojourn import models as model
 from sojourn.agents import parts
-from sojourn.agents.baselines import greedy_bandit, policy_agent, random_agent, ucb_bandit
+from sojourn.agents.baselines import follow, greedy_bandit, policy_agent, random_agent, ucb_bandit
 from sojourn.agents.exploration import Decay, Linear
 from sojourn.agents.h_learning import h_learning
 from sojourn.agents.literature import (
@@ -24,6 +24,7 @@ from sojourn.agents.oracle import oracle
 from sojourn.agents.planning.planner import planner
 from sojourn.agents.protocol import act, draw, learn, pauses, policy, think
 from sojourn.agents.relatives import differential_q, rvi_q, smdp_q_learning
+from sojourn.agents.tile_agents import tile_q, tile_sarsa
 from sojourn.agents.values.table import Table, greedy_action, largest
 from sojourn.envs.check import check_smdp_env
 from sojourn.envs.worlds import WorldEnv
@@ -176,6 +177,7 @@ __all__ = [
     "evaluate",
     "evenly_spaced",
     "fixed_rate",
+    "follow",
     "gain",
     "greedy_action",
     "greedy_bandit",
@@ -236,6 +238,8 @@ __all__ = [
     "synthetic_bars",
     "tensorboard",
     "think",
+    "tile_q",
+    "tile_sarsa",
     "ucb_bandit",
     "update",
     "value",

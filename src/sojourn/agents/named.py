@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _LITERATURE = "sojourn.agents.literature:"
 _RELATIVES = "sojourn.agents.relatives:"
 _BASELINES = "sojourn.agents.baselines:"
+_TILES = "sojourn.agents.tile_agents:"
 _STEP_SIZES = (0.01, 0.03, 0.1, 0.3)
 _RATE_STEP_SIZES = (0.001, 0.01, 0.1)
 _ONE = {"step_size": _STEP_SIZES}
@@ -179,6 +180,8 @@ for _agent in (
         Look(5, 3, 6),
         {"confidence": (0.1, 1.0, 10.0)},
     ),
+    NamedAgent("tile_q", "Q-learning with tiles", _TILES + "tile_q", None, compared=False),
+    NamedAgent("tile_sarsa", "Sarsa with tiles", _TILES + "tile_sarsa", None, compared=False),
     NamedAgent("oracle", "the optimal policy", "sojourn.agents.oracle:oracle", None, compared=False),
     NamedAgent("random_agent", "random actions", _BASELINES + "random_agent", None, compared=False),
 ):

@@ -1,0 +1,120 @@
+"""Where states that are vectors lie: a box, which tiles divide. It is known, or made of what has been seen."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from sojourn.rules.arrays import Floats
+from sojourn.rules.bridge import inlined
+from sojourn.rules.compile import rule
+from sojourn.rules.values import Value
+from sojourn.rules.vectors import Bounds
+
+_SPREAD = 3.0  # standard deviations on each side of the mean
+
+
+class Box(Value, Protocol):
+    """Where states lie: an entry s is (s - low) per_unit of the way through the box."""
+
+    @property
+    def low(self) -> Floats:
+        """The lower edge of the box."""
+
+    @property
+    def per_unit(self) -> Floats:
+        """One over the width of the box."""
+
+
+B = TypeVar("B", bound=Box)
+
+
+class FixedBox(NamedTuple):
+    """A box that is known."""
+
+    low: Floats
+    per_unit: Floats
+
+
+class RunningBox(NamedTuple):
+    """A box that is made of what has been seen, within bounds that may be infinite."""
+
+    low: Floats
+    per_unit: Floats
+    mean: Floats
+    squares: Floats  # the sum of squared deviations from the mean
+    least: Floats
+    most: Floats
+    seen: int
+    next_change: int
+
+
+@rule(fallback=True)
+def noted(box: B, point: Floats) -> B:
+    """Return the box after one more state was seen."""
+    return box
+
+
+@noted.register
+def noted_running(box: RunningBox, point: Floats) -> RunningBox:
+    """Keep mean and deviation (Welford 1962), and set the box anew when the number of states has doubled."""
+    seen, next_change = box.seen + 1, box.next_change
+    for i in range(len(box.mean)):
+        off = point[i] - box.mean[i]
+        box.mean[i] += off / seen
+        box.squares[i] += off * (point[i] - box.mean[i])
+    if seen == next_change:
+        next_change = 2 * seen
+        _set_edges(box, seen)
+    return RunningBox(
+        low=box.low,
+        per_unit=box.per_unit,
+        mean=box.mean,
+        squares=box.squares,
+        least=box.least,
+        most=box.most,
+        seen=seen,
+        next_change=next_change,
+    )
+
+
+@inlined
+def _set_edges(box: RunningBox, seen: int) -> None:
+    for i in range(len(box.mean)):
+        if abs(box.least[i]) < np.inf and abs(box.most[i]) < np.inf:
+            low, high = box.least[i], box.most[i]
+        else:
+            spread = _SPREAD * math.sqrt(box.squares[i] / seen)
+            low = max(box.least[i], box.mean[i] - spread)
+            high = min(box.most[i], box.mean[i] + spread)
+        box.low[i] = low
+        box.per_unit[i] = 1.0 / (high - low) if high > low else 0.0
+
+
+def box_of(bounds: Bounds) -> Box:
+    """Return the box within bounds.
+
+    >>> box_of(Bounds((0.0,), (2.0,)))
+    FixedBox(low=array([0.]), per_unit=array([0.5]))
+    >>> box = box_of(Bounds((0.0,), (np.inf,)))
+    >>> for wear in (1.0, 3.0):
+    ...     box = noted(box, np.array([wear]))
+    >>> box.low, box.per_unit  # from 0, since 2 - 3 is below it, to 2 + 3
+    (array([0.]), array([0.2]))
+    """
+    low, high = np.array(bounds.low, dtype=np.float64), np.array(bounds.high, dtype=np.float64)
+    if np.isfinite(low).all() and np.isfinite(high).all():
+        return FixedBox(low, 1.0 / (high - low))
+    zeros = np.zeros(len(low))
+    return RunningBox(
+        low=zeros,
+        per_unit=zeros.copy(),
+        mean=zeros.copy(),
+        squares=zeros.copy(),
+        least=low,
+        most=high,
+        seen=0,
+        next_change=1,
+    )
