@@ -35,6 +35,7 @@ from sojourn.exact.refusals import NotSolvedError
 from sojourn.exact.solve import solve
 from sojourn.exact.value_iteration import value_iteration
 from sojourn.learner.evaluation import Evaluation
+from sojourn.learner.exported import LearnedPolicy, load_policy
 from sojourn.learner.learner import Learner
 from sojourn.learner.verdict import Verdict
 from sojourn.learner.watch import tensorboard
@@ -98,6 +99,7 @@ __all__ = [
     "Harmonic",
     "Improvement",
     "Incremental",
+    "LearnedPolicy",
     "Learner",
     "Limit",
     "Linear",
@@ -152,6 +154,7 @@ __all__ = [
     "linear_program",
     "load_bars",
     "load_claims",
+    "load_policy",
     "load_results",
     "load_sweep",
     "log_spaced",

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import ArrayLike
 
 from sojourn.agents.protocol import Agent, policy
@@ -35,6 +36,7 @@ from sojourn.learner import saved
 from sojourn.learner.choice import MakeAgent, chosen_agent
 from sojourn.learner.driver import Driver
 from sojourn.learner.evaluation import Evaluation, Greedy, evaluation, followed
+from sojourn.learner.exported import LearnedPolicy, policy_of
 from sojourn.learner.held import HeldAgent
 from sojourn.learner.interrupt import interruptible
 from sojourn.learner.masks import HiddenActions
@@ -104,6 +106,7 @@ class Learner:
 
     def _begin(self, supply: Supply, driver: Driver, chosen: str) -> None:
         self._supply, self._driver, self._chosen = supply, driver, chosen
+        self._has_guessed = False  # whether `act` has warned of a state that was never visited
         self._watcher = Watcher(driver.held.q.size, driver.held.agent)
 
     # --- Reading ---
@@ -171,12 +174,39 @@ class Learner:
         return float(np.abs(self.q[np.isfinite(self.q)]).max(initial=0.0))
 
     def act(self, obs: Element, action_mask: ArrayLike | None = None) -> int:
-        """Return the best action for an observation, of those that a mask allows."""
+        """Return the best action for an observation, of those that a mask allows.
+
+        The first time that its state was never visited in training, it warns; `known` tells.
+        """
         state = self.states(obs)
+        if not self._has_guessed and not self._driver.held.visits[state].any():
+            self._has_guessed = True
+            warnings.warn(
+                f"the observation {shown(obs)} is of a state that was never visited in training: its action is a guess, as "
+                "for all others that known(obs) is False for",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         row = self._driver.held.q[state]
         if action_mask is not None:
             row = self._driver.hidden.seen_through(state, action_mask)
         return int(row.argmax()) + self._driver.reading.first_action
+
+    def known(self, obs: Element) -> bool:
+        """Whether the state of an observation was visited in training."""
+        return bool(self._driver.held.visits[self.states(obs)].any())
+
+    def policy_table(self) -> pl.DataFrame:
+        """Return a row for each state visited: the observation, the best action, its value, and how often both occurred."""
+        return self._learned().table()
+
+    def write_policy(self, path: str | Path) -> None:
+        """Write the policy as a table, .csv, or as .json, which `load_policy` reads and which acts by itself."""
+        self._learned().write(path)
+
+    def _learned(self) -> LearnedPolicy:
+        driver = self._driver
+        return policy_of(self.states, driver.reading.first_action, driver.held, driver.hidden)
 
     # --- Learning ---
 
