@@ -35,8 +35,9 @@ from sojourn.exact.refusals import NotSolvedError
 from sojourn.exact.solve import solve
 from sojourn.exact.value_iteration import value_iteration
 from sojourn.learner.evaluation import Evaluation
-from sojourn.learner.exported import LearnedPolicy, load_policy
+from sojourn.learner.exported import LearnedPolicy
 from sojourn.learner.learner import Learner
+from sojourn.learner.loading import load_policy
 from sojourn.learner.verdict import Verdict
 from sojourn.learner.watch import tensorboard
 from sojourn.models import laws, problems

@@ -186,7 +186,7 @@ def policy(
 
     It needs no environment. Values are relative to each other.
     """
-    from sojourn.learner.exported import load_policy
+    from sojourn.learner.loading import load_policy
 
     found = load_policy(file)
     if out is None:

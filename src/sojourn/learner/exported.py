@@ -16,15 +16,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
-from sojourn.agents.checks import ready_agent
 from sojourn.envs.masks import checked_mask
 from sojourn.envs.protocol import Element
 from sojourn.envs.states import MOST_STATES
 from sojourn.envs.tabulation import Description, Tabulation
-from sojourn.learner.archive import read_archive
 from sojourn.learner.held import HeldAgent
 from sojourn.learner.masks import HiddenActions
-from sojourn.learner.saved import FORMAT, VERSION, Saved
 from sojourn.rules.arrays import Floats
 from sojourn.rules.files import write_text
 from sojourn.rules.kinds import check_kind
@@ -144,7 +141,8 @@ class LearnedPolicy:
         return {**found}
 
     @classmethod
-    def _from_file(cls, path: Path) -> LearnedPolicy:
+    def from_file(cls, path: Path) -> LearnedPolicy:
+        """Return the policy in a JSON file, or say in one sentence why there is none."""
         data: Any = load_json(path)
         try:
             check_kind(PolicyFile, data, "the policy")
@@ -155,36 +153,6 @@ class LearnedPolicy:
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise ValueError(f"{path} is no policy that sojourn wrote: {error}") from None
         return policy
-
-
-def load_policy(path: str | Path) -> LearnedPolicy:
-    """Return the policy in a file: one that was written as JSON, or that of a saved learner. No environment is needed.
-
-    >>> import tempfile
-    >>> import sojourn as sj
-    >>> learner = sj.Learner(sj.WorldEnv(sj.TwoState(log_scale=1e-3), compiled=False), seed=0)
-    >>> totals = learner.train(100)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     learner.write_policy(f"{folder}/policy.json")
-    ...     policy = load_policy(f"{folder}/policy.json")
-    >>> policy.act(0) == learner.act(0)
-    True
-    """
-    path = Path(path)
-    if path.suffix == ".json":
-        return LearnedPolicy._from_file(path)  # noqa: SLF001 - of this file
-    contents: Any = read_archive(path, FORMAT, VERSION)
-    try:
-        check_kind(Saved, contents, "the learner")
-        agent = ready_agent(contents["agent"])
-        held = HeldAgent.restored(agent, contents["stream"], contents["totals"], contents["now"])
-        hidden = HiddenActions.restored(held.q, "the action mask", contents["hidden"])
-        states = Tabulation(contents["states"])
-        if states.num_states != len(held.q):
-            raise ValueError(f"its values are of {len(held.q)} states, but it numbers {states.num_states}")  # noqa: TRY301
-        return policy_of(states, contents["first_action"], held, hidden)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{path}: {error}") from None
 
 
 def policy_of(states: Tabulation, first_action: int, held: HeldAgent, hidden: HiddenActions) -> LearnedPolicy:
