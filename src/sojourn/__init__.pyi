@@ -44,7 +44,9 @@ from sojourn.exact.refusals import NotSolvedError
 from sojourn.exact.solve import solve
 from sojourn.exact.value_iteration import value_iteration
 from sojourn.learner.evaluation import Evaluation
+from sojourn.learner.exported import LearnedPolicy
 from sojourn.learner.learner import Learner
+from sojourn.learner.loading import load_policy
 from sojourn.learner.verdict import Verdict
 from sojourn.learner.watch import tensorboard
 from sojourn.models import laws, problems
@@ -122,6 +124,7 @@ __all__ = [
     "Harmonic",
     "Improvement",
     "Incremental",
+    "LearnedPolicy",
     "LearnedValues",
     "Learner",
     "Limit",
@@ -196,6 +199,7 @@ __all__ = [
     "load_bars",
     "load_claims",
     "load_curves",
+    "load_policy",
     "load_results",
     "load_sweep",
     "log_spaced",

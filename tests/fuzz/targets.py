@@ -231,6 +231,20 @@ def _load(contents: Any, entry: Any) -> Any:
     return np.load(io.BytesIO(contents["arrays"][entry["array"]])).astype(float)
 
 
+# --- Policies -------------------------------------------------------------------------
+
+
+def policies(path: Path) -> None:
+    """A policy has the best action of each of its states, as plain Python finds it in the file."""
+    policy, content = sj.load_policy(path), json.loads(path.read_text())
+    rows = [[-math.inf if value is None else value for value in row] for row in content["values"]]
+    best = [row.index(max(row)) + content["first_action"] for row in rows]
+    require(policy.table()["action"].to_list() == best, "actions")
+    if content["states"]["kind"] == "discrete":
+        seen = [number + content["states"]["start"] for number in content["numbers"]]
+        require([policy.act(observation) for observation in seen] == best, "acting")
+
+
 # --- Bars -----------------------------------------------------------------------------
 
 
@@ -309,5 +323,5 @@ def reports(path: Path) -> None:
         shutil.rmtree(folder)
 
 
-TARGETS = {target.__name__: target for target in (models, sweeps, learners, bars, logs, reports)}
+TARGETS = {target.__name__: target for target in (models, sweeps, learners, policies, bars, logs, reports)}
 assert sojourn.envs

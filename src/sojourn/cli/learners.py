@@ -167,3 +167,30 @@ def evaluate(
         echo_json({"file": str(file), **_told(found)})
     else:
         echo_lines([f"{file}: {found.sentence}", *(f"warning: {each}" for each in found.warnings)])
+
+
+@app.command(
+    epilog=examples(
+        "sojourn policy learner.sojourn",
+        "sojourn policy learner.sojourn --out policy.csv",
+        "sojourn policy learner.sojourn --out policy.json",
+    )
+)
+def policy(
+    file: Annotated[Path, typer.Argument(help="A learner that was saved, or a policy as JSON.")],
+    out: Annotated[
+        Path | None, typer.Option(help="File to write: .csv for a table, .json to load and act.")
+    ] = None,
+) -> None:
+    """Write a saved learner's policy to a file, or print it: the best action of each state visited.
+
+    It needs no environment. Values are relative to each other.
+    """
+    from sojourn.learner.loading import load_policy
+
+    found = load_policy(file)
+    if out is None:
+        echo_lines(found.table().write_csv().splitlines())
+    else:
+        found.write(out)
+        say(f"{out}: {len(found.table()):,} states")

@@ -159,7 +159,7 @@ def exact_model(env: Environment) -> SMDP | None:
     >>> import sojourn as sj
     >>> from sojourn.envs.problems import ProblemEnv
     >>> exact_model(ProblemEnv(sj.problems.long_return(), compiled=False))
-    SMDP(2 states, 3 pairs, 3 rows)
+    SMDP(2 states, 4 pairs, 4 rows)
     """
     while isinstance(env, OrderEnforcing | PassiveEnvChecker):
         env = env.env

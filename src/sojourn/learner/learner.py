@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import ArrayLike
 
 from sojourn.agents.networks.protocol import ObservingAgent
@@ -36,6 +37,7 @@ from sojourn.learner import saved, saved_networks
 from sojourn.learner.choice import MakeAgent, chosen_agent
 from sojourn.learner.driver import Driver
 from sojourn.learner.evaluation import Evaluation, evaluation
+from sojourn.learner.exported import LearnedPolicy, policy_of
 from sojourn.learner.held import HeldAgent
 from sojourn.learner.interrupt import interruptible
 from sojourn.learner.masks import HiddenActions
@@ -118,6 +120,7 @@ class Learner:
 
     def _begin(self, supply: Supply, driver: Driver | ObservingDriver, chosen: str) -> None:
         self._supply, self._course, self._chosen = supply, driver, chosen
+        self._has_guessed = False  # whether `act` has warned of a state that was never visited
 
     @property
     def _driver(self) -> Driver:
@@ -193,8 +196,35 @@ class Learner:
         return self._course.largest_value
 
     def act(self, obs: Element, action_mask: ArrayLike | None = None) -> Any:
-        """Return the best action for an observation, of those that a mask allows."""
+        """Return the best action for an observation, of those that a mask allows.
+
+        The first time that its state was never visited in training, it warns; `known` tells.
+        """
+        if not self._has_guessed and isinstance(self._course, Driver) and not self.known(obs):
+            self._has_guessed = True
+            warnings.warn(
+                f"the observation {shown(obs)} is of a state that was never visited in training: its action is a guess, as "
+                "for all others that known(obs) is False for",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         return self._course.act(obs, action_mask)
+
+    def known(self, obs: Element) -> bool:
+        """Whether the state of an observation was visited in training."""
+        return bool(self._driver.held.visits[self.states(obs)].any())
+
+    def policy_table(self) -> pl.DataFrame:
+        """Return a row for each state visited: the observation, the best action, its value, and how often both occurred."""
+        return self._learned().table()
+
+    def write_policy(self, path: str | Path) -> None:
+        """Write the policy as a table, .csv, or as .json, which `load_policy` reads and which acts by itself."""
+        self._learned().write(path)
+
+    def _learned(self) -> LearnedPolicy:
+        driver = self._driver
+        return policy_of(self.states, driver.reading.first_action, driver.held, driver.hidden)
 
     # --- Learning ---
 

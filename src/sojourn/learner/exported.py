@@ -1,0 +1,222 @@
+"""A learned policy on its own: it acts without the environment, and can be written as CSV or JSON.
+
+It has the states that were visited in training, with the values and visits of their actions, and how observations are
+numbered. The JSON file holds data only, and is what `load_policy` reads; CSV is a table for people and other programs.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypedDict
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike
+
+from sojourn.envs.masks import checked_mask
+from sojourn.envs.protocol import Element
+from sojourn.envs.states import MOST_STATES
+from sojourn.envs.tabulation import Description, Tabulation
+from sojourn.learner.held import HeldAgent
+from sojourn.learner.masks import HiddenActions
+from sojourn.rules.arrays import Floats
+from sojourn.rules.files import write_text
+from sojourn.rules.kinds import check_kind
+from sojourn.rules.numbers import shown
+from sojourn.rules.records import load_json, write_json
+
+_POLICY, _POLICY_VERSION = "sojourn policy", 1
+_EXACT = 2**53  # whole numbers below it are floats as they are
+
+
+class PolicyFile(TypedDict):
+    """All that a file of a policy holds; a value is null where an action is not available."""
+
+    format: str
+    version: int
+    states: Description
+    first_action: int
+    numbers: list[int]
+    values: list[list[float | None]]
+    visits: list[list[int]]
+
+
+class LearnedPolicy:
+    """A policy that was learned, for the states that were visited in training.
+
+    >>> from sojourn.envs.states import tabulate
+    >>> from gymnasium.spaces import Discrete
+    >>> policy = LearnedPolicy(tabulate(Discrete(3)), 0, np.array([[2.0, 5.0], [1.0, 0.0], [0.0, 0.0]]),
+    ...                        np.array([[4.0, 6.0], [3.0, 3.0], [0.0, 0.0]]))
+    >>> policy.act(0), policy.act(0, action_mask=[1, 0]), policy.known(2)
+    (1, 0, False)
+    >>> policy.table().rows()
+    [(0, 1, 5.0, 6, 10), (1, 0, 1.0, 3, 6)]
+    """
+
+    def __init__(self, states: Tabulation, first_action: int, values: Floats, visits: Floats) -> None:
+        """Take all states by actions; those that were never visited are left out."""
+        numbers = np.flatnonzero(visits.sum(axis=1) > 0.0)
+        self._keep(states, first_action, numbers.tolist(), values[numbers], visits[numbers])
+
+    def _keep(
+        self, states: Tabulation, first: int, numbers: list[int], values: Floats, visits: Floats
+    ) -> None:
+        self.states, self.first_action = states, first
+        self._values, self._visits = values, visits
+        self._rows = {number: row for row, number in enumerate(numbers)}
+
+    def known(self, obs: Element) -> bool:
+        """Whether the state of an observation was visited in training."""
+        return self.states(obs) in self._rows
+
+    def act(self, obs: Element, action_mask: ArrayLike | None = None) -> int:
+        """Return the best action for an observation, of those that a mask allows.
+
+        A state that was never visited has none, which is an error; `known` tells.
+        """
+        row = self._rows.get(self.states(obs))
+        if row is None:
+            raise ValueError(
+                f"the observation {shown(obs)} is of a state that was never visited in training, so the policy has no action "
+                "for it; ask known(obs) first"
+            )
+        values = self._values[row]
+        if action_mask is not None:
+            values = np.where(checked_mask(action_mask, len(values), "the action mask"), values, -np.inf)
+            if not (values > -np.inf).any():
+                raise ValueError(
+                    f"the policy knows none of the actions that the mask {shown(action_mask)} allows"
+                )
+        return int(values.argmax()) + self.first_action
+
+    def table(self) -> pl.DataFrame:
+        """Return a row for each state visited: the observation, the best action, its value, and how often both occurred.
+
+        Parts of an observation have columns of their own; a bin is told by its edges.
+        """
+        numbers, best = np.array(list(self._rows), dtype=np.int64), self._values.argmax(axis=1)
+        columns: dict[str, Any] = {}
+        for name, labels in reversed(_digits(self.states.to_dict(), "observation")):
+            columns[name] = [labels[digit] for digit in (numbers % len(labels)).tolist()]
+            numbers //= len(labels)
+        rows = np.arange(len(best))
+        return pl.DataFrame(
+            {
+                **dict(reversed(columns.items())),
+                "action": best + self.first_action,
+                "value": self._values[rows, best],
+                "action_visits": self._visits[rows, best].astype(np.int64),
+                "state_visits": self._visits.sum(axis=1).astype(np.int64),
+            }
+        )
+
+    def write(self, path: str | Path) -> None:
+        """Write the table as CSV, or all of it as JSON, by the ending of the file's name."""
+        path = Path(path)
+        if path.suffix == ".csv":
+            write_text(path, self.table().write_csv())
+        elif path.suffix == ".json":
+            write_json(path, self._to_dict())
+        else:
+            raise ValueError(
+                f"{path} must end with .csv, for a table, or .json, for a policy that can be loaded"
+            )
+
+    def _to_dict(self) -> dict[str, Any]:
+        found: PolicyFile = {
+            "format": _POLICY,
+            "version": _POLICY_VERSION,
+            "states": self.states.to_dict(),
+            "first_action": self.first_action,
+            "numbers": list(self._rows),
+            "values": [
+                [value if math.isfinite(value) else None for value in row] for row in self._values.tolist()
+            ],
+            "visits": self._visits.astype(np.int64).tolist(),
+        }
+        return {**found}
+
+    @classmethod
+    def from_file(cls, path: Path) -> LearnedPolicy:
+        """Return the policy in a JSON file, or say in one sentence why there is none."""
+        data: Any = load_json(path)
+        try:
+            check_kind(PolicyFile, data, "the policy")
+            if (data["format"], data["version"]) != (_POLICY, _POLICY_VERSION):
+                raise ValueError(f"it holds {shown(data['format'])} of version {shown(data['version'])}")  # noqa: TRY301
+            policy = cls.__new__(cls)
+            policy._keep(Tabulation(data["states"]), data["first_action"], data["numbers"], *_checked(data))  # noqa: SLF001 - of its own class
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            raise ValueError(f"{path} is no policy that sojourn wrote: {error}") from None
+        return policy
+
+
+def policy_of(states: Tabulation, first_action: int, held: HeldAgent, hidden: HiddenActions) -> LearnedPolicy:
+    """Return the policy of an agent. The value of an action that is hidden at present counts if it was ever tried."""
+    values = held.q[: states.num_states].copy()
+    for state, action in np.argwhere((values == -np.inf) & (held.visits > 0.0)).tolist():
+        values[state, action] = hidden.values(state)[action]
+    return LearnedPolicy(states, first_action, values, held.visits.copy())
+
+
+def _checked(data: PolicyFile) -> tuple[Floats, Floats]:
+    """Return values and visits as arrays, or say what in a file does not fit together."""
+    numbers, widths = (
+        data["numbers"],
+        {len(row) for table in (data["values"], data["visits"]) for row in table},
+    )
+    if not len(numbers) == len(set(numbers)) == len(data["values"]) == len(data["visits"]) or len(widths) > 1:
+        raise ValueError("its states, values and visits are not as many")
+    size = Tabulation(data["states"]).num_states
+    if size > MOST_STATES or not all(0 <= number < size for number in numbers):
+        raise ValueError(f"some of its states are not below {min(size, MOST_STATES)}")
+    firsts = [labels.start for _, labels in _digits(data["states"], "") if isinstance(labels, range)]
+    if any(abs(first) >= _EXACT for first in (*firsts, data["first_action"])):
+        raise ValueError("its observations or actions have numbers that are too large")
+    count = max(widths, default=1)
+    values: Floats = np.array(
+        [[-math.inf if value is None else float(value) for value in row] for row in data["values"]],
+        dtype=np.float64,
+    ).reshape(len(numbers), count)
+    visits: Floats = np.array(data["visits"], dtype=np.float64).reshape(len(numbers), count)
+    if (
+        count < 1
+        or np.isnan(values).any()
+        or (values == np.inf).any()
+        or not (values > -np.inf).any(axis=1).all()
+    ):
+        raise ValueError("its values are not numbers, or a state has no action")
+    if not ((visits >= 0.0) & (visits < _EXACT)).all():
+        raise ValueError("its visits are not numbers of visits")
+    return values, visits
+
+
+def _digits(description: Description, name: str) -> list[tuple[str, Sequence[int | str]]]:
+    """Return the parts of an observation, the first the most significant: what each is called, and its choices."""
+    match description["kind"]:
+        case "discrete":
+            return [(name, range(description["start"], description["start"] + description["count"]))]
+        case "array":
+            starts = zip(description["start"], description["counts"], strict=True)
+            return [(f"{name}_{i}", range(least, least + count)) for i, (least, count) in enumerate(starts)]
+        case "box":
+            return [(f"{name}_{i}", _bins(cuts)) for i, cuts in enumerate(description["cuts"])]
+        case "tuple":
+            parts = enumerate(description["parts"])
+            return [digit for i, part in parts for digit in _digits(part, f"{name}_{i}")]
+        case "dict":
+            keyed = zip(description["keys"], description["parts"], strict=True)
+            return [digit for key, part in keyed for digit in _digits(part, key)]
+
+
+def _bins(cuts: list[float]) -> list[str]:
+    """Return what bins are called, by the edges between them."""
+    if not cuts:
+        return ["any"]
+    edges = [f"{cut:.12g}" for cut in cuts]
+    between = [f"{low} to {high}" for low, high in itertools.pairwise(edges)]
+    return [f"below {edges[0]}", *between, f"from {edges[-1]}"]

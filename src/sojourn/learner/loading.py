@@ -1,0 +1,45 @@
+"""Reads a policy from a file, without the environment that it was learned in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from sojourn.agents.checks import ready_agent
+from sojourn.envs.tabulation import Tabulation
+from sojourn.learner.archive import read_archive
+from sojourn.learner.exported import LearnedPolicy, policy_of
+from sojourn.learner.held import HeldAgent
+from sojourn.learner.masks import HiddenActions
+from sojourn.learner.saved import FORMAT, VERSION, Saved
+from sojourn.rules.kinds import check_kind
+
+
+def load_policy(path: str | Path) -> LearnedPolicy:
+    """Return the policy in a file: one that was written as JSON, or that of a saved learner. No environment is needed.
+
+    >>> import tempfile
+    >>> import sojourn as sj
+    >>> learner = sj.Learner(sj.WorldEnv(sj.TwoState(log_scale=1e-3), compiled=False), seed=0)
+    >>> totals = learner.train(100)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     learner.write_policy(f"{folder}/policy.json")
+    ...     policy = load_policy(f"{folder}/policy.json")
+    >>> policy.act(0) == learner.act(0)
+    True
+    """
+    path = Path(path)
+    if path.suffix == ".json":
+        return LearnedPolicy.from_file(path)
+    contents: Any = read_archive(path, FORMAT, VERSION)
+    try:
+        check_kind(Saved, contents, "the learner")
+        agent = ready_agent(contents["agent"])
+        held = HeldAgent.restored(agent, contents["stream"], contents["totals"], contents["now"])
+        hidden = HiddenActions.restored(held.q, "the action mask", contents["hidden"])
+        states = Tabulation(contents["states"])
+        if states.num_states != len(held.q):
+            raise ValueError(f"its values are of {len(held.q)} states, but it numbers {states.num_states}")  # noqa: TRY301
+        return policy_of(states, contents["first_action"], held, hidden)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{path}: {error}") from None
