@@ -121,6 +121,43 @@ class Running(Maze):
         Running.opened -= 1
 
 
+class Fleet(gym.Env[Any, Any]):
+    """Four machines whose wear, from 0 to 1, is seen, and one crew: action 0 lets them run, action i mends machine i.
+
+    To run on takes Exp(1). To mend takes Gamma(4, scale 0.125) and costs 2, or, if the machine has failed at wear 1,
+    Gamma(4, scale 0.75) and 12; its wear is 0 then. Meanwhile the others run: in a time t the wear of each grows by
+    Gamma(t, scale 0.08), and it earns 1 per unit time until it fails.
+    """
+
+    def __init__(self) -> None:
+        self.observation_space = spaces.Box(0.0, 1.0, (4,), np.float64)
+        self.action_space: Any = spaces.Discrete(5)
+        self.wear = np.zeros(4)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.wear = np.zeros(4)
+        return self.wear.copy(), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        reward, crew = 0.0, int(action) - 1
+        if crew < 0:
+            duration = float(self.np_random.exponential(1.0))
+        else:
+            failed = self.wear[crew] >= 1.0
+            duration = float(self.np_random.gamma(4.0, 0.75 if failed else 0.125))
+            reward -= 12.0 if failed else 2.0
+        grown = self.np_random.gamma(duration, 0.08, size=4)
+        for machine in range(4):
+            if machine != crew:
+                left = 1.0 - self.wear[machine]
+                reward += duration * min(1.0, left / max(grown[machine], 1e-12))  # it wears evenly in a step
+                self.wear[machine] = min(1.0, self.wear[machine] + grown[machine])
+        if crew >= 0:
+            self.wear[crew] = 0.0
+        return self.wear.copy(), float(reward), False, False, {"duration": duration}
+
+
 class Scripted(gym.Env[Any, Any]):
     """Two states in turn; every step gives the next entry of a list of (reward, info), and then (1, 1)."""
 

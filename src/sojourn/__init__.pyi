@@ -38,8 +38,9 @@ from sojourn.exact.policy_iteration import policy_iteration
 from sojourn.exact.refusals import NotSolvedError
 from sojourn.exact.solve import solve
 from sojourn.exact.value_iteration import value_iteration
+from sojourn.learner.evaluation import Evaluation
 from sojourn.learner.learner import Learner
-from sojourn.learner.verdict import Evaluation
+from sojourn.learner.verdict import Verdict
 from sojourn.learner.watch import tensorboard
 from sojourn.models import laws, problems
 from sojourn.models.smdp import SMDP
@@ -128,6 +129,7 @@ __all__ = [
     "TimeSmoothed",
     "Transitions",
     "TwoState",
+    "Verdict",
     "Visits",
     "WeightedHarmonic",
     "WorldEnv",

@@ -16,8 +16,8 @@ from sojourn.envs import ENVIRONMENTS
 COMMAND = Path(sys.executable).with_name("sojourn")
 
 
-def sojourn(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, check=False)
+def sojourn(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, check=False, cwd=cwd)
 
 
 def test_version() -> None:
@@ -100,6 +100,48 @@ def test_train_evaluate_and_go_on(tmp_path: Path) -> None:
     assert (short["low"], short["high"]) == (None, None)
     assert short["needed"] > 0.1
     assert "too short for an interval" in short["sentence"]
+
+
+OWN = """
+import gymnasium as gym
+
+class Counter(gym.Env):
+    observation_space, action_space = gym.spaces.Discrete(2), gym.spaces.Discrete(2)
+
+    def __init__(self, pay=3.0):
+        self.pay, self.state, self.running = pay, 0, (None for _ in range(2))  # which nobody can copy
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.state = 0
+        return 0, {}
+
+    def step(self, action):
+        self.state = 1 - self.state
+        return self.state, self.pay * float(action), False, False, {"duration": 1.0 + float(action)}
+
+gym.register("Counter-v0", entry_point=Counter)
+"""
+
+
+@pytest.mark.parametrize("name", ["own_code:Counter", "own_code:Counter-v0"])
+def test_an_environment_of_ones_own(name: str, tmp_path: Path) -> None:
+    """A class or an id of a module in this folder is trained in; a file does not import it, but says what to name."""
+    (tmp_path / "own_code.py").write_text(OWN)
+    (tmp_path / "typing_extensions.py").write_text("raise SystemExit('what is installed comes first')")
+    first = sojourn("train", name, "-e", "pay=4", "--steps", "2000", cwd=tmp_path)
+    assert first.returncode == 0, first.stderr
+    assert "agent: planner, because 2 states can be listed" in first.stdout
+    assert "the policy earns 2 per unit time, 95 % interval 2 to 2" in first.stdout  # 4 in a time of 2
+    refused = sojourn("evaluate", "learner.sojourn", cwd=tmp_path)
+    assert refused.returncode == 1
+    assert refused.stderr.strip().endswith(f"name it: --env {name}")
+    found = sojourn("evaluate", "learner.sojourn", "--env", name, "--json", cwd=tmp_path)
+    assert found.returncode == 0, found.stderr
+    told = json.loads(found.stdout)
+    assert (told["rate"], told["warnings"]) == (2.0, [])  # with the option of the training
+    other = sojourn("evaluate", "learner.sojourn", "--env", name, "-e", "pay=8", "--json", cwd=tmp_path)
+    assert json.loads(other.stdout)["rate"] == 4.0
 
 
 def test_ctrl_c_saves_what_was_learned(tmp_path: Path) -> None:

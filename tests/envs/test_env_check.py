@@ -10,6 +10,7 @@ from smdpfier import Option, SMDPfier
 
 import sojourn as sj
 import sojourn.envs
+from small_envs import Scripted
 from sojourn.envs.check import EnvReport
 
 
@@ -240,7 +241,8 @@ def test_what_is_returned_must_have_the_right_form() -> None:
     """Old or other forms of reset and step are refused."""
     assert sentence_about(Malformed("reset", 0)) == "reset returned 0 at step 0; it must return (obs, info)"
     assert sentence_about(Malformed("step", (0, 1.0, False, {}))) == (
-        "step returned (0, 1.0, False, {}) at step 0; it must return (obs, reward, terminated, truncated, info)"
+        "step returned (0, 1.0, False, {}) at step 0: truncated is missing; it must return (obs, reward, terminated, "
+        "truncated, info)"
     )
     assert sentence_about(Malformed("reset", (np.ones(3), {}))) == (
         "the observation array([1., 1., 1.]), returned by reset, at step 0, is not in the observation space, "
@@ -316,3 +318,31 @@ def test_steps_that_take_the_same_time() -> None:
     """A number says how long each step takes, in an environment that knows of no durations."""
     report = sj.check_smdp_env(gym.make(TAXI), duration=0.5, steps=300)
     assert (report.shortest, report.mean_duration, report.longest) == (0.5, 0.5, 0.5)
+
+
+def test_a_clock_of_another_name() -> None:
+    """It is checked where it is named, and else it is any number in info."""
+    entries = [(1.0, {"duration": 2.0, "time": 2.0}), (1.0, {"duration": 1.0, "time": 3.5})] * 20
+    assert sj.check_smdp_env(Rewound(*entries), steps=4).steps == 4
+    with pytest.raises(ValueError, match=r'info\["time"\] is 3.5 at step 1; it must be 3.0'):
+        sj.check_smdp_env(Rewound(*entries), steps=4, clock="time")
+
+
+def test_a_mask_from_a_function() -> None:
+    """It is asked for each observation, and what is wrong with it is told by the function's name."""
+
+    def legal(obs: int, info: dict[str, Any]) -> list[int]:
+        return [1, 0] if obs == 0 else [1, 1]
+
+    entries = [(1.0, {"duration": 1.0})] * 50
+    assert sj.check_smdp_env(Rewound(*entries), steps=20, action_mask=legal).steps == 20
+    with pytest.raises(ValueError, match="the mask from <lambda> allows no action"):
+        sj.check_smdp_env(Rewound(*entries), steps=20, action_mask=lambda obs, info: [0, 0])
+
+
+class Rewound(Scripted):
+    """A script that every reset begins anew."""
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[int, dict[str, Any]]:
+        self.t = 0
+        return super().reset(seed=seed)

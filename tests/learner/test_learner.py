@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import functools
 import signal
 import subprocess
 import sys
@@ -392,6 +393,43 @@ class Fluent(Maze):
 def test_what_is_wrong_gets_one_sentence(make: Any, kind: Any, words: str) -> None:
     """Each wrong input is refused with one sentence that says what it is."""
     assert words in sentence(make, kind)
+
+
+class FourValues(Maze):
+    """As environments of the old gym were."""
+
+    def step(self, action: Any) -> Any:
+        observation, reward, terminated, truncated, info = super().step(action)
+        return observation, reward, terminated or truncated, info
+
+
+def test_a_step_of_four_values_is_told_what_is_missing() -> None:
+    """In training and in evaluation, with what a step must return."""
+    learner = sj.Learner(FourValues(), "smart")
+    for call in (lambda: learner.train(5), lambda: learner.evaluate(duration=5.0)):
+        said = sentence(call, ValueError)
+        assert "step returned four values" in said
+        assert "truncated is missing" in said
+        assert said.endswith("(obs, reward, terminated, truncated, info)")
+
+
+def timed(*times: float) -> Scripted:
+    """Return an environment whose steps take 2, and which shows these times."""
+    return Scripted(*[(1.0, {"duration": 2.0, "time": time}) for time in times])
+
+
+def test_a_clock_is_checked_where_it_is_named() -> None:
+    """A clock that goes on by what each step takes, from wherever it starts, is right; any other is told with its step."""
+    assert sj.Learner(timed(7.0, 9.0, 11.0), "smart", clock="time").train(3).steps == 3
+    for times, words in [
+        ((7.0, 9.0, 12.0), 'step 2: info["time"] went from 9.0 to 12.0, but the step took 2.0'),
+        ((7.0, float("nan")), 'step 1: info["time"] is nan; the clock must be a finite number'),
+    ]:
+        wrong = functools.partial(sj.Learner(timed(*times), "smart", clock="time").train, 3)
+        assert words in sentence(wrong, ValueError)
+    assert sj.Learner(timed(7.0, 9.0, 12.0), "smart").train(3).steps == 3  # it is not looked at
+    judged = sj.Learner(timed(7.0, 9.0, 12.0), "smart", clock="time")
+    assert "went from 9.0" in sentence(lambda: judged.evaluate(duration=6.0), ValueError)
 
 
 def test_info_that_is_no_dictionary_names_the_step() -> None:

@@ -319,3 +319,27 @@ def test_hidden_actions_alone() -> None:
     q[0, 0] = np.nan
     hidden.apply(0, [1, 1, 1, 1])
     assert not hidden.is_finite() or np.isfinite(q).all()
+
+
+def test_a_mask_from_a_function(tmp_path: Path) -> None:
+    """A function of observation and info is as good as a key; it is not saved, which is said."""
+
+    def legal(obs: int, info: dict[str, Any]) -> list[int]:
+        return [1 + obs >> bit & 1 for bit in range(3)]
+
+    by_key, by_function = (
+        sj.Learner(Maze("state", ends=0.05, cuts=0.05), "smart", seed=1, action_mask=mask)
+        for mask in (None, legal)
+    )
+    for learner in (by_key, by_function):
+        learner.train(300)
+    assert alike(by_key, by_function)
+    assert by_function.evaluate(duration=50.0) == by_key.evaluate(duration=50.0)
+    path = tmp_path / "learner"
+    by_function.save(path)
+    env = Maze("state", ends=0.05, cuts=0.05)
+    assert "pass it again" in sentence(lambda: sj.Learner.load(path, env), ValueError)
+    again = sj.Learner.load(path, env, action_mask=legal)
+    for learner in (by_key, again):
+        learner.train(100)
+    assert alike(again, by_key)

@@ -1,214 +1,245 @@
+"""The verdict on a training: what it says of one that failed, and that it is silent about one that went well."""
+
 from __future__ import annotations
 
-import math
+import warnings
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium import spaces
 
 import sojourn as sj
 import sojourn.envs
-from small_envs import TAXI, Gamble, Maze, Running, Scripted, alike, sentence
-from sojourn.learner.verdict import evaluation
-from sojourn.rules.long_run import MicroBatches
-from sojourn.rules.values import same
+from small_envs import Fleet, Gamble, Maze, Running, alike, sentence
 
 
-class Weather(gym.Env[Any, Any]):
-    """Good and bad days follow each other in spells; exactly 1.5 is earned per unit time, 6 in a time of 4."""
-
-    def __init__(self, cut: int | None = None) -> None:
-        self.observation_space = spaces.Discrete(2)
-        self.action_space: Any = spaces.Discrete(2)
-        self.cut, self.t, self.state = cut, 0, 0
-
-    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[int, dict[str, Any]]:
-        super().reset(seed=seed)
-        self.state, self.t = int(self.np_random.random() < 0.5), 0
-        return self.state, {}
-
-    def step(self, action: Any) -> tuple[int, float, bool, bool, dict[str, Any]]:
-        change, length, luck = self.np_random.random(3).tolist()
-        duration = -math.log1p(-length) * (3.0 if self.state else 1.0)
-        reward = (5.0 if self.state else 1.0) + luck - 0.5
-        self.state = self.state ^ int(change < 0.2)
-        self.t += 1
-        return self.state, reward, False, self.t == self.cut, {"duration": duration}
-
-
-# --- A learner's evaluation ---------------------------------------------------------
-
-
-@pytest.mark.parametrize("cut", [None, 50])
-def test_the_interval_covers_the_rate_as_often_as_it_says(cut: int | None) -> None:
-    """Of 200 intervals of 95 % (of which 99.9 % have 179 to 199 hits), though steps depend on each other."""
-    learner = sj.Learner(Weather(cut), sj.random_agent)
-    found = [learner.evaluate(duration=2000.0, seed=seed, env=Weather(cut)) for seed in range(200)]
-    bounds = [(each.low, each.high) for each in found if each.low is not None and each.high is not None]
-    assert len(bounds) == 200
-    assert 179 <= sum(low <= 1.5 <= high for low, high in bounds) <= 199
-    assert len({each.rate for each in found}) == 200
-    assert np.mean([each.rate for each in found]) == pytest.approx(1.5, abs=0.01)
-    assert all(low < each.rate < high for (low, high), each in zip(bounds, found, strict=True))
-
-
-def test_a_run_that_is_too_short_says_how_long_it_should_be() -> None:
-    """There is no interval then, and a sentence names the time; who follows it gets one."""
-    learner = sj.Learner(Weather(), sj.random_agent)
-    found = learner.evaluate(duration=100.0)
-    assert (found.low, found.high) == (None, None)
-    assert found.needed is not None
-    assert 256 < found.needed < 2000
-    assert f"too short for an interval, which needs about {found.needed:.2g}" in found.sentence
-    again = learner.evaluate(duration=found.needed)
-    assert again.needed is None
-    assert f"95 % interval {again.low:.6g} to {again.high:.6g}" in again.sentence
-
-
-def test_an_evaluation_is_the_interval_of_the_whole_run() -> None:
-    """Its figures are those of the steps that were seen, zero-time steps included, at the level asked for."""
-    seen = MicroBatches()
-    for step in range(900):
-        seen.add(reward=float(step % 7), duration=float(step % 3))
-    found = evaluation(seen, 0.9)
-    assert found[:3] == seen.interval(0.9)[:3]
-    assert found.low != evaluation(seen).low
-    assert (found.level, found.steps, found.duration) == (0.9, 900, 900.0)
-
-
-def test_the_rate_is_all_reward_over_all_time() -> None:
-    """The policy is followed until the time is over, the first step at or past it being the last."""
-    learner = sj.Learner(Maze(cuts=0.1), sj.smart, seed=1)
-    learner.train(500)
-    found = learner.evaluate(duration=100.0, seed=3)
-    env, reward, duration, steps = Maze(cuts=0.1), 0.0, 0.0, 0
-    observation, _ = env.reset(seed=3)
-    while duration < 100.0:
-        observation, earned, _, truncated, info = env.step(int(learner.policy[observation]))
-        reward, duration, steps = reward + earned, duration + info["duration"], steps + 1
-        if truncated:
-            observation, _ = env.reset()
-    assert found.rate == pytest.approx(reward / duration, rel=1e-12)
-    assert found.duration == pytest.approx(duration, rel=1e-12)
-    assert found.steps == steps
-
-
-def test_actions_have_their_own_numbers() -> None:
-    """Where actions and states start elsewhere, evaluation takes the same ones."""
-    found = []
-    for first in (0, 6):
-        learner = sj.Learner(Maze(first_state=first, first_action=-first), sj.smart, seed=1)
-        learner.train(500)
-        found.append(learner.evaluate(duration=50.0))
-    assert found[0] == found[1]
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: Maze("both", ends=0.05, cuts=0.05),
-        lambda: gym.make("sojourn/TwoState-v0", max_episode_steps=30),
-        lambda: gym.make("sojourn/Market-v0", num_bars=300, state_size=2, duration="random"),
-    ],
-)
-def test_evaluation_changes_nothing(make: Any) -> None:
-    """A learner that was evaluated, in a copy or elsewhere, goes on as one that was not."""
-    learner, twin = (sj.Learner(make(), sj.smart, seed=4) for _ in range(2))
-    learner.evaluate(duration=20.0)  # before anything was learned
-    for steps in (10, 25, 300):
+def trained(env: Any, agent: str | None, steps: int, **options: Any) -> tuple[sj.Learner, list[str]]:
+    """Return a learner after its training, and what it warned of."""
+    learner = sj.Learner(env, agent, **options)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         learner.train(steps)
-        twin.train(steps)
-        before = learner.agent
-        first = learner.evaluate(duration=60.0)
-        assert learner.evaluate(duration=60.0, env=make()) == first
-        assert same(learner.agent, before)
-        assert alike(learner, twin)
-    assert learner.evaluate(duration=60.0, seed=1) == learner.evaluate(duration=60.0)
+    return learner, [str(each.message) for each in caught]
 
 
-def test_evaluation_in_the_learners_own_environment() -> None:
-    """It is refused, or the learner knows that its environment has moved: an action always fits its state."""
-    env = Maze("state")
-    learner = sj.Learner(env, sj.smart, seed=4, exploration=1.0)
-    for _ in range(20):
-        learner.train(7)
-        try:
-            learner.evaluate(duration=5.0, env=learner.env)
-        except ValueError as error:
-            assert "\n" not in str(error)  # noqa: PT017 - either way is right
-    assert learner.totals.steps == 140
-    position = learner._driver.position
-    assert position is None or position.state == env.state
+def mend_the_worst(wear: Any) -> int:
+    """A rule for the fleet: mend the most worn machine from half its life on."""
+    return int(wear.argmax()) + 1 if wear.max() > 0.5 else 0
 
 
-def test_a_known_policy_has_a_known_rate() -> None:
-    """The better action of the gamble earns 5 per unit time, the other 3."""
-    for action, rate in [(0, 5.0), (1, 3.0)]:
-        learner = sj.Learner(Gamble(noisy=False), sj.policy_agent([action], num_actions=2))
-        assert learner.evaluate(duration=2000.0)[:3] == (rate, rate, rate)
+# --- A training that failed ---------------------------------------------------------
 
 
-def test_steps_without_time_in_evaluation() -> None:
-    """What they earn counts: 10 in no time and 1 in a time of 4 make 2.75; a clock that stands still is refused."""
-    entries = [(10.0, {"duration": 0.0}), (1.0, {"duration": 4.0})] * 1000
-    found = sj.Learner(Scripted(*entries), sj.smart).evaluate(duration=4000.0)
-    assert (found.rate, found.steps, found.duration) == (2.75, 2000, 4000.0)
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low <= 2.75 <= found.high
-    still = sj.Learner(Scripted(*[(1.0, {"duration": 0.0})] * 10_001), sj.smart)
-    assert "took no time" in sentence(lambda: still.evaluate(duration=10.0), ValueError)
-    nothing = MicroBatches()
-    nothing.add(1.0, 0.0)
-    assert "no time has passed" in sentence(nothing.interval)
+@pytest.mark.parametrize("seed", range(2))
+def test_a_fleet_that_was_not_learned_does_not_pass_in_silence(seed: int) -> None:
+    """The rate reads 1.3 while the policy gets stuck; training warns after 10,000 steps, and the verdict says why."""
+    learner, warned = trained(Fleet(), "smart", 12_000, bins=5, seed=seed)
+    assert len(warned) == 1
+    assert warned[0].startswith("the greedy policy earns less by itself than the learned rate")
+    found = learner.verdict(duration=2000.0, baseline=mend_the_worst)
+    assert learner.rate > found.evaluation.rate + 0.5
+    said = " ".join(found.warnings)
+    assert warned[0] in found.warnings
+    assert f"the learned rate is {learner.rate:.3g}, but the policy earns {found.evaluation.rate:.3g}" in said
+    assert "had been tried fewer than 100 times" in said
+    assert "the baseline earns more: " in said
+    assert found.baseline is not None
+    assert found.baseline.rate == pytest.approx(2.62, abs=0.1)  # as it is known to earn
+    assert found.baseline.high < -1.0
+    assert (found.gain, found.best_gain) == (None, None)
+    assert found.visited.share < 0.75
+    assert str(found).count("\nwarning: ") == len(found.warnings)
 
 
-@pytest.mark.parametrize("reward", [float("nan"), float("inf")])
-def test_a_reward_that_is_not_finite_is_refused(reward: float) -> None:
-    """Evaluation never returns a rate that is no number."""
-    learner = sj.Learner(Scripted((1.0, {"duration": 1.0}), (reward, {"duration": 1.0})), sj.smart)
-    assert "reward" in sentence(lambda: learner.evaluate(duration=10.0), ValueError)
+def test_a_policy_that_is_not_the_best_is_told_by_the_model() -> None:
+    """An agent that never leaves the near bank of the river: its exact gain is 5, that of the best policy 668.8."""
+    learner, warned = trained(gym.make("sojourn/RiverSwim-v0"), "smart", 5000, step_size=0.05)
+    found = learner.verdict(duration=5000.0)
+    best = sj.solve(sj.problems.river_swim())
+    assert warned == []
+    assert found.gain == pytest.approx(5.0)
+    assert found.best_gain == pytest.approx(best.gain)
+    assert [each for each in found.warnings if "the best policy has a gain of 668.807, this one 5" in each]
+
+
+def test_a_rate_that_is_not_what_the_policy_earns() -> None:
+    """The harmonic mean of 1 and 9 is 1.8, where 5 are earned; the policy is right, and the rate is said to be wrong."""
+    learner, _ = trained(Gamble(), "harmonic_r", 5000, step_size=0.05, rate_step_size=0.01)
+    found = learner.verdict(duration=2000.0)
+    assert found.evaluation.rate == pytest.approx(5.0, abs=0.5)
+    (said,) = found.warnings
+    assert said.startswith(f"the learned rate is {learner.rate:.3g}, but the policy earns ")
+    assert said.endswith("the estimate of the rate is biased, or has not caught up")
+
+
+def test_a_policy_that_still_changes() -> None:
+    """What is earned now is held against what the policy of half the training ago earns with the same seed."""
+    learner, _ = trained(
+        Gamble(noisy=False), "fixed_rate", 1000, rate=5.0, step_size=0.1, initial=[[1.0, 0.0]]
+    )
+    assert learner.policy.tolist() == [0]
+    assert learner.verdict(duration=500.0).moved is None  # of less than 1,000 steps nothing is kept
+    learner.train(1000)
+    settled = learner.verdict(duration=500.0)
+    assert settled.moved == 0.0
+    assert not any("still changes" in each for each in settled.warnings)
+    learner._driver.held.q[0] = [0.0, 1.0]  # as if it had just learned to take the other action
+    found = learner.verdict(duration=500.0)
+    assert found.moved == pytest.approx(3.0 - 5.0)
+    assert "that of about half the training ago earns 5, that of now 3" in " ".join(found.warnings)
+
+
+def test_too_short_a_time() -> None:
+    """A verdict without an interval says how long would do."""
+    learner, _ = trained(Maze(), None, 1000)
+    found = learner.verdict(duration=20.0)
+    assert found.evaluation.needed is not None
+    assert f"duration={found.evaluation.needed:.2g} would do" in " ".join(found.warnings)
+
+
+# --- A training that went well ------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(
+    ("name", "steps"), [("Gosavi", 3000), ("TijmsMaintenance", 20_000), ("LongShot", 3000), ("Jobs", 3000)]
+)
+def test_a_training_that_went_well_gets_no_warning(name: str, steps: int, seed: int) -> None:
+    """With nothing said but the environment: neither while it learns, nor in the verdict; gains are the model's."""
+    learner, warned = trained(gym.make(f"sojourn/{name}-v0"), None, steps, seed=seed)
+    totals = learner.totals
+    found = learner.verdict(duration=2000 * totals.duration / totals.steps)
+    assert warned == []
+    assert found.warnings == ()
+    model = learner.env.unwrapped.model  # type: ignore[attr-defined] # a problem's environment has it
+    assert found.gain == pytest.approx(sj.evaluate(model, learner.policy).gains[0])
+    assert found.best_gain == pytest.approx(float(np.max(sj.solve(model).gains)))
+    assert found.visited.states == model.num_states
+    assert "\n" not in str(found)
+    assert f"exact gain {found.gain:.6g}" in found.sentence
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("agent", "options"), [("smart", {"step_size": 0.1}), ("r_learning", {"step_size": 0.1})]
+)
+def test_other_agents_that_did_well_get_no_warning(agent: str, options: dict[str, Any]) -> None:
+    """Where the better of two actions is found, and all actions were tried often enough."""
+    for seed in range(3):
+        learner, warned = trained(Gamble(), agent, 6000, seed=seed, **options)
+        assert warned == []
+        assert learner.verdict(duration=2000.0).warnings == ()
+
+
+# --- What it is made of -------------------------------------------------------------
+
+
+def test_visits_are_those_of_the_training() -> None:
+    """Counted by hand in the environment: how often each pair was taken, and what share of them."""
+    taken: list[tuple[int, int]] = []
+
+    class Noted(Maze):
+        def step(self, action: Any) -> Any:
+            taken.append((self.state, int(action)))
+            return super().step(action)
+
+    learner = sj.Learner(Noted("state", cuts=0.1), "smart", seed=1)
+    learner.train(60)
+    allowed = [(state, action) for state in range(4) for action in range(3) if 1 + state >> action & 1]
+    counts = [taken.count(pair) for pair in allowed if any(state == pair[0] for state, _ in taken)]
+    found = learner.verdict(duration=20.0).visited
+    assert sum(counts) == 60
+    assert (found.states, found.least) == (4, min(counts))
+    assert found.share == pytest.approx(np.mean([count > 0 for count in counts]))
+    assert found.median == pytest.approx(np.median(counts))
+
+
+def test_the_evaluation_is_that_of_evaluate() -> None:
+    """And nothing of the learner changes, though several policies are followed."""
+    learner, twin = (sj.Learner(Maze("both", cuts=0.05), "smart", seed=4) for _ in range(2))
+    for each in (learner, twin):
+        each.train(1200)
+    found = learner.verdict(duration=60.0, baseline=lambda _: 0, env=Maze(cuts=0.05), seed=7)
+    assert found.evaluation == learner.evaluate(duration=60.0, env=Maze(cuts=0.05), seed=7)
+    assert alike(learner, twin)
+    learner.train(100)
+    twin.train(100)
+    assert alike(learner, twin)
+
+
+def test_the_baseline_on_common_seeds() -> None:
+    """A policy compared with itself differs by exactly nothing, in each of the forms that a policy may have."""
+    learner = sj.Learner(Maze(first_state=2, first_action=5), "smart", seed=1)
+    learner.train(500)
+    policy = learner.policy
+    same: Any
+    for same in (
+        policy,
+        policy.tolist(),
+        {state + 2: int(action) for state, action in enumerate(policy)},
+        lambda observation: policy[observation - 2],
+    ):
+        found = learner.verdict(duration=100.0, baseline=same).baseline
+        assert found is not None
+        assert found[1:] == (0.0, 0.0, 0.0)
+
+
+def test_the_baselines_difference_by_hand() -> None:
+    """Ten runs of a tenth of the time, with seeds that follow each other: the mean difference and Student's interval."""
+    learner = sj.Learner(Gamble(), "smart", seed=1, step_size=0.1)
+    learner.train(2000)
+    assert learner.policy.tolist() == [0]
+    found = learner.verdict(duration=200.0, baseline=[1], seed=3).baseline
+    differences, rates = [], []
+    for seed in range(3, 13):
+        earned = []
+        for action in (0, 1):
+            env, reward, duration = Gamble(), 0.0, 0.0
+            env.reset(seed=seed)
+            while duration < 20.0:
+                _, gained, _, _, info = env.step(action)
+                reward, duration = reward + gained, duration + info["duration"]
+            earned.append(reward / duration)
+        differences.append(earned[0] - earned[1])
+        rates.append(earned[1])
+    half = (
+        2.2621571628 * np.std(differences, ddof=1) / 10**0.5
+    )  # Student's quantile of 9 degrees, from a table
+    mean = np.mean(differences)
+    assert found == pytest.approx((np.mean(rates), mean, mean - half, mean + half))
+
+
+@pytest.mark.parametrize(
+    ("baseline", "words"),
     [
-        ({"duration": 0.0}, "duration is 0.0"),
-        ({"duration": float("inf")}, "duration is inf"),
-        ({"duration": "long"}, "duration is 'long'"),
-        ({"duration": 10.0, "seed": -1}, "seed is -1"),
-        ({"duration": 10.0, "level": 95}, "level"),
-        ({"duration": 10.0, "level": "high"}, "level"),
+        ([0, 1], "the baseline has 2 actions, one for each state, but there are 4 states"),
+        ([0, 1, 2, 3], "the baseline's action is 3"),
+        (lambda _: 7, "the baseline's action is 7"),
+        ({0: 1}, "the baseline has no action for the observation"),
     ],
 )
-def test_what_is_wrong_gets_one_sentence(options: dict[str, Any], words: str) -> None:
-    """A wrong number is refused with its name."""
-    learner = sj.Learner(Maze(), sj.smart)
-    assert words in sentence(lambda: learner.evaluate(**options))
+def test_a_baseline_that_does_not_fit(baseline: Any, words: str) -> None:
+    """One sentence says what is wrong with it."""
+    learner = sj.Learner(Maze(), "smart")
+    assert words in sentence(lambda: learner.verdict(duration=10.0, baseline=baseline))
 
 
-def test_a_wrong_level_is_refused_before_the_work() -> None:
-    """Nobody waits for an evaluation that cannot be given."""
-    env = Scripted()
-    learner = sj.Learner(Scripted(), sj.smart)
-    with pytest.raises(ValueError, match="level"):
-        learner.evaluate(duration=1000.0, level=2.0, env=env)
-    assert env.t == 0
+def test_a_model_counts_only_where_nothing_changes_it() -> None:
+    """With a time limit or another reward around it, the environment is another problem than its model."""
+    bare = gym.make("sojourn/LongReturn-v0")
+    for env, known in [
+        (bare, True),
+        (gym.make("sojourn/LongReturn-v0", max_episode_steps=50), False),
+        (gym.wrappers.TransformReward(bare, lambda reward: 2.0 * float(reward)), False),
+    ]:
+        learner = sj.Learner(env, "planner")
+        learner.train(200)
+        assert (learner.verdict(duration=500.0).gain is not None) == known
+    assert sj.Learner(bare, "planner", duration=1.0).verdict(duration=500.0).gain is None
 
 
-def test_an_environment_that_cannot_be_copied() -> None:
-    """It is said so, with what to do; with another one it works."""
-    learner = sj.Learner(Running(), sj.smart)
-    learner.train(20)
-    said = sentence(lambda: learner.evaluate(duration=10.0), ValueError)
-    assert "env=" in said
-    assert "Learner(make_env, ...)" in said
-    assert learner.evaluate(duration=10.0, env=Running()).steps > 0
-
-
-def test_a_taxi_is_evaluated_within_its_mask() -> None:
-    """Masks of resets and steps are respected where no state was ever seen in training."""
-    learner = sj.Learner(gym.make(TAXI), sj.smart, duration=1)
-    assert learner.evaluate(duration=250.0).steps == 250
+def test_an_environment_that_is_made_is_judged() -> None:
+    """What cannot be copied gets a verdict, too."""
+    learner = sj.Learner(lambda: Running("state"), seed=1)
+    learner.train(500)
+    assert learner.verdict(duration=50.0, baseline=None).evaluation.steps > 0

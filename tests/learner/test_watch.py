@@ -17,6 +17,8 @@ from sojourn.learner.held import Surplus
 from sojourn.learner.watch import Seen, Watcher
 from sojourn.runs.totals import Totals
 
+NO_SURPLUS = Surplus(0, 0.0, 0.0, 0.0)
+
 
 def warned(env: Any, agent: Any, steps: int, **options: Any) -> list[str]:
     """Train, and return what was warned of."""
@@ -245,14 +247,16 @@ def test_training_that_goes_well_is_silent(make: Any, agent: Any, options: dict[
     assert warned(make(), agent, 60_000, seed=1, **options) == []
 
 
-def looked(q: Callable[[int], Any], surplus: float, sound: bool = True) -> list[tuple[int, str]]:
+def looked(
+    q: Callable[[int], Any], surplus: float, sound: bool = True, late: Surplus = NO_SURPLUS
+) -> list[tuple[int, str]]:
     """Look at values that depend on the steps, while greedy steps earn `surplus` more than the rate says."""
     said: list[tuple[int, str]] = []
     watcher = Watcher(2, sj.smart(1, 2, step_size=0.1))
     for steps in range(1000, 200_000, 1000):
         totals = Totals(steps, 2.0 * steps, float(steps), steps, 2.0 * steps, float(steps))
-        spread = Surplus(steps, surplus * steps, (1.0 + surplus**2) * steps)
-        seen = Seen(totals, np.array([q(steps)]), 2.0 - surplus, spread, sound)
+        spread = Surplus(steps, float(steps), surplus * steps, (1.0 + surplus**2) * steps)
+        seen = Seen(totals, np.array([q(steps)]), 2.0 - surplus, spread, late, sound)
         said += [(steps, each) for each in watcher.look(seen)]
     return said
 

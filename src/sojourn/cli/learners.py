@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sojourn.cli.app import AsJson, app, echo_json, echo_lines, examples, say
 from sojourn.cli.ctrl_c import INTERRUPTED
-from sojourn.cli.parsing import key_or_number, options_of, plain
+from sojourn.cli.parsing import env_name, key_or_number, options_of, plain
+
+if TYPE_CHECKING:
+    from sojourn.learner.verdict import Verdict
+    from sojourn.rules.records import Json
 
 EnvOptions = Annotated[
     list[str] | None, typer.Option("--env-option", "-e", help="Option of the environment, as key=value.")
@@ -41,7 +45,9 @@ def envs(as_json: AsJson = False) -> None:
     )
 )
 def train(
-    env_id: Annotated[str, typer.Argument(help="Gymnasium's id of the environment.")],
+    env_id: Annotated[
+        str, typer.Argument(help="Gymnasium's id of the environment, or module:Name of your own.")
+    ],
     agent: Annotated[
         str | None, typer.Option(help="planner, smart, harmonic-r, ...; chosen for you by default.")
     ] = None,
@@ -62,11 +68,11 @@ def train(
     tensorboard: Annotated[Path | None, typer.Option(help="Folder to write for TensorBoard.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Train an agent in a Gymnasium environment, and save it.
+    """Train an agent in a Gymnasium environment, save it, and say what its policy earns.
 
     Ctrl-C ends the training and saves what has been learned; --resume goes on from there.
     """
-    from sojourn.learner.by_name import Beginning, Place, Training, begun, train_into
+    from sojourn.learner.by_name import Beginning, Place, Training, begun, train_into, verdict_on
 
     if steps is not None and time is not None:
         raise ValueError("--steps and --time cannot both be given")
@@ -77,7 +83,7 @@ def train(
         )
     if agent_option and agent is None:
         raise ValueError("--agent-option is of an agent; name it too, such as --agent smart")
-    place = Place(env_id, options_of(env_option, "--env-option"), max_episode_steps)
+    place = Place(env_name(env_id), options_of(env_option, "--env-option"), max_episode_steps)
     options = options_of(agent_option, "--agent-option")
     cut = None if bins is None else plain(bins)
     new = Beginning(agent, options, key_or_number(duration), cut, seed)
@@ -85,16 +91,35 @@ def train(
     if not as_json:
         say(f"agent: {learner.chosen}")
     stands, interrupted = train_into(out, learner, Training(steps, time, tensorboard))
-    if as_json:
-        echo_json({"env": env_id, **stands._asdict(), "file": str(out), "interrupted": interrupted})
-    else:
+    if not as_json:
         say(
             f"{out}: {stands.steps:,} steps, {stands.duration:.6g} units of time; learned rate {stands.rate:.6g}, "
             f"earned while learning {'nothing' if stands.earned is None else f'{stands.earned:.6g}'}"
         )
+    found = None if interrupted else verdict_on(learner)
+    if as_json:
+        told = {"env": env_id, **stands._asdict(), "file": str(out), "interrupted": interrupted}
+        echo_json({**told, "verdict": None if found is None else _told(found)})
+    elif found is not None:
+        echo_lines(str(found).splitlines())
     if interrupted:
         say("sojourn: interrupted; --resume goes on from here", err=True)
         raise typer.Exit(INTERRUPTED)
+
+
+def _told(found: Verdict) -> dict[str, Json]:
+    """Return a verdict as JSON: what was earned, and what is known beside it."""
+    return {
+        **found.evaluation._asdict(),
+        "sentence": found.sentence,
+        "learned_rate": found.learned_rate,
+        "visited": found.visited._asdict(),
+        "thin": found.thin,
+        "moved": found.moved,
+        "gain": found.gain,
+        "best_gain": found.best_gain,
+        "warnings": list(found.warnings),
+    }
 
 
 def _check_out(out: Path, resume: bool) -> None:
@@ -113,6 +138,7 @@ def _check_out(out: Path, resume: bool) -> None:
     epilog=examples(
         "sojourn evaluate learner.sojourn",
         "sojourn evaluate learner.sojourn --time 100000 --seed 7 --json",
+        "sojourn evaluate learner.sojourn --env my_code:MyEnv",
     )
 )
 def evaluate(
@@ -121,21 +147,23 @@ def evaluate(
         float | None, typer.Option(help="Time to follow the policy for; as 10,000 steps took by default.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Of the environment.", min=0)] = 1,
-    env: Annotated[str | None, typer.Option(help="Another environment than that of the training.")] = None,
+    env: Annotated[
+        str | None,
+        typer.Option(help="Another environment, or module:Name if that of the training is your own."),
+    ] = None,
     env_option: EnvOptions = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what a saved learner's greedy policy earns per unit time, with a 95 % interval.
+    """Say what a saved learner's greedy policy earns per unit time, with a 95 % interval, and whether to trust it.
 
     Where the time was too short for an interval it says about how long is needed.
     """
-    from sojourn.learner.by_name import Place, evaluate_saved, place_of
+    from sojourn.learner.by_name import begun, place_for, verdict_on
 
-    place = place_of(file) if env is None else Place(env, options_of(env_option, "--env-option"))
-    if place is None:
-        raise ValueError(f"{file} does not say which environment it is for; give it with --env")
-    found, learned = evaluate_saved(file, place, time, seed)
+    named = None if env is None else env_name(env)
+    place = place_for(file, named, options_of(env_option, "--env-option"))
+    found = verdict_on(begun(file, place, None), time, seed)
     if as_json:
-        echo_json({"file": str(file), **found._asdict(), "sentence": found.sentence, "learned_rate": learned})
-        return
-    say(f"{file}: {found.sentence}; learned rate {learned:.6g}")
+        echo_json({"file": str(file), **_told(found)})
+    else:
+        echo_lines([f"{file}: {found.sentence}", *(f"warning: {each}" for each in found.warnings)])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sojourn.rules.numbers import shown
@@ -49,6 +51,20 @@ def plain(text: str) -> Json:
     except ValueError:
         return text
     return found
+
+
+def env_name(text: str) -> str:
+    """Return the name of an environment; if it names a module, that may be in the folder one stands in.
+
+    The folder comes last, so that nothing in it can stand for what is installed.
+
+    >>> env_name("sojourn/TwoState-v0")
+    'sojourn/TwoState-v0'
+    """
+    here = str(Path.cwd())
+    if ":" in text and here not in sys.path:
+        sys.path.append(here)
+    return text
 
 
 def key_or_number(text: str) -> str | float:

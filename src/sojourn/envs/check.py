@@ -12,7 +12,7 @@ from gymnasium.spaces import Discrete
 from gymnasium.utils.env_checker import data_equivalence
 
 from sojourn.envs.durations import DurationSource, Reader, duration_reader
-from sojourn.envs.masks import Mask, MaskReader, checked_mask, mask_key, mask_reader
+from sojourn.envs.masks import Mask, MaskFunction, MaskSource, checked_mask, mask_source
 from sojourn.envs.protocol import Element, Environment, Info, Space
 from sojourn.rules.numbers import shown, whole
 
@@ -45,8 +45,9 @@ class _Rules(NamedTuple):
 
     env: Environment
     duration: Reader
-    mask: MaskReader
-    mask_key: str
+    mask: MaskFunction
+    mask_name: str
+    clock: str
     episodic: bool
 
 
@@ -57,17 +58,18 @@ def check_smdp_env(
     steps: int = 1000,
     seed: int = 0,
     episodic: bool = False,
-    action_mask: str | None = None,
+    action_mask: MaskSource | None = None,
+    clock: str = "clock",
 ) -> EnvReport:
     """Check that an environment keeps the rules of a continuing task whose steps take time.
 
     Random actions are taken, twice with the same seed. Each step must take a finite time that
-    is not negative; `info["clock"]`, if there, must be the sum; rewards must be finite and
+    is not negative; the clock, `info["clock"]` or another key, must be the sum if it is there; rewards must be finite and
     observations in their space; an action mask, if there, must be 0 and 1 for each action and
     allow one; the episode must not terminate, unless `episodic`; and the second time must show
     the same as the first. The first rule that is broken is told in one sentence.
 
-    `duration` and `action_mask` say where in info these are, see `sojourn.envs.durations` and
+    `duration`, `action_mask` and `clock` say where in info these are, see `sojourn.envs.durations` and
     `sojourn.envs.masks`. Steps that take no time are counted in the report, not refused.
 
     >>> from sojourn.envs.two_state import TwoStateEnv
@@ -78,8 +80,8 @@ def check_smdp_env(
     if not isinstance(env, gymnasium.Env):
         raise TypeError(f"{type(env).__name__} is not an environment; check_smdp_env takes a gymnasium.Env")
     steps, seed = whole("steps", steps), whole("seed", seed, least=0)
-    key = mask_key(action_mask, duration)
-    rules = _Rules(env, duration_reader(duration), mask_reader(key), key, episodic)
+    name, mask = mask_source(action_mask, duration)
+    rules = _Rules(env, duration_reader(duration), mask, name, clock, episodic)
     actions = _Actions(env.action_space, seed)
     first = _trajectory(rules, actions, steps, seed)
     _trajectory(rules, actions, steps, seed, expected=first)
@@ -142,17 +144,20 @@ def _reset(rules: _Rules, seed: int | None, step: int) -> tuple[_Seen, float]:
         raise ValueError(f"reset returned {shown(returned)} at step {step}; it must return (obs, info)")
     observation, info = returned
     _check_observation(rules.env, observation, f"by reset, at step {step}")
-    mask = _mask(rules, info, step)
-    return _Seen(copy.deepcopy(observation), 0.0, math.nan, False, False, mask), _clock(info, 0.0, step)
+    mask = _mask(rules, observation, info, step)
+    return _Seen(copy.deepcopy(observation), 0.0, math.nan, False, False, mask), _clock(
+        rules, info, 0.0, step
+    )
 
 
 def _step(rules: _Rules, action: Element, clock: float, step: int) -> tuple[_Seen, float]:
     """Take one step, check what it returns, and return what was seen and the clock."""
     returned = rules.env.step(action)
     if not (isinstance(returned, tuple) and len(returned) == 5 and isinstance(returned[4], dict)):
+        four = isinstance(returned, tuple) and len(returned) == 4
         raise ValueError(
-            f"step returned {shown(returned)} at step {step}; it must return (obs, reward, terminated, "
-            "truncated, info)"
+            f"step returned {shown(returned)} at step {step}{': truncated is missing' if four else ''}; it must return "
+            "(obs, reward, terminated, truncated, info)"
         )
     observation, reward, terminated, truncated, info = returned
     _check_observation(rules.env, observation, f"at step {step}")
@@ -166,12 +171,12 @@ def _step(rules: _Rules, action: Element, clock: float, step: int) -> tuple[_See
             f"the episode terminated at step {step}, but an average-reward task goes on for ever; let it "
             "truncate or begin again by itself, or say episodic=True if it is meant to end"
         )
-    after = _clock(info, clock + duration, step)
+    after = _clock(rules, info, clock + duration, step)
     if not math.isclose(after, clock + duration, rel_tol=1e-9, abs_tol=1e-9):
         raise ValueError(
-            f'info["clock"] is {after} at step {step}; it must be {clock + duration}, the sum of the durations'
+            f'info["{rules.clock}"] is {after} at step {step}; it must be {clock + duration}, the sum of the durations'
         )
-    mask = _mask(rules, info, step)
+    mask = _mask(rules, observation, info, step)
     seen = _Seen(copy.deepcopy(observation), reward, duration, bool(terminated), bool(truncated), mask)
     return seen, after
 
@@ -194,15 +199,15 @@ def _reward(reward: SupportsFloat, step: int) -> float:
     return number
 
 
-def _clock(info: Info, default: float, step: int) -> float:
-    clock = info.get("clock", default)
+def _clock(rules: _Rules, info: Info, default: float, step: int) -> float:
+    clock = info.get(rules.clock, default)
     if isinstance(clock, bool) or not isinstance(clock, int | float | np.number):
-        raise ValueError(f'info["clock"] is {shown(clock)} at step {step}; it must be a number')  # noqa: TRY004 - see _mask
+        raise ValueError(f'info["{rules.clock}"] is {shown(clock)} at step {step}; it must be a number')  # noqa: TRY004 - see _mask
     return float(clock)
 
 
-def _mask(rules: _Rules, info: Info, step: int) -> Mask | None:
-    mask = rules.mask(info)
+def _mask(rules: _Rules, observation: Element, info: Info, step: int) -> Mask | None:
+    mask = rules.mask(observation, info)
     if mask is None:
         return None
     space = rules.env.action_space
@@ -212,7 +217,7 @@ def _mask(rules: _Rules, info: Info, step: int) -> Mask | None:
             "actions can be masked"
         )
     try:
-        return checked_mask(mask, int(space.n), rules.mask_key)
+        return checked_mask(mask, int(space.n), rules.mask_name)
     except ValueError as error:
         raise ValueError(f"at step {step}, {error}") from None
 

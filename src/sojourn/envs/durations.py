@@ -54,6 +54,45 @@ def duration_reader(duration: DurationSource = "duration") -> Reader:
     return lambda _obs, _action, _info: constant
 
 
+class Clock:
+    """Checks a clock that an environment shows in info: it must go on by what each step takes.
+
+    >>> clock = Clock("time")
+    >>> clock.begin({"time": 5.0})
+    >>> clock.advance({"time": 7.0}, duration=2.0)
+    >>> clock.advance({"time": 7.5}, duration=2.0)
+    Traceback (most recent call last):
+    ValueError: info["time"] went from 7.0 to 7.5, but the step took 2.0; say where the duration is: duration="key"
+    """
+
+    def __init__(self, key: str) -> None:
+        if not isinstance(key, str) or not key:
+            raise TypeError(f"clock is {shown(key)}; it must be the key of info that has the time")
+        self.key, self._at = key, math.nan
+
+    def begin(self, info: Info) -> None:
+        """Note the time at which an episode begins; if a reset does not tell it, the first step does."""
+        self._at = self._read(info) if self.key in info else math.nan
+
+    def advance(self, info: Info, duration: float) -> None:
+        """Check the time after a step."""
+        before, self._at = self._at, self._read(info)
+        if not math.isnan(before) and not math.isclose(
+            self._at, before + duration, rel_tol=1e-9, abs_tol=1e-9
+        ):
+            raise ValueError(
+                f'info["{self.key}"] went from {before} to {self._at}, but the step took {duration}; say where the '
+                'duration is: duration="key"'
+            )
+
+    def _read(self, info: Info) -> float:
+        at = info.get(self.key)
+        if isinstance(at, bool) or not isinstance(at, int | float | np.number) or not math.isfinite(at):
+            there = f"is {shown(at)}" if self.key in info else "is missing"
+            raise ValueError(f'info["{self.key}"] {there}; the clock must be a finite number')
+        return float(at)
+
+
 def _from_key(key: str) -> Reader:
     name = f'info["{key}"]'
 

@@ -20,6 +20,8 @@ from sojourn.rules.numbers import shown
 
 Mask: TypeAlias = np.ndarray[tuple[int], np.dtype[np.bool_]]
 MaskReader: TypeAlias = Callable[[Info], ArrayLike | None]
+MaskFunction: TypeAlias = Callable[..., ArrayLike | None]  # of (obs, info)
+MaskSource: TypeAlias = str | MaskFunction
 
 
 def mask_key(action_mask: str | None, duration: DurationSource) -> str:
@@ -33,7 +35,7 @@ def mask_key(action_mask: str | None, duration: DurationSource) -> str:
         return f"{parent}{dot}action_mask"
     if not isinstance(action_mask, str) or not all(action_mask.split(".")):
         raise ValueError(
-            f"action_mask is {action_mask!r}; it must be a key of info, or keys with dots between"
+            f"action_mask is {action_mask!r}; it must be a key of info, keys with dots between, or a function of (obs, info)"
         )
     return action_mask
 
@@ -66,7 +68,23 @@ def mask_reader(key: str) -> MaskReader:
     return read
 
 
-def checked_mask(mask: ArrayLike, num_actions: int, key: str = "action_mask") -> Mask:
+def mask_source(action_mask: MaskSource | None, duration: DurationSource) -> tuple[str, MaskFunction]:
+    """Return what a mask is called in a sentence, and the function of (obs, info) that finds it.
+
+    `action_mask` is a key of info, a function of (obs, info), or None for a mask beside the duration.
+
+    >>> name, read = mask_source(lambda obs, info: [1, obs > 0], "duration")
+    >>> name, read(3, {})
+    ('the mask from <lambda>', [1, True])
+    """
+    if action_mask is not None and callable(action_mask):
+        return f"the mask from {getattr(action_mask, '__name__', type(action_mask).__name__)}", action_mask
+    key = mask_key(action_mask, duration)
+    read = mask_reader(key)
+    return f'info["{key}"]', lambda _obs, info: read(info)
+
+
+def checked_mask(mask: ArrayLike, num_actions: int, name: str = 'info["action_mask"]') -> Mask:
     """Return a mask as an array of bools, or say what is wrong with it.
 
     >>> checked_mask([0, 1, 1], num_actions=3)
@@ -78,12 +96,12 @@ def checked_mask(mask: ArrayLike, num_actions: int, key: str = "action_mask") ->
         array = np.zeros(0)  # a list that is no array
     if array.shape != (num_actions,) or array.dtype.kind not in "biuf":
         raise ValueError(
-            f'info["{key}"] is {shown(mask)}; it must have a 0 or 1 for each of the {num_actions} actions, or '
+            f"{name} is {shown(mask)}; it must have a 0 or 1 for each of the {num_actions} actions, or "
             'the mask is elsewhere: action_mask="key"'
         )
     allowed = array.astype(np.bool_)
     if not (array == allowed).all():
-        raise ValueError(f'info["{key}"] is {shown(mask)}; it must have no entries but 0 and 1')
+        raise ValueError(f"{name} is {shown(mask)}; it must have no entries but 0 and 1")
     if not allowed.any():
-        raise ValueError(f'info["{key}"] allows no action; at least one entry must be 1')
+        raise ValueError(f"{name} allows no action; at least one entry must be 1")
     return allowed

@@ -7,6 +7,8 @@ a world and its environment are imported when one is made.
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -50,10 +52,16 @@ def register() -> None:
 
 
 def make(env_id: str, options: Mapping[str, Any], max_episode_steps: int | None = None) -> Environment:
-    """Return the environment of this id, or say in one sentence why it cannot be made."""
+    """Return the environment of this id, or say in one sentence why it cannot be made.
+
+    `module:Name` imports a module; `Name` is an id that it registers, or a class or function of it that makes one.
+
+    >>> make("sojourn.envs.two_state:TwoStateEnv", {"log_scale": 0.5}).unwrapped.world.log_scale
+    0.5
+    """
     register()
     try:
-        return gymnasium.make(env_id, max_episode_steps=max_episode_steps, **options)
+        return gymnasium.make(_spec(env_id), max_episode_steps=max_episode_steps, **options)
     except gymnasium.error.Error as error:
         reason = " ".join(str(error).split())
         raise ValueError(f"{env_id} cannot be made: {reason}; `sojourn envs` lists Sojourn's own") from None
@@ -65,6 +73,18 @@ def make(env_id: str, options: Mapping[str, Any], max_episode_steps: int | None 
             "got an unexpected keyword argument", "there is no option"
         )
         raise ValueError(f"{env_id} cannot be made with these options: {told}") from None
+
+
+def _spec(env_id: str) -> str | registration.EnvSpec:
+    """Return the id, or what describes the environment if the name is that of a class or function in a module."""
+    module, colon, name = env_id.rpartition(":")
+    if not (colon and name.isidentifier()):
+        return env_id
+    if module not in sys.modules:
+        importlib.import_module(module)
+    if not callable(getattr(sys.modules[module], name, None)):
+        return env_id
+    return registration.EnvSpec(name, entry_point=env_id)
 
 
 def environments() -> dict[str, str]:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from sojourn.envs.protocol import Element, Environment, Info
 from sojourn.envs.worlds import WorldEnv, WorldPlace
+from sojourn.models.smdp import SMDP
 
 MOST_ACTIONS = 1_000_000
 _PASSIVE = (OrderEnforcing, PassiveEnvChecker, TimeLimit)
@@ -150,6 +151,20 @@ class Trace:
         for limit, elapsed in zip(limits, place["elapsed"], strict=True):
             limit._elapsed_steps = int(elapsed)  # noqa: SLF001
         return state, {}
+
+
+def exact_model(env: Environment) -> SMDP | None:
+    """Return the model that an environment has as its `model`, if nothing around the environment changes what happens.
+
+    >>> import sojourn as sj
+    >>> from sojourn.envs.problems import ProblemEnv
+    >>> exact_model(ProblemEnv(sj.problems.long_return(), compiled=False))
+    SMDP(2 states, 3 pairs, 3 rows)
+    """
+    while isinstance(env, OrderEnforcing | PassiveEnvChecker):
+        env = env.env
+    model = None if isinstance(env, gymnasium.Wrapper) else getattr(env, "model", None)
+    return model if isinstance(model, SMDP) else None
 
 
 def _direct_world(env: Environment) -> WorldEnv | None:

@@ -5,6 +5,7 @@ Agents and environments have names here, so that a command needs nothing else.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -12,16 +13,18 @@ from typing import NamedTuple
 from sojourn.agents.networks.protocol import ObservingAgent
 from sojourn.agents.protocol import Agent
 from sojourn.envs import make
+from sojourn.envs.protocol import Environment
 from sojourn.learner.choice import MakeAgent
 from sojourn.learner.interrupt import interruptible, uninterrupted
 from sojourn.learner.learner import Learner
 from sojourn.learner.saved import saved_environment
-from sojourn.learner.verdict import Evaluation
+from sojourn.learner.verdict import Verdict
 from sojourn.learner.watch import tensorboard as writer
 from sojourn.rules.options import Given
 from sojourn.rules.records import Json
 from sojourn.runs.build import build_agent
 
+_ID, _MODULE = re.compile(r"[\w./-]{1,200}", re.ASCII), re.compile(r"[\w.]{1,200}", re.ASCII)
 _STEPS = 100_000  # of a training, unless told otherwise
 _EVALUATED = 10_000.0  # steps that an evaluation lasts as long as, unless told otherwise
 
@@ -32,6 +35,10 @@ class Place(NamedTuple):
     env_id: str
     options: Mapping[str, Given]
     max_episode_steps: int | None = None
+
+    def made(self) -> Environment:
+        """Return a new environment of this kind."""
+        return make(self.env_id, self.options, self.max_episode_steps)
 
 
 class Beginning(NamedTuple):
@@ -72,11 +79,10 @@ class Standing(NamedTuple):
 
 def begun(file: Path, place: Place, beginning: Beginning | None) -> Learner:
     """Return a new learner, or the one in the file if there is no beginning."""
-    env = make(place.env_id, place.options, place.max_episode_steps)
     if beginning is None:
-        return Learner.load(file, env)
+        return Learner.load(file, place.made)
     return Learner(
-        env,
+        place.made,
         None if beginning.agent is None else _named(beginning.agent, beginning.options),
         duration=beginning.duration,
         bins=beginning.bins,
@@ -114,27 +120,41 @@ def train_into(file: Path, learner: Learner, training: Training) -> tuple[Standi
     return standing(learner), interrupted
 
 
-def evaluate_saved(file: Path, place: Place, time: float | None, seed: int) -> tuple[Evaluation, float]:
-    """Follow a saved learner's greedy policy for a while; return what it earns, and the rate it had learned.
+def verdict_on(learner: Learner, time: float | None = None, seed: int = 1) -> Verdict:
+    """Follow a learner's greedy policy for a while; return what it earns, and what speaks against trusting it.
 
     Unless the time is given, it is as long as 10,000 steps took in training.
     """
-    learner = Learner.load(file, make(place.env_id, place.options, place.max_episode_steps))
     totals = learner.totals
     if time is None:
-        time = _EVALUATED * totals.duration / totals.steps if totals.steps else _EVALUATED
-    return learner.evaluate(duration=time, seed=seed), learner.rate
+        time = _EVALUATED * totals.duration / totals.steps if totals.duration else _EVALUATED
+    return learner.verdict(duration=time, seed=seed)
 
 
-def place_of(file: Path) -> Place | None:
-    """Return where a saved learner was trained, if the file says so.
+def place_for(file: Path, env_id: str | None, options: Mapping[str, Given]) -> Place:
+    """Return where a saved learner is to be judged: in the environment that is named, or in that of its training.
 
-    A file is data: it may name an environment that is registered, but no module to import.
+    A file is data: it may name an environment that is registered, but no module to import. That has to be named
+    again. The options of the training hold unless others are given.
     """
     saved = saved_environment(file)
-    if saved is None or saved["kwargs"] is None or ":" in saved["id"]:
-        return None
-    return Place(saved["id"], saved["kwargs"], saved["max_episode_steps"])
+    if env_id is None:
+        if saved is None or not _ID.fullmatch(saved["id"]):
+            raise ValueError(f"{file} does not say which environment it is for; give it with --env")
+        if saved["module"] is not None:
+            name = saved["module"] if _MODULE.fullmatch(saved["module"]) else "MODULE"
+            raise ValueError(
+                f"{file} was trained in {saved['id']} of a module of yours, which no file may import by itself; name it: "
+                f"--env {name}:{saved['id']}"
+            )
+        if saved["kwargs"] is None:
+            raise ValueError(
+                f"{file} was trained in {saved['id']} with options that a file cannot hold; give --env and --env-option"
+            )
+        env_id = saved["id"]
+    if saved is None or env_id.rpartition(":")[2] != saved["id"]:
+        return Place(env_id, options)
+    return Place(env_id, {**(saved["kwargs"] or {}), **options}, saved["max_episode_steps"])
 
 
 def standing(learner: Learner) -> Standing:

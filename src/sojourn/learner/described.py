@@ -11,9 +11,13 @@ Options = dict[str, bool | int | float | str | None]
 
 
 class SavedEnvironment(TypedDict):
-    """How an environment was made; `kwargs` is None if a file cannot hold them."""
+    """How an environment was made: its id, the module that registers it, if it is not ours or Gymnasium's, and options.
+
+    `kwargs` is None if a file cannot hold them.
+    """
 
     id: str
+    module: str | None
     kwargs: Options | None
     max_episode_steps: int | None
 
@@ -23,7 +27,23 @@ def described(env: Any) -> SavedEnvironment | None:
     spec = getattr(env, "spec", None)
     if spec is None:
         return None
-    return {"id": spec.id, "kwargs": _plain(spec.kwargs), "max_episode_steps": spec.max_episode_steps}
+    return {
+        "id": spec.id,
+        "module": _module_of(spec.entry_point),
+        "kwargs": _plain(spec.kwargs),
+        "max_episode_steps": spec.max_episode_steps,
+    }
+
+
+def _module_of(entry_point: object) -> str | None:
+    """Return the module that an environment is defined in, unless it is one that Gymnasium or Sojourn registers."""
+    module = (
+        entry_point.partition(":")[0]
+        if isinstance(entry_point, str)
+        else getattr(entry_point, "__module__", None)
+    )
+    known = module is None or module.partition(".")[0] in ("gymnasium", "sojourn", "__main__")
+    return None if known else module
 
 
 def _plain(options: Mapping[str, Any]) -> Options | None:

@@ -15,11 +15,11 @@ from numpy.typing import ArrayLike
 from sojourn.agents.protocol import Agent
 from sojourn.envs.durations import DurationSource
 from sojourn.envs.places import Place, Shown, Trace
-from sojourn.envs.protocol import Element, Environment, Info
+from sojourn.envs.protocol import Element, Environment
+from sojourn.learner.evaluation import Greedy, followed
 from sojourn.learner.held import HeldAgent
 from sojourn.learner.masks import HiddenActions
 from sojourn.learner.reading import Reading
-from sojourn.learner.verdict import followed
 from sojourn.learner.watch import Seen, Watcher
 from sojourn.rules.arrays import Floats
 from sojourn.rules.long_run import MicroBatches
@@ -51,7 +51,11 @@ class Driver:
             )
         self.reading, self.held, self.hidden, self.trace = reading, held, hidden, trace
         self._at: tuple[int, int, bool] | None = None  # the fields of a Position
-        self._watcher = Watcher(held.q.size, held.agent)
+        self._left: tuple[Place, Position] | None = (
+            None  # where a file says that it stood; it is not there yet
+        )
+        self._clock = reading.clock()
+        self.watcher = Watcher(held.q.size, held.agent)
 
     @property
     def totals(self) -> Totals:
@@ -61,6 +65,8 @@ class Driver:
     @property
     def position(self) -> Position | None:
         """Where the agent is; None before the first episode, and where a new one has to begin."""
+        if self._left is not None:
+            return self._left[1]
         return None if self._at is None else Position(*self._at)
 
     @property
@@ -105,7 +111,9 @@ class Driver:
     def warnings(self) -> list[str]:
         """Return the warnings that are due."""
         sound = math.isfinite(self.rate) and self.hidden.is_finite()
-        return self._watcher.look(Seen(self.totals, self.q, self.rate, self.held.surplus, sound))
+        held = self.held
+        seen = Seen(self.totals, self.q, self.rate, held.surplus, held.late_surplus, sound)
+        return self.watcher.look(seen)
 
     def act(self, observation: Element, action_mask: ArrayLike | None = None) -> int:
         """Return the best action for an observation, of those that a mask allows."""
@@ -115,21 +123,36 @@ class Driver:
 
     def followed(self, env: Environment, until: float, seed: int) -> MicroBatches:
         """Return what the greedy policy earned until so much time had passed."""
-        best = [int(row.argmax()) for row in self.q]
+        greedy = Greedy(self.q, self.hidden, self.reading.states.index)
+        return followed(env, self.reading, greedy, until, seed).batches
 
-        def greedy(state: int, mask: ArrayLike | None) -> int:
-            return best[state] if mask is None else int(self.hidden.seen_through(state, mask).argmax())
-
-        return followed(env, self.reading, greedy, until, seed)
+    def place(self) -> Place | None:
+        """Return where the environment stands, as data, or None if that cannot be said."""
+        if self._left is not None:
+            return self._left[0]
+        return None if self._at is None else self.trace.place()
 
     def begin(self) -> None:
         """Begin an episode, unless one is under way."""
+        if self._left is not None:
+            (place, position), self._left = self._left, None
+            self._go_to(place, position)
         if self._at is None:
             state = self._arrive(self.trace.reset())
             self._at = state, *self.held.draw(state)
 
     def go_to(self, place: Place | None, position: Position) -> None:
-        """Bring the environment back to a place; if that cannot be done, the next step begins a new episode."""
+        """Bring the environment back to a place; if that cannot be done, the next step begins a new episode.
+
+        Where all actions of an episode have to be repeated, that is done when training goes on: who only asks a
+        learner for its policy need not wait for it.
+        """
+        if place is not None and place["kind"] == "replay":
+            self._left = place, position
+        else:
+            self._go_to(place, position)
+
+    def _go_to(self, place: Place | None, position: Position) -> None:
         shown_there = self.trace.go_to(place)
         if shown_there is not None and self._arrive(shown_there) == position.state:
             action = within("action", position.action, self.reading.num_actions)
@@ -138,7 +161,9 @@ class Driver:
     def _arrive(self, shown_there: Shown) -> int:
         """Return the state that an environment shows, in which the mask is from now on respected."""
         observation, info = shown_there
-        state, mask = self.reading.states.index(observation), self.reading.mask(info)
+        if self._clock is not None:
+            self._clock.begin(info)
+        state, mask = self.reading.states.index(observation), self.reading.mask(observation, info)
         if mask is not None:
             self.hidden.apply(state, mask)
         return state
@@ -155,17 +180,23 @@ class Driver:
         )
         learn, first, clock, record = held.advance, reading.first_action, held.clock, self.trace.recorder
         state, action, explored = self._at
+        tick = self._clock
         left = last - self.totals.steps
         while left > 0 and clock[0] < until and not asked:
             self._at = None  # until this step is over: what breaks off in it begins anew
-            observation, reward, terminated, truncated, info = step(action + first)
+            returned = step(action + first)
             if record is not None:
                 record(action + first)
             try:
+                if type(returned) is not tuple or len(returned) != 5:
+                    reading.parts_of(returned)  # which says what is wrong
+                observation, reward, terminated, truncated, info = returned
                 duration, reward = read(observation, action + first, info), float(reward)
                 if not -_INF < reward < _INF:
                     raise ValueError(f"the reward is {reward}; a reward must be finite")  # noqa: TRY301 - gets its step
-                next_state, mask = index(observation), find_mask(info)
+                next_state, mask = index(observation), find_mask(observation, info)
+                if tick is not None:
+                    tick.advance(info, duration)
             except (TypeError, ValueError) as error:
                 raise ValueError(f"step {self.totals.steps}: {error}") from error
             if mask is None and not (terminated or truncated):
@@ -174,14 +205,14 @@ class Driver:
             else:
                 seen = (state, action, reward, duration, next_state, explored)
                 try:
-                    state, action, explored = self._unusual(seen, mask, info, terminated, truncated)
+                    state, action, explored = self._unusual(seen, mask, terminated, truncated)
                 except ValueError as error:
                     raise ValueError(f"step {self.totals.steps}: {error}") from error
             self._at = state, action, explored
             left -= 1
 
     def _unusual(
-        self, seen: Transition, mask: ArrayLike | None, info: Info, terminated: bool, truncated: bool
+        self, seen: Transition, mask: ArrayLike | None, terminated: bool, truncated: bool
     ) -> tuple[int, int, bool]:
         """Learn from a step that ends an episode, or leads where not all actions are allowed; go on from there.
 
@@ -190,13 +221,15 @@ class Driver:
         ahead is shown the state as it is now in a spare row.
         """
         state, action, reward, duration, next_state, explored = seen
-        go_on = next_state
+        held, go_on, mask_there = self.held, next_state, mask
         if terminated or truncated:
             observation, info = self.trace.reset()
+            if self._clock is not None:
+                self._clock.begin(info)
             go_on = self.reading.states.index(observation)
+            mask_there = self.reading.mask(observation, info)
             if terminated:  # the last action led to where the next episode begins
-                next_state, mask = go_on, self.reading.mask(info)
-        held, mask_there = self.held, self.reading.mask(info)
+                next_state, mask = go_on, mask_there
         if mask is None and mask_there is None:
             return go_on, *held.advance(state, action, reward, duration, next_state, explored, go_on)
         if mask is not None and next_state != state:

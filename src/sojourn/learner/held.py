@@ -8,8 +8,9 @@ of it for the way into compiled code, where the same rules in Python take 20.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,17 +34,22 @@ _NOTHING = Totals()
 _NOWHERE = -1  # the state of a transition that there is not
 
 # What is kept from step to step, beside the agent and its stream, in one array: the way into compiled code
-# costs time for every array. First the totals, by their fields; then these.
-_ACTION, _EXPLORED, _SURPLUS, _SURPLUS_SQUARED = range(len(Totals._fields), len(Totals._fields) + 4)
+# costs time for every array. First the totals, by their fields; then these; then the visits of all pairs.
+_FIRST = len(Totals._fields)
+_ACTION, _EXPLORED, _SURPLUS, _SQUARED, _AGE, _LATE_STEPS, _LATE_TIME, _LATE_SURPLUS, _LATE_SQUARED = range(
+    _FIRST, _FIRST + 9
+)
+_SIZE = _FIRST + 9
 _NOT_YET = -1.0  # in the action's place: the agent pauses
-_SIZE = len(Totals._fields) + 4
 _DURATION = Totals._fields.index("duration")
+LATE = 10  # greedy steps in a row, after which a step shows what the greedy policy does by itself
 
 
 class Surplus(NamedTuple):
     """What the greedy steps earned beyond the learned rate, r - rho tau: sum, and sum of squares."""
 
     steps: int
+    duration: float
     total: float
     squared: float
 
@@ -55,18 +61,21 @@ class HeldAgent:
         self, agent: Agent, rng: Stream, totals: Totals = _NOTHING, now: Column | None = None
     ) -> None:
         self.rng = rng
-        self._now: Column = np.zeros(_SIZE)
-        self._now[: len(totals)] = totals
+        agent = ready_agent(agent)
+        self._sizes = sizes(agent.values)
+        self._now: Column = np.zeros(_SIZE + self._sizes[0] * self._sizes[1])
+        self._now[:_FIRST] = totals
         if now is not None:
-            self._now[len(totals) :] = now
+            self._now[_FIRST:] = now
         self.spare = -1  # a row of q that stands for no state; there is none until it is needed
-        self._hold(copied(ready_agent(agent)))
+        self._hold(copied(agent))
 
     @classmethod
     def restored(cls, agent: Agent, stream: Stream, totals: Mapping[str, float], now: ArrayLike) -> HeldAgent:
         """Return a held agent from the contents of a file, or say what is wrong with them."""
         numbers: Column = np.array(now, dtype=np.float64)
-        if numbers.shape != (_SIZE - len(_NOTHING),) or not np.isfinite(numbers).all():
+        count = _SIZE - _FIRST + math.prod(sizes(agent.values))
+        if numbers.shape != (count,) or not np.isfinite(numbers).all():
             raise ValueError("its totals are not numbers")
         seen = canonical(replaced(_NOTHING, **totals))
         if set(totals) != set(Totals._fields) or list(map(type, seen)) != list(map(type, _NOTHING)):
@@ -77,11 +86,16 @@ class HeldAgent:
 
     def _hold(self, agent: Agent) -> None:
         self._held = stacked([agent])
-        self._run: Callable[..., None] = _advance.prepared(
-            self._held, self._now, 0, 0, 0.0, 0.0, 0, False, 0, self.rng
-        )
+        self._run: Callable[..., None] = (
+            self._compiled
+        )  # at the first step: reading a saved agent needs no compiler
         self.q: Floats = entries(self._held.values)[0]
         self.looks_ahead = looks_ahead(agent)
+
+    def _compiled(self, *arguments: Any) -> None:
+        """Take a step, compiled from now on."""
+        self._run = _advance.prepared(self._held, self._now, 0, 0, 0.0, 0.0, 0, False, 0, self.rng)
+        self._run(*arguments)
 
     def make_spare(self) -> None:
         """Give q, and whatever else has a row for each state, one row more.
@@ -120,13 +134,24 @@ class HeldAgent:
     @property
     def surplus(self) -> Surplus:
         """What the greedy steps earned beyond the learned rate: near 0 in the mean if the rate is right."""
-        now = self._now.tolist()
-        return Surplus(self.totals.greedy_steps, now[_SURPLUS], now[_SURPLUS_SQUARED])
+        totals, (total, squared) = self.totals, self._now[_SURPLUS : _SQUARED + 1].tolist()
+        return Surplus(totals.greedy_steps, totals.greedy_duration, total, squared)
+
+    @property
+    def late_surplus(self) -> Surplus:
+        """The same of greedy steps that came after many others: near 0 if the policy earns by itself what it learned."""
+        steps, duration, total, squared = self._now[_LATE_STEPS:_SIZE].tolist()
+        return Surplus(int(steps), duration, total, squared)
+
+    @property
+    def visits(self) -> Floats:
+        """How often each pair of state and action was taken: states by actions."""
+        return self._now[_SIZE:].reshape(self._sizes)
 
     @property
     def now(self) -> Column:
         """What is kept from step to step beside the agent, its stream and the totals, for a file."""
-        return self._now[len(_NOTHING) :]
+        return self._now[_FIRST:]
 
     def draw(self, state: int) -> tuple[int, bool]:
         """Draw the action for a state."""
@@ -196,9 +221,19 @@ def _advance(  # ten arguments, for they go into machine code as they are: to ga
         agent = _learn(agent, state, action, reward, duration, next_state, explored)
         put(held, 0, agent)
         write_totals(now, counted(totals_in(now), reward, duration, agent.accepted))
+        now[_SIZE + state * sizes(agent.values)[1] + action] += 1.0
         if agent.accepted:
             now[_SURPLUS] += surplus
-            now[_SURPLUS_SQUARED] += surplus * surplus
+            now[_SQUARED] += surplus * surplus
+        if explored or not agent.accepted:
+            now[_AGE] = 0.0
+        else:
+            now[_AGE] += 1.0
+            if now[_AGE] > LATE:
+                now[_LATE_STEPS] += 1.0
+                now[_LATE_TIME] += duration
+                now[_LATE_SURPLUS] += surplus
+                now[_LATE_SQUARED] += surplus * surplus
     if pauses(agent):
         now[_ACTION] = _NOT_YET
     elif draw_at >= 0:

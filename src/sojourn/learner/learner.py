@@ -27,6 +27,7 @@ from numpy.typing import ArrayLike
 from sojourn.agents.networks.protocol import ObservingAgent
 from sojourn.agents.protocol import Agent, policy
 from sojourn.envs.durations import DurationSource
+from sojourn.envs.masks import MaskSource
 from sojourn.envs.places import Trace
 from sojourn.envs.protocol import Element, Environment
 from sojourn.envs.states import Bins
@@ -34,14 +35,16 @@ from sojourn.envs.tabulation import Tabulation
 from sojourn.learner import saved, saved_networks
 from sojourn.learner.choice import MakeAgent, chosen_agent
 from sojourn.learner.driver import Driver
+from sojourn.learner.evaluation import Evaluation, evaluation
 from sojourn.learner.held import HeldAgent
 from sojourn.learner.interrupt import interruptible
 from sojourn.learner.masks import HiddenActions
 from sojourn.learner.observing import MakeObserver, ObservingDriver, Source, driver_for, observer_for
 from sojourn.learner.reading import Reading
 from sojourn.learner.saved import saved_environment
+from sojourn.learner.saved_networks import Given
 from sojourn.learner.supply import EnvironmentSource, Supply
-from sojourn.learner.verdict import Evaluation, evaluation
+from sojourn.learner.verdict import Asked, GivenPolicy, Verdict, judged
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.numbers import positive, proper_fraction, shown, whole
 from sojourn.rules.streams import streams
@@ -68,9 +71,10 @@ class Learner:
     With none, the learner chooses; `chosen` says which one, and why.
     `duration` says how long a step took: a key of info ("duration", "smdp.duration"), a
     function of (obs, action, info), or a number. A step may take no time. `bins` cuts
-    continuous observations (see `sojourn.envs.states.tabulate`). A mask of allowed actions
-    beside the duration in info, or at the key `action_mask`, is respected when acting and when
-    looking ahead (a `policy_agent` alone follows its policy whatever is allowed).
+    continuous observations (see `sojourn.envs.states.tabulate`). A mask of allowed actions is looked for beside the
+    duration in info, or at the key `action_mask`, which may also be a function of (obs, info). It is respected when
+    acting and when looking ahead (a `policy_agent` alone follows its policy whatever is allowed). `clock` is a
+    key of info with the time, if there is one that the durations should be checked against.
 
     >>> import gymnasium, sojourn
     >>> env = gymnasium.make("sojourn/TwoState-v0", log_scale=1e-3, max_episode_steps=1000)
@@ -88,21 +92,26 @@ class Learner:
         *,
         duration: DurationSource = "duration",
         bins: Bins | Tabulation | None = None,
-        action_mask: str | None = None,
+        action_mask: MaskSource | None = None,
+        clock: str | None = None,
         seed: int = 0,
         **options: Any,
     ) -> None:
         seed, supply = whole("seed", seed, least=0), Supply(env)
         observer = observer_for(agent, supply.env, bins)
         if observer is not None:
+            if clock is not None:
+                raise TypeError(
+                    "clock is checked for agents with a table only; leave it out for one that observes"
+                )
             source = Source(duration, action_mask, seed)
             self._begin(supply, driver_for(observer.agent, options, supply.env, source), observer.sentence)
             return
-        reading = Reading(supply.single, source=duration, bins=bins, action_mask=action_mask)
+        reading = Reading(supply.single, source=duration, bins=bins, action_mask=action_mask, clock=clock)
         # What observes has been dealt with.
         chosen = chosen_agent(agent, options, reading.states.num_states, reading.num_actions)  # type: ignore[arg-type]
         held = HeldAgent(chosen.agent, streams(seed, 2)[1])
-        hidden = HiddenActions(held.q, reading.mask_key)
+        hidden = HiddenActions(held.q, reading.mask_name)
         self._begin(supply, Driver(reading, held, hidden, Trace(supply.env, seed)), chosen.sentence)
 
     def _begin(self, supply: Supply, driver: Driver | ObservingDriver, chosen: str) -> None:
@@ -259,13 +268,38 @@ class Learner:
         with self._supply.another(env) as other:
             return evaluation(self._course.followed(other, until, seed), level)
 
+    def verdict(
+        self,
+        *,
+        duration: float,
+        baseline: GivenPolicy | None = None,
+        env: EnvironmentSource | None = None,
+        seed: int = 1,
+        level: float = 0.95,
+    ) -> Verdict:
+        """Return what the greedy policy earns, and what speaks against trusting it.
+
+        It is followed as in `evaluate`. `baseline` is a policy of your own to compare it with: a function of the
+        observation, actions by observation, or an action for each state. The comparison is over ten further runs of
+        each, with the same seeds.
+        """
+        asked = Asked(
+            _how_long("verdict", duration),
+            whole("seed", seed, least=0),
+            proper_fraction("level", level),
+            baseline,
+        )
+        driver = self._driver
+        with self._supply.another(env) as other:
+            return judged(driver, driver.watcher, other, asked)
+
     # --- Files ---
 
     def save(self, path: str | Path) -> None:
         """Write all that is needed to go on: the agent, its random stream, and where the environment stands.
 
-        The file holds data only. A `duration` that is a function is not saved; give it again
-        to `load`.
+        The file holds data only. A `duration` or an `action_mask` that is a function is not saved; give it
+        again to `load`.
         """
         if isinstance(self._course, Driver):
             saved.write(Path(path), self._course)
@@ -279,20 +313,22 @@ class Learner:
         env: EnvironmentSource,
         *,
         duration: DurationSource | None = None,
+        action_mask: MaskSource | None = None,
         agent: MakeObserver | None = None,
     ) -> Learner:
         """Return a learner as it was saved, in an environment like the one it was trained in.
 
         If that is the same environment, training goes on as if it had never been interrupted;
-        otherwise it begins a new episode. `duration` says where the duration of a step is found,
-        if that is not as it was. `agent` makes an agent of your own, which then gets its state from the file.
+        otherwise it begins a new episode. `duration` and `action_mask` say where these are found, if
+        that is not as it was, or was a function. `agent` makes an agent of your own, which then gets its
+        state from the file.
         """
         supply, learner, file = Supply(env), cls.__new__(cls), Path(path)
         driver: Driver | ObservingDriver
         if saved_networks.is_one(file):
-            driver = saved_networks.read(file, supply.env, duration, agent)
+            driver = saved_networks.read(file, supply.env, Given(duration, action_mask, agent))
         else:
-            driver = saved.read(file, supply.single, duration)
+            driver = saved.read(file, supply.single, duration, action_mask)
         learner._begin(supply, driver, f"{type(driver.agent).__name__}, as it was saved")  # noqa: SLF001 - of its own class
         return learner
 

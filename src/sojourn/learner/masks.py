@@ -29,7 +29,7 @@ class HiddenActions:
     """Hides actions in an agent's table, and remembers their values.
 
     >>> q = np.array([[1.0, 2.0]])
-    >>> hidden = HiddenActions(q, "action_mask")
+    >>> hidden = HiddenActions(q, 'info["action_mask"]')
     >>> hidden.apply(0, [1, 0])
     >>> q, hidden.values(0)
     (array([[  1., -inf]]), array([1., 2.]))
@@ -38,8 +38,8 @@ class HiddenActions:
     array([[1., 2.]])
     """
 
-    def __init__(self, q: Floats, key: str) -> None:
-        self.q, self.key = q, key
+    def __init__(self, q: Floats, name: str) -> None:
+        self.q, self.name = q, name
         self._values: dict[tuple[int, int], float] = {}
         self._masks: dict[int, ArrayLike] = {}  # the last one of each state, which is mostly the next one too
         self._never = int((q == -np.inf).sum())
@@ -69,7 +69,7 @@ class HiddenActions:
 
     def checked(self, mask: ArrayLike) -> Mask:
         """Return a mask as an array of bools, or say what is wrong with it."""
-        return checked_mask(mask, self.q.shape[1], self.key)
+        return checked_mask(mask, self.q.shape[1], self.name)
 
     def values(self, state: int) -> Floats:
         """Return the values of a state, those of hidden actions too."""
@@ -92,9 +92,9 @@ class HiddenActions:
         return {"places": places, "values": np.array(list(self._values.values()), dtype=np.float64)}
 
     @classmethod
-    def restored(cls, q: Floats, key: str, data: HiddenValues) -> HiddenActions:
+    def restored(cls, q: Floats, name: str, data: HiddenValues) -> HiddenActions:
         """Return the masks of a table that has -inf at the places of hidden values already."""
-        hidden = cls(q, key)
+        hidden = cls(q, name)
         num_states, num_actions = q.shape
         places, values = data["places"], data["values"]
         if places.shape != (len(values), 2) or values.shape != (len(places),):

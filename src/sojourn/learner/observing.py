@@ -16,10 +16,11 @@ from numpy.typing import ArrayLike
 
 from sojourn.agents.networks.agent import NetworkAgent
 from sojourn.agents.networks.deep_q import deep_q
-from sojourn.agents.networks.protocol import Memory, ObservingAgent, Transitions
+from sojourn.agents.networks.protocol import ObservingAgent, Transitions
 from sojourn.agents.networks.proximal import ppo
 from sojourn.envs.durations import DurationSource
 from sojourn.envs.lanes import Lanes, SingleLane
+from sojourn.envs.masks import MaskSource
 from sojourn.envs.observing import Observing, Reader, is_listed
 from sojourn.envs.protocol import Element, Environment
 from sojourn.envs.vector_lanes import VectorLanes
@@ -117,8 +118,7 @@ class ObservingDriver:
     def act(self, observation: Element, action_mask: ArrayLike | None = None) -> Any:
         """Return the best action for an observation, of those that a mask allows."""
         reader = self.lanes.reader
-        info = {} if action_mask is None else _nested(reader.mask_key, action_mask)
-        seen, allowed = reader.observing.flat(observation), reader.allowed(info)
+        seen, allowed = reader.observing.flat(observation), reader.checked(action_mask)
         return reader.observing.told(self.agent.greedy(seen[np.newaxis], allowed[np.newaxis]), 0)
 
     def followed(self, env: Environment, until: float, seed: int) -> MicroBatches:
@@ -140,7 +140,7 @@ class Source(NamedTuple):
     """Where the durations of steps and the masks of actions are found, and the seed."""
 
     duration: DurationSource = "duration"
-    action_mask: str | None = None
+    action_mask: MaskSource | None = None
     seed: int = 0
 
 
@@ -217,9 +217,3 @@ def _counted(totals: Totals, steps: Transitions) -> Totals:
         totals.greedy_reward + float(rewards[taken].sum()),
         totals.greedy_duration + float(durations[taken].sum()),
     )
-
-
-def _nested(path: str, mask: ArrayLike) -> Memory:
-    """Return an info that has a mask at a path."""
-    first, _, rest = path.partition(".")
-    return {first: _nested(rest, mask) if rest else mask}

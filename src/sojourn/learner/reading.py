@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from sojourn.envs.durations import DurationSource, duration_reader
-from sojourn.envs.masks import mask_key, mask_reader
-from sojourn.envs.protocol import Environment
+from typing import SupportsFloat, TypeAlias
+
+from sojourn.envs.durations import Clock, DurationSource, duration_reader
+from sojourn.envs.masks import MaskSource, mask_key, mask_source
+from sojourn.envs.protocol import Element, Environment, Info
 from sojourn.envs.states import Bins, action_count, first_action, tabulate
 from sojourn.envs.tabulation import Tabulation
 from sojourn.rules.numbers import shown
+
+Step: TypeAlias = tuple[Element, SupportsFloat, bool, bool, Info]
 
 MOST_AT_ONCE = 10_000  # steps that may follow each other without time passing
 
@@ -15,7 +19,7 @@ MOST_AT_ONCE = 10_000  # steps that may follow each other without time passing
 class Reading:
     """The ways to read one environment.
 
-    `duration(obs, action, info)` is how long a step took, `mask(info)` the action mask or None, and
+    `duration(obs, action, info)` is how long a step took, `mask(obs, info)` the action mask or None, and
     `states.index(obs)` the number of the state. The agent numbers its actions from 0, the
     environment from `first_action`.
     """
@@ -26,15 +30,35 @@ class Reading:
         *,
         source: DurationSource = "duration",
         bins: Bins | Tabulation | None = None,
-        action_mask: str | None = None,
+        action_mask: MaskSource | None = None,
+        clock: str | None = None,
     ) -> None:
         self.source = source
         self.states = bins if isinstance(bins, Tabulation) else tabulate(env.observation_space, bins)
         self.num_actions = action_count(env.action_space)
         self.first_action = first_action(env.action_space)
         self.duration = duration_reader(source)
-        self.mask_key = mask_key(action_mask, source)
-        self.mask = mask_reader(self.mask_key)
+        self.mask_name, self.mask = mask_source(action_mask, source)
+        self.mask_key = (
+            None if callable(action_mask) else mask_key(action_mask, source)
+        )  # None: it is a function
+        self.clock_key = clock
+        self.clock()  # whose key is checked
+
+    def clock(self) -> Clock | None:
+        """Return what checks the clock of one environment, if there is a clock to check."""
+        return None if self.clock_key is None else Clock(self.clock_key)
+
+    def parts_of(self, returned: Step) -> Step:
+        """Return what a step returned, or say in one sentence what is missing in it."""
+        if isinstance(returned, tuple) and len(returned) == 5:
+            return returned
+        told = (
+            "four values, as environments of the old gym do; truncated is missing, the fourth of five"
+            if isinstance(returned, tuple) and len(returned) == 4
+            else shown(returned)
+        )
+        raise ValueError(f"step returned {told}: it must return (obs, reward, terminated, truncated, info)")
 
     def time_must_pass(self, steps: int) -> None:
         """Refuse to go round for ever, if the last so many steps took no time at all."""

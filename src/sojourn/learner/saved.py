@@ -1,7 +1,7 @@
 """The file of a learner: what it holds, and how a learner's parts are made of it again.
 
-The file holds data only (`sojourn.learner.archive`). A duration that is a function is not saved,
-nor is what the warnings have seen: after loading, they begin to look anew.
+The file holds data only (`sojourn.learner.archive`). A duration or an action mask that is a function is not
+saved, nor is what the warnings have seen: after loading, they begin to look anew.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from sojourn.agents.checks import ready_agent
 from sojourn.agents.protocol import Agent
 from sojourn.agents.values.protocol import sizes
 from sojourn.envs.durations import DurationSource
+from sojourn.envs.masks import MaskSource
 from sojourn.envs.places import Place, Trace
 from sojourn.envs.protocol import Environment, Space
 from sojourn.envs.states import action_count, first_action, tabulate
@@ -29,7 +30,7 @@ from sojourn.rules.numbers import shown, whole
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import Column
 
-FORMAT, VERSION = "sojourn learner", 3
+FORMAT, VERSION = "sojourn learner", 4
 
 
 class Saved(TypedDict):
@@ -46,7 +47,8 @@ class Saved(TypedDict):
     states: Description
     first_action: int
     duration: str | float | None
-    action_mask: str
+    action_mask: str | None
+    clock: str | None
     place: Place | None
     env: SavedEnvironment | None
 
@@ -67,18 +69,24 @@ def write(path: Path, driver: Driver) -> None:
         "first_action": reading.first_action,
         "duration": None if callable(reading.source) else reading.source,
         "action_mask": reading.mask_key,
-        "place": None if at is None else trace.place(),
+        "clock": reading.clock_key,
+        "place": driver.place(),
         "env": described(trace.env),
     }
     write_archive(path, FORMAT, VERSION, contents)
 
 
-def read(path: Path, env: Environment, duration: DurationSource | None = None) -> Driver:
+def read(
+    path: Path,
+    env: Environment,
+    duration: DurationSource | None = None,
+    action_mask: MaskSource | None = None,
+) -> Driver:
     """Return the driver that a file describes, in an environment like the one it was in."""
     contents: Any = read_archive(path, FORMAT, VERSION)
     try:
         check_kind(Saved, contents, "the learner")
-        return _restored(contents, env, duration)
+        return _restored(contents, env, duration, action_mask)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{path}: {error}") from None
 
@@ -91,7 +99,9 @@ def saved_environment(path: str | Path) -> SavedEnvironment | None:
     return saved if saved is not None and misfit_of(SavedEnvironment, saved) is None else None
 
 
-def _restored(saved: Saved, env: Environment, duration: DurationSource | None) -> Driver:
+def _restored(
+    saved: Saved, env: Environment, duration: DurationSource | None, action_mask: MaskSource | None
+) -> Driver:
     states, agent = Tabulation.from_dict(saved["states"]), ready_agent(saved["agent"])
     _check_fit(states, agent, saved["first_action"], env)
     source = saved["duration"] if duration is None else duration
@@ -99,14 +109,14 @@ def _restored(saved: Saved, env: Environment, duration: DurationSource | None) -
         raise ValueError(
             "its duration was a function, which is not saved; pass it again: load(..., duration=...)"
         )
-    reading = Reading(
-        env,
-        source=source,
-        bins=states,
-        action_mask=saved["action_mask"],
-    )
+    mask = saved["action_mask"] if action_mask is None else action_mask
+    if mask is None:
+        raise ValueError(
+            "its action mask was a function, which is not saved; pass it again: load(..., action_mask=...)"
+        )
+    reading = Reading(env, source=source, bins=states, action_mask=mask, clock=saved["clock"])
     held = HeldAgent.restored(agent, saved["stream"], saved["totals"], saved["now"])
-    hidden = HiddenActions.restored(held.q, reading.mask_key, saved["hidden"])
+    hidden = HiddenActions.restored(held.q, reading.mask_name, saved["hidden"])
     trace = Trace(env, whole("seed", saved["seed"], least=0))
     driver = Driver(reading, held, hidden, trace)
     state, (action, explored) = saved["state"], saved["drawn"]

@@ -1,86 +1,263 @@
-"""What a policy earns per unit time, with an interval, from one long run.
+"""A verdict on what was learned: what the policy earns, and what speaks against trusting it.
 
-The rate is the ratio of all reward to all time. Its interval is made of batches of consecutive steps, as
-`sojourn.rules.long_run` explains; a run that is too short for one is told how long it should have been.
-What is earned in no time belongs to the batch in which it falls.
+The greedy policy is followed for a while without learning. What it earns is held against the learned rate, against
+the exact answer where there is one, and against a policy of the user's own. Whether it has settled is judged where it
+goes: by how often the actions of those states were tried, and by what the policy of half the training ago earns.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
-from numpy.typing import ArrayLike
+import numpy as np
+from scipy.special import stdtrit
 
-from sojourn.envs.protocol import Environment
+from sojourn.envs.places import exact_model
+from sojourn.envs.protocol import Element, Environment
+from sojourn.exact.policies import evaluate
+from sojourn.exact.solve import solve
+from sojourn.learner.driver import Driver
+from sojourn.learner.evaluation import Choose, Evaluation, Greedy, evaluation, followed
 from sojourn.learner.reading import Reading
-from sojourn.rules.long_run import MicroBatches
+from sojourn.learner.watch import Watcher, rate_is_learned, step_size_of
+from sojourn.rules.arrays import Flags, Floats, Ints
+from sojourn.rules.numbers import shown, within
+from sojourn.worlds.tabular import available
+
+# A policy of the user's: a function of the observation, actions by observation, or by the number of the state.
+GivenPolicy: TypeAlias = "Callable[[Any], int] | Mapping[Any, int] | Sequence[int] | Ints"
+
+_REPLICATIONS = 10  # runs of both policies, with the same seeds
+_APART = 0.25  # of what is earned: by so much the learned rate may differ from it
+_MOVES = 0.1  # of what is earned: so much more or less the policy of earlier on may earn
+_THIN = 1.0 / 3.0  # of the steps may be in states with actions that were hardly tried
+_BELOW = 0.05  # of the best gain may be missing
 
 
-class Evaluation(NamedTuple):
-    """A rate with its confidence interval, or with the time that an interval needs.
+class Visited(NamedTuple):
+    """What the training has seen: `share` of the pairs of the states seen were tried, each at least `least` times."""
 
-    `rate` is all reward over all time, in `steps` steps that took `duration`. It is between `low` and
-    `high` with the probability `level`. In a slow system a run can be too short to say so: then `low` and
-    `high` are None, and `needed` is about how long to follow the policy instead. `sentence` says it in words.
+    states: int
+    share: float
+    least: int
+    median: float
 
-    >>> seen = MicroBatches()
-    >>> for reward in [1.0, 3.0] * 500:
-    ...     seen.add(reward, duration=2.0)
-    >>> evaluation(seen)
-    Evaluation(rate=1.0, low=1.0, high=1.0, level=0.95, steps=1000, duration=2000.0, needed=None)
-    >>> evaluation(seen).sentence
-    '1 per unit time, 95 % interval 1 to 1 (1,000 steps)'
-    """
+
+class Baseline(NamedTuple):
+    """What a policy of the user's earns, and how much more the learned one does, on the same seeds."""
 
     rate: float
-    low: float | None
-    high: float | None
-    level: float
-    steps: int
-    duration: float
-    needed: float | None
+    difference: float
+    low: float
+    high: float
+
+
+class Verdict(NamedTuple):
+    """What a learned policy earns, and what speaks against trusting it.
+
+    `evaluation` is what the greedy policy earns when it is followed, `learned_rate` what the agent believes.
+    `visited` tells which pairs were tried in training; `thin` is the share of the evaluation's steps in states where some
+    action was hardly tried. `moved` is how much more it earns than the policy of about half the training ago, with the
+    same seed: 0 if they are the same wherever it went, None if that policy was not seen. `gain` is the exact gain of
+    the policy and `best_gain` that of the best one, where the environment has a model. `baseline` compares with a policy
+    of the user's. `warnings` are sentences; there are none if all is well.
+
+    >>> import sojourn as sj
+    >>> learner = sj.Learner(sj.envs.make("sojourn/LongReturn-v0", {"compiled": False}))
+    >>> totals = learner.train(500)
+    >>> verdict = learner.verdict(duration=1000.0, baseline=[1, 0])
+    >>> verdict.gain, verdict.best_gain, verdict.warnings
+    (10.0, 10.0, ())
+    """
+
+    evaluation: Evaluation
+    learned_rate: float
+    visited: Visited
+    thin: float
+    moved: float | None
+    gain: float | None
+    best_gain: float | None
+    baseline: Baseline | None
+    warnings: tuple[str, ...]
 
     @property
     def sentence(self) -> str:
-        """What was found, in words."""
-        found = f"{self.rate:.6g} per unit time"
-        if self.needed is None:
-            inside = f"{100.0 * self.level:g} % interval {self.low:.6g} to {self.high:.6g}"
-            return f"{found}, {inside} ({self.steps:,} steps)"
-        return (
-            f"{found}, but a time of {self.duration:.3g} is too short for an interval, which needs about "
-            f"{self.needed:.2g} ({self.steps:,} steps)"
+        """What was found, in words, without the warnings."""
+        found = [f"the policy earns {self.evaluation.sentence}", f"learned rate {self.learned_rate:.6g}"]
+        if self.gain is not None:
+            found.append(f"exact gain {self.gain:.6g}, of the best policy {self.best_gain:.6g}")
+        if self.baseline is not None:
+            sides = f"{self.baseline.low:.3g} to {self.baseline.high:.3g}"
+            found.append(
+                f"{self.baseline.difference:+.3g} against the baseline's {self.baseline.rate:.6g} ({sides})"
+            )
+        seen = self.visited
+        found.append(
+            f"{seen.share:.0%} of the pairs in {seen.states:,} states tried, {seen.median:.0f} times in the median"
         )
+        return "; ".join(found)
+
+    def __str__(self) -> str:
+        return "\n".join([self.sentence, *(f"warning: {each}" for each in self.warnings or ())])
 
 
-def evaluation(seen: MicroBatches, level: float = 0.95) -> Evaluation:
-    """Return what a run says of the rate."""
-    found = seen.interval(level)
-    return Evaluation(found.rate, found.low, found.high, level, seen.steps, seen.duration, found.needed)
+class Asked(NamedTuple):
+    """What a verdict is asked for: how long to follow the policy, with which seed, and what to compare it with."""
+
+    duration: float
+    seed: int
+    level: float
+    baseline: GivenPolicy | None = None
 
 
-def followed(
-    env: Environment,
-    reading: Reading,
-    choose: Callable[[int, ArrayLike | None], int],
-    until: float,
-    seed: int,
-) -> MicroBatches:
-    """Return what a policy earned until so much time had passed; `choose` is its action by state and mask."""
-    seen, index = MicroBatches(), reading.states.index
-    observation, info = env.reset(seed=seed)
-    still = 0  # steps since time last passed
-    while seen.duration < until:
-        action = choose(index(observation), reading.mask(info)) + reading.first_action
-        observation, reward, terminated, truncated, info = env.step(action)
-        taken, earned = reading.duration(observation, action, info), float(reward)
-        if not math.isfinite(earned):
-            raise ValueError(f"the reward is {earned}; a reward must be finite")
-        seen.add(earned, taken)
-        still = still + 1 if taken == 0.0 else 0
-        reading.time_must_pass(still)
-        if terminated or truncated:
-            observation, info = env.reset()
-    return seen
+def judged(driver: Driver, watcher: Watcher, env: Environment, asked: Asked) -> Verdict:
+    """Return the verdict on what a driver's agent has learned, from following its policy in another environment."""
+    held, reading = driver.held, driver.reading
+    q, agent = held.q[: reading.states.num_states], held.agent
+    greedy = Greedy(q, driver.hidden, reading.states.index)
+    run = followed(env, reading, greedy, asked.duration, asked.seed)
+    found = evaluation(run.batches, asked.level)
+    states = np.fromiter(greedy.asked, dtype=np.int64)
+    times = np.fromiter(greedy.asked.values(), dtype=np.float64)
+    few = 1.0 / step_size_of(agent) if hasattr(agent, "step_size") else 1.0
+    open_pairs = (q != -np.inf) | (held.visits > 0.0)
+    hardly = ((held.visits < few) & open_pairs)[states].any(axis=1)
+    actions, earlier = watcher.policy_before(held.totals.steps), found
+    if actions is not None and (actions[states] != np.array(greedy.actions)[states]).any():
+        before = greedy.otherwise(actions.tolist())
+        earlier = evaluation(followed(env, reading, before, asked.duration, asked.seed).batches, asked.level)
+    gain, best_gain = _exact(env, reading, q, int(states[0]))
+    verdict = Verdict(
+        evaluation=found,
+        learned_rate=held.rate,
+        visited=_visited(held.visits, open_pairs),
+        thin=float(times[hardly].sum() / times.sum()),
+        moved=None if actions is None else found.rate - earlier.rate,
+        gain=gain,
+        best_gain=best_gain,
+        baseline=None if asked.baseline is None else _compared(env, reading, greedy, asked),
+        warnings=(),
+    )
+    rate = held.rate if rate_is_learned(agent) else None
+    scale = max(run.size / found.duration, abs(found.rate), abs(held.rate))
+    warnings = [*watcher.said, *_warnings(verdict, rate, scale, few), *_still_moving(found, earlier, scale)]
+    return verdict._replace(warnings=tuple(warnings))
+
+
+def _visited(visits: Floats, open_pairs: Flags) -> Visited:
+    seen = visits.sum(axis=1) > 0.0
+    pairs = visits[seen][open_pairs[seen]]
+    if not pairs.size:
+        return Visited(0, 0.0, 0, 0.0)
+    return Visited(int(seen.sum()), float((pairs > 0.0).mean()), int(pairs.min()), float(np.median(pairs)))
+
+
+def _exact(env: Environment, reading: Reading, q: Floats, start: int) -> tuple[float | None, float | None]:
+    """Return the exact gains of the greedy policy and of the best one from a state, if the environment has a model."""
+    model = exact_model(env)
+    if model is None or reading.source != "duration" or q.shape != (model.num_states, model.num_actions):
+        return None, None
+    policy = np.where(available(model), q, -np.inf).argmax(axis=1)
+    return float(evaluate(model, policy).gains[start]), float(solve(model).gains[start])
+
+
+# --- A policy of the user's ---------------------------------------------------------
+
+
+def chooser(given: GivenPolicy, reading: Reading) -> Choose:
+    """Return a policy of the user's as what can be followed, or say in one sentence what is wrong with it."""
+    first, count = reading.first_action, reading.num_actions
+
+    def checked(action: int) -> int:
+        return within("the baseline's action", int(action) - first, count)
+
+    if callable(given):
+        return lambda observation, _mask: checked(given(observation))
+    if isinstance(given, Mapping):
+        return lambda observation, _mask: checked(_looked_up(given, observation))
+    actions = [checked(action) for action in given]
+    if len(actions) != reading.states.num_states:
+        raise ValueError(
+            f"the baseline has {len(actions)} actions, one for each state, but there are {reading.states.num_states} states"
+        )
+    return lambda observation, _mask: actions[reading.states.index(observation)]
+
+
+def _looked_up(given: Mapping[Any, int], observation: Element) -> int:
+    key = observation
+    if isinstance(observation, np.ndarray | np.generic):
+        key = observation.tolist() if np.ndim(observation) == 0 else tuple(np.ravel(observation).tolist())
+    if key not in given:
+        raise ValueError(f"the baseline has no action for the observation {shown(key)}")
+    return given[key]
+
+
+def _compared(env: Environment, reading: Reading, greedy: Choose, asked: Asked) -> Baseline:
+    """Return how much more the learned policy earns than a given one, from pairs of runs with the same seeds."""
+    assert asked.baseline is not None
+    until, other = asked.duration / _REPLICATIONS, chooser(asked.baseline, reading)
+    pairs = [
+        [followed(env, reading, policy, until, asked.seed + run).batches for policy in (greedy, other)]
+        for run in range(_REPLICATIONS)
+    ]
+    rates = np.array([[run.reward / run.duration for run in pair] for pair in pairs])
+    differences = rates[:, 0] - rates[:, 1]
+    error = float(differences.std(ddof=1)) / _REPLICATIONS**0.5
+    half = error * float(stdtrit(_REPLICATIONS - 1, 0.5 + asked.level / 2.0))
+    difference = float(differences.mean())
+    return Baseline(float(rates[:, 1].mean()), difference, difference - half, difference + half)
+
+
+# --- What speaks against it ---------------------------------------------------------
+
+
+def _warnings(found: Verdict, rate: float | None, scale: float, few: float) -> list[str]:
+    """Return what speaks against it; `scale` is the size of what is earned per unit time, taken without signs."""
+    earned, warnings = found.evaluation, []
+    if earned.needed is not None:
+        warnings.append(
+            f"the policy was followed for too short a time to say what it earns; duration={earned.needed:.2g} would do"
+        )
+    low, high = _sides(earned)
+    if rate is not None and max(low - rate, rate - high) > _APART * scale:
+        why = (
+            "it perhaps gets stuck where only exploring leads on, or its values have not settled"
+            if rate > high
+            else "the estimate of the rate is biased, or has not caught up"
+        )
+        warnings.append(f"the learned rate is {rate:.3g}, but the policy earns {earned.rate:.3g}: {why}")
+    if found.thin > _THIN:
+        warnings.append(
+            f"in {found.thin:.0%} of its steps the policy was in states where some action had "
+            + ("never been tried" if few <= 1.0 else f"been tried fewer than {few:.0f} times")
+            + ": it is a guess there; train longer, or take fewer states"
+        )
+    if found.best_gain is not None and found.gain is not None:
+        missing = found.best_gain - found.gain
+        if missing > _BELOW * abs(found.best_gain):
+            warnings.append(f"the best policy has a gain of {found.best_gain:.6g}, this one {found.gain:.6g}")
+    if found.baseline is not None and found.baseline.high < 0.0:
+        warnings.append(
+            f"the baseline earns more: {found.baseline.rate:.3g}, and the learned policy {-found.baseline.difference:.3g} less"
+        )
+    return warnings
+
+
+def _still_moving(now: Evaluation, earlier: Evaluation, scale: float) -> list[str]:
+    """Return a warning if the policy of earlier on earns clearly more or less than that of now."""
+    (low, high), (low_then, high_then) = _sides(now), _sides(earlier)
+    if abs(now.rate - earlier.rate) <= _MOVES * scale or (low <= high_then and low_then <= high):
+        return []
+    return [
+        f"the policy still changes: that of about half the training ago earns {earlier.rate:.3g}, that of now {now.rate:.3g}; "
+        "train longer"
+    ]
+
+
+def _sides(found: Evaluation) -> tuple[float, float]:
+    """Return the interval, or the rate twice if there is none."""
+    return (
+        found.rate if found.low is None else found.low,
+        found.rate if found.high is None else found.high,
+    )

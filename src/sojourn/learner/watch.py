@@ -5,6 +5,10 @@ action takes; one that is too high, worse. The values then do not settle but dri
 the difference each step, and the preference between long and short actions is wrong. A gap
 between the values of the best and the next action that grows in the same way means that the
 greedy action is locked in: whatever exploration finds out, the others cannot catch up.
+
+A policy that gets stuck is helped on by every exploring step, so that all looks well while it learns. What it earns
+by itself shows in the greedy steps that come after many others: if these earn much less than the learned rate
+says, then so does the policy.
 """
 
 from __future__ import annotations
@@ -20,13 +24,15 @@ import numpy as np
 from sojourn.agents.errors import Discounted, Stepwise
 from sojourn.agents.protocol import Agent
 from sojourn.agents.step_sizes import Constant
-from sojourn.learner.held import Surplus
-from sojourn.rules.arrays import Floats
+from sojourn.learner.held import LATE, Surplus
+from sojourn.rules.arrays import Floats, Ints
 from sojourn.runs.totals import Totals
 
 _GROWTH = 1.7  # 2 for a drift that is steady, 1.4 for a random walk, 1 for what has settled
 _TIMES = 3  # doublings of the steps over which growth is asked for
 _ERRORS = 5.0  # standard errors by which greedy steps must earn more or less than the learned rate says
+_LATE_LEAST, _LATE_SHARE = 200, 0.4  # late steps, and the share of the rate by which they must earn less
+_FIRST_LOOK = 5000  # steps, after which late ones are judged
 _VISITS = 20.0  # of every pair of state and action, in units of 1 / step size, before anything is judged
 
 
@@ -53,6 +59,7 @@ class Seen(NamedTuple):
     q: Floats
     rate: float
     surplus: Surplus
+    late: Surplus  # of steps that came after many greedy ones
     sound: bool  # whether all numbers are finite
 
 
@@ -67,28 +74,43 @@ class Look(NamedTuple):
 
 
 class Watcher:
-    """Looks at the values whenever the number of steps has doubled, and warns once."""
+    """Looks at the values whenever the number of steps has doubled, and warns once.
+
+    `said` are the warnings so far.
+    """
 
     def __init__(self, num_pairs: int, agent: Agent) -> None:
-        step_size = getattr(agent, "step_size", None)
-        size = step_size.size if isinstance(step_size, Constant) else 0.01
-        self._next = max(1000, int(_VISITS * num_pairs / size))
+        self._next = max(1000, int(_VISITS * num_pairs / step_size_of(agent)))
         self._looks: list[Look] = []
+        self._next_late, self._late = _FIRST_LOOK, Surplus(0, 0.0, 0.0, 0.0)
+        self._pasts: list[tuple[int, Ints]] = []
         self._warned: set[str] = set()
-        if isinstance(getattr(agent, "method", None), Discounted | Stepwise):
-            # Discounted values do not depend on the rate, and cannot drift; a rate per step is not one per time.
-            self._next = sys.maxsize
+        self.said: list[str] = []
+        if not rate_is_learned(agent):
+            self._next = self._next_late = sys.maxsize
 
     def look(self, seen: Seen) -> list[str]:
         """Return the warnings that are due."""
-        found = [] if seen.sound else [("diverged", _DIVERGED)]
-        if seen.sound and seen.totals.steps >= self._next:
-            self._next = 2 * seen.totals.steps
+        steps, found = seen.totals.steps, [] if seen.sound else [("diverged", _DIVERGED)]
+        if seen.sound and steps >= self._next_late:
+            self._next_late = 2 * steps
+            found += _stuck(self._late, seen)
+            self._late = seen.late
+        if seen.sound and steps >= self._next:
+            self._next = 2 * steps
             self._looks = [*self._looks[-_TIMES:], _look(seen)]
-            found = self._found()
+            found += self._found()
+        if not self._pasts or steps >= 2 * self._pasts[-1][0]:
+            self._pasts = [*self._pasts[-1:], (steps, seen.q.argmax(axis=1))]
         new = [sentence for kind, sentence in found if kind not in self._warned]
         self._warned.update(kind for kind, _ in found)
+        self.said += new
         return new
+
+    def policy_before(self, steps: int) -> Ints | None:
+        """Return the policy as it was when at most three quarters of so many steps had been taken, if that was seen."""
+        found = [actions for taken, actions in self._pasts if 4 * taken <= 3 * steps]
+        return found[-1] if found else None
 
     def _found(self) -> list[tuple[str, str]]:
         sign = self._bias()
@@ -131,6 +153,28 @@ class Watcher:
         return sizes[0] > 0.0 and all(after > _GROWTH * size for size, after in itertools.pairwise(sizes))
 
 
+def step_size_of(agent: Agent) -> float:
+    """Return an agent's step size; 0.01 stands for one that changes."""
+    step_size = getattr(agent, "step_size", None)
+    return step_size.size if isinstance(step_size, Constant) else 0.01
+
+
+def rate_is_learned(agent: Agent) -> bool:
+    """Whether an agent's rate is one per unit time that its values depend on: not if it discounts, or counts steps."""
+    return not isinstance(getattr(agent, "method", None), Discounted | Stepwise)
+
+
+def _stuck(before: Surplus, seen: Seen) -> list[tuple[str, str]]:
+    """Return a warning if late steps since the last look earned much less than the rate says."""
+    now, taken = seen.late, seen.late.duration - before.duration
+    if not taken > 0.0 or now.steps - before.steps < _LATE_LEAST or _sign(before, now) >= 0:
+        return []
+    earned = seen.rate + (now.total - before.total) / taken
+    if seen.rate - earned < _LATE_SHARE * max(abs(seen.rate), abs(earned)):
+        return []
+    return [("stuck", _STUCK.format(rate=seen.rate, earned=earned, late=LATE))]
+
+
 def _sign(before: Surplus, after: Surplus) -> int:
     """Return the sign of the mean surplus between two looks, 0 if it may be chance."""
     count = after.steps - before.steps
@@ -152,6 +196,11 @@ _DRIFT = (
     "look {look} than they are (greedy steps lately earned {surplus:.3g} {more} each than the rate allows for their "
     "time); if what can be earned changes with time, an estimator that forgets may help, otherwise one without bias, as "
     "smart has"
+)
+_STUCK = (
+    "the greedy policy earns less by itself than the learned rate of {rate:.3g} says, about {earned:.3g} after {late} greedy "
+    "steps in a row: it may get stuck where only exploring leads on; verdict() measures what it earns, and longer "
+    "training, other bins or another agent may help"
 )
 _LOCK = (
     "the greedy actions are locked in: the gap to the next best action has grown with the steps to {gap:.3g} "
