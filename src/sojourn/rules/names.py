@@ -51,7 +51,9 @@ def public_names(
         if name not in names:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module, original = names[name]
-        thing = getattr(importlib.import_module(module), original, None)
+        # A module of the package itself is not asked of the package, which would ask here again.
+        asks_again = (module, original) == (package, name)
+        thing = None if asks_again else getattr(importlib.import_module(module), original, None)
         if thing is None:  # the name is a module itself
             thing = importlib.import_module(f"{module}.{original}")
         setattr(sys.modules[package], name, thing)
