@@ -155,10 +155,7 @@ class NaivePPO:
         self.rollout, self.epochs, self.dimensions = rollout, epochs, dimensions
         self.widths, self.critic_widths = widths, (*widths[:-1], 1)
         self.rng = stream(seed)
-        self.policy = np.append(first_weights(widths, self.rng, 0.01), [-2.0] * dimensions)
-        self.policy[
-            len(self.policy) - 2 * dimensions : len(self.policy) - dimensions
-        ] = -1.0  # the lower bound is 0
+        self.policy = np.append(first_weights(widths, self.rng, 0.01), [-0.7] * dimensions)
         self.critic = first_weights(self.critic_widths, self.rng)
         self.adams = Adam(len(self.policy)), Adam(len(self.critic))
         self.units, self.steps, self.rollouts = Units(0.001, 0.1), [], 0  # type: ignore[var-annotated]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -60,6 +62,13 @@ def test_a_vector_has_one_rate_for_all(mode: AutoresetMode) -> None:
         assert not durations[resets].any()
         done = np.asarray(truncated)
         assert env.rate == pytest.approx(total / clock)
+
+
+def test_it_is_found_with_nothing_but_sojourn_imported() -> None:
+    """`sj.envs` is imported when it is first used."""
+    code = "import sojourn as sj; print(sj.envs.RateReward.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "RateReward\n"
 
 
 def test_what_is_wrong_is_said() -> None:

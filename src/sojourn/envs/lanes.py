@@ -78,7 +78,9 @@ class SingleLane:
 
     def _reset(self) -> tuple[Floats, Masks]:
         observation, info = self.trace.reset()
-        return self.reader.observing.flat(observation)[np.newaxis], self.reader.allowed(info)[np.newaxis]
+        return self.reader.observing.flat(observation)[np.newaxis], self.reader.allowed(observation, info)[
+            np.newaxis
+        ]
 
     def step(self, actions: Actions, explored: Flags) -> Transitions:
         """Take an action."""
@@ -90,7 +92,7 @@ class SingleLane:
             record(action)
         duration, earned = reader.duration(observation, action, info), reader.reward(reward)
         following = reader.observing.flat(observation)[np.newaxis]
-        allowed = reader.allowed(info)[np.newaxis]
+        allowed = reader.allowed(observation, info)[np.newaxis]
         go_on = following, allowed
         if terminated or truncated:
             go_on = self._reset()

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 from gymnasium.spaces import utils
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sojourn.agents.networks.protocol import Actions, Masks, Spaces
 from sojourn.envs.durations import DurationSource, duration_reader
-from sojourn.envs.masks import checked_mask, mask_key, mask_reader
+from sojourn.envs.masks import MaskSource, checked_mask, mask_key, mask_source
 from sojourn.envs.protocol import Element, Info, Space
 from sojourn.rules.arrays import Floats
 from sojourn.rules.numbers import shown
@@ -102,20 +102,25 @@ class Reader:
     """How one environment is read: observations and actions as arrays, durations, masks."""
 
     def __init__(
-        self, observing: Observing, source: DurationSource = "duration", action_mask: str | None = None
+        self, observing: Observing, source: DurationSource = "duration", action_mask: MaskSource | None = None
     ) -> None:
         self.observing, self.source = observing, source
         self.duration = duration_reader(source)
-        self.mask_key = mask_key(action_mask, source)
-        self._mask = mask_reader(self.mask_key)
+        self.mask_name, self._mask = mask_source(action_mask, source)
+        self.mask_key = (
+            None if callable(action_mask) else mask_key(action_mask, source)
+        )  # None: it is a function
         self._all: Masks = np.ones(observing.num_actions, dtype=np.int8)
 
-    def allowed(self, info: Info) -> Masks:
+    def allowed(self, observation: Element, info: Info) -> Masks:
         """Return which actions are allowed, as a row."""
-        mask = self._mask(info)
+        return self.checked(self._mask(observation, info))
+
+    def checked(self, mask: ArrayLike | None) -> Masks:
+        """Return a mask as a row; without one, all actions are allowed."""
         if mask is None or not len(self._all):
             return self._all
-        return checked_mask(mask, len(self._all), self.mask_key).astype(np.int8)
+        return checked_mask(mask, len(self._all), self.mask_name).astype(np.int8)
 
     def reward(self, reward: Any) -> float:
         """Return a reward as a number, or refuse it."""

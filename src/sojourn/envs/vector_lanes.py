@@ -46,7 +46,7 @@ class VectorLanes:
             self._clock.resets[:], self._waiting, self._taken, self.has_begun = False, None, [], True
 
     def _go_on(self, observations: Any, infos: Info) -> None:
-        self.observations, self.allowed = self._flat(observations), self._masks(infos)
+        self.observations, self.allowed = self._flat(observations), self._masks(observations, infos)
 
     def _flat(self, observations: Any) -> Floats:
         observing = self.reader.observing
@@ -56,10 +56,12 @@ class VectorLanes:
                 return rows
         return np.array([observing.flat(one) for one in iterate(self.env.observation_space, observations)])
 
-    def _masks(self, infos: Info) -> Masks:
-        if self.reader.mask_key.partition(".")[0] not in infos:
+    def _masks(self, observations: Any, infos: Info) -> Masks:
+        key = self.reader.mask_key
+        if key is not None and key.partition(".")[0] not in infos:
             return self._all
-        return np.array([self.reader.allowed(info_of(infos, place)) for place in range(self.places)])
+        each = enumerate(iterate(self.env.observation_space, observations))
+        return np.array([self.reader.allowed(one, info_of(infos, place)) for place, one in each])
 
     def step(self, actions: Actions, explored: Flags) -> Transitions:
         """Take an action at each place; return the steps that are complete."""
@@ -72,7 +74,7 @@ class VectorLanes:
         earned: Floats = np.asarray(rewards, dtype=np.float64)
         if not np.isfinite(earned).all():
             self.reader.reward(earned[~np.isfinite(earned)][0])
-        led_to, masks = self._flat(shown_now), self._masks(infos)
+        led_to, masks = self._flat(shown_now), self._masks(shown_now, infos)
         seen = Transitions(
             places=self._places,
             observations=self.observations,
@@ -110,15 +112,16 @@ class VectorLanes:
         led_to, masks = self.observations.copy(), np.array(self.allowed)
         if self._clock.mode is AutoresetMode.DISABLED:
             fresh, fresh_infos = self.env.reset(options={"reset_mask": ended.copy()})
-            first, first_masks = self._flat(fresh), self._masks(fresh_infos)
+            first, first_masks = self._flat(fresh), self._masks(fresh, fresh_infos)
             self.observations = np.where(ended[:, np.newaxis], first, led_to)
             self.allowed = np.where(ended[:, np.newaxis], first_masks, masks)
         for place in np.flatnonzero(ended).tolist():
             if not seen.cut[place]:
                 led_to[place], masks[place] = self.observations[place], self.allowed[place]
             elif self._clock.mode is AutoresetMode.SAME_STEP:
-                led_to[place] = self.reader.observing.flat(infos["final_obs"][place])
-                masks[place] = self.reader.allowed(info_of(infos["final_info"], place))
+                last = infos["final_obs"][place]
+                led_to[place] = self.reader.observing.flat(last)
+                masks[place] = self.reader.allowed(last, info_of(infos["final_info"], place))
         return seen._replace(next_observations=led_to, next_allowed=masks)
 
     def state(self) -> Memory:

@@ -46,11 +46,11 @@ from sojourn.learner.observing import (
     ObservingDriver,
     Source,
     driver_for,
-    key_of_mask,
     observer_for,
 )
 from sojourn.learner.reading import Reading
 from sojourn.learner.saved import saved_environment
+from sojourn.learner.saved_networks import Given
 from sojourn.learner.supply import EnvironmentSource, Supply
 from sojourn.learner.verdict import Asked, GivenPolicy, Verdict, judged
 from sojourn.rules.arrays import Floats, Ints
@@ -108,7 +108,11 @@ class Learner:
         seed, supply = whole("seed", seed, least=0), Supply(env)
         observer = observer_for(agent, supply.env, bins)
         if observer is not None:
-            source = Source(duration, key_of_mask(action_mask, clock), seed)
+            if clock is not None:
+                raise TypeError(
+                    "clock is checked for agents with a table only; leave it out for one that observes"
+                )
+            source = Source(duration, action_mask, seed)
             self._begin(supply, driver_for(observer.agent, options, supply.env, source), observer.sentence)
             return
         reading = Reading(supply.single, source=duration, bins=bins, action_mask=action_mask, clock=clock)
@@ -357,7 +361,7 @@ class Learner:
         supply, learner, file = Supply(env), cls.__new__(cls), Path(path)
         driver: Driver | ObservingDriver
         if saved_networks.is_one(file):
-            driver = saved_networks.read(file, supply.env, duration, agent)
+            driver = saved_networks.read(file, supply.env, Given(duration, action_mask, agent))
         else:
             driver = saved.read(file, supply.single, duration, action_mask)
         learner._begin(supply, driver, f"{type(driver.agent).__name__}, as it was saved")  # noqa: SLF001 - of its own class

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from sojourn.agents.networks.agent import NetworkAgent
 from sojourn.agents.networks.deep_q import deep_q
-from sojourn.agents.networks.protocol import Memory, ObservingAgent, Transitions
+from sojourn.agents.networks.protocol import ObservingAgent, Transitions
 from sojourn.agents.networks.proximal import ppo
 from sojourn.envs.durations import DurationSource
 from sojourn.envs.lanes import Lanes, SingleLane
@@ -118,8 +118,7 @@ class ObservingDriver:
     def act(self, observation: Element, action_mask: ArrayLike | None = None) -> Any:
         """Return the best action for an observation, of those that a mask allows."""
         reader = self.lanes.reader
-        info = {} if action_mask is None else _nested(reader.mask_key, action_mask)
-        seen, allowed = reader.observing.flat(observation), reader.allowed(info)
+        seen, allowed = reader.observing.flat(observation), reader.checked(action_mask)
         return reader.observing.told(self.agent.greedy(seen[np.newaxis], allowed[np.newaxis]), 0)
 
     def followed(self, env: Environment, until: float, seed: int) -> MicroBatches:
@@ -158,21 +157,8 @@ class Source(NamedTuple):
     """Where the durations of steps and the masks of actions are found, and the seed."""
 
     duration: DurationSource = "duration"
-    action_mask: str | None = None
+    action_mask: MaskSource | None = None
     seed: int = 0
-
-
-def key_of_mask(action_mask: MaskSource | None, clock: str | None) -> str | None:
-    """Return the key of masks; what agents with a table can be told besides is refused."""
-    if callable(action_mask):
-        raise TypeError(
-            "action_mask is a function, which only agents with a table take; put the mask into info, and give its key"
-        )
-    if clock is not None:
-        raise TypeError(
-            f"clock is {shown(clock)}, which is checked for agents with a table only; leave it out"
-        )
-    return action_mask
 
 
 class Observer(NamedTuple):
@@ -248,9 +234,3 @@ def _counted(totals: Totals, steps: Transitions) -> Totals:
         totals.greedy_reward + float(rewards[taken].sum()),
         totals.greedy_duration + float(durations[taken].sum()),
     )
-
-
-def _nested(path: str, mask: ArrayLike) -> Memory:
-    """Return an info that has a mask at a path."""
-    first, _, rest = path.partition(".")
-    return {first: _nested(rest, mask) if rest else mask}

@@ -7,13 +7,14 @@ anew by you, and gets its state from the file: `Learner.load(path, env, agent=ma
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
 from sojourn.agents.networks.agent import NetworkAgent
 from sojourn.agents.networks.protocol import Memory
 from sojourn.envs.durations import DurationSource
+from sojourn.envs.masks import MaskSource
 from sojourn.learner.archive import format_of, read_archive, write_archive
 from sojourn.learner.described import NETWORK_FORMAT, NETWORK_VERSION, SavedEnvironment, described
 from sojourn.learner.observing import NETWORKS, MakeObserver, ObservingDriver, Source, driver_for
@@ -34,7 +35,7 @@ class SavedNetwork(TypedDict):
     num_inputs: int
     num_actions: int
     duration: str | float | None
-    action_mask: str
+    action_mask: str | None
     lanes: dict[str, Any]
     env: SavedEnvironment | None
 
@@ -66,31 +67,40 @@ def write(path: Path, driver: ObservingDriver) -> None:
     write_archive(path, NETWORK_FORMAT, NETWORK_VERSION, contents)
 
 
-def read(
-    path: Path, env: Any, duration: DurationSource | None = None, agent: MakeObserver | None = None
-) -> ObservingDriver:
+class Given(NamedTuple):
+    """What a user gives to `load`, because it is not as it was or a file cannot hold it."""
+
+    duration: DurationSource | None = None
+    action_mask: MaskSource | None = None
+    agent: MakeObserver | None = None
+
+
+def read(path: Path, env: Any, given: Given) -> ObservingDriver:
     """Return the driver that a file describes, in environments like those it was in."""
     contents: Any = read_archive(path, NETWORK_FORMAT, NETWORK_VERSION)
     try:
         check_kind(SavedNetwork, contents, "the learner")
-        return _restored(contents, env, duration, agent)
+        return _restored(contents, env, given)
     except (TypeError, ValueError, KeyError) as error:
         raise ValueError(f"{path}: {error}") from None
 
 
-def _restored(
-    saved: SavedNetwork, env: Any, duration: DurationSource | None, agent: MakeObserver | None
-) -> ObservingDriver:
-    source = saved["duration"] if duration is None else duration
+def _restored(saved: SavedNetwork, env: Any, given: Given) -> ObservingDriver:
+    source = saved["duration"] if given.duration is None else given.duration
+    mask = saved["action_mask"] if given.action_mask is None else given.action_mask
     if source is None:
         raise ValueError(
             "its duration was a function, which is not saved; pass it again: load(..., duration=...)"
         )
-    make = NETWORKS.get(saved["kind"]) if agent is None else agent
+    if mask is None:
+        raise ValueError(
+            "its action mask was a function, which is not saved; pass it again: load(..., action_mask=...)"
+        )
+    make = NETWORKS.get(saved["kind"]) if given.agent is None else given.agent
     if make is None:
         raise ValueError("its agent is none of Sojourn's; say how to make one: load(..., agent=make)")
-    options: Memory = saved["options"] if saved["kind"] and agent is None else {}
-    driver = driver_for(make, options, env, Source(source, saved["action_mask"], saved["seed"]))
+    options: Memory = saved["options"] if saved["kind"] and given.agent is None else {}
+    driver = driver_for(make, options, env, Source(source, mask, saved["seed"]))
     observing = driver.lanes.reader.observing
     told = (driver.lanes.places, observing.num_inputs)
     if told != (saved["places"], saved["num_inputs"]):

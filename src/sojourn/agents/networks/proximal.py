@@ -32,7 +32,7 @@ from sojourn.rules.values import stacked
 _CHOICES = Kernels(choose_choices, learn_choices)
 _POINTS = Kernels(choose_points, learn_points)
 _LONGEST = 0.5  # of a gradient
-_FIRST_DEVIATION = -2.0  # its logarithm: a fifteenth of the way from bound to bound
+_FIRST_DEVIATION = -0.7  # its logarithm: half of the way from the middle to a bound
 
 
 def ppo(  # an option for each thing that users tune, as in every constructor of an agent
@@ -57,8 +57,9 @@ def ppo(  # an option for each thing that users tune, as in every constructor of
     After every `rollout` steps, of all environments together, the policy and the critic learn from these in batches,
     `epochs` times each. `trace` is lambda of the advantages, `clip` how far the probability of an action may move,
     `entropy` the weight of its spread. Any estimator of the rate can be plugged in; it sees every step. `centring`
-    corrects it by the level of the values. Continuous actions begin as near to 0 as their bounds allow, with a deviation
-    of a fifteenth of the way from bound to bound, so bounds should say what may be worth trying. `hidden`, `step_size` and `precision` are as in `deep_q`.
+    corrects it by the level of the values. Continuous actions begin in the middle of their bounds with a deviation of
+    half of the way to one, so bounds should say what may be worth trying. `hidden`, `step_size` and `precision` are as
+    in `deep_q`.
 
     >>> agent = ppo(Spaces(num_inputs=2, low=[-1.0], high=[1.0]), hidden=(8,), compiled=False)
     >>> agent.greedy(np.zeros((1, 2)), np.zeros((1, 0))).shape
@@ -80,9 +81,6 @@ def ppo(  # an option for each thing that users tune, as in every constructor of
         last=0.01,
         further=[_FIRST_DEVIATION] * dimensions,
     )
-    # Where actions are continuous it begins at 0, or as near to it as the bounds allow.
-    at = len(policy.weights) - 2 * dimensions
-    policy.weights[at : at + dimensions] = 2.0 * (np.clip(0.0, low, high) - low) / (high - low) - 1.0
     critic = perceptron((spaces.num_inputs, *layers, 1), room, rng, precision=precision)
     usual = 0.001 if rate_step_size is None and rate is None else rate_step_size
     learned = PPO(
