@@ -10,14 +10,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats, Indices, Ints
 from sojourn.rules.bridge import inlined
 from sojourn.rules.compile import Kernel, kernel
+
+if TYPE_CHECKING:
+    from sojourn.models.smdp import SMDP
 
 _ULP = 2.0**-53
 _SMALLEST = 5e-324

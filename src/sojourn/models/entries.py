@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from sojourn.models.laws import BY_MOMENTS, KINDS, Law
 from sojourn.models.samples import Empirical
-from sojourn.models.transitions import Quantity
 from sojourn.rules.numbers import finite, shown
+
+if TYPE_CHECKING:
+    from sojourn.models.transitions import Quantity
 
 Content: TypeAlias = Any  # of a file or a dictionary, which may hold anything until it has been looked at
 

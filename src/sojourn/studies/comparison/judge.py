@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -33,7 +34,9 @@ from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats
 from sojourn.rules.intervals import mean_interval, median_interval, share_interval
 from sojourn.studies.comparison.record import AgentResult, Earning, LearningCurve
-from sojourn.studies.comparison.tuning import Chosen
+
+if TYPE_CHECKING:
+    from sojourn.studies.comparison.tuning import Chosen
 
 ENOUGH = 0.99
 _ROUNDING = 1e-9
