@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import sys
 import warnings
 from pathlib import Path
@@ -10,7 +11,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from sojourn.cli import entry
 from sojourn.cli.commands import run
+from sojourn.cli.ctrl_c import CtrlC
 from sojourn.rules.printing import printable
 from sojourn.runs.results import RESULTS, summary_table
 
@@ -98,3 +101,31 @@ def test_what_is_printable_stays() -> None:
     for text in ("café 東京 95 % → 5 µs", "thin\u2009space", ""):
         assert printable(text) == text
     assert printable("\udc80\t") == "\\udc80\\t"
+
+
+def test_a_signal_at_the_very_end_of_a_command_is_an_interruption(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl-C between a command's return and the end of the process is one line and 130, wherever it falls; later, nothing."""
+    before, hook = signal.getsignal(signal.SIGINT), sys.unraisablehook
+    monkeypatch.setattr(entry, "found", lambda name: lambda: 0)
+
+    class Late(CtrlC):
+        fell = 0
+
+        def over(self) -> None:
+            if not Late.fell:
+                Late.fell += 1
+                self(signal.SIGINT, None)  # just before it is over
+            super().over()
+            self(signal.SIGINT, None)  # and just after
+
+    monkeypatch.setattr(entry, "CtrlC", Late)
+    try:
+        with pytest.raises(SystemExit) as end:
+            entry.main()
+    finally:
+        signal.signal(signal.SIGINT, before)
+        sys.unraisablehook = hook
+    assert end.value.code == 130
+    assert capsys.readouterr().err == "sojourn: interrupted\n"

@@ -19,8 +19,9 @@ def main() -> None:
     try:
         run: Callable[[], int] = found("sojourn.cli.commands:run")  # type: ignore[assignment]
         code = run()
+        ctrl_c.over()  # here, so that no signal can fall between the command and this
     except KeyboardInterrupt:
+        ctrl_c.over()
         sys.stderr.write("sojourn: interrupted\n")
         code = INTERRUPTED
-    ctrl_c.over()
     sys.exit(code)
