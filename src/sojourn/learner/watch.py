@@ -1,8 +1,8 @@
 """What to look at while an agent learns.
 
 A rate that is too low makes every action look better than it is, the more so the longer the
-action takes; one that is too high, worse. The values then do not settle but drift, by about
-the difference each step, and the preference between long and short actions is wrong. A gap
+action takes; one that is too high, worse. The values then do not settle but drift, all of them
+alike, and the preference between long and short actions is wrong. A gap
 between the values of the best and the next action that grows in the same way means that the
 greedy action is locked in: whatever exploration finds out, the others cannot catch up.
 

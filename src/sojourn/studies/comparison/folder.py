@@ -11,7 +11,6 @@ import polars as pl
 
 from sojourn import __version__
 from sojourn.exact.audit.audit import Audit, audit
-from sojourn.exact.audit.frontier import greedy_line
 from sojourn.exact.audit.limits import steps_of
 from sojourn.exact.policies import evaluate
 from sojourn.models.problems.named import named_model
@@ -201,5 +200,5 @@ def _trap(model: SMDP, held: tuple[list[int], float] | None) -> Trap | None:
         share=share,
         gain=steps.gain,
         harmonic=rate,
-        grows=greedy_line(model, rate).at(rate) > 0.0,
+        grows=steps.gain > rate,  # while it is followed, whatever is explored
     )

@@ -208,7 +208,7 @@ With the options that earn most on the way:
 
 Exact limits under the optimal policy; an optimal policy is greedy for {greedy_for(found.audit)}:
 
-| agent | estimator | limit | optimal policy stays greedy | gain of the greedy policy | drift of values |
+| agent | estimator | limit | optimal policy stays greedy | gain of the greedy policy | growth of values in a step, over the step size |
 |---|---|---:|---|---:|---:|
 {audited}
 
