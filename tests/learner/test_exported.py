@@ -18,6 +18,7 @@ from gymnasium import spaces
 
 import sojourn as sj
 from small_envs import Maze, sentence
+from sojourn.envs.problems import ProblemEnv
 
 
 class Shown(Maze):
@@ -186,3 +187,16 @@ def test_loading_is_quick(tmp_path: Path) -> None:
     begin = time.process_time()
     sj.load_policy(tmp_path / "learner.sojourn").act(0)
     assert time.process_time() - begin < 0.5
+
+
+def test_names_of_a_model_are_columns(tmp_path: Path) -> None:
+    """Where the environment has a model with names, each row has those of its state and of its best action."""
+    model = sj.problems.long_return().with_names(["here", "there"], ["short", "long"])
+    learner = sj.Learner(ProblemEnv(model, compiled=False), "smart", seed=1)
+    learner.train(300)
+    table = learner.policy_table()
+    assert table.columns[:4] == ["observation", "state_name", "action_name", "action"]
+    assert table["state_name"].to_list() == [["here", "there"][state] for state in table["observation"]]
+    assert table["action_name"].to_list() == [["short", "long"][action] for action in table["action"]]
+    learner.write_policy(tmp_path / "policy.csv")
+    assert pl.read_csv(tmp_path / "policy.csv")["action_name"].to_list() == table["action_name"].to_list()

@@ -22,6 +22,7 @@ from sojourn.envs.states import MOST_STATES
 from sojourn.envs.tabulation import Description, Tabulation
 from sojourn.learner.held import HeldAgent
 from sojourn.learner.masks import HiddenActions
+from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats
 from sojourn.rules.files import write_text
 from sojourn.rules.kinds import check_kind
@@ -93,12 +94,19 @@ class LearnedPolicy:
                 )
         return int(values.argmax()) + self.first_action
 
-    def table(self) -> pl.DataFrame:
+    def table(self, model: SMDP | None = None) -> pl.DataFrame:
         """Return a row for each state visited: the observation, the best action, its value, and how often both occurred.
 
-        Parts of an observation have columns of their own; a bin is told by its edges.
+        Parts of an observation have columns of their own; a bin is told by its edges. A model of these very states
+        has their names, which are columns too.
         """
         numbers, best = np.array(list(self._rows), dtype=np.int64), self._values.argmax(axis=1)
+        names: dict[str, list[str]] = {}
+        if model is not None and model.num_states == self.states.num_states:
+            if model.state_names is not None:
+                names["state_name"] = [model.state_names[number] for number in numbers.tolist()]
+            if model.action_names is not None:
+                names["action_name"] = [model.action_names[action] for action in best.tolist()]
         columns: dict[str, Any] = {}
         for name, labels in reversed(_digits(self.states.to_dict(), "observation")):
             columns[name] = [labels[digit] for digit in (numbers % len(labels)).tolist()]
@@ -107,6 +115,7 @@ class LearnedPolicy:
         return pl.DataFrame(
             {
                 **dict(reversed(columns.items())),
+                **names,
                 "action": best + self.first_action,
                 "value": self._values[rows, best],
                 "action_visits": self._visits[rows, best].astype(np.int64),
@@ -114,11 +123,11 @@ class LearnedPolicy:
             }
         )
 
-    def write(self, path: str | Path) -> None:
+    def write(self, path: str | Path, model: SMDP | None = None) -> None:
         """Write the table as CSV, or all of it as JSON, by the ending of the file's name."""
         path = Path(path)
         if path.suffix == ".csv":
-            write_text(path, self.table().write_csv())
+            write_text(path, self.table(model).write_csv())
         elif path.suffix == ".json":
             write_json(path, self._to_dict())
         else:

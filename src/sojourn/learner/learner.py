@@ -29,7 +29,7 @@ from sojourn.agents.networks.protocol import ObservingAgent
 from sojourn.agents.protocol import Agent, policy
 from sojourn.envs.durations import DurationSource
 from sojourn.envs.masks import MaskSource
-from sojourn.envs.places import Trace
+from sojourn.envs.places import Trace, exact_model
 from sojourn.envs.protocol import Element, Environment
 from sojourn.envs.states import Bins
 from sojourn.envs.tabulation import Tabulation
@@ -219,12 +219,15 @@ class Learner:
         return bool(self._driver.held.visits[self.states(obs)].any())
 
     def policy_table(self) -> pl.DataFrame:
-        """Return a row for each state visited: the observation, the best action, its value, and how often both occurred."""
-        return self._learned().table()
+        """Return a row for each state visited: the observation, the best action, its value, and how often both occurred.
+
+        If the environment has a model with names of states and actions, there are columns for them.
+        """
+        return self._learned().table(exact_model(self.env))
 
     def write_policy(self, path: str | Path) -> None:
         """Write the policy as a table, .csv, or as .json, which `load_policy` reads and which acts by itself."""
-        self._learned().write(path)
+        self._learned().write(path, exact_model(self.env))
 
     def _learned(self) -> LearnedPolicy:
         driver = self._driver
