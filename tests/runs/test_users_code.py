@@ -30,6 +30,8 @@ from sojourn.runs.build import build_agent, build_world
 from sojourn.runs.executors import executor
 from sojourn.runs.grids import spaced
 from sojourn.studies.audit.compute import audit_named
+from sojourn.studies.comparison.folder import compare
+from sojourn.studies.comparison.plan import Settings
 from sojourn.studies.page import write_report
 
 MODULE = '''
@@ -301,6 +303,19 @@ def test_a_model_of_a_users_is_a_world_with_a_gain(folder: Path) -> None:
     assert sj.load_results(folder / "jobs")["gain"].to_list() == [2.0, 2.0]
     found = audit_named("users_code:two_jobs", {"pay": 5}, estimators=["users_code:Forgotten"]).audited
     assert (found.gain, found["users_code:Forgotten"].rate, found["Cumulative"].rate) == (2.5, 2.5, 2.5)
+
+
+def test_compared_by_name(folder: Path) -> None:
+    """A comparison on a user's problem tunes a user's agent by its step size, beside one of ours, and finds its policy."""
+    settings = Settings(200, 2, 1, exploration=(0.1,), agents=("users_code:persistent", "smart"), widen=0)
+    found = compare(["users_code:two_jobs"], folder / "compared", settings, formats=())
+    (problem,) = found.problems
+    agents = {row.agent: row for row in problem.agents}
+    assert set(agents) == {"users_code:persistent", "smart"}
+    assert problem.gain == 1.5
+    assert "step_size" in agents["users_code:persistent"].options
+    assert agents["users_code:persistent"].earned < 1.0  # action 1 earns 1.5, one step in ten earns 1
+    assert agents["smart"].relative_gain == 1.0
 
 
 def test_trained_saved_and_evaluated_by_name(folder: Path) -> None:
