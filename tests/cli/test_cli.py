@@ -174,7 +174,7 @@ def test_ctrl_c_saves_what_was_learned(tmp_path: Path) -> None:
         (("train", "sojourn/TwoState-v0", "--agent", "smart", "-a", "seed=2"), "seed"),
         (("train", "sojourn/TwoState-v0", "-a", "step_size=0.1"), "name it too, such as --agent smart"),
         (("train", "FrozenLake-v1", "--steps", "10"), 'info["duration"] is missing'),
-        (("train", "CartPole-v1", "--duration", "1"), "give bins"),
+        (("train", "CartPole-v1", "--duration", "1", "--agent", "smart"), "give bins"),
         (("train", "sojourn/TwoState-v0", "--steps", "1", "--time", "1"), "cannot both be given"),
         (("train", "sojourn/TwoState-v0", "--resume"), "there is nothing to go on with"),
         (("train", "sojourn/TwoState-v0", "--out", "nowhere/l.sojourn"), "there is no folder nowhere"),

@@ -444,7 +444,6 @@ def test_a_wrong_place_is_refused_or_left_for_a_new_episode(edit: Edit, path: Pa
         assert "\n" not in str(error)  # noqa: PT017
     else:
         assert same(loaded.agent, whole.agent)
-        assert loaded._driver.position is None
         assert loaded.train(10).steps == whole.totals.steps + 10
 
 

@@ -195,17 +195,17 @@ def test_a_choice_redraws_all_that_are_linked(opened: Any) -> None:
 def test_a_click_sorts_a_table(opened: Any) -> None:
     """Numbers are sorted as numbers, texts as texts, up and then down; empty places stay last."""
     holder = opened.locator(".table:has(.caption:text('The agents on long-shot'))").first
-    column = holder.locator("tbody td:nth-child(14)")
+    column = holder.locator("tbody td:nth-child(21)")
     header = holder.get_by_role("button", name="regret")
     for direction, wanted in (("ascending", sorted), ("descending", lambda x: sorted(x, reverse=True))):
         header.click()
         values = [float(value.replace(",", "")) for value in column.all_text_contents()]
         assert values == wanted(values)
         assert len(set(values)) == 4
-        assert holder.locator("th:nth-child(14)").get_attribute("aria-sort") == direction
+        assert holder.locator("th:nth-child(21)").get_attribute("aria-sort") == direction
     holder.get_by_role("button", name="steps to 99 %").click()
     holder.get_by_role("button", name="steps to 99 %").click()
-    assert holder.locator("tbody td:nth-child(9)").all_text_contents()[0] == "120"
+    assert holder.locator("tbody td:nth-child(16)").all_text_contents()[0] == "120"
     holder.get_by_role("button", name="agent").click()
     names = holder.locator("tbody td:nth-child(1)").all_text_contents()
     assert names == sorted(names)

@@ -204,6 +204,7 @@ class Learner:
 
         The first time that its state was never visited in training, it warns; `known` tells.
         """
+        action = self._course.act(obs, action_mask)
         if not self._has_guessed and isinstance(self._course, Driver) and not self.known(obs):
             self._has_guessed = True
             warnings.warn(
@@ -212,7 +213,7 @@ class Learner:
                 RuntimeWarning,
                 stacklevel=2,
             )
-        return self._course.act(obs, action_mask)
+        return action
 
     def known(self, obs: Element) -> bool:
         """Whether the state of an observation was visited in training."""
