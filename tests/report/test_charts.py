@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
@@ -159,6 +159,7 @@ def test_paper_gets_the_numbers_of_the_chart() -> None:
     assert [text.get_text() for text in drawn(WHISKERS).get_yticklabels()] == ["one", "none"]
 
 
+@settings(max_examples=40)
 @given(
     y=st.lists(st.none() | st.floats(allow_nan=True, allow_infinity=True), min_size=1, max_size=5),
     log=st.booleans(),

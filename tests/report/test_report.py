@@ -465,7 +465,9 @@ def test_what_is_not_finished_says_so(folders: Path, tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="not finished; run it again to go on"):
             write_report([tmp_path / name], tmp_path / "r.html")
     (tmp_path / "other").mkdir()
-    with pytest.raises(ValueError, match="holds no output of reproduce, sweep, compare, solve, audit, log or rates"):
+    with pytest.raises(
+        ValueError, match="holds no output of reproduce, sweep, compare, solve, audit, log or rates"
+    ):
         write_report([tmp_path / "other"], tmp_path / "r.html")
     with pytest.raises(ValueError, match="does not exist"):
         write_report([tmp_path / "nowhere"], tmp_path / "r.html")

@@ -89,7 +89,9 @@ class Watcher:
         if not rate_is_learned(agent):
             self._next = self._next_late = sys.maxsize
         if not hasattr(agent, "exploration"):
-            self._next_late = sys.maxsize  # one that explores where it is unsure has greedy steps in a row where it is sure
+            self._next_late = (
+                sys.maxsize
+            )  # one that explores where it is unsure has greedy steps in a row where it is sure
 
     def look(self, seen: Seen) -> list[str]:
         """Return the warnings that are due."""
