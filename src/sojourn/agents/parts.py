@@ -24,7 +24,7 @@ All are used by Sojourn's own agents. The page "Your own agent" of the documenta
 >>> table = move(zeros(num_states=1, num_actions=3), 0, 2, 1.5)
 >>> epsilon_greedy(table, 0, 0.0, RandomTies(), stream(0))  # without exploration: the best action
 (2, False)
->>> is_best(RandomTies(), table, 0, 2), is_best(RandomTies(), table, 0, 1)
+>>> bool(is_best(RandomTies(), table, 0, 2)), bool(is_best(RandomTies(), table, 0, 1))
 (True, False)
 >>> size, schedule = sized(step_size_of(0.1, 1, 3), 0, 2)
 >>> size, chance(later(exploration_of(0.2)))

@@ -179,10 +179,10 @@ def gain(world: World, clock: float = 0.0) -> float | None:
     >>> import sojourn as sj
     >>> round(gain(sj.continuous.Offers()), 4)
     0.7478
-    >>> given = sj.problems.long_shot()  # whose actions are worth 5 and 3
+    >>> given = sj.problems.long_shot()  # 5 in a time of 1, or 12 in a time of 4
     >>> world = sj.Switching([given, given.with_laws(reward=[1.0, 18.0])], times=1000.0)
     >>> gain(world, 0.0), gain(world, 1500.0)
-    (5.0, 3.0)
+    (5.0, 4.5)
     """
     return None
 
