@@ -6,7 +6,7 @@
 
     exploration_of(given)                                of a number, a `Decay` or a `Linear`, in the constructor
     chance(exploration), later(exploration)              epsilon now, and the exploration after one more step
-    step_size_of(given, num_states, num_actions)         of a number or a `Visits`, in the constructor
+    step_size_of(given, empty)                           of a number or a `Visits`, in the constructor; `empty` makes a table
     sized(step_size, state, action)                      alpha for this visit, and the step sizes after it
 
     zeros(num_states, num_actions)                       a table Q(s, a)
@@ -26,7 +26,7 @@ All are used by Sojourn's own agents. The page "Your own agent" of the documenta
 (2, False)
 >>> bool(is_best(RandomTies(), table, 0, 2)), bool(is_best(RandomTies(), table, 0, 1))
 (True, False)
->>> size, schedule = sized(step_size_of(0.1, 1, 3), 0, 2)
+>>> size, schedule = sized(step_size_of(0.1, lambda: zeros(1, 3)), 0, 2)
 >>> size, chance(later(exploration_of(0.2)))
 (0.1, 0.2)
 """
