@@ -207,7 +207,8 @@ class Spoiler:
         rng = self.rng
         match rng.randrange(7):
             case 0:
-                return array.astype(rng.choice(("f4", ">f8", "i8", "u1", "?", "u8", "i4")))
+                with np.errstate(all="ignore"):  # infinite numbers as whole ones: odd is what is wanted
+                    return array.astype(rng.choice(("f4", ">f8", "i8", "u1", "?", "u8", "i4")))
             case 1:
                 return array[: rng.randrange(len(array) + 1)]
             case 2:

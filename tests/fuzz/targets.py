@@ -65,7 +65,7 @@ def models(path: Path) -> None:
         pair = model.pair(_number(state, states), _number(action, actions))
         law: dict[int, float] = defaultdict(float)
         reward = duration = 0.0
-        for to, chance, gives, takes in rows:
+        for to, chance, gives, takes, _ in rows:
             law[_number(to, states)] += chance
             reward, duration = reward + chance * gives, duration + chance * takes
         found: dict[int, float] = defaultdict(float)
@@ -73,7 +73,7 @@ def models(path: Path) -> None:
             found[int(model.successor[row])] += float(model.probability[row])
         for to in law.keys() | found.keys():
             require(math.isclose(law[to], found[to], rel_tol=1e-7, abs_tol=1e-12), "probability")
-        scale = max((abs(chance * gives) for _, chance, gives, _ in rows), default=0.0)
+        scale = max((abs(chance * size) for _, chance, _, _, size in rows), default=0.0)
         require(math.isclose(reward, model.reward[pair], rel_tol=1e-7, abs_tol=1e-7 * scale), "reward")
         require(math.isclose(duration, model.duration[pair], rel_tol=1e-7), "duration")
     with tempfile.TemporaryDirectory() as folder:
@@ -89,9 +89,9 @@ def _number(given: Any, names: dict[str, int] | None) -> int:
     return int(given) if names is None else names[given]
 
 
-def _pairs(content: Any) -> dict[tuple[Any, Any], list[tuple[Any, float, float, float]]]:
-    """Return the outcomes of each state and action: next state, probability, mean reward, mean duration."""
-    pairs: dict[tuple[Any, Any], list[tuple[Any, float, float, float]]] = defaultdict(list)
+def _pairs(content: Any) -> dict[tuple[Any, Any], list[tuple[Any, float, float, float, float]]]:
+    """Return the outcomes of each state and action: next state, probability, mean reward, mean duration, size of rewards."""
+    pairs: dict[tuple[Any, Any], list[tuple[Any, float, float, float, float]]] = defaultdict(list)
     for pair in content["pairs"]:
         if "next" in pair:
             outcomes = [{"next": to, "probability": chance} for to, chance in pair["next"].items()]
@@ -102,9 +102,11 @@ def _pairs(content: Any) -> dict[tuple[Any, Any], list[tuple[Any, float, float, 
             for outcome in outcomes
         ]
         for state, action, outcome in numbered:
-            gives = _mean(outcome.get("reward", pair.get("reward")))
-            takes = _mean(outcome.get("duration", pair.get("duration", 1.0)))
-            pairs[state, action].append((outcome["next"], float(outcome["probability"]), gives, takes))
+            rewards = outcome.get("reward", pair.get("reward"))
+            gives, takes = _mean(rewards), _mean(outcome.get("duration", pair.get("duration", 1.0)))
+            samples = rewards.get("values", ()) if isinstance(rewards, dict) else ()  # they may cancel
+            size = max(map(abs, (gives, *samples)))
+            pairs[state, action].append((outcome["next"], float(outcome["probability"]), gives, takes, size))
     return pairs
 
 
