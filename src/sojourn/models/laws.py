@@ -293,7 +293,12 @@ def means(laws: FlatLaws) -> npt.NDArray[np.float64]:
 
 
 def _moments(mean: float, deviation: float) -> tuple[float, float]:
-    return _not_zero("mean", mean), positive("deviation", deviation)
+    mean, deviation = _not_zero("mean", mean), positive("deviation", deviation)
+    if not 1e-100 < deviation / abs(mean) < 1e100:
+        raise ValueError(
+            f"deviation is {deviation:g} and mean is {mean:g}; sizes so different cannot be reckoned with"
+        )
+    return mean, deviation
 
 
 def _weibull_shape(spread: float) -> float:
