@@ -14,6 +14,7 @@ import pytest
 from sojourn.cli import entry
 from sojourn.cli.commands import run
 from sojourn.cli.ctrl_c import CtrlC
+from sojourn.learner.interrupt import interruptible
 from sojourn.rules.printing import printable
 from sojourn.runs.results import RESULTS, summary_table
 
@@ -104,10 +105,10 @@ def test_what_is_printable_stays() -> None:
     assert printable("\udc80\t") == "\\udc80\\t"
 
 
-def test_a_signal_at_the_very_end_of_a_command_is_an_interruption(
+def test_a_signal_at_the_very_end_of_a_command_changes_nothing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Ctrl-C between a command's return and the end of the process is one line and 130, wherever it falls; later, nothing."""
+    """Ctrl-C between a command's return and the end of the process does nothing: all is done and said."""
     before, hook = signal.getsignal(signal.SIGINT), sys.unraisablehook
     monkeypatch.setattr(entry, "found", lambda name: lambda: 0)
 
@@ -128,5 +129,25 @@ def test_a_signal_at_the_very_end_of_a_command_is_an_interruption(
     finally:
         signal.signal(signal.SIGINT, before)
         sys.unraisablehook = hook
-    assert end.value.code == 130
-    assert capsys.readouterr().err == "sojourn: interrupted\n"
+    assert end.value.code == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_the_rest_of_a_storm_belongs_to_who_noted_its_beginning() -> None:
+    """A signal that a training handled is the first of its storm: what follows at once does not interrupt anything else."""
+    before = signal.getsignal(signal.SIGINT)
+    ctrl_c = CtrlC()
+    signal.signal(signal.SIGINT, ctrl_c)
+    try:
+        with interruptible() as asked:
+            signal.raise_signal(signal.SIGINT)
+        assert asked == [signal.SIGINT]
+        signal.raise_signal(signal.SIGINT)  # the rest of the storm
+        ctrl_c = CtrlC()
+        signal.signal(signal.SIGINT, ctrl_c)
+        with interruptible():
+            pass
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)  # nobody had noted one
+    finally:
+        signal.signal(signal.SIGINT, before)

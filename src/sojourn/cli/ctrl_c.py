@@ -37,6 +37,11 @@ class CtrlC:
         """Let the signal do nothing while Python takes itself down; if it goes on instead, all is as usual again."""
         self._over = time.monotonic()
 
+    def noted(self) -> None:
+        """Take a signal that somebody else has handled for the first: what comes within a second belongs to it."""
+        if self._first is None:
+            self._first = time.monotonic()
+
     def __call__(self, number: int, frame: FrameType | None) -> None:
         """Handle the signal."""
         now = time.monotonic()

@@ -16,12 +16,14 @@ def main() -> None:
     """Run the command line; an error is one sentence, and with SOJOURN_DEBUG=1 a traceback too."""
     ctrl_c = CtrlC()
     ctrl_c.install()
+    code: int | None = None
     try:
         run: Callable[[], int] = found("sojourn.cli.commands:run")  # type: ignore[assignment]
         code = run()
         ctrl_c.over()  # here, so that no signal can fall between the command and this
     except KeyboardInterrupt:
         ctrl_c.over()
-        sys.stderr.write("sojourn: interrupted\n")
-        code = INTERRUPTED
+        if code is None:  # else the command is over, and has said what there was to say
+            sys.stderr.write("sojourn: interrupted\n")
+            code = INTERRUPTED
     sys.exit(code)

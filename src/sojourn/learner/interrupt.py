@@ -39,7 +39,12 @@ def interruptible() -> Iterator[list[int]]:
         return
     asking = _Asking()
     with _handled_by(asking):
-        yield asking.asked
+        try:
+            yield asking.asked
+        finally:
+            noted = getattr(outer, "noted", None)  # of the command line, which then knows of the storm
+            if asking.asked and noted is not None:
+                noted()
 
 
 @contextlib.contextmanager
