@@ -15,6 +15,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 import sojourn as sj
 from networks_worlds import Offers, Wear
 from small_envs import Maze, sentence
+from sojourn.learner.by_name import Beginning, Place, begun
 from sojourn.learner.watch import tensorboard
 
 SMALL: dict[str, Any] = {"hidden": (4,), "compiled": False}
@@ -377,3 +378,14 @@ def test_the_verdict_on_an_agent_that_observes() -> None:
     assert "the baseline earns more" in said
     with pytest.raises(TypeError, match="it must be a function of the observation"):
         learner.verdict(duration=10.0, baseline=[0, 1])
+
+
+def test_a_network_is_named_on_the_command_line(tmp_path: Path) -> None:
+    """An agent that observes has its name and options there as all others have, and a wrong option its sentence."""
+    place, small = Place("sojourn/Wear-v0", {"compiled": False}), {**QUICK["deep_q"], "hidden": [4]}
+    learner = begun(tmp_path / "l", place, Beginning("deep-q", small))
+    assert learner.chosen == "deep-q, as asked for"
+    assert learner.train(30).steps == 30
+    assert "did you mean 'hidden'" in sentence(
+        lambda: begun(tmp_path / "l", place, Beginning("deep-q", {"hiden": 3})), ValueError
+    )

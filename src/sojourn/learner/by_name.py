@@ -10,17 +10,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from sojourn.agents.networks.protocol import ObservingAgent
+from sojourn.agents.networks.protocol import ObservingAgent, Spaces
 from sojourn.agents.protocol import Agent
 from sojourn.envs import make
 from sojourn.envs.protocol import Environment
 from sojourn.learner.choice import MakeAgent
 from sojourn.learner.interrupt import interruptible, uninterrupted
 from sojourn.learner.learner import Learner
+from sojourn.learner.observing import NETWORKS, MakeObserver
 from sojourn.learner.saved import saved_environment
 from sojourn.learner.verdict import Verdict
 from sojourn.learner.watch import tensorboard as writer
-from sojourn.rules.options import Given
+from sojourn.rules.options import Given, fitted
 from sojourn.rules.records import Json
 from sojourn.runs.build import build_agent
 
@@ -90,14 +91,19 @@ def begun(file: Path, place: Place, beginning: Beginning | None) -> Learner:
     )
 
 
-def _named(name: str, options: Mapping[str, Given]) -> MakeAgent:
+def _named(name: str, options: Mapping[str, Given]) -> MakeAgent | MakeObserver:
     """Return the constructor of an agent that has its options; they cannot be taken for those of `Learner`."""
+    kind = name.replace("-", "_")
 
     def made(num_states: int, num_actions: int) -> Agent:
-        return build_agent(name.replace("-", "_"), options, num_states, num_actions)
+        return build_agent(kind, options, num_states, num_actions)
 
-    made.__name__ = name
-    return made
+    def observing(spaces: Spaces) -> ObservingAgent:
+        network = NETWORKS[kind]
+        return network(spaces=spaces, **fitted(network, options, besides=("spaces",)))
+
+    made.__name__ = observing.__name__ = name
+    return observing if kind in NETWORKS else made
 
 
 def train_into(file: Path, learner: Learner, training: Training) -> tuple[Standing, bool]:
