@@ -85,7 +85,12 @@ def _spec(env_id: str) -> str | registration.EnvSpec:
     if not (colon and name.isidentifier()):
         return env_id
     if module not in sys.modules:
-        importlib.import_module(module)
+        try:
+            importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            if error.name != module:
+                raise  # a module that it imports itself
+            found(env_id)  # looks in the folder one stands in, too
     own: Callable[..., Any] | None = getattr(sys.modules[module], name, None)
     if not callable(own):
         return env_id
