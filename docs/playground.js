@@ -90,19 +90,19 @@ const Playground = (() => {
       says: "A earns 1 or 9 in an hour: 5 per hour. The harmonic mean of 1 and 9 is 1.8, as if A had driven equal distances at these speeds. Time looks cheap, and the long action looks good.",
     },
     "Times vary": {
-      actions: [action(6, 0, 2, 90), action(1, 0, 1, 0)],
+      actions: [action(6, 0, 2, 90), action(2, 0, 1, 90)],
       shown: "MeanOfRates",
-      says: "A always pays 6, sometimes in 12 minutes, sometimes in 3.8 hours. Here the harmonic mean is right: rewards are equal. The plain mean of the rates counts the lucky 12 minutes as much as the long hours, so time looks dear, and a short, poor job looks good.",
+      says: "A always pays 6, sometimes after 12 minutes, sometimes after 3.8 hours. Here the harmonic mean is right, since all rewards of an action are equal. The plain mean counts the lucky 12 minutes as much as the long hours: time looks dear, and the short, poorer job looks good.",
     },
     "Sometimes nothing": {
-      actions: [action(5, 5, 5, 80, "against"), action(1, 0, 2, 0)],
+      actions: [action(5, 5, 5, 80, "against"), action(2, 2, 2.5, 80, "against")],
       shown: "WeightedHarmonic",
-      says: "A pays 10 in an hour or nothing in nine. Both harmonic means count the nine lost hours as one step among others, and say 5 per hour where 1 is earned.",
+      says: "A pays 10 after one hour or nothing after nine. Both harmonic means count the nine lost hours as one step among others, and say 5 per hour where 1 is earned. Time looks dear, and the shorter gamble looks good.",
     },
     "Paid by the hour": {
       actions: [action(8, 4, 4, 50, "with"), action(5, 2, 4, 40, "with")],
       shown: "Cumulative",
-      says: "Whatever takes longer pays more, in proportion. Then every step has the same rate, and every mean of it is right.",
+      says: "Whatever takes longer pays more, in proportion. Then every step has the same rate, and every mean of the rates is right.",
     },
   };
 
@@ -161,7 +161,7 @@ const Playground = (() => {
   // A slope in numbers, where its ray leaves the plane.
   function slopeLabel(slope, kind) {
     const { x2, y2 } = ray(0, 0, slope);
-    const top = y2 < y(PLANE.reward[1]) + 1;
+    const top = x2 < x(10.5);
     const steep = Math.max(0, (y(0) - y(slope)) / (x(1) - x(0)));
     const place = top ? { x: x2 + 6, y: y2 + 13 } : { x: x2, y: y2 + 16 + 50 * steep, "text-anchor": "end" };
     return node("text", { ...place, class: `slope ${kind}` }, `${number(slope)} / h`);
@@ -170,7 +170,7 @@ const Playground = (() => {
   function drawMarks() {
     const { rate } = judge(state.actions)[state.shown];
     const marks = [node("line", { ...ray(0, 0, rate), class: "price" })];
-    marks.push(slopeLabel(rate, "price"));
+    if (!state.actions.some((one) => near(gain(one), rate))) marks.push(slopeLabel(rate, "price"));
     state.actions.forEach((one, i) => {
       marks.push(node("line", { ...ray(0, 0, gain(one)), class: `rate of-${i}` }), slopeLabel(gain(one), `of-${i}`));
       marks.push(node("line", { ...ray(one.time, one.reward, rate), class: `worth of-${i}` }));
