@@ -31,6 +31,7 @@ def on_config(config: Any) -> Any:
 def places() -> dict[str, Callable[[], str]]:
     """The places in pages that stand for something made of data, and what makes it."""
     return {
+        "<!-- changelog -->": changelog,
         "<!-- decisions -->": decision_list,
         "<!-- relative gains -->": gains_table,
         "<!-- followed -->": followed_table,
@@ -69,6 +70,11 @@ def counted(promise: str, evidence: dict[str, dict[str, int]]) -> str:
 
 def _evidence() -> dict[str, dict[str, int]]:
     return json.loads(EVIDENCE.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+
+
+def changelog() -> str:
+    """Return the changelog of the repository, whose links lead to the site's pages here."""
+    return (HERE.parent / "CHANGELOG.md").read_text(encoding="utf-8").replace("](docs/", "](")
 
 
 def decisions() -> list[Path]:

@@ -2,12 +2,14 @@
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
+import browsing
 import counting
 
 # Where the tests are started in the background, Ctrl-C is ignored, and so it would be by the
@@ -70,3 +72,10 @@ def small_studies(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from report_samples import studies
 
     return studies(tmp_path_factory.mktemp("studies"))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A browser for the tests of a file; it keeps an event loop running, which other files' tests could not bear."""
+    with browsing.started() as running:
+        yield running

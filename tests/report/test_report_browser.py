@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import browsing
 import report_samples as samples
 from sojourn.studies.page import write_report
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = pytest.mark.skipif(
-    BROWSER is None, reason="no Chromium was found; install it to test the report in a browser"
-)
-# Nothing that a browser does on its own account; and no sandbox, which root cannot have.
-ARGUMENTS = (
-    *("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"),
-    *("--disable-sync", "--no-first-run", "--disable-dev-shm-usage"),
-)
-PHONE = {"width": 390, "height": 844}
+pytestmark = browsing.NEEDED
 SUCCESS = "figure:has(figcaption:has-text('Runs that end with action B'))"
 
 
@@ -36,16 +27,6 @@ def page_file(tmp_path_factory: pytest.TempPathFactory, small_studies: Path) -> 
     samples.sweep(folder / "sweep", name=samples.NASTY, label=samples.NASTY)
     samples.verdict(folder / "verdict")
     return write_report([small_studies, folder], root / "report.html", title=samples.NASTY, claims=True)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as driver:
-        running = driver.chromium.launch(executable_path=BROWSER, args=list(ARGUMENTS))
-        yield running
-        running.close()
 
 
 @pytest.fixture
@@ -129,7 +110,7 @@ def test_labels_of_an_axis_do_not_overlap(opened: Any) -> None:
         return boxes.filter((box, i) => i && box.left < boxes[i - 1].right).length;
     }).reduce((a, b) => a + b, 0)"""
     assert opened.evaluate(count) == 0
-    opened.set_viewport_size(PHONE)
+    opened.set_viewport_size(browsing.PHONE)
     opened.wait_for_function("document.querySelector('svg.plot').viewBox.baseVal.width < 390")
     assert opened.evaluate(count) == 0
 
@@ -260,7 +241,7 @@ def test_dark_and_light(browser: Any, page_file: Path) -> None:
 
 def test_nothing_overflows_on_a_phone(browser: Any, page_file: Path) -> None:
     """At 390 points the page is no wider than the screen, and a tap tells a chart's numbers."""
-    context = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True)
+    context = browser.new_context(viewport=browsing.PHONE, has_touch=True, is_mobile=True)
     page, wrong = watched(context, page_file)
     assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
     assert page.evaluate("innerWidth") == 390

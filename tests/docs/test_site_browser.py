@@ -1,0 +1,98 @@
+"""The site in a real browser: nothing is cut off, on a phone or a desktop, by day or by night."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import matplotlib.image
+import pytest
+
+import browsing
+
+pytestmark = browsing.NEEDED
+ROOT = Path(__file__).resolve().parents[2]
+ARTICLE = re.compile(r"<article.*</article>", re.DOTALL)
+# The titles of the pages that have something beyond the right edge of the screen or, if it scrolls, of its paragraph.
+TOO_WIDE = """() => [...document.querySelectorAll(".one")].filter((one) => [...one.querySelectorAll("*")].some((part) => {
+    if (part.matches(".md-typeset__scrollwrap")) {
+        return part.getBoundingClientRect().right > part.parentElement.getBoundingClientRect().right + 1;
+    }
+    return part.getBoundingClientRect().right > innerWidth + 1 && !part.closest(".md-typeset__scrollwrap, pre, svg");
+})).map((one) => one.title)"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site as `make docs` has left it, or built anew if anything that it is made of is newer."""
+    made, sources = ROOT / "site" / "index.html", [ROOT / "mkdocs.yml", *ROOT.glob("*.md")]
+    for folder in ("docs", "src"):
+        sources += [file for file in (ROOT / folder).rglob("*.*") if "__pycache__" not in file.parts]
+    if made.exists() and made.stat().st_mtime > max(file.stat().st_mtime for file in sources):
+        return made.parent
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def all_pages(site: Path) -> Path:
+    """The articles of all pages one below the other in a page of the site, which is opened once in place of sixty times."""
+    pages = sorted(site.rglob("index.html"))
+    assert len(pages) > 40
+    articles = []
+    for page in pages:
+        name = str(page.parent.relative_to(site))
+        (article,) = ARTICLE.findall(page.read_text(encoding="utf-8"))
+        articles.append(f'<div class="one" title="{name}">{article}</div>')
+    whole = ARTICLE.sub(
+        lambda _: "".join(articles), (site / "glossary" / "index.html").read_text(encoding="utf-8")
+    )
+    file = site / "glossary" / "all.html"
+    file.write_text(whole, encoding="utf-8")
+    return file
+
+
+def test_no_page_is_wider_than_the_screen(browser: Any, all_pages: Path) -> None:
+    """What is too wide scrolls in a box of its own: no page scrolls sideways, and no table ends outside of its page."""
+    page = browser.new_page(viewport=browsing.DESKTOP)
+    page.goto(all_pages.as_uri())
+    page.wait_for_selector(".md-typeset__scrollwrap")
+    tables = page.locator(".one table:not([class])").count()
+    assert tables == page.locator(".one .md-typeset__scrollwrap table:not([class])").count() > 20
+    for view in (browsing.DESKTOP, browsing.PHONE):
+        page.set_viewport_size(view)
+        assert page.evaluate(TOO_WIDE) == []
+        assert page.evaluate("document.scrollingElement.scrollWidth") <= view["width"]
+    page.close()
+
+
+def test_the_sidebar_shows_at_most_twenty_entries(browser: Any, site: Path) -> None:
+    """On every kind of page the sidebar is taken in at one look; the pages of other tabs are folded away."""
+    page = browser.new_page(viewport=browsing.DESKTOP)
+    for name in (".", "gymnasium", "reference/agents", "decisions/0001-values-and-rules"):
+        page.goto((site / name / "index.html").as_uri())
+        shown = page.locator(".md-sidebar--primary .md-nav__link:visible").count()
+        assert 3 < shown <= 20, name
+    page.close()
+
+
+def test_figures_are_dark_on_a_dark_screen(browser: Any, site: Path) -> None:
+    """The ground of a figure is that of the page, whichever it is, and its words stand out against it."""
+    ground = {}
+    for scheme in ("light", "dark"):
+        page = browser.new_page(viewport=browsing.DESKTOP, color_scheme=scheme)
+        page.goto((site / "reproduce" / "index.html").as_uri())
+        figure = page.locator("article img").first
+        figure.scroll_into_view_if_needed()
+        pixels = matplotlib.image.imread(io.BytesIO(figure.screenshot()))[..., :3].mean(axis=2)
+        ground[scheme] = float(pixels[2, 2])
+        assert abs(pixels - ground[scheme]).max() > 0.7
+        page.close()
+    assert ground["light"] > 0.95
+    assert ground["dark"] < 0.2
