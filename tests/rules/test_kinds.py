@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pytest
-from typing_extensions import TypeAliasType
+from typing_extensions import TypeAliasType, TypeVar
 
 from sojourn.rules.kinds import check_kind
 
