@@ -1,17 +1,18 @@
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
-from typing_extensions import TypeAliasType, TypeVar
+from typing_extensions import TypeAliasType
 
 from sojourn.rules.kinds import check_kind
 
 Number = TypeVar("Number", bound=np.generic)
 # What `numpy.typing.NDArray` is from Python 3.12 on, with a newer NumPy: names of hints in place of the hints.
-Shape: Any = TypeAliasType("Shape", tuple[Any, ...])
-Named: Any = TypeAliasType("Named", np.ndarray[Shape, np.dtype[Number]], type_params=(Number,))
+named: Any = TypeAliasType
+Shape: Any = named("Shape", tuple[Any, ...])
+Named: Any = named("Named", np.ndarray[Shape, np.dtype[Number]], type_params=(Number,))
 
 
 def test_a_name_of_a_hint_is_as_good_as_the_hint() -> None:
