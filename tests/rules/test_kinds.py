@@ -8,11 +8,12 @@ from typing_extensions import TypeAliasType
 
 from sojourn.rules.kinds import check_kind
 
-Number = TypeVar("Number", bound=np.generic)
-# What `numpy.typing.NDArray` is from Python 3.12 on, with a newer NumPy: names of hints in place of the hints.
+Number: Any = TypeVar("Number", bound=np.generic)  # type: ignore[misc] # a hint that is looked at, not used as one
 named: Any = TypeAliasType
+arrays: Any = np.ndarray
+# What `numpy.typing.NDArray` is from Python 3.12 on, with a newer NumPy: names of hints in place of the hints.
 Shape: Any = named("Shape", tuple[Any, ...])
-Named: Any = named("Named", np.ndarray[Shape, np.dtype[Number]], type_params=(Number,))
+Named: Any = named("Named", arrays[Shape, np.dtype[Number]], type_params=(Number,))
 
 
 def test_a_name_of_a_hint_is_as_good_as_the_hint() -> None:
