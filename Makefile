@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: reproduce test evidence check docs house bench format clean
+.PHONY: reproduce test evidence check lint types doctests docs wheel house bench format clean
 
 reproduce: $(VENV)/ready      ## run the main job on its embedded defaults
 	$(BIN)/sojourn reproduce robustness
@@ -11,7 +11,7 @@ reproduce: $(VENV)/ready      ## run the main job on its embedded defaults
 	$(BIN)/sojourn report out/robustness out/bitcoin --claims --out out/report.html
 
 # One thread each for linear algebra: the tests themselves run side by side, and threads that wait for each other cost more.
-test evidence check: export OPENBLAS_NUM_THREADS = 1
+test evidence doctests: export OPENBLAS_NUM_THREADS = 1
 
 test: $(VENV)/ready-dev       ## run the tests
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
@@ -20,16 +20,25 @@ test: $(VENV)/ready-dev       ## run the tests
 evidence: $(VENV)/ready-dev   ## run the long tests
 	$(BIN)/python -m pytest --evidence -n auto --maxprocesses 4
 
-check: $(VENV)/ready-dev      ## formatting, lint, types, layers, doctests
+check: lint types doctests    ## formatting, lint, types, layers, doctests
+
+lint: $(VENV)/ready-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+types: $(VENV)/ready-dev
+	$(BIN)/mypy
+
+doctests: $(VENV)/ready-dev
 	$(BIN)/python -m pytest --doctest-modules src -n auto --maxprocesses 4 --dist loadfile
 
 # The variable silences a notice about the builder's successor, which is no warning about this site.
 docs: $(VENV)/ready-dev       ## build the documentation into site/; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+wheel: $(VENV)/ready-dev      ## build the wheel and the sdist into dist/, and try the wheel in an empty environment
+	$(BIN)/python .ci/wheel.py
 
 house: $(VENV)/ready-dev      ## draw which room imports which, and print the figures of the house
 	$(BIN)/python docs/house.py

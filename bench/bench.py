@@ -244,13 +244,12 @@ def fastest(*calls: Callable[[], int], rounds: int = 7) -> list[float]:
     return best
 
 
-def build(folder: Path, name: str, *options: str) -> Any:
+def build(folder: Path, name: str, *options: str, source: str = "reference.c") -> Any:
     """Build the C loops and load them."""
     compiler = shutil.which("gcc") or sys.exit("the benchmark needs gcc")
     library = folder / f"{name}.so"
-    source = HERE / "reference.c"
     flags = ["-O3", "-march=native", "-shared", "-fPIC", *options]
-    subprocess.run([compiler, *flags, "-o", library, source, "-lm"], check=True)
+    subprocess.run([compiler, *flags, "-o", library, HERE / source, "-lm"], check=True)
     return ctypes.CDLL(str(library))
 
 

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from sojourn.learner.evaluation import Evaluation
+from sojourn.learner.verdict import Verdict, Visited
 from sojourn.runs.executors import executor
 from sojourn.runs.folder import run_sweep
 from sojourn.runs.grids import Entry
@@ -16,6 +18,7 @@ from sojourn.studies.bitcoin import folder as market_study
 from sojourn.studies.bitcoin.plan import Source
 from sojourn.studies.bitcoin.plan import specification as market
 from sojourn.studies.robustness import folder as simulation_study
+from sojourn.studies.verdict.answer import judged
 
 COMMAND = Path(sys.executable).with_name("sojourn")
 NASTY = "<img src=x onerror=alert(1)></script><script>alert(2)</script>"
@@ -37,6 +40,23 @@ def solution(folder: Path) -> Path:
 
 def audit(folder: Path) -> Path:
     written("audit", "long-shot", "--out", folder)
+    return folder
+
+
+def verdict(folder: Path) -> Path:
+    """A verdict of the shape that `sojourn evaluate --out` writes, with a warning that looks like markup."""
+    found = Verdict(
+        evaluation=Evaluation(2.5, 2.25, 2.75, 0.95, 1000, 1500.0, None),
+        learned_rate=2.625,
+        visited=Visited(20, 0.9375, 0, 31.0),
+        thin=0.125,
+        moved=None,
+        gain=2.5625,
+        best_gain=2.6875,
+        baseline=None,
+        warnings=(NASTY,),
+    )
+    judged("queue.sojourn", found).write(folder)
     return folder
 
 

@@ -7,5 +7,5 @@ command line start at once.
 
 from sojourn.rules.names import public_names
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __getattr__, __dir__, __all__ = public_names(__name__, __file__)

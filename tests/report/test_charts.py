@@ -232,7 +232,7 @@ def test_every_chart_of_the_studies_is_drawn_by_both(small_studies: Path) -> Non
         with figures.figure(*sheets[name].size) as drawing:
             figures._draw_sheet(sheets[name], drawing)
             drawing.draw_without_rendering()
-    assert page_of([Section("k", "t", "l", charts)]).count("<figure") == len(charts)
+    assert page_of([Section("k", "t", "l", None, charts)]).count("<figure") == len(charts)
 
 
 # --- Looks --------------------------------------------------------------------------

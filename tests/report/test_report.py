@@ -122,7 +122,7 @@ def test_nasty_names_are_shown_as_text(tmp_path: Path) -> None:
     assert [tag for tag, given in page.tags if tag == "script" and not given.get("type")] == ["script"]
     assert any(samples.NASTY in words for words in page.words)
     assert samples.NASTY in {row[1] for row in page.tables["By world and agent"]}
-    names = {series["name"] for chart in page.charts.values() for series in chart["series"]}
+    names = {series["name"] for chart in page.charts.values() for series in chart.get("series", ())}
     assert samples.NASTY in names
 
 
@@ -275,6 +275,18 @@ def test_an_audit_says_which_estimator_does_harm(folders: Path, tmp_path: Path) 
     )
 
 
+def test_a_verdict_shows_what_was_earned_and_what_speaks_against_it(tmp_path: Path) -> None:
+    """What was followed, learned and is exactly known are rows of the picture; a warning is there as a sentence."""
+    page = read(write_report([samples.verdict(tmp_path / "v")], tmp_path / "r.html"))
+    rows = page.charts["What the policy earns: queue.sojourn"]["rows"]
+    assert [one["value"] for one in rows] == [2.5, 2.625, 2.5625, 2.6875]
+    assert (rows[0]["low"], rows[0]["high"]) == (2.25, 2.75)
+    said = " ".join(page.words)
+    assert samples.NASTY in said
+    assert "(2.25 to 2.75); there are reasons against trusting it." in said
+    assert "94%" in said
+
+
 def test_a_comparison_shows_every_agent(tmp_path: Path) -> None:
     """The agents' table, curves and final gains are those in comparison.json; the words stand with them."""
     folder = samples.comparison(tmp_path / "c")
@@ -286,6 +298,10 @@ def test_a_comparison_shows_every_agent(tmp_path: Path) -> None:
     assert [one["low"] for one in earned] == pytest.approx([one["earning"]["low"] for one in given["agents"]])
     curves = page.charts["Learning: long-shot"]["series"]
     assert [one["y"] for one in curves] == [pytest.approx(one["relative_gain"]) for one in given["curves"]]
+    overview = page.charts["Relative gain in the end, mean over the runs"]
+    assert [row[0] for row in overview["values"]] == pytest.approx(
+        [one["relative_gain"] for one in given["agents"]]
+    )
     ends = page.charts["In the end: long-shot"]["rows"]
     assert [one["low"] for one in ends] == pytest.approx([one["relative_low"] for one in given["agents"]])
     assert any(given["findings"][0] in words for words in page.words)
@@ -395,11 +411,14 @@ def test_a_folder_of_folders_stands_for_all_of_them(folders: Path, tmp_path: Pat
     assert kinds == ["part-1", "part-2", "part-3"]
 
 
-@pytest.mark.parametrize("kind", ["solution", "audit", "sweep"])
+@pytest.mark.parametrize("kind", ["solution", "audit", "sweep", "verdict"])
 def test_a_damaged_folder_gets_one_sentence(kind: str, folders: Path, tmp_path: Path) -> None:
     """A file that was cut, that is of another shape, or is missing is named in one sentence, and nothing is written."""
     folder, out = tmp_path / kind, tmp_path / "r.html"
-    shutil.copytree(folders / kind, folder)
+    if kind == "verdict":
+        samples.verdict(folder)
+    else:
+        shutil.copytree(folders / kind, folder)
     file = folder / ("results.parquet" if kind == "sweep" else f"{kind}.json")
     whole = file.read_bytes()
     for content in (whole[: len(whole) // 2], b"[]", b'{"name": 3}', b"\xff\xfe"):
@@ -466,7 +485,7 @@ def test_what_is_not_finished_says_so(folders: Path, tmp_path: Path) -> None:
             write_report([tmp_path / name], tmp_path / "r.html")
     (tmp_path / "other").mkdir()
     with pytest.raises(
-        ValueError, match="holds no output of reproduce, sweep, compare, solve, audit, log or rates"
+        ValueError, match="holds no output of reproduce, sweep, compare, solve, audit, log, rates or evaluate"
     ):
         write_report([tmp_path / "other"], tmp_path / "r.html")
     with pytest.raises(ValueError, match="does not exist"):

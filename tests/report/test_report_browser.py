@@ -25,6 +25,7 @@ def page_file(tmp_path_factory: pytest.TempPathFactory, small_studies: Path) -> 
     samples.audit(folder / "audit")
     samples.comparison(folder / "comparison")
     samples.sweep(folder / "sweep", name=samples.NASTY, label=samples.NASTY)
+    samples.verdict(folder / "verdict")
     return write_report([small_studies, folder], root / "report.html", title=samples.NASTY, claims=True)
 
 
@@ -85,6 +86,20 @@ def test_every_chart_is_drawn(opened: Any) -> None:
         })"""
     )
     assert outside == []
+
+
+def test_every_part_opens_with_a_sentence_and_its_picture(opened: Any) -> None:
+    """Under its title a part has one sentence, then a chart; headings, tables and details come after it."""
+    script = """parts => parts.map(part => [
+        part.querySelector('.lead').textContent.split('. ').length,
+        part.querySelector('h2').nextElementSibling.className,
+        [...part.children].findIndex(child => child.matches('figure, .charts')),
+        [...part.children].findIndex(child => child.matches('.lead')),
+    ])"""
+    found = opened.locator("section").evaluate_all(script)
+    assert len(found) == 8
+    for sentences, first, picture, lead in found:
+        assert (sentences, first, picture) == (1, "lead", lead + 1)
 
 
 def test_labels_of_an_axis_do_not_overlap(opened: Any) -> None:

@@ -139,6 +139,7 @@ def _check_out(out: Path, resume: bool) -> None:
         "sojourn evaluate learner.sojourn",
         "sojourn evaluate learner.sojourn --time 100000 --seed 7 --json",
         "sojourn evaluate learner.sojourn --env my_code:MyEnv",
+        "sojourn evaluate learner.sojourn --out out/verdict",
     )
 )
 def evaluate(
@@ -152,6 +153,7 @@ def evaluate(
         typer.Option(help="Another environment, or module:Name if that of the training is your own."),
     ] = None,
     env_option: EnvOptions = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the verdict, which a report shows.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Say what a saved learner's greedy policy earns per unit time, with a 95 % interval, and whether to trust it.
@@ -159,10 +161,13 @@ def evaluate(
     Where the time was too short for an interval it says about how long is needed.
     """
     from sojourn.learner.by_name import begun, place_for, verdict_on
+    from sojourn.studies.verdict.answer import judged
 
     named = None if env is None else env_name(env)
     place = place_for(file, named, options_of(env_option, "--env-option"))
     found = verdict_on(begun(file, place, None), time, seed)
+    if out is not None:
+        judged(file.name, found).write(out)
     if as_json:
         echo_json({"file": str(file), **_told(found)})
     else:

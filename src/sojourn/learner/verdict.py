@@ -66,8 +66,8 @@ class Verdict(NamedTuple):
     action was hardly tried. `moved` is how much more it earns than the policy of about half the training ago, with the
     same seed: 0 if they are the same wherever it went, None if that policy was not seen. `gain` is the exact gain of
     the policy and `best_gain` that of the best one, where the environment has a model. `baseline` compares with a policy
-    of the user's. `warnings` are sentences; there are none if all is well. Of an agent that observes nothing is known of
-    pairs, nor of earlier policies: `visited`, `thin`, `moved` and `gain` are None.
+    of the user's. `warnings` are sentences; there are none if all is well. An agent that observes, such as a network, has
+    no pairs and no earlier policies to look at: its `visited`, `thin`, `moved` and `gain` are None.
 
     >>> import sojourn as sj
     >>> learner = sj.Learner(sj.envs.make("sojourn/LongReturn-v0", {"compiled": False}))

@@ -19,7 +19,7 @@ from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats, Ints, Sparse
 from sojourn.rules.numbers import shown
 
-Matrix: TypeAlias = ArrayLike | Sparse
+Matrix: TypeAlias = "ArrayLike | Sparse"
 
 
 class Quantities(NamedTuple):

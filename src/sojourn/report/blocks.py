@@ -90,10 +90,11 @@ Block = Heading | Prose | Points | Note | Facts | Verdicts | Table | charts.Char
 
 
 class Section(NamedTuple):
-    """One folder's part of the page."""
+    """One folder's part of the page: it opens with one sentence and one picture, and the details follow."""
 
     kind: str
     title: str
-    lead: str
+    lead: str  # what was found, in one sentence
+    picture: charts.Chart | Charts | None
     blocks: Sequence[Block]
     synthetic: bool = False

@@ -97,6 +97,7 @@ class Writer:
             f'<p class="kind">{text(section.kind)}{badge}</p>',
             f'<h2 id="{text(anchor)}-title">{text(section.title)}</h2>',
             f'<p class="lead">{prose(section.lead)}</p>',
+            *([] if section.picture is None else [self.block(section.picture)]),
             *map(self.block, section.blocks),
             "</section>",
         ]

@@ -51,10 +51,14 @@ def compiled_apart(function: G) -> G:
     return function
 
 
-def written_out(source: str, names: dict[str, Function]) -> Function:
-    """Return the function of a source, which counts as one of this module so that its machine code can be kept."""
+def written_out(source: str, names: dict[str, Function], known_as: str = "function") -> Function:
+    """Return the function of a source, which counts as one of this module so that its machine code can be kept.
+
+    It is kept under the name `known_as` and the types of its arguments, which no other function may have.
+    """
     namespace: dict[str, Function | str] = {**names, "__name__": __name__}
     exec(compile(source, __file__, "exec"), namespace)  # noqa: S102 - field names only
     function = namespace["function"]
     assert callable(function)
+    function.__qualname__ = known_as
     return function

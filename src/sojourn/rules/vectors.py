@@ -161,6 +161,34 @@ def _write_vector(numbers: Floats, place: int, state: Vector | Floats) -> None:
 bridge(write_state, lambda numbers, place, state: _write_number if _is_listed(state) else _write_vector)
 
 
+def is_written(numbers: Floats, place: int, state: State) -> bool:
+    """Whether a state stands in an array from a place on.
+
+    >>> is_written(np.array([0.0, 2.0, 3.0]), 1, (2.0, 3.0)), is_written(np.array([2.0, 5.0]), 0, (2.0, 3.0))
+    (True, False)
+    """
+    if isinstance(state, tuple | np.ndarray):
+        return _is_written_vector(numbers, place, state)
+    return _is_written_number(numbers, place, state)
+
+
+def _is_written_number(numbers: Floats, place: int, state: int) -> bool:
+    return bool(numbers[place] == state)
+
+
+def _is_written_vector(numbers: Floats, place: int, state: Vector | Floats) -> bool:
+    found = True
+    for i in range(len(state)):
+        found = found and numbers[place + i] == state[i]
+    return found
+
+
+bridge(
+    is_written,
+    lambda numbers, place, state: _is_written_number if _is_listed(state) else _is_written_vector,
+)
+
+
 def state_in(numbers: Floats, place: int, like: State) -> State:
     """Return the state that stands in an array from a place on; `like` is one of its kind.
 

@@ -113,7 +113,7 @@ def check_world(world: Any) -> None:
     """Check a world: its record, its transitions, and that it moves the same compiled and interpreted.
 
     Every action is taken in all states that it comes to (in as many as 2,000 steps allow), and runs of 100,000
-    steps in all are made. A fault that is less likely than that in a step, a run may still meet later.
+    steps in all are made. A rarer fault may still turn up in a longer run.
 
     >>> from sojourn.worlds.two_state import TwoState
     >>> check_world(TwoState(log_scale=1e-3))

@@ -18,6 +18,7 @@ from sojourn.agents.protocol import A, Agent, described, draw, learn, pauses, po
 from sojourn.agents.values.protocol import is_sound, num_missing, reads_vectors, restricted, sizes
 from sojourn.rates.protocol import value
 from sojourn.rules.arrays import Flags, Floats
+from sojourn.rules.borrowed import borrowed, given_back
 from sojourn.rules.bridge import compiled_apart, inlined
 from sojourn.rules.compile import first_meeting, kernel
 from sojourn.rules.numbers import whole
@@ -254,7 +255,7 @@ def go_on(walk: Walk, course: Course, record: Record, signals: Signals, rngs: St
             world, state = _start(walk.world, rngs.world)
             walk = Walk(world, walk.agent, state, walk.totals)
         stop = min(course.until, points[recorded], (steps // episode + 1) * episode, steps + _BLOCK)
-        walk = _stretch(walk, stop - steps, course, fault, rngs.world, rngs.agent)
+        walk = given_back(_stretch(walk, stop - steps, course, fault, rngs.world, rngs.agent), walk)
         if pauses(walk.agent):
             walk = Walk(walk.world, think(walk.agent, walk.state), walk.state, walk.totals)
         steps = walk.totals.steps
@@ -274,8 +275,11 @@ _walk = kernel(go_on)
 def _stretch(
     walk: Walk, count: int, course: Course, fault: Column, world_rng: Stream, agent_rng: Stream
 ) -> Walk:
-    """Take `count` steps, or fewer if time is up or the agent stops to think. Every step is taken here."""
-    world, agent, state, totals = walk.world, walk.agent, walk.state, walk.totals
+    """Take `count` steps, or fewer if time is up or the agent stops to think. Every step is taken here.
+
+    The arrays of what it returns are borrowed from the walk that it is given.
+    """
+    world, agent, state, totals = borrowed(walk.world), borrowed(walk.agent), walk.state, walk.totals
     num_states, num_actions = course.num_states, course.num_actions
     if not is_state(state, num_states):
         _blame(fault, -1, -1, 0.0, 1.0, spot(state))

@@ -20,7 +20,17 @@ Reader: TypeAlias = Callable[[Path, dict[str, Json], Budget], Section]
 READERS: Catalogue[Reader] = Catalogue(
     {
         kind: f"sojourn.studies.{kind}.section:section"
-        for kind in ("audit", "bitcoin", "comparison", "log", "rates", "robustness", "solution", "sweep")
+        for kind in (
+            "audit",
+            "bitcoin",
+            "comparison",
+            "log",
+            "rates",
+            "robustness",
+            "solution",
+            "sweep",
+            "verdict",
+        )
     }
 )
 FILES = {
@@ -29,6 +39,7 @@ FILES = {
     "audit.json": "audit",
     "log.json": "log",
     "rates.json": "rates",
+    "verdict.json": "verdict",
 }
 STUDIES = ("robustness", "bitcoin")
 
@@ -55,7 +66,9 @@ def find(folder: Path) -> list[Found]:
     inside = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
     found = [Found(kind, path, optional=True) for path in inside for kind in _kinds(path)]
     if not found:
-        raise ValueError(f"{folder} holds no output of reproduce, sweep, compare, solve, audit, log or rates")
+        raise ValueError(
+            f"{folder} holds no output of reproduce, sweep, compare, solve, audit, log, rates or evaluate"
+        )
     return found
 
 
@@ -89,7 +102,8 @@ def read(found: Found, budget: Budget) -> Section:
     except ValueError as error:
         if not found.optional:
             raise
-        return Section("left out", found.folder.name, "This folder could not be read.", [Note(str(error))])
+        lead = "This folder could not be read."
+        return Section("left out", found.folder.name, lead, None, [Note(str(error))])
 
 
 def _read(found: Found, budget: Budget) -> Section:
@@ -124,7 +138,7 @@ def _read(found: Found, budget: Budget) -> Section:
 
 def _drawable(section: Section) -> Section:
     """Return a section of which every chart has what it shows at first; tables that were cut may lack it."""
-    for block in section.blocks:
+    for block in (section.picture, *section.blocks):
         for chart in block.items if isinstance(block, Charts) else (block,):
             if isinstance(chart, Choosable) and chart.start not in chart.charts:
                 raise ValueError("its tables do not have all combinations of what can be chosen on the page")

@@ -11,7 +11,7 @@ from sojourn.rules.arrays import Floats
 from sojourn.rules.bridge import inlined
 from sojourn.rules.compile import rule
 from sojourn.rules.values import Value
-from sojourn.rules.vectors import Bounds
+from sojourn.rules.vectors import Bounds, State
 
 _SPREAD = 3.0  # standard deviations on each side of the mean
 
@@ -52,22 +52,22 @@ class RunningBox(NamedTuple):
 
 
 @rule(fallback=True)
-def noted(box: B, point: Floats) -> B:
-    """Return the box after one more state was seen."""
+def noted(box: B, state: State, known: Floats) -> B:
+    """Return the box after one more state was seen; if it changes, what is known of places in it is forgotten.
+
+    `known` are the states whose places are known; none is infinite.
+    """
     return box
 
 
 @noted.register
-def noted_running(box: RunningBox, point: Floats) -> RunningBox:
+def noted_running(box: RunningBox, state: State, known: Floats) -> RunningBox:
     """Keep mean and deviation (Welford 1962), and set the box anew when the number of states has doubled."""
     seen, next_change = box.seen + 1, box.next_change
-    for i in range(len(box.mean)):
-        off = point[i] - box.mean[i]
-        box.mean[i] += off / seen
-        box.squares[i] += off * (point[i] - box.mean[i])
+    _take_in(box, seen, state)
     if seen == next_change:
         next_change = 2 * seen
-        _set_edges(box, seen)
+        _set_edges(box, seen, known)
     return RunningBox(
         low=box.low,
         per_unit=box.per_unit,
@@ -81,16 +81,24 @@ def noted_running(box: RunningBox, point: Floats) -> RunningBox:
 
 
 @inlined
-def _set_edges(box: RunningBox, seen: int) -> None:
+def _take_in(box: RunningBox, seen: int, state: State) -> None:
     for i in range(len(box.mean)):
-        if abs(box.least[i]) < np.inf and abs(box.most[i]) < np.inf:
-            low, high = box.least[i], box.most[i]
-        else:
+        off = state[i] - box.mean[i]
+        box.mean[i] += off / seen
+        box.squares[i] += off * (state[i] - box.mean[i])
+
+
+@inlined
+def _set_edges(box: RunningBox, seen: int, known: Floats) -> None:
+    for i in range(len(box.mean)):
+        low, high = box.least[i], box.most[i]
+        if not (abs(low) < np.inf and abs(high) < np.inf):
             spread = _SPREAD * math.sqrt(box.squares[i] / seen)
-            low = max(box.least[i], box.mean[i] - spread)
-            high = min(box.most[i], box.mean[i] + spread)
+            low, high = max(low, box.mean[i] - spread), min(high, box.mean[i] + spread)
         box.low[i] = low
         box.per_unit[i] = 1.0 / (high - low) if high > low else 0.0
+    for i in range(len(known)):
+        known[i] = np.inf
 
 
 def box_of(bounds: Bounds) -> Box:
@@ -100,7 +108,7 @@ def box_of(bounds: Bounds) -> Box:
     FixedBox(low=array([0.]), per_unit=array([0.5]))
     >>> box = box_of(Bounds((0.0,), (np.inf,)))
     >>> for wear in (1.0, 3.0):
-    ...     box = noted(box, np.array([wear]))
+    ...     box = noted(box, (wear,), np.zeros(2))
     >>> box.low, box.per_unit  # from 0, since 2 - 3 is below it, to 2 + 3
     (array([0.]), array([0.2]))
     """

@@ -45,7 +45,7 @@ from sojourn.rules.bridge import inlined
 from sojourn.rules.compile import no_rule, rule
 from sojourn.rules.random import word_at
 from sojourn.rules.values import Value
-from sojourn.rules.vectors import State, write_state
+from sojourn.rules.vectors import State, is_written, write_state
 
 _U1 = np.uint64(1)
 
@@ -80,12 +80,16 @@ class Tiles(Value, Protocol):
         """Where states lie."""
 
     @property
-    def point(self) -> Floats:
-        """Room for the state that is looked at."""
+    def points(self) -> Floats:
+        """The two states that were looked at last, one after the other."""
 
     @property
     def active(self) -> Ints:
-        """Room for the places of its weights."""
+        """The places of their weights: a row for each of the two."""
+
+    @property
+    def latest(self) -> Ints:
+        """Which of the two is the last one."""
 
 
 class DenseTiles(NamedTuple):
@@ -102,8 +106,9 @@ class DenseTiles(NamedTuple):
     weights: Floats
     cut: Tilings
     box: Box
-    point: Floats
+    points: Floats
     active: Ints
+    latest: Ints
 
 
 class HashedTiles(NamedTuple):
@@ -119,8 +124,9 @@ class HashedTiles(NamedTuple):
     weights: Floats
     cut: Tilings
     box: Box
-    point: Floats
+    points: Floats
     active: Ints
+    latest: Ints
 
 
 @rule()
@@ -142,32 +148,43 @@ def hashed_place(values: HashedTiles, tile: int) -> int:
 
 
 @inlined
-def _find(values: Tiles, state: State) -> None:
-    """Write down where the weights are of the tiles in which a state lies."""
-    cut, point, active, low, per_unit = (
-        values.cut,
-        values.point,
-        values.active,
-        values.box.low,
-        values.box.per_unit,
-    )
-    write_state(point, 0, state)
-    for k in range(len(active)):
-        active[k] = cut.first[k]
-    for i in range(len(low)):
-        x = min(max((point[i] - low[i]) * per_unit[i], 0.0), 1.0)
-        for k in range(len(active)):
-            active[k] += int(x * cut.tiles[k] + cut.shifts[i, k]) * cut.strides[i, k]
-    for k in range(len(active)):
-        active[k] = place_of(values, active[k])
+def _found(values: Tiles, state: State) -> int:
+    """Return the row in which the places of a state's weights stand.
+
+    A step looks at two states, at each of them several times: their places are worked out once.
+    """
+    points, latest = values.points, values.latest
+    row, width = latest[0], len(points) // 2
+    if not is_written(points, row * width, state):
+        row = 1 - row
+        latest[0] = row
+        if not is_written(points, row * width, state):
+            write_state(points, row * width, state)
+            _find(values, row)
+    return row
 
 
 @inlined
-def _total(values: Tiles, action: int) -> float:
+def _find(values: Tiles, row: int) -> None:
+    """Write down where the weights are of the tiles in which a state lies."""
+    points, active, cut, box = values.points, values.active, values.cut, values.box
+    first = row * (len(points) // 2)
+    for k in range(active.shape[1]):
+        active[row, k] = cut.first[k]
+    for i in range(len(box.low)):
+        x = min(max((points[first + i] - box.low[i]) * box.per_unit[i], 0.0), 1.0)
+        for k in range(active.shape[1]):
+            active[row, k] += int(x * cut.tiles[k] + cut.shifts[i, k]) * cut.strides[i, k]
+    for k in range(active.shape[1]):
+        active[row, k] = place_of(values, active[row, k])
+
+
+@inlined
+def _total(values: Tiles, row: int, action: int) -> float:
     weights, active = values.weights, values.active
     total = 0.0
-    for k in range(len(active)):
-        total += weights[active[k], action]
+    for k in range(active.shape[1]):
+        total += weights[active[row, k], action]
     return total
 
 
@@ -175,20 +192,18 @@ def _total(values: Tiles, action: int) -> float:
 @read.register(HashedTiles)
 def read_tiles(values: Tiles, state: State, action: int) -> float:
     """The sum of the weights."""
-    _find(values, state)
-    return _total(values, action)
+    return _total(values, _found(values, state), action)
 
 
 @best.register(DenseTiles)
 @best.register(HashedTiles)
 def best_of_tiles(values: Tiles, state: State, share: float) -> tuple[int, float]:
     """The first of the largest, or with a share above 0 the one at this share among the largest."""
-    _find(values, state)
-    num_actions = values.weights.shape[1]
+    row, num_actions = _found(values, state), values.weights.shape[1]
     chosen, highest, count = 0, -np.inf, 0
     for action in range(num_actions):
         if is_available(values, state, action):
-            total = _total(values, action)
+            total = _total(values, row, action)
             if total > highest:
                 chosen, highest, count = action, total, 1
             elif total == highest:
@@ -196,7 +211,7 @@ def best_of_tiles(values: Tiles, state: State, share: float) -> tuple[int, float
     if count > 1 and share > 0.0:
         left = int(share * count)
         for action in range(num_actions):
-            if is_available(values, state, action) and _total(values, action) == highest:
+            if is_available(values, state, action) and _total(values, row, action) == highest:
                 if left == 0:
                     chosen = action
                 left -= 1
@@ -213,11 +228,10 @@ def is_available_in_tiles(values: Tiles, state: State, action: int) -> bool:
 @inlined
 def _moved(values: Tiles, state: State, action: int, amount: float) -> None:
     weights, active = values.weights, values.active
-    _find(values, state)
-    each = amount / len(active)
-    for k in range(len(active)):
-        weights[active[k], action] += each
-    write_state(values.point, 0, state)  # for the box, which looks at states as they are
+    row = _found(values, state)
+    each = amount / active.shape[1]
+    for k in range(active.shape[1]):
+        weights[active[row, k], action] += each
 
 
 @move.register
@@ -227,9 +241,10 @@ def move_dense(values: DenseTiles, state: State, action: int, amount: float) -> 
     return DenseTiles(
         weights=values.weights,
         cut=values.cut,
-        box=noted(values.box, values.point),
-        point=values.point,
+        box=noted(values.box, state, values.points),
+        points=values.points,
         active=values.active,
+        latest=values.latest,
     )
 
 
@@ -240,9 +255,10 @@ def move_hashed(values: HashedTiles, state: State, action: int, amount: float) -
     return HashedTiles(
         weights=values.weights,
         cut=values.cut,
-        box=noted(values.box, values.point),
-        point=values.point,
+        box=noted(values.box, state, values.points),
+        points=values.points,
         active=values.active,
+        latest=values.latest,
     )
 
 

@@ -50,8 +50,9 @@ def tiled(
         weights,
         cut,
         box_of(bounds),
-        np.zeros(num_inputs + num_actions),
-        np.zeros(len(cut.tiles), dtype=np.int64),
+        np.full(2 * (num_inputs + num_actions), np.inf),
+        np.zeros((2, len(cut.tiles)), dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
     )
 
 
@@ -136,8 +137,10 @@ def ready_tiles(values: DenseTiles | HashedTiles) -> DenseTiles | HashedTiles:
         or misread("tiles", cut.tiles, np.float64, (count,))
         or misread("first", cut.first, np.int64, (count,))
         or misread("strides", cut.strides, np.int64, (seen, count))
-        or misread("point", values.point, np.float64, (seen + num_actions,))
-        or misread("active", values.active, np.int64, (count,))
+        or misread("points", values.points, np.float64, (2 * (seen + num_actions),))
+        or misread("active", values.active, np.int64, (2, count))
+        or misread("latest", values.latest, np.int64, (1,))
+        or outside("latest", values.latest, 0, 1)
         or _misplaced(values)
     )
     for name, field in values.box._asdict().items():
@@ -145,6 +148,7 @@ def ready_tiles(values: DenseTiles | HashedTiles) -> DenseTiles | HashedTiles:
             wrong = wrong or misread(name, field, np.float64, (seen,))
     if wrong:
         raise ValueError(f"the agent's tiles cannot be used: {wrong}")
+    values.points.fill(np.inf)  # what is known of places may be of another box
     return values
 
 

@@ -41,16 +41,17 @@ _ROUNDING = 1e-9
 class Limit(NamedTuple):
     """What an estimator comes to under the policy.
 
-    Of an estimator without a `limit` rule no limit is known, and all that follows from it is None; of one
-    whose limit is infinite, all but `rate` and `error`. `error` is against the policy's gain. `keeps_optimum` says whether only optimal policies are greedy for
-    `rate`, `greedy_gain` what the greedy policy earns. `drift` is v / alpha: while a learner follows the audited policy
-    with the audit's `exploration` at this rate, every step moves its values by the step size times `drift` in the mean. It
-    is 0 for the policy's gain, and None for a policy of probabilities. Values that fall make actions that are
-    seldom taken look good, since these fall more seldom; values that grow make them look bad. An `error` or
-    `drift` that is 0 but for rounding is 0 exactly: whoever shows them needs no rule of their own.
-    `settled_gain` is that of the policy where one comes to rest who follows the greedy policy, takes its
-    limit, follows the policy that is greedy for that, and so on; None where this goes in circles, or
-    comes to a policy of several recurrent classes or an infinite limit.
+    rate            the limit; None if the estimator has no `limit` rule, and then so is all that follows from it
+    error           the limit less the policy's gain; 0 exactly where it differs from 0 by rounding alone
+    keeps_optimum   whether only optimal policies are greedy for this rate
+    greedy_gain     what the policy earns that is greedy for this rate
+    drift           v / alpha: while a learner follows the policy with the audit's `exploration` at this rate, a step
+                    moves its values by the step size times this, in the mean. It is 0 for the policy's gain
+    settled_gain    what is earned in the end by following the greedy policy, taking its limit, following the policy
+                    that is greedy for that, and so on; None if this goes in circles
+
+    Falling values make actions look good that are seldom taken, since those fall more seldom; growing values make
+    them look bad. An infinite limit has an `error` and no more; a policy of probabilities has no `drift`.
 
     >>> from sojourn.models.problems import long_return
     >>> limit = audit(long_return())["Harmonic"]  # half of 15, since the way back counts as a rate of 0
@@ -162,8 +163,8 @@ def audit(
     the learners whose lock-in is predicted; the limits are those of the policy itself.
 
     In `long_shot` the short action earns 1 or 9 in a time of 1, and so 5; the harmonic mean of these rates
-    is 1.8. An optimal policy is greedy for rates above 7/3, so that who learns 1.8 takes the long
-    action, which earns 3, and does not come back:
+    is 1.8. An optimal policy is greedy for rates above 7/3, so an agent that learns 1.8 takes the long
+    action, which earns 3, and stays with it:
 
     >>> from sojourn.models.problems import long_shot
     >>> found = audit(long_shot())

@@ -69,8 +69,8 @@ class LogEvaluation(NamedTuple):
 class Improvement(NamedTuple):
     """A policy that is surely better than what made the log, as far as the log can tell; or the advice to keep that.
 
-    `policy` is an action for each state. It would earn about `gain` per unit time, and with the probability `level`, at
-    least `low`, the choice on the same rows allowed for; `beats_behaviour` is the probability that it earns more than
+    `policy` is an action for each state. It would earn about `gain` per unit time, and at least `low` with the probability
+    `level`, although it was chosen on the same rows; `beats_behaviour` is the probability that it earns more than
     the behaviour did. `counts` is how often the log has each state with the action of the policy, `visits` the share
     of its steps that the policy would make there. Where nothing is surely better `kept` is true: the advice is to go on
     as before, `gain` and `low` are those of the behaviour, nothing beats it, and `policy` only lists its commonest actions.

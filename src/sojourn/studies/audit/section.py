@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sojourn.report.blocks import Block, Charts, Column, Facts, Heading, Section, Table, Verdict, Verdicts
+from sojourn.report.blocks import (
+    Block,
+    Charts,
+    Column,
+    Facts,
+    Heading,
+    Prose,
+    Section,
+    Table,
+    Verdict,
+    Verdicts,
+)
 from sojourn.report.budget import Budget
 from sojourn.report.looks import title
 from sojourn.report.words import number, setting
+from sojourn.rules.numbers import listed
 from sojourn.rules.records import Json
 from sojourn.studies.audit import charts
 from sojourn.studies.audit.answer import Answer, Audited, Limit, read_answer
@@ -34,12 +46,16 @@ def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
     return Section(
         "audit",
         f"Which estimators keep {found.name} optimal",
-        "If a policy is followed for ever, an estimator of the rate settles at a limit. An agent that takes that "
-        "limit for the rate, and is otherwise right about everything, acts best only if the limit lies in a "
-        "certain interval around the gain.",
+        _lead(found),
+        charts.gain(found),
         [
+            Prose(
+                "If a policy is followed for ever, an estimator of the rate settles at a limit. An agent that takes that "
+                "limit for the rate, and is otherwise right about everything, acts best only if the limit lies in a "
+                "certain interval around the gain."
+            ),
             Verdicts([_verdict(found, group) for group in found.groups()]),
-            _charts(found),
+            Charts([charts.value(found), charts.kept(found)]),
             _table(found),
             _lock_in(found),
             _facts(folder, answer, budget),
@@ -49,11 +65,16 @@ def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
 
 def blocks(found: Audited) -> list[Block]:
     """Return an audit as part of a comparison."""
-    return [Heading("Where the estimators end", 4), _charts(found), _table(found), _lock_in(found)]
+    shown = Charts([charts.value(found), charts.gain(found), charts.kept(found)])
+    return [Heading("Where the estimators end", 4), shown, _table(found), _lock_in(found)]
 
 
-def _charts(found: Audited) -> Charts:
-    return Charts([charts.value(found), charts.gain(found), charts.kept(found)])
+def _lead(found: Audited) -> str:
+    """Return in one sentence how many estimators keep the optimum, and which do not."""
+    keeping = sum(bool(one.keeps_optimum) for one in found.estimators)
+    failing = [one.estimator for one in found.estimators if one.keeps_optimum is False]
+    words = f"Of {len(found.estimators)} estimators {keeping} keep the best policy of {found.name}"
+    return words + (f"; {listed(failing)} {'does' if len(failing) == 1 else 'do'} not." if failing else ".")
 
 
 def _interval(found: Audited) -> str:

@@ -13,6 +13,7 @@ from sojourn.rules.kinds import check_kind
 from sojourn.studies.bitcoin import charts, tables
 from sojourn.studies.bitcoin.plan import OPPONENTS, RULES
 from sojourn.studies.bitcoin.summary import Data, Summary
+from sojourn.studies.bitcoin.words import in_one_sentence
 
 
 def section(folder: Path, given: Any, budget: Budget) -> Section:
@@ -25,23 +26,15 @@ def section(folder: Path, given: Any, budget: Budget) -> Section:
     statements = [blocks.Verdict(str(one["statement"]), str(one["verdict"])) for one in summary["statements"]]
     parts: list[Block] = [
         *([_SYNTHETIC] if data["synthetic"] else []),
-        _data(data),
+        Prose(
+            "A win is a segment in which Harmonic's final value is the larger one; below the share stands Wilson's 95 % "
+            "interval over segments. A tie is no win. A star marks a sign test below 0.05 after Holm's correction."
+        ),
         Heading("The paper's statements"),
         blocks.Verdicts(statements),
         Heading("What was found"),
         Points(sentences(summary["findings"])),
         Heading("Win ratios"),
-        Prose(
-            "The share of segments in which Harmonic's final value is the larger one; below it Wilson's 95 % "
-            "interval over segments. A tie is no win. A star marks a sign test below 0.05 after Holm's correction."
-        ),
-        Charts(
-            [
-                charts.win_map(found.win_ratios, rule, opponent, called)
-                for opponent in OPPONENTS
-                for rule in RULES
-            ]
-        ),
         _verdicts(summary),
         Heading("Segment by segment"),
         charts.advantages(found, called),
@@ -50,14 +43,21 @@ def section(folder: Path, given: Any, budget: Budget) -> Section:
         Heading("The segments"),
         charts.durations(found, called),
         _segments(found, called, budget.rows),
+        _data(data),
         _facts(folder, summary),
     ]
     return Section(
         "study of the paper",
         "Bitcoin: the market study of Harmonic R-Learning"
         + (" (synthetic data)" if data["synthetic"] else ""),
-        f"Who accumulates more on segments of minute bars: {data['segments']} segments, {summary['steps']:,} steps, "
-        f"number of seeds {summary['seeds']}.",
+        in_one_sentence(summary),
+        Charts(
+            [
+                charts.win_map(found.win_ratios, rule, opponent, called)
+                for opponent in OPPONENTS
+                for rule in RULES
+            ]
+        ),
         parts,
         synthetic=bool(data["synthetic"]),
     )
@@ -148,6 +148,7 @@ def _facts(folder: Path, summary: Summary) -> Facts:
             ("gaps filled up to", f"{settings['fill']} bars"),
             ("damaged rows repaired", setting(settings["repair"])),
             ("seeds", str(summary["seeds"])),
+            ("steps", f"{summary['steps']:,}"),
             ("runs that diverged", setting(diverged) if diverged else "none"),
             ("made by", f"Sojourn {summary['version']} in {summary['seconds']:.0f} s"),
             ("folder", folder.name),

@@ -38,6 +38,18 @@ def headlines(summary: Summary) -> list[str]:
     return lines
 
 
+def in_one_sentence(summary: Summary) -> str:
+    """Return what the picture of the study shows: whom Harmonic beats with scaled durations, and how surely."""
+    found = summary["verdict"]["scaled"]
+    shares = [f"{found[name]['mean']:.0%} of the segments against {OPPONENTS[name]}" for name in PAPER]
+    verdicts = [summary["verdict"][rule][name] for rule in RULES for name in PAPER]
+    cells, wins = sum(one["cells"] for one in verdicts), sum(one["certain_wins"] for one in verdicts)
+    return (
+        f"With scaled durations Harmonic R-Learning wins {' and '.join(shares)}; of all {cells} cells, "
+        f"random durations included, it wins {wins} by more than chance allows."
+    )
+
+
 def with_words(numbers: Numbers, tables: Tables, source: Source) -> Summary:
     """Return the summary: the numbers, a verdict on each of the paper's statements, and what was found."""
     return {

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from sojourn.report.blocks import Column, Points, Section, Table
-from sojourn.report.words import counted
+from sojourn.report.blocks import Column, Heading, Points, Section, Table
+from sojourn.report.charts import Axis, Whisker, Whiskers
+from sojourn.report.looks import plain
 from sojourn.studies.claims.ledger import VERDICTS, Claim, counts, errors
 from sojourn.studies.claims.words import AUTHORS_NOW
 
@@ -22,11 +23,20 @@ def claims_section(claims: Sequence[Claim]) -> Section:
     return Section(
         "claims",
         "The paper's claims, one by one",
-        f"{counted(len(claims), 'claim')}, each with a verdict, the reason, and the tests and "
-        f"commands that show it. Those that do not hold come from {errors(claims)} different errors.",
+        f"Of {len(claims)} claims {found['holds']} hold as they stand and {found['does not hold']} do not; those come "
+        f"from {errors(claims)} different errors.",
+        _picture(found),
         [
+            Heading("What the verdicts mean"),
             Points([f"*{verdict}* ({found[verdict]}): {meaning}." for verdict, meaning in VERDICTS.items()]),
+            Heading("What the authors say now"),
             Points(AUTHORS_NOW),
+            Heading("The ledger"),
             Table("The ledger of claims", columns, rows, searched=True),
         ],
     )
+
+
+def _picture(found: Mapping[str, int]) -> Whiskers:
+    rows = [Whisker(verdict, plain(place), count) for place, (verdict, count) in enumerate(found.items())]
+    return Whiskers("Claims of the paper, by verdict", Axis("claims", whole=True, ends=(0.0, None)), rows)

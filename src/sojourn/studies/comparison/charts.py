@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sojourn.report.charts import Axis, Lines, Series, Sheet, Whisker, Whiskers
+from sojourn.report.charts import Axis, Colours, Heatmap, Labels, Lines, Series, Sheet, Whisker, Whiskers
 from sojourn.report.looks import looks
 from sojourn.studies.audit.charts import on_paper, paper_title
 from sojourn.studies.comparison.record import Problem
@@ -70,6 +70,19 @@ def earnings(found: Problem) -> Whiskers:
         interval="95 % interval",
         reference=1.0,
         note="The dotted line is what the best policy earns in the long run.",
+    )
+
+
+def overview(problems: Sequence[Problem]) -> Heatmap:
+    """Return the relative gain of each agent's final policy on each problem."""
+    names = {row.agent: row.name for found in problems for row in found.agents}
+    gains = [{row.agent: row.relative_gain for row in found.agents} for found in problems]
+    return Heatmap(
+        "Relative gain in the end, mean over the runs",
+        Labels("problem", [found.name for found in problems]),
+        Labels("agent", list(names.values())),
+        Colours("relative gain", 0.0, 1.0),
+        [[row.get(agent) for row in gains] for agent in names],
     )
 
 

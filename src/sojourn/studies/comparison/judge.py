@@ -24,10 +24,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-from scipy.sparse.csgraph import breadth_first_order
 
 from sojourn.agents.named import NamedAgent
-from sojourn.exact.chains import valued
+from sojourn.exact.policy_gains import PolicyGains
 from sojourn.exact.solve import solve
 from sojourn.models.chain import Chain, chain_of_pairs, pairs_of
 from sojourn.models.smdp import SMDP
@@ -54,15 +53,13 @@ class Judge:
         largest = float(np.abs(model.reward[timed] / model.duration[timed]).max())
         # A gain of 0 may come out as 1e-17, by which nothing can be measured.
         self._scale = abs(self.gain) if abs(self.gain) > _ROUNDING * largest else largest or 1.0
-        self._gains: dict[tuple[int, ...], float] = {}
+        self._gain_of = PolicyGains(model)
         self._ahead_of: dict[tuple[int, ...], float] = {}
 
     def judged(self, table: pl.DataFrame) -> pl.DataFrame:
         """Return results with the columns policy_gain, relative_gain, optimal and earned."""
         gains = [
-            self._worst
-            if diverged is not False
-            else self._gain_of(tuple(policy))  # or null, if the run failed
+            self._worst if diverged is not False else self._gain_of(policy)  # or null, if the run failed
             for policy, diverged in table.select("policy", "diverged").iter_rows()
         ]
         relative = self.relative(pl.Series("relative_gain", gains))
@@ -89,20 +86,6 @@ class Judge:
     def relative(self, gains: pl.Series) -> pl.Series:
         """Return gains relative to the optimal one."""
         return 1.0 - (self.gain - gains) / self._scale
-
-    def _gain_of(self, policy: tuple[int, ...]) -> float:
-        """Return the gain from state 0 on, for which only the states count that are reached from it."""
-        if policy not in self._gains:
-            chain = chain_of_pairs(self._model, pairs_of(self._model, np.array(policy)))
-            reached = np.sort(breadth_first_order(chain.matrix, 0, return_predecessors=False))
-            key = (*reached.tolist(), -1, *(policy[state] for state in reached))
-            if key not in self._gains:
-                part = Chain(
-                    chain.matrix[reached][:, reached], chain.reward[reached], chain.duration[reached]
-                )
-                self._gains[key] = float(valued(part).gains[0])
-            self._gains[policy] = self._gains[key]
-        return self._gains[policy]
 
     def _ahead(self, policy: tuple[int, ...], state: int, steps: int) -> float:
         """Return expected reward over expected time of so many steps of a policy."""

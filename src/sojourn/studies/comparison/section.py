@@ -6,10 +6,11 @@ from pathlib import Path
 
 from sojourn.report.blocks import Block, Charts, Column, Facts, Heading, Points, Prose, Section, Table
 from sojourn.report.budget import Budget
+from sojourn.report.charts import Chart
 from sojourn.report.words import counted, number, setting, several
 from sojourn.rules.records import Json, as_json, read_record
 from sojourn.studies.audit import section as audit
-from sojourn.studies.comparison.charts import earnings, learning, outcomes
+from sojourn.studies.comparison.charts import earnings, learning, outcomes, overview
 from sojourn.studies.comparison.record import AgentResult, Comparison, Problem, RunSettings
 from sojourn.studies.comparison.words import leader
 
@@ -52,18 +53,19 @@ def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
     found = read_record(Comparison, given)
     settings, problems = found.settings, found.problems
     agents = {row.agent for problem in problems for row in problem.agents}
-    blocks: list[Block] = [_overview(problems)] if len(problems) > 1 else []
+    over, points = "steps" if settings.time is None else "time", budget.points // len(problems)
+    alone = len(problems) == 1
+    blocks: list[Block] = []
     for problem in problems:
-        blocks += _problem(
-            problem, budget.points // len(problems), "steps" if settings.time is None else "time"
-        )
+        shown = [] if alone else [outcomes(problem)]
+        blocks += _problem(problem, [learning(problem, points, over), *shown, earnings(problem)])
     names = ", ".join(problem.name for problem in problems)
     return Section(
         "comparison",
         "Agents compared on " + (names if len(problems) < 4 else f"{len(problems)} problems"),
         f"{counted(len(agents), 'agent')}, each tuned on {counted(settings.tuning_seeds, 'seed')} and then run with "
-        f"{counted(settings.seeds, 'other seed')} {_long(settings)}. Their greedy policies are evaluated exactly, so "
-        "1 means the best gain there is.",
+        f"{counted(settings.seeds, 'other seed')} {_long(settings)}; a relative gain of 1 is the best there is.",
+        outcomes(problems[0]) if alone else overview(problems),
         [*blocks, _facts(folder, found)],
     )
 
@@ -74,26 +76,14 @@ def _long(settings: RunSettings) -> str:
     return f"until the clock shows {number(settings.time)}"
 
 
-def _overview(problems: tuple[Problem, ...]) -> Table:
-    names = {row.agent: row.name for problem in problems for row in problem.agents}
-    columns = [Column("problem", numeric=False), *(Column(name) for name in names.values())]
-    rows = []
-    for problem in problems:
-        gains = {row.agent: row.relative_gain for row in problem.agents}
-        rows.append((problem.name, *(gains.get(agent) for agent in names)))
-    return Table(
-        "Relative gain in the end, mean over the runs", columns, rows, "1 is the best gain there is."
-    )
-
-
-def _problem(found: Problem, points: int, over: str) -> list[Block]:
+def _problem(found: Problem, shown: list[Chart]) -> list[Block]:
     blocks: list[Block] = [
         Heading(found.name),
         Prose(
             f"{counted(found.states, 'state')}; the best gain is {number(found.gain, 8)}. " + leader(found)
         ),
         *([Points(found.findings)] if found.findings else []),
-        Charts([learning(found, points, over), outcomes(found), earnings(found)]),
+        Charts(shown),
         Table(
             f"The agents on {found.name}",
             _COLUMNS,

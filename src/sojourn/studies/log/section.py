@@ -30,7 +30,8 @@ def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
         "log of decisions",
         f"From {found.name} to a decision",
         lead,
-        [*blocks, charts.rates(found), _table(found, budget), _facts(folder, found)],
+        charts.rates(found),
+        [*blocks, _table(found, budget), _facts(folder, found)],
     )
 
 

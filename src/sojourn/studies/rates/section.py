@@ -22,9 +22,9 @@ def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
         "estimators on a log",
         f"Which estimator fits {found.name}",
         f"{verdict(found)}.",
+        charts.rates(found),
         [
             *blocks,
-            charts.rates(found),
             charts.scores(found),
             _table(found, budget),
             Note(ASSUMED),

@@ -23,6 +23,7 @@ from sojourn.report.words import number, sentences, several
 from sojourn.rules.kinds import check_kind
 from sojourn.studies.robustness import charts, tables
 from sojourn.studies.robustness.summary import Summary
+from sojourn.studies.robustness.words import in_one_sentence
 
 
 def section(folder: Path, given: Any, budget: Budget) -> Section:
@@ -33,16 +34,21 @@ def section(folder: Path, given: Any, budget: Budget) -> Section:
     settings = summary["settings"]
     statements = [Verdict(str(one["statement"]), str(one["verdict"])) for one in summary["statements"]]
     blocks: list[Block] = [
+        Prose(
+            "To end with B, the paper's *success*, means that the greedy action in state 0 is B in the end. A run that "
+            "diverged is no success."
+        ),
         Heading("The paper's statements"),
         Verdicts(statements),
         Heading("What was found"),
         Points(sentences(summary["findings"])),
-        Heading("Success"),
+        Heading("The two actions"),
         Prose(
-            "*Success* is the paper's measure: the greedy action in state 0 is B in the end. A run that diverged "
-            "is no success."
+            "Reward and duration of action B grow with the steps, and ripple; so does its rate. That of action A "
+            "grows too, and is ahead at first. Agents see the steps before learning ends."
         ),
-        charts.success(found),
+        Charts([charts.drift(found), *charts.crossings(found, settings["steps"])]),
+        Heading("Success in numbers"),
         _success_table(summary),
         Heading("Learned rates"),
         charts.learned_rates(found),
@@ -55,19 +61,13 @@ def section(folder: Path, given: Any, budget: Budget) -> Section:
             "to A, there are four episodes, and *greedy* is read as the action that is taken."
         ),
         Charts(list(charts.sensitivity(found).values()), small=True),
-        Heading("The two actions"),
-        Prose(
-            "Reward and duration of action B grow with the steps, and ripple; so does its rate. That of action A "
-            "grows too, and is ahead at first. Agents see the steps before learning ends."
-        ),
-        Charts([charts.drift(found), *charts.crossings(found, settings["steps"])]),
         _facts(folder, summary),
     ]
     return Section(
         "study of the paper",
         "Robustness: the simulation study of Harmonic R-Learning",
-        f"Which agents end with action B on the two-state family: {settings['runs']:,} runs, "
-        f"{summary['steps']:,} steps, number of seeds {summary['seeds']}.",
+        in_one_sentence(summary),
+        charts.success(found),
         blocks,
     )
 
@@ -95,7 +95,7 @@ def _facts(folder: Path, summary: Summary) -> Facts:
             ("exploration", number(settings["exploration"])),
             ("episodes", f"{settings['episodes']} of {settings['steps']:,} steps"),
             ("seeds", str(summary["seeds"])),
-            ("runs", f"{settings['runs']:,}"),
+            ("runs", f"{settings['runs']:,}, of {summary['steps']:,} steps in all"),
             ("data", "none: the two-state family is made of formulas"),
             ("made by", f"Sojourn {summary['version']} in {summary['seconds']:.0f} s"),
             ("folder", folder.name),

@@ -33,6 +33,18 @@ def headlines(summary: Summary) -> list[str]:
     return lines
 
 
+def in_one_sentence(summary: Summary) -> str:
+    """Return what the picture of the study shows."""
+    median = {agent: np.array(levels) for agent, levels in summary["success_median"].items()}
+    harmonic, others = median[HARMONIC], np.maximum(median["smart"], median["relaxed_smart"])
+    often = "at least as often as" if (harmonic >= others).all() else "more often or less often than"
+    words = f"Harmonic R-Learning ends with action B {often} SMART and Relaxed-SMART"
+    wrong = np.array(summary["earned"]["always_a"]) > np.array(summary["earned"]["always_b"])
+    if wrong.any() and median[CONTROL][wrong].mean() > harmonic[wrong].mean():
+        words += ", and where A earned more an agent that ignores time does so more often still"
+    return f"{words}."
+
+
 def with_words(numbers: Numbers, tables: Tables) -> Summary:
     """Return the summary: the numbers, what was found, and a verdict on each of the paper's statements."""
     seen = _look(numbers, tables)

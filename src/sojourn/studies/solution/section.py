@@ -18,8 +18,6 @@ def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
     blocks: list[Block] = [Note(f"{finding}.") for finding in found.findings]
     if not found.bias:
         blocks.insert(0, Prose("The solver that was used returns no bias."))
-    elif found.states > 1:
-        blocks.append(charts.bias(found, found.bias, budget.points))
     return Section(
         "exact solution",
         f"The best policy of {found.name}",
@@ -29,6 +27,7 @@ def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
             if found.lower is None
             else f"it is proven to lie between {number(found.lower, 8)} and {number(found.upper, 8)}."
         ),
+        charts.bias(found, found.bias, budget.points) if found.bias and found.states > 1 else None,
         [*blocks, _table(found, budget), _facts(folder, found)],
     )
 

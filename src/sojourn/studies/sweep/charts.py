@@ -7,7 +7,7 @@ import polars as pl
 from sojourn.report.charts import Axis, Lines, Series, Whisker, Whiskers
 from sojourn.report.looks import looks, plain, title
 from sojourn.report.words import counted, setting
-from sojourn.studies.sweep.tables import GROUPS, by_option, spread
+from sojourn.studies.sweep.tables import GROUPS, by_option, overall, spread
 
 LINES_SHOWN = 12  # in one chart
 _REWARD = "reward per unit time"
@@ -52,17 +52,15 @@ def lines(table: pl.DataFrame, option: str, figure: str, heading: str) -> Lines:
     )
 
 
-def whiskers(table: pl.DataFrame, option: str, heading: str) -> Whiskers:
-    """Return what was earned with each word that an option may be: median, and middle half."""
-    rows, _ = by_option(table, option, "earned")
+def whiskers(table: pl.DataFrame, option: str | None, heading: str) -> Whiskers:
+    """Return what each agent earned, with each word that an option may be: median, and middle half."""
+    rows = overall(table) if option is None else by_option(table, option, "earned")[0]
     several = rows["world"].n_unique() > 1
     styles = looks(dict.fromkeys(rows["agent"]))
-    shown = [
-        Whisker(
-            ", ".join([title(agent), setting(choice), *([world] if several else [])]), styles[agent], *numbers
-        )
-        for world, agent, choice, *numbers in rows.head(3 * LINES_SHOWN).iter_rows()
-    ]
+    shown = []
+    for world, agent, *choice, median, low, high in rows.head(3 * LINES_SHOWN).iter_rows():
+        name = ", ".join([title(agent), *map(setting, choice), *([world] if several else [])])
+        shown.append(Whisker(name, styles[agent], median, low, high))
     left = rows.height - len(shown)
     return Whiskers(
         heading,

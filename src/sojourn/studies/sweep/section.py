@@ -45,6 +45,7 @@ def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
         f"Sweep: {runs.name}" + (" (synthetic data)" if runs.synthetic else ""),
         f"{counted(table['cell'].n_unique(), 'cell')}, {counted(table.height, 'run')}, "
         f"{counted(int((table['steps'] * table['episodes']).sum()), 'step')}.",
+        charts.whiskers(runs.good, None, f"Earned: {called}") if runs.good.height else None,
         [*blocks, _facts(folder, asked, table)],
         synthetic=runs.synthetic,
     )

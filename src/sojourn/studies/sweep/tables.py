@@ -81,12 +81,21 @@ def by_option(table: pl.DataFrame, option: str, figure: str) -> ByOption:
     if numeric and different > GROUPS:
         group = (pl.col(option).rank("dense") - 1) * GROUPS // different
         chosen = chosen.with_columns(pl.col(option).median().over(group))
-    rows = chosen.group_by("world", "agent", option, maintain_order=True).agg(
+    rows = _middle(chosen, ["world", "agent", option], figure)
+    return ByOption(rows.sort(option) if numeric else rows, different)
+
+
+def overall(table: pl.DataFrame) -> pl.DataFrame:
+    """Return what was earned by each agent in each world: median and middle half, whatever the options are."""
+    return _middle(table.filter(pl.col("earned").is_finite()), ["world", "agent"], "earned")
+
+
+def _middle(table: pl.DataFrame, groups: list[str], figure: str) -> pl.DataFrame:
+    return table.group_by(groups, maintain_order=True).agg(
         median=pl.col(figure).median(),
         low=pl.col(figure).quantile(0.25, "linear"),
         high=pl.col(figure).quantile(0.75, "linear"),
     )
-    return ByOption(rows.sort(option) if numeric else rows, different)
 
 
 def along(folder: Path) -> tuple[pl.DataFrame, bool] | None:
