@@ -57,20 +57,21 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     return re.sub("<!-- counted: (.+?) -->", lambda found: counted(found[1], _evidence()), markdown)
 
 
-def counted(promise: str, evidence: dict[str, dict[str, int]]) -> str:
-    """Return how often `make evidence` last tried a promise, and how often it failed.
+def counted(promise: str, evidence: dict[str, dict[str, Any]]) -> str:
+    """Return how often `make evidence` last tried a promise, how often it failed, and when that was.
 
-    >>> counted("kills of sweep", {"kills of sweep": {"tried": 1000, "failed": 0}})
-    '1,000 kills of sweep, 0 failed'
+    >>> counted("kills of sweep", {"kills of sweep": {"tried": 1000, "failed": 0, "on": "2026-11-17"}})
+    '1,000 kills of sweep, 0 failed (2026-11-17)'
     >>> counted("kills of train", {})
     'kills of train: not counted yet'
     """
     if promise not in evidence:
         return f"{promise}: not counted yet"
-    return f"{evidence[promise]['tried']:,} {promise}, {evidence[promise]['failed']:,} failed"
+    found = evidence[promise]
+    return f"{found['tried']:,} {promise}, {found['failed']:,} failed ({found['on']})"
 
 
-def _evidence() -> dict[str, dict[str, int]]:
+def _evidence() -> dict[str, dict[str, Any]]:
     return json.loads(EVIDENCE.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
 
 
