@@ -2,7 +2,7 @@
 
 What a block is follows from its language. Python is executed, and dialogues must print what
 the page says; the blocks of a page share one namespace and one empty folder, but those of the README are
-programs of their own. Lines that begin with `#>` are what the program prints. `sh` is a list of commands,
+programs of their own. Lines that begin with `# >` are what the program prints. `sh` is a list of commands,
 `console` commands with `$` before them and what they print (`...` stands for anything). TOML is a
 sweep or a model, JSON is JSON. Formulas and other things to look at are `text`.
 
@@ -133,7 +133,7 @@ def check_python(block: Block, module: ModuleType, run: bool) -> None:
         if run:
             with redirect_stdout(io.StringIO()) as out:
                 exec(code, module.__dict__)  # noqa: S102 - our own documentation
-            said = [line.removeprefix("#> ") for line in block.text.splitlines() if line.startswith("#> ")]
+            said = [line.removeprefix("# > ") for line in block.text.splitlines() if line.startswith("# > ")]
             if said:
                 assert " ".join(said).split() == out.getvalue().split(), (
                     f"the program printed\n{out.getvalue()}"

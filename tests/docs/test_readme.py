@@ -27,10 +27,10 @@ def test_the_readme_has_six_doors() -> None:
     ]
     for title, body in found.items():
         (program,) = re.findall(r"```python\n(.*?)```", body, flags=re.DOTALL)
-        lines = [line for line in program.splitlines() if line and not line.startswith(("import ", "#> "))]
+        lines = [line for line in program.splitlines() if line and not line.startswith(("import ", "# > "))]
         assert len(lines) <= 10, title
         assert "\nimport sojourn as sj\n" in f"\n{program}", title
-        assert "\n#> " in program, title
+        assert "\n# > " in program, title
         pages = re.findall(r"\]\((docs/[a-z]+\.md)\)", body)
         assert pages, title
         assert all((ROOT / page).exists() for page in pages), title
@@ -67,9 +67,9 @@ def test_the_readmes_count_of_claims_is_the_ledgers() -> None:
 
 
 def test_the_readme_is_short() -> None:
-    """Six programs and what is about them: at most 165 lines, none of them longer than a screen is wide."""
+    """Six programs and what is about them: at most 170 lines, none of them longer than a screen is wide."""
     lines = README.splitlines()
-    assert len(lines) <= 165
+    assert len(lines) <= 170
     assert max(len(line) for line in lines if not line.startswith("!")) <= 140
 
 
