@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import house
 import measured
+import pictures
 import published
 
 from sojourn.agents.named import AGENTS
@@ -32,6 +33,7 @@ def places() -> dict[str, Callable[[], str]]:
     """The places in pages that stand for something made of data, and what makes it."""
     return {
         "<!-- changelog -->": changelog,
+        "<!-- doors -->": doors,
         "<!-- decisions -->": decision_list,
         "<!-- relative gains -->": gains_table,
         "<!-- followed -->": followed_table,
@@ -55,26 +57,42 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     return re.sub("<!-- counted: (.+?) -->", lambda found: counted(found[1], _evidence()), markdown)
 
 
-def counted(promise: str, evidence: dict[str, dict[str, int]]) -> str:
-    """Return how often `make evidence` last tried a promise, and how often it failed.
+def counted(promise: str, evidence: dict[str, dict[str, Any]]) -> str:
+    """Return how often `make evidence` last tried a promise, how often it failed, and when that was.
 
-    >>> counted("kills of sweep", {"kills of sweep": {"tried": 1000, "failed": 0}})
-    '1,000 kills of sweep, 0 failed'
+    >>> counted("kills of sweep", {"kills of sweep": {"tried": 1000, "failed": 0, "on": "2026-11-17"}})
+    '1,000 kills of sweep, 0 failed (2026-11-17)'
     >>> counted("kills of train", {})
     'kills of train: not counted yet'
     """
     if promise not in evidence:
         return f"{promise}: not counted yet"
-    return f"{evidence[promise]['tried']:,} {promise}, {evidence[promise]['failed']:,} failed"
+    found = evidence[promise]
+    return f"{found['tried']:,} {promise}, {found['failed']:,} failed ({found['on']})"
 
 
-def _evidence() -> dict[str, dict[str, int]]:
+def _evidence() -> dict[str, dict[str, Any]]:
     return json.loads(EVIDENCE.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
 
 
 def changelog() -> str:
     """Return the changelog of the repository, whose links lead to the site's pages here."""
-    return (HERE.parent / "CHANGELOG.md").read_text(encoding="utf-8").replace("](docs/", "](")
+    return _from_repository("CHANGELOG.md")
+
+
+def doors() -> str:
+    """Return the README's examples by what a reader has, each with its picture."""
+    text = _from_repository("README.md").split("<!-- doors -->\n")[1].split("<!-- end of doors -->")[0]
+    for words, (file, caption) in pictures.PICTURES.items():
+        before, after = text.split(f"## I have {words}\n")
+        program, rest = after.split("\n```\n", 1)
+        text = f"{before}## I have {words}\n{program}\n```\n\n![{caption}](figures/{file}.svg)\n{rest}"
+    return text
+
+
+def _from_repository(name: str) -> str:
+    """Return a page of the repository's first folder, whose links lead to the site's pages here."""
+    return (HERE.parent / name).read_text(encoding="utf-8").replace("](docs/", "](")
 
 
 def decisions() -> list[Path]:

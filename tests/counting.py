@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
@@ -72,6 +73,9 @@ def lines(counts: Counts) -> list[str]:
 
 
 def keep(counts: Counts, path: Path = KEPT, *, whole: bool) -> None:
-    """Write counts to the file; those of a part of the evidence replace their own entries only."""
-    known: Counts = {} if whole or not path.exists() else json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps(known | counts, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    """Write counts and today's date to the file; those of a part of the evidence replace their own entries only."""
+    known = {} if whole or not path.exists() else json.loads(path.read_text(encoding="utf-8"))
+    today = {
+        promise: {**sums, "on": datetime.now(UTC).date().isoformat()} for promise, sums in counts.items()
+    }
+    path.write_text(json.dumps(known | today, indent=1, sort_keys=True) + "\n", encoding="utf-8")

@@ -1,7 +1,8 @@
 """Every code block of every page is run, or at least read by what would run it.
 
 What a block is follows from its language. Python is executed, and dialogues must print what
-the page says; the blocks of a page share one namespace and one empty folder. `sh` is a list of commands,
+the page says; the blocks of a page share one namespace and one empty folder, but those of the README are
+programs of their own. Lines that begin with `# >` are what the program prints. `sh` is a list of commands,
 `console` commands with `$` before them and what they print (`...` stands for anything). TOML is a
 sweep or a model, JSON is JSON. Formulas and other things to look at are `text`.
 
@@ -12,6 +13,7 @@ name, and `<!-- parsed: REASON -->` has it checked as far as that goes without r
 from __future__ import annotations
 
 import doctest
+import io
 import json
 import re
 import shlex
@@ -19,6 +21,7 @@ import shutil
 import sys
 import tomllib
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -35,7 +38,8 @@ from sojourn.runs import results
 from sojourn.runs.stack import FIGURES
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+README = ROOT / "README.md"
+PAGES = sorted([README, ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 FENCE = re.compile(
     r"(?:^ *<!-- (?P<mark>file|parsed): (?P<note>[^\n]+?) -->\n\n?)?"
     r"^(?P<indent> *)```(?P<language>\w*)[^\n]*\n(?P<text>.*?)^(?P=indent)```$",
@@ -83,6 +87,9 @@ def test_every_block_of_the_page_does_what_it_says(
     before = set(sys.modules)
     try:
         for block in blocks(page):
+            if page == README:
+                module.__dict__.clear()
+                module.__dict__["__name__"] = "page"
             try:
                 check(block, module)
             except (Exception, SystemExit) as error:
@@ -124,7 +131,13 @@ def check_python(block: Block, module: ModuleType, run: bool) -> None:
     if ">>>" not in block.text:
         code = compile("\n" * block.line + block.text, "page.md", "exec")
         if run:
-            exec(code, module.__dict__)  # noqa: S102 - our own documentation
+            with redirect_stdout(io.StringIO()) as out:
+                exec(code, module.__dict__)  # noqa: S102 - our own documentation
+            said = [line.removeprefix("# > ") for line in block.text.splitlines() if line.startswith("# > ")]
+            if said:
+                assert " ".join(said).split() == out.getvalue().split(), (
+                    f"the program printed\n{out.getvalue()}"
+                )
         return
     dialogue = doctest.DocTestParser().get_doctest(block.text, {}, "page", "page.md", block.line)
     dialogue.globs = module.__dict__

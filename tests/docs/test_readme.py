@@ -9,32 +9,48 @@ import sojourn as sj
 from sojourn.studies.claims.ledger import errors
 
 ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def scripts(path: Path) -> list[str]:
-    """The Python programs in a page, those that are no dialogues."""
-    blocks = re.findall(r"```python\n(.*?)```", path.read_text(), flags=re.DOTALL)
-    return [block for block in blocks if ">>>" not in block]
+def doors() -> dict[str, str]:
+    """The README's sections by what a reader has, each with its program; `test_docs` runs them."""
+    text = README.split("<!-- doors -->\n")[1].split("<!-- end of doors -->")[0]
+    return {title: body for title, _, body in (part.partition("\n") for part in text.split("## I have ")[1:])}
 
 
-def test_the_readmes_six_lines_learn_an_optimal_policy(capsys: pytest.CaptureFixture[str]) -> None:
-    """Six lines train, and what the policy earns, with its interval, is the exact gain that stands beside it."""
-    (script,) = scripts(ROOT / "README.md")
-    assert len(list(filter(None, script.splitlines()))) <= 6
-    namespace: dict[str, object] = {}
-    exec(compile(script, "README.md", "exec"), namespace)  # noqa: S102 - our own documentation
-    printed = capsys.readouterr().out
-    assert "the policy earns " in printed
-    assert "exact gain 2.79434, of the best policy 2.79434" in printed
-    assert "warning" not in printed
-    learner = namespace["learner"]
-    assert isinstance(learner, sj.Learner)
-    found, model = learner.evaluate(duration=20_000.0), sj.problems.admission_control()
-    best = sj.solve(model)
-    assert sj.evaluate(model, learner.policy).gains[0] == pytest.approx(best.gain)
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low <= best.gain <= found.high
+def test_the_readme_has_six_doors() -> None:
+    """Whatever one comes with, there is a program of at most ten lines beside its imports, what it prints, and a page."""
+    found = doors()
+    assert list(found) == [
+        *("a model", "a simulator", "a log"),
+        *("a Gymnasium environment", "drifting data", "a paper to check"),
+    ]
+    for title, body in found.items():
+        (program,) = re.findall(r"```python\n(.*?)```", body, flags=re.DOTALL)
+        lines = [line for line in program.splitlines() if line and not line.startswith(("import ", "# > "))]
+        assert len(lines) <= 10, title
+        assert "\nimport sojourn as sj\n" in f"\n{program}", title
+        assert "\n# > " in program, title
+        pages = re.findall(r"\]\((docs/[a-z]+\.md)\)", body)
+        assert pages, title
+        assert all((ROOT / page).exists() for page in pages), title
+
+
+def test_the_answers_behind_the_doors_are_right() -> None:
+    """What the programs print agrees with the exact gains, or with a sum that can be done by hand."""
+    found = doors()
+    mended = (25.0 - 2.0) / (5.0 + 0.5)  # good for five hours, and mended when worn
+    assert f"gain={mended:.10f}" in found["a model"]
+    low, high = map(float, re.findall(r"interval ([\d.]+) to ([\d.]+)", found["a simulator"])[0])
+    assert low < (5 + 4 + 3 + 2 - 3) / (4 + 2) < high
+    assert float(re.findall(r"at least ([\d.]+)", found["a log"])[-1]) < 12 / (10 + 3)
+    best = sj.solve(sj.problems.admission_control()).gain
+    assert f"exact gain {best:.6g}, of the best policy {best:.6g}" in found["a Gymnasium environment"]
+    assert "warning" not in found["a Gymnasium environment"]
+    problem = sj.problems.long_shot()
+    assert sj.solve(problem).gain == 5.0
+    assert sj.evaluate(problem, [1]).gain == 3.0
+    assert [round(float(now)) for now in re.findall(r"([\d.]+) now", found["drifting data"])] == [3, 1]
 
 
 def test_the_readmes_count_of_claims_is_the_ledgers() -> None:
@@ -47,13 +63,13 @@ def test_the_readmes_count_of_claims_is_the_ledgers() -> None:
         f"({errors(sj.load_claims())} different errors), {verdicts.count('not reproduced')} was not reproduced on other data, "
         f"and {verdicts.count('not testable here')} cannot be tested here"
     )
-    assert sentence in " ".join((ROOT / "README.md").read_text().split())
+    assert sentence in " ".join(README.split())
 
 
-def test_the_readme_fits_two_screens() -> None:
-    """A visitor reads it in two looks: at most 100 lines, none of them longer than a screen is wide."""
-    lines = (ROOT / "README.md").read_text().splitlines()
-    assert len(lines) <= 100
+def test_the_readme_is_short() -> None:
+    """Six programs and what is about them: at most 170 lines, none of them longer than a screen is wide."""
+    lines = README.splitlines()
+    assert len(lines) <= 170
     assert max(len(line) for line in lines if not line.startswith("!")) <= 140
 
 

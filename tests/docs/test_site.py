@@ -17,7 +17,9 @@ from sojourn.studies.comparison.plan import Settings, compared
 DATA = json.loads((DOCS / "data" / "comparison.json").read_text())
 
 
-@pytest.mark.parametrize("name", ["hooks", "house", "measured", "published", "rendering", "summarise"])
+@pytest.mark.parametrize(
+    "name", ["hooks", "house", "measured", "pictures", "published", "rendering", "summarise"]
+)
 def test_the_examples_of_the_builder_run(name: str) -> None:
     """The modules that build the site do what their examples say."""
     assert doctest.testmod(loaded(name)).failed == 0

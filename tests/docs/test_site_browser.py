@@ -30,8 +30,8 @@ TOO_WIDE = """() => [...document.querySelectorAll(".one")].filter((one) => [...o
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site as `make docs` has left it, or built anew if anything that it is made of is newer."""
     made, sources = ROOT / "site" / "index.html", [ROOT / "mkdocs.yml", *ROOT.glob("*.md")]
-    for folder in ("docs", "src"):
-        sources += [file for file in (ROOT / folder).rglob("*.*") if "__pycache__" not in file.parts]
+    for part in ("docs", "src"):
+        sources += [file for file in (ROOT / part).rglob("*.*") if "__pycache__" not in file.parts]
     if made.exists() and made.stat().st_mtime > max(file.stat().st_mtime for file in sources):
         return made.parent
     folder = tmp_path_factory.mktemp("site")

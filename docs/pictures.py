@@ -1,0 +1,144 @@
+"""The pictures beside the examples of the first page, drawn from the README's own programs.
+
+    python docs/pictures.py
+
+writes `docs/figures/door-*.svg`; it takes a minute.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import sojourn as sj
+from sojourn.report.charts import Axis, Lines, Plain, Series, Sheet, Whisker, Whiskers
+from sojourn.report.figures import write
+from sojourn.report.looks import BLACK, BLUE, GREY, RED, Look
+
+HERE = Path(__file__).resolve().parent
+# What a reader has, the file of the picture and what it shows. The site puts each below its program.
+PICTURES = {
+    "a model": ("door-model", "The best gain while mending takes longer: from 4.66 hours on it is better to wait until it breaks"),
+    "a simulator": ("door-simulator", "The exact gain of each rule for repairs, and what the learned policy earns, with its interval"),
+    "a log": ("door-log", "What the log earned, and what the better policy would earn, with intervals"),
+    "a Gymnasium environment": ("door-environment", "The exact gain of each limit for the queue, and what the learned policy earns, with its interval"),
+    "drifting data": ("door-drift", "Pay per hour, and its estimates by AdaptiveRatio and by all data since the beginning"),
+    "a paper to check": ("door-paper", "Where each estimate of the rate ends in long-shot, and from which rate on A is best"),
+}  # fmt: skip
+TRUTH, FIRST, SECOND = Look(GREY, 1, None), Look(BLUE, 0, None), Look(RED, 0, None)
+
+
+def programs(readme: str) -> Iterator[tuple[str, str]]:
+    r"""Yield what a reader has, and the program for it.
+
+    >>> list(programs("## I have a model\nSo:\n```python\nprint(1)\n```\n## Else"))
+    [('a model', 'print(1)\n')]
+    """
+    for part in readme.split("## I have ")[1:]:
+        title, _, body = part.partition("\n")
+        yield title, body.split("```python\n")[1].split("```")[0]
+
+
+def model(_: dict[str, Any]) -> Plain:
+    """Draw what mending in good time is worth, by the hours it takes; a good machine runs five hours and earns 25."""
+    hours = np.linspace(0.25, 8.0, 32)
+    mended, waited = 23.0 / (5.0 + hours), np.full(32, 25.0 / 10.5)
+    axes = (Axis("hours that mending a worn machine takes"), Axis("gain per hour"))
+    series = [
+        Series("the best policy", Look(BLACK, 0, None), hours, np.maximum(mended, waited), weight="wide"),
+        Series("mend when worn", FIRST, hours, mended),
+        Series("run until it breaks", SECOND, hours, waited),
+    ]
+    return Lines("", *axes, series)
+
+
+def simulator(made: dict[str, Any]) -> Plain:
+    """Draw what each rule for repairs earns, and what the learned one does when it is followed."""
+    rules = {f"repair at {wear}": (sum(range(6 - wear, 6)) - 3.0) / (wear + 2.0) for wear in (1, 2, 3, 4)}
+    return among({**rules, "never repair": 1.0}, made["learner"].evaluate(duration=5_000.0), "per hour")
+
+
+def environment(made: dict[str, Any]) -> Plain:
+    """Draw what each limit of the queue earns, and what the learned policy does when it is followed."""
+    queue = sj.problems.admission_control()
+    limits = {
+        f"up to {most} in the queue": sj.evaluate(
+            queue, [int(n < most) for n in range(queue.num_states)]
+        ).gain
+        for most in range(1, 7)
+    }
+    return among(limits, made["learner"].evaluate(duration=20_000.0), "per unit time")
+
+
+def among(rules: dict[str, float], found: sj.Evaluation, unit: str) -> Plain:
+    """Draw the exact gains of some rules, and the measured one of a learned policy."""
+    rows = [Whisker(name, Look(GREY, 0, 3), gain) for name, gain in rules.items()]
+    learned = Whisker("the learned policy", Look(BLUE, 0, 0), found.rate, found.low, found.high)
+    return Whiskers("", Axis(f"gain {unit}"), [*rows, learned], reference=max(rules.values()))
+
+
+def log(made: dict[str, Any]) -> Plain:
+    """Draw what the log says about both policies."""
+    habit, better = made["log"].behaviour, made["found"]
+    rows = [
+        Whisker("so far", Look(RED, 0, 1), habit.rate, habit.low, habit.high),
+        Whisker("better", Look(BLUE, 0, 0), better.gain, better.low, better.gain),
+        Whisker("the truth", Look(GREY, 0, 3), 12 / 13),
+    ]
+    return Whiskers("", Axis("fares per minute"), rows)
+
+
+def drift(made: dict[str, Any]) -> Plain:
+    """Draw both estimates along the jobs."""
+    pay = np.repeat([1.0, 3.0, 1.0], 2_000)
+    now, ever = sj.RateMeter(sj.AdaptiveRatio()), sj.RateMeter(sj.Cumulative())
+    jobs, found = range(20, 6_001, 20), []
+    for job, (reward, duration) in enumerate(zip(made["euros"], made["hours"], strict=True), start=1):
+        now.update(reward, duration)
+        ever.update(reward, duration)
+        if job % 20 == 0:
+            found.append((now.rate, ever.rate))
+    series = [
+        Series("pay per hour", TRUTH._replace(dash=0), jobs, [pay[job - 1] for job in jobs], weight="wide"),
+        Series("AdaptiveRatio", FIRST, jobs, [one for one, _ in found]),
+        Series("since the beginning", SECOND, jobs, [one for _, one in found]),
+    ]
+    return Lines("", Axis("jobs"), Axis("per hour"), series)
+
+
+def paper(made: dict[str, Any]) -> Plain:
+    """Draw where estimates end."""
+    found = sj.audit(made["problem"])
+    names = {
+        "Cumulative": "all reward / all time", "MeanOfRates": "mean of the rates", "WeightedHarmonic": "harmonic, weighted",
+        "Harmonic": "harmonic", "Fixed": "time does not count",
+    }  # fmt: skip
+    rates = [(names[name], float(found[name].rate or 0.0)) for name in names]
+    rows = [Whisker(name, Look(BLUE if rate > found.low else RED, 0, 0), rate) for name, rate in rates]
+    return Whiskers("", Axis(f"rate; A is best at rates above {found.low:.2f}"), rows, reference=found.low)
+
+
+DRAWN: dict[str, Callable[[dict[str, Any]], Plain]] = {
+    "a model": model, "a simulator": simulator, "a log": log, "a Gymnasium environment": environment,
+    "drifting data": drift, "a paper to check": paper,
+}  # fmt: skip
+
+
+def main() -> None:
+    """Run the programs, and draw a picture for each."""
+    for title, program in programs((HERE.parent / "README.md").read_text(encoding="utf-8")):
+        made: dict[str, Any] = {}
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(program, made)  # noqa: S102 - our own documentation
+        chart = DRAWN[title](made)
+        height = 0.9 + 0.22 * len(chart.rows) if isinstance(chart, Whiskers) else 2.6
+        write(Sheet([[chart]], (6.5, height)), HERE / "figures" / PICTURES[title][0], ["svg"])
+
+
+if __name__ == "__main__":
+    main()
