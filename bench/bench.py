@@ -32,6 +32,7 @@ from rich.table import Table
 
 import recorded
 import sojourn as sj
+import tiles
 from sojourn.rules.streams import streams
 
 HERE = Path(__file__).resolve().parent
@@ -361,11 +362,13 @@ def main() -> None:
     target = parser.parse_args().json
     with tempfile.TemporaryDirectory() as temporary:
         rows = compare(Path(temporary))
+        tile_rows = tiles.rows(build, fastest, Path(temporary))
         figures = start_up(Path(temporary))
     ratios = [row["compiled_over_c"] for row in rows]
     figures |= {
         "compiled_over_c_geometric_mean": _geometric_mean(ratios),
         "compiled_over_c_worst": max(ratios),
+        "tiles_over_c_worst": max(row["compiled_over_c"] for row in tile_rows),
         "python_over_compiled_geometric_mean": _geometric_mean(row["python_over_compiled"] for row in rows),
         "python_over_compiled_least": min(row["python_over_compiled"] for row in rows),
         "two_threads_over_one": threads(),
@@ -376,19 +379,20 @@ def main() -> None:
         table.add_column(title)
     for title in ("compiled", "C", "interpreted", "plain Python", "compiled / C", "Python / compiled"):
         table.add_column(title, justify="right")
-    for row in rows:
+    for row in rows + tile_rows:  # tiles have no rival in plain Python
+        measured = ("compiled_ns", "c_ns", "interpreted_ns", "python_ns")
         table.add_row(
             row["agent"],
             row["world"],
-            *(f"{row[key]:,.1f}" for key in ("compiled_ns", "c_ns", "interpreted_ns", "python_ns")),
+            *(f"{row[key]:,.1f}" if key in row else "" for key in measured),
             f"{row['compiled_over_c']:.2f}",
-            f"{row['python_over_compiled']:,.0f}",
+            f"{row['python_over_compiled']:,.0f}" if "python_over_compiled" in row else "",
         )
     console = Console(width=120)
     console.print(table)
     for name, figure in figures.items():
         console.print(f"{name:36} {figure:8.3f}")
-    result = {"steps": rows, "figures": figures}
+    result = {"steps": rows + tile_rows, "figures": figures}
     if target is not None:
         target.write_text(json.dumps(result, indent=2) + "\n")
     else:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import baselines
 import house
 import measured
 import pictures
@@ -44,6 +45,7 @@ def places() -> dict[str, Callable[[], str]]:
         "<!-- published: how many agree -->": published.how_many_agree,
         "<!-- published: at the end -->": published.at_the_end,
         "<!-- published: four rooms -->": published.four_rooms_table,
+        "<!-- baselines -->": baselines.table,
         **measured.places(),
         "<!-- house -->": house.table,
     }
