@@ -20,7 +20,17 @@ Reader: TypeAlias = Callable[[Path, dict[str, Json], Budget], Section]
 READERS: Catalogue[Reader] = Catalogue(
     {
         kind: f"sojourn.studies.{kind}.section:section"
-        for kind in ("audit", "bitcoin", "comparison", "log", "rates", "robustness", "solution", "sweep")
+        for kind in (
+            "audit",
+            "bitcoin",
+            "comparison",
+            "drift",
+            "log",
+            "rates",
+            "robustness",
+            "solution",
+            "sweep",
+        )
     }
 )
 FILES = {
@@ -30,7 +40,7 @@ FILES = {
     "log.json": "log",
     "rates.json": "rates",
 }
-STUDIES = ("robustness", "bitcoin")
+STUDIES = ("robustness", "bitcoin", "drift")
 
 
 class Found(NamedTuple):
