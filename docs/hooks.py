@@ -8,12 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import baselines
 import house
 import measured
 import pictures
 import published
 
+import baselines
 from sojourn.agents.named import AGENTS
 
 HERE = Path(__file__).resolve().parent

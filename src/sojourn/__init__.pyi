@@ -86,7 +86,7 @@ from sojourn.runs.spec import Sweep
 from sojourn.runs.toml import load_sweep, parse_sweep
 from sojourn.studies.claims.ledger import Claim, load_claims
 from sojourn.studies.page import write_report
-from sojourn.worlds import continuous
+from sojourn.worlds import changes, continuous
 from sojourn.worlds.changing import Drifting, Switching
 from sojourn.worlds.disturbed import Disturbed
 from sojourn.worlds.market.bars import Bars, load_bars
@@ -165,6 +165,7 @@ __all__ = [
     "act",
     "audit",
     "carry",
+    "changes",
     "check_agent",
     "check_rate",
     "check_smdp_env",

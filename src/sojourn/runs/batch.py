@@ -23,7 +23,7 @@ from sojourn.rules.values import classes, is_value, stacked
 from sojourn.runs.halt import Halt
 from sojourn.runs.lengths import Length, Points, record_points
 from sojourn.runs.loop import Curve, ready
-from sojourn.runs.stack import FIGURES, Batch, Column, Kept, joined, run_batch
+from sojourn.runs.stack import FIGURES, TRUTHS, Batch, Column, Kept, joined, run_batch
 from sojourn.worlds.protocol import World
 
 _BATCH_STEPS, _BATCH_RUNS = 5_000_000, 2048  # a fraction of a second, a few megabytes
@@ -31,6 +31,7 @@ _BATCH_STEPS, _BATCH_RUNS = 5_000_000, 2048  # a fraction of a second, a few meg
 # Columns of results that no option may have.
 _TAKEN = {
     *FIGURES,
+    *TRUTHS,
     *("cell", "world", "agent", "steps", "episodes", "seed", "step", "clock", "gain", "regret", "rate_gap"),
     *("policy_gain", "earned", "state", "time", "policy", "error", "seconds"),
 }

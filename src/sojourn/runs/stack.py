@@ -47,6 +47,8 @@ _truth_of, _value = truth_of.bare, value.bare
 # The columns of tables that are figures of a run, in their order.
 FIGURES = tuple(name for name in Run._fields if name in {"rate", *Totals._fields, "diverged"})
 
+TRUTHS = ("dynamic_regret", "tracking_error")  # two more, in worlds that know their gain at every time
+
 Column: TypeAlias = npt.NDArray[Any]  # of a table: numbers, words or anything else
 
 
@@ -80,7 +82,7 @@ class Batch(NamedTuple):
         columns = {"rate": self.rates, **self.totals._asdict(), "diverged": self.diverged}
         found = {name: columns[name] for name in FIGURES}
         if np.isfinite(self.dynamic_regrets).any():
-            found |= {"dynamic_regret": self.dynamic_regrets, "tracking_error": self.tracking_errors}
+            found |= dict(zip(TRUTHS, (self.dynamic_regrets, self.tracking_errors), strict=True))
         return found
 
 
