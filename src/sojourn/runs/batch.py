@@ -18,12 +18,15 @@ import numpy as np
 
 from sojourn.agents.protocol import Agent
 from sojourn.rules.arrays import Ints
+from sojourn.rules.lane_count import LANES
 from sojourn.rules.numbers import whole
 from sojourn.rules.values import classes, is_value, stacked
+from sojourn.runs.abreast import LANES_PAY
 from sojourn.runs.halt import Halt
+from sojourn.runs.kept import Kept
 from sojourn.runs.lengths import Length, Points, record_points
 from sojourn.runs.loop import Curve, ready
-from sojourn.runs.stack import FIGURES, Batch, Column, Kept, joined, run_batch
+from sojourn.runs.stack import FIGURES, Batch, Column, joined, run_batch
 from sojourn.worlds.protocol import World
 
 _BATCH_STEPS, _BATCH_RUNS = 5_000_000, 2048  # a fraction of a second, a few megabytes
@@ -147,8 +150,8 @@ def run_many(
     prepared = [ready(world, row.agent)[1] for row in rows]
     halt = Halt()
 
-    def runs_of(pair: tuple[list[Agent], list[int]]) -> Batch:
-        return run_batch(world, stacked(pair[0]), pair[1], length, Kept(points), halt)
+    def runs_of(some: _Some) -> Batch:
+        return run_batch(world, stacked(some.agents), some.seeds, length, Kept(points), halt, some.planned)
 
     with ThreadPoolExecutor(jobs) as pool:
         try:
@@ -170,16 +173,25 @@ def run_many(
     return Runs(columns | batch.figures(), batch.policies, Curve(points, *batch.curves.transpose(1, 0, 2)))
 
 
-def _batches(
-    agents: list[Agent], seeds: list[int], total: int, jobs: int
-) -> Iterator[tuple[list[Agent], list[int]]]:
+class _Some(NamedTuple):
+    """Runs of agents of one type, and the number of steps of all runs of this type."""
+
+    agents: list[Agent]
+    seeds: list[int]
+    planned: int
+
+
+def _batches(agents: list[Agent], seeds: list[int], total: int, jobs: int) -> Iterator[_Some]:
     """Cut all pairs of agent and seed into batches: agents of one type each, and enough for all jobs."""
-    most = max(1, min(_BATCH_RUNS, _BATCH_STEPS // total, len(agents) * len(seeds) // (8 * jobs)))
     for _, group in itertools.groupby(agents, key=lambda agent: list(classes(agent))):
         pairs = list(itertools.product(group, seeds))
+        planned = len(pairs) * total
+        most = max(1, min(_BATCH_RUNS, _BATCH_STEPS // total, len(agents) * len(seeds) // (8 * jobs)))
+        if planned >= LANES_PAY:  # runs side by side need enough of each seed, and are soon done
+            most = max(most, min(_BATCH_RUNS, LANES * len(seeds), -(-len(pairs) // jobs)))
         for begin in range(0, len(pairs), most):
             batch_agents, batch_seeds = zip(*pairs[begin : begin + most], strict=True)
-            yield list(batch_agents), list(batch_seeds)
+            yield _Some(list(batch_agents), list(batch_seeds), planned)
 
 
 # --- The table ----------------------------------------------------------------------
