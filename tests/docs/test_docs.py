@@ -32,7 +32,7 @@ import sojourn as sj
 from sojourn.cli.commands import app
 from sojourn.models.files import parse_model
 from sojourn.runs import results
-from sojourn.runs.stack import FIGURES
+from sojourn.runs.columns import FIGURES
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])

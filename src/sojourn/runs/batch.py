@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -22,28 +22,15 @@ from sojourn.rules.lane_count import LANES
 from sojourn.rules.numbers import whole
 from sojourn.rules.values import classes, is_value, stacked
 from sojourn.runs.abreast import LANES_PAY
+from sojourn.runs.columns import flattened
 from sojourn.runs.halt import Halt
 from sojourn.runs.kept import Kept
 from sojourn.runs.lengths import Length, Points, record_points
 from sojourn.runs.loop import Curve, ready
-from sojourn.runs.stack import FIGURES, Batch, Column, joined, run_batch
+from sojourn.runs.stack import Batch, Column, joined, run_batch
 from sojourn.worlds.protocol import World
 
 _BATCH_STEPS, _BATCH_RUNS = 5_000_000, 2048  # a fraction of a second, a few megabytes
-
-# Columns of results that no option may have.
-_TAKEN = {
-    *FIGURES,
-    *("cell", "world", "agent", "steps", "episodes", "seed", "step", "clock", "gain", "regret", "rate_gap"),
-    *("policy_gain", "earned", "state", "time", "policy", "error", "seconds"),
-}
-_FIRSTS = {
-    "start",
-    "first",
-    "kind",
-}  # what a schedule calls the number that it begins with; an estimator by name
-
-T = TypeVar("T")
 
 
 class Grid(NamedTuple):
@@ -237,24 +224,3 @@ def _columns(rows: list[_Row], seeds: list[int]) -> dict[str, Column]:
         columns[name] = np.repeat(column, len(seeds))
     columns["seed"] = np.tile(np.array(seeds), len(rows))
     return columns
-
-
-def flattened(options: Mapping[str, T]) -> dict[str, T | float]:
-    """Return options as columns of a table.
-
-    A schedule becomes a column for each of its numbers, the first of them under the option's own name; an option
-    with the name of a figure gets a prefix.
-
-    >>> from sojourn.agents.exploration import Decay
-    >>> flattened({"rate": 0.5, "exploration": Decay(0.2, 0.99)})
-    {'option_rate': 0.5, 'exploration': 0.2, 'exploration_factor': 0.99, 'exploration_floor': 0.0}
-    """
-    flat: dict[str, T | float] = {}
-    for name, choice in options.items():
-        column = f"option_{name}" if name in _TAKEN else name
-        parts = choice._asdict() if is_value(choice) else choice
-        if isinstance(parts, Mapping) and not _FIRSTS.isdisjoint(parts):
-            flat |= {column if part in _FIRSTS else f"{column}_{part}": parts[part] for part in parts}
-        else:
-            flat[column] = choice
-    return flat

@@ -21,6 +21,7 @@ from sojourn.rules.stacks import put, take
 from sojourn.rules.streams import streams
 from sojourn.rules.vectors import State, number_of
 from sojourn.runs.abreast import LANES_PAY, party_of, walk_abreast
+from sojourn.runs.columns import FIGURES
 from sojourn.runs.course import Course, has_diverged
 from sojourn.runs.halt import Halt
 from sojourn.runs.kept import Curves, Kept, Rows, fold
@@ -28,7 +29,6 @@ from sojourn.runs.lengths import NEVER, Length
 from sojourn.runs.loop import (
     PARTS,
     Record,
-    Run,
     Signals,
     Streams,
     Walk,
@@ -43,9 +43,6 @@ from sojourn.worlds.protocol import World, extent, observed
 from sojourn.worlds.truth import knows_truth, truth_of, truths
 
 _truth_of, _value = truth_of.bare, value.bare
-
-# The columns of tables that are figures of a run, in their order.
-FIGURES = tuple(name for name in Run._fields if name in {"rate", *Totals._fields, "diverged"})
 
 Column: TypeAlias = npt.NDArray[Any]  # of a table: numbers, words or anything else
 

@@ -27,8 +27,8 @@ from sojourn.rules.options import Options
 from sojourn.rules.sources import check_unedited, source_of
 from sojourn.rules.values import Value, is_value, replaced, stacked
 from sojourn.runs.abreast import LANES_PAY
-from sojourn.runs.batch import flattened
 from sojourn.runs.build import build_agent, build_world
+from sojourn.runs.columns import flattened
 from sojourn.runs.halt import Halt
 from sojourn.runs.kept import Kept
 from sojourn.runs.lengths import Length, Points, evenly_spaced, log_spaced
