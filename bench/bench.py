@@ -88,18 +88,19 @@ def in_c(
         q = np.zeros((2, 2))
         library.run_two_state(
             index, i64(2), i64(2), i64(episodes), i64(STEPS), f64(LOG_SCALE), *rates,
-            _at(world_rng), _at(agent_rng), _at(q), _at(totals),
+            at(world_rng), at(agent_rng), at(q), at(totals),
         )  # fmt: skip
         return q, totals, STEPS * episodes
     q = np.zeros((8, 2))
     library.run_recorded(
-        index, i64(8), i64(2), i64(1), i64(length), _at(RECORDED.rewards), _at(RECORDED.durations),
-        _at(RECORDED.states), *rates, _at(agent_rng), _at(q), _at(totals),
+        index, i64(8), i64(2), i64(1), i64(length), at(RECORDED.rewards), at(RECORDED.durations),
+        at(RECORDED.states), *rates, at(agent_rng), at(q), at(totals),
     )  # fmt: skip
     return q, totals, length
 
 
-def _at(array: np.ndarray[Any, Any]) -> Any:
+def at(array: np.ndarray[Any, Any]) -> Any:
+    """Return the address of an array."""
     return array.ctypes.data_as(ctypes.c_void_p)
 
 
@@ -351,7 +352,8 @@ def compare(folder: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def _geometric_mean(numbers: Iterable[float]) -> float:
+def geometric_mean(numbers: Iterable[float]) -> float:
+    """Return the geometric mean."""
     return float(np.exp(np.mean(np.log(list(numbers)))))
 
 
@@ -366,10 +368,10 @@ def main() -> None:
         figures = start_up(Path(temporary))
     ratios = [row["compiled_over_c"] for row in rows]
     figures |= {
-        "compiled_over_c_geometric_mean": _geometric_mean(ratios),
+        "compiled_over_c_geometric_mean": geometric_mean(ratios),
         "compiled_over_c_worst": max(ratios),
         "tiles_over_c_worst": max(row["compiled_over_c"] for row in tile_rows),
-        "python_over_compiled_geometric_mean": _geometric_mean(row["python_over_compiled"] for row in rows),
+        "python_over_compiled_geometric_mean": geometric_mean(row["python_over_compiled"] for row in rows),
         "python_over_compiled_least": min(row["python_over_compiled"] for row in rows),
         "two_threads_over_one": threads(),
         "import_sojourn_over_numba": figures["import_sojourn_s"] / figures["import_numba_s"],

@@ -92,7 +92,7 @@ from sojourn.worlds.disturbed import Disturbed
 from sojourn.worlds.market.bars import Bars, load_bars
 from sojourn.worlds.market.synthetic import synthetic_bars
 from sojourn.worlds.market.world import Market
-from sojourn.worlds.protocol import gain, optimal, start, step
+from sojourn.worlds.protocol import gain, is_unswayed, optimal, start, step
 from sojourn.worlds.tabular import Tabular, initial_values
 from sojourn.worlds.truth import Truth
 from sojourn.worlds.two_state import TwoState, cos_log_drift, sin_log_drift
@@ -191,6 +191,7 @@ __all__ = [
     "harmonic_r",
     "initial_values",
     "inlined",
+    "is_unswayed",
     "largest",
     "laws",
     "learn",

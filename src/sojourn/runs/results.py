@@ -47,9 +47,10 @@ from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.files import is_leftover, write_whole
 from sojourn.rules.intervals import mean_reach
 from sojourn.rules.printing import printable
+from sojourn.runs.columns import TRUTHS
 from sojourn.runs.lengths import Points
 from sojourn.runs.loop import PARTS
-from sojourn.runs.stack import TRUTHS, Batch, Column
+from sojourn.runs.stack import Batch, Column
 
 # 4: the actions of policies in 32 bits, where 16 made 4,464 of action 70,000. 5: the gain of the final policy, what was
 # earned, the last state, and in curves what they are of. 6: dynamic regret and tracking error.

@@ -11,8 +11,8 @@ import polars as pl
 
 from sojourn.rules.apart import Facts, check_columns, check_parquet, read_apart
 from sojourn.rules.records import Json, Options
+from sojourn.runs.columns import TRUTHS
 from sojourn.runs.results import CURVES, RESULTS, load_results
-from sojourn.runs.stack import TRUTHS
 
 # Columns of results that are no options; `results.py` describes them.
 _FIXED = {
