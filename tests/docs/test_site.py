@@ -120,7 +120,7 @@ def test_the_market_study_on_the_page_is_the_one_that_was_measured() -> None:
         for agent in ("smart", "relaxed_smart")
         for signs in measured["scaled"][agent].values()
     ]
-    assert f"ahead in {sum(ahead)} of {len(ahead)} settings" in text
+    assert f"ahead in {sum(ahead)} of {len(ahead)} settings" in " ".join(text.split())
 
 
 def test_every_decision_is_listed_with_what_was_decided() -> None:

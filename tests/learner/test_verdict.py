@@ -75,7 +75,7 @@ def test_a_rate_that_is_not_what_the_policy_earns() -> None:
 
 
 def test_a_policy_that_still_changes() -> None:
-    """What is earned now is held against what the policy of half the training ago earns with the same seed."""
+    """What is earned now is held against what the policy from halfway through the training earns with the same seed."""
     learner, _ = trained(
         Gamble(noisy=False), "fixed_rate", 1000, rate=5.0, step_size=0.1, initial=[[1.0, 0.0]]
     )
@@ -88,7 +88,9 @@ def test_a_policy_that_still_changes() -> None:
     learner._driver.held.q[0] = [0.0, 1.0]  # as if it had just learned to take the other action
     found = learner.verdict(duration=500.0)
     assert found.moved == pytest.approx(3.0 - 5.0)
-    assert "that of about half the training ago earns 5, that of now 3" in " ".join(found.warnings)
+    assert "the one from about halfway through the training earns 5, the present one 3" in " ".join(
+        found.warnings
+    )
 
 
 def test_too_short_a_time() -> None:

@@ -23,13 +23,13 @@ _COLOURS = {"holds": "green", "holds with a condition": "yellow", "does not hold
     )
 )
 def claims(
-    name: Annotated[str | None, typer.Argument(metavar="ID", help="One claim, in full.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="ID", help="Show this claim in full.")] = None,
     verdict: Annotated[
         str | None, typer.Option(help="Only claims with this verdict, such as 'does not hold'.")
     ] = None,
     as_json: AsJson = False,
     markdown: Annotated[
-        bool, typer.Option("--markdown", help="Print the page of the documentation.")
+        bool, typer.Option("--markdown", help="Print it as the documentation's page.")
     ] = False,
 ) -> None:
     """List the paper's claims, with a verdict on each."""

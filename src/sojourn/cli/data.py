@@ -21,11 +21,11 @@ app.add_typer(data, name="data")
 )
 def check(
     file: Annotated[Path, typer.Argument(help="Bars, as CSV, CSV.gz or Parquet.")],
-    fill: Annotated[int, typer.Option(help="Fill gaps of up to so many bars.", min=0)] = 0,
+    fill: Annotated[int, typer.Option(help="Fill gaps of up to this many bars.", min=0)] = 0,
     repair: Annotated[bool, typer.Option("--repair", help="Treat damaged rows as missing bars.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say what a file of bars holds, and everything in it that is not as it should be."""
+    """Say what a file of bars contains, and everything that is wrong with it."""
     from sojourn.worlds.market.bars import describe, load_bars
 
     held = describe(load_bars(file, fill=fill, repair=repair))

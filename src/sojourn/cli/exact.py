@@ -34,7 +34,7 @@ def solve(
     out: Annotated[Path | None, typer.Option(help="Folder for solution.json, with bias and names.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Solve a problem or a model exactly: the largest gain, and a policy that has it.
+    """Solve a problem or a model exactly: the largest gain, and a policy that reaches it.
 
     Costs are negative rewards.
     """
@@ -110,7 +110,8 @@ def compare(
         "out/compare"
     ),
     agent: Annotated[
-        list[str] | None, typer.Option(help="An agent to compare, once for each; nearly all by default.")
+        list[str] | None,
+        typer.Option(help="An agent to compare; may be given several times. Nearly all by default."),
     ] = None,
     steps: Annotated[int, typer.Option(help="Steps of a run.", min=100)] = 30_000,
     time: Annotated[
@@ -119,7 +120,7 @@ def compare(
     seeds: Annotated[int, typer.Option(help="Seeds to compare by.", min=1)] = 30,
     tuning_seeds: Annotated[int, typer.Option(help="Other seeds, to choose options by.", min=1)] = 10,
     exploration: Annotated[
-        str, typer.Option(help="Probabilities of exploring; of several, the best is chosen.")
+        str, typer.Option(help="Probabilities of exploring; if there are several, the best is chosen.")
     ] = "0.03,0.1",
     grid: Annotated[
         list[str] | None,
@@ -133,8 +134,8 @@ def compare(
     """Compare agents on problems, by the exact gain of the policies that they learn and by what they earn.
 
     Options such as step sizes are tuned for each agent on other seeds; grids are
-    widened where the best lies on their edge. It can be interrupted; the same
-    command goes on.
+    widened where the best lies on their edge. If it is interrupted, the same
+    command continues.
     """
     from sojourn.runs.progress import progress
     from sojourn.studies.comparison import folder, plan, words

@@ -52,10 +52,14 @@ def train(
         str | None, typer.Option(help="planner, smart, harmonic-r, ...; chosen for you by default.")
     ] = None,
     steps: Annotated[int | None, typer.Option(help="Steps to train; 100000 by default.", min=1)] = None,
-    time: Annotated[float | None, typer.Option(help="Time of the environment to train for instead.")] = None,
+    time: Annotated[
+        float | None, typer.Option(help="Train for this long by the environment's clock, instead of --steps.")
+    ] = None,
     out: Annotated[Path, typer.Option(help="File for the learner.")] = Path("learner.sojourn"),
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the learner in that file.")] = False,
-    seed: Annotated[int, typer.Option(help="Of the environment and the agent.", min=0)] = 0,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue training the learner in that file.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Seed of the environment and the agent.", min=0)] = 0,
     env_option: EnvOptions = None,
     agent_option: Annotated[
         list[str] | None, typer.Option("--agent-option", "-a", help="Option of the agent: step_size=0.01.")
@@ -64,7 +68,9 @@ def train(
     bins: Annotated[
         str | None, typer.Option(help="Bins of continuous observations: 8, or [8, 4, ...].")
     ] = None,
-    max_episode_steps: Annotated[int | None, typer.Option(help="Begin anew after so many.", min=1)] = None,
+    max_episode_steps: Annotated[
+        int | None, typer.Option(help="Start a new episode after this many steps.", min=1)
+    ] = None,
     tensorboard: Annotated[Path | None, typer.Option(help="Folder to write for TensorBoard.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -145,9 +151,12 @@ def _check_out(out: Path, resume: bool) -> None:
 def evaluate(
     file: Annotated[Path, typer.Argument(help="A learner that was saved.")],
     time: Annotated[
-        float | None, typer.Option(help="Time to follow the policy for; as 10,000 steps took by default.")
+        float | None,
+        typer.Option(
+            help="How long to follow the policy, by the environment's clock; about 10,000 steps by default."
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the environment.", min=0)] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of the environment.", min=0)] = 1,
     env: Annotated[
         str | None,
         typer.Option(help="Another environment, or module:Name if that of the training is your own."),
@@ -158,7 +167,7 @@ def evaluate(
 ) -> None:
     """Say what a saved learner's greedy policy earns per unit time, with a 95 % interval, and whether to trust it.
 
-    Where the time was too short for an interval it says about how long is needed.
+    If the time is too short for an interval, it says about how long is needed.
     """
     from sojourn.learner.by_name import begun, place_for, verdict_on
     from sojourn.studies.verdict.answer import judged

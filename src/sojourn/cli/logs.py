@@ -75,10 +75,10 @@ def rates(
     reward: Annotated[str, typer.Option(help="Column of the reward.")] = "reward",
     duration: Annotated[str, typer.Option(help="Column of the duration.")] = "duration",
     estimators: Annotated[
-        str, typer.Option(help="Which estimators to compare, with commas.")
+        str, typer.Option(help="Which estimators to compare, separated by commas.")
     ] = "Exponential,Cumulative,AdaptiveRatio",
     step_sizes: Annotated[
-        str, typer.Option(help="Step sizes of those that have one, with commas.")
+        str, typer.Option(help="Step sizes of those that have one, separated by commas.")
     ] = "0.0001,0.0003,0.001,0.003,0.01,0.03,0.1,0.3",
     out: Annotated[
         Path | None, typer.Option(help="Folder for rates.json and the figure of the rates over time.")
@@ -87,8 +87,8 @@ def rates(
 ) -> None:
     """Say which estimator of the rate, with which step size, fits a log whose rate may change.
 
-    Estimators are scored by how well each foretold the next row: no truth
-    is needed. Rows that cannot be used are left out, and named.
+    Estimators are scored by how well each predicted the next row; the true
+    rate need not be known. Rows that cannot be used are left out, and named.
     """
     from sojourn.rules.records import as_json as record
     from sojourn.studies.rates.answer import rated_file, write

@@ -20,7 +20,8 @@ def report(
     folders: Annotated[
         list[Path],
         typer.Argument(
-            metavar="DIR", help="Folders that reproduce, sweep, compare, solve, audit or log have written."
+            metavar="DIR",
+            help="Folders that reproduce, sweep, compare, solve, audit, log, rates or evaluate have written.",
         ),
     ],
     out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),

@@ -66,7 +66,7 @@ def bitcoin(
         bool,
         typer.Option("--by-magnitude", help="Scale durations by |move|: the other reading of the paper."),
     ] = False,
-    fill: Annotated[int, typer.Option(help="Fill gaps of up to so many bars.", min=0)] = 0,
+    fill: Annotated[int, typer.Option(help="Fill gaps of up to this many bars.", min=0)] = 0,
     repair: Annotated[bool, typer.Option("--repair", help="Treat damaged rows as missing bars.")] = False,
     out: Annotated[Path, typer.Option(help="Folder for results, figures and a README.")] = Path(
         "out/bitcoin"

@@ -25,12 +25,14 @@ def sweep(
     out: Annotated[Path, typer.Option(help="Folder for the results.")],
     jobs: Jobs = None,
     cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler: tcp://...")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would take, and stop.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say how much there is to run, and stop.")
+    ] = False,
 ) -> None:
-    """Run all runs of a sweep that are missing in a folder.
+    """Run a sweep: all its runs that the folder does not have yet.
 
     It can be interrupted and started again at any time. The exit code is 3 if
-    some runs failed: they are in the table, with the reason.
+    some runs failed; they are in the table, with the reason.
     """
     from sojourn.runs.executors import executor
     from sojourn.runs.folder import run_sweep

@@ -2,7 +2,7 @@
 
 The greedy policy is followed for a while without learning. What it earns is held against the learned rate, against
 the exact answer where there is one, and against a policy of the user's own. Whether it has settled is judged where it
-goes: by how often the actions of those states were tried, and by what the policy of half the training ago earns.
+goes: by how often the actions of those states were tried, and by what the policy from halfway through the training earns.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ class Verdict(NamedTuple):
 
     `evaluation` is what the greedy policy earns when it is followed, `learned_rate` what the agent believes.
     `visited` tells which pairs were tried in training; `thin` is the share of the evaluation's steps in states where some
-    action was hardly tried. `moved` is how much more it earns than the policy of about half the training ago, with the
-    same seed: 0 if they are the same wherever it went, None if that policy was not seen. `gain` is the exact gain of
-    the policy and `best_gain` that of the best one, where the environment has a model. `baseline` compares with a policy
-    of the user's. `warnings` are sentences; there are none if all is well. An agent that observes, such as a network, has
+    action was hardly tried. `moved` is how much more it earns than the policy from about halfway through the training, with
+    the same seed: 0 if both act alike wherever it went, None if that policy was not kept. `gain` is the exact gain of
+    the policy and `best_gain` that of the best one, where the environment has a model. `baseline` compares it with a policy
+    of yours. `warnings` are sentences; there are none if all is well. An agent that observes, such as a network, has
     no pairs and no earlier policies to look at: its `visited`, `thin`, `moved` and `gain` are None.
 
     >>> import sojourn as sj
@@ -300,7 +300,7 @@ def _still_moving(now: Evaluation, earlier: Evaluation, scale: float) -> list[st
     if abs(now.rate - earlier.rate) <= _MOVES * scale or (low <= high_then and low_then <= high):
         return []
     return [
-        f"the policy still changes: that of about half the training ago earns {earlier.rate:.3g}, that of now {now.rate:.3g}; "
+        f"the policy still changes: the one from about halfway through the training earns {earlier.rate:.3g}, the present one {now.rate:.3g}; "
         "train longer"
     ]
 

@@ -228,7 +228,7 @@ def _look(seen: Seen) -> Look:
 
 
 def tensorboard(folder: str) -> Callable[[Watched], None]:
-    """Return a callback for `Learner.train` that writes what can be watched to TensorBoard.
+    """Return a callback for `Learner.train` that writes its progress for TensorBoard.
 
     It needs the extra: pip install 'sojourn[tensorboard]'. Rate, earned rate and the size of Q
     are written over the number of steps.

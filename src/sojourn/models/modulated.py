@@ -26,9 +26,9 @@ def modulated(regimes: Sequence[SMDP], mean: float) -> SMDP:
     """Return the model whose states are pairs of a regime and a state, for regimes that last exponential times.
 
     After a time of this mean any other regime follows, each as likely. A step keeps the law of the regime in which
-    it began. State s of regime k is number k n + s, with n states each. The gain of this model is what can be
-    earned by one who sees the regime, exactly, however short regimes are; nobody who does not see it earns more.
-    It has the means of the world's steps: in the world itself, a long step also makes a change more likely.
+    it began. State s of regime k is number k n + s, with n states each. The gain of this model is exactly what
+    can be earned by seeing the regime, however short regimes are; without seeing it, nobody can earn more. The
+    model has the means of the world's steps: in the world itself, a long step also makes a change more likely.
 
     Two regimes that pay 6 and 2 in a time of 1, and change too often to be followed, pay 4:
 

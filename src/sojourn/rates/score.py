@@ -96,7 +96,7 @@ def choose_rate(
     *,
     level: float = 0.95,
 ) -> RateChoice:
-    """Return which of several estimators, or step sizes, foretold a stream of transitions best.
+    """Return which of several estimators, or step sizes, predicted a stream of transitions best.
 
     The truth need not be known: see `rate_score`. Each candidate's difference from the best has an interval, by a
     bootstrap of 50 blocks of consecutive transitions. An interval that holds 0 says that the stream cannot tell

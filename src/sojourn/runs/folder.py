@@ -70,7 +70,7 @@ def run_sweep(
     jobs: int,
     progress: Advance = no_progress,
 ) -> Outcome:
-    """Run the tasks of a sweep that are missing in a folder, then merge all into tables.
+    """Run the tasks of a sweep that a folder does not have yet, then merge all of them into tables.
 
     It can be stopped at any moment: what is finished is kept, and the next call goes on from there.
 

@@ -23,10 +23,10 @@ def write_report(
     title: str = TITLE,
     claims: bool = False,
 ) -> Path:
-    """Write one page about what commands left in folders; return its path.
+    """Write one page about the results in folders, and return its path.
 
     With `claims` the ledger of the paper's claims comes last. The page stays under 8 MB: what is
-    long is thinned out, and says so.
+    too long is thinned out, and the page says so.
 
     >>> import tempfile
     >>> from sojourn.studies.solution.answer import solve_named

@@ -160,7 +160,7 @@ def audit(
     A policy is an action for each state, or probabilities [state, action]; it must have one
     recurrent class, and the model one optimal gain. `estimators` are those to look at instead of all
     that have a name, with labels of your own if you give a mapping. `exploration` is the share of random actions of
-    the learners whose lock-in is predicted; the limits are those of the policy itself.
+    the learners whose lock-in is predicted; the limits do not depend on it.
 
     In `long_shot` the short action earns 1 or 9 in a time of 1, and so 5; the harmonic mean of these rates
     is 1.8. An optimal policy is greedy for rates above 7/3, so an agent that learns 1.8 takes the long

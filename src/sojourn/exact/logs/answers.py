@@ -39,7 +39,7 @@ class Behaviour(NamedTuple):
 class LogEvaluation(NamedTuple):
     """What a policy would earn per unit time, judged by the model of a log: between `low` and `high`.
 
-    `rests_on` is the smallest count of a pair that makes at least a thousandth of the policy's steps. `weighted` is an answer without the model, from the
+    `rests_on` is the smallest count among the pairs that make up at least a thousandth of the policy's steps. `weighted` is an answer without the model, from the
     probabilities of the actions, if the log has them and enough of it fits the policy.
 
     >>> import sojourn as sj
@@ -67,9 +67,9 @@ class LogEvaluation(NamedTuple):
 
 
 class Improvement(NamedTuple):
-    """A policy that is surely better than what made the log, as far as the log can tell; or the advice to keep that.
+    """A policy that surely earns more than the log did, as far as the log can tell, or the advice to go on as before.
 
-    `policy` is an action for each state. It would earn about `gain` per unit time, and at least `low` with the probability
+    `policy` has an action for each state. It would earn about `gain` per unit time, and at least `low` with the probability
     `level`, although it was chosen on the same rows; `beats_behaviour` is the probability that it earns more than
     the behaviour did. `counts` is how often the log has each state with the action of the policy, `visits` the share
     of its steps that the policy would make there. Where nothing is surely better `kept` is true: the advice is to go on

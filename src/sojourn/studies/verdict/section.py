@@ -66,7 +66,7 @@ def _facts(folder: Path, found: Judged) -> Facts:
             ("steps", number(found.steps)),
             ("states seen in training", setting(found.states)),
             *((name, "unknown" if share is None else f"{share:.0%}") for name, share in shares),
-            ("earned more than the policy of half the training ago", number(found.moved)),
+            ("earned more than the policy from halfway through the training", number(found.moved)),
             ("made by", f"Sojourn {found.version}"),
             ("folder", folder.name),
         ],

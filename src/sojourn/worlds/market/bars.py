@@ -34,7 +34,7 @@ _JUMP = 10.0
 class Bars:
     """Bars in order of time, every price finite and greater than 0.
 
-    Those of a file account for every row of it: bars = rows - dropped + filled.
+    Bars from a file account for every row of it: bars = rows - dropped + filled.
 
     >>> prices = np.array([4.0, 4.5, 4.5])
     >>> bars = Bars("mine", "", 60 * np.arange(3), open=prices, close=prices[::-1].copy())
