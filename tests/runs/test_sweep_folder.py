@@ -374,8 +374,10 @@ def test_two_at_once(long: tuple[Path, bytes], tmp_path: Path) -> None:
     out = tmp_path / "out"
     first = started(file, out)
     wait_for_parts(out)
+    first.send_signal(signal.SIGSTOP)  # it would be done before the second has begun
     second = started(file, out)
     _, errors = second.communicate()
+    first.send_signal(signal.SIGCONT)
     assert second.returncode == 1
     assert "is in use by another sweep that is running" in errors.splitlines()[-1]
     first.communicate()
