@@ -1,4 +1,4 @@
-"""Show the progress of long work: a bar on a terminal, elsewhere a line every few seconds."""
+"""Show the progress of long work: a bar on a terminal, elsewhere a line at once and then every few seconds."""
 
 from __future__ import annotations
 
@@ -69,6 +69,7 @@ def _lines(label: str, total: float, unit: str) -> Iterator[Advance]:
     begin = last = time.monotonic()
     done = now_done = 0.0
     failed = 0
+    print(f"{label}: {_amount(total, unit)} to do", file=sys.stderr, flush=True)  # noqa: T201 - as below
 
     def advance(steps: float, failures: int = 0, *, earlier: bool = False, note: str = "") -> None:
         nonlocal last, done, failed, now_done
