@@ -15,7 +15,7 @@ from sojourn.runs.spec import Sweep
 from sojourn.studies.robustness.plan import COARSE_SIZES, EXPLORATION, LOG_SCALES, TIES
 
 REFERENCE, ADAPTIVE = "Exponential", "adaptive"
-HARMONIC = "harmonic_r"
+HARMONIC, RIVAL = "harmonic_r", "relaxed_smart"  # which differ in their estimator only
 TUNING_SEEDS = 3
 FIRST_TUNING_SEED = 1_000_000
 _SLACK = 1.05  # times the steps that a run of the shortest actions takes
