@@ -9,6 +9,7 @@ from sojourn.report.budget import Budget
 from sojourn.report.words import counted, number, setting, several
 from sojourn.rules.records import Json, as_json, read_record
 from sojourn.studies.audit import section as audit
+from sojourn.studies.comparison import changing
 from sojourn.studies.comparison.charts import earnings, learning, outcomes
 from sojourn.studies.comparison.record import AgentResult, Comparison, Problem, RunSettings
 from sojourn.studies.comparison.words import leader
@@ -52,18 +53,25 @@ def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
     found = read_record(Comparison, given)
     settings, problems = found.settings, found.problems
     agents = {row.agent for problem in problems for row in problem.agents}
+    agents |= {row.agent for world in found.changing for row in world.agents}
     blocks: list[Block] = [_overview(problems)] if len(problems) > 1 else []
     for problem in problems:
         blocks += _problem(
             problem, budget.points // len(problems), "steps" if settings.time is None else "time"
         )
-    names = ", ".join(problem.name for problem in problems)
+    for world in found.changing:
+        blocks += changing.blocks(world)
+    names = found.names
     return Section(
         "comparison",
-        "Agents compared on " + (names if len(problems) < 4 else f"{len(problems)} problems"),
+        "Agents compared on " + (", ".join(names) if len(names) < 4 else f"{len(names)} problems"),
         f"{counted(len(agents), 'agent')}, each tuned on {counted(settings.tuning_seeds, 'seed')} and then run with "
-        f"{counted(settings.seeds, 'other seed')} {_long(settings)}. Their greedy policies are evaluated exactly, so "
-        "1 means the best gain there is.",
+        f"{counted(settings.seeds, 'other seed')} {_long(settings)}. "
+        + (
+            "Their greedy policies are evaluated exactly, so 1 means the best gain there is."
+            if problems
+            else ""
+        ),
         [*blocks, _facts(folder, found)],
     )
 
@@ -165,7 +173,7 @@ def _facts(folder: Path, found: Comparison) -> Facts:
                 (key.replace("_", " "), several(value) if isinstance(value, list) else setting(value))
                 for key, value in as_json(found.settings).items()
             ),
-            ("problems", ", ".join(problem.name for problem in found.problems)),
+            ("problems", ", ".join(found.names)),
             ("made by", f"Sojourn {found.version}"),
             ("folder", folder.name),
         ],
