@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import drifting
 import house
 import measured
 import published
@@ -41,6 +42,7 @@ def places() -> dict[str, Callable[[], str]]:
         "<!-- published: how many agree -->": published.how_many_agree,
         "<!-- published: at the end -->": published.at_the_end,
         "<!-- published: four rooms -->": published.four_rooms_table,
+        **drifting.places(),
         **measured.places(),
         "<!-- house -->": house.table,
     }
