@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import drifting
 import house
 import measured
 import pictures
@@ -46,6 +47,7 @@ def places() -> dict[str, Callable[[], str]]:
         "<!-- published: at the end -->": published.at_the_end,
         "<!-- published: four rooms -->": published.four_rooms_table,
         "<!-- baselines -->": baselines.table,
+        **drifting.places(),
         **measured.places(),
         "<!-- house -->": house.table,
     }

@@ -514,3 +514,36 @@ def test_runs_that_cannot_reach_their_time_are_refused() -> None:
     short = rows(time=[5.0, 5.0], steps=[9, 9], error=[None, None], duration=[5.0, 4.9])
     with pytest.raises(ValueError, match="on mine, 1 runs took 9 steps and did not reach their time"):
         _with_lengths(short, plan.Settings(time=5.0), "mine")
+
+
+def test_agents_are_compared_in_a_world_that_changes(tmp_path: Path) -> None:
+    """They are tuned and judged by what they earn, beside the best policy of each time; page and tables have it."""
+    settings = plan.Settings(
+        steps=600, seeds=2, tuning_seeds=1, agents=("smart",), exploration=(0.1,), grids={"step_size": (0.01, 0.3)}, widen=0
+    )  # fmt: skip
+    found = compare(["pay-rise"], tmp_path / "out", settings, formats=())
+    (world,) = found.changing
+    (row,) = world.agents
+    agent = sj.smart(1, 2, exploration=0.1, step_size=row.options["step_size"])
+    runs = [sj.run(sj.changes.pay_rise(), agent, 600, seed=seed, compiled=False) for seed in range(2)]
+    shares = [run.reward / (run.reward + run.dynamic_regret) for run in runs]
+    assert row.share == pytest.approx(np.mean(shares), rel=1e-12)
+    assert row.dynamic_regret == pytest.approx(np.mean([run.dynamic_regret for run in runs]), rel=1e-12)
+    other = sj.smart(1, 2, exploration=0.1, step_size=0.31 - row.options["step_size"])
+    seed = 1_000_000
+    chosen, refused = (
+        sj.run(sj.changes.pay_rise(), one, 600, seed=seed, compiled=False).dynamic_regret
+        for one in (agent, other)
+    )
+    assert chosen < refused
+    table = pl.read_parquet(tmp_path / "out" / "results.parquet")
+    assert table["dynamic_regret"].null_count() == 0
+    page = html.unescape(
+        write_report([tmp_path / "out"], tmp_path / "report.html").read_text(encoding="utf-8")
+    )
+    assert "The agents in pay-rise" in page
+    assert "pay-rise" in readme(found)
+    with pytest.raises(
+        ValueError, match="pay-rise changes, and how many steps a time takes there is not known"
+    ):
+        compare(["pay-rise"], tmp_path / "timed", settings._replace(time=100.0))

@@ -101,11 +101,17 @@ def audit(
     epilog=examples(
         "sojourn compare gosavi long-shot long-return jobs",
         "sojourn compare my-queue.toml --agent planner --agent smart --time 50000 --out out/my-queue",
+        "sojourn compare pay-rise seasons --agent relaxed-smart --agent planner --out out/changing",
         "sojourn compare jobs --agent harmonic-r --grid centring=0,0.03,0.1,0.3 --exploration 0.1",
     )
 )
 def compare(
-    names: Annotated[list[str], typer.Argument(help="Problems, such as gosavi, or files of models.")],
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            help="Problems, such as gosavi, files of models, or worlds that change, such as pay-rise."
+        ),
+    ],
     out: Annotated[Path, typer.Option(help="Folder for results, figures and a README.")] = Path(
         "out/compare"
     ),
@@ -133,12 +139,13 @@ def compare(
 ) -> None:
     """Compare agents on problems, by the exact gain of the policies that they learn and by what they earn.
 
+    In worlds that change they are compared by what they earn, beside the best policy of each time.
     Options such as step sizes are tuned for each agent on other seeds; grids are
     widened where the best lies on their edge. If it is interrupted, the same
     command continues.
     """
     from sojourn.runs.progress import progress
-    from sojourn.studies.comparison import folder, plan, words
+    from sojourn.studies.comparison import changing, folder, plan, words
 
     settings = plan.checked_settings(
         plan.Settings(
@@ -157,4 +164,6 @@ def compare(
         found = folder.compare(names, out, settings, jobs, advance)
     for problem in found.problems:
         echo_lines([*words.table_lines(problem), *problem.findings, ""])
+    for world in found.changing:
+        echo_lines([*changing.table_lines(world), ""])
     say(f"{out / 'README.md'} says more; {out / 'figures'} shows it")

@@ -27,8 +27,8 @@ from sojourn.runs.progress import Advance, no_progress
 from sojourn.runs.results import RESULTS, claim_folder, load_results
 from sojourn.runs.spec import Sweep
 from sojourn.studies.audit.compute import audited as audit_record
-from sojourn.studies.comparison import charts, estimators, judge, plan
-from sojourn.studies.comparison.record import Comparison, Problem, RunSettings, Trap
+from sojourn.studies.comparison import changing, charts, estimators, judge, plan
+from sojourn.studies.comparison.record import ChangingWorld, Comparison, Problem, RunSettings, Trap
 from sojourn.studies.comparison.tuning import tuned
 from sojourn.studies.comparison.words import readme, verdict
 
@@ -64,26 +64,32 @@ def compare(
     """Compare agents on problems into a folder; return what was found."""
     settings = plan.checked_settings(settings)
     titles = plan.titles(names)
-    audits = {name: _audit(name) for name in titles}  # before anything is run: what it refuses is refused now
+    # Before anything is run: what is refused is refused now.
+    audits = {name: _audit(name) for name in titles if not plan.changes(name)}
+    for name in titles:
+        plan.lengths(name, settings)
     claim_folder(out, SETTINGS)
     _refuse_another(out, names, settings)
     out.mkdir(parents=True, exist_ok=True)
     write_json(
         out / SETTINGS, {"problems": plain(names), **{k: plain(v) for k, v in settings._asdict().items()}}
     )
-    problems, tables = [], []
+    problems, worlds, tables = [], [], []
     for name, title in titles.items():
-        found, table = _problem(name, title, audits[name], out / title, settings, jobs, progress)
-        problems.append(found)
+        if name in audits:
+            found, table = _problem(name, title, audits[name], out / title, settings, jobs, progress)
+            problems.append(found)
+            drawn = charts.sheet(found, "steps" if settings.time is None else "time")
+        else:
+            world, table = _changing(name, title, out / title, settings, jobs, progress)
+            worlds.append(world)
+            drawn = changing.sheet(world)
         tables.append(table)
-        figures.write(
-            charts.sheet(found, "steps" if settings.time is None else "time"),
-            out / "figures" / title,
-            formats,
-        )
-    figures.write(charts.outcomes_sheet(problems), out / "figures" / "outcomes", formats)
-    figures.write(charts.earned_sheet(problems), out / "figures" / "earned", formats)
-    comparison = Comparison(_run_settings(settings), tuple(problems), __version__)
+        figures.write(drawn, out / "figures" / title, formats)
+    if problems:
+        figures.write(charts.outcomes_sheet(problems), out / "figures" / "outcomes", formats)
+        figures.write(charts.earned_sheet(problems), out / "figures" / "earned", formats)
+    comparison = Comparison(_run_settings(settings), tuple(problems), __version__, tuple(worlds))
     write_whole(out / RESULTS, pl.concat(tables, how="diagonal").write_parquet)
     write_text(out / "README.md", readme(comparison))
     written = {"version": comparison.version, **as_json(comparison)}
@@ -170,6 +176,26 @@ def _problem(
         estimators=estimators.errors(model, audited.policy.tolist(), audited.gain, jobs),
     )
     return replace(found, findings=tuple(verdict(found))), table.with_columns(pl.lit(title).alias("problem"))
+
+
+def _changing(
+    name: str, title: str, folder: Path, settings: plan.Settings, jobs: int | None, progress: Advance
+) -> tuple[ChangingWorld, pl.DataFrame]:
+    """Return what was found in a world that changes, and the runs behind it."""
+    own_folder(folder)
+    with executor(jobs) as (pool, width):
+
+        def judged(sweep: Sweep, part: str) -> pl.DataFrame:
+            told = no_progress if part.startswith("tuning-") else progress  # those are not counted before
+            run_sweep(sweep, own_folder(folder / part), pool, width, told).whole()
+            return changing.judged(load_results(folder / part))
+
+        chosen = tuned(name, settings, judged)
+        options = {agent: both["earned"].options for agent, both in chosen.items()}
+        table = judged(plan.earning(name, settings, options), "runs")
+    found = changing.results(table, chosen, plan.compared(settings))
+    world = ChangingWorld(title, plan.subject(name).num_states, found)
+    return world, table.drop("relative_gain").with_columns(pl.lit(title).alias("problem"))
 
 
 def _with_lengths(table: pl.DataFrame, settings: plan.Settings, title: str) -> pl.DataFrame:

@@ -7,6 +7,7 @@ several lengths show its policy on the way.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,13 +15,20 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sojourn.agents.baselines import random_agent
 from sojourn.agents.named import AGENTS, NamedAgent, named_agent
 from sojourn.models.problems.named import is_file, named_model
+from sojourn.rules.names import is_users
 from sojourn.rules.numbers import positive, probability, shown, whole
 from sojourn.rules.options import option_kinds
+from sojourn.runs.build import build_world
 from sojourn.runs.grids import Entry
+from sojourn.runs.loop import run
 from sojourn.runs.named import plain_kind
 from sojourn.runs.spec import Sweep
+from sojourn.worlds.named import WORLDS
+from sojourn.worlds.protocol import extent
+from sojourn.worlds.truth import knows_truth
 
 EXPLORATION = "exploration"
 TUNED_FOR = ("policy", "earned")  # the gain of the final policy, and what was earned on the way
@@ -28,6 +36,8 @@ _FIRST_TUNING_SEED = 1_000_000
 _TAKEN = ("figures", "outcomes", "earned")  # a folder and figures beside those of the problems
 _CHECKS = 10  # lengths at which policies are looked at
 _SLACK = 10.0  # times the steps that a budget of time is expected to take at most
+
+_TRIED = 1000  # steps, by which the mean duration of a world that changes is told
 
 NUMBERED = " #"  # what follows an agent's name in the labels of its further settings
 
@@ -78,7 +88,8 @@ def titles(names: list[str]) -> dict[str, str]:
     """Return what each problem is called, by the name or file it was asked for with."""
     called = {name: Path(name).stem if is_file(name) else name for name in names}
     for name in names:
-        named_model(name)  # says what is wrong with it
+        if not changes(name):
+            named_model(name)  # says what is wrong with it
     seen = list(called.values())
     twice = [title for title in seen if seen.count(title) > 1] or [
         name for name in names if names.count(name) > 1
@@ -128,7 +139,7 @@ def grids(problem: str, settings: Settings) -> dict[str, Grid]:
     >>> grids("jobs", Settings(agents=("smart", "planner"), exploration=(0.1,)))
     {'smart': {'step_size': [0.01, 0.03, 0.1, 0.3], 'exploration': [0.1]}, 'planner': {}}
     """
-    return grids_over(float(named_model(problem).duration.mean()), settings)
+    return grids_over(subject(problem).mean_duration, settings)
 
 
 def grids_over(mean_duration: float, settings: Settings) -> dict[str, Grid]:
@@ -235,8 +246,11 @@ def lengths(problem: str, settings: Settings) -> tuple[list[int], list[float]]:
     """
     if settings.time is None:
         return [int(step) for step in np.unique(np.rint(np.geomspace(10, settings.steps, _CHECKS)))], []
-    durations = named_model(problem).duration
-    shortest = float(durations[durations > 0.0].min())
+    shortest = subject(problem).shortest
+    if shortest is None:
+        raise ValueError(
+            f"{problem} changes, and how many steps a time takes there is not known; compare agents on it by --steps"
+        )
     most = math.ceil(_SLACK * settings.time / shortest) + 1000
     times = np.geomspace(settings.time / 3000.0, settings.time, _CHECKS)
     return [most], [*times[:-1].tolist(), settings.time]
@@ -246,6 +260,8 @@ def num_steps(problem: str, settings: Settings) -> int:
     """Return how many steps a problem takes at most, not counting those by which grids are widened."""
     steps, times = lengths(problem, settings)
     each = max(steps) * (len(times) + 1) if times else sum(steps) + max(steps)
+    if changes(problem):
+        each = max(steps)  # what is learned on the way has no gain that holds
     return tuning(problem, settings).num_steps + len(compared(settings)) * settings.seeds * each
 
 
@@ -253,3 +269,43 @@ def _world(problem: str) -> Entry:
     if is_file(problem):
         return Entry("model", {"data": problem})
     return Entry(plain_kind(problem))
+
+
+# --- What agents are compared on ------------------------------------------------------
+
+
+class Subject(NamedTuple):
+    """The size of a problem, or of a world that changes, and how long its steps take; None where nobody knows."""
+
+    num_states: int
+    num_actions: int
+    mean_duration: float
+    shortest: float | None  # mean of a pair that takes time
+
+
+def changes(name: str) -> bool:
+    """Whether a name is that of a world that changes and knows its gain at every time.
+
+    >>> changes("pay-rise"), changes("gosavi"), changes("two-state")
+    (True, False, False)
+    """
+    kind = plain_kind(name)
+    if kind in WORLDS:
+        return knows_truth(build_world(kind, WORLDS[kind].example))
+    return is_users(name) and knows_truth(build_world(name, {}))
+
+
+@functools.lru_cache(maxsize=64)
+def subject(name: str) -> Subject:
+    """Return what is known of a problem before agents run on it.
+
+    >>> subject("long-shot")
+    Subject(num_states=1, num_actions=2, mean_duration=2.5, shortest=1.0)
+    """
+    if changes(name):
+        world = build_world(plain_kind(name), {})
+        tried = run(world, random_agent(*extent(world)), _TRIED, compiled=False)
+        return Subject(*extent(world), tried.duration / _TRIED, None)
+    model = named_model(name)
+    timed = model.duration[model.duration > 0.0]
+    return Subject(model.num_states, model.num_actions, float(model.duration.mean()), float(timed.min()))

@@ -115,6 +115,35 @@ class Problem:
 
 
 @dataclass(frozen=True)
+class ChangingResult:
+    """What an agent earned in a world that changes, over what the best policy of each time would have earned.
+
+    Low and high are the ends of the 95 % interval over the runs. `tracking_error` is the mean over time of the squared error
+    of its learned rate; None for runs of a hundred steps or fewer.
+    """
+
+    agent: str
+    name: str
+    options: dict[str, float]
+    edges: tuple[str, ...]
+    share: float
+    low: float
+    high: float
+    dynamic_regret: float
+    tracking_error: float | None
+    diverged: int
+
+
+@dataclass(frozen=True)
+class ChangingWorld:
+    """What was found in one world that changes."""
+
+    name: str
+    states: int
+    agents: tuple[ChangingResult, ...]  # those that earned most first
+
+
+@dataclass(frozen=True)
 class RunSettings:
     """How the agents and the estimators were run."""
 
@@ -138,3 +167,9 @@ class Comparison:
     settings: RunSettings
     problems: tuple[Problem, ...]
     version: str
+    changing: tuple[ChangingWorld, ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all problems, and then of the worlds that change."""
+        return [*(found.name for found in self.problems), *(found.name for found in self.changing)]

@@ -10,6 +10,7 @@ from sojourn.report.charts import Chart
 from sojourn.report.words import counted, number, setting, several
 from sojourn.rules.records import Json, as_json, read_record
 from sojourn.studies.audit import section as audit
+from sojourn.studies.comparison import changing
 from sojourn.studies.comparison.charts import earnings, learning, outcomes, overview
 from sojourn.studies.comparison.record import AgentResult, Comparison, Problem, RunSettings
 from sojourn.studies.comparison.words import leader
@@ -53,21 +54,32 @@ def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
     found = read_record(Comparison, given)
     settings, problems = found.settings, found.problems
     agents = {row.agent for problem in problems for row in problem.agents}
-    over, points = "steps" if settings.time is None else "time", budget.points // len(problems)
+    agents |= {row.agent for world in found.changing for row in world.agents}
+    over, points = "steps" if settings.time is None else "time", budget.points // max(1, len(problems))
     alone = len(problems) == 1
     blocks: list[Block] = []
     for problem in problems:
         shown = [] if alone else [outcomes(problem)]
         blocks += _problem(problem, [learning(problem, points, over), *shown, earnings(problem)])
-    names = ", ".join(problem.name for problem in problems)
+    for place, world in enumerate(found.changing):
+        blocks += changing.blocks(world, opened=not problems and place == 0)
+    names = found.names
     return Section(
         "comparison",
-        "Agents compared on " + (names if len(problems) < 4 else f"{len(problems)} problems"),
+        "Agents compared on " + (", ".join(names) if len(names) < 4 else f"{len(names)} problems"),
         f"{counted(len(agents), 'agent')}, each tuned on {counted(settings.tuning_seeds, 'seed')} and then run with "
-        f"{counted(settings.seeds, 'other seed')} {_long(settings)}; a relative gain of 1 is the best there is.",
-        outcomes(problems[0]) if alone else overview(problems),
+        f"{counted(settings.seeds, 'other seed')} {_long(settings)}"
+        + ("; a relative gain of 1 is the best there is." if problems else "."),
+        _picture(found),
         [*blocks, _facts(folder, found)],
     )
+
+
+def _picture(found: Comparison) -> Chart:
+    """Return what the part opens with: all problems, or the only one, or the first world if there are only such as change."""
+    if not found.problems:
+        return changing.shares(found.changing[0])
+    return overview(found.problems) if len(found.problems) > 1 else outcomes(found.problems[0])
 
 
 def _long(settings: RunSettings) -> str:
@@ -155,7 +167,7 @@ def _facts(folder: Path, found: Comparison) -> Facts:
                 (key.replace("_", " "), several(value) if isinstance(value, list) else setting(value))
                 for key, value in as_json(found.settings).items()
             ),
-            ("problems", ", ".join(problem.name for problem in found.problems)),
+            ("problems", ", ".join(found.names)),
             ("made by", f"Sojourn {found.version}"),
             ("folder", folder.name),
         ],

@@ -15,11 +15,10 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from sojourn.models.problems.named import named_model
 from sojourn.runs.build import build_agent
 from sojourn.runs.spec import Sweep
 from sojourn.studies.comparison import plan
-from sojourn.studies.comparison.plan import Grid, Settings
+from sojourn.studies.comparison.plan import Grid, Settings, subject
 
 Point = dict[str, float]  # a choice for each option
 Means = tuple[float, float]  # of the relative gain and of what was earned
@@ -143,11 +142,11 @@ def tuned(problem: str, settings: Settings, judged: Judged) -> dict[str, dict[st
 
 def _acceptance(problem: str, settings: Settings, name: str) -> Callable[[Point], bool]:
     """Return whether an agent takes a setting, as its constructor says."""
-    model, agent = named_model(problem), plan.compared(settings)[name]
+    sizes, agent = subject(problem), plan.compared(settings)[name]
 
     def accepts(point: Mapping[str, float]) -> bool:
         try:
-            build_agent(agent.kind, {**agent.options, **point}, model.num_states, model.num_actions)
+            build_agent(agent.kind, {**agent.options, **point}, sizes.num_states, sizes.num_actions)
         except (ValueError, TypeError):
             return False
         return True

@@ -8,6 +8,7 @@ from sojourn.agents.named import AGENTS
 from sojourn.report.words import number as nicely
 from sojourn.studies.audit.answer import Limit
 from sojourn.studies.audit.words import greedy_for, number
+from sojourn.studies.comparison import changing
 from sojourn.studies.comparison.record import AgentResult, Comparison, EstimatorError, Problem, RunSettings
 
 
@@ -131,14 +132,16 @@ def _noise(found: Problem) -> str:
 def readme(found: Comparison) -> str:
     """Return the README of a comparison's folder."""
     settings, problems = found.settings, found.problems
-    parts = "\n".join(_part(problem, settings) for problem in problems)
+    parts = "\n".join(
+        [*(_part(problem, settings) for problem in problems), *map(changing.part, found.changing)]
+    )
     grids = "\n".join(f"- `{name}`: {_choices(grid)}" for name, grid in settings.grids.items())
     long = (
         f"for {settings.steps:,} steps"
         if settings.time is None
         else f"until the clock shows {settings.time:g}"
     )
-    return f"""# Comparison of agents on {_listed([problem.name for problem in problems])}
+    return f"""# Comparison of agents on {_listed(found.names)}
 
 Made by Sojourn {found.version}.
 

@@ -164,12 +164,12 @@ def control(tables: Tables, how: str, side: str) -> Whiskers:
 
 
 def bet(tables: Tables) -> Whiskers:
-    """Return by how much Harmonic R-Learning is ahead of the best other agent, by kind of world."""
+    """Return by how much Harmonic R-Learning is ahead of Relaxed-SMART, by kind of world."""
     colours = {WORLD: Look(BLACK, 0, 0), MIRROR: Look(GREY, 0, 1)}
     rows = {(row["kind"], row["side"]): row for row in tables.bet.iter_rows(named=True)}
     return Whiskers(
-        "Harmonic R-Learning against the best other agent",
-        Axis("share of the optimum ahead of the best other, 95 % interval", short="ahead"),
+        "Harmonic R-Learning ahead of Relaxed-SMART",
+        Axis("share of the frozen optimum, 95 % interval", short="ahead"),
         [
             Whisker(
                 f"{_BEST[kind]}{'' if side == WORLD else ': mirror'} ({rows[kind, side]['worlds']})",
@@ -182,7 +182,7 @@ def bet(tables: Tables) -> Whiskers:
         ],
         interval="95 % interval over worlds",
         reference=0.0,
-        note="Both tuned. In a mirror the rates of the actions are exchanged: where the longest was best, the shortest is.",
+        note="Both tuned; they differ in their estimator only. In a mirror the rates of the actions are exchanged: where the longest was best, the shortest is.",
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import polars as pl
 
 from sojourn.rules.intervals import mean_interval
-from sojourn.studies.drift.plan import FIRST_TUNING_SEED, OPTIONS
+from sojourn.studies.drift.plan import FIRST_TUNING_SEED, HARMONIC, OPTIONS, RIVAL
 
 TUNED, ONE = "tuned", "one setting"
 WORLD, MIRROR = "world", "mirror"
@@ -95,30 +95,24 @@ def over_random(table: pl.DataFrame, kinds: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=columns, orient="row")
 
 
-def harmonic_bet(table: pl.DataFrame, kinds: pl.DataFrame, agent: str) -> pl.DataFrame:
-    """Return by how much an agent is ahead of the best other one, in each kind of world and in the mirrors.
+def bet(table: pl.DataFrame, kinds: pl.DataFrame) -> pl.DataFrame:
+    """Return by how much Harmonic R-Learning is ahead of Relaxed-SMART, in each kind of world and in the mirrors.
 
-    A low rate is a bet on long actions: it pays where the longest is always the best, and costs in the mirror.
+    The two differ in the mean that makes the rate of past rewards and durations, and in nothing else. `first` counts the
+    worlds in which Harmonic R-Learning earned more than every other agent.
     """
     tuned = table.filter(pl.col("how") == TUNED).join(kinds, on="number")
     rows = []
     for kind in KINDS:
         for mirrored, side in (("no", WORLD), ("yes", MIRROR)):
             part = tuned.filter((pl.col("mirrored") == mirrored) & (pl.col("kind") == kind))
-            own = part.filter(pl.col("agent") == agent).sort("number")["share"].to_numpy()
-            others = (
-                part.filter(pl.col("agent") != agent)
-                .group_by("number")
-                .agg(pl.col("share").max())
-                .sort("number")["share"]
-                .to_numpy()
-            )
-            if not len(own) or len(own) != len(others):
+            wide = part.pivot(on="agent", index="number", values="share")
+            if not {HARMONIC, RIVAL} <= set(wide.columns):
                 continue
-            ahead = own - others
-            rows.append(
-                (kind, side, len(own), int((ahead > 0.0).sum()), float(ahead.mean()), *mean_interval(ahead))
-            )
+            others = pl.max_horizontal(name for name in wide.columns if name not in ("number", HARMONIC))
+            first = wide.select((pl.col(HARMONIC) > others).sum()).item()
+            ahead = (wide[HARMONIC] - wide[RIVAL]).to_numpy()
+            rows.append((kind, side, len(ahead), first, float(ahead.mean()), *mean_interval(ahead)))
     texts, numbers = ("kind", "side"), ("worlds", "first", "ahead", "low", "high")
     schema = {**dict.fromkeys(texts, pl.String), **dict.fromkeys(numbers, pl.Float64)}
     return pl.DataFrame(rows, schema=schema, orient="row").cast({"worlds": pl.Int64, "first": pl.Int64})

@@ -15,7 +15,7 @@ from sojourn.runs.spec import Sweep
 from sojourn.studies.robustness.plan import COARSE_SIZES, EXPLORATION, LOG_SCALES, TIES
 
 REFERENCE, ADAPTIVE = "Exponential", "adaptive"
-HARMONIC = "harmonic_r"
+HARMONIC, RIVAL = "harmonic_r", "relaxed_smart"  # which differ in their estimator only
 TUNING_SEEDS = 3
 FIRST_TUNING_SEED = 1_000_000
 _SLACK = 1.05  # times the steps that a run of the shortest actions takes
@@ -39,7 +39,7 @@ DISTURBED = ("smart", "relaxed_smart", HARMONIC, ADAPTIVE)
 NAMED = ("pay_rise", "seasons", "rush_hours", "fading_trade")
 OTHERS = ("heavy_tails", "ripening_bait", "rotting_bait")  # each of another type, which takes long to compile
 
-_ONE: Axes = {"step_size": [0.03, 0.1, 0.3], "exploration": [0.01, 0.05]}
+_ONE: Axes = {"step_size": [0.1, 0.3, 0.9], "exploration": [0.01, 0.05]}
 _TWO: Axes = {**_ONE, "rate_step_size": [0.001, 0.01, 0.1]}
 _GRIDS: dict[str, Axes] = {
     "smart": _ONE,

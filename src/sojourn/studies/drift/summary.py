@@ -45,7 +45,10 @@ class Controlled:
 
 @dataclass(frozen=True)
 class Bet:
-    """By how much Harmonic R-Learning is ahead of the best other agent in worlds of a kind, or in their mirrors."""
+    """By how much Harmonic R-Learning is ahead of Relaxed-SMART in worlds of a kind, or in their mirrors.
+
+    `first` counts the worlds in which it earned more than every other agent.
+    """
 
     kind: str
     side: str

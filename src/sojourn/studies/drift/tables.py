@@ -9,7 +9,7 @@ import polars as pl
 
 from sojourn import __version__
 from sojourn.studies.drift import control, family, tracking
-from sojourn.studies.drift.plan import HARMONIC, Size, title
+from sojourn.studies.drift.plan import Size, title
 from sojourn.studies.drift.summary import (
     Bet,
     Controlled,
@@ -30,7 +30,7 @@ class Tables(NamedTuple):
     tracking: pl.DataFrame  # errors over those of the best `Exponential`, over all streams
     streams: pl.DataFrame  # the same, on each
     control: pl.DataFrame  # shares over random worlds of each kind and their mirrors
-    bet: pl.DataFrame  # by how much Harmonic R-Learning is ahead of the best other agent
+    bet: pl.DataFrame  # by how much Harmonic R-Learning is ahead of Relaxed-SMART
     named: pl.DataFrame  # shares in worlds that have names
     settings: pl.DataFrame  # the one setting of each agent for all random worlds
     earned: pl.DataFrame  # in the paper's family
@@ -73,7 +73,7 @@ def tabulate(found: Measured) -> Tables:
         tracking=tracking.overview(relatives),
         streams=relatives,
         control=control.over_random(random_worlds, found.kinds),
-        bet=control.harmonic_bet(random_worlds, found.kinds, HARMONIC),
+        bet=control.bet(random_worlds, found.kinds),
         named=named.select("world", "agent", "how", "share", "low", "high", "tracking_error"),
         settings=one,
         earned=family.earned(found.family, found.realised),
