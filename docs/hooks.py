@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import house
 import measured
+import observed
 import published
 
 from sojourn.agents.named import AGENTS
@@ -42,6 +43,7 @@ def places() -> dict[str, Callable[[], str]]:
         "<!-- published: at the end -->": published.at_the_end,
         "<!-- published: four rooms -->": published.four_rooms_table,
         **measured.places(),
+        **observed.places(),
         "<!-- house -->": house.table,
     }
 

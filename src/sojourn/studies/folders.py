@@ -20,7 +20,17 @@ Reader: TypeAlias = Callable[[Path, dict[str, Json], Budget], Section]
 READERS: Catalogue[Reader] = Catalogue(
     {
         kind: f"sojourn.studies.{kind}.section:section"
-        for kind in ("audit", "bitcoin", "comparison", "log", "rates", "robustness", "solution", "sweep")
+        for kind in (
+            "audit",
+            "bitcoin",
+            "comparison",
+            "log",
+            "observations",
+            "rates",
+            "robustness",
+            "solution",
+            "sweep",
+        )
     }
 )
 FILES = {
@@ -28,6 +38,7 @@ FILES = {
     "solution.json": "solution",
     "audit.json": "audit",
     "log.json": "log",
+    "observations.json": "observations",
     "rates.json": "rates",
 }
 STUDIES = ("robustness", "bitcoin")
@@ -62,7 +73,7 @@ def find(folder: Path) -> list[Found]:
 def _kinds(folder: Path) -> list[str]:
     """Return the kinds of output in a folder; one that stopped half-way counts."""
     kinds = [kind for file, kind in FILES.items() if folder.joinpath(file).is_file()]
-    if "comparison" in kinds:
+    if "comparison" in kinds or "observations" in kinds:
         return kinds  # its results.parquet belongs to it
     if folder.joinpath("settings.json").is_file():
         return [*kinds, "comparison"]
