@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import drifting
 import house
 import measured
+import observed
 import pictures
 import published
 
@@ -49,6 +50,7 @@ def places() -> dict[str, Callable[[], str]]:
         "<!-- baselines -->": baselines.table,
         **drifting.places(),
         **measured.places(),
+        **observed.places(),
         "<!-- house -->": house.table,
     }
 

@@ -52,13 +52,17 @@ class Adam:
 
 
 class Units:
-    """Observations in units of their deviation, rewards in units of r - rho tau, and the rate: Exponential, centred."""
+    """Observations in units of their deviation, rewards in units of r - rho tau, and the rate: Exponential, centred.
+
+    The units in use are those of the last renewal; for fewer than ten thousand steps nothing is forgotten.
+    """
 
     def __init__(self, beta: float, kappa: float) -> None:
         self.beta, self.kappa = beta, kappa
         self.observations: list[Any] = []
         self.r = self.tau = self.level = self.mean_duration = self.square = 0.0
         self.steps = 0
+        self.centre, self.deviation, self.widest, self.scale = 0.0, 1.0, 0.0, 1.0  # type: Any, Any, Any, float
 
     @property
     def estimate(self) -> float:
@@ -68,25 +72,38 @@ class Units:
     def rate(self) -> float:
         return self.estimate + self.kappa * self.level / self.mean_duration
 
-    @property
-    def scale(self) -> float:
-        return math.sqrt(self.square)
-
     def earn(self, reward: float, duration: float, accepted: bool) -> None:
         self.steps += 1
         self.mean_duration += max(0.001, 1 / self.steps) * (duration - self.mean_duration)
         left = (reward - self.estimate * duration) ** 2
-        self.square += max(0.0001, 1 / self.steps) * (left - self.square)
+        self.square += (left - self.square) / self.steps
         if accepted:
             self.r += self.beta * (reward - self.r)
             self.tau += self.beta * (duration - self.tau)
 
     def normalised(self, observations: Any) -> Any:
-        if len(self.observations) < 2:
-            distance = np.array(observations) - (self.observations[0] if self.observations else 0.0)
-            return np.clip(distance, -10.0, 10.0)
+        return np.clip((np.array(observations) - self.centre) / self.deviation, -10.0, 10.0)
+
+    def renewed(self, *networks: tuple[Any, tuple[int, ...], bool]) -> list[Any]:
+        """Go over to the units of today; return the weights with which each network says what it said before.
+
+        A network comes with its widths, and whether its outputs are in units of rewards.
+        """
         seen = np.array(self.observations)
-        return np.clip((np.array(observations) - seen.mean(axis=0)) / seen.std(axis=0), -10.0, 10.0)
+        centre, deviation, scale = seen.mean(axis=0), seen.std(axis=0), math.sqrt(self.square)
+        self.widest = np.maximum(self.widest, deviation)
+        deviation = np.maximum(deviation, 0.01 * self.widest)
+        refitted = []
+        for given, widths, has_values in networks:
+            weights, size = given.copy(), widths[0] * widths[1]
+            first = given[:size].reshape(widths[0], widths[1])
+            weights[size : size + widths[1]] += (centre - self.centre) / self.deviation @ first
+            weights[:size] = (first.T * deviation / self.deviation).T.ravel()
+            if has_values:
+                weights[-(widths[-2] + 1) * widths[-1] :] *= self.scale / scale
+            refitted.append(weights)
+        self.centre, self.deviation, self.scale = centre, deviation, scale
+        return refitted
 
 
 def first_weights(widths: tuple[int, ...], rng: Any, last: float = 1.0) -> Any:
@@ -104,9 +121,17 @@ class NaiveDeepQ:
     """Double deep Q with a replay of everything, one batch after each step from the `warm_up`-th on."""
 
     def __init__(
-        self, widths: tuple[int, ...], *, batch: int, warm_up: int, exploration: float, seed: int
+        self,
+        widths: tuple[int, ...],
+        *,
+        batch: int,
+        warm_up: int,
+        renewal: int,
+        exploration: float,
+        seed: int,
     ) -> None:
         self.widths, self.batch, self.warm_up, self.exploration = widths, batch, warm_up, exploration
+        self.renewal = renewal
         self.rng = stream(seed)
         self.weights = first_weights(widths, self.rng)
         self.target, self.adam = self.weights.copy(), Adam(len(self.weights))
@@ -127,6 +152,12 @@ class NaiveDeepQ:
         self.units.earn(r, tau, not explored)
         if len(self.replay) < self.warm_up:
             return
+        if len(self.replay) == self.warm_up:
+            self.units.renewed()
+        elif len(self.replay) % self.renewal == 0:
+            self.weights, self.target = self.units.renewed(
+                (self.weights, self.widths, True), (self.target, self.widths, True)
+            )
         chosen = [self.replay[integer(self.rng, len(self.replay))] for _ in range(self.batch)]
         here = self.units.normalised([one[0] for one in chosen])
         there = self.units.normalised([one[4] for one in chosen])
@@ -141,9 +172,14 @@ class NaiveDeepQ:
             q = outputs(weights, self.widths, here)[np.arange(self.batch), actions]
             return ((q - aims) ** 2).sum() / (2 * self.batch)
 
-        self.weights = self.adam.moved(self.weights, slope(loss, self.weights), 0.0005, 10.0)
+        self.weights = self.adam.moved(self.weights, slope(loss, self.weights), self._step_size, 10.0)
         self.target += 0.005 * (self.weights - self.target)
         self.units.level += 0.01 * (ahead.mean() * self.units.scale - self.units.level)
+
+    @property
+    def _step_size(self) -> float:
+        """From 0.001 to 0.00005 in 150,000 steps."""
+        return 0.001 - 0.00095 * len(self.replay) / 150_000
 
 
 class NaivePPO:
@@ -185,6 +221,11 @@ class NaivePPO:
         if self.rollouts:
             self._improve()
         self.units.observations += [one[0] for one in self.steps]
+        networks = (self.policy, self.widths, False), (self.critic, self.critic_widths, True)
+        if self.rollouts:
+            self.policy, self.critic = self.units.renewed(*networks)
+        else:
+            self.units.renewed()
         self.steps, self.rollouts = [], self.rollouts + 1
 
     def _improve(self) -> None:
@@ -199,7 +240,7 @@ class NaivePPO:
             _, _, r, tau, _, cut, _ = steps[i]
             advantages[i] = (r - rate * tau) / units.scale + following[i] - values[i]
             if not cut and i + 1 < len(steps):
-                advantages[i] += 0.9 * advantages[i + 1]
+                advantages[i] += 0.8 * advantages[i + 1]
         aims = values + advantages - 0.8 * advantages.mean()
         units.level = float(values.mean()) * units.scale
         advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
@@ -223,6 +264,7 @@ class NaivePPO:
         def miss(weights: Any) -> Any:
             return ((outputs(weights, self.critic_widths, inputs)[:, 0] - aims) ** 2).mean() / 2
 
+        step_size = 0.001 - 0.00095 * self.units.steps / 400_000
         policy_slope, critic_slope = slope(loss, self.policy), slope(miss, self.critic)
-        self.policy = self.adams[0].moved(self.policy, policy_slope, 0.0005, 0.5)
-        self.critic = self.adams[1].moved(self.critic, critic_slope, 0.0005, 0.5)
+        self.policy = self.adams[0].moved(self.policy, policy_slope, step_size, 0.5)
+        self.critic = self.adams[1].moved(self.critic, critic_slope, step_size, 0.5)

@@ -74,11 +74,15 @@ def trained(agent: NetworkAgent, steps: int, seed: int = 0) -> list[sj.Transitio
     return shown
 
 
-def test_deep_q_is_what_its_formulas_say() -> None:
-    """Forty steps with masks come to the weights, target and rate of a slow version, to nine digits."""
+def test_deep_q_is_what_its_formulas_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forty steps with masks and four changes of units come to the weights, target and rate of a slow version.
+
+    They agree to nine digits.
+    """
+    monkeypatch.setattr("sojourn.agents.networks.deep_q._RENEWAL", 9)
     options: Any = {"hidden": (4,), "batch": 3, "warm_up": 10, "exploration": 0.3}
     agent = sj.deep_q(DISCRETE, **options, precision="double", compiled=False)
-    slow = NaiveDeepQ((2, 4, 3), batch=3, warm_up=10, exploration=0.3, seed=5)
+    slow = NaiveDeepQ((2, 4, 3), batch=3, warm_up=10, renewal=9, exploration=0.3, seed=5)
     for step in trained(agent, 40):
         o, allowed = step.observations[0], step.allowed[0]
         assert slow.draw(o, allowed) == (step.actions[0], step.explored[0])
@@ -113,12 +117,20 @@ def test_ppo_is_what_its_formulas_say(dimensions: int) -> None:
     assert agent.rate == pytest.approx(slow.units.rate, rel=1e-8)
 
 
-@pytest.mark.parametrize("kind", ["deep_q", "ppo"])
-def test_double_precision_gives_the_same_bits_interpreted_and_compiled(kind: str) -> None:
-    """After learning from batches, every number that the agent holds is the same to the last bit."""
+@pytest.mark.parametrize(
+    ("kind", "spaces"),
+    [("deep_q", DISCRETE), ("ppo", DISCRETE), ("ppo", CONTINUOUS)],
+    ids=["deep Q", "PPO", "continuous PPO"],
+)
+def test_double_precision_gives_the_same_bits_interpreted_and_compiled(kind: str, spaces: sj.Spaces) -> None:
+    """After learning from batches, every number that the agent holds is the same to the last bit; PPO with entropy."""
     options: Any = {"hidden": (5,), "precision": "double"}
-    options |= {"batch": 4, "warm_up": 5} if kind == "deep_q" else {"rollout": 8, "batch": 5, "epochs": 2}
-    agents = [getattr(sj, kind)(DISCRETE, **options, compiled=compiled) for compiled in (False, True)]
+    options |= (
+        {"batch": 4, "warm_up": 5}
+        if kind == "deep_q"
+        else {"rollout": 8, "batch": 5, "epochs": 2, "entropy": 0.01}
+    )
+    agents = [getattr(sj, kind)(spaces, **options, compiled=compiled) for compiled in (False, True)]
     for agent in agents:
         trained(agent, 40)
     assert same(agents[0].learned, agents[1].learned)

@@ -1,4 +1,4 @@
-"""Commands that re-run the studies of the paper."""
+"""Commands that re-run studies: those of the paper, and our own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from sojourn.cli.app import Formats, Jobs, app, echo_lines, examples, goes_on, say
 from sojourn.cli.parsing import formats_of, numbers_of
 
-reproduce = typer.Typer(no_args_is_help=True, help="Re-run a study of the paper.")
+reproduce = typer.Typer(no_args_is_help=True, help="Re-run a study: of the paper, or of networks.")
 app.add_typer(reproduce, name="reproduce")
 
 
@@ -120,4 +120,37 @@ def drift(
     with goes_on(), progress("drift", studies.num_steps(size)) as advance:
         summary = studies.drift(out, size, jobs, advance, kinds)
     echo_lines(headlines(summary))
+    say(f"{out / 'README.md'} says what was found; {out / 'figures'} shows it")
+
+
+@reproduce.command(
+    epilog=examples(
+        "sojourn reproduce observations",
+        "sojourn reproduce observations --seeds 5 --rate-seeds 0 --out out/five-seeds",
+        "sojourn reproduce observations --length 0.1 --out out/short",
+    )
+)
+def observations(
+    out: Annotated[Path, typer.Option(help="Folder for results, figures and a README.")] = Path(
+        "out/observations"
+    ),
+    seeds: Annotated[int, typer.Option(help="Number of seeds, from 0 on.", min=1)] = 3,
+    rate_seeds: Annotated[
+        int, typer.Option(help="Number of seeds with other rates and without durations.", min=0)
+    ] = 2,
+    length: Annotated[float, typer.Option(help="Length of runs, as a share of the usual one.")] = 1.0,
+    formats: Formats = "png,svg",
+    jobs: Jobs = None,
+) -> None:
+    """Run the study of networks: deep Q and PPO where observations cannot be listed, beside the best gains."""
+    from sojourn.runs.progress import progress
+    from sojourn.studies.observations import folder as studies
+    from sojourn.studies.observations.plan import Settings, checked_settings, num_steps
+    from sojourn.studies.observations.words import headlines
+
+    settings = checked_settings(Settings(seeds, rate_seeds, length))
+    kinds = formats_of(formats)
+    with goes_on(), progress("observations", num_steps(settings)) as advance:
+        found = studies.observations(out, settings, jobs, advance, kinds)
+    echo_lines(headlines(found))
     say(f"{out / 'README.md'} says what was found; {out / 'figures'} shows it")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypedDict
 
-NETWORK_FORMAT, NETWORK_VERSION = "sojourn learner with a network", 1
+NETWORK_FORMAT, NETWORK_VERSION = "sojourn learner with a network", 2
 
 Options = dict[str, bool | int | float | str | None]
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from sojourn.agents.checks import ready_agent
 from sojourn.envs.tabulation import Tabulation
-from sojourn.learner.archive import read_archive
+from sojourn.learner.archive import format_of, read_archive
+from sojourn.learner.described import NETWORK_FORMAT
 from sojourn.learner.exported import LearnedPolicy, policy_of
 from sojourn.learner.held import HeldAgent
 from sojourn.learner.masks import HiddenActions
@@ -31,6 +32,11 @@ def load_policy(path: str | Path) -> LearnedPolicy:
     path = Path(path)
     if path.suffix == ".json":
         return LearnedPolicy.from_file(path)
+    if format_of(path) == NETWORK_FORMAT:
+        raise ValueError(
+            f"{path} holds a network, which has no table of states: ask Learner.load(...).act(observation) what it does, "
+            "or follow it with `sojourn evaluate`"
+        )
     contents: Any = read_archive(path, FORMAT, VERSION)
     try:
         check_kind(Saved, contents, "the learner")

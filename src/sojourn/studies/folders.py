@@ -26,6 +26,7 @@ READERS: Catalogue[Reader] = Catalogue(
             "comparison",
             "drift",
             "log",
+            "observations",
             "rates",
             "robustness",
             "solution",
@@ -39,6 +40,7 @@ FILES = {
     "solution.json": "solution",
     "audit.json": "audit",
     "log.json": "log",
+    "observations.json": "observations",
     "rates.json": "rates",
     "verdict.json": "verdict",
 }
@@ -76,7 +78,7 @@ def find(folder: Path) -> list[Found]:
 def _kinds(folder: Path) -> list[str]:
     """Return the kinds of output in a folder; one that stopped half-way counts."""
     kinds = [kind for file, kind in FILES.items() if folder.joinpath(file).is_file()]
-    if "comparison" in kinds:
+    if "comparison" in kinds or "observations" in kinds:
         return kinds  # its results.parquet belongs to it
     if folder.joinpath("settings.json").is_file():
         return [*kinds, "comparison"]

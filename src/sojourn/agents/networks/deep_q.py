@@ -41,6 +41,10 @@ from sojourn.agents.networks.scaling import (
     normalise,
     observe,
     rate_of,
+    refit_inputs,
+    refit_outputs,
+    renew_scale,
+    renew_units,
     scale_of,
     settle,
 )
@@ -58,6 +62,7 @@ from sojourn.rules.values import stacked
 
 _chance, _later = chance.bare, later.bare
 _LONGEST = 10.0  # of a gradient
+_RENEWAL = 1000  # steps between two looks at the units of observations and rewards
 
 _SEEN, _DUE = range(2)  # places in `counts`: transitions so far, and those since the last batch
 
@@ -170,9 +175,22 @@ def _learn(agent: DeepQ, steps: Transitions) -> None:
         counts[_DUE] += 1
         if counts[_SEEN] < pace.warm_up:
             counts[_DUE] = 0
+        elif counts[_SEEN] == pace.warm_up or counts[_SEEN] % _RENEWAL == 0:
+            _renew(agent)
     while counts[_DUE] >= pace.every:
         counts[_DUE] -= pace.every
         _learn_from_batch(agent)
+
+
+@compiled_apart
+def _renew(agent: DeepQ) -> None:
+    """See observations and rewards in their present units; what was learned in others stays."""
+    if agent.counts[_SEEN] > agent.pace.warm_up:
+        for weights in (agent.network.weights, agent.target):
+            refit_inputs(agent.seen, agent.network, weights)
+            refit_outputs(agent.earnings, agent.network, weights)
+    renew_units(agent.seen)
+    renew_scale(agent.earnings)
 
 
 @compiled_apart
@@ -216,10 +234,10 @@ def deep_q(  # an option for each thing that users tune, as in every constructor
     spaces: Spaces,
     *,
     hidden: Sequence[int] = (64, 64),
-    step_size: float | Decay | Linear = 0.0005,
-    exploration: float | Decay | Linear = Linear(1.0, 0.05, 10_000.0),  # noqa: B008 - a value, which cannot change
+    step_size: float | Decay | Linear = Linear(0.001, 0.00005, 150_000.0),  # noqa: B008 - a value, which cannot change
+    exploration: float | Decay | Linear = Linear(1.0, 0.1, 20_000.0),  # noqa: B008 - a value, which cannot change
     batch: int = 64,
-    replay: int = 50_000,
+    replay: int = 100_000,
     warm_up: int = 1000,
     every: int = 1,
     target_step: float = 0.005,
@@ -233,7 +251,9 @@ def deep_q(  # an option for each thing that users tune, as in every constructor
 
     `hidden` are the widths of the hidden layers. After `warm_up` steps it learns from a batch of remembered steps
     after every `every` steps, by Adam. Any estimator of the rate can be plugged in; it sees the greedy steps.
-    `centring` corrects it by the level of the values. Step size and exploration may follow a schedule, by steps.
+    `centring` corrects it by the level of the values. Step size and exploration may follow a schedule, by steps; by
+    default both fall, and neither to 0, so that learning goes on. A tenth of the steps stays random: what goes wrong
+    seldom is remembered then, and a policy that is followed without chance does not get stuck there.
 
     With `precision="double"` all is computed in plain loops, the same bits on every machine, compiled and
     interpreted; the default uses BLAS in single precision, which is several times faster.

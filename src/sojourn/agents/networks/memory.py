@@ -17,7 +17,7 @@ def arrays_in(value: Value, name: str = "") -> Iterator[tuple[str, NDArray[np.ge
 
     >>> from sojourn.agents.networks.scaling import moments
     >>> [name for name, _ in arrays_in(moments(2))]
-    ['means', 'squares', 'seen']
+    ['means', 'squares', 'seen', 'centres', 'units', 'widest']
     """
     for field_name, field in named_fields(value):
         path = f"{name}.{field_name}" if name else field_name

@@ -42,15 +42,16 @@ def schedule_of(name: str, given: float | Decay | Linear) -> Exploration:
     return Decay(start=fraction(name, given), factor=1.0)
 
 
-def bounds_of(spaces: Spaces) -> tuple[Floats, Floats]:
-    """Return the points of the environment that -1 and 1 of a network stand for, in each dimension.
+def bounds_of(spaces: Spaces) -> tuple[Floats, Floats, Floats]:
+    """Return the points of the environment that -1 and 1 of a network stand for, and how far its means may go.
 
-    These are the bounds of the actions. Where a bound is infinite there is no unit but the environment's own.
+    The points are the bounds of the actions, in each dimension, and means stay between them. Where a bound is infinite
+    there is no unit but the environment's own, and no end.
 
-    >>> low, high = bounds_of(Spaces(1, low=np.array([0.0, -np.inf]), high=np.array([20.0, np.inf])))
-    >>> low.tolist(), high.tolist()
-    ([0.0, -1.0], [20.0, 1.0])
+    >>> low, high, furthest = bounds_of(Spaces(1, low=np.array([0.0, -np.inf]), high=np.array([20.0, np.inf])))
+    >>> low.tolist(), high.tolist(), furthest.tolist()
+    ([0.0, -1.0], [20.0, 1.0], [1.0, inf])
     """
     low, high = np.asarray(spaces.low, dtype=np.float64), np.asarray(spaces.high, dtype=np.float64)
     bounded = (np.abs(low) < _UNBOUNDED) & (np.abs(high) < _UNBOUNDED)
-    return np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
+    return np.where(bounded, low, -1.0), np.where(bounded, high, 1.0), np.where(bounded, 1.0, np.inf)

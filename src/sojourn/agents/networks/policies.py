@@ -91,25 +91,46 @@ def log_deviation(network: Perceptron, dimension: int, dimensions: int) -> float
 
 
 @compiled_apart
-def log_density(network: Perceptron, outputs: Reals, row: int, points: Floats, at: int) -> float:
+def held_mean(outputs: Reals, row: int, dimension: int, furthest: Floats) -> float:
+    """Return the mean of one dimension of an action: the output, or where that is beyond a bound, the bound."""
+    end = float(furthest[dimension])
+    return min(max(float(outputs[row, dimension]), -end), end)
+
+
+@compiled_apart
+def log_density(
+    network: Perceptron, outputs: Reals, row: int, furthest: Floats, points: Floats, at: int
+) -> float:
     """Return the logarithm of the density of an action."""
     total = 0.0
     dimensions = points.shape[1]
     for j in range(dimensions):
         deviation = log_deviation(network, j, dimensions)
-        z = (points[at, j] - outputs[row, j]) * exp(-deviation)
+        z = (points[at, j] - held_mean(outputs, row, j, furthest)) * exp(-deviation)
         total -= 0.5 * z * z + deviation + _HALF_LOG_TWO_PI
     return total
 
 
 @compiled_apart
 def point_slopes(
-    network: Perceptron, outputs: Reals, row: int, points: Floats, at: int, push: float, slopes: Reals
+    network: Perceptron,
+    outputs: Reals,
+    row: int,
+    furthest: Floats,
+    points: Floats,
+    at: int,
+    push: float,
+    slopes: Reals,
 ) -> None:
-    """Write the slopes of push log p(action) by the means, and add those by the logarithms of the deviations."""
+    """Write the slopes of push log p(action) by the means, and add those by the logarithms of the deviations.
+
+    An output beyond a bound is never pushed farther out, where it would not be heard of again.
+    """
     dimensions = points.shape[1]
     for j in range(dimensions):
         narrow = exp(-log_deviation(network, j, dimensions))
-        z = (points[at, j] - outputs[row, j]) * narrow
-        slopes[row, j] = push * z * narrow
+        mean = held_mean(outputs, row, j, furthest)
+        z = (points[at, j] - mean) * narrow
+        slope = push * z * narrow
+        slopes[row, j] = slope if slope * (mean - float(outputs[row, j])) <= 0.0 else 0.0
         network.gradient[len(network.gradient) - dimensions + j] += push * (z * z - 1.0)

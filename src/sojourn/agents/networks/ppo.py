@@ -1,111 +1,45 @@
 """Proximal policy optimisation for the average reward, with numbered or continuous actions.
 
-From a rollout of steps, with v the critic, rho_eff the rate, corrected by centring, and s the unit of rewards,
-
-    delta = (r - rho_eff tau) / s + v(o') - v(o),      A = delta + lambda A',
-
-A' being the advantage of the next step at the same place, nothing where an episode was truncated (generalised advantage
-estimation, Schulman et al. 2016, without a discount). The policy then moves by the clipped objective of Schulman et al.
-(2017) with A normalised, the critic towards A + v. The estimator of the rate sees all steps, one by one, in order.
+The policy moves by the clipped objective of Schulman et al. (2017) with the advantages of a `rollout`, normalised, and
+the critic towards A + v. A continuous action is normal about a mean that stays between the bounds: were it to go
+beyond, all that is drawn would be taken at the bound, earn the same, and say nothing on how to come back.
 
 The first rollout only measures: observations have no unit before it.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from sojourn.agents.exploration import Exploration, chance, later
-from sojourn.agents.networks.adam import Adam, descend
-from sojourn.agents.networks.perceptron import Perceptron, backward, forward, inputs_in, outputs_in
+from sojourn.agents.exploration import chance
+from sojourn.agents.networks.adam import descend
+from sojourn.agents.networks.perceptron import backward, forward, inputs_in, outputs_in
 from sojourn.agents.networks.policies import (
     chances,
     choice_slopes,
     drawn_action,
+    held_mean,
     likeliest,
-    log_chance,
-    log_density,
     log_deviation,
     point_slopes,
 )
-from sojourn.agents.networks.products import Reals
 from sojourn.agents.networks.protocol import Masks, Transitions
+from sojourn.agents.networks.rollout import COUNT, PPO, ROLLOUTS, judge, log_of, take_in
 from sojourn.agents.networks.scaling import (
-    Earnings,
-    Moments,
-    earn,
     normalise,
     observe,
-    rate_of,
-    scale_of,
-    settle,
+    refit_inputs,
+    refit_outputs,
+    renew_scale,
+    renew_units,
 )
 from sojourn.rules.arrays import Flags, Floats, Ints
 from sojourn.rules.bridge import compiled_apart
 from sojourn.rules.compile import kernel
 from sojourn.rules.elementary import exp
 from sojourn.rules.random import integer, normal
-from sojourn.rules.stacks import put, take
+from sojourn.rules.stacks import take
 from sojourn.rules.streams import Stream
 
-_chance, _later = chance.bare, later.bare
-
-# A rate that is wrong moves all aims of the critic by its error times 1 / (1 - lambda) steps. Were the critic to follow
-# at once, centring would swing about the rate for ever; it follows the mean of the advantages by this share.
-_LEVEL_SHARE = 0.2
-
-_COUNT, _ROLLOUTS = range(2)  # places in `counts`: steps in the rollout, and rollouts so far
-
-
-class Rollout(NamedTuple):
-    """The steps since the policy last moved, and what is computed of them."""
-
-    places: Ints
-    observations: Reals
-    allowed: Masks
-    choices: Ints  # numbered actions; or
-    points: Floats  # continuous ones, in units of the network
-    rewards: Floats
-    durations: Floats
-    next_observations: Reals
-    cut: Flags
-    values: Floats  # of the critic, where the step began
-    logs: Floats  # of the probability of the action
-    advantages: Floats
-    aims: Floats  # of the critic
-    order: Ints
-    ahead: Floats  # the advantage of the next step, by place
-
-
-class Pace(NamedTuple):
-    """How much is learned when, and how."""
-
-    steps: int  # of a rollout
-    batch: int
-    epochs: int
-    trace: float  # lambda
-    clip: float
-    entropy: float
-    longest: float  # of a gradient
-
-
-class PPO(NamedTuple):
-    """All that a PPO agent has learned. Its step size is a stack of one."""
-
-    policy: Perceptron
-    policy_means: Adam
-    critic: Perceptron
-    critic_means: Adam
-    rollout: Rollout
-    low: Floats
-    high: Floats
-    chances: Floats  # room for the probabilities of one observation
-    seen: Moments
-    earnings: Earnings
-    step_size: Exploration
-    counts: Ints
-    rng: Stream
-    pace: Pace
+_chance = chance.bare
 
 
 @compiled_apart
@@ -135,7 +69,7 @@ def choose_points(agent: PPO, observations: Floats, allowed: Masks, actions: Flo
     outputs = outputs_in(agent.policy, agent.policy.units)
     for row in range(len(observations)):
         for j in range(len(agent.low)):
-            z = float(outputs[row, j])
+            z = held_mean(outputs, row, j, agent.furthest)
             if explored[row]:
                 z += exp(log_deviation(agent.policy, j, len(agent.low))) * normal(agent.rng)
             actions[row, j] = agent.low[j] + (agent.high[j] - agent.low[j]) * 0.5 * (z + 1.0)
@@ -146,9 +80,9 @@ def choose_points(agent: PPO, observations: Floats, allowed: Masks, actions: Flo
 def learn_choices(agent: PPO, steps: Transitions) -> None:
     """Take in steps with numbered actions; when the rollout is full, learn from it."""
     for i in range(len(steps.rewards)):
-        agent.rollout.choices[agent.counts[_COUNT]] = steps.actions[i]
-        _take_in(agent, steps, i)
-    if agent.counts[_COUNT] >= agent.pace.steps:
+        agent.rollout.choices[agent.counts[COUNT]] = steps.actions[i]
+        take_in(agent, steps, i)
+    if agent.counts[COUNT] >= agent.pace.steps:
         _learn_from_rollout(agent)
 
 
@@ -156,40 +90,21 @@ def learn_choices(agent: PPO, steps: Transitions) -> None:
 def learn_points(agent: PPO, steps: Transitions) -> None:
     """Take in steps with continuous actions; when the rollout is full, learn from it."""
     for i in range(len(steps.rewards)):
-        at = agent.counts[_COUNT]
+        at = agent.counts[COUNT]
         for j in range(len(agent.low)):
             share = (steps.actions[i, j] - agent.low[j]) / (agent.high[j] - agent.low[j])
             agent.rollout.points[at, j] = 2.0 * share - 1.0
-        _take_in(agent, steps, i)
-    if agent.counts[_COUNT] >= agent.pace.steps:
+        take_in(agent, steps, i)
+    if agent.counts[COUNT] >= agent.pace.steps:
         _learn_from_rollout(agent)
-
-
-@compiled_apart
-def _take_in(agent: PPO, steps: Transitions, i: int) -> None:
-    """Add a step to the rollout, all but its action, and show it to the estimator of the rate."""
-    rollout = agent.rollout
-    at = agent.counts[_COUNT]
-    for j in range(rollout.observations.shape[1]):
-        rollout.observations[at, j] = steps.observations[i, j]
-        rollout.next_observations[at, j] = steps.next_observations[i, j]
-    for j in range(rollout.allowed.shape[1]):
-        rollout.allowed[at, j] = steps.allowed[i, j]
-    rollout.places[at] = steps.places[i]
-    rollout.rewards[at] = steps.rewards[i]
-    rollout.durations[at] = steps.durations[i]
-    rollout.cut[at] = steps.cut[i]
-    earn(agent.earnings, steps.places[i], steps.rewards[i], steps.durations[i], True)
-    put(agent.step_size, 0, _later(take(agent.step_size, 0)))
-    agent.counts[_COUNT] += 1
 
 
 @compiled_apart
 def _learn_from_rollout(agent: PPO) -> None:
     """Move critic and policy, unless this is the first rollout; then begin the next."""
-    count = agent.counts[_COUNT]
-    if agent.counts[_ROLLOUTS] > 0:
-        _judge(agent, count)
+    count = agent.counts[COUNT]
+    if agent.counts[ROLLOUTS] > 0:
+        judge(agent, count)
         for i in range(count):
             agent.rollout.order[i] = i
         for _ in range(agent.pace.epochs):
@@ -199,76 +114,14 @@ def _learn_from_rollout(agent: PPO) -> None:
     # Observations keep their units for a whole rollout, so that the policy that is improved is the one that acted.
     for i in range(count):
         observe(agent.seen, agent.rollout.observations, i)
-    agent.counts[_COUNT] = 0
-    agent.counts[_ROLLOUTS] += 1
-
-
-@compiled_apart
-def _judge(agent: PPO, count: int) -> None:
-    """Compute the advantage of each step, what the critic should say of it, and the probability of its action."""
-    rollout, critic = agent.rollout, agent.critic
-    inputs, values = inputs_in(critic), outputs_in(critic, critic.units)
-    rate, scale = rate_of(agent.earnings), scale_of(agent.earnings)
-    level, mean = 0.0, 0.0
-    for i in range(count):
-        normalise(agent.seen, rollout.next_observations, i, inputs, i)
-    forward(critic, critic.weights, count)
-    for i in range(count):
-        rollout.advantages[i] = (rollout.rewards[i] - rate * rollout.durations[i]) / scale + values[i, 0]
-        normalise(agent.seen, rollout.observations, i, inputs, i)
-    forward(critic, critic.weights, count)
-    for i in range(count):
-        rollout.values[i] = values[i, 0]
-        level += rollout.values[i] / count
-    for place in range(len(rollout.ahead)):
-        rollout.ahead[place] = 0.0
-    for back in range(count):
-        i = count - 1 - back
-        delta = rollout.advantages[i] - rollout.values[i]
-        further = 0.0 if rollout.cut[i] else rollout.ahead[rollout.places[i]]
-        rollout.advantages[i] = delta + agent.pace.trace * further
-        rollout.ahead[rollout.places[i]] = rollout.advantages[i]
-        mean += rollout.advantages[i] / count
-    for i in range(count):
-        rollout.aims[i] = rollout.values[i] + rollout.advantages[i] - (1.0 - _LEVEL_SHARE) * mean
-    settle(agent.earnings, level * scale, 1.0)
-    _standardise(rollout.advantages, count)
-    _log_chances(agent, count)
-
-
-@compiled_apart
-def _standardise(numbers: Floats, count: int) -> None:
-    """Give numbers the mean 0 and the deviation 1."""
-    mean = 0.0
-    for i in range(count):
-        mean += numbers[i] / count
-    square = 0.0
-    for i in range(count):
-        square += (numbers[i] - mean) * (numbers[i] - mean) / count
-    deviation = square**0.5 + 1e-8
-    for i in range(count):
-        numbers[i] = (numbers[i] - mean) / deviation
-
-
-@compiled_apart
-def _log_chances(agent: PPO, count: int) -> None:
-    """Compute the logarithm of the probability of each action, by the policy that drew it."""
-    rollout, policy = agent.rollout, agent.policy
-    inputs, outputs = inputs_in(policy), outputs_in(policy, policy.units)
-    for i in range(count):
-        normalise(agent.seen, rollout.observations, i, inputs, i)
-    forward(policy, policy.weights, count)
-    for i in range(count):
-        rollout.logs[i] = _log_of(agent, outputs, i, i)
-
-
-@compiled_apart
-def _log_of(agent: PPO, outputs: Reals, row: int, at: int) -> float:
-    """Return the logarithm of the probability of an action of the rollout, by the policy's outputs in a row."""
-    if len(agent.low):
-        return log_density(agent.policy, outputs, row, agent.rollout.points, at)
-    chances(outputs, row, agent.rollout.allowed, at, agent.chances)
-    return log_chance(agent.chances, agent.rollout.choices[at])
+    if agent.counts[ROLLOUTS] > 0:
+        refit_inputs(agent.seen, agent.policy, agent.policy.weights)
+        refit_inputs(agent.seen, agent.critic, agent.critic.weights)
+        refit_outputs(agent.earnings, agent.critic, agent.critic.weights)
+    renew_units(agent.seen)
+    renew_scale(agent.earnings)
+    agent.counts[COUNT] = 0
+    agent.counts[ROLLOUTS] += 1
 
 
 @compiled_apart
@@ -298,12 +151,12 @@ def _improve(agent: PPO, start: int, size: int) -> None:
         policy.gradient[len(policy.gradient) - dimensions + j] = -pace.entropy
     for row in range(size):
         at = rollout.order[start + row]
-        ratio = exp(min(_log_of(agent, outputs, row, at) - rollout.logs[at], 20.0))
+        ratio = exp(min(log_of(agent, outputs, row, at) - rollout.logs[at], 20.0))
         advantage = rollout.advantages[at]
         held = ratio > 1.0 + pace.clip if advantage > 0.0 else ratio < 1.0 - pace.clip
         push = 0.0 if held else -ratio * advantage / size
         if dimensions:
-            point_slopes(policy, outputs, row, rollout.points, at, push, slopes)
+            point_slopes(policy, outputs, row, agent.furthest, rollout.points, at, push, slopes)
         else:
             choice_slopes(agent.chances, rollout.choices[at], push, -pace.entropy / size, slopes, row)
         value_slopes[row, 0] = (values[row, 0] - rollout.aims[at]) / size

@@ -13,15 +13,13 @@ from sojourn.agents.networks.agent import Kernels, NetworkAgent
 from sojourn.agents.networks.options import bounds_of, checked_hidden, checked_precision, schedule_of
 from sojourn.agents.networks.perceptron import PRECISIONS, Kind, perceptron
 from sojourn.agents.networks.ppo import (
-    PPO,
-    Pace,
-    Rollout,
     choose_choices,
     choose_points,
     learn_choices,
     learn_points,
 )
 from sojourn.agents.networks.protocol import Spaces, checked_spaces
+from sojourn.agents.networks.rollout import PPO, Pace, Rollout
 from sojourn.agents.networks.scaling import earnings, moments
 from sojourn.rates.protocol import Rate
 from sojourn.rates.ratio import Exponential
@@ -39,11 +37,11 @@ def ppo(  # an option for each thing that users tune, as in every constructor of
     spaces: Spaces,
     *,
     hidden: Sequence[int] = (64, 64),
-    step_size: float | Decay | Linear = 0.0005,
+    step_size: float | Decay | Linear = Linear(0.001, 0.00005, 400_000.0),  # noqa: B008 - a value, which cannot change
     rollout: int = 2048,
     batch: int = 128,
     epochs: int = 8,
-    trace: float = 0.9,
+    trace: float = 0.8,
     clip: float = 0.2,
     entropy: float = 0.0,
     rate: Rate | None = None,
@@ -58,8 +56,8 @@ def ppo(  # an option for each thing that users tune, as in every constructor of
     `epochs` times each. `trace` is lambda of the advantages, `clip` how far the probability of an action may move,
     `entropy` the weight of its spread. Any estimator of the rate can be plugged in; it sees every step. `centring`
     corrects it by the level of the values. Continuous actions begin in the middle of their bounds with a deviation of
-    half of the way to one, so bounds should say what may be worth trying. `hidden`, `step_size` and `precision` are as
-    in `deep_q`.
+    half of the way to one, so bounds should say what may be worth trying; what is best comes to stand out only as the
+    deviation falls, which takes some 200,000 steps. `hidden`, `step_size` and `precision` are as in `deep_q`.
 
     >>> agent = ppo(Spaces(num_inputs=2, low=[-1.0], high=[1.0]), hidden=(8,), compiled=False)
     >>> agent.greedy(np.zeros((1, 2)), np.zeros((1, 0))).shape
@@ -70,7 +68,7 @@ def ppo(  # an option for each thing that users tune, as in every constructor of
     steps, size = whole("rollout", rollout), whole("batch", batch)
     room = steps + spaces.places
     rng, layers = stream(spaces.seed), checked_hidden(hidden)
-    low, high = bounds_of(spaces)
+    low, high, furthest = bounds_of(spaces)
     dimensions = len(low)
     # A policy that begins with equal chances: small weights in its last layer.
     policy = perceptron(
@@ -91,6 +89,7 @@ def ppo(  # an option for each thing that users tune, as in every constructor of
         rollout=_empty(spaces, room, dimensions, PRECISIONS[precision]),
         low=low,
         high=high,
+        furthest=furthest,
         chances=np.zeros(spaces.num_actions),
         seen=moments(spaces.num_inputs),
         earnings=earnings(estimator(Exponential, usual, rate, centring), spaces.places),

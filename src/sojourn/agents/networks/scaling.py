@@ -1,7 +1,11 @@
-"""Running means that put observations and rewards into units of their own, so that one setting serves all problems.
+"""Units of observations and rewards, by which one setting serves all problems.
 
-Observations are normalised by their running mean and deviation. Rewards are divided by a running root mean square of
-r - rho tau, what a step earns beyond the rate; rates stay in the user's units.
+Observations are normalised by their mean and deviation over about the last ten thousand. Rewards are divided by the
+root mean square of r - rho tau over as many steps, what a step earns beyond the rate; rates stay in the user's units.
+
+An agent that gets better sees other observations and earns other rewards than it did at first, by factors of ten and
+more, so units must follow. They do so from time to time, and whenever they change, so do the weights of the first and
+the last layer: what a network says in the user's units stays as it was (van Hasselt et al. 2016 for the last layer).
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sojourn.agents.networks.perceptron import Perceptron
 from sojourn.agents.networks.products import Reals
 from sojourn.rates.carry import carry
 from sojourn.rates.centred import levelled_by, own_value, timed
@@ -23,61 +28,94 @@ from sojourn.rules.values import stacked
 _value = value.bare
 
 _LARGEST = 10.0  # of a normalised observation
-_SQUARE_STEP = 0.0001  # of the mean square of rewards, at least: about the last ten thousand steps
+_SQUARE_STEP = 0.0001  # of means, at least: about the last ten thousand steps
+_NARROWEST = (
+    0.01  # of a unit, to the widest that there was: what hardly moves any more is no reason to magnify it
+)
 
 
 class Moments(NamedTuple):
-    """Means of observations and sums of their squared deviations, over so many of them."""
+    """Running means and variances of observations, over so many of them; and the units that networks see them in."""
 
     means: Floats
     squares: Floats
     seen: Floats
+    centres: Floats
+    units: Floats
+    widest: Floats  # deviations so far
 
 
 def moments(num_inputs: int) -> Moments:
-    """Return the moments of nothing: until two observations were seen, they stay as they are."""
-    return Moments(np.zeros(num_inputs), np.zeros(num_inputs), np.zeros(1))
+    """Return the moments of nothing, and units in which observations stay as they are."""
+    zeros = [np.zeros(num_inputs) for _ in range(4)]
+    return Moments(zeros[0], zeros[1], np.zeros(1), zeros[2], np.ones(num_inputs), zeros[3])
 
 
 @compiled_apart
 def observe(known: Moments, observations: Reals, row: int) -> None:
-    """Take in one more observation (Welford's way, which loses no digits)."""
+    """Take in one more observation; the units stay."""
     known.seen[0] += 1.0
+    share = max(_SQUARE_STEP, 1.0 / known.seen[0])
     for j in range(len(known.means)):
         distance = observations[row, j] - known.means[j]
-        known.means[j] += distance / known.seen[0]
-        known.squares[j] += distance * (observations[row, j] - known.means[j])
+        known.means[j] += share * distance
+        known.squares[j] += share * (distance * (observations[row, j] - known.means[j]) - known.squares[j])
 
 
 @compiled_apart
 def normalise(known: Moments, observations: Reals, row: int, out: Reals, at: int) -> None:
-    """Write one observation in units of its deviation, at most 10 of them from the mean.
-
-    What has never differed from its mean is 0 there, and stays in its own unit when it does.
-    """
+    """Write one observation in the units of the network, at most 10 of them from the centre."""
     for j in range(len(known.means)):
-        deviation = math.sqrt(known.squares[j] / known.seen[0]) if known.seen[0] > 1.0 else 1.0
-        distance = observations[row, j] - known.means[j]
-        if deviation > 0.0:
-            distance = distance / deviation
+        distance = (observations[row, j] - known.centres[j]) / known.units[j]
         out[at, j] = min(max(distance, -_LARGEST), _LARGEST)
+
+
+@compiled_apart
+def _next_unit(known: Moments, j: int) -> float:
+    """Return the unit of an input by what is known now; what has never differed from its mean keeps its own."""
+    deviation = math.sqrt(known.squares[j])
+    widest = max(known.widest[j], deviation)
+    return max(deviation, _NARROWEST * widest) if widest > 0.0 else 1.0
+
+
+@compiled_apart
+def refit_inputs(known: Moments, network: Perceptron, weights: Reals) -> None:
+    """Let a network say of observations in the units to come what it says now."""
+    inputs, outputs = network.widths[0], network.widths[1]
+    for i in range(inputs):
+        shift = (known.means[i] - known.centres[i]) / known.units[i]
+        stretch = _next_unit(known, i) / known.units[i]
+        for j in range(outputs):
+            weight = weights[i * outputs + j]
+            weights[inputs * outputs + j] += weight * shift
+            weights[i * outputs + j] = weight * stretch
+
+
+@compiled_apart
+def renew_units(known: Moments) -> None:
+    """See observations in the units that they have by now."""
+    for j in range(len(known.means)):
+        known.units[j] = _next_unit(known, j)
+        known.centres[j] = known.means[j]
+        known.widest[j] = max(known.widest[j], math.sqrt(known.squares[j]))
 
 
 class Earnings(NamedTuple):
     """What an agent knows of rewards and time: its estimator of the rate, and the scale of the rewards.
 
     `rate` is a stack of one estimator, `carried` what each place has earned since time last passed there, `square`
-    the running mean square of r - rho tau and the steps that it is made of.
+    the running mean square of r - rho tau and the steps that it is made of, `unit` that of rewards, one number.
     """
 
     rate: Rate
     carried: Floats
     square: Floats
+    unit: Floats
 
 
 def earnings(rate: Rate, places: int) -> Earnings:
     """Return the earnings of an agent that has seen nothing, in so many environments at once."""
-    return Earnings(stacked([rate]), np.zeros(places), np.zeros(2))
+    return Earnings(stacked([rate]), np.zeros(places), np.zeros(2), np.ones(1))
 
 
 @compiled_apart
@@ -93,9 +131,32 @@ def earn(known: Earnings, place: int, reward: float, duration: float, accepted: 
 
 
 @compiled_apart
-def scale_of(known: Earnings) -> float:
-    """Return the unit of rewards, 1 while there is none."""
+def _next_scale(known: Earnings) -> float:
     return math.sqrt(known.square[0]) if known.square[0] > 0.0 else 1.0
+
+
+@compiled_apart
+def refit_outputs(known: Earnings, network: Perceptron, weights: Reals) -> None:
+    """Let a network say in the unit of rewards to come what it says now."""
+    layers = len(network.widths) - 1
+    last = 0  # the first weight of the last layer
+    for layer in range(layers - 1):
+        last += (network.widths[layer] + 1) * network.widths[layer + 1]
+    stretch = known.unit[0] / _next_scale(known)
+    for i in range(last, last + (network.widths[layers - 1] + 1) * network.widths[layers]):
+        weights[i] *= stretch
+
+
+@compiled_apart
+def renew_scale(known: Earnings) -> None:
+    """See rewards in the unit that they have by now; it is 1 while there is none."""
+    known.unit[0] = _next_scale(known)
+
+
+@compiled_apart
+def scale_of(known: Earnings) -> float:
+    """Return the unit of rewards."""
+    return float(known.unit[0])
 
 
 @compiled_apart

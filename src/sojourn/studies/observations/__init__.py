@@ -1,0 +1,5 @@
+"""Networks on problems whose observations cannot be listed, and whose exact gain is known.
+
+`plan` says what is run, `judge` what a policy is worth, `record` is what is written; `words`, `charts` and `section`
+show the record and compute nothing; `folder` puts all of it together.
+"""

@@ -1,0 +1,63 @@
+"""The charts of the study: what each agent reached, and what other rates make of it."""
+
+from __future__ import annotations
+
+from sojourn.report.charts import Axis, Sheet, Whisker, Whiskers
+from sojourn.report.looks import plain
+from sojourn.studies.observations.record import Observations
+from sojourn.studies.observations.words import agent_title
+
+_NOTE = "The dotted line is the best gain there is; of the fleet, what the best threshold rule earns."
+
+
+def gains(found: Observations) -> Whiskers:
+    """Return the relative gain of each agent on each problem."""
+    agents = list(dict.fromkeys(one.agent for one in found.first))
+    return Whiskers(
+        "Policies after learning",
+        Axis("relative gain, 95 % interval", short="relative gain"),
+        [
+            Whisker(
+                f"{one.problem}, {agent_title(one.agent)}",
+                plain(agents.index(one.agent)),
+                one.relative_gain,
+                one.low,
+                one.high,
+            )
+            for one in found.first
+        ],
+        interval="95 % interval",
+        reference=1.0,
+        note=_NOTE,
+    )
+
+
+def rates(found: Observations, problem: str, agent: str) -> Whiskers:
+    """Return the relative gain of one agent on one problem in each way to come by the rate."""
+    return Whiskers(
+        f"{problem}, {agent_title(agent)}",
+        Axis("relative gain, 95 % interval", short="relative gain"),
+        [
+            Whisker(one.variant, plain(place), one.relative_gain, one.low, one.high)
+            for place, one in enumerate(found.varied(problem, agent))
+        ],
+        interval="95 % interval",
+        reference=1.0,
+        note="The dotted line is the best gain there is.",
+    )
+
+
+def sheets(found: Observations) -> dict[str, Sheet]:
+    """Return the figures by their names; that of the rates only if they were run."""
+    drawn = {"gains": Sheet([[gains(found)]], (6.5, 1.2 + 0.28 * len(found.first)))}
+    panels = [rates(found, problem, agent) for problem, agent in found.pairs]
+    if panels:
+        rows = [panels[start : start + 2] for start in range(0, len(panels), 2)]
+        named = [[row[0], *(_nameless(panel) for panel in row[1:])] for row in rows]
+        drawn["rates"] = Sheet(named, (8.5, 2.6 * len(rows)))
+    return drawn
+
+
+def _nameless(panel: Whiskers) -> Whiskers:
+    """Return a panel whose rows are named at its left already."""
+    return panel._replace(rows=[row._replace(name="") for row in panel.rows])

@@ -1,0 +1,143 @@
+"""What is run: networks with their own settings on every problem, then with other rates, and without durations.
+
+The first part has one setting for all problems: the agents' own defaults. The second part has the problems in which
+actions decide how long a step takes, and changes one thing at a time: the estimator of the rate, whether it is centred,
+or whether the agent is told any durations.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sojourn.rates.named import ESTIMATORS
+from sojourn.rates.protocol import Rate
+from sojourn.rules.numbers import positive, whole
+
+RATE_STEP_SIZE, CENTRING = 0.001, 0.1  # the agents' own
+IGNORED = "durations ignored"
+_FEWEST = 1000  # steps of a run
+
+STEPS = {  # of a run; what takes longest to learn is given most
+    ("wear", "deep_q"): 100_000,
+    ("offers", "deep_q"): 100_000,
+    ("offers-16", "deep_q"): 200_000,
+    ("workload", "deep_q"): 100_000,
+    ("fleet", "deep_q"): 200_000,
+    ("c-mu", "ppo"): 500_000,
+    ("hold", "ppo"): 1_000_000,
+    ("update-or-wait", "ppo"): 500_000,
+    ("c-mu", "deep_q"): 100_000,
+    ("wear", "ppo"): 200_000,
+    ("offers", "ppo"): 200_000,
+}
+SECOND = (("wear", "deep_q"), ("offers", "deep_q"), ("offers", "ppo"), ("update-or-wait", "ppo"))
+SECOND_LENGTH = 0.4  # of the runs of the second part, as a share of those of the first
+
+# What the best agent of each problem should reach, relative to the exact gain; of the fleet, to the best threshold rule.
+BARS = {
+    "wear": 0.995,
+    "offers": 0.995,
+    "offers-16": 0.99,
+    "workload": 0.995,
+    "c-mu": 0.97,
+    "hold": 0.98,
+    "update-or-wait": 0.98,
+    "fleet": 0.995,
+}
+
+
+class Variant(NamedTuple):
+    """How an agent comes by its rate: an estimator, centred or not; or told that every step takes a time of 1.
+
+    >>> Variant("Harmonic", 0.0).label, Variant().label
+    ('Harmonic, not centred', 'Exponential, centred')
+    """
+
+    estimator: str = "Exponential"
+    centring: float = CENTRING
+    ignores_durations: bool = False
+
+    @property
+    def label(self) -> str:
+        """What it is called in tables."""
+        if self.ignores_durations:
+            return IGNORED
+        return f"{self.estimator}, {'centred' if self.centring else 'not centred'}"
+
+    def rate(self) -> Rate:
+        """Return a fresh estimator."""
+        return ESTIMATORS[self.estimator].make(RATE_STEP_SIZE)
+
+
+OWN = Variant()
+VARIANTS = (
+    OWN,
+    Variant("Exponential", 0.0),
+    Variant("Harmonic"),
+    Variant("Harmonic", 0.0),
+    Variant("Cumulative"),
+    Variant("Cumulative", 0.0),
+    Variant(ignores_durations=True),
+)
+
+
+class Cell(NamedTuple):
+    """One run: an agent learns in a problem for so many steps, with one seed."""
+
+    problem: str
+    agent: str
+    variant: Variant
+    seed: int
+    steps: int
+
+
+class Settings(NamedTuple):
+    """How much is run: seeds of the first and of the second part, and the length of runs as a share of the usual one."""
+
+    seeds: int = 3
+    rate_seeds: int = 2
+    length: float = 1.0
+
+
+def checked_settings(settings: Settings) -> Settings:
+    """Return settings that make sense."""
+    whole("seeds", settings.seeds)
+    whole("rate_seeds", settings.rate_seeds, least=0)
+    positive("length", settings.length)
+    return settings
+
+
+def first(settings: Settings) -> list[Cell]:
+    """Return the runs of the first part.
+
+    >>> len(first(Settings(seeds=3)))
+    33
+    """
+    return [
+        Cell(problem, agent, OWN, seed, _steps(problem, agent, settings.length))
+        for seed in range(settings.seeds)
+        for problem, agent in STEPS
+    ]
+
+
+def second(settings: Settings) -> list[Cell]:
+    """Return the runs of the second part.
+
+    >>> len(second(Settings(rate_seeds=1)))
+    28
+    """
+    return [
+        Cell(problem, agent, variant, seed, _steps(problem, agent, SECOND_LENGTH * settings.length))
+        for seed in range(settings.rate_seeds)
+        for problem, agent in SECOND
+        for variant in VARIANTS
+    ]
+
+
+def num_steps(settings: Settings) -> int:
+    """Return how many steps all runs take together."""
+    return sum(cell.steps for cell in {*first(settings), *second(settings)})
+
+
+def _steps(problem: str, agent: str, length: float) -> int:
+    return max(_FEWEST, round(length * STEPS[problem, agent]))

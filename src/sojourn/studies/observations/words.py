@@ -1,0 +1,140 @@
+"""The study in words: a table for a terminal, what was found, and the README."""
+
+from __future__ import annotations
+
+from sojourn.report.words import counted
+from sojourn.studies.observations.plan import IGNORED, OWN, Variant
+from sojourn.studies.observations.record import Observations, Outcome
+
+_TITLES = {"deep_q": "deep Q", "ppo": "PPO"}
+
+HOW_JUDGED = (
+    "The relative gain is 1 - (best gain - gain) / |best gain|. A policy's gain is measured by following it without chance, "
+    "with the best policy beside it on the same random numbers, and taking their difference from the exact gain. It can "
+    "come out a little above 1 by chance. The gain of the fleet is not known: the best threshold rule stands for it."
+)
+SETTINGS = (
+    "Every agent has its own settings, the same on all problems: Exponential(0.001) for the rate, centred. Nothing was "
+    "tuned for a problem but the number of steps."
+)
+
+
+def agent_title(agent: str) -> str:
+    """Return an agent's name for readers."""
+    return _TITLES.get(agent, agent)
+
+
+def interval(one: Outcome) -> str:
+    """Return a relative gain with its interval, of which one seed has none."""
+    if one.seeds == 1:
+        return f"{one.relative_gain:.4f}"
+    return f"{one.relative_gain:.4f} ({one.low:.4f} to {one.high:.4f})"
+
+
+def headlines(found: Observations) -> list[str]:
+    """Return a line for each problem and agent, and what was found."""
+    lines = [f"{'':16}{'agent':8}{'steps':>9}{'seeds':>7}  relative gain, 95 % interval"]
+    lines += [
+        f"{one.problem:16}{agent_title(one.agent):8}{one.steps:>9,}{one.seeds:>7}  {interval(one)}"
+        for one in found.first
+    ]
+    return [*lines, "", *findings(found)]
+
+
+def findings(found: Observations) -> list[str]:
+    """Return what was found, in sentences."""
+    return [_bars(found), *_ignored(found), *_harmonic(found)]
+
+
+def _bars(found: Observations) -> str:
+    """Say which problems the best agent solves as well as it should."""
+    best = {one.problem: found.best(one.problem) for one in found.truths}
+    short = [
+        f"{one.problem} {best[one.problem].relative_gain:.4f}, of {one.bar:g}"
+        for one in found.truths
+        if best[one.problem].relative_gain < one.bar
+    ]
+    told = f"The best agent reaches what it should on {len(best) - len(short)} of {counted(len(best), 'problem')}"
+    return f"{told}; it falls short on {'; '.join(short)}." if short else f"{told}."
+
+
+def _ignored(found: Observations) -> list[str]:
+    """Say what it costs to ignore durations."""
+    told = []
+    for problem, agent in found.pairs:
+        by = {one.variant: one for one in found.varied(problem, agent)}
+        own, blind = by[OWN.label], by[IGNORED]
+        told.append(
+            f"{problem} by {agent_title(agent)} {blind.relative_gain:.3f} in place of {own.relative_gain:.3f}"
+        )
+    return [f"An agent that ignores durations reaches: {'; '.join(told)}."] if told else []
+
+
+def _harmonic(found: Observations) -> list[str]:
+    """Say what the harmonic rate does with and without centring."""
+    centred, bare = Variant("Harmonic").label, Variant("Harmonic", 0.0).label
+    told = []
+    for problem, agent in found.pairs:
+        by = {one.variant: one for one in found.varied(problem, agent)}
+        told.append(
+            f"{problem} by {agent_title(agent)} {by[centred].relative_gain:.3f} with, {by[bare].relative_gain:.3f} without"
+        )
+    return [f"The harmonic rate with centring, and without it: {'; '.join(told)}."] if told else []
+
+
+def readme(found: Observations) -> str:
+    """Return the README of the study's folder."""
+    parts = [
+        "# Observations that cannot be listed",
+        "Deep Q and PPO for reward per unit time, on problems with continuous observations whose best gain is known.",
+        "\n".join(f"- {sentence}" for sentence in findings(found)),
+        "## What the policies are worth",
+        f"{SETTINGS} {HOW_JUDGED}",
+        gains_table(found),
+        "![What the policies are worth](figures/gains.png)",
+    ]
+    if found.second:
+        parts += [
+            "## Other rates, and no durations",
+            "Shorter runs, in which one thing is changed: the estimator of the rate, all with the step size 0.001 where "
+            "they have one; whether it is corrected by the level of the values; or whether the agent is told durations.",
+            rates_table(found),
+            "![Other rates](figures/rates.png)",
+        ]
+    parts += [
+        f"Made by Sojourn {found.version} with {counted(found.seeds, 'seed')} in the first part and "
+        f"{counted(found.rate_seeds, 'seed')} in the second, the runs being {found.length:g} of the usual length. "
+        "`results.parquet` has every run."
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def gains_table(found: Observations) -> str:
+    """Return what the policies are worth, as a table in Markdown."""
+    heads = ["problem", "agent", "steps", "seeds", "best gain", "relative gain (95 % interval)", "CPU s"]
+    rows = [
+        [
+            one.problem,
+            agent_title(one.agent),
+            f"{one.steps:,}",
+            str(one.seeds),
+            f"{found.truth(one.problem).gain:.5g}",
+            interval(one),
+            f"{one.seconds:.0f}",
+        ]
+        for one in found.first
+    ]
+    return _markdown(heads, ["---", "---", "---:", "---:", "---:", "---", "---:"], rows)
+
+
+def rates_table(found: Observations) -> str:
+    """Return what other rates make of it, a row for each, as a table in Markdown."""
+    heads = ["rate", *(f"{problem}, {agent_title(agent)}" for problem, agent in found.pairs)]
+    labels = list(dict.fromkeys(one.variant for one in found.second))
+    by = {(one.problem, one.agent, one.variant): one for one in found.second}
+    rows = [[label, *(interval(by[*pair, label]) for pair in found.pairs)] for label in labels]
+    return _markdown(heads, ["---"] * len(heads), rows)
+
+
+def _markdown(heads: list[str], rules: list[str], rows: list[list[str]]) -> str:
+    return "\n".join(f"| {' | '.join(row)} |" for row in (heads, rules, *rows))

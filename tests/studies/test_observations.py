@@ -1,0 +1,149 @@
+"""The study of networks: how policies are judged, that it goes on where it stopped, and what it says."""
+
+from __future__ import annotations
+
+import html
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sojourn as sj
+from counting import Counted
+from small_envs import sentence
+from sojourn.rules.records import load_json, read_record
+from sojourn.studies.observations import folder, judge, plan
+from sojourn.studies.observations.record import Observations, Run
+from sojourn.studies.observations.words import findings, headlines, readme
+from sojourn.studies.page import write_report
+from sojourn.worlds.continuous import update_or_wait
+
+SMALL = plan.Settings(seeds=2, rate_seeds=1, length=0.01)
+CALLS: list[plan.Cell] = []
+
+
+@pytest.fixture
+def briefly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let policies be followed for a short while."""
+    monkeypatch.setattr(judge, "FOLLOWED", 8000)
+
+
+def made_up(cell: plan.Cell) -> Run:
+    """A run that was not run: harmonic rates without centring and ignored durations cost a tenth and a quarter."""
+    CALLS.append(cell)
+    best = judge.best_gain(cell.problem)
+    lost = 0.25 if cell.variant.ignores_durations else 0.001 * (1 + cell.seed)
+    if cell.variant == plan.Variant("Harmonic", 0.0):
+        lost = 0.1
+    found = best - lost * abs(best)
+    return Run(
+        cell.problem, cell.agent, cell.variant.label, cell.seed, cell.steps, found, 1 - lost, found, 1.0
+    )
+
+
+@pytest.fixture(scope="module")
+def studied(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Observations]:
+    """A study of made-up runs."""
+    out = tmp_path_factory.mktemp("observations") / "out"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(folder, "measured", made_up)
+        patch.setattr(judge, "_RULE_STEPS", 300)
+        judge.best_gain.cache_clear()
+        found = folder.observations(out, SMALL, jobs=1, formats=("png",))
+    judge.best_gain.cache_clear()
+    return out, found
+
+
+@pytest.mark.usefixtures("briefly")
+def test_the_best_policy_has_exactly_the_best_gain() -> None:
+    """Judged by its difference from itself, the best policy comes out at the exact gain, and the wait of 0 below.
+
+    Without any wait the mean age is 1 + E[y^2] / 2, y being lognormal with mean 1 and E[y^2] = e.
+    """
+    world = update_or_wait.UpdateOrWait()
+    best = judge.judged("update-or-wait", lambda seen, _: sj.optimal(world, (float(seen[0]),)), 0)
+    assert best == sj.gain(world)
+    found = judge.judged("update-or-wait", lambda seen, _: np.zeros(1), 0)
+    assert found == pytest.approx(-1.0 - np.e / 2.0, rel=0.02)
+
+
+@pytest.mark.usefixtures("briefly")
+def test_one_run_is_trained_and_judged() -> None:
+    """A run of deep Q in `wear` has as many steps as were asked for, and a policy that is worth something."""
+    run = folder.measured(plan.Cell("wear", "deep_q", plan.OWN, 3, 4000))
+    assert (run.steps, run.variant) == (4000, "Exponential, centred")
+    assert 0.8 < run.relative_gain < 1.02
+    assert run.gain == pytest.approx(judge.best_gain("wear") * run.relative_gain)
+
+
+def test_who_is_told_no_durations_is_told_that_each_is_one() -> None:
+    """An agent that ignores durations learns a rate per step."""
+    cell = plan.Cell("wear", "deep_q", plan.Variant(ignores_durations=True), 0, 1000)
+    assert folder.trained(cell).totals.duration == 1000.0
+
+
+def test_a_study_that_was_stopped_goes_on(studied: tuple[Path, Observations], monkeypatch: Any) -> None:
+    """Runs whose files are there are not run again; one that is missing is, and the record is the same."""
+    out, found = studied
+    monkeypatch.setattr(folder, "measured", made_up)
+    monkeypatch.setattr(judge, "_RULE_STEPS", 300)
+    judge.best_gain.cache_clear()
+    file = next(out.joinpath("runs").glob("hold-ppo-*-1-rules-*.json"))
+    file.unlink()
+    CALLS.clear()
+    again = folder.observations(out, SMALL, jobs=1, formats=())
+    judge.best_gain.cache_clear()
+    assert [(cell.problem, cell.seed) for cell in CALLS] == [("hold", 1)]
+    assert again == found
+    assert read_record(Observations, load_json(out / "observations.json")) == found
+    file.write_text("{}")
+    assert "remove it" in sentence(lambda: folder.observations(out, SMALL, jobs=1, formats=()), ValueError)
+
+
+def test_what_is_said_follows_from_the_record(studied: tuple[Path, Observations]) -> None:
+    """Means, what ignoring durations costs, what the harmonic rate does, and where a bar is missed."""
+    _, found = studied
+    wear = found.best("wear")
+    assert wear.seeds == 2
+    assert wear.relative_gain == pytest.approx(0.9985)
+    assert wear.low == pytest.approx(0.998)
+    assert wear.high == pytest.approx(0.999)
+    told = findings(found)
+    assert told[0] == "The best agent reaches what it should on 8 of 8 problems."
+    assert "offers by PPO 0.750 in place of 0.999" in told[1]
+    assert "wear by deep Q 0.999 with, 0.900 without" in told[2]
+    assert len([line for line in headlines(found) if "deep Q" in line[:32]]) == 6
+    poor = found.truths[0].__class__("wear", 0.5, True, 0.9995)
+    short = Observations(2, 1, 0.01, (poor, *found.truths[1:]), found.first, found.second, "")
+    assert findings(short)[0].endswith("7 of 8 problems; it falls short on wear 0.9985, of 0.9995.")
+
+
+def test_the_page_and_the_readme_show_the_study(studied: tuple[Path, Observations], tmp_path: Path) -> None:
+    """Both have every relative gain and every finding; the figures are there."""
+    out, found = studied
+    page = html.unescape(write_report([out], tmp_path / "report.html").read_text(encoding="utf-8"))
+    text = out.joinpath("README.md").read_text()
+    assert text == readme(found)
+    for one in (*found.first, *found.second):
+        assert f'data-value="{one.relative_gain!r}"' in page
+        assert f"{one.relative_gain:.4f}" in text
+    assert all(finding in page for finding in findings(found))
+    assert {path.name for path in out.joinpath("figures").iterdir()} == {"gains.png", "rates.png"}
+    assert len(json.loads(out.joinpath("observations.json").read_text())["second"]) == 28
+
+
+@pytest.mark.evidence
+@pytest.mark.parametrize("problem", plan.BARS)
+def test_networks_reach_the_best_gain(problem: str, counted: Counted) -> None:
+    """Over five seeds, the mean relative gain is at least the bar of the problem, in at most three CPU minutes a run."""
+    agent = next(agent for name, agent in plan.STEPS if name == problem)
+    runs = [
+        folder.measured(plan.Cell(problem, agent, plan.OWN, seed, plan.STEPS[problem, agent]))
+        for seed in range(5)
+    ]
+    mean = float(np.mean([run.relative_gain for run in runs]))
+    counted("continuous problems solved by networks", tried=1, failed=int(mean < plan.BARS[problem]))
+    assert mean >= plan.BARS[problem]
+    assert max(run.seconds for run in runs) <= 180.0
