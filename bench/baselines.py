@@ -17,9 +17,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-import networks
 import numpy as np
 
+import networks
 import sojourn as sj
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -8,11 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import baselines
+import fleet
 import house
 import measured
 import published
 
+import baselines
 from sojourn.agents.named import AGENTS
 
 HERE = Path(__file__).resolve().parent
@@ -44,6 +45,7 @@ def places() -> dict[str, Callable[[], str]]:
         "<!-- published: four rooms -->": published.four_rooms_table,
         "<!-- baselines -->": baselines.table,
         **measured.places(),
+        **fleet.places(),
         "<!-- house -->": house.table,
     }
 
