@@ -226,7 +226,8 @@ def _made(given: Any, options: dict[str, Any], lanes: Lanes) -> ObservingAgent:
         return _of_vectors(given, spaces, observing.bounds, options)
     if options:
         raise TypeError(f"{', '.join(options)} cannot be given with an agent that is made already")
-    made: ObservingAgent = VectorObserver(given, spaces) if is_value(given) else given
+    value: Any = given
+    made: ObservingAgent = VectorObserver(value, spaces) if is_value(given) else given
     return made
 
 
