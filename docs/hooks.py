@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import drifting
+import fleet
 import house
 import measured
 import observed
@@ -51,6 +52,7 @@ def places() -> dict[str, Callable[[], str]]:
         **drifting.places(),
         **measured.places(),
         **observed.places(),
+        **fleet.places(),
         "<!-- house -->": house.table,
     }
 

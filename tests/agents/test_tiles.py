@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import sojourn as sj
+from counting import Counted
+from site_builder import loaded
 from sojourn.agents.values.boxes import box_of, noted
 from sojourn.agents.values.protocol import best, move, nth_available, read
 from sojourn.agents.values.tiling import bounds_of, tiled
@@ -16,6 +18,8 @@ from sojourn.rates.named import ESTIMATORS
 from sojourn.rules.streams import streams
 from sojourn.rules.values import same
 from sojourn.worlds.protocol import start, step
+
+fleet = loaded("fleet")
 
 
 class Naive:
@@ -222,23 +226,9 @@ def test_what_is_wrong_is_told_in_a_sentence() -> None:
 
 
 @pytest.mark.evidence
-@pytest.mark.parametrize(
-    ("name", "wanted"), [("Wear", 0.985 * 0.583015), ("Offers", 0.985 * 0.747760), ("Fleet", 2.634)]
-)
-def test_tiles_earn_what_can_be_earned(name: str, wanted: float) -> None:
-    """One setting, five seeds, a million steps: .985 of the exact gain, and on the fleet what the best threshold earns."""
-    world = getattr(sj.continuous, name)()
-    agent = sj.tile_q(
-        len(world.observed.low),
-        world.num_actions,
-        bounds=world.observed,
-        exploration=sj.Linear(0.3, 0.02, 500_000),
-    )
-    earned = []
-    for seed in range(5):
-        run = sj.run(world, agent, steps=1_000_000, seed=seed)
-        test = sj.run(world, sj.follow(run.agent), steps=400_000, seed=99)
-        earned.append(test.reward / test.duration)
-    assert np.mean(earned) > wanted
-    runs = sj.run_many(world, agent, seeds=[4], steps=1_000_000)
-    assert runs["reward"][0] == run.reward
+@pytest.mark.parametrize("name", sorted(fleet.WORLDS))
+def test_tiles_earn_what_can_be_earned(name: str, counted: Counted) -> None:
+    """Own settings, five seeds, a million steps: .985 of the exact gain, and on the fleet what the best threshold earns."""
+    found = fleet.learned(name)
+    wanted = 0.985 * found["exact"] if found["exact"] is not None else fleet.threshold_rule(0.55)["mean"]
+    counted("problems that tiles learn", tried=1, failed=int(found["mean"] < wanted))

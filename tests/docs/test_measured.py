@@ -1,4 +1,4 @@
-"""The page about the planner: what it says is what was measured."""
+"""The pages about the planner and about networks: what they say is what was measured."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from site_builder import DOCS, loaded
 from sojourn.models.problems import PROBLEMS
 
 measured = loaded("measured")
+fleet = loaded("fleet")
+baselines = loaded("baselines")
 DATA = measured.read()
 
 
@@ -54,3 +56,22 @@ def test_the_sentences_count_what_the_tables_show() -> None:
     short = measured.named_summary().partition("falls short on ")[2].rstrip(".").split(", ")
     rows = {row["name"]: row for row in DATA["named"]}
     assert all(rows[name]["earned"]["mean"] < measured.rivals()[name]["low"] for name in short)
+
+
+def test_tiles_and_the_wrapper_keep_what_the_page_says() -> None:
+    """Tiles earn .985 and more than the best rule on the fleet; RateReward helps both algorithms; places are filled."""
+    page = (DOCS / "networks.md").read_text()
+    assert set(re.findall("<!-- tiles: .+? -->", page)) == set(fleet.places())
+    assert "<!-- baselines -->" in page
+    rows = {row["name"]: row for row in fleet.read()["learned"]}
+    assert all(rows[name]["mean"] >= 0.985 * rows[name]["exact"] for name in ("wear", "offers"))
+    assert rows["fleet"]["mean"] > fleet.best_rule()["high"] > 2.62
+    assert f"earns {fleet.best_rule()['mean']:.3f}" in fleet.fleet_sentence()
+    found = baselines.read()
+    gains = {(row["algorithm"], row["reward"]): row["runs"] for row in found["rows"]}
+    everything = np.exp(0.25) / (0.5 + np.exp(0.5))  # what taking every job earns
+    for algorithm in ("DQN", "PPO"):
+        assert all(abs(run["gain"] - everything) < 1e-3 for run in gains[algorithm, "the reward itself"])
+        assert min(run["gain"] for run in gains[algorithm, "RateReward"]) > 0.98 * found["exact"]
+    assert len(baselines.table().splitlines()) == 2 + len(found["rows"])
+    assert f"{found['steps']:,} steps on `sojourn/Offers-v0`" in page

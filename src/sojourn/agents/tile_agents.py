@@ -48,7 +48,7 @@ def tile_q(  # an option for each thing that users tune, as in every constructor
     memory: int = 65_536,
     step_size: float | Visits = 0.03,
     rate_step_size: float | Visits | None = None,
-    exploration: float | Decay | Linear = 0.1,
+    exploration: float | Decay | Linear = 0.2,
     greedy: str = "action",
     ties: str = "random",
     initial: float = 0.0,

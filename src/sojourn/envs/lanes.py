@@ -59,6 +59,7 @@ class SingleLane:
         self.observations: Floats = np.zeros((1, reader.observing.num_inputs))
         self.allowed: Masks = np.zeros((1, reader.observing.num_actions), dtype=np.int8)
         self.has_begun = False
+        self._clock = reader.clock()
 
     @property
     def env(self) -> Environment:
@@ -78,6 +79,8 @@ class SingleLane:
 
     def _reset(self) -> tuple[Floats, Masks]:
         observation, info = self.trace.reset()
+        if self._clock is not None:
+            self._clock.begin(info)
         return self.reader.observing.flat(observation)[np.newaxis], self.reader.allowed(observation, info)[
             np.newaxis
         ]
@@ -91,6 +94,8 @@ class SingleLane:
         if record is not None:
             record(action)
         duration, earned = reader.duration(observation, action, info), reader.reward(reward)
+        if self._clock is not None:
+            self._clock.advance(info, duration)
         following = reader.observing.flat(observation)[np.newaxis]
         allowed = reader.allowed(observation, info)[np.newaxis]
         go_on = following, allowed
@@ -120,6 +125,7 @@ class SingleLane:
             "place": self.trace.place() if self.has_begun else None,
             "observations": self.observations,
             "allowed": self.allowed,
+            "clock": self.reader.clock_key,
         }
 
     def restored(self, state: Memory) -> None:
@@ -127,6 +133,8 @@ class SingleLane:
         shown_there = self.trace.go_to(state["place"])
         if shown_there is None:
             return
+        if self._clock is not None:
+            self._clock.begin(shown_there[1])
         there = self.reader.observing.flat(shown_there[0])[np.newaxis]
         if np.array_equal(there, state["observations"]) and state["allowed"].shape == self.allowed.shape:
             self.observations, self.allowed, self.has_begun = there, state["allowed"], True

@@ -15,11 +15,14 @@ from gymnasium.spaces import utils
 from numpy.typing import ArrayLike, NDArray
 
 from sojourn.agents.networks.protocol import Actions, Masks, Spaces
-from sojourn.envs.durations import DurationSource, duration_reader
+from sojourn.envs.durations import Clock, DurationSource, duration_reader
 from sojourn.envs.masks import MaskSource, checked_mask, mask_key, mask_source
 from sojourn.envs.protocol import Element, Info, Space
 from sojourn.rules.arrays import Floats
 from sojourn.rules.numbers import shown
+from sojourn.rules.vectors import Bounds
+
+_UNBOUNDED = 1e30  # spaces of single precision say so with its largest number
 
 
 class Observing:
@@ -51,6 +54,15 @@ class Observing:
                 f"the action space is {shown(action_space)}; a network needs Discrete actions, or a Box of floats: "
                 "map it to one in a gymnasium.ActionWrapper"
             )
+
+    @property
+    def bounds(self) -> Bounds:
+        """The bounds of what is observed; an entry that cannot change gets some width, one beyond 1e30 has no bound."""
+        flat: Any = utils.flatten_space(self.space)
+        low, high = (np.ravel(side).astype(np.float64) for side in (flat.low, flat.high))
+        high = np.where(high > low, high, low + 1.0)
+        low, high = np.where(low < -_UNBOUNDED, -np.inf, low), np.where(high > _UNBOUNDED, np.inf, high)
+        return Bounds(tuple(low.tolist()), tuple(high.tolist()))
 
     def spaces(self, places: int, seed: int) -> Spaces:
         """Return what an agent is told of the environment."""
@@ -99,12 +111,16 @@ class Observing:
 
 
 class Reader:
-    """How one environment is read: observations and actions as arrays, durations, masks."""
+    """How one environment is read: observations and actions as arrays, durations, masks, and a clock if it is named."""
 
     def __init__(
-        self, observing: Observing, source: DurationSource = "duration", action_mask: MaskSource | None = None
+        self,
+        observing: Observing,
+        source: DurationSource = "duration",
+        action_mask: MaskSource | None = None,
+        clock: str | None = None,
     ) -> None:
-        self.observing, self.source = observing, source
+        self.observing, self.source, self.clock_key = observing, source, clock
         self.duration = duration_reader(source)
         self.mask_name, self._mask = mask_source(action_mask, source)
         self.mask_key = (
@@ -121,6 +137,10 @@ class Reader:
         if mask is None or not len(self._all):
             return self._all
         return checked_mask(mask, len(self._all), self.mask_name).astype(np.int8)
+
+    def clock(self) -> Clock | None:
+        """Return what checks the clock of one environment, if there is a clock to check."""
+        return None if self.clock_key is None else Clock(self.clock_key)
 
     def reward(self, reward: Any) -> float:
         """Return a reward as a number, or refuse it."""

@@ -5,6 +5,7 @@ Agents and environments have names here, so that a command needs nothing else.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,7 +18,7 @@ from sojourn.envs.protocol import Environment
 from sojourn.learner.choice import MakeAgent
 from sojourn.learner.interrupt import interruptible, uninterrupted
 from sojourn.learner.learner import Learner
-from sojourn.learner.observing import NETWORKS, MakeObserver
+from sojourn.learner.observing import NETWORKS, TILES, MakeObserver
 from sojourn.learner.saved import saved_environment
 from sojourn.learner.verdict import Verdict
 from sojourn.learner.watch import tensorboard as writer
@@ -103,6 +104,11 @@ def _named(name: str, options: Mapping[str, Given]) -> MakeAgent | MakeObserver:
         return network(spaces=spaces, **fitted(network, options, besides=("spaces",)))
 
     made.__name__ = observing.__name__ = name
+    if kind in TILES:
+        besides = ("num_inputs", "num_actions", "bounds")
+        tiles = functools.partial(TILES[kind], **fitted(TILES[kind], options, besides=besides))
+        setattr(tiles, "__name__", name)  # noqa: B010 - which no type checker knows
+        return tiles
     return observing if kind in NETWORKS else made
 
 

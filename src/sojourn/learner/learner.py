@@ -108,11 +108,7 @@ class Learner:
         seed, supply = whole("seed", seed, least=0), Supply(env)
         observer = observer_for(agent, supply.env, bins)
         if observer is not None:
-            if clock is not None:
-                raise TypeError(
-                    "clock is checked for agents with a table only; leave it out for one that observes"
-                )
-            source = Source(duration, action_mask, seed)
+            source = Source(duration, action_mask, seed, clock)
             self._begin(supply, driver_for(observer.agent, options, supply.env, source), observer.sentence)
             return
         reading = Reading(supply.single, source=duration, bins=bins, action_mask=action_mask, clock=clock)

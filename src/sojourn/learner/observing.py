@@ -1,23 +1,28 @@
 """Takes an agent of observations through one environment, or several at once.
 
-What `Driver` is for agents with a table of values, `ObservingDriver` is for networks, Sojourn's or other people's: the
+What `Driver` is for agents with a table of values, `ObservingDriver` is for tiles and networks, Sojourn's or other people's: the
 agent sees arrays of observations, and is whatever has the methods of `sojourn.agents.networks.protocol`.
 """
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sojourn.agents.networks.agent import NetworkAgent
 from sojourn.agents.networks.deep_q import deep_q
-from sojourn.agents.networks.protocol import ObservingAgent, Transitions
+from sojourn.agents.networks.protocol import ObservingAgent, Spaces, Transitions, checked_spaces
 from sojourn.agents.networks.proximal import ppo
+from sojourn.agents.observing import VectorObserver
+from sojourn.agents.protocol import Agent
+from sojourn.agents.tile_agents import tile_q, tile_sarsa
+from sojourn.agents.values.protocol import reads_vectors
 from sojourn.envs.durations import DurationSource
 from sojourn.envs.lanes import Lanes, SingleLane
 from sojourn.envs.masks import MaskSource
@@ -29,28 +34,35 @@ from sojourn.learner.reading import time_must_pass
 from sojourn.rules.arrays import Flags, Floats
 from sojourn.rules.long_run import MicroBatches
 from sojourn.rules.numbers import shown
+from sojourn.rules.values import is_value
+from sojourn.rules.vectors import Bounds
 from sojourn.runs.totals import Totals
 
-MakeObserver = Callable[..., ObservingAgent]
+MakeObserver: TypeAlias = Callable[..., ObservingAgent]
+MakeVectorAgent: TypeAlias = Callable[..., Agent]
 
 NETWORKS: dict[str, MakeObserver] = {"deep_q": deep_q, "ppo": ppo}
+TILES: dict[str, MakeVectorAgent] = {"tile_q": tile_q, "tile_sarsa": tile_sarsa}
+OBSERVERS: dict[str, MakeObserver | MakeVectorAgent] = {**NETWORKS, **TILES}
+OURS = (NetworkAgent, VectorObserver)  # the kinds of agents that say how they were made
 _WHY = "the observations cannot be listed, or come from several environments at once"
 _METHODS = ("draw", "learn", "greedy", "state", "restored")
 
 
-def observes(agent: object) -> TypeGuard[ObservingAgent | MakeObserver]:
-    """Whether this is an agent of observations, or makes one from `spaces`."""
+def observes(agent: object) -> TypeGuard[ObservingAgent | MakeObserver | MakeVectorAgent | Agent]:
+    """Whether this is an agent of observations, or makes one: from `spaces`, or for vectors of `num_inputs` numbers."""
     if isinstance(agent, tuple):
-        return False  # a value: its rules are for tables
+        values: Any = getattr(agent, "values", ())  # of an agent that is a value: a table, or for vectors
+        return reads_vectors(values)
     is_made = not isinstance(agent, type) and all(hasattr(agent, name) for name in _METHODS)
-    return is_made or (callable(agent) and _takes_spaces(agent))
+    return is_made or (callable(agent) and not _takes(agent).isdisjoint(("spaces", "num_inputs")))
 
 
-def _takes_spaces(make: Callable[..., object]) -> bool:
+def _takes(make: Callable[..., object]) -> set[str]:
     try:
-        return "spaces" in inspect.signature(make).parameters
+        return set(inspect.signature(make).parameters)
     except (TypeError, ValueError):
-        return False
+        return set()
 
 
 class ObservingDriver:
@@ -87,7 +99,7 @@ class ObservingDriver:
     @property
     def largest_value(self) -> float:
         """The size of the largest weight, if the agent is one of Sojourn's."""
-        return self.agent.largest_weight if isinstance(self.agent, NetworkAgent) else 0.0
+        return self.agent.largest_weight if isinstance(self.agent, OURS) else 0.0
 
     def begin(self) -> None:
         """Begin episodes, unless they are under way."""
@@ -154,17 +166,18 @@ class ObservingDriver:
 
 
 class Source(NamedTuple):
-    """Where the durations of steps and the masks of actions are found, and the seed."""
+    """Where the durations of steps, the masks of actions and the clock are found, and the seed."""
 
     duration: DurationSource = "duration"
     action_mask: MaskSource | None = None
     seed: int = 0
+    clock: str | None = None
 
 
 class Observer(NamedTuple):
     """An agent of observations, or what makes one, and a sentence that says why it is this one."""
 
-    agent: ObservingAgent | MakeObserver
+    agent: ObservingAgent | MakeObserver | MakeVectorAgent | Agent
     sentence: str
 
 
@@ -173,8 +186,8 @@ def observer_for(given: object, env: Any, bins: object = None) -> Observer | Non
 
     None if the agent is to be one with a table.
     """
-    if isinstance(given, str) and given.replace("-", "_") in NETWORKS:
-        return Observer(NETWORKS[given.replace("-", "_")], f"{given}, as asked for")
+    if isinstance(given, str) and given.replace("-", "_") in OBSERVERS:
+        return Observer(OBSERVERS[given.replace("-", "_")], f"{given}, as asked for")
     if observes(given):
         return Observer(given, f"{getattr(given, '__name__', type(given).__name__)}, as asked for")
     if given is not None or bins is not None:
@@ -188,27 +201,58 @@ def observer_for(given: object, env: Any, bins: object = None) -> Observer | Non
 
 
 def driver_for(
-    given: ObservingAgent | MakeObserver, options: Mapping[str, Any], env: Any, source: Source
+    given: ObservingAgent | MakeObserver | MakeVectorAgent | Agent,
+    options: Mapping[str, Any],
+    env: Any,
+    source: Source,
 ) -> ObservingDriver:
     """Return an agent of observations in its environments."""
     lanes = lanes_of(env, source)
-    if isinstance(given, type) or not all(hasattr(given, name) for name in _METHODS):
-        make: Any = given
-        return ObservingDriver(
-            make(spaces=lanes.reader.observing.spaces(lanes.places, source.seed), **options), lanes
-        )
+    return ObservingDriver(_made(given, dict(options), lanes), lanes)
+
+
+def _made(given: Any, options: dict[str, Any], lanes: Lanes) -> ObservingAgent:
+    """Return the agent that is given, or made, for what is observed."""
+    observing = lanes.reader.observing
+    spaces = observing.spaces(lanes.places, lanes.seed)
+    if callable(given) and "spaces" in _takes(given):
+        agent: ObservingAgent = given(spaces=spaces, **options)
+        return agent
+    if callable(given) and not isinstance(given, tuple):
+        if is_listed(observing.space):
+            raise ValueError(
+                f"the observations are of {shown(observing.space)} and can be listed; take an agent with a table"
+            )
+        return _of_vectors(given, spaces, observing.bounds, options)
     if options:
         raise TypeError(f"{', '.join(options)} cannot be given with an agent that is made already")
-    return ObservingDriver(given, lanes)  # type: ignore[arg-type] # it has all that was asked for
+    value: Any = given
+    made: ObservingAgent = VectorObserver(value, spaces) if is_value(given) else given
+    return made
+
+
+def _of_vectors(make: Any, spaces: Spaces, bounds: Bounds, options: dict[str, Any]) -> VectorObserver:
+    """Return an agent for vectors as one of observations; tiles lie within the bounds, unless others are given."""
+    if isinstance(make, functools.partial):
+        return _of_vectors(make.func, spaces, bounds, {**make.keywords, **options})
+    kind = next((name for name, known in TILES.items() if known is make), "")
+    checked_spaces(spaces, getattr(make, "__name__", "the agent"), continuous=False)
+    given = {"bounds": bounds, **options} if kind else options
+    return VectorObserver(make(spaces.num_inputs, spaces.num_actions, **given), spaces, kind, options)
 
 
 def lanes_of(env: Any, source: Source) -> Lanes:
     """Return an environment, or a vector of them, as an agent of observations sees it."""
     if is_vector(env):
+        if source.clock is not None:
+            raise TypeError(
+                "clock is checked in a single environment only; leave it out for a vector of them"
+            )
         observing = Observing(env.single_observation_space, env.single_action_space)
         return VectorLanes(env, Reader(observing, source.duration, source.action_mask), source.seed)
     observing = Observing(env.observation_space, env.action_space)
-    return SingleLane(env, Reader(observing, source.duration, source.action_mask), source.seed)
+    reader = Reader(observing, source.duration, source.action_mask, source.clock)
+    return SingleLane(env, reader, source.seed)
 
 
 def _counted(totals: Totals, steps: Transitions) -> Totals:

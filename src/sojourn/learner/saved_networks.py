@@ -11,13 +11,12 @@ from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
-from sojourn.agents.networks.agent import NetworkAgent
 from sojourn.agents.networks.protocol import Memory
 from sojourn.envs.durations import DurationSource
 from sojourn.envs.masks import MaskSource
 from sojourn.learner.archive import format_of, read_archive, write_archive
 from sojourn.learner.described import NETWORK_FORMAT, NETWORK_VERSION, SavedEnvironment, described
-from sojourn.learner.observing import NETWORKS, MakeObserver, ObservingDriver, Source, driver_for
+from sojourn.learner.observing import OBSERVERS, OURS, MakeObserver, ObservingDriver, Source, driver_for
 from sojourn.rules.kinds import check_kind
 from sojourn.rules.values import canonical, replaced
 from sojourn.runs.totals import Totals
@@ -49,10 +48,10 @@ def write(path: Path, driver: ObservingDriver) -> None:
     """Write all that is needed to go on."""
     agent, lanes = driver.agent, driver.lanes
     reader = lanes.reader
-    ours = isinstance(agent, NetworkAgent)
+    ours = isinstance(agent, OURS)
     contents: SavedNetwork = {
-        "kind": agent.kind if isinstance(agent, NetworkAgent) else "",
-        "options": agent.options if isinstance(agent, NetworkAgent) else {},
+        "kind": agent.kind if isinstance(agent, OURS) else "",
+        "options": agent.options if isinstance(agent, OURS) else {},
         "learned": agent.state(),
         "totals": driver.totals._asdict(),
         "seed": lanes.seed,
@@ -96,11 +95,11 @@ def _restored(saved: SavedNetwork, env: Any, given: Given) -> ObservingDriver:
         raise ValueError(
             "its action mask was a function, which is not saved; pass it again: load(..., action_mask=...)"
         )
-    make = NETWORKS.get(saved["kind"]) if given.agent is None else given.agent
+    make = OBSERVERS.get(saved["kind"]) if given.agent is None else given.agent
     if make is None:
         raise ValueError("its agent is none of Sojourn's; say how to make one: load(..., agent=make)")
     options: Memory = saved["options"] if saved["kind"] and given.agent is None else {}
-    driver = driver_for(make, options, env, Source(source, mask, saved["seed"]))
+    driver = driver_for(make, options, env, Source(source, mask, saved["seed"], saved["lanes"].get("clock")))
     observing = driver.lanes.reader.observing
     told = (driver.lanes.places, observing.num_inputs)
     if told != (saved["places"], saved["num_inputs"]):

@@ -164,7 +164,8 @@ bridge(write_state, lambda numbers, place, state: _write_number if _is_listed(st
 def is_written(numbers: Floats, place: int, state: State) -> bool:
     """Whether a state stands in an array from a place on.
 
-    >>> is_written(np.array([0.0, 2.0, 3.0]), 1, (2.0, 3.0)), is_written(np.array([2.0, 5.0]), 0, (2.0, 3.0))
+    >>> numbers = np.array([0.0, 2.0, 3.0])
+    >>> bool(is_written(numbers, 1, (2.0, 3.0))), bool(is_written(numbers, 0, (2.0, 3.0)))
     (True, False)
     """
     if isinstance(state, tuple | np.ndarray):

@@ -1,0 +1,192 @@
+"""Agents whose states are vectors, such as those with tiles, as agents of observations: they learn in a `Learner`.
+
+An observation, and behind it a 1 or 0 for each action, is such an agent's state. Several environments at once are one
+after the other to it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sojourn.agents.checks import ready_agent
+from sojourn.agents.networks.memory import arrays_in, written_over
+from sojourn.agents.networks.protocol import Actions, Masks, Memory, Spaces, Transitions, checked_spaces
+from sojourn.agents.protocol import Agent, draw, learn
+from sojourn.agents.values.protocol import best, reads_vectors, sizes
+from sojourn.rates.protocol import Rate, value
+from sojourn.rules.arrays import Flags, Floats, Ints
+from sojourn.rules.borrowed import borrowed
+from sojourn.rules.bridge import inlined
+from sojourn.rules.compile import Kernel, kernel
+from sojourn.rules.numbers import shown
+from sojourn.rules.stacks import put, take
+from sojourn.rules.streams import Stream, check_stream, streams
+from sojourn.rules.values import canonical, copied, stacked
+from sojourn.rules.vectors import State, Vector, state_in
+
+_draw, _learn = draw.bare, learn.bare
+
+
+class VectorObserver:
+    """An agent whose states are vectors, behind the methods of an agent of observations.
+
+    `kind` and `options` say how it was made, if it is one of Sojourn's.
+
+    >>> from sojourn.agents.tile_agents import tile_q
+    >>> agent = VectorObserver(tile_q(1, 2, bounds=([0.0], [1.0])), Spaces(1, 2), compiled=False)
+    >>> agent.greedy(np.zeros((1, 1)), np.array([[0, 1]], dtype=np.int8))
+    array([1])
+    """
+
+    def __init__(
+        self,
+        agent: Agent,
+        spaces: Spaces,
+        kind: str = "",
+        options: Memory | None = None,
+        compiled: bool = True,
+    ) -> None:
+        self.kind, self.options = kind, options or {}
+        self.spaces = checked_spaces(spaces, kind or type(agent).__name__, continuous=False)
+        agent = ready_agent(agent)
+        wanted = (spaces.num_inputs, spaces.num_actions)
+        if not reads_vectors(agent.values) or sizes(agent.values) != wanted:
+            raise ValueError(
+                f"the agent's values are {type(agent.values).__name__} of the shape {sizes(agent.values)}; the environment "
+                f"has observations of {wanted[0]} numbers and {wanted[1]} actions"
+            )
+        self._rng = streams(spaces.seed, 2)[1]
+        self._held = stacked([copied(agent)])
+        self._like: Vector = (0.0,) * (spaces.num_inputs + spaces.num_actions)
+        self._compiled = compiled
+        self._prepared: dict[str, Any] = {}
+
+    @property
+    def agent(self) -> Agent:
+        """The agent as it is now, a value of its own."""
+        agent: Agent = canonical(copied(take(self._held, 0)))
+        return agent
+
+    @property
+    def estimator(self) -> Rate:
+        """The estimator of the rate as it is now."""
+        estimator: Rate = canonical(take(self._held.rate, 0))
+        return estimator
+
+    @property
+    def rate(self) -> float:
+        """The rate that is learned with: the estimate, and what centring adds to it."""
+        return float(value(self.estimator))
+
+    @property
+    def largest_weight(self) -> float:
+        """The size of the largest weight of a tile."""
+        weights = [array for name, array in arrays_in(self._held) if name.endswith("weights")]
+        return max((float(np.abs(array).max()) for array in weights), default=0.0)
+
+    def draw(self, observations: ArrayLike, allowed: ArrayLike) -> tuple[Actions, Flags]:
+        """Return actions to take, and which of them were drawn to explore."""
+        return self._choose(observations, allowed, chance=True)
+
+    def greedy(self, observations: ArrayLike, allowed: ArrayLike) -> Actions:
+        """Return the best actions."""
+        return self._choose(observations, allowed, chance=False)[0]
+
+    def learn(self, transitions: Transitions) -> None:
+        """Learn from what followed, one step after the other."""
+        seen = transitions._replace(
+            observations=np.ascontiguousarray(transitions.observations),
+            next_observations=np.ascontiguousarray(transitions.next_observations),
+        )
+        self._run("learn", _learn_all, self._held, self._like, seen)
+
+    def state(self) -> Memory:
+        """Return all arrays by name, and the stream of random numbers."""
+        arrays = {name: array.copy() for name, array in arrays_in(self._held)}
+        return arrays | {"stream": self._rng.copy()}
+
+    def restored(self, state: Memory) -> None:
+        """Take over the arrays of an agent that was made with the same options."""
+        stream = check_stream(state["stream"]).copy()
+        written_over(self._held, {name: array for name, array in state.items() if name != "stream"})
+        self._held, self._rng = stacked([ready_agent(self.agent)]), stream
+
+    def _choose(self, observations: ArrayLike, allowed: ArrayLike, chance: bool) -> tuple[Ints, Flags]:
+        seen: Floats = np.ascontiguousarray(observations, dtype=np.float64)
+        mask: Masks = np.ascontiguousarray(allowed, dtype=np.int8)
+        inputs, count = self.spaces.num_inputs, len(seen)
+        if seen.shape != (count, inputs) or mask.shape != (count, self.spaces.num_actions):
+            raise ValueError(
+                f"the observations have the shape {shown(seen.shape)} and the masks {shown(mask.shape)}; this agent "
+                f"has {inputs} inputs and {self.spaces.num_actions} actions to mask"
+            )
+        actions: Ints = np.zeros(count, dtype=np.int64)
+        explored: Flags = np.full(count, chance)
+        self._run("choose", _choose_all, self._held, self._like, seen, mask, self._rng, actions, explored)
+        return actions, explored
+
+    def _run(self, name: str, loop: Kernel[Any], *arguments: Any) -> None:
+        """Run a kernel, compiled for the types that it is first called with: they are always the same."""
+        function = self._prepared.get(name)
+        if function is None:
+            function = loop.prepared(*arguments) if self._compiled else loop.python
+            self._prepared[name] = function
+        function(*arguments)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_prepared": {}}  # machine code is found again
+
+    def __repr__(self) -> str:
+        return (
+            f"<{self.kind or 'agent of vectors'} with {type(self.estimator).__name__}, rate {self.rate:.4g}>"
+        )
+
+
+@inlined
+def _state(numbers: Floats, mask: Masks, row: int, like: State) -> State:
+    """Return a row as a state: the observation, and which actions are allowed."""
+    together = np.empty(len(like))
+    for i in range(numbers.shape[1]):
+        together[i] = numbers[row, i]
+    for action in range(mask.shape[1]):
+        together[numbers.shape[1] + action] = mask[row, action]
+    return state_in(together, 0, like)
+
+
+@kernel
+def _choose_all(  # seven arguments go into machine code as they are
+    held: Agent,
+    like: State,
+    observations: Floats,
+    allowed: Masks,
+    rng: Stream,
+    actions: Ints,
+    explored: Flags,
+) -> None:
+    agent = borrowed(take(held, 0))
+    for i in range(len(actions)):
+        state = _state(observations, allowed, i, like)
+        if explored[i]:
+            action, was_explored = _draw(agent, state, rng)
+            actions[i] = action
+            explored[i] = was_explored
+        else:
+            actions[i] = best(agent.values, state, 0.0)[0]
+
+
+@kernel
+def _learn_all(held: Agent, like: State, steps: Transitions) -> None:
+    for i in range(len(steps.rewards)):
+        agent = _learn(
+            borrowed(take(held, 0)),
+            _state(steps.observations, steps.allowed, i, like),
+            steps.actions[i],
+            steps.rewards[i],
+            steps.durations[i],
+            _state(steps.next_observations, steps.next_allowed, i, like),
+            steps.explored[i],
+        )
+        put(held, 0, agent)
