@@ -45,6 +45,7 @@ house: $(VENV)/ready-dev      ## draw which room imports which, and print the fi
 
 bench: $(VENV)/ready-dev      ## compiled speed against C, in one run
 	$(BIN)/python bench/bench.py
+	$(BIN)/python bench/lanes.py
 	$(BIN)/python bench/compilation.py
 	$(BIN)/python bench/sweeps.py
 	$(BIN)/python bench/learner.py

@@ -32,6 +32,7 @@ from rich.table import Table
 
 import recorded
 import sojourn as sj
+import tiles
 from sojourn.rules.streams import streams
 
 HERE = Path(__file__).resolve().parent
@@ -87,18 +88,19 @@ def in_c(
         q = np.zeros((2, 2))
         library.run_two_state(
             index, i64(2), i64(2), i64(episodes), i64(STEPS), f64(LOG_SCALE), *rates,
-            _at(world_rng), _at(agent_rng), _at(q), _at(totals),
+            at(world_rng), at(agent_rng), at(q), at(totals),
         )  # fmt: skip
         return q, totals, STEPS * episodes
     q = np.zeros((8, 2))
     library.run_recorded(
-        index, i64(8), i64(2), i64(1), i64(length), _at(RECORDED.rewards), _at(RECORDED.durations),
-        _at(RECORDED.states), *rates, _at(agent_rng), _at(q), _at(totals),
+        index, i64(8), i64(2), i64(1), i64(length), at(RECORDED.rewards), at(RECORDED.durations),
+        at(RECORDED.states), *rates, at(agent_rng), at(q), at(totals),
     )  # fmt: skip
     return q, totals, length
 
 
-def _at(array: np.ndarray[Any, Any]) -> Any:
+def at(array: np.ndarray[Any, Any]) -> Any:
+    """Return the address of an array."""
     return array.ctypes.data_as(ctypes.c_void_p)
 
 
@@ -350,7 +352,8 @@ def compare(folder: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def _geometric_mean(numbers: Iterable[float]) -> float:
+def geometric_mean(numbers: Iterable[float]) -> float:
+    """Return the geometric mean."""
     return float(np.exp(np.mean(np.log(list(numbers)))))
 
 
@@ -361,12 +364,14 @@ def main() -> None:
     target = parser.parse_args().json
     with tempfile.TemporaryDirectory() as temporary:
         rows = compare(Path(temporary))
+        tile_rows = tiles.rows(build, fastest, Path(temporary))
         figures = start_up(Path(temporary))
     ratios = [row["compiled_over_c"] for row in rows]
     figures |= {
-        "compiled_over_c_geometric_mean": _geometric_mean(ratios),
+        "compiled_over_c_geometric_mean": geometric_mean(ratios),
         "compiled_over_c_worst": max(ratios),
-        "python_over_compiled_geometric_mean": _geometric_mean(row["python_over_compiled"] for row in rows),
+        "tiles_over_c_worst": max(row["compiled_over_c"] for row in tile_rows),
+        "python_over_compiled_geometric_mean": geometric_mean(row["python_over_compiled"] for row in rows),
         "python_over_compiled_least": min(row["python_over_compiled"] for row in rows),
         "two_threads_over_one": threads(),
         "import_sojourn_over_numba": figures["import_sojourn_s"] / figures["import_numba_s"],
@@ -376,19 +381,20 @@ def main() -> None:
         table.add_column(title)
     for title in ("compiled", "C", "interpreted", "plain Python", "compiled / C", "Python / compiled"):
         table.add_column(title, justify="right")
-    for row in rows:
+    for row in rows + tile_rows:  # tiles have no rival in plain Python
+        measured = ("compiled_ns", "c_ns", "interpreted_ns", "python_ns")
         table.add_row(
             row["agent"],
             row["world"],
-            *(f"{row[key]:,.1f}" for key in ("compiled_ns", "c_ns", "interpreted_ns", "python_ns")),
+            *(f"{row[key]:,.1f}" if key in row else "" for key in measured),
             f"{row['compiled_over_c']:.2f}",
-            f"{row['python_over_compiled']:,.0f}",
+            f"{row['python_over_compiled']:,.0f}" if "python_over_compiled" in row else "",
         )
     console = Console(width=120)
     console.print(table)
     for name, figure in figures.items():
         console.print(f"{name:36} {figure:8.3f}")
-    result = {"steps": rows, "figures": figures}
+    result = {"steps": rows + tile_rows, "figures": figures}
     if target is not None:
         target.write_text(json.dumps(result, indent=2) + "\n")
     else:

@@ -36,6 +36,12 @@ def step_recorded(world: Recorded, state: int, action: int, rng: Any) -> tuple[R
     return at(world, t + 1), world.states[t + 1], world.rewards[t, action], world.durations[t, action]
 
 
+@sj.is_unswayed.register
+def is_unswayed_recorded(world: Recorded) -> bool:
+    """What was recorded stays as it is."""
+    return True
+
+
 @sj.inlined
 def at(world: Recorded, t: int) -> Recorded:
     """The same records at another place."""

@@ -4,6 +4,8 @@
  * and log are the C library's. Built with -ffp-contract=off the results are Sojourn's, to
  * the last bit where none of these is used; the benchmark checks that before it times the
  * build with plain -O3 -march=native.
+ *
+ * At the end, the same for many runs side by side: lanes.
  */
 #include <math.h>
 #include <stdint.h>
@@ -211,6 +213,114 @@ void run_recorded(int agent, int64_t num_states, int64_t n, int64_t episodes, in
                   const int64_t *states, double alpha, double beta, double epsilon, uint64_t *agent_rng, double *q,
                   totals *out) {
 #define CALL(a) recorded(a, num_states, n, episodes, steps, rewards, durations, states, alpha, beta, epsilon, agent_rng, q, out)
+    EACH_AGENT(CALL)
+#undef CALL
+}
+
+/* --- lanes: runs that differ in their seeds and step sizes only, side by side ---
+ *
+ * The state and the outcome of each action are the same in all lanes; numbers are arrays over the lanes. The
+ * selections are written so that gcc makes vector instructions of the loop.
+ */
+
+#define LANES 32
+
+typedef struct {
+    uint64_t s[4][LANES];
+    double a[LANES], b[LANES], wp[LANES], wn[LANES], wz[LANES];
+    double reward[LANES], clock[LANES], greedy_reward[LANES], greedy_duration[LANES], greedy_steps[LANES];
+    double alpha[LANES], beta[LANES], epsilon[LANES];
+} lanes;
+
+INLINE void step_lanes(int agent, int count, lanes *restrict z, double *here, const double *there,
+                       double r0, double r1, double d0, double d1) {
+    double ahead[LANES], drawn[LANES];
+    for (int i = 0; i < count; i++) ahead[i] = there[LANES + i] > there[i] ? there[LANES + i] : there[i];
+    for (int i = 0; i < count; i++) {
+        uint64_t s0 = z->s[0][i], s1 = z->s[1][i], s2 = z->s[2][i], s3 = z->s[3][i];
+        drawn[i] = unit(rotl(s0 + s3, 23) + s0);
+        s2 ^= s0; s3 ^= s1;
+        z->s[0][i] = s0 ^ s3; z->s[1][i] = s1 ^ s2; z->s[2][i] = s2 ^ (s1 << 17); z->s[3][i] = rotl(s3, 45);
+    }
+#pragma GCC ivdep
+    for (int i = 0; i < count; i++) {
+        double u = drawn[i], q0 = here[i], q1 = here[LANES + i], epsilon = z->epsilon[i];
+        /* Actions are doubles here: gcc makes no vector instructions of selections between truth values. */
+        double best = q1 > q0 ? 1.0 : 0.0, any = u / epsilon * 2.0 >= 1.0 ? 1.0 : 0.0;
+        double action = u < epsilon ? any : best;
+        double accepted = action == best ? 1.0 : 0.0; /* what was not drawn to explore is the best */
+        double reward = action != 0.0 ? r1 : r0, duration = action != 0.0 ? d1 : d0, q = action != 0.0 ? q1 : q0;
+        rate_state rate = {z->a[i], z->b[i], z->wp[i], z->wn[i], z->wz[i]}, next = rate;
+        double moved = q + z->alpha[i] * (reward - rate_value(agent, &rate) * duration + ahead[i] - q);
+        here[i] = action != 0.0 ? q0 : moved;
+        here[LANES + i] = action != 0.0 ? moved : q1;
+        rate_update(agent, &next, z->beta[i], reward, duration);
+        z->a[i] = accepted != 0.0 ? next.a : rate.a;
+        z->b[i] = accepted != 0.0 ? next.b : rate.b;
+        if (agent == HARMONIC) {
+            z->wp[i] = accepted != 0.0 ? next.wp : rate.wp;
+            z->wn[i] = accepted != 0.0 ? next.wn : rate.wn;
+            z->wz[i] = accepted != 0.0 ? next.wz : rate.wz;
+        }
+        z->reward[i] += reward;
+        z->clock[i] += duration;
+        double greedy_reward = z->greedy_reward[i], greedy_duration = z->greedy_duration[i];
+        z->greedy_reward[i] = accepted != 0.0 ? greedy_reward + reward : greedy_reward;
+        z->greedy_duration[i] = accepted != 0.0 ? greedy_duration + duration : greedy_duration;
+        z->greedy_steps[i] += accepted;
+    }
+}
+
+/* As above, in both worlds; q is [state][action][LANES], and rng [4][LANES]. The records may be those of the two-state
+ * world: its noise is that of one seed. */
+INLINE void two_state_lanes(int agent, int count, int64_t episodes, int64_t steps, double v, double alpha, double beta,
+                            double epsilon, uint64_t *world_rng, uint64_t *rng, double *q, double *out) {
+    lanes z = {0};
+    for (int k = 0; k < 4; k++) for (int i = 0; i < LANES; i++) z.s[k][i] = rng[k * LANES + i];
+    for (int i = 0; i < LANES; i++) { z.alpha[i] = alpha; z.beta[i] = beta; z.epsilon[i] = epsilon; }
+    int64_t key = (int64_t)(word(world_rng) >> 2) + 1;
+    for (int64_t e = 0; e < episodes; e++)
+        for (int64_t k = 0; k < steps; k++) {
+            double t = (double)k, r0 = 0.0, r1 = 0.0, d0 = 1.0, d1 = 1.0;
+            int64_t state = k & 1;
+            if (state == 0) {
+                d0 = fmax(0.001, 1.0 + 0.1 * normal_quantile(unit(word_at(key, k))));
+                r0 = 0.05 * t;
+                d1 = fmax(0.001, (cos(t) + 10.0) * pow(10.0, v / 2.0 * t));
+                r1 = (sin(t) + 10.0) * pow(10.0, v * t);
+            }
+            if (!legal(r0, d0, 0, 1) || !legal(r1, d1, 0, 1)) return;
+            step_lanes(agent, count, &z, q + state * 2 * LANES, q + (1 - state) * 2 * LANES, r0, r1, d0, d1);
+        }
+    for (int i = 0; i < LANES; i++) { out[i] = z.reward[i]; out[LANES + i] = z.greedy_reward[i]; }
+}
+
+INLINE void recorded_lanes(int agent, int count, int64_t num_states, int64_t steps, const double *rewards,
+                           const double *durations, const int64_t *states, double alpha, double beta, double epsilon,
+                           uint64_t *rng, double *q, double *out) {
+    lanes z = {0};
+    for (int k = 0; k < 4; k++) for (int i = 0; i < LANES; i++) z.s[k][i] = rng[k * LANES + i];
+    for (int i = 0; i < LANES; i++) { z.alpha[i] = alpha; z.beta[i] = beta; z.epsilon[i] = epsilon; }
+    for (int64_t k = 0; k < steps; k++) {
+        int64_t state = states[k], next = states[k + 1];
+        const double *r = rewards + 2 * k, *d = durations + 2 * k;
+        if (!legal(r[0], d[0], next, num_states) || !legal(r[1], d[1], next, num_states)) return;
+        step_lanes(agent, count, &z, q + state * 2 * LANES, q + next * 2 * LANES, r[0], r[1], d[0], d[1]);
+    }
+    for (int i = 0; i < LANES; i++) { out[i] = z.reward[i]; out[LANES + i] = z.greedy_reward[i]; }
+}
+
+void lanes_two_state(int agent, int count, int64_t episodes, int64_t steps, double v, double alpha, double beta,
+                     double epsilon, uint64_t *world_rng, uint64_t *rng, double *q, double *out) {
+#define CALL(a) two_state_lanes(a, count, episodes, steps, v, alpha, beta, epsilon, world_rng, rng, q, out)
+    EACH_AGENT(CALL)
+#undef CALL
+}
+
+void lanes_recorded(int agent, int count, int64_t num_states, int64_t steps, const double *rewards,
+                    const double *durations, const int64_t *states, double alpha, double beta, double epsilon,
+                    uint64_t *rng, double *q, double *out) {
+#define CALL(a) recorded_lanes(a, count, num_states, steps, rewards, durations, states, alpha, beta, epsilon, rng, q, out)
     EACH_AGENT(CALL)
 #undef CALL
 }

@@ -13,6 +13,7 @@ import measured
 import pictures
 import published
 
+import baselines
 from sojourn.agents.named import AGENTS
 
 HERE = Path(__file__).resolve().parent
@@ -44,6 +45,7 @@ def places() -> dict[str, Callable[[], str]]:
         "<!-- published: how many agree -->": published.how_many_agree,
         "<!-- published: at the end -->": published.at_the_end,
         "<!-- published: four rooms -->": published.four_rooms_table,
+        "<!-- baselines -->": baselines.table,
         **measured.places(),
         "<!-- house -->": house.table,
     }

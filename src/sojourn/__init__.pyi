@@ -86,13 +86,13 @@ from sojourn.runs.spec import Sweep
 from sojourn.runs.toml import load_sweep, parse_sweep
 from sojourn.studies.claims.ledger import Claim, load_claims
 from sojourn.studies.page import write_report
-from sojourn.worlds import continuous
+from sojourn.worlds import changes, continuous
 from sojourn.worlds.changing import Drifting, Switching
 from sojourn.worlds.disturbed import Disturbed
 from sojourn.worlds.market.bars import Bars, load_bars
 from sojourn.worlds.market.synthetic import synthetic_bars
 from sojourn.worlds.market.world import Market
-from sojourn.worlds.protocol import gain, optimal, start, step
+from sojourn.worlds.protocol import gain, is_unswayed, optimal, start, step
 from sojourn.worlds.tabular import Tabular, initial_values
 from sojourn.worlds.truth import Truth
 from sojourn.worlds.two_state import TwoState, cos_log_drift, sin_log_drift
@@ -165,6 +165,7 @@ __all__ = [
     "act",
     "audit",
     "carry",
+    "changes",
     "check_agent",
     "check_rate",
     "check_smdp_env",
@@ -190,6 +191,7 @@ __all__ = [
     "harmonic_r",
     "initial_values",
     "inlined",
+    "is_unswayed",
     "largest",
     "laws",
     "learn",

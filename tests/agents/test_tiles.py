@@ -86,7 +86,11 @@ def test_the_box_is_made_of_what_was_seen() -> None:
     box = box_of(sj.Bounds((-math.inf, 0.0, -1.0), (math.inf, math.inf, 1.0)))
     seen = rng.exponential(size=(100, 3))
     for k, point in enumerate(seen):
-        box = noted(box, point.copy())
+        known = np.zeros(6)
+        box = noted(box, tuple(point), known)
+        assert np.isinf(known).all() == (
+            (k + 1) & k == 0
+        )  # what was known of places is forgotten when they change
         count = 1 << (k + 1).bit_length() - 1
         mean, spread = seen[:count].mean(axis=0), seen[:count].std(axis=0)
         low = np.maximum(mean - 3.0 * spread, (-math.inf, 0.0, -math.inf))
@@ -145,6 +149,20 @@ def test_every_estimator_of_the_rate_plugs_in(estimator: str) -> None:
     run = sj.run(sj.continuous.Wear(), sj.tile_q(1, 2, rate=rate), steps=60, seed=1, compiled=False)
     assert type(run.agent.rate.estimator) is type(rate)
     assert not same(run.agent.rate.estimator, rate) or estimator == "Fixed"
+
+
+@pytest.mark.parametrize("inputs", [1, 3])
+def test_places_that_are_remembered_are_right(inputs: int) -> None:
+    """States in any order, the same ones again and again, have the values that values without a memory give them."""
+    rng = np.random.default_rng(7)
+    states = [tuple(rng.uniform(size=inputs)) for _ in range(4)]
+    bounds = bounds_of(inputs, None if inputs == 1 else ([0.0] * inputs, [1.0] * inputs))
+    values: Any = tiled(bounds, 2, tilings=4, tiles=4, memory=4096)
+    for _ in range(300):
+        state, action = states[rng.integers(4)], int(rng.integers(2))
+        forgetful = values._replace(points=np.full_like(values.points, np.inf), active=values.active.copy())
+        assert read(values, state, action) == read(forgetful, state, action)
+        values = move(values, states[rng.integers(4)], action, float(rng.normal()))
 
 
 def test_step_sizes_by_visits_count_visits_of_tiles() -> None:

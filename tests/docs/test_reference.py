@@ -29,6 +29,7 @@ PUBLIC = sorted(
     {f"sojourn.{name}" for name in sj.__all__}
     | {f"sojourn.model.{name}" for name in sj.model.__all__ if name not in sj.__all__}
     | {f"sojourn.problems.{name}" for name in sj.problems.__all__}
+    | {f"sojourn.changes.{name}" for name in sj.changes.__all__}
     | {f"sojourn.continuous.{name}" for name in sj.continuous.__all__}
     | {f"sojourn.laws.{name}" for name in LAWS}
     | {f"sojourn.envs.{name}" for name in SIMULATIONS}

@@ -14,10 +14,17 @@ import numpy.typing as npt
 import pytest
 
 import sojourn as sj
-from changing_streams import MOVEMENTS, NAMED, Stream, named_stream, random_stream, scenario
 from counting import Counted
 from sojourn.rates.protocol import Rate
 from sojourn.rates.score import rates_over
+from sojourn.studies.drift.streams import (
+    MOVEMENTS,
+    NAMED,
+    Stream,
+    named_stream,
+    random_stream,
+    scenario,
+)
 
 STEP_SIZES = 10.0 ** np.arange(-4.0, -0.2, 0.125)
 

@@ -13,8 +13,9 @@ import sojourn as sj
 from sojourn.rules.stacks import take
 from sojourn.rules.values import stacked
 from sojourn.runs.halt import Halt
+from sojourn.runs.kept import Kept
 from sojourn.runs.lengths import Length
-from sojourn.runs.stack import Kept, run_batch
+from sojourn.runs.stack import run_batch
 
 WORLD = sj.TwoState(log_scale=0.0)
 NOTHING = Kept(np.zeros(0, dtype=np.int64))

@@ -152,6 +152,8 @@ def test_the_schema_is_the_documented_one(small: sj.Sweep, tmp_path: Path) -> No
         "rate_gap",
         "policy_gain",
         "earned",
+        "dynamic_regret",
+        "tracking_error",
         "state",
         "policy",
         "error",
@@ -161,11 +163,11 @@ def test_the_schema_is_the_documented_one(small: sj.Sweep, tmp_path: Path) -> No
         *("step", "reward", "greedy_reward", "clock", "rate"),
     ]
     assert table.schema["policy"] == pl.List(pl.UInt32)
-    for name in ("rate", "gain", "regret", "rate_gap"):
+    for name in ("rate", "gain", "regret", "rate_gap", "dynamic_regret", "tracking_error"):
         assert table.schema[name] == pl.Float64
     assert pl.read_parquet(tmp_path / "out" / results.TIMINGS).columns == ["cell", "seed", "seconds"]
     kept = json.loads((tmp_path / "out" / "sweep.json").read_text())
-    assert (kept["schema_version"], kept["rules_version"]) == (5, 4)
+    assert (kept["schema_version"], kept["rules_version"]) == (6, 4)
 
 
 def test_mean_curves_have_intervals(tmp_path: Path) -> None:
@@ -372,8 +374,10 @@ def test_two_at_once(long: tuple[Path, bytes], tmp_path: Path) -> None:
     out = tmp_path / "out"
     first = started(file, out)
     wait_for_parts(out)
+    first.send_signal(signal.SIGSTOP)  # it would be done before the second has begun
     second = started(file, out)
     _, errors = second.communicate()
+    first.send_signal(signal.SIGCONT)
     assert second.returncode == 1
     assert "is in use by another sweep that is running" in errors.splitlines()[-1]
     first.communicate()

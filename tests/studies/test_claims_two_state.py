@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 import sojourn as sj
 from ledger import judged, shows
 from sojourn.runs.grids import spaced
+from sojourn.studies.drift import family
+from sojourn.studies.drift.trend import prospect
 from sojourn.studies.robustness import plan, tables
 
 close = pytest.approx
@@ -177,12 +180,21 @@ def test_above_0_003() -> str:
 
 @shows("trend-can-be-learned")
 def test_the_trend_within_view() -> str:
-    """At v = 0.001 A's rate rises faster than B's on all steps seen, 14 times as fast at the last: the trend is A's."""
+    """At v = 0.001 A's rate rises faster on all steps seen, 14 times as fast at the last; but trends can be fitted.
+
+    They name the action that is better at step 10,000, on both sides of where that changes, and A where B grows linearly.
+    """
     table = tables.rates_by_step(1e-3, SEEN)
     rates = [np.convolve(table[name], np.full(44, 1 / 44), "valid") for name in ("rate_a", "rate_b")]
     rise_a, rise_b = (rate[44:] - rate[:-44] for rate in rates)  # over seven turns, which take the ripple out
     assert rise_a[-1] / rise_b[-1] == close(14.0, abs=0.6)
-    return judged((rise_b >= rise_a).any())
+    right = []
+    for log_scale, later in ((plan.LOG_SCALES[12], 0), (plan.LOG_SCALES[13], 1), (plan.LOG_SCALES[17], 1)):
+        for seed, linear in itertools.product(range(8), (False, True)):
+            both = family.histories(log_scale, 700 + seed, linear=linear)
+            ahead = [prospect(history, 1.0).log_rate(10_000.0) for history in both]
+            right.append((ahead[1] > ahead[0]) == (later == 1 and not linear))
+    return judged((rise_b >= rise_a).any(), np.mean(right) >= 0.97)
 
 
 @shows("only-positive-values")

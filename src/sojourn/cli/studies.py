@@ -94,3 +94,30 @@ def bitcoin(
         summary = studies.bitcoin(out, source, sweep, jobs, advance, kinds)
     echo_lines(headlines(summary))
     say(f"{out / 'README.md'} says what was found; {out / 'figures'} shows it")
+
+
+@reproduce.command(
+    epilog=examples(
+        "sojourn reproduce drift",
+        "sojourn reproduce drift --streams 20 --worlds 40 --out out/small",
+    )
+)
+def drift(
+    out: Annotated[Path, typer.Option(help="Folder for results, figures and a README.")] = Path("out/drift"),
+    streams: Annotated[int, typer.Option(help="Random streams, beside those with names.", min=2)] = 120,
+    worlds: Annotated[int, typer.Option(help="Random worlds; each has a mirror, too.", min=2)] = 400,
+    seeds: Annotated[int, typer.Option(help="Seeds to measure on; 3 others are to choose by.", min=1)] = 3,
+    formats: Formats = "png,svg",
+    jobs: Jobs = None,
+) -> None:
+    """Run the study of change: who follows a rate, who earns in changing worlds, and whether the paper's trend can be seen."""
+    from sojourn.runs.progress import progress
+    from sojourn.studies.drift import folder as studies
+    from sojourn.studies.drift.plan import Size
+    from sojourn.studies.drift.words import headlines
+
+    size, kinds = Size(streams, worlds, seeds), formats_of(formats)
+    with goes_on(), progress("drift", studies.num_steps(size)) as advance:
+        summary = studies.drift(out, size, jobs, advance, kinds)
+    echo_lines(headlines(summary))
+    say(f"{out / 'README.md'} says what was found; {out / 'figures'} shows it")

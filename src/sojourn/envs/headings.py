@@ -14,7 +14,11 @@ _PARAGRAPHS = {
     "Rewards": "Rewards",
     "Durations": "Durations",
 }
-_OURS = ("sojourn.models.problems", "sojourn.worlds.continuous")  # where everybody finds them
+_OURS = (
+    "sojourn.models.problems",
+    "sojourn.worlds.changes",
+    "sojourn.worlds.continuous",
+)  # where everybody finds them
 
 
 def headed(name: str, maker: Callable[..., object], besides: str = "") -> str:

@@ -290,9 +290,13 @@ def _draw_heatmap(chart: Heatmap, ax: Axes) -> AxesImage:
             ax.text(column, row - 0.24, below, fontsize=6.5, **middle)
     for axis, labelled in ((ax.xaxis, chart.x), (ax.yaxis, chart.y)):
         last = len(labelled.values) - 1
-        places = list(range(last + 1)) if last < 6 else [0, last]
+        named = all(isinstance(one, str) for one in labelled.values)
+        places = list(range(last + 1)) if last < 6 or named else [0, last]
         names = [one if isinstance(one, str) else number(one, 2) for one in labelled.values]
-        axis.set_ticks(places, [names[place] for place in places])
+        tilted: dict[str, Any] = (
+            {"rotation": 30, "ha": "right"} if axis is ax.xaxis and last >= 6 and named else {}
+        )
+        axis.set_ticks(places, [names[place] for place in places], **tilted)
         axis.set_label_text(labelled.label)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)

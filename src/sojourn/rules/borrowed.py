@@ -46,7 +46,7 @@ def _resolve_borrowed(value: Numba) -> Function:
     def build(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
         return _disowned(context, builder, value, args[0])
 
-    names = {"inner": extending.intrinsic(lambda _, value: (value(value), build))}
+    names: Numba = {"inner": extending.intrinsic(lambda _, value: (value(value), build))}
     return written_out("def function(value):\n    return inner(value)\n", names, known_as="borrowed")
 
 
@@ -74,7 +74,7 @@ def _resolve_given_back(value: Numba, lender: Numba) -> Function:
                 context.nrt.incref(builder, lender, args[1])
         return returned
 
-    names = {"inner": extending.intrinsic(lambda _, value, lender: (value(value, lender), build))}
+    names: Numba = {"inner": extending.intrinsic(lambda _, value, lender: (value(value, lender), build))}
     source = "def function(value, lender):\n    return inner(value, lender)\n"
     return written_out(source, names, known_as="given_back")
 

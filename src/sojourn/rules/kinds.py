@@ -47,8 +47,17 @@ def check_fields(value: Any) -> None:
         check_kind(hints.get(name, Any), field, f"{type(value).__name__}.{name}")
 
 
+def spelled_out(hint: Any) -> Any:
+    """Return what a hint stands for that is only a name of another, as NumPy's are from Python 3.12 on."""
+    if not hasattr(hint, "__value__"):
+        return hint
+    arguments = get_args(hint)
+    return spelled_out(hint.__value__[arguments] if arguments else hint.__value__)
+
+
 def misfit_of(hint: Any, data: Any) -> tuple[str, str] | None:
     """Return where in data something is wrong, and what; None if all is as the hint says."""
+    hint = spelled_out(hint)
     origin, inner = get_origin(hint), get_args(hint)
     if hint is Any or isinstance(hint, typing.TypeVar):
         return None
@@ -99,7 +108,7 @@ def _misfit_of_any(kinds: Sequence[Any], data: Any) -> tuple[str, str] | None:
 def _misfit_of_array(inner: Sequence[Any], data: Any) -> tuple[str, str] | None:
     (number,) = get_args(inner[1]) or (np.generic,)
     kind = number if isinstance(number, type) else np.generic
-    lengths = get_args(inner[0])
+    lengths = get_args(spelled_out(inner[0]))
     if not isinstance(data, np.ndarray) or not issubclass(data.dtype.type, kind):
         return "", _must_be(data, f"an array of {kind.__name__}")
     if Ellipsis not in lengths and data.ndim != len(lengths):

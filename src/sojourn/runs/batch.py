@@ -12,35 +12,25 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from sojourn.agents.protocol import Agent
 from sojourn.rules.arrays import Ints
+from sojourn.rules.lane_count import LANES
 from sojourn.rules.numbers import whole
 from sojourn.rules.values import classes, is_value, stacked
+from sojourn.runs.abreast import LANES_PAY
+from sojourn.runs.columns import flattened
 from sojourn.runs.halt import Halt
+from sojourn.runs.kept import Kept
 from sojourn.runs.lengths import Length, Points, record_points
 from sojourn.runs.loop import Curve, ready
-from sojourn.runs.stack import FIGURES, Batch, Column, Kept, joined, run_batch
+from sojourn.runs.stack import Batch, Column, joined, run_batch
 from sojourn.worlds.protocol import World
 
 _BATCH_STEPS, _BATCH_RUNS = 5_000_000, 2048  # a fraction of a second, a few megabytes
-
-# Columns of results that no option may have.
-_TAKEN = {
-    *FIGURES,
-    *("cell", "world", "agent", "steps", "episodes", "seed", "step", "clock", "gain", "regret", "rate_gap"),
-    *("policy_gain", "earned", "state", "time", "policy", "error", "seconds"),
-}
-_FIRSTS = {
-    "start",
-    "first",
-    "kind",
-}  # what a schedule calls the number that it begins with; an estimator by name
-
-T = TypeVar("T")
 
 
 class Grid(NamedTuple):
@@ -147,8 +137,8 @@ def run_many(
     prepared = [ready(world, row.agent)[1] for row in rows]
     halt = Halt()
 
-    def runs_of(pair: tuple[list[Agent], list[int]]) -> Batch:
-        return run_batch(world, stacked(pair[0]), pair[1], length, Kept(points), halt)
+    def runs_of(some: _Some) -> Batch:
+        return run_batch(world, stacked(some.agents), some.seeds, length, Kept(points), halt, some.planned)
 
     with ThreadPoolExecutor(jobs) as pool:
         try:
@@ -170,16 +160,25 @@ def run_many(
     return Runs(columns | batch.figures(), batch.policies, Curve(points, *batch.curves.transpose(1, 0, 2)))
 
 
-def _batches(
-    agents: list[Agent], seeds: list[int], total: int, jobs: int
-) -> Iterator[tuple[list[Agent], list[int]]]:
+class _Some(NamedTuple):
+    """Runs of agents of one type, and the number of steps of all runs of this type."""
+
+    agents: list[Agent]
+    seeds: list[int]
+    planned: int
+
+
+def _batches(agents: list[Agent], seeds: list[int], total: int, jobs: int) -> Iterator[_Some]:
     """Cut all pairs of agent and seed into batches: agents of one type each, and enough for all jobs."""
-    most = max(1, min(_BATCH_RUNS, _BATCH_STEPS // total, len(agents) * len(seeds) // (8 * jobs)))
     for _, group in itertools.groupby(agents, key=lambda agent: list(classes(agent))):
         pairs = list(itertools.product(group, seeds))
+        planned = len(pairs) * total
+        most = max(1, min(_BATCH_RUNS, _BATCH_STEPS // total, len(agents) * len(seeds) // (8 * jobs)))
+        if planned >= LANES_PAY:  # runs side by side need enough of each seed, and are soon done
+            most = max(most, min(_BATCH_RUNS, LANES * len(seeds), -(-len(pairs) // jobs)))
         for begin in range(0, len(pairs), most):
             batch_agents, batch_seeds = zip(*pairs[begin : begin + most], strict=True)
-            yield list(batch_agents), list(batch_seeds)
+            yield _Some(list(batch_agents), list(batch_seeds), planned)
 
 
 # --- The table ----------------------------------------------------------------------
@@ -225,24 +224,3 @@ def _columns(rows: list[_Row], seeds: list[int]) -> dict[str, Column]:
         columns[name] = np.repeat(column, len(seeds))
     columns["seed"] = np.tile(np.array(seeds), len(rows))
     return columns
-
-
-def flattened(options: Mapping[str, T]) -> dict[str, T | float]:
-    """Return options as columns of a table.
-
-    A schedule becomes a column for each of its numbers, the first of them under the option's own name; an option
-    with the name of a figure gets a prefix.
-
-    >>> from sojourn.agents.exploration import Decay
-    >>> flattened({"rate": 0.5, "exploration": Decay(0.2, 0.99)})
-    {'option_rate': 0.5, 'exploration': 0.2, 'exploration_factor': 0.99, 'exploration_floor': 0.0}
-    """
-    flat: dict[str, T | float] = {}
-    for name, choice in options.items():
-        column = f"option_{name}" if name in _TAKEN else name
-        parts = choice._asdict() if is_value(choice) else choice
-        if isinstance(parts, Mapping) and not _FIRSTS.isdisjoint(parts):
-            flat |= {column if part in _FIRSTS else f"{column}_{part}": parts[part] for part in parts}
-        else:
-            flat[column] = choice
-    return flat

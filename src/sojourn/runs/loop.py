@@ -15,7 +15,7 @@ import numpy as np
 
 from sojourn.agents.checks import ready_agent
 from sojourn.agents.protocol import A, Agent, described, draw, learn, pauses, policy, think
-from sojourn.agents.values.protocol import is_sound, num_missing, reads_vectors, restricted, sizes
+from sojourn.agents.values.protocol import num_missing, reads_vectors, restricted, sizes
 from sojourn.rates.protocol import value
 from sojourn.rules.arrays import Flags, Floats
 from sojourn.rules.borrowed import borrowed, given_back
@@ -25,6 +25,7 @@ from sojourn.rules.numbers import whole
 from sojourn.rules.streams import Stream, streams
 from sojourn.rules.values import Column, canonical, copied, replaced
 from sojourn.rules.vectors import Action, State, is_offered, is_state, spot
+from sojourn.runs.course import Course, has_diverged
 from sojourn.runs.halt import Halt
 from sojourn.runs.lengths import NEVER, Length, Points, record_points
 from sojourn.runs.rehearse import rehearse
@@ -209,16 +210,6 @@ class Walk(NamedTuple):
     totals: Totals
 
 
-class Course(NamedTuple):
-    """How far a walk goes: its last step or time, the steps of an episode, and the size of the world."""
-
-    until: int
-    episode: int
-    num_states: int
-    num_actions: int
-    time: float = np.inf
-
-
 class Record(NamedTuple):
     """Where the curve is written: the steps to record at, with `NEVER` at the end, and the array [part, point]."""
 
@@ -301,12 +292,6 @@ def _stretch(
         if pauses(agent) or totals.duration >= course.time:
             return Walk(world, agent, state, totals)
     return Walk(world, agent, state, totals)
-
-
-@inlined
-def has_diverged(agent: Agent, missing: int) -> bool:
-    """Whether the rate or a value is no longer finite; `missing` values were -inf from the beginning."""
-    return not (abs(_value(agent.rate)) < np.inf and is_sound(agent.values, missing))
 
 
 @inlined

@@ -16,6 +16,9 @@
     rate_gap         number   rate - gain: how far the learned rate is off, and
     policy_gain      number   the exact gain of the final policy; also null if policies are not kept or the run diverged
     earned           number   reward / duration: what the run earned per unit time
+    dynamic_regret   number   in a world that changes and knows its gain at every time: what the best policy of each
+                              time would have earned, less what was earned; else null, as is
+    tracking_error   number   the mean over time of the squared error of the learned rate, without the first 100 steps
     state            integer  where the run stood in the end; null where states are vectors
     policy           list     the greedy action of each state in the end; only if the sweep keeps policies
     error            text     why the run failed; null if it did not
@@ -44,13 +47,14 @@ from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.files import is_leftover, write_whole
 from sojourn.rules.intervals import mean_reach
 from sojourn.rules.printing import printable
+from sojourn.runs.columns import TRUTHS
 from sojourn.runs.lengths import Points
 from sojourn.runs.loop import PARTS
-from sojourn.runs.stack import Batch
+from sojourn.runs.stack import Batch, Column
 
 # 4: the actions of policies in 32 bits, where 16 made 4,464 of action 70,000. 5: the gain of the final policy, what was
-# earned, the last state, and in curves what they are of.
-SCHEMA_VERSION = 5
+# earned, the last state, and in curves what they are of. 6: dynamic regret and tracking error.
+SCHEMA_VERSION = 6
 POLICY = pl.List(pl.UInt32)
 _LARGEST_ACTION = 2**32 - 1
 RESULTS, CURVES, TIMINGS = "results.parquet", "curves.parquet", "timings.parquet"
@@ -73,15 +77,16 @@ def results_frame(
     columns = dict(specification)
     failed = batch.errors != ""
     for name, figures in {**batch.figures(), "state": batch.states}.items():
-        if name != "steps":  # these are part of the specification
-            series = pl.Series(name, figures)
-            columns[name] = series.set(pl.Series(failed), None) if failed.any() else series
+        if name not in ("steps", *TRUTHS):  # steps are part of the specification
+            columns[name] = _sound(name, figures, failed)
     gain = pl.Series("gain", gains.best).fill_nan(None)
     columns["gain"] = gain
     columns["regret"] = gain * columns["duration"] - columns["reward"]
     columns["rate_gap"] = columns["rate"] - gain
     columns["policy_gain"] = pl.Series("policy_gain", gains.policies).fill_nan(None)
     columns["earned"] = (columns["reward"] / columns["duration"]).fill_nan(None)
+    for name, figures in zip(TRUTHS, (batch.dynamic_regrets, batch.tracking_errors), strict=True):
+        columns[name] = _sound(name, figures, failed).fill_nan(None)
     state = columns.pop("state")
     columns["state"] = state.set(state < 0, None)  # beside the policy; a vector has no number
     if policies:
@@ -89,6 +94,12 @@ def results_frame(
     columns["error"] = pl.Series("error", [error or None for error in batch.errors], dtype=pl.String)
     columns["seconds"] = pl.Series("seconds", np.full(count, seconds / count))
     return pl.DataFrame(columns)
+
+
+def _sound(name: str, figures: Column, failed: Column) -> pl.Series:
+    """Return a column of figures, null where the run failed."""
+    series = pl.Series(name, figures)
+    return series.set(pl.Series(failed), None) if failed.any() else series
 
 
 def policy_column(policies: Ints) -> pl.Series:

@@ -15,8 +15,8 @@ from sojourn.exact.solve import solve
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.options import Choice, Options
 from sojourn.runs import results
-from sojourn.runs.batch import flattened
 from sojourn.runs.build import build_world, is_reversed, model_behind
+from sojourn.runs.columns import flattened
 from sojourn.runs.named import world_kind
 from sojourn.runs.spec import as_word, canonical_text, cell_ids
 from sojourn.runs.stack import Batch

@@ -16,49 +16,35 @@ from sojourn.agents.protocol import A, Agent
 from sojourn.agents.values.protocol import num_missing, write_policy
 from sojourn.rates.protocol import value
 from sojourn.rules.arrays import Flags, Floats, Ints
-from sojourn.rules.bridge import compiled_apart
 from sojourn.rules.compile import kernel
 from sojourn.rules.stacks import put, take
 from sojourn.rules.streams import streams
 from sojourn.rules.vectors import State, number_of
+from sojourn.runs.abreast import LANES_PAY, party_of, walk_abreast
+from sojourn.runs.columns import FIGURES, TRUTHS
+from sojourn.runs.course import Course, has_diverged
 from sojourn.runs.halt import Halt
-from sojourn.runs.lengths import NEVER, Length, Points
+from sojourn.runs.kept import Curves, Kept, Rows, fold
+from sojourn.runs.lengths import NEVER, Length
 from sojourn.runs.loop import (
     PARTS,
-    Course,
     Record,
-    Run,
     Signals,
     Streams,
     Walk,
     explain,
     go_on,
-    has_diverged,
     ready,
     without_missing,
 )
 from sojourn.runs.totals import Totals, no_totals
 from sojourn.worlds.checks import Fault, first_state
 from sojourn.worlds.protocol import World, extent, observed
-from sojourn.worlds.truth import Truth, knows_truth, truth_of, truths
+from sojourn.worlds.truth import knows_truth, truth_of, truths
 
 _truth_of, _value = truth_of.bare, value.bare
 
-# The columns of tables that are figures of a run, in their order.
-FIGURES = tuple(name for name in Run._fields if name in {"rate", *Totals._fields, "diverged"})
-
 Column: TypeAlias = npt.NDArray[Any]  # of a table: numbers, words or anything else
-
-
-class Kept(NamedTuple):
-    """What is kept of runs beside their totals.
-
-    Each `group` of consecutive runs shares a curve: their mean, with their standard deviation.
-    """
-
-    points: Points
-    group: int = 1
-    policies: bool = True
 
 
 class Batch(NamedTuple):
@@ -80,7 +66,7 @@ class Batch(NamedTuple):
         columns = {"rate": self.rates, **self.totals._asdict(), "diverged": self.diverged}
         found = {name: columns[name] for name in FIGURES}
         if np.isfinite(self.dynamic_regrets).any():
-            found |= {"dynamic_regret": self.dynamic_regrets, "tracking_error": self.tracking_errors}
+            found |= dict(zip(TRUTHS, (self.dynamic_regrets, self.tracking_errors), strict=True))
         return found
 
 
@@ -92,11 +78,18 @@ def joined(batches: list[Batch]) -> Batch:
 
 
 def run_batch(
-    world: World, agents: A, seeds: list[int], length: Length, kept: Kept, halt: Halt | None = None
+    world: World,
+    agents: A,
+    seeds: list[int],
+    length: Length,
+    kept: Kept,
+    halt: Halt | None = None,
+    planned: int = 0,
 ) -> Batch:
     """Run each agent of a stack with the seed at the same place; a run that fails does not stop the others.
 
-    The arrays of the stack are used up.
+    The arrays of the stack are used up. `planned` is the number of steps that runs of this kind will take
+    altogether, in this batch and others: if they are many, runs are taken side by side where that can be done.
     """
     count, halt = len(seeds), halt or Halt()
     first = take(agents, 0)
@@ -105,28 +98,22 @@ def run_batch(
     different, place = np.unique(np.array(seeds), return_inverse=True)
     rngs = np.array([streams(seed, 2) for seed in different.tolist()])[place]
     listed = extent(world)[0] if observed(world) is None else 0
-    rows = _Rows(
-        totals=no_totals(count),
-        rates=np.zeros(count),
-        diverged=np.zeros(count, dtype=np.bool_),
-        states=np.zeros(count, dtype=np.int64),
-        policies=np.zeros((count, listed if kept.policies else 0), dtype=np.int64),
-        faults=np.zeros((count, 6)),
-        truths=truths(count),
-    )
-    means, spreads = np.zeros((2, count // kept.group, len(PARTS), len(kept.points)))
-    curves = _Curves(np.append(kept.points, NEVER), kept.group, means, spreads)
+    rows, curves = no_rows(count, listed if kept.policies else 0), no_curves(count, kept)
     course = Course(length.total, length.steps, *extent(world), float(length.time))
-    _walk_batch(Begun(world, first_state(world)), agents, rngs, course, curves, rows, halt.flag)
+    party = party_of(world, agents, rngs, course) if planned >= LANES_PAY else None
+    left = walk_abreast(party, place, curves, rows, halt.flag) if party else iter([rows.which])
+    for which in left:
+        some = rows._replace(which=which)
+        _walk_batch(Begun(world, first_state(world)), agents, rngs, course, curves, some, halt.flag)
     if halt.is_set:
         raise CancelledError("the batch was halted")
     errors = np.full(count, "", dtype=object)
     for row in np.flatnonzero(rows.faults[:, 0]).tolist():
         errors[row] = explain(world, first, take(rows.totals, row).steps, Fault(*rows.faults[row, 1:]))
     if kept.group > 1:
-        np.sqrt(spreads / (kept.group - 1), out=spreads)
+        np.sqrt(curves.spreads / (kept.group - 1), out=curves.spreads)
     else:
-        spreads[:] = np.nan  # one run has no deviation
+        curves.spreads[:] = np.nan  # one run has no deviation
     known = [take(rows.truths, row) for row in range(count)] if knows_truth(world) else []
     regrets = np.array([truth.dynamic_regret for truth in known]) if known else np.full(count, np.nan)
     tracking = np.array([truth.tracking_error for truth in known]) if known else np.full(count, np.nan)
@@ -136,33 +123,32 @@ def run_batch(
         rows.diverged,
         rows.states,
         rows.policies,
-        means,
-        spreads,
+        curves.means,
+        curves.spreads,
         errors,
         regrets,
         tracking,
     )
 
 
-class _Rows(NamedTuple):
-    """What is written of each run."""
+def no_rows(count: int, num_states: int) -> Rows:
+    """Return empty rows of so many runs, with room for policies of so many states."""
+    return Rows(
+        which=np.arange(count),
+        totals=no_totals(count),
+        rates=np.zeros(count),
+        diverged=np.zeros(count, dtype=np.bool_),
+        states=np.zeros(count, dtype=np.int64),
+        policies=np.zeros((count, num_states), dtype=np.int64),
+        faults=np.zeros((count, 6)),
+        truths=truths(count),
+    )
 
-    totals: Totals  # a stack of them
-    rates: Floats
-    diverged: Flags
-    states: Ints
-    policies: Ints
-    faults: Floats
-    truths: Truth  # a stack of them
 
-
-class _Curves(NamedTuple):
-    """What is written of each group of runs: mean and deviation of their curves, [group, part, point]."""
-
-    points: Points
-    group: int
-    means: Floats
-    spreads: Floats
+def no_curves(count: int, kept: Kept) -> Curves:
+    """Return empty curves of so many runs."""
+    means, spreads = np.zeros((2, count // kept.group, len(PARTS), len(kept.points)))
+    return Curves(np.append(kept.points, NEVER), kept.group, means, spreads)
 
 
 class Begun(NamedTuple):
@@ -178,33 +164,22 @@ def _walk_batch(
     agents: Agent,
     rngs: npt.NDArray[Any],
     course: Course,
-    curves: _Curves,
-    rows: _Rows,
+    curves: Curves,
+    rows: Rows,
     halt: Flags,
 ) -> None:
     """Take one run after the other."""
     record = Record(curves.points, np.empty(curves.means.shape[1:]))
-    group = curves.group
-    for i in range(len(rows.rates)):
+    for i in rows.which:
         start = Walk(begun.world, take(agents, i), begun.state, take(rows.totals, i))
         missing = num_missing(start.agent.values)
         record.curve[:] = np.nan
         rngs_of_run = Streams(rngs[i, 0], rngs[i, 1])
         walk = go_on(start, course, record, Signals(rows.faults[i], halt), rngs_of_run)
-        _fold(record.curve, curves.means[i // group], curves.spreads[i // group], i % group + 1)
+        fold(curves, i, record.curve)
         put(rows.totals, i, walk.totals)
         put(rows.truths, i, _truth_of(walk.world))
         rows.rates[i] = _value(walk.agent.rate)
         rows.states[i] = number_of(walk.state)
         rows.diverged[i] = has_diverged(walk.agent, missing)
         write_policy(walk.agent.values, rows.policies[i])
-
-
-@compiled_apart
-def _fold(curve: Floats, mean: Floats, spread: Floats, count: int) -> None:
-    """Add the curve of the n-th run, n = `count`, to the mean and to the sum of squared deviations."""
-    for part in range(curve.shape[0]):
-        for point in range(curve.shape[1]):
-            off = curve[part, point] - mean[part, point]
-            mean[part, point] += off / count
-            spread[part, point] += off * (curve[part, point] - mean[part, point])

@@ -22,16 +22,19 @@ import numpy as np
 
 from sojourn.agents.protocol import Agent
 from sojourn.rules.compile import rules_digest
+from sojourn.rules.lane_count import LANES
 from sojourn.rules.options import Options
 from sojourn.rules.sources import check_unedited, source_of
 from sojourn.rules.values import Value, is_value, replaced, stacked
-from sojourn.runs.batch import flattened
+from sojourn.runs.abreast import LANES_PAY
 from sojourn.runs.build import build_agent, build_world
+from sojourn.runs.columns import flattened
 from sojourn.runs.halt import Halt
+from sojourn.runs.kept import Kept
 from sojourn.runs.lengths import Length, Points, evenly_spaced, log_spaced
 from sojourn.runs.named import agent_kind, world_kind
 from sojourn.runs.spec import Sweep
-from sojourn.runs.stack import Batch, Kept, joined, run_batch
+from sojourn.runs.stack import Batch, joined, run_batch
 from sojourn.worlds.market.segments import identity
 from sojourn.worlds.protocol import World, extent
 
@@ -93,6 +96,7 @@ class Task:
     sources: dict[str, str] = field(
         default_factory=dict
     )  # of the users' own names in the sweep: see `Sweep.sources`
+    planned: int = 0  # steps of all tasks with agents of this kind
 
     @property
     def runs_a_world(self) -> int:
@@ -115,6 +119,7 @@ def plan(sweep: Sweep) -> Iterator[Task]:
     columns = option_columns(sweep)
     mean = sweep.record > 0 and sweep.curves == "mean"
     recording = Recording(sweep.record, sweep.spacing, mean, sweep.policies)
+    steps_each = sweep.num_steps // sum(map(len, sweep.agents))
     for agent, world in itertools.product(sweep.agents, sweep.worlds):
         for (lengths, num_values), alike in itertools.groupby(
             world.grid(), functools.partial(_size, sweep, world.kind)
@@ -137,6 +142,7 @@ def plan(sweep: Sweep) -> Iterator[Task]:
                             recording,
                             columns,
                             sweep.sources,
+                            steps_each * len(agent),
                         )
 
 
@@ -207,7 +213,7 @@ def execute(task: Task, halt: Halt | None = None) -> Executed:
         world = _world(task.worlds.kind, json.dumps(options), _data([options]))
         agents = _agents(task.agents.kind, task.agents.combinations, *extent(world))
         stack, seeds = _repeated(agents, len(task.seeds)), task.seeds * task.agents.number
-        batches.append(run_batch(world, stack, seeds, task.length, kept, halt))
+        batches.append(run_batch(world, stack, seeds, task.length, kept, halt, task.planned))
     return Executed(joined(batches), time.perf_counter() - begin, rules_of(task), _place())
 
 
@@ -295,16 +301,19 @@ def estimate(sweep: Sweep, jobs: int) -> Estimate:
     world = build_world(sweep.worlds[0].kind, world_options)
     length = max(sweep.lengths_in(world)).steps
     steps = min(length, 100_000)
-    steps_each = sweep.num_steps / sum(map(len, sweep.agents))
+    steps_each = sweep.num_steps // sum(map(len, sweep.agents))
     seconds = 0.0
     for entry in sweep.agents:
         few = list(itertools.islice(entry.grid(), max(1, 200_000 // steps)))
+        planned = steps_each * len(entry)
+        runs = LANES if planned >= LANES_PAY else 1  # as many as will be taken side by side
         trial = Task(
             worlds=Worlds(sweep.worlds[0].kind, [world_options]),
             agents=Agents.of(entry.kind, "", few),
-            seeds=sweep.seeds[:1],
+            seeds=sweep.seeds[: max(1, runs // len(few))],
             length=Length(steps),
             recording=Recording(policies=sweep.policies),
+            planned=planned,
         )
         execute(trial)  # compiles
         seconds += len(entry) * steps_each * execute(trial).seconds / trial.num_steps

@@ -24,6 +24,7 @@ READERS: Catalogue[Reader] = Catalogue(
             "audit",
             "bitcoin",
             "comparison",
+            "drift",
             "log",
             "rates",
             "robustness",
@@ -41,7 +42,7 @@ FILES = {
     "rates.json": "rates",
     "verdict.json": "verdict",
 }
-STUDIES = ("robustness", "bitcoin")
+STUDIES = ("robustness", "bitcoin", "drift")
 
 
 class Found(NamedTuple):

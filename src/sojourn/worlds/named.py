@@ -46,7 +46,7 @@ class NamedWorld(NamedTuple):
 
 
 WORLDS: dict[str, NamedWorld] = {}
-_CONTINUOUS = "sojourn.worlds.continuous:"
+_CONTINUOUS, _CHANGES = "sojourn.worlds.continuous:", "sojourn.worlds.changes:"
 
 
 def add_world(world: NamedWorld) -> None:
@@ -107,5 +107,13 @@ for _world in (
         "update_or_wait", _CONTINUOUS + "UpdateOrWait", "how long to wait before the next update is sent"
     ),
     NamedWorld("fleet", _CONTINUOUS + "Fleet", "four machines wear, and one crew mends them: which one next"),
+    NamedWorld("pay_rise", _CHANGES + "pay_rise", "a long job or a short one, whose pay goes up and down"),
+    NamedWorld("seasons", _CHANGES + "seasons", "two jobs whose pay goes round with the seasons"),
+    NamedWorld("rush_hours", _CHANGES + "rush_hours", "a queue whose arrivals are slow, then fast"),
+    NamedWorld("fading_trade", _CHANGES + "fading_trade", "a long job whose pay fades away, or a short one"),
+    NamedWorld("heavy_tails", _CHANGES + "heavy_tails", "jobs whose pay changes and has a heavy tail"),
+    NamedWorld("random_changes", _CHANGES + "random_changes", "one of many random worlds that change"),
+    NamedWorld("ripening_bait", _CHANGES + "ripening_bait", "a bait that ripens fast and rots, in turns"),
+    NamedWorld("rotting_bait", _CHANGES + "rotting_bait", "a bait that is good at first, and rots"),
 ):
     add_world(_world)

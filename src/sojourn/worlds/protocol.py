@@ -142,6 +142,20 @@ def unreadable(world: World) -> str:
     return ""
 
 
+@rule(compiled=False)
+def is_unswayed(world: World) -> bool:
+    """Whether the next state, and all that a world keeps, are the same whatever the action; rewards and durations are not.
+
+    Many runs in such a world are taken side by side, in a fraction of the time. It is a hint: a world that is
+    not as it says costs time, and nothing else.
+
+    >>> import sojourn as sj
+    >>> is_unswayed(sj.TwoState(log_scale=0.001)), is_unswayed(sj.Tabular(sj.problems.long_return()))
+    (True, False)
+    """
+    return False
+
+
 @rule(_check_start)
 def start(world: W, rng: Stream) -> tuple[W, State]:
     """Return the world at the beginning of an episode, and its first state.

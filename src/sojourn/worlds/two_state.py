@@ -27,7 +27,7 @@ from sojourn.rules.numbers import Number, finite, positive, within
 from sojourn.rules.random import normal_quantile, unit, word, word_at
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import checked
-from sojourn.worlds.protocol import start, step
+from sojourn.worlds.protocol import is_unswayed, start, step
 
 CLOCKS = ("steps", "visits")
 
@@ -93,7 +93,7 @@ class TwoState(NamedTuple):
     clock: int | str = "steps"
     noise_key: int = 0  # drawn at the first start, kept from then on
     t: int = 0
-    chosen: int = 0  # how often B was, in this episode
+    chosen: int = 0  # how often B was, in this episode; of the clock of visits only
 
     @property
     def num_states(self) -> int:
@@ -104,6 +104,12 @@ class TwoState(NamedTuple):
     def num_actions(self) -> int:
         """Two: A = 0 and B = 1."""
         return 2
+
+
+@is_unswayed.register
+def is_unswayed_two_state(world: TwoState) -> bool:
+    """Unless it counts how often B was chosen."""
+    return world.clock != _VISITS
 
 
 @start.register
@@ -126,7 +132,7 @@ def step_two_state(
         return _at(world, world.noise_key, world.t + 1, world.chosen), 0, world.return_reward, 1.0
     place = world.t // 2 if by_visits else world.t  # every other step is a visit
     t = float(place)
-    after = _at(world, world.noise_key, world.t + 1, world.chosen + action)
+    after = _at(world, world.noise_key, world.t + 1, world.chosen + action if by_visits else 0)
     if action == 0:
         noise = normal_quantile(unit(word_at(world.noise_key, place)))
         duration = world.duration_mean + world.duration_spread * noise

@@ -154,7 +154,8 @@ def _found(values: Tiles, state: State) -> int:
     A step looks at two states, at each of them several times: their places are worked out once.
     """
     points, latest = values.points, values.latest
-    row, width = latest[0], len(points) // 2
+    row: int = latest[0]
+    width = len(points) // 2
     if not is_written(points, row * width, state):
         row = 1 - row
         latest[0] = row
@@ -179,12 +180,15 @@ def _find(values: Tiles, row: int) -> None:
         active[row, k] = place_of(values, active[row, k])
 
 
+# Places are never negative. Told so by an unsigned number, compiled code need not look whether to count from the end.
+
+
 @inlined
 def _total(values: Tiles, row: int, action: int) -> float:
     weights, active = values.weights, values.active
     total = 0.0
     for k in range(active.shape[1]):
-        total += weights[active[row, k], action]
+        total += weights[np.uint64(active[row, k]), action]
     return total
 
 
@@ -231,7 +235,7 @@ def _moved(values: Tiles, state: State, action: int, amount: float) -> None:
     row = _found(values, state)
     each = amount / active.shape[1]
     for k in range(active.shape[1]):
-        weights[active[row, k], action] += each
+        weights[np.uint64(active[row, k]), action] += each
 
 
 @move.register

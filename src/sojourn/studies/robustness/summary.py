@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 import polars as pl
 
 from sojourn import __version__
 from sojourn.runs.spec import Sweep
 from sojourn.studies.robustness.plan import EXPLORATION, LOG_SCALES, NAMES, STEP_SIZES
-from sojourn.studies.robustness.tables import Tables
+
+if TYPE_CHECKING:
+    from sojourn.studies.robustness.tables import Tables
 
 
 class Settings(TypedDict):

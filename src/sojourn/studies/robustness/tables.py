@@ -146,15 +146,32 @@ def higher_for_every_seed(share: pl.DataFrame) -> float:
 
 def realised(steps: int, seeds: int) -> pl.DataFrame:
     """Return what always taking A and always taking B earn per unit time, on the steps seen."""
-    rows = []
-    for log_scale in LOG_SCALES:
-        earned = []
-        for action in (0, 1):
-            agent = policy_agent([action, 0], num_actions=2)
-            runs = [run(TwoState(log_scale), agent, steps, seed=seed, record=0) for seed in range(seeds)]
-            earned.append(float(np.mean([one.reward / one.duration for one in runs])))
-        rows.append((log_scale, *earned))
+    rows = [(log_scale, *_earned(log_scale, steps, seeds)) for log_scale in LOG_SCALES]
     return pl.DataFrame(rows, schema=["log_scale", "always_a", "always_b"], orient="row")
+
+
+def _earned(log_scale: float, steps: int, seeds: int) -> list[float]:
+    """Return what each action earns per unit time if it is always taken: the mean over seeds."""
+    earned = []
+    for action in (0, 1):
+        agent = policy_agent([action, 0], num_actions=2)
+        runs = [run(TwoState(log_scale), agent, steps, seed=seed, record=0) for seed in range(seeds)]
+        earned.append(float(np.mean([one.reward / one.duration for one in runs])))
+    return earned
+
+
+def even(earned: pl.DataFrame, steps: int, seeds: int) -> float | None:
+    """Return the log-scale from which on B earned more, to six digits; None if A did at all that were run."""
+    better = earned.filter(pl.col("always_b") > pl.col("always_a"))["log_scale"].to_list()
+    if not better:
+        return None
+    above = better[0]
+    below = max((scale for scale in LOG_SCALES if scale < above), default=above)
+    while above - below > 1e-6 * above:
+        middle = (below + above) / 2.0
+        always_a, always_b = _earned(middle, steps, seeds)
+        below, above = (below, middle) if always_b > always_a else (middle, above)
+    return float(above)
 
 
 def rates_by_step(log_scale: float, steps: int) -> pl.DataFrame:

@@ -11,7 +11,7 @@ import polars as pl
 
 from sojourn.studies.robustness.plan import CONTROL, HARMONIC, LOG_SCALES, NAMES, nearest
 from sojourn.studies.robustness.summary import Numbers, Statement, Summary
-from sojourn.studies.robustness.tables import Tables, higher_for_every_seed
+from sojourn.studies.robustness.tables import Tables, even, higher_for_every_seed
 from sojourn.worlds.two_state import CLOCKS
 
 SHOWN = (1e-5, 1e-4, 1e-3, 1e-2)  # log-scales of the lines for a terminal
@@ -75,7 +75,7 @@ def _look(numbers: Numbers, tables: Tables) -> _Seen:
     median = {name: np.array(levels) for name, levels in numbers["success_median"].items()}
     earned_a, earned_b = (tables.earned[name].to_numpy() for name in ("always_a", "always_b"))
     harmonic, others = median[HARMONIC], np.maximum(median["smart"], median["relaxed_smart"])
-    wrong = earned_a > earned_b  # where A earned more on the steps seen
+    first = even(tables.earned, numbers["settings"]["steps"], min(numbers["seeds"], 5))
     zero = [v for v, level in zip(scales, others, strict=True) if level == 0.0]
     full = [v for v, level in zip(scales, harmonic, strict=True) if level == 1.0]
     return _Seen(
@@ -85,7 +85,7 @@ def _look(numbers: Numbers, tables: Tables) -> _Seen:
         earned_a=earned_a,
         earned_b=earned_b,
         dominated=bool((harmonic >= others).all()),
-        first_b="nowhere" if wrong.all() else f"from v = {scales[int(np.argmin(wrong))]:.2g} on",
+        first_b="nowhere" if first is None else f"from v = {first:.4g} on",
         zeros=f"at 0 % up to v = {max(zero):.2g}" if zero else "nowhere both at 0 %",
         any_zero=bool(zero),
         fulls=f"at 100 % from v = {min(full):.2g} on" if full else "nowhere at 100 %",

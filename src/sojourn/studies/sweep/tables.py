@@ -11,15 +11,16 @@ import polars as pl
 
 from sojourn.rules.apart import Facts, check_columns, check_parquet, read_apart
 from sojourn.rules.records import Json, Options
+from sojourn.runs.columns import TRUTHS
 from sojourn.runs.results import CURVES, RESULTS, load_results
 
 # Columns of results that are no options; `results.py` describes them.
 _FIXED = {
     *("cell", "world", "agent", "steps", "episodes", "seed", "rate", "reward", "duration", "greedy_reward"),
     *("greedy_duration", "greedy_steps", "diverged", "policy", "error", "gain", "regret", "rate_gap"),
-    *("policy_gain", "earned", "state", "time"),
+    *("policy_gain", "earned", "state", "time", "dynamic_regret", "tracking_error"),
 }
-_MEASURES = ("rate", "earned", "gain", "policy_gain", "regret", "rate_gap")
+_MEASURES = ("rate", "earned", "gain", "policy_gain", "regret", "rate_gap", *TRUTHS)
 GROUPS = 60  # of an option's values, if there are more
 
 

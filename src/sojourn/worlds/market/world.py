@@ -35,7 +35,7 @@ from sojourn.rules.numbers import finite, positive, whole
 from sojourn.rules.random import uniform
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import checked
-from sojourn.worlds.protocol import start, step, unreadable
+from sojourn.worlds.protocol import is_unswayed, start, step, unreadable
 
 DURATIONS = ("random", "scaled", "scaled-magnitude")
 _RANDOM, _, _MAGNITUDE = range(3)
@@ -163,6 +163,12 @@ def unreadable_market(world: MarketWorld) -> str:
             return f"{name} is {getattr(world, name)}; it must be {low} to {high}"
     fits = world.shortest <= world.longest <= world.interval and world.lowest <= world.highest
     return "" if fits else "shortest, longest and interval must ascend, and so must lowest and highest"
+
+
+@is_unswayed.register
+def is_unswayed_market(world: MarketWorld) -> bool:
+    """One trader does not move prices."""
+    return True
 
 
 @start.register

@@ -1,0 +1,328 @@
+"""What lanes are to the compiler: types without a reference count, whose entries are selected and not jumped to.
+
+Numba is imported here, and this file only when lanes are compiled; `lanes` has what it means.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from llvmlite import ir
+from numba import extending as numba_extending
+from numba import types
+from numba.core import cgutils as numba_cgutils
+from numba.core.datamodel import models
+
+from sojourn.rules.bridge import Function
+from sojourn.rules.lane_count import LANES
+
+Numba: TypeAlias = Any  # its types, contexts and builders: Numba ships no types
+Codegen: TypeAlias = tuple[Numba, Function]  # the types of an intrinsic, and what writes its instructions
+
+cgutils: Numba = numba_cgutils
+extending: Numba = numba_extending
+
+
+def written_by(function: Callable[..., Codegen]) -> Numba:
+    """Return the function for kernels to call, given what writes its instructions."""
+    return extending.intrinsic(function)
+
+
+def extended(callee: Function) -> Callable[[Callable[..., Function | None]], Numba]:
+    """Let a function of Python's own be called with a lane."""
+    decorate: Callable[..., Numba] = extending.overload(callee, strict=False)
+    return decorate
+
+
+def _with_shape(resolve: Callable[..., Function]) -> Numba:
+    return extending.overload_attribute(Lane, "shape", strict=False)(resolve)
+
+
+class Block(types.Type):
+    """An array whose last axis is the lane: its address, and the length of its first axis."""
+
+    def __init__(self, dtype: Numba, ndim: int, num_actions: int) -> None:
+        self.dtype, self.ndim, self.num_actions = dtype, ndim, num_actions
+        super().__init__(f"{type(self).__name__}({dtype}, {ndim}, {num_actions})")
+
+
+class Lane(Block):
+    """What one lane has of a block of two or three axes: a stream, or a table."""
+
+
+class BlockModel(models.StructModel):
+    """The address of the first entry, and the length of the first axis."""
+
+    def __init__(self, manager: Numba, kind: Block) -> None:
+        pointer: Numba = types.CPointer
+        super().__init__(manager, kind, [("data", pointer(kind.dtype)), ("length", types.intp)])  # type: ignore[no-untyped-call]
+
+
+extending.register_model(Block)(BlockModel)
+extending.register_model(Lane)(BlockModel)
+
+
+def _parts(context: Numba, builder: Numba, kind: Numba, value: Numba) -> Numba:
+    return cgutils.create_struct_proxy(kind)(context, builder, value=value)
+
+
+# --- Memory -------------------------------------------------------------------------------
+
+
+def _read(context: Numba, builder: Numba, dtype: Numba, address: Numba, tag: str) -> Numba:
+    entry = builder.load(address)
+    entry.set_metadata("tbaa", _tag(builder.module, tag))
+    return context.data_model_manager[dtype].from_data(builder, entry)
+
+
+def _write(context: Numba, builder: Numba, dtype: Numba, entry: Numba, address: Numba, tag: str) -> None:
+    stored = builder.store(context.data_model_manager[dtype].as_data(builder, entry), address)
+    stored.set_metadata("tbaa", _tag(builder.module, tag))
+
+
+def _tag(module: Numba, name: str) -> Numba:
+    """Return the mark of memory of a kind: what is written to tables leaves numbers as they are, and the reverse.
+
+    The compiler then sees that a number which is written back unchanged need not be written.
+    """
+    zero = ir.Constant(ir.IntType(64), 0)
+    root = module.add_metadata([ir.MetaDataString(module, "sojourn lanes")])
+    kind = module.add_metadata([ir.MetaDataString(module, name), root, zero])
+    return module.add_metadata([kind, kind, zero])
+
+
+_ROWS, _TABLES = "sojourn rows", "sojourn tables"
+
+
+# --- Blocks and lanes ---------------------------------------------------------------------
+
+
+@written_by
+def row_of(typing: Numba, array: Numba, first: Numba, place: Numba) -> Codegen:
+    """Return numbers or streams as a block, its address reckoned from the first row of all: the compiler sees them apart."""
+    kind = Block(array.dtype, array.ndim, 0)
+
+    def code(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
+        data = _parts(context, builder, first, args[1]).data
+        start = builder.gep(
+            builder.bitcast(data, ir.IntType(64).as_pointer()), [_times_lanes(builder, args[2])]
+        )
+        block = cgutils.create_struct_proxy(kind)(context, builder)
+        block.data = builder.bitcast(start, block.data.type)
+        block.length = ir.Constant(ir.IntType(64), 0)
+        return block._getvalue()
+
+    return kind(array, first, place), code
+
+
+@written_by
+def table_of(typing: Numba, array: Numba, actions: Numba) -> Codegen:
+    """Return tables as a block."""
+    kind = Block(array.dtype, array.ndim, actions.count)
+
+    def code(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
+        given = _parts(context, builder, array, args[0])
+        block = cgutils.create_struct_proxy(kind)(context, builder)
+        block.data = given.data
+        block.length = builder.extract_value(given.shape, 0)
+        return block._getvalue()
+
+    return kind(array, actions), code
+
+
+@written_by
+def _lane_of(typing: Numba, block: Numba, lane: Numba) -> Codegen:
+    kind = Lane(block.dtype, block.ndim, block.num_actions)
+
+    def code(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
+        whole = _parts(context, builder, block, args[0])
+        one = cgutils.create_struct_proxy(kind)(context, builder)
+        one.data = builder.gep(whole.data, [args[1]], inbounds=True)
+        one.length = whole.length
+        return one._getvalue()
+
+    return kind(block, lane), code
+
+
+@written_by
+def _number_of(typing: Numba, block: Numba, lane: Numba) -> Codegen:
+    def code(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
+        data = _parts(context, builder, block, args[0]).data
+        return _read(context, builder, block.dtype, builder.gep(data, [args[1]], inbounds=True), _ROWS)
+
+    return block.dtype(block, lane), code
+
+
+@written_by
+def _put_number(typing: Numba, block: Numba, lane: Numba, number: Numba) -> Codegen:
+    def code(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
+        data = _parts(context, builder, block, args[0]).data
+        cast = context.cast(builder, args[2], number, block.dtype)
+        _write(context, builder, block.dtype, cast, builder.gep(data, [args[1]], inbounds=True), _ROWS)
+        return context.get_dummy_value()
+
+    return types.none(block, lane, number), code
+
+
+@written_by
+def _uncounted(typing: Numba, array: Numba) -> Codegen:
+    def code(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
+        given = _parts(context, builder, array, args[0])
+        given.meminfo = cgutils.get_null_value(given.meminfo.type)
+        given.parent = cgutils.get_null_value(given.parent.type)
+        return given._getvalue()
+
+    return array(array), code
+
+
+def uncounted(value: Numba) -> Numba:
+    """Return an array whose memory somebody else keeps."""
+    return _uncounted(value)
+
+
+def lane_of(stack: Numba, lane: Numba) -> Numba:
+    """Return what a lane has of a block."""
+    return _lane_of(stack, lane)
+
+
+def number_of(stack: Numba, lane: Numba) -> Numba:
+    """Return the number of a lane."""
+    return _number_of(stack, lane)
+
+
+def put_number(stack: Numba, lane: Numba, value: Numba) -> None:
+    """Write the number of a lane."""
+    _put_number(stack, lane, value)
+
+
+# --- Entries of a lane: a stream's word, and a table's value ----------------------------------
+
+
+def _address(builder: Numba, data: Numba, place: Numba) -> Numba:
+    """Return the address of the entry at a place of a lane."""
+    return builder.gep(data, [_times_lanes(builder, place)], inbounds=True)
+
+
+def _times_lanes(builder: Numba, place: Numba) -> Numba:
+    return builder.mul(place, ir.Constant(ir.IntType(64), LANES), flags=["nsw", "nuw"])
+
+
+@written_by
+def _word_at(typing: Numba, lane: Numba, place: Numba) -> Codegen:
+    def code(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
+        data = _parts(context, builder, lane, args[0]).data
+        index = context.cast(builder, args[1], place, types.intp)
+        return _read(context, builder, lane.dtype, _address(builder, data, index), _ROWS)
+
+    return lane.dtype(lane, place), code
+
+
+@written_by
+def _put_word(typing: Numba, lane: Numba, place: Numba, word: Numba) -> Codegen:
+    def code(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
+        data = _parts(context, builder, lane, args[0]).data
+        index = context.cast(builder, args[1], place, types.intp)
+        cast = context.cast(builder, args[2], word, lane.dtype)
+        _write(context, builder, lane.dtype, cast, _address(builder, data, index), _ROWS)
+        return context.get_dummy_value()
+
+    return types.none(lane, place, word), code
+
+
+def _row(context: Numba, builder: Numba, lane: Numba, value: Numba, state: Numba) -> list[Numba]:
+    """Return the addresses of all entries of a state."""
+    data = _parts(context, builder, lane, value).data
+    word = ir.IntType(64)
+    first = builder.mul(state, ir.Constant(word, lane.num_actions), flags=["nsw", "nuw"])
+    return [
+        _address(builder, data, builder.add(first, ir.Constant(word, action), flags=["nsw", "nuw"]))
+        for action in range(lane.num_actions)
+    ]
+
+
+def _is(builder: Numba, action: Numba, number: int) -> Numba:
+    return builder.icmp_signed("==", action, ir.Constant(action.type, number))
+
+
+@written_by
+def _entry(typing: Numba, lane: Numba, state: Numba, action: Numba) -> Codegen:
+    """All entries of the state are read and one is selected: lanes with other actions read the same addresses."""
+
+    def code(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
+        place = context.cast(builder, args[1], state, types.intp)
+        which = context.cast(builder, args[2], action, types.intp)
+        first, *others = (
+            _read(context, builder, lane.dtype, address, _TABLES)
+            for address in _row(context, builder, lane, args[0], place)
+        )
+        for number, entry in enumerate(others, 1):
+            first = builder.select(_is(builder, which, number), entry, first)
+        return first
+
+    return lane.dtype(lane, state, action), code
+
+
+@written_by
+def _put_entry(typing: Numba, lane: Numba, state: Numba, action: Numba, entry: Numba) -> Codegen:
+    """All entries of the state are written, those of other actions as they were."""
+
+    def code(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
+        place = context.cast(builder, args[1], state, types.intp)
+        which = context.cast(builder, args[2], action, types.intp)
+        cast = context.cast(builder, args[3], entry, lane.dtype)
+        for number, address in enumerate(_row(context, builder, lane, args[0], place)):
+            old = _read(context, builder, lane.dtype, address, _TABLES)
+            new = builder.select(_is(builder, which, number), cast, old)
+            _write(context, builder, lane.dtype, new, address, _TABLES)
+        return context.get_dummy_value()
+
+    return types.none(lane, state, action, entry), code
+
+
+@extended(operator.getitem)
+def _getitem(lane: Numba, place: Numba) -> Function | None:
+    if not isinstance(lane, Lane):
+        return None
+    if lane.ndim == 2:
+        return lambda lane, place: _word_at(lane, place)
+    return lambda lane, place: _entry(lane, place[0], place[1])
+
+
+@extended(operator.setitem)
+def _setitem(lane: Numba, place: Numba, entry: Numba) -> Function | None:
+    if not isinstance(lane, Lane):
+        return None
+    if lane.ndim == 2:
+        return lambda lane, place, entry: _put_word(lane, place, entry)
+    return lambda lane, place, entry: _put_entry(lane, place[0], place[1], entry)
+
+
+@written_by
+def _length(typing: Numba, lane: Numba) -> Codegen:
+    def code(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
+        return _parts(context, builder, lane, args[0]).length
+
+    return types.intp(lane), code
+
+
+@_with_shape
+def _shape(lane: Numba) -> Function:
+    num_actions = lane.num_actions  # a constant to the compiler: loops over actions are written out
+    return lambda lane: (_length(lane), num_actions)
+
+
+@extended(len)
+def _len(lane: Numba) -> Function | None:
+    return (lambda lane: _length(lane)) if isinstance(lane, Lane) else None
+
+
+@written_by
+def select(typing: Numba, condition: Numba, one: Numba, other: Numba) -> Codegen:
+    """One of two numbers, without a jump."""
+
+    def code(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
+        return builder.select(*args)
+
+    return one(condition, one, one), code

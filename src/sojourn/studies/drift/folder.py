@@ -1,0 +1,83 @@
+"""The study of change, from its streams and sweeps to its folder."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from pathlib import Path
+
+import polars as pl
+
+from sojourn.report import figures
+from sojourn.rules.apart import read_table
+from sojourn.rules.files import own_folder, write_text
+from sojourn.rules.records import as_json, write_json
+from sojourn.runs.executors import executor
+from sojourn.runs.folder import run_sweep
+from sojourn.runs.progress import Advance, no_progress
+from sojourn.runs.results import TIMINGS, claim_folder, load_results
+from sojourn.runs.spec import Sweep
+from sojourn.studies.drift import charts, family, plan, tables, tracking, words
+from sojourn.studies.drift.plan import Size
+from sojourn.studies.drift.summary import Summary
+from sojourn.studies.robustness.tables import realised
+from sojourn.worlds.changes.random_ones import drawn
+
+
+def num_steps(size: Size) -> int:
+    """Return how many steps the whole study takes at most."""
+    return tracking.num_steps(size) + sum(sweep.num_steps for sweep in plan.sweeps(size).values())
+
+
+def drift(
+    out: Path,
+    size: Size = Size(),  # noqa: B008 - it cannot be changed
+    jobs: int | None = None,
+    progress: Advance = no_progress,
+    formats: Sequence[str] = figures.FORMATS,
+) -> Summary:
+    """Run the study of change into a folder; return what was found."""
+    claim_folder(out)
+    begin = time.perf_counter()
+    own_folder(out)
+    with executor(jobs) as (pool, width):
+        swept = {
+            name: _swept(sweep, out / name, pool, width, progress)
+            for name, sweep in plan.sweeps(size).items()
+        }
+        measured = tables.Measured(
+            streams=tracking.measure(out / "streams", size, pool, progress),
+            random_worlds=swept.pop("sweep"),
+            kinds=_kinds(size),
+            family=swept.pop("family"),
+            named_worlds=list(swept.values()),
+            realised=realised(family.SEEN, min(size.seeds, 5)),
+            foretold=family.foretold(size, pool),
+        )
+    found = tables.tabulate(measured)
+    tables.write(out, found)
+    for name, sheet in charts.sheets(found).items():
+        figures.write(sheet, out / "figures" / name, formats)
+    # Sweeps may have been run in several goes; their seconds are those of their tasks.
+    earlier = (
+        sum(float(read_table(out / name / TIMINGS)["seconds"].sum()) for name in plan.sweeps(size)) / width
+    )
+    seconds = max(earlier, time.perf_counter() - begin)
+    summary = words.with_words(tables.summarised(found, size, num_steps(size), seconds))
+    write_text(out / "README.md", words.readme(summary))
+    write_json(out / "summary.json", as_json(summary))  # last: it says that all is done
+    return summary
+
+
+def _swept(sweep: Sweep, folder: Path, pool: Executor, width: int, progress: Advance) -> pl.DataFrame:
+    run_sweep(sweep, own_folder(folder), pool, width, progress).whole()
+    return load_results(folder)
+
+
+def _kinds(size: Size) -> pl.DataFrame:
+    """Return which action is the best one in each random world."""
+    numbers = range(size.worlds)
+    return pl.DataFrame(
+        {"number": [float(number) for number in numbers], "kind": [drawn(number).kind for number in numbers]}
+    )

@@ -1,0 +1,294 @@
+"""The study in words: what was found, the README, lines for a terminal."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+from dataclasses import replace
+
+from sojourn.studies.drift.control import MIRROR, ONE, TUNED, WORLD
+from sojourn.studies.drift.family import EVEN, HORIZON, WORLDS
+from sojourn.studies.drift.plan import HARMONIC, title
+from sojourn.studies.drift.summary import Controlled, Summary, Tracked
+from sojourn.studies.drift.tracking import HOWS
+
+ASSUMED = (
+    "A trend foretells what comes only as far as it goes on in one of the shapes that were fitted: constant, linear, exponential or a "
+    "power. Beyond the data nothing supports it."
+)
+
+
+def headlines(summary: Summary) -> list[str]:
+    """Return the study in a few lines, for a terminal."""
+    mirrors = {row.agent: row.share for row in summary.over("all", TUNED, MIRROR)}
+    paper = [row.by_trend for row in summary.foretold if row.world == WORLDS[0]]
+    return [
+        f"{'tracking error on random streams, over the best Exponential':60}{'mean':>8}{'90 %':>8}{'worst':>9}",
+        *(_tracking_line(row) for row in _ranked(summary, HOWS[0])[:4]),
+        _tracking_line(summary.tracked("Exponential", HOWS[2])),
+        f"{'share of the frozen optimum in random worlds, tuned':60}{'worlds':>8}{'mirrors':>8}",
+        *(
+            f"  {one.name:58}{one.share:>8.3f}{mirrors[one.agent]:>8.3f}"
+            for one in summary.over("all", TUNED, WORLD)
+        ),
+        f"the trend names the action that is better at step {HORIZON:,} in {100 * min(paper):.0f} % of histories or more",
+    ]
+
+
+def in_one_sentence(summary: Summary) -> str:
+    """Return what the picture of the study shows."""
+    best = _ranked(summary, HOWS[0])[0]
+    return (
+        f"With one setting for all streams {best.estimator} follows a changing rate best: its error is {_times(best.mean)} times that of "
+        "an Exponential with the step size that was best for that very stream."
+    )
+
+
+def _tracking_line(row: Tracked) -> str:
+    return f"  {row.estimator + ', ' + row.how:58}{_times(row.mean):>8}{_times(row.high):>8}{_times(row.worst):>9}"
+
+
+def with_words(summary: Summary) -> Summary:
+    """Return the summary with what was found."""
+    return replace(
+        summary,
+        findings=(
+            _on_tracking(summary),
+            _on_scores(summary),
+            _on_harmonic_tracking(summary),
+            _on_control(summary),
+            _on_one_setting(summary),
+            _on_the_bet(summary),
+            _on_the_family(summary),
+            _on_the_trend(summary),
+        ),
+    )
+
+
+def _ranked(summary: Summary, how: str) -> list[Tracked]:
+    rows = (row for row in summary.tracking if row.group == "random" and row.how == how)
+    return sorted(rows, key=lambda row: row.mean if row.mean is not None else float("inf"))
+
+
+def _times(number: float | None) -> str:
+    if number is None or number >= 1e6:
+        return "over 1e6"
+    return f"{number:.2f}" if number < 100.0 else f"{number:,.0f}"
+
+
+def _told(row: Tracked) -> str:
+    return f"{_times(row.mean)} in the geometric mean, {_times(row.high)} at 90 %, {_times(row.worst)} at the worst"
+
+
+def _on_tracking(summary: Summary) -> str:
+    adaptive, one = summary.tracked("AdaptiveRatio", HOWS[0]), summary.tracked("Exponential", HOWS[0])
+    return (
+        f"To follow a rate without tuning, take AdaptiveRatio. Over {summary.size.streams} random streams its error is {_told(adaptive)}, "
+        "relative to an Exponential with the step size that was best for that very stream in hindsight. An Exponential with one step size "
+        f"for all: {_told(one)}."
+    )
+
+
+def _on_scores(summary: Summary) -> str:
+    truth, score = (summary.tracked("Exponential", how) for how in HOWS[1:])
+    clipped = summary.tracked("ClippedExponential", HOWS[2])
+    return (
+        f"A step size can be chosen without knowing the truth. The Exponential of least score on other seeds: {_told(score)}; chosen by the "
+        f"truth: {_told(truth)}. ClippedExponential, chosen by score, which forgives heavy tails: {_told(clipped)}."
+    )
+
+
+def _on_harmonic_tracking(summary: Summary) -> str:
+    harmonic, whole = summary.tracked("Harmonic", HOWS[1]), summary.tracked("Cumulative", HOWS[0])
+    return (
+        f"Harmonic does not follow the rate, whatever its step size: tuned by the truth, {_told(harmonic)}. Its limit is another number. "
+        f"Cumulative, which forgets nothing: {_told(whole)}."
+    )
+
+
+def _shares(rows: Iterable[Controlled]) -> str:
+    return ", ".join(f"{row.name} {row.share:.3f}" for row in rows)
+
+
+def _on_control(summary: Summary) -> str:
+    both = _over_both(summary, TUNED)
+    return (
+        f"Better tracking is not better control. Share of the frozen optimum, each agent tuned to each world on other seeds, mean over "
+        f"{summary.size.worlds} random worlds and their mirrors: "
+        + ", ".join(f"{name} {share:.3f}" for name, share in both)
+        + "."
+    )
+
+
+def _on_one_setting(summary: Summary) -> str:
+    both = _over_both(summary, ONE)
+    return (
+        "With one setting for all of them: " + ", ".join(f"{name} {share:.3f}" for name, share in both) + "."
+    )
+
+
+def _over_both(summary: Summary, how: str) -> list[tuple[str, float]]:
+    """Return every agent with its mean share over worlds and mirrors, the best first."""
+    worlds, mirrors = (
+        {row.agent: row.share for row in summary.over("all", how, side)} for side in (WORLD, MIRROR)
+    )
+    found = [(title(agent), (worlds[agent] + mirrors[agent]) / 2.0) for agent in worlds]
+    return sorted(found, key=lambda pair: -pair[1])
+
+
+def _on_the_bet(summary: Summary) -> str:
+    told = []
+    names = {
+        "longest": "the longest action is always the best",
+        "mixed": "the best action changes",
+        "shortest": "the shortest is always the best",
+    }
+    rows = {(row.kind, row.side): row for row in summary.bet}
+    for kind, name in names.items():
+        if (kind, WORLD) in rows:
+            own, mirror = rows[kind, WORLD], rows[kind, MIRROR]
+            told.append(
+                f"where {name}, in {own.first} of {own.worlds} worlds and in {mirror.first} of their mirrors, "
+                f"{own.ahead:+.3f} ({own.low:+.3f} to {own.high:+.3f}) and {mirror.ahead:+.3f} "
+                f"({mirror.low:+.3f} to {mirror.high:+.3f}) of the optimum from the best other agent in the mean"
+            )
+    return (
+        "A rate that is too low is a bet on long actions. Harmonic R-Learning comes first "
+        + "; ".join(told)
+        + "."
+        if told
+        else "There are too few random worlds to tell in which of them Harmonic R-Learning comes first."
+    )
+
+
+def _on_the_family(summary: Summary) -> str:
+    agents = list(dict.fromkeys(row.agent for row in summary.earned))
+    below = {
+        agent: [row for row in summary.earned if row.agent == agent and row.log_scale < EVEN]
+        for agent in agents
+    }
+    means = {agent: sum(row.share for row in rows) / len(rows) for agent, rows in below.items()}
+    ends = sum(row.ended_with_b for row in below[HARMONIC]) / len(below[HARMONIC])
+    return (
+        f"In the paper's own family, below v = {EVEN:g}, ending with B costs: of what always taking A earned, "
+        + ", ".join(
+            f"{title(agent)} earned {share:.2f}"
+            for agent, share in sorted(means.items(), key=lambda pair: -pair[1])
+        )
+        + f" in the mean over log-scales, step sizes and seeds. Harmonic R-Learning, which ends with B in {100 * ends:.0f} % of these runs, is "
+        "paid for what the paper counts as success with what it earns."
+    )
+
+
+def _on_the_trend(summary: Summary) -> str:
+    paper, linear = ([row for row in summary.foretold if row.world == world] for world in WORLDS)
+    least, best = min(paper, key=lambda row: row.by_trend), min(paper, key=lambda row: row.by_best)
+    wrong = [row for row in paper if row.by_average < 0.5]
+    span = f" between v = {wrong[0].log_scale:.2g} and {wrong[-1].log_scale:.2g}" if wrong else ""
+    apart = next((row.log_scale for row in paper if _told_apart(row.log_scale, summary)), None)
+    told = f" B's growth is told from a linear one from v = {apart:.2g} on." if apart is not None else ""
+    return (
+        f"The trend can be learned, by models of a trend. Fitted to {int(paper[0].histories)} histories of four episodes at each of the "
+        f"{len(paper)} log-scales, it names the action that is better at step {HORIZON:,} in {100 * least.by_trend:.0f} % or more "
+        f"(the least at v = {least.log_scale:.2g}; with the best shape alone {100 * best.by_best:.0f} %), and in "
+        f"{100 * min(row.by_trend for row in linear):.0f} % or more where B grows linearly instead. "
+        f"Means of the past name the wrong one{span}.{told} {ASSUMED}"
+    )
+
+
+def _told_apart(log_scale: float, summary: Summary) -> bool:
+    """Whether, from this log-scale on, B is nearly always taken for exponential where it is, and hardly ever where it is not."""
+    return all(
+        row.exponential >= 0.95 if row.world == WORLDS[0] else row.exponential <= 0.05
+        for row in summary.foretold
+        if row.log_scale >= log_scale
+    )
+
+
+def readme(summary: Summary) -> str:
+    """Return the study as a README."""
+    size = summary.size
+    found = "\n".join(
+        textwrap.fill(text, 98, initial_indent=f"{number}. ", subsequent_indent="   ")
+        for number, text in enumerate(summary.findings, start=1)
+    )
+    tracking = "\n".join(
+        f"| {row.estimator} | {row.how} | {_times(row.mean)} | {_times(row.high)} | {_times(row.worst)} |"
+        for how in HOWS
+        for row in _ranked(summary, how)
+    )
+    control = "\n".join(
+        f"| {row.name} | {how} | {_interval(row)} | {_interval(mirror)} | {row.first} | {mirror.first} |"
+        for how in (TUNED, ONE)
+        for row in summary.over("all", how, WORLD)
+        for mirror in summary.over("all", how, MIRROR)
+        if mirror.agent == row.agent
+    )
+    named = "\n".join(
+        f"| {row.world} | {row.name} | {row.how} | {row.share:.3f} ({row.low:.3f} to {row.high:.3f}) |"
+        for row in summary.named
+    )
+    trend = "\n".join(
+        f"| {row.world} | {row.log_scale:.2g} | {'B' if row.right_is_b else 'A'} | {100 * row.by_trend:.0f} | {100 * row.by_best:.0f} | "
+        f"{100 * row.by_average:.0f} | {100 * row.by_recent:.0f} | {100 * row.exponential:.0f} |"
+        for row in summary.foretold
+    )
+    return f"""# Drift: when rewards and durations change
+
+Made by Sojourn {summary.version}: {summary.steps:,} steps, {summary.seconds:.0f} s.
+
+## What was run
+
+*Tracking*: 19 kinds of stream that have names and {size.streams} random ones, {size.steps:,} steps each, with every estimator. *Control*:
+{size.worlds} random worlds that change and their mirrors, in which the rates of the actions are exchanged, until a time of
+{size.time:,.0f}; and worlds that have names. Step sizes and exploration are chosen on 3 seeds and measured on {size.seeds} others: for each stream or
+world, or one setting for all. *The paper's family*: what was earned, and whether the trend of 1,000 steps tells what is
+better at step {HORIZON:,}.
+
+## What was found
+
+{found}
+
+## Tracking, on the random streams
+
+Error over that of the best Exponential in hindsight: geometric mean, 90 % of the streams, the worst.
+
+| estimator | step size | mean | 90 % | worst |
+|---|---|---:|---:|---:|
+{tracking}
+
+## Control, in the random worlds
+
+Share of what the best policy of each time would have earned, mean over worlds with its 95 % interval; and in how many of them no
+other agent earned more.
+
+| agent | setting | worlds | mirrors | first | in mirrors |
+|---|---|---:|---:|---:|---:|
+{control}
+
+## Worlds that have names
+
+| world | agent | setting | share of the frozen optimum (lowest and highest run) |
+|---|---|---|---:|
+{named}
+
+## The trend
+
+Histories in which each way names the right action at step {HORIZON:,}, in %: by the trend, by its best shape alone, by the mean of the past, by
+the mean of the last tenth; and in which B's rewards are taken to be exponential.
+
+| B | v | right | trend | best shape | mean | last tenth | exponential |
+|---|---:|---|---:|---:|---:|---:|---:|
+{trend}
+
+## Files
+
+`summary.json` has all of this for machines, `tables/` what the figures are made of. `sweep/`, `named/`, `others/` and `family/` are the
+resumable stores of the runs, `streams/` that of the streams. `figures/`: 1 tracking on random streams; 2 on streams that have
+names; 3 control in random worlds and mirrors; 4 the bet on long actions; 5 control in worlds that have names; 6 the paper's family by
+what was earned; 7 the trend.
+"""
+
+
+def _interval(row: Controlled) -> str:
+    return f"{row.share:.3f} ({row.low:.3f} to {row.high:.3f})"

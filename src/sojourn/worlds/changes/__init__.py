@@ -1,0 +1,32 @@
+"""Worlds that change, each with its truth: what agents that follow a rate are judged by.
+
+    pay_rise        a long job and a short one, whose pay goes up and down
+    seasons         two jobs whose pay goes round with the seasons
+    rush_hours      a queue whose arrivals come in rush hours
+    fading_trade    a long job whose pay fades away
+    heavy_tails     pay_rise, with rewards of a very wide spread
+    random_changes  any number of random ones, each with its mirror
+    ripening_bait   the authors' bait that ripens and rots with the decisions
+    rotting_bait    the authors' bait that only rots
+
+`sojourn.run` measures dynamic regret and tracking error in all of them; sweeps and comparisons call them by these names.
+
+>>> from sojourn.worlds.protocol import gain
+>>> gain(pay_rise(hold=1000.0), 0.0), gain(pay_rise(hold=1000.0), 1500.0)
+(5.0, 8.0)
+"""
+
+from sojourn.worlds.changes.baits import ripening_bait, rotting_bait
+from sojourn.worlds.changes.jobs import fading_trade, heavy_tails, pay_rise, rush_hours, seasons
+from sojourn.worlds.changes.random_ones import random_changes
+
+__all__ = [
+    "fading_trade",
+    "heavy_tails",
+    "pay_rise",
+    "random_changes",
+    "ripening_bait",
+    "rotting_bait",
+    "rush_hours",
+    "seasons",
+]

@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+import pytest
+from typing_extensions import TypeAliasType
+
+from sojourn.rules.kinds import check_kind
+
+Number: Any = TypeVar("Number", bound=np.generic)  # type: ignore[misc] # a hint that is looked at, not used as one
+named: Any = TypeAliasType
+arrays: Any = np.ndarray
+# What `numpy.typing.NDArray` is from Python 3.12 on, with a newer NumPy: names of hints in place of the hints.
+Shape: Any = named("Shape", tuple[Any, ...])
+Named: Any = named("Named", arrays[Shape, np.dtype[Number]], type_params=(Number,))
+
+
+def test_a_name_of_a_hint_is_as_good_as_the_hint() -> None:
+    """An array is compared with what a named hint stands for: the kind of its numbers counts, its shape does not."""
+    floats = Named[np.float64]
+    for shape in ((3,), (2, 2), ()):
+        check_kind(floats, np.zeros(shape), "the array")
+    with pytest.raises(ValueError, match=r"the array is array\(\[0, 0\]\); it must be an array of float64"):
+        check_kind(floats, np.zeros(2, dtype=np.int64), "the array")
+    with pytest.raises(ValueError, match="the array is 3; it must be an array of float64"):
+        check_kind(floats, 3, "the array")

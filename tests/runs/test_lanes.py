@@ -1,0 +1,291 @@
+"""Runs that are taken side by side: their numbers are those of runs that are taken one after the other."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterator
+from concurrent.futures import CancelledError
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import sojourn as sj
+from sojourn.agents.learn import LearningAgent
+from sojourn.agents.named import AGENTS
+from sojourn.agents.relative import Relative
+from sojourn.rates.named import ESTIMATORS
+from sojourn.rules.lane_count import LANES
+from sojourn.rules.streams import streams
+from sojourn.rules.values import copied, same, stacked
+from sojourn.runs.abreast import LANES_PAY, Party, party_of, shifts, walk_abreast
+from sojourn.runs.course import Course
+from sojourn.runs.halt import Halt
+from sojourn.runs.kept import Kept
+from sojourn.runs.lengths import Length, evenly_spaced
+from sojourn.runs.loop import ready
+from sojourn.runs.stack import Batch, no_curves, no_rows, run_batch
+from sojourn.worlds.protocol import extent
+
+PRICES = 100.0 + np.cumsum(np.random.default_rng(0).standard_normal(200))
+
+
+def market(duration: str) -> Any:
+    """Return a market of 199 bars, in which states repeat."""
+    return sj.Market(PRICES[:-1], PRICES[1:], state_size=2, duration=duration)
+
+
+WORLDS = {
+    "two_state": sj.TwoState(log_scale=1e-2),
+    "scaled": market("scaled"),
+    "random": market("random"),
+}
+
+
+class Swayed(NamedTuple):
+    """A world that says wrongly that actions do not change its course: from step 20 on, action 1 leads to state 1."""
+
+    t: int = 0
+    num_states: int = 2
+    num_actions: int = 2
+
+
+@sj.start.register
+def start_swayed(world: Swayed, rng: Any) -> tuple[Swayed, int]:
+    return Swayed(0, world.num_states, world.num_actions), 0
+
+
+@sj.step.register
+def step_swayed(world: Swayed, state: int, action: int, rng: Any) -> tuple[Swayed, int, float, float]:
+    after = Swayed(world.t + 1, world.num_states, world.num_actions)
+    return after, action if world.t >= 20 else 0, 1.0 + action, 1.0
+
+
+@sj.is_unswayed.register
+def is_unswayed_swayed(world: Swayed) -> bool:
+    return True
+
+
+class Breaking(NamedTuple):
+    """A world in which action 1 pays an infinite reward at step 20."""
+
+    t: int = 0
+    num_states: int = 1
+    num_actions: int = 2
+
+
+@sj.start.register
+def start_breaking(world: Breaking, rng: Any) -> tuple[Breaking, int]:
+    return Breaking(0, world.num_states, world.num_actions), 0
+
+
+@sj.step.register
+def step_breaking(world: Breaking, state: int, action: int, rng: Any) -> tuple[Breaking, int, float, float]:
+    reward = np.inf if action == 1 and world.t == 20 else 1.0
+    return Breaking(world.t + 1, world.num_states, world.num_actions), 0, reward, 1.0
+
+
+@sj.is_unswayed.register
+def is_unswayed_breaking(world: Breaking) -> bool:
+    return True
+
+
+class Written(NamedTuple):
+    """What walking abreast wrote, and the runs that it left to be made one after the other."""
+
+    rows: Any
+    curves: Any
+    left: list[list[int]]
+
+
+def abreast(
+    world: Any, agents: list[Any], seeds: list[int], steps: int, episodes: int = 1, group: int = 1
+) -> Written:
+    """Make runs side by side, interpreted."""
+    prepared = [ready(world, agent) for agent in agents]
+    world = prepared[0][0]
+    rngs = np.array([streams(seed, 2) for seed in seeds])
+    course = Course(steps * episodes, steps, *extent(world))
+    party = party_of(world, stacked([copied(agent) for _, agent in prepared]), rngs, course)
+    assert party is not None
+    rows = no_rows(len(seeds), world.num_states)
+    curves = no_curves(len(seeds), Kept(evenly_spaced(course.until, 4), group))
+    place = np.unique(seeds, return_inverse=True)[1]
+    left = walk_abreast(party, place, curves, rows, Halt().flag, compiled=False)
+    return Written(rows, curves, [some.tolist() for some in left])
+
+
+def compare_with_single_runs(world: Any, agents: list[Any], seeds: list[int], steps: int) -> None:
+    """Compare some of the runs side by side with the run by itself, both interpreted, bit for bit."""
+    written = abreast(world, agents, seeds, steps, episodes=2)
+    assert written.left == []
+    rows, points = written.rows, evenly_spaced(2 * steps, 4)
+    for row in (0, len(agents) // 2, len(agents) - 1):
+        run = sj.run(world, agents[row], steps, 2, seed=seeds[row], record=points, compiled=False)
+        for name in rows.totals._fields:
+            assert same(getattr(rows.totals, name)[row].item(), getattr(run, name)), name
+        assert same(float(rows.rates[row]), run.rate)
+        assert rows.diverged[row] == run.diverged
+        assert (rows.policies[row] == run.agent.q.argmax(axis=1)).all()
+        assert same(written.curves.means[row], np.array(run.curve[1:]))
+
+
+def kinds() -> Iterator[tuple[str, Any]]:
+    """Yield an agent of each kind that learns as `LearningAgent` does, and one with each estimator."""
+    for name, entry in AGENTS.items():
+        if name != "oracle":  # which needs a model
+            agent = entry.make(2, 2, **entry.options)
+            if (
+                type(agent) is LearningAgent
+                and not isinstance(agent.method, Relative)
+                and hasattr(agent.values, "q")
+            ):
+                yield name, functools.partial(entry.make, **entry.options)
+    for name, estimator in ESTIMATORS.items():
+        yield name, estimator
+
+
+KINDS = dict(kinds())
+
+
+def agents_of(kind: Any, num_states: int, ties: str = "random") -> list[Any]:
+    """Return nine agents of a kind, with different step sizes."""
+    if hasattr(kind, "has_step_size"):
+        return [
+            sj.smart(num_states, 2, step_size=0.1 * (i + 1), ties=ties)._replace(rate=kind.make())
+            for i in range(9)
+        ]
+    return [kind(num_states, 2, step_size=0.1 * (i + 1), ties=ties) for i in range(9)]
+
+
+@pytest.mark.parametrize(("name", "world"), list(zip(KINDS, itertools.cycle(WORLDS), strict=False)))
+def test_side_by_side_is_one_after_the_other(name: str, world: str) -> None:
+    """Every agent, and every estimator, in one of the worlds: the same bits, by the same rules."""
+    chosen = WORLDS[world]
+    seeds = [5] * 9 if world == "two_state" else list(range(9))
+    compare_with_single_runs(chosen, agents_of(KINDS[name], chosen.num_states), seeds, steps=10)
+
+
+def test_lanes_that_are_left_over_do_no_harm() -> None:
+    """So many runs that they fill one shift and nine lanes of the next, which has room for more."""
+    agents = [sj.harmonic_r(2, 2, step_size=0.01 * (i + 1)) for i in range(LANES + 9)]
+    compare_with_single_runs(WORLDS["two_state"], agents, [3] * len(agents), steps=3)
+
+
+def test_curves_are_means_in_the_order_of_their_runs() -> None:
+    """Two seeds share a curve; that of their runs is added in order, though other runs are made in between."""
+    world, seeds = WORLDS["two_state"], [1, 2] * 10
+    agents = [sj.smart(2, 2, step_size=0.05 * (1 + i // 2)) for i in range(len(seeds))]
+    written = abreast(world, agents, seeds, steps=10, group=2)
+    assert written.left == []
+    for cell in range(10):
+        runs = [
+            sj.run(world, agents[2 * cell], 10, seed=seed, record=evenly_spaced(10, 4), compiled=False)
+            for seed in (1, 2)
+        ]
+        first, second = (np.array(run.curve[1:]) for run in runs)
+        assert same(written.curves.means[cell], first + (second - first) / 2)
+
+
+def test_a_world_that_is_not_as_it_says_is_left_to_single_runs() -> None:
+    """Nothing is written of the runs, and all are to be made one after the other."""
+    agents = [sj.smart(2, 2, step_size=0.1) for _ in range(9)]
+    before = abreast(Swayed(), agents, list(range(9)), steps=20)
+    assert before.left == []
+    after = abreast(Swayed(), agents, list(range(9)), steps=21)
+    assert after.left == [list(range(9))]
+    assert not after.rows.totals.steps.any()
+
+
+def test_a_step_that_breaks_the_rules_is_left_to_single_runs() -> None:
+    """Which run broke them, and how, is then said by the loop that always says it."""
+    agents = [sj.smart(1, 2) for _ in range(9)]
+    assert abreast(Breaking(), agents, list(range(9)), steps=30).left == [list(range(9))]
+
+
+def batch_of(
+    world: Any, agents: list[Any], seeds: list[int], length: Length, planned: int, group: int = 1
+) -> Batch:
+    """Run a batch as sweeps do; side by side if so many steps are planned."""
+    kept = Kept(evenly_spaced(length.total, 5), group)
+    return run_batch(world, stacked([copied(agent) for agent in agents]), seeds, length, kept, None, planned)
+
+
+def compare_batches(world: Any, agents: list[Any], seeds: list[int], length: Length, group: int = 1) -> None:
+    """Compare compiled batches, side by side and one after the other, bit for bit."""
+    lanes = batch_of(world, agents, seeds, length, LANES_PAY, group)
+    single = batch_of(world, agents, seeds, length, 0, group)
+    for name in Batch._fields:
+        one, other = getattr(lanes, name), getattr(single, name)
+        assert (one == other).all() if name == "errors" else same(one, other), name
+
+
+def test_compiled_batches_are_the_same_side_by_side() -> None:
+    """Sums of thousands of steps agree to the last bit: a world that draws nothing, two seeds, curves as means."""
+    agents = [sj.harmonic_r(2, 2, step_size=0.01 * (1 + i // 2)) for i in range(40)]
+    compare_batches(sj.TwoState(log_scale=1e-3), agents, [0, 1] * 20, Length(1000, 4), group=2)
+
+
+def test_compiled_batches_are_the_same_where_the_world_draws() -> None:
+    """Each lane draws from its own stream."""
+    agents = [sj.smart(4, 2, step_size=0.1) for _ in range(33)]
+    compare_batches(market("random"), agents, list(range(33)), Length(199, 5))
+
+
+def test_a_halt_stops_runs_side_by_side() -> None:
+    """As it stops single runs."""
+    halt = Halt()
+    halt.now()
+    agents = stacked([sj.harmonic_r(2, 2) for _ in range(9)])
+    nothing = Kept(np.zeros(0, dtype=np.int64))
+    with pytest.raises(CancelledError):
+        run_batch(sj.TwoState(log_scale=1e-3), agents, [0] * 9, Length(10), nothing, halt, LANES_PAY)
+
+
+def party(agents: list[Any], world: Any, time: float = np.inf) -> Party | None:
+    """Return runs as a party, or None."""
+    rngs = np.array([streams(seed, 2) for seed in range(len(agents))])
+    return party_of(world, stacked(agents), rngs, Course(10, 10, *extent(world), time))
+
+
+def test_what_cannot_be_taken_side_by_side() -> None:
+    """Worlds that actions move, agents with loops or memories of their own, times that end runs, and few runs."""
+    two_state = sj.TwoState(log_scale=1e-3)
+    many = [sj.smart(2, 2) for _ in range(9)]
+    assert party(many, two_state) is not None
+    assert party(many[:7], two_state) is None
+    assert party(many, two_state, time=100.0) is None
+    assert party(many, sj.TwoState(log_scale=1e-3, clock="visits")) is None
+    assert party(many, sj.Tabular(sj.problems.long_return())) is None
+    for make in (sj.rvi_q, sj.planner, sj.h_learning):
+        assert party([make(2, 2) for _ in range(9)], two_state) is None
+
+
+@pytest.mark.parametrize("one_world", [True, False])
+@pytest.mark.parametrize(("count", "group"), [(90, 30), (100, 1), (64, 2), (70, 7)])
+def test_every_run_has_its_shift(count: int, group: int, one_world: bool) -> None:
+    """Each run is made once, with at most 31 others that meet the same world, and after those before it in its curve."""
+    seeds = np.arange(count) % max(group, 4)
+    party = Party(None, None, None, None, None, one_world)  # type: ignore[arg-type] # nothing else matters here
+    made = shifts(party, seeds, group)
+    order = np.concatenate(made)
+    assert sorted(order.tolist()) == list(range(count))
+    for some in made:
+        assert len(some) <= LANES
+        assert one_world or len(set(seeds[some].tolist())) == 1
+    for curve in range(count // group):
+        runs = [run for run in order.tolist() if run // group == curve]
+        assert runs == sorted(runs)
+
+
+@pytest.mark.evidence
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("name", KINDS)
+def test_every_compiled_batch_is_the_same(name: str, world: str) -> None:
+    """Every agent, with every estimator, in every such world, compiled, with both ways to break ties."""
+    for ties in ("random", "lowest"):
+        chosen = WORLDS[world]
+        agents = agents_of(KINDS[name], chosen.num_states, ties) * 4
+        seeds = [5] * 36 if world == "two_state" else list(range(36))
+        compare_batches(chosen, agents, seeds, Length(199, 20))
