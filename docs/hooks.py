@@ -65,6 +65,15 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     return re.sub("<!-- counted: (.+?) -->", lambda found: counted(found[1], _evidence()), markdown)
 
 
+def on_page_content(html: str, **_: Any) -> str:
+    """Keep each date on one line.
+
+    >>> on_page_content("<td>0 failed (2026-11-17)</td>")
+    '<td>0 failed (<span class="date">2026-11-17</span>)</td>'
+    """
+    return re.sub(r"(?<=[>\s(])(\d{4}-\d\d-\d\d)(?=[<\s),.;:])", r'<span class="date">\1</span>', html)
+
+
 def counted(promise: str, evidence: dict[str, dict[str, Any]]) -> str:
     """Return how often `make evidence` last tried a promise, how often it failed, and when that was.
 

@@ -41,7 +41,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def all_pages(site: Path) -> Path:
+def all_pages(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The articles of all pages one below the other in a page of the site, which is opened once in place of sixty times."""
     pages = sorted(site.rglob("index.html"))
     assert len(pages) > 40
@@ -50,10 +50,12 @@ def all_pages(site: Path) -> Path:
         name = str(page.parent.relative_to(site))
         (article,) = ARTICLE.findall(page.read_text(encoding="utf-8"))
         articles.append(f'<div class="one" title="{name}">{article}</div>')
-    whole = ARTICLE.sub(
-        lambda _: "".join(articles), (site / "glossary" / "index.html").read_text(encoding="utf-8")
+    folder = site / "glossary"  # any page will do
+    shell = (folder / "index.html").read_text(encoding="utf-8")
+    whole = ARTICLE.sub(lambda _: "".join(articles), shell).replace(
+        "<head>", f'<head><base href="{folder.as_uri()}/">', 1
     )
-    file = site / "glossary" / "all.html"
+    file = tmp_path_factory.mktemp("pages") / "all.html"
     file.write_text(whole, encoding="utf-8")
     return file
 

@@ -1,9 +1,9 @@
 """The ratio criterion: mean reward over mean time, both over all runs.
 
-Where a policy may end in several recurrent classes, reward per time has two meanings. `solve` has the *time average*, the
-mean over runs of what a run earns per unit time. The *ratio* is the mean reward of n steps over their mean time, as
-n grows: classes with long steps weigh more. They agree where the gain does not depend on chance. With p(c) the probability of
-ending in class c, and r(c), d(c) the mean reward and duration of a step there,
+If a policy may end in one of several recurrent classes, reward per time has two meanings. `solve` has the *time
+average*, the mean over runs of what a run earns per unit time. The *ratio* is the mean reward of n steps over their
+mean time, as n grows: classes with long steps weigh more. They agree where the gain does not depend on chance. With
+p(c) the probability of ending in class c, and r(c), d(c) the mean reward and duration of a step there,
 
     time average = sum of p(c) r(c) / d(c)          ratio = (sum of p(c) r(c)) / (sum of p(c) d(c))
 

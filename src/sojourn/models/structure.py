@@ -1,10 +1,9 @@
 """Which states can follow which: the parts of a model that a policy can stay in for ever.
 
-An *end component* is a set of states with some of their actions that never lead out of it and
-lead from every state of it to every other. The recurrent classes of every policy lie in
-end components. If there is but one largest end component, the model is weakly
-communicating: whatever the start, one can come to all that can be kept for ever, so the optimal
-gain is one number. If there are several, it may depend on the start.
+An *end component* is a set of states with some of their actions that never lead out of it and lead from every state
+of it to every other. The recurrent classes of every policy lie in end components. If there is only one maximal end
+component, the model is weakly communicating: from any start, every part in which a policy can stay for ever can be
+reached, so the optimal gain is one number. If there are several, it may depend on the start.
 
 They are found by cutting the graph of all pairs into strongly connected parts, leaving out the
 pairs that lead from one part to another, and beginning anew until no pair is left out (de

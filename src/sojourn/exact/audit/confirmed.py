@@ -2,8 +2,8 @@
 
 While a learner follows a policy and explores, its rate comes to the estimator's limit on the steps that the policy
 itself would have taken; `lock_in` says whether it keeps the policy at that rate. A small model is searched policy by
-policy. A larger one is searched along the way of a learner: from a given policy to the one that is greedy for the
-values that come of it, and on from there, until one is kept or comes again.
+policy. A larger one is searched along the path of a learner: from a given policy to the one that is greedy for the
+values that result from it, and so on, until a policy is kept or comes up again.
 """
 
 from __future__ import annotations

@@ -1,22 +1,20 @@
 """Find the policy that is greedy for a given rate, whether the rate is right or wrong.
 
-A learner with the rate rho values a step by r - rho d, and what is greedy in the end is a policy
-that has the most of this per step,
+A learner with the rate rho values a step by r - rho d. In the end a policy is greedy that collects the most of this
+per step,
 
     F(rho) = max over policies of r(pi) - rho d(pi)
 
-with r(pi) and d(pi) the policy's mean reward and duration of a step. Each policy is a line over
-rho, falling by d(pi), and its gain is where the line meets zero; F is the largest of all lines,
-so it is convex, falls, and is 0 at the optimal gain. Its corners are where the greedy policy
-changes, and around the optimal gain lies the *interval* of rates in which an optimal policy is
-greedy. To the left of it, long actions are taken too often, since a low rate makes time
-cheap; to the right, short ones.
+with r(pi) and d(pi) the policy's mean reward and duration of a step. Each policy is a line over rho with the slope
+-d(pi), and crosses zero at its gain. F is the maximum of all lines, so it is convex, falls, and is 0 at the optimal
+gain. At its corners the greedy policy changes, and around the optimal gain lies the *interval* of rates at which an
+optimal policy is greedy. To the left of it, long actions are taken too often, since a low rate makes time cheap; to
+the right, short ones.
 
-F(rho) for one rho is an average-reward problem with rewards r - rho d and durations 1, which
-`solve` solves exactly. An end of the interval is found as Newton's method finds a root: take the
-policy that is greedy far out, go to where its line meets that of the optimal policy, and
-look who is greedy there; each time it is a line that meets the optimal one nearer to the gain,
-until none does.
+F(rho) for one rho is an average-reward problem with rewards r - rho d and durations 1, which `solve` solves exactly.
+An end of the interval is found as Newton's method finds a root: take the policy that is greedy far out, go to where
+its line meets that of the optimal policy, and see which policy is greedy there. Each time its line meets the optimal
+one nearer to the gain, until none does.
 """
 
 from __future__ import annotations

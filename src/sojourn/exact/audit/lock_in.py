@@ -1,9 +1,9 @@
 """Lock-in: which policies a learner with a wrong rate keeps for ever, solved exactly.
 
-Let a learner follow a policy pi but for a share epsilon of random actions, with the rate rho. It takes the pair (s, a) in
-a share mu(s, a) of its steps, and each time moves Q(s, a) by alpha times the error delta. In the long run all values
-must grow equally fast, by v in each step, or the distances between them would not settle. So alpha mu(s, a) times
-the mean of delta is v for every pair:
+Suppose a learner follows a policy pi at the rate rho, except for a share epsilon of random actions. It takes the pair
+(s, a) in a share mu(s, a) of its steps, and each time moves Q(s, a) by alpha times the error delta. In the long run
+all values must grow equally fast, by v in each step, or the differences between them would not settle. So alpha mu(s,
+a) times the mean of delta is v for every pair:
 
     Q(s, a) = r(s, a) - rho d(s, a) + sum of P(s' | s, a) max Q(s', .) - v / (alpha mu(s, a))
 

@@ -1,7 +1,7 @@
 """What the rows of a log say about a policy: its estimated gain, and how sure that is.
 
-Of each pair of a state and an action that was seen n times, the log gives the mean reward, the mean duration and
-the shares of the successors. They make a model, and a policy x(pair | state) has a gain rho and a bias h in it,
+For each pair of a state and an action that was seen n times, the log gives the mean reward, the mean duration and the
+shares of the successors. These make a model, in which a policy x(pair | state) has a gain rho and a bias h,
 
     h + rho d = r + P h
 
@@ -13,8 +13,8 @@ order: a change of pair p's mean of
 by e changes rho by w x e. So its variance is the sum of (w x)^2 v / n, v the variance of delta among the rows of the
 pair. Pairs seen a few times borrow from all: v = (SS + 2 V) / (n + 1), SS their sum of squares and V the pooled variance.
 
-A log need not show how all states hang together. So that every policy has one gain, each step is mixed with a restart,
-of probability 1e-5, in a state drawn as the log visited them.
+A log need not show how all states are connected. So that every policy has one gain, each step is mixed with a
+restart, of probability 1e-5, in a state drawn as the log visited them.
 """
 
 from __future__ import annotations
