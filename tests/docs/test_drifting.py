@@ -52,7 +52,7 @@ def test_what_is_said_of_tails_and_outliers() -> None:
 
 def both(agent: str, kind: str, how: str = "tuned") -> float:
     """The mean share over worlds and mirrors."""
-    return sum(SHARES[agent, kind, how, side]["share"] for side in ("world", "mirror")) / 2.0
+    return float(sum(SHARES[agent, kind, how, side]["share"] for side in ("world", "mirror")) / 2.0)
 
 
 def test_the_advice_on_control() -> None:
