@@ -5,12 +5,14 @@ import shlex
 import signal
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import sojourn as sj
+from sojourn.cli.commands import run
 from sojourn.envs import ENVIRONMENTS
 
 COMMAND = Path(sys.executable).with_name("sojourn")
@@ -142,6 +144,25 @@ def test_an_environment_of_ones_own(name: str, tmp_path: Path) -> None:
     assert (told["rate"], told["warnings"]) == (2.0, [])  # with the option of the training
     other = sojourn("evaluate", "learner.sojourn", "--env", name, "-e", "pay=8", "--json", cwd=tmp_path)
     assert json.loads(other.stdout)["rate"] == 4.0
+
+
+def test_ctrl_c_before_the_first_step_promises_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where nothing was learned nothing is saved, and the one line does not say that one could go on from there."""
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sj.Learner, "train", interrupted)
+    out = tmp_path / "learner.sojourn"
+    monkeypatch.setattr(
+        sys, "argv", ["sojourn", "train", "sojourn/TwoState-v0", "--agent", "smart", "--out", str(out)]
+    )
+    monkeypatch.setattr(warnings, "formatwarning", warnings.formatwarning)  # which commands change
+    assert run() == 130
+    assert capsys.readouterr().err == "sojourn: interrupted before the first step; nothing was saved\n"
+    assert not out.exists()
 
 
 def test_ctrl_c_saves_what_was_learned(tmp_path: Path) -> None:

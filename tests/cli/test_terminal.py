@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import signal
 import sys
+import time
 import warnings
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from sojourn.cli.commands import run
 from sojourn.cli.ctrl_c import CtrlC
 from sojourn.learner.interrupt import interruptible
 from sojourn.rules.printing import printable
+from sojourn.runs.progress import progress
 from sojourn.runs.results import RESULTS, summary_table
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "sojourn"
@@ -151,3 +153,17 @@ def test_the_rest_of_a_storm_belongs_to_who_noted_its_beginning() -> None:
             signal.raise_signal(signal.SIGINT)  # nobody had noted one
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_long_work_is_announced_within_a_second_and_short_work_is_not(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Where there is no terminal, a line soon says how much is to do; what ends before that has no such line."""
+    with progress("training", 1000) as advance:
+        advance(1000)
+    assert capsys.readouterr().err.startswith("training: 100 % of 1,000 steps")
+    with pytest.raises(ValueError), progress("training", 1000):  # noqa: PT011 - any error
+        raise ValueError
+    with progress("training", 1000):
+        time.sleep(1.0)
+    assert capsys.readouterr().err == "training: 1,000 steps to do\n"

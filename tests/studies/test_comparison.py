@@ -331,7 +331,7 @@ def test_a_comparison_writes_what_it_found(small: tuple[Path, Comparison]) -> No
     folder, summary = small
     written = json.loads((folder / "comparison.json").read_text())
     assert read_record(Comparison, written) == summary
-    assert list(written) == ["version", "settings", "problems"]
+    assert list(written) == ["version", "settings", "problems", "changing"]
     names = [found.name for found in summary.problems]
     assert names == ["long-shot", "mine"]
     for figure in (*names, "outcomes", "earned"):

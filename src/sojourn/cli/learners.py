@@ -97,6 +97,9 @@ def train(
     if not as_json:
         say(f"agent: {learner.chosen}")
     stands, interrupted = train_into(out, learner, Training(steps, time, tensorboard))
+    if interrupted and not stands.steps:
+        say("sojourn: interrupted before the first step; nothing was saved", err=True)
+        raise typer.Exit(INTERRUPTED)
     if not as_json:
         say(
             f"{out}: {stands.steps:,} steps, {stands.duration:.6g} units of time; learned rate {stands.rate:.6g}, "

@@ -1,9 +1,10 @@
-"""Show the progress of long work: a bar on a terminal, elsewhere a line at once and then every few seconds."""
+"""Show the progress of long work: a bar on a terminal, elsewhere a line very soon and then every few seconds."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from typing import Protocol
@@ -22,6 +23,7 @@ class Advance(Protocol):
 
 
 _SECONDS_BETWEEN_LINES = 5.0
+_SECONDS_TO_FIRST_LINE = 0.5  # what is refused at once, or done at once, is not announced
 _TELLING = 0.05  # the share of the work from which the time of the rest is reckoned
 
 
@@ -69,13 +71,21 @@ def _lines(label: str, total: float, unit: str) -> Iterator[Advance]:
     begin = last = time.monotonic()
     done = now_done = 0.0
     failed = 0
-    print(f"{label}: {_amount(total, unit)} to do", file=sys.stderr, flush=True)  # noqa: T201 - as below
+    first = threading.Timer(
+        _SECONDS_TO_FIRST_LINE,
+        print,
+        [f"{label}: {_amount(total, unit)} to do"],
+        {"file": sys.stderr, "flush": True},
+    )
+    first.daemon = True
+    first.start()
 
     def advance(steps: float, failures: int = 0, *, earlier: bool = False, note: str = "") -> None:
         nonlocal last, done, failed, now_done
         done, failed, now_done = done + steps, failed + failures, now_done + (0 if earlier else steps)
         now = time.monotonic()
         if now_done and (now - last >= _SECONDS_BETWEEN_LINES or done >= total):
+            first.cancel()
             last = now
             left = (now - begin) / now_done * max(total - done, 0.0)
             # The first work is done by code that was still being compiled: it says nothing of the rest.
@@ -87,7 +97,10 @@ def _lines(label: str, total: float, unit: str) -> Iterator[Advance]:
                 flush=True,
             )
 
-    yield advance
+    try:
+        yield advance
+    finally:
+        first.cancel()
 
 
 def _amount(total: float, unit: str) -> str:
