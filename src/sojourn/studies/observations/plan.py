@@ -42,7 +42,7 @@ BARS = {
     "c-mu": 0.97,
     "hold": 0.98,
     "update-or-wait": 0.98,
-    "fleet": 0.995,
+    "fleet": 1.0,
 }
 
 
