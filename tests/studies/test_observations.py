@@ -142,11 +142,14 @@ def test_the_page_and_the_readme_show_the_study(studied: tuple[Path, Observation
 @pytest.mark.evidence
 @pytest.mark.parametrize("problem", plan.BARS)
 def test_networks_reach_the_best_gain(problem: str, counted: Counted) -> None:
-    """Over five seeds, the mean relative gain is at least the bar of the problem, in at most three CPU minutes a run."""
+    """Over five seeds that no setting was chosen on, the mean relative gain is at least the problem's bar.
+
+    No run takes more than three minutes of processor time.
+    """
     agent = next(agent for name, agent in plan.STEPS if name == problem)
     runs = [
         folder.measured(plan.Cell(problem, agent, plan.OWN, seed, plan.STEPS[problem, agent]))
-        for seed in range(5)
+        for seed in range(100, 105)
     ]
     mean = float(np.mean([run.relative_gain for run in runs]))
     counted("continuous problems solved by networks", tried=1, failed=int(mean < plan.BARS[problem]))
