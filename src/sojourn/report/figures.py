@@ -105,7 +105,9 @@ def set_as(found: dict[Any, Any]) -> AbstractContextManager[None]:
 
 def saved(drawing: Figure, formats: Sequence[str]) -> dict[str, bytes]:
     """Return the content of a figure's file in each of the formats."""
-    drawing.draw_without_rendering()
+    layout = drawing.get_layout_engine()
+    if layout is not None:
+        layout.execute(drawing)
     drawing.set_layout_engine("none")  # laid out once, and not again for each format
     files = {}
     for kind in formats:
