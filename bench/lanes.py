@@ -1,9 +1,10 @@
 """How fast runs are that are taken side by side: every figure a ratio, all measured in one run.
 
-Four ways to make the same 32 runs: Sojourn side by side, Sojourn one after the other, the loop in C (reference.c), and
-the same with lanes in C. C with lanes is built twice: once without contraction of a*b + c, where its results must be
-equal to ours, and once as it comes, which is what is timed. It needs -fno-trapping-math, or gcc makes no vector
-instructions of it.
+Five ways to make the same 32 runs: Sojourn side by side, Sojourn one after the other, the loop in C (reference.c), and
+lanes in C, once with all that our agents have as numbers of each lane (decay, readings of "greedy", missing actions,
+steps without time), and once lean: without what these runs do not use. C with lanes is also built without contraction
+of a*b + c, where its results must be equal to ours; what is timed is C as it comes. It needs -fno-trapping-math, or gcc
+makes no vector instructions of it.
 
 Prints a table and, with --json FILE, writes the figures.
 """
@@ -45,9 +46,14 @@ from sojourn.runs.abreast import LANES_PAY
 from sojourn.runs.kept import Kept
 from sojourn.runs.lengths import Length
 from sojourn.runs.stack import Batch, run_batch
+from sojourn.worlds.checks import ready_world
 
-WORLDS: dict[str, Any] = {"two-state": sj.TwoState(log_scale=LOG_SCALE), "recorded": RECORDED}
-LENGTHS = {"two-state": Length(1000, 100), "recorded": Length(100_000)}
+# Ready: a world's arrays are copied once, and not for each call that is timed.
+WORLDS: dict[str, Any] = {
+    "two-state": sj.TwoState(log_scale=LOG_SCALE),
+    "recorded": ready_world(RECORDED),
+}
+LENGTHS = {"two-state": Length(1000, 1000), "recorded": Length(1_000_000)}
 NOTHING = Kept(np.zeros(0, dtype=np.int64))
 NUMBERS = 28  # of a run of Harmonic: its agent, totals and streams
 NUM_STATES = {"two-state": 2, "recorded": 8}
@@ -101,18 +107,21 @@ def check_equal(library: Any, world: str, index: int) -> None:
 
 
 def compare(folder: Path) -> list[dict[str, Any]]:
-    """Time the four ways for each agent and world."""
+    """Time the five ways for each agent and world."""
     quick = "-fno-trapping-math"
     exact, wide = build(folder, "exact", "-ffp-contract=off", quick), build(folder, "wide", quick)
-    plain = build(folder, "plain")
+    exact_lean = build(folder, "exact_lean", "-ffp-contract=off", quick, "-DLEAN")
+    lean, plain = build(folder, "lean", quick, "-DLEAN"), build(folder, "plain")
     rows = []
     for index, (name, _, _) in enumerate(AGENTS):
         for world in WORLDS:
             check_equal(exact, world, index)
-            lanes, scalar, c_lanes, c = fastest(
+            check_equal(exact_lean, world, index)
+            lanes, scalar, c_lanes, c_lean, c = fastest(
                 lambda: steps_of(ours(world, index)),  # noqa: B023
                 lambda: steps_of(ours(world, index, planned=0)),  # noqa: B023
                 lambda: lanes_in_c(wide, world, index)[1],  # noqa: B023
+                lambda: lanes_in_c(lean, world, index)[1],  # noqa: B023
                 lambda: in_c(plain, world, index)[2],  # noqa: B023
             )
             rows.append(
@@ -122,9 +131,11 @@ def compare(folder: Path) -> list[dict[str, Any]]:
                     "lanes_ns": lanes,
                     "one_after_the_other_ns": scalar,
                     "c_lanes_ns": c_lanes,
+                    "c_lean_lanes_ns": c_lean,
                     "c_ns": c,
                     "lanes_over_c": lanes / c,
                     "lanes_over_c_lanes": lanes / c_lanes,
+                    "lanes_over_c_lean_lanes": lanes / c_lean,
                 }
             )
     return rows
@@ -166,6 +177,9 @@ def main() -> None:
     figures: dict[str, float] = {
         "lanes_over_c_geometric_mean": geometric_mean(row["lanes_over_c"] for row in rows),
         "lanes_over_c_lanes_geometric_mean": geometric_mean(row["lanes_over_c_lanes"] for row in rows),
+        "lanes_over_c_lean_lanes_geometric_mean": geometric_mean(
+            row["lanes_over_c_lean_lanes"] for row in rows
+        ),
         "two_threads_over_one": threads(),
         **{f"ns_with_{runs}_runs": each for runs, each in by_runs().items()},
         "mb_a_shift_8_states": megabytes(8),
@@ -174,18 +188,27 @@ def main() -> None:
     table = Table(title="Nanoseconds a step")
     for title in ("agent", "world"):
         table.add_column(title)
-    keys = ("lanes_ns", "one_after_the_other_ns", "c_lanes_ns", "c_ns")
-    for title in ("lanes", "one after the other", "C with lanes", "C", "lanes / C", "lanes / C with lanes"):
+    times = {
+        "lanes_ns": "lanes",
+        "one_after_the_other_ns": "one after the other",
+        "c_ns": "C",
+        "c_lanes_ns": "C, lanes",
+        "c_lean_lanes_ns": "C, lean lanes",
+    }
+    ratios = {
+        "lanes_over_c": "lanes / C",
+        "lanes_over_c_lanes": "/ C, lanes",
+        "lanes_over_c_lean_lanes": "/ C, lean lanes",
+    }
+    for title in (*times.values(), *ratios.values()):
         table.add_column(title, justify="right")
     for row in rows:
-        shown = [f"{row[key]:.1f}" for key in keys] + [
-            f"{row[key]:.2f}" for key in ("lanes_over_c", "lanes_over_c_lanes")
-        ]
+        shown = [f"{row[key]:.1f}" for key in times] + [f"{row[key]:.2f}" for key in ratios]
         table.add_row(row["agent"], row["world"], *shown)
-    console = Console(width=120)
+    console = Console(width=140)
     console.print(table)
     for name, figure in figures.items():
-        console.print(f"{name:36} {figure:8.3f}")
+        console.print(f"{name:40} {figure:8.3f}")
     if target is not None:
         target.write_text(json.dumps({"rows": rows, **figures}, indent=2) + "\n")
 

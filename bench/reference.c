@@ -221,15 +221,25 @@ void run_recorded(int agent, int64_t num_states, int64_t n, int64_t episodes, in
  *
  * The state and the outcome of each action are the same in all lanes; numbers are arrays over the lanes. The
  * selections are written so that gcc makes vector instructions of the loop.
+ *
+ * The agent has the options that Sojourn's has, as numbers of each lane: exploration that decays, actions that a state
+ * does not have (-inf), the readings of "greedy", evidence that is carried over steps without time. Foretelling whether a
+ * branch is taken makes them cheap in one run, where the loop above leaves them out; side by side they are all computed.
+ * With -DLEAN they are left out here, too: the least that a step of these very runs needs.
  */
 
 #define LANES 32
+
+enum { ACTION, DRAW, AFTER, EVERY };
 
 typedef struct {
     uint64_t s[4][LANES];
     double a[LANES], b[LANES], wp[LANES], wn[LANES], wz[LANES];
     double reward[LANES], clock[LANES], greedy_reward[LANES], greedy_duration[LANES], greedy_steps[LANES];
     double alpha[LANES], beta[LANES], epsilon[LANES];
+#ifndef LEAN
+    double factor[LANES], floor[LANES], reading[LANES], carried[LANES], steps[LANES], accepted[LANES], astray[LANES];
+#endif
 } lanes;
 
 INLINE void step_lanes(int agent, int count, lanes *restrict z, double *here, const double *there,
@@ -246,21 +256,48 @@ INLINE void step_lanes(int agent, int count, lanes *restrict z, double *here, co
     for (int i = 0; i < count; i++) {
         double u = drawn[i], q0 = here[i], q1 = here[LANES + i], epsilon = z->epsilon[i];
         /* Actions are doubles here: gcc makes no vector instructions of selections between truth values. */
-        double best = q1 > q0 ? 1.0 : 0.0, any = u / epsilon * 2.0 >= 1.0 ? 1.0 : 0.0;
+        double best = q1 > q0 ? 1.0 : 0.0;
+#ifdef LEAN
+        double any = u / epsilon * 2.0 >= 1.0 ? 1.0 : 0.0;
+#else
+        double has0 = q0 != -INFINITY ? 1.0 : 0.0, has1 = q1 != -INFINITY ? 1.0 : 0.0;
+        double nth = u / epsilon * (has0 + has1) >= 1.0 ? 1.0 : 0.0;
+        double any = has1 * (1.0 - fabs(nth - has0)); /* truth values as numbers, as below */
+        double later = epsilon * z->factor[i], floor = z->floor[i];
+        z->epsilon[i] = later > floor ? later : floor;
+#endif
         double action = u < epsilon ? any : best;
         double accepted = action == best ? 1.0 : 0.0; /* what was not drawn to explore is the best */
         double reward = action != 0.0 ? r1 : r0, duration = action != 0.0 ? d1 : d0, q = action != 0.0 ? q1 : q0;
         rate_state rate = {z->a[i], z->b[i], z->wp[i], z->wn[i], z->wz[i]}, next = rate;
         double moved = q + z->alpha[i] * (reward - rate_value(agent, &rate) * duration + ahead[i] - q);
-        here[i] = action != 0.0 ? q0 : moved;
-        here[LANES + i] = action != 0.0 ? moved : q1;
+        double new0 = action != 0.0 ? q0 : moved, new1 = action != 0.0 ? moved : q1;
+        here[i] = new0;
+        here[LANES + i] = new1;
+#ifdef LEAN
+        double changes = accepted;
         rate_update(agent, &next, z->beta[i], reward, duration);
-        z->a[i] = accepted != 0.0 ? next.a : rate.a;
-        z->b[i] = accepted != 0.0 ? next.b : rate.b;
+#else
+        double unexplored = u < epsilon ? 0.0 : 1.0, reading = z->reading[i];
+        double greedy_after = 1.0 - fabs(action - (new1 > new0 ? 1.0 : 0.0));
+        double by_action = reading == ACTION ? 1.0 : 0.0, by_draw = reading == DRAW ? 1.0 : 0.0;
+        double after = reading == AFTER ? 1.0 : 0.0, every = reading == EVERY ? 1.0 : 0.0;
+        accepted = by_action * accepted + by_draw * unexplored + (after * greedy_after + every);
+        double carried = z->carried[i], evidence = carried + reward, passes = duration > 0.0 ? 1.0 : 0.0;
+        double changes = accepted * passes, kept = passes != 0.0 ? 0.0 : evidence;
+        z->carried[i] = accepted != 0.0 ? kept : carried;
+        rate_update(agent, &next, z->beta[i], evidence, duration);
+        z->steps[i] += 1.0;
+        z->accepted[i] = accepted;
+        double astray = z->astray[i];
+        z->astray[i] = action < 2.0 ? astray : 1.0;
+#endif
+        z->a[i] = changes != 0.0 ? next.a : rate.a;
+        z->b[i] = changes != 0.0 ? next.b : rate.b;
         if (agent == HARMONIC) {
-            z->wp[i] = accepted != 0.0 ? next.wp : rate.wp;
-            z->wn[i] = accepted != 0.0 ? next.wn : rate.wn;
-            z->wz[i] = accepted != 0.0 ? next.wz : rate.wz;
+            z->wp[i] = changes != 0.0 ? next.wp : rate.wp;
+            z->wn[i] = changes != 0.0 ? next.wn : rate.wn;
+            z->wz[i] = changes != 0.0 ? next.wz : rate.wz;
         }
         z->reward[i] += reward;
         z->clock[i] += duration;
@@ -271,13 +308,21 @@ INLINE void step_lanes(int agent, int count, lanes *restrict z, double *here, co
     }
 }
 
+INLINE lanes begun(double alpha, double beta, double epsilon, const uint64_t *rng) {
+    lanes z = {0};
+    for (int k = 0; k < 4; k++) for (int i = 0; i < LANES; i++) z.s[k][i] = rng[k * LANES + i];
+    for (int i = 0; i < LANES; i++) { z.alpha[i] = alpha; z.beta[i] = beta; z.epsilon[i] = epsilon; }
+#ifndef LEAN
+    for (int i = 0; i < LANES; i++) { z.factor[i] = 1.0; z.reading[i] = ACTION; }
+#endif
+    return z;
+}
+
 /* As above, in both worlds; q is [state][action][LANES], and rng [4][LANES]. The records may be those of the two-state
  * world: its noise is that of one seed. */
 INLINE void two_state_lanes(int agent, int count, int64_t episodes, int64_t steps, double v, double alpha, double beta,
                             double epsilon, uint64_t *world_rng, uint64_t *rng, double *q, double *out) {
-    lanes z = {0};
-    for (int k = 0; k < 4; k++) for (int i = 0; i < LANES; i++) z.s[k][i] = rng[k * LANES + i];
-    for (int i = 0; i < LANES; i++) { z.alpha[i] = alpha; z.beta[i] = beta; z.epsilon[i] = epsilon; }
+    lanes z = begun(alpha, beta, epsilon, rng);
     int64_t key = (int64_t)(word(world_rng) >> 2) + 1;
     for (int64_t e = 0; e < episodes; e++)
         for (int64_t k = 0; k < steps; k++) {
@@ -298,9 +343,7 @@ INLINE void two_state_lanes(int agent, int count, int64_t episodes, int64_t step
 INLINE void recorded_lanes(int agent, int count, int64_t num_states, int64_t steps, const double *rewards,
                            const double *durations, const int64_t *states, double alpha, double beta, double epsilon,
                            uint64_t *rng, double *q, double *out) {
-    lanes z = {0};
-    for (int k = 0; k < 4; k++) for (int i = 0; i < LANES; i++) z.s[k][i] = rng[k * LANES + i];
-    for (int i = 0; i < LANES; i++) { z.alpha[i] = alpha; z.beta[i] = beta; z.epsilon[i] = epsilon; }
+    lanes z = begun(alpha, beta, epsilon, rng);
     for (int64_t k = 0; k < steps; k++) {
         int64_t state = states[k], next = states[k + 1];
         const double *r = rewards + 2 * k, *d = durations + 2 * k;

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import itertools
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -57,9 +57,21 @@ FAINT = PALETTE[GREY].paper
 def write(sheet: Sheet, path: Path, formats: Sequence[str] = FORMATS) -> None:
     """Draw a sheet of charts, and write it in each of the formats."""
     if formats:
-        with figure(*sheet.size) as drawing:
-            _draw_sheet(sheet, drawing)
-            save(drawing, path, formats)
+        write_files(files_of(sheet, formats), path)
+
+
+def files_of(sheet: Sheet, formats: Sequence[str]) -> dict[str, bytes]:
+    """Draw a sheet of charts; return the content of its file in each of the formats."""
+    with figure(*sheet.size) as drawing:
+        _draw_sheet(sheet, drawing)
+        return saved(drawing, formats)
+
+
+def write_files(files: Mapping[str, bytes], path: Path) -> None:
+    """Write what was drawn, in each of the formats, each file whole or not at all."""
+    own_folder(path.parent)
+    for kind, content in files.items():
+        write_bytes(path.with_name(f"{path.name}.{kind}"), content)
 
 
 def draw(chart: Plain, ax: Axes) -> None:
@@ -81,17 +93,30 @@ def figure(width: float, height: float) -> Iterator[Figure]:
         yield Figure(figsize=(width, height), layout="constrained")
 
 
-def save(drawing: Figure, path: Path, formats: Sequence[str] = FORMATS) -> None:
-    """Write a figure in each of the formats, each file whole or not at all."""
-    own_folder(path.parent)
-    drawing.draw_without_rendering()
+def settings() -> dict[Any, Any]:
+    """Return how matplotlib is set: what figures look like where their style leaves it open."""
+    return {name: found for name, found in mpl.rcParams.copy().items() if not name.startswith("backend")}
+
+
+def set_as(found: dict[Any, Any]) -> AbstractContextManager[None]:
+    """Draw as matplotlib is set elsewhere."""
+    return mpl.rc_context(found)
+
+
+def saved(drawing: Figure, formats: Sequence[str]) -> dict[str, bytes]:
+    """Return the content of a figure's file in each of the formats."""
+    layout = drawing.get_layout_engine()
+    if layout is not None:
+        layout.execute(drawing)
     drawing.set_layout_engine("none")  # laid out once, and not again for each format
+    files = {}
     for kind in formats:
         buffer = io.BytesIO()
         canvas, metadata = _CANVASES[kind]
         # Not `savefig`: it would draw all of it twice, once to lay it out.
         getattr(canvas(drawing), f"print_{kind}")(buffer, metadata=metadata)
-        write_bytes(path.with_name(f"{path.name}.{kind}"), buffer.getvalue())
+        files[kind] = buffer.getvalue()
+    return files
 
 
 # --- Sheets -------------------------------------------------------------------------

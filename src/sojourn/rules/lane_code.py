@@ -166,22 +166,6 @@ def _put_number(typing: Numba, block: Numba, lane: Numba, number: Numba) -> Code
     return types.none(block, lane, number), code
 
 
-@written_by
-def _uncounted(typing: Numba, array: Numba) -> Codegen:
-    def code(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
-        given = _parts(context, builder, array, args[0])
-        given.meminfo = cgutils.get_null_value(given.meminfo.type)
-        given.parent = cgutils.get_null_value(given.parent.type)
-        return given._getvalue()
-
-    return array(array), code
-
-
-def uncounted(value: Numba) -> Numba:
-    """Return an array whose memory somebody else keeps."""
-    return _uncounted(value)
-
-
 def lane_of(stack: Numba, lane: Numba) -> Numba:
     """Return what a lane has of a block."""
     return _lane_of(stack, lane)

@@ -126,11 +126,6 @@ def alike(one: Field, other: Field) -> bool:
     return isinstance(one, np.ndarray) or bool(one == other)
 
 
-def borrowed(value: V) -> V:
-    """Return a value for use within a kernel, as it is; compiled, its arrays are not counted, which costs a step's time."""
-    return value
-
-
 def chosen(choices: tuple[float, ...], place: int) -> float:
     """Return the entry at a place of a tuple, which compiled code selects without a jump.
 
@@ -217,22 +212,6 @@ def _equal(one: Field, other: Field) -> bool:
     return one == other  # type: ignore[no-any-return]
 
 
-def _resolve_borrowed(value: Numba) -> Function:
-    from sojourn.rules.lane_code import uncounted
-
-    cls = getattr(value, "instance_class", None)
-    if cls is None:
-        return uncounted if hasattr(value, "ndim") else _itself
-    fields = ", ".join(f"{name}=borrowed(value.{name})" for name in cls._fields)
-    return written_out(
-        f"def function(value):\n    return cls({fields})\n", {"cls": cls, "borrowed": borrowed}
-    )
-
-
-def _itself(value: Field) -> Field:
-    return value
-
-
 def _resolve_chosen(choices: Numba, place: Numba) -> Function:
     from sojourn.rules.lane_code import select
 
@@ -249,6 +228,5 @@ bridge(opened, _resolve_opened)
 bridge(one_lane, _resolve_one_lane)
 bridge(put_lane, _resolve_put_lane)
 bridge(for_each_lane, _resolve_for_each)
-bridge(borrowed, _resolve_borrowed)
 bridge(alike, _resolve_alike)
 bridge(chosen, _resolve_chosen)

@@ -26,8 +26,9 @@ from sojourn.runs.columns import flattened
 from sojourn.runs.halt import Halt
 from sojourn.runs.kept import Kept
 from sojourn.runs.lengths import Length, Points, record_points
-from sojourn.runs.loop import Curve, ready
+from sojourn.runs.loop import Curve, ready_for
 from sojourn.runs.stack import Batch, Column, joined, run_batch
+from sojourn.worlds.checks import ready_world
 from sojourn.worlds.protocol import World
 
 _BATCH_STEPS, _BATCH_RUNS = 5_000_000, 2048  # a fraction of a second, a few megabytes
@@ -108,12 +109,16 @@ def run_many(
     *,
     jobs: int | None = None,
     record: int | Points = 0,
+    calls: int = 1,
 ) -> Runs:
     """Run every agent with every seed, on `jobs` threads (one for each core by default).
 
     `agents` is an agent, a sequence of agents, a `grid`, or a mapping from names to agents
     and grids. `seeds` is a number of seeds, 0 to n - 1, or the seeds themselves. The table
     does not depend on the number of jobs.
+
+    Say with `calls` how many such calls there will be, if this is one of many: machine code for runs side by side may
+    then be worth compiling. The table does not depend on that, either.
 
     >>> from sojourn.agents.literature import harmonic_r, smart
     >>> from sojourn.worlds.two_state import TwoState
@@ -131,10 +136,12 @@ def run_many(
     seeds = [whole("seeds", seed, least=0) for seed in seeds]
     if not seeds:
         raise ValueError("seeds is empty; run_many needs at least one")
+    calls = whole("calls", calls)
     jobs = whole("jobs", jobs) if jobs is not None else os.cpu_count() or 1
     points = record_points(record, length.total)
     columns = _columns(rows, seeds)
-    prepared = [ready(world, row.agent)[1] for row in rows]
+    world = ready_world(world)
+    prepared = [ready_for(world, row.agent) for row in rows]
     halt = Halt()
 
     def runs_of(some: _Some) -> Batch:
@@ -142,7 +149,7 @@ def run_many(
 
     with ThreadPoolExecutor(jobs) as pool:
         try:
-            batch = joined(list(pool.map(runs_of, _batches(prepared, seeds, length.total, jobs))))
+            batch = joined(list(pool.map(runs_of, _batches(prepared, seeds, length.total, jobs, calls))))
         except BaseException:
             halt.now()
             pool.shutdown(cancel_futures=True)
@@ -161,18 +168,18 @@ def run_many(
 
 
 class _Some(NamedTuple):
-    """Runs of agents of one type, and the number of steps of all runs of this type."""
+    """Runs of agents of one type, and the number of steps that all runs of this type will take."""
 
     agents: list[Agent]
     seeds: list[int]
     planned: int
 
 
-def _batches(agents: list[Agent], seeds: list[int], total: int, jobs: int) -> Iterator[_Some]:
+def _batches(agents: list[Agent], seeds: list[int], total: int, jobs: int, calls: int) -> Iterator[_Some]:
     """Cut all pairs of agent and seed into batches: agents of one type each, and enough for all jobs."""
     for _, group in itertools.groupby(agents, key=lambda agent: list(classes(agent))):
         pairs = list(itertools.product(group, seeds))
-        planned = len(pairs) * total
+        planned = len(pairs) * total * calls
         most = max(1, min(_BATCH_RUNS, _BATCH_STEPS // total, len(agents) * len(seeds) // (8 * jobs)))
         if planned >= LANES_PAY:  # runs side by side need enough of each seed, and are soon done
             most = max(most, min(_BATCH_RUNS, LANES * len(seeds), -(-len(pairs) // jobs)))

@@ -23,11 +23,11 @@ from sojourn.agents.protocol import Agent, draw, learn
 from sojourn.agents.values.protocol import num_missing, write_policy
 from sojourn.rates.protocol import value
 from sojourn.rules.arrays import Flags
+from sojourn.rules.borrowed import borrowed
 from sojourn.rules.bridge import Function, bridge, compiled_apart, inlined, written_out
 from sojourn.rules.compile import kernel, no_rule, rule
 from sojourn.rules.lanes import (
     alike,
-    borrowed,
     chosen,
     for_each_lane,
     in_lane,
@@ -224,7 +224,7 @@ def _side_by_side(
     world: World, state: int, steps: int, count: int, crew: Crew, course: Course, outlook: Outlook
 ) -> tuple[World, int, bool]:
     """Take so many steps with all lanes; stop and return False if a step cannot be foreseen."""
-    crew = opened(crew, outlook.actions)
+    world, crew = borrowed(world), opened(crew, outlook.actions)
     rng = np.empty(4, dtype=np.uint64)
     for _ in range(steps):
         after, next_state, outcomes, sound = foreseen(outlook, world, state, rng, crew.world_rngs)

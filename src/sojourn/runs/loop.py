@@ -164,14 +164,20 @@ def run(
 
 def ready(world: W, agent: A) -> tuple[W, A]:
     """Return world and agent as the loop needs them, or say what is wrong with them."""
-    world, agent = ready_world(world), ready_agent(agent)
+    world = ready_world(world)
+    return world, ready_for(world, agent)
+
+
+def ready_for(world: World, agent: A) -> A:
+    """Return an agent as the loop needs it in a world that is ready, or say what is wrong with it."""
+    agent = ready_agent(agent)
     wrong = unlike(world, agent)
     if wrong:
         raise ValueError(wrong)
     agent = without_missing(world, agent)
     if first_meeting(world, agent):
         rehearse(world, agent)
-    return world, agent
+    return agent
 
 
 def unlike(world: World, agent: Agent) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from sojourn.report import figures
+from sojourn.report.many_figures import drawing
 from sojourn.rules.apart import read_table
 from sojourn.rules.files import own_folder, write_text, write_whole
 from sojourn.runs.executors import executor
@@ -37,8 +38,10 @@ def bitcoin(
     # The sweep may have been run in several goes; its seconds are those of its tasks.
     seconds = float(read_table(out / "sweep" / TIMINGS)["seconds"].sum()) / width
     begin = time.perf_counter()
-    found, bars = _tabulate(out, source), source.bars()
-    draw(out / "figures", found, "synthetic data" if bars.synthetic else bars.name, formats)
+    with drawing(jobs, formats) as write_sheets:
+        found, bars = _tabulate(out, source), source.bars()
+        data = "synthetic data" if bars.synthetic else bars.name  # in the titles
+        write_sheets(charts.sheets(found, data), out / "figures")
     measured = numbers(found, source, sweep, seconds + time.perf_counter() - begin)
     summary = words.with_words(measured, found, source)
     write_text(out / "summary.json", json.dumps(summary, indent=1) + "\n")
@@ -56,9 +59,3 @@ def _tabulate(out: Path, source: Source) -> tables.Tables:
     found = tables.tabulate(runs, read_table(out / "sweep" / CURVES), source)
     tables.write(out, found)
     return found
-
-
-def draw(folder: Path, found: tables.Tables, data: str, formats: Sequence[str] = figures.FORMATS) -> None:
-    """Draw all figures into a folder; their titles say what data they are of."""
-    for name, sheet in charts.sheets(found, data).items():
-        figures.write(sheet, folder / name, formats)

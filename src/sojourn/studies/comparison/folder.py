@@ -18,6 +18,7 @@ from sojourn.models.smdp import SMDP
 from sojourn.rates.named import ESTIMATORS
 from sojourn.rates.protocol import limit
 from sojourn.report import figures
+from sojourn.report.many_figures import drawing
 from sojourn.report.words import setting
 from sojourn.rules.files import own_folder, write_text, write_whole
 from sojourn.rules.records import as_json, load_json, plain, read_record, write_json
@@ -74,21 +75,21 @@ def compare(
     write_json(
         out / SETTINGS, {"problems": plain(names), **{k: plain(v) for k, v in settings._asdict().items()}}
     )
-    problems, worlds, tables = [], [], []
+    problems, worlds, tables, sheets = [], [], [], {}
     for name, title in titles.items():
         if name in audits:
             found, table = _problem(name, title, audits[name], out / title, settings, jobs, progress)
             problems.append(found)
-            drawn = charts.sheet(found, "steps" if settings.time is None else "time")
+            sheets[title] = charts.sheet(found, "steps" if settings.time is None else "time")
         else:
             world, table = _changing(name, title, out / title, settings, jobs, progress)
             worlds.append(world)
-            drawn = changing.sheet(world)
+            sheets[title] = changing.sheet(world)
         tables.append(table)
-        figures.write(drawn, out / "figures" / title, formats)
     if problems:
-        figures.write(charts.outcomes_sheet(problems), out / "figures" / "outcomes", formats)
-        figures.write(charts.earned_sheet(problems), out / "figures" / "earned", formats)
+        sheets |= {"outcomes": charts.outcomes_sheet(problems), "earned": charts.earned_sheet(problems)}
+    with drawing(jobs, formats) as write_sheets:
+        write_sheets(sheets, out / "figures")
     comparison = Comparison(_run_settings(settings), tuple(problems), __version__, tuple(worlds))
     write_whole(out / RESULTS, pl.concat(tables, how="diagonal").write_parquet)
     write_text(out / "README.md", readme(comparison))

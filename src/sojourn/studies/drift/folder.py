@@ -10,6 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from sojourn.report import figures
+from sojourn.report.many_figures import drawing
 from sojourn.rules.apart import read_table
 from sojourn.rules.files import own_folder, write_text
 from sojourn.rules.records import as_json, write_json
@@ -55,10 +56,10 @@ def drift(
             realised=realised(family.SEEN, min(size.seeds, 5)),
             foretold=family.foretold(size, pool),
         )
-    found = tables.tabulate(measured)
-    tables.write(out, found)
-    for name, sheet in charts.sheets(found).items():
-        figures.write(sheet, out / "figures" / name, formats)
+    with drawing(jobs, formats) as write_sheets:
+        found = tables.tabulate(measured)
+        tables.write(out, found)
+        write_sheets(charts.sheets(found), out / "figures")
     # Sweeps may have been run in several goes; their seconds are those of their tasks.
     earlier = (
         sum(float(read_table(out / name / TIMINGS)["seconds"].sum()) for name in plan.sweeps(size)) / width

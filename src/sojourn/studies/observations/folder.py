@@ -17,6 +17,7 @@ import polars as pl
 from sojourn import __version__
 from sojourn.learner.learner import Learner
 from sojourn.report import figures
+from sojourn.report.many_figures import drawing
 from sojourn.rules.files import own_folder, write_text, write_whole
 from sojourn.rules.intervals import mean_interval
 from sojourn.rules.records import as_json, load_json, read_record, write_json
@@ -48,10 +49,10 @@ def observations(
         write_json(files[cell], as_json(run))
         progress(cell.steps)
     runs = {cell: _read(file) for cell, file in files.items()}
-    found = summarised(runs, settings)
-    write_whole(out / RESULTS, pl.DataFrame(list(runs.values())).write_parquet)
-    for name, sheet in charts.sheets(found).items():
-        figures.write(sheet, out / "figures" / name, formats)
+    with drawing(jobs, formats) as write_sheets:
+        found = summarised(runs, settings)
+        write_whole(out / RESULTS, pl.DataFrame(list(runs.values())).write_parquet)
+        write_sheets(charts.sheets(found), out / "figures")
     write_text(out / "README.md", words.readme(found))
     write_json(out / OBSERVATIONS, as_json(found))  # last: it says that all is done
     return found

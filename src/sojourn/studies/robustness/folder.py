@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sojourn.report import figures
+from sojourn.report.many_figures import drawing
 from sojourn.rules.apart import read_table
 from sojourn.rules.files import own_folder, write_text, write_whole
 from sojourn.runs.executors import executor
@@ -37,16 +38,11 @@ def robustness(
     begin = time.perf_counter()
     runs = tables.with_success(load_results(out / "sweep"))
     write_whole(out / RESULTS, runs.write_parquet)
-    found = tables.tabulate(runs, seeds, steps, jobs)
-    tables.write(out, found)
-    draw(out / "figures", found, steps, formats)
+    with drawing(jobs, formats) as write_sheets:
+        found = tables.tabulate(runs, seeds, steps, jobs)
+        tables.write(out, found)
+        write_sheets(charts.sheets(found, steps), out / "figures")
     summary = words.with_words(numbers(found, sweep, steps, seconds + time.perf_counter() - begin), found)
     write_text(out / "summary.json", json.dumps(summary, indent=1) + "\n")
     write_text(out / "README.md", words.readme(summary))
     return summary
-
-
-def draw(folder: Path, found: tables.Tables, steps: int, formats: Sequence[str] = figures.FORMATS) -> None:
-    """Draw all figures into a folder."""
-    for name, sheet in charts.sheets(found, steps).items():
-        figures.write(sheet, folder / name, formats)

@@ -264,11 +264,10 @@ CHANGES = (
 
 def sensitivity(seeds: int, steps: int = 1000, jobs: int | None = None) -> pl.DataFrame:
     """Return the shares of success on a coarser grid, with one thing changed at a time."""
-    rows = [
-        (change.what, change.setting, *row)
-        for change in CHANGES
-        for row in _changed(change, seeds, steps, jobs)
-    ]
+    # Some settings are those of the study, and the same under each heading.
+    settings = {change: change._replace(what="", setting="") for change in CHANGES}
+    found = {each: list(_changed(each, seeds, steps, jobs)) for each in dict.fromkeys(settings.values())}
+    rows = [(change.what, change.setting, *row) for change in CHANGES for row in found[settings[change]]]
     return pl.DataFrame(rows, schema=["what", "setting", "agent", "log_scale", "share"], orient="row")
 
 
@@ -286,7 +285,8 @@ def _changed(change: Change, seeds: int, steps: int, jobs: int | None) -> Iterat
                 move(agent.values, 0, ACTION_B, 1e-12)
     for log_scale in COARSE_SCALES:
         world = TwoState(log_scale, return_reward=change.return_reward, clock=change.clock)
-        runs = run_many(world, agents, seeds, steps, change.episodes, jobs=jobs)
+        calls = len(CHANGES) * len(COARSE_SCALES)
+        runs = run_many(world, agents, seeds, steps, change.episodes, jobs=jobs, calls=calls)
         for name in agents:
             chosen = runs["agent"] == name
             success = (runs.policy[chosen, 0] == ACTION_B) & ~runs["diverged"][chosen]
