@@ -41,6 +41,7 @@ def places() -> dict[str, Callable[[], str]]:
     """The places in pages that stand for something made of data, and what makes it."""
     return {
         "<!-- changelog -->": changelog,
+        "<!-- security -->": security,
         "<!-- doors -->": doors,
         "<!-- decisions -->": decision_list,
         "<!-- relative gains -->": gains_table,
@@ -106,6 +107,11 @@ def changelog() -> str:
     return _from_repository("CHANGELOG.md")
 
 
+def security() -> str:
+    """Return what the repository says about security."""
+    return _from_repository("SECURITY.md")
+
+
 def doors() -> str:
     """Return the README's examples by what a reader has, each with its picture."""
     text = _from_repository("README.md").split("<!-- doors -->\n")[1].split("<!-- end of doors -->")[0]
@@ -118,7 +124,8 @@ def doors() -> str:
 
 def _from_repository(name: str) -> str:
     """Return a page of the repository's first folder, whose links lead to the site's pages here."""
-    return (HERE.parent / name).read_text(encoding="utf-8").replace("](docs/", "](")
+    text = (HERE.parent / name).read_text(encoding="utf-8")
+    return text.replace("](docs/", "](").replace("](SECURITY.md)", "](security.md)")
 
 
 def decisions() -> list[Path]:
