@@ -22,6 +22,10 @@ from sojourn.agents.named import AGENTS
 HERE = Path(__file__).resolve().parent
 COMPARISON = HERE / "data" / "comparison.json"
 WITH_MODEL = ("planner", "h_learning")  # agents that learn a model of the world
+# A date, an interval, or a number with its error.
+WHOLE = re.compile(
+    r"(?<=[>\s(])\d{4}-\d\d-\d\d(?=[<\s),.;:])|\(-?[\d.,]+ to -?[\d.,]+\)|(?<=>)-?[\d.]+ ± [\d.]+(?=<)"
+)
 EVIDENCE = HERE / "data" / "evidence.json"  # written by `make evidence`
 
 
@@ -37,6 +41,7 @@ def places() -> dict[str, Callable[[], str]]:
     """The places in pages that stand for something made of data, and what makes it."""
     return {
         "<!-- changelog -->": changelog,
+        "<!-- security -->": security,
         "<!-- doors -->": doors,
         "<!-- decisions -->": decision_list,
         "<!-- relative gains -->": gains_table,
@@ -66,12 +71,17 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """Keep each date on one line.
+    """Keep dates and intervals on one line, and let each picture lead to itself, where it can be seen at any size.
 
     >>> on_page_content("<td>0 failed (2026-11-17)</td>")
-    '<td>0 failed (<span class="date">2026-11-17</span>)</td>'
+    '<td>0 failed (<span class="whole">2026-11-17</span>)</td>'
+    >>> on_page_content("<td>0.99 (0.98 to 1.00)</td><td>0.93 ± 0.01</td>")
+    '<td>0.99 <span class="whole">(0.98 to 1.00)</span></td><td><span class="whole">0.93 ± 0.01</span></td>'
+    >>> on_page_content('<p><img alt="Gains" src="../figures/gains.svg" /></p>')
+    '<p><a href="../figures/gains.svg"><img alt="Gains" src="../figures/gains.svg" /></a></p>'
     """
-    return re.sub(r"(?<=[>\s(])(\d{4}-\d\d-\d\d)(?=[<\s),.;:])", r'<span class="date">\1</span>', html)
+    html = re.sub(r'(<img [^>]*src="([^"]+)"[^>]*>)', r'<a href="\2">\1</a>', html)
+    return WHOLE.sub(r'<span class="whole">\g<0></span>', html)
 
 
 def counted(promise: str, evidence: dict[str, dict[str, Any]]) -> str:
@@ -97,6 +107,11 @@ def changelog() -> str:
     return _from_repository("CHANGELOG.md")
 
 
+def security() -> str:
+    """Return what the repository says about security."""
+    return _from_repository("SECURITY.md")
+
+
 def doors() -> str:
     """Return the README's examples by what a reader has, each with its picture."""
     text = _from_repository("README.md").split("<!-- doors -->\n")[1].split("<!-- end of doors -->")[0]
@@ -109,7 +124,8 @@ def doors() -> str:
 
 def _from_repository(name: str) -> str:
     """Return a page of the repository's first folder, whose links lead to the site's pages here."""
-    return (HERE.parent / name).read_text(encoding="utf-8").replace("](docs/", "](")
+    text = (HERE.parent / name).read_text(encoding="utf-8")
+    return text.replace("](docs/", "](").replace("](SECURITY.md)", "](security.md)")
 
 
 def decisions() -> list[Path]:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import matplotlib.image
 import pytest
@@ -82,6 +83,23 @@ def test_the_sidebar_shows_at_most_twenty_entries(browser: Any, site: Path) -> N
         shown = page.locator(".md-sidebar--primary .md-nav__link:visible").count()
         assert 3 < shown <= 20, name
     page.close()
+
+
+def test_every_link_leads_somewhere(site: Path) -> None:
+    """Each link of each page is to a file of the site, or to another site, and each place in a page is there."""
+    seen = 0
+    for page in sorted(site.rglob("index.html")):
+        for link in re.findall(r'(?:href|src)="([^"]+)"', page.read_text(encoding="utf-8")):
+            if re.match(r"(https?|data|mailto):", link):
+                continue
+            path, _, place = unquote(link).partition("#")
+            target = (page.parent / path).resolve() if path else page
+            target = target / "index.html" if target.is_dir() else target
+            assert target.is_file(), f"{page.relative_to(site)} links to {link}"
+            if place and target.suffix == ".html":
+                assert f'id="{place}"' in target.read_text(encoding="utf-8"), link
+            seen += 1
+    assert seen > 1_000
 
 
 def test_figures_are_dark_on_a_dark_screen(browser: Any, site: Path) -> None:

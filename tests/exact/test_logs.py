@@ -151,6 +151,23 @@ def test_a_csv_with_a_text_among_numbers(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("mark", [";", "\t"])
+def test_a_file_of_a_spreadsheet_with_decimal_commas(tmp_path: Path, mark: str) -> None:
+    """Semicolons or tabs may stand between columns; then 2,5 is a number, also beside a text."""
+    rows = [
+        "state,action,reward,duration,next_state",
+        "a,x,2;5,1;0,a",
+        "a,x,?,1;5,a",
+        "a,x,-1;5,3;5,a",
+        "a,x,4,1;5,a",
+    ]
+    file = tmp_path / "log.csv"
+    file.write_text("\n".join(row.replace(",", "|").replace(";", ",").replace("|", mark) for row in rows))
+    log = sj.read_log(file)
+    assert log.refused == ("1 row has a text where the reward belongs (row 2)",)
+    assert log.behaviour.rate == (2.5 - 1.5 + 4.0) / (1.0 + 3.5 + 1.5)
+
+
 @pytest.mark.parametrize(
     ("source", "words"),
     [

@@ -382,6 +382,34 @@ def test_numbers_that_make_no_sense() -> None:
 # --- Parts --------------------------------------------------------------------------------
 
 
+def test_a_policy_by_names() -> None:
+    """A dictionary of names says the same as numbers; states with one action may be left out, and a slip gets a sentence."""
+    machine = sj.problems.tijms_maintenance()
+    named = {"condition 2": "repair", "condition 3": "leave", "condition 4": "repair"}
+    assert sj.evaluate(machine, named).gain == sj.evaluate(machine, [0, 1, 0, 1, 1]).gain
+    assert sj.audit(machine, named).gain == sj.audit(machine, [0, 1, 0, 1, 1]).gain
+    pair = from_transitions([(0, 0, 0, 1.0, 1.0, 1.0), (0, 1, 0, 1.0, 2.0, 1.0)])
+    assert repr(sj.evaluate(pair, {0: 1})) == "PolicyValue(gain=2.0)"
+    for policy, sentence in (
+        ({"condition 2": "repair"}, r"no action for state 2 \(condition 3\); it can be leave, repair"),
+        (named | {"condition 6": "leave"}, "the policy names 'condition 6', which is not a state"),
+        (
+            named | {"condition 1": "repair"},
+            r"state 0 \(condition 1\) has no action 'repair'; there are leave",
+        ),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            sj.evaluate(machine, policy)
+
+
+@pytest.mark.parametrize("given", ["queue.toml", {"a": {}}, None])
+def test_what_is_no_model_is_refused_with_a_sentence(given: Any) -> None:
+    """A file's name or a dictionary is not yet a model, and the sentence says how to make one of it."""
+    for what in (sj.solve, lambda one: sj.evaluate(one, [0]), sj.audit):
+        with pytest.raises(TypeError, match="make it an SMDP first, with "):
+            what(given)
+
+
 def test_a_stochastic_policy() -> None:
     """A policy that mixes actions has the gain of the mixed chain."""
     worth = sj.evaluate(GOSAVI, [[0.5, 0.5], [0.0, 1.0]])

@@ -69,6 +69,7 @@ class Placed(Maze):
         (lambda: None, "the function made None, which is not a Gymnasium environment"),
         (lambda: Maze, "it has no observation_space"),
         (lambda: Placed, "it is a class"),
+        (type("Bare", (gym.Env,), {}), "the class Bare has no observation_space; give it one"),
         (lambda: gym.make_vec("CartPole-v1", 2), "a single one"),
     ],
 )

@@ -283,7 +283,7 @@ def test_a_verdict_shows_what_was_earned_and_what_speaks_against_it(tmp_path: Pa
     assert (rows[0]["low"], rows[0]["high"]) == (2.25, 2.75)
     said = " ".join(page.words)
     assert samples.NASTY in said
-    assert "(2.25 to 2.75); there are reasons against trusting it." in said
+    assert "(2.25 to 2.75); there are reasons not to trust it." in said
     assert "94%" in said
 
 

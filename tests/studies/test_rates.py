@@ -85,6 +85,10 @@ def test_words_tell_what_can_be_told_apart() -> None:
         "best step size of Exponential: 0.2, a memory of about 5 rows; it is the largest that was tried."
         in lines(alone)
     )
+    meter = sj.RateMeter(sj.Exponential(0.2))
+    for reward, duration in zip(log.rewards, log.durations, strict=True):
+        meter.update(reward, duration)
+    assert f"At the end of the log Exponential(0.2) says {meter.rate:.6g} per unit time." in lines(alone)
     wild = rated(
         "log",
         log._replace(durations=np.full(600, 5.0)),

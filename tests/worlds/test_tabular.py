@@ -214,7 +214,7 @@ def test_a_learner_respects_the_masks() -> None:
     ("call", "error", "message"),
     [
         (lambda: Tabular(EVERY_LAW, start=3), ValueError, "start is 3; it must be one of 0 to 2"),
-        (lambda: Tabular("model"), TypeError, "the model is 'model'; it must be an SMDP"),  # type: ignore[arg-type]
+        (lambda: Tabular("model"), TypeError, "the model is 'model'; make it an SMDP first"),  # type: ignore[arg-type]
     ],
 )
 def test_wrong_arguments_get_one_sentence(call: Any, error: Any, message: str) -> None:

@@ -75,7 +75,7 @@ def audit(
     out: Annotated[Path | None, typer.Option(help="Folder for audit.json and the figure.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what every estimator of the rate comes to under a policy, and whether that does harm.
+    """Say where every estimator of the rate ends under a policy, and whether that does harm.
 
     The limits are exact. An estimator does no harm while its limit lies among
     the rates for which an optimal policy is greedy. Below the limits are the

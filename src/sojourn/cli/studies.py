@@ -10,7 +10,10 @@ import typer
 from sojourn.cli.app import Formats, Jobs, app, echo_lines, examples, goes_on, say
 from sojourn.cli.parsing import formats_of, numbers_of
 
-reproduce = typer.Typer(no_args_is_help=True, help="Re-run a study: of the paper, or of networks.")
+reproduce = typer.Typer(
+    no_args_is_help=True,
+    help="Run a study: one of the paper's two, or one of Sojourn's own on change and on networks.",
+)
 app.add_typer(reproduce, name="reproduce")
 
 

@@ -13,19 +13,19 @@ Decision Processes", appendix A and chapter 11).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from sojourn.exact.chains import stationary, valued
-from sojourn.models.chain import chain_of
-from sojourn.models.smdp import SMDP
+from sojourn.models.chain import PolicyLike, chain_of
+from sojourn.models.smdp import SMDP, check_model
 from sojourn.models.structure import named, one_gain
 from sojourn.rules.arrays import Floats, Ints
+from sojourn.rules.numbers import shown
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PolicyValue:
     """What a policy is worth in the long run.
 
@@ -34,17 +34,26 @@ class PolicyValue:
 
     >>> import sojourn as sj
     >>> worth = sj.evaluate(sj.problems.long_return(), [0, 0])  # 30 in a time of 2, then 0 in one of 1
-    >>> worth.gain, worth.mean_reward, worth.mean_duration, worth.stationary
-    (10.0, 15.0, 1.5, array([0.5, 0.5]))
+    >>> worth
+    PolicyValue(gain=10.0)
+    >>> worth.mean_reward, worth.mean_duration, worth.stationary
+    (15.0, 1.5, array([0.5, 0.5]))
     """
 
-    model: SMDP = field(repr=False)
-    gains: Floats = field(repr=False)
-    bias: Floats = field(repr=False)
-    classes: tuple[Ints, ...] = field(repr=False)
-    class_laws: tuple[Floats, ...] = field(repr=False)
-    state_duration: Floats = field(repr=False)
-    state_reward: Floats = field(repr=False)
+    model: SMDP
+    gains: Floats
+    bias: Floats
+    classes: tuple[Ints, ...]
+    class_laws: tuple[Floats, ...]
+    state_duration: Floats
+    state_reward: Floats
+
+    def __repr__(self) -> str:
+        """Return the gain in words of Python, or the gains where they differ."""
+        try:
+            return f"PolicyValue(gain={self.gain!r})"
+        except ValueError:
+            return f"PolicyValue(gains={shown(self.gains.tolist())})"
 
     @property
     def gain(self) -> float:
@@ -87,8 +96,11 @@ class PolicyValue:
         return float(self.stationary @ self.state_reward)
 
 
-def evaluate(model: SMDP, policy: ArrayLike) -> PolicyValue:
-    """Return what a policy is worth: an action for each state, or probabilities [state, action].
+def evaluate(model: SMDP, policy: PolicyLike) -> PolicyValue:
+    """Return what a policy is worth.
+
+    A policy is an action for each state, or probabilities [state, action], or a dictionary of names, {state: action},
+    which may leave out states that have one action only.
 
     >>> from sojourn.models import from_arrays
     >>> model = from_arrays([[[0.0, 1.0]], [[1.0, 0.0]]], rewards=[[4.0], [0.0]], durations=[[1.0], [3.0]])
@@ -97,7 +109,11 @@ def evaluate(model: SMDP, policy: ArrayLike) -> PolicyValue:
     (1.0, array([0.5, 0.5]), 2.0)
     >>> worth.mean_cycle  # once round takes 1 + 3
     array([4., 4.])
+    >>> from sojourn.models.problems import long_return
+    >>> evaluate(long_return(), {"choice": "A", "return": "A"}).gain
+    10.0
     """
+    check_model(model)
     chain = chain_of(model, policy)
     gains, bias, classes = valued(chain)
     laws = tuple(stationary(chain.matrix[states][:, states]) for states in classes)

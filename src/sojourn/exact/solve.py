@@ -14,7 +14,7 @@ from sojourn.exact.modified import modified_policy_iteration
 from sojourn.exact.multichain import by_components
 from sojourn.exact.policy_iteration import policy_iteration
 from sojourn.exact.refusals import NotSolvedError
-from sojourn.models.smdp import SMDP
+from sojourn.models.smdp import SMDP, check_model
 from sojourn.rules.numbers import positive
 
 _SMALL = 300  # states: up to here policy iteration is as fast, and exact
@@ -30,6 +30,7 @@ def solve(model: SMDP, tolerance: float = 1e-8) -> Solution:
     >>> found.gain, found.policy, found.bias
     (1.0, array([0, 0]), array([ 0., -3.]))
     """
+    check_model(model)
     positive("tolerance", tolerance)
     if model.num_states > _SMALL:
         try:

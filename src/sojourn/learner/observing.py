@@ -45,7 +45,6 @@ NETWORKS: dict[str, MakeObserver] = {"deep_q": deep_q, "ppo": ppo}
 TILES: dict[str, MakeVectorAgent] = {"tile_q": tile_q, "tile_sarsa": tile_sarsa}
 OBSERVERS: dict[str, MakeObserver | MakeVectorAgent] = {**NETWORKS, **TILES}
 OURS = (NetworkAgent, VectorObserver)  # the kinds of agents that say how they were made
-_WHY = "the observations cannot be listed, or come from several environments at once"
 _METHODS = ("draw", "learn", "greedy", "state", "restored")
 
 
@@ -196,7 +195,12 @@ def observer_for(given: object, env: Any, bins: object = None) -> Observer | Non
     if not is_listed(space):
         return Observer(ppo, "ppo, because the actions are continuous: it learns a policy, by a network")
     if is_vector(env) or not is_listed(env.observation_space):
-        return Observer(deep_q, f"deep_q, because {_WHY}: it learns values, by a network")
+        why = (
+            "there are several environments at once"
+            if is_vector(env)
+            else "the observations cannot be listed"
+        )
+        return Observer(deep_q, f"deep_q, because {why}: it learns values, by a network")
     return None
 
 

@@ -79,6 +79,10 @@ def opened(source: EnvironmentSource) -> Environment:
     missing = [
         name for name in ("observation_space", "action_space", "reset", "step") if not hasattr(env, name)
     ]
+    if missing and isinstance(source, type) and not missing[0].startswith("re"):
+        raise TypeError(
+            f"the class {source.__name__} has no {missing[0]}; give it one, such as gymnasium.spaces.Discrete(5)"
+        )
     if missing or isinstance(env, type):
         what = f"the function made {shown(env)}, which" if makes(source) else shown(env)
         why = f"it has no {missing[0]}" if missing else "it is a class"

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.sparse import linalg
 
 from sojourn.models.structure import recurrent_classes
 from sojourn.rules.arrays import Flags, Floats, Ints, Sparse
+from sojourn.rules.numbers import listed, nearest, shown
 
 if TYPE_CHECKING:
     from sojourn.models.smdp import SMDP
+
+PolicyLike: TypeAlias = ArrayLike | Mapping[Any, Any]  # by number, or {state: action} by name
 
 _DENSE = 500  # states: up to so many a dense solver is fast; above, a sparse one may fill up all memory
 _ROUNDING = 1e-14  # relative to the largest number
@@ -28,9 +33,43 @@ class Chain(NamedTuple):
     duration: Floats
 
 
-def chain_of(model: SMDP, policy: ArrayLike) -> Chain:
+def by_number(model: SMDP, policy: PolicyLike) -> npt.NDArray[Any]:
+    """Return a policy as an array; one that is a dictionary of names, as an action for each state.
+
+    >>> from sojourn.models.problems import long_return
+    >>> by_number(long_return(), {"choice": "B", "return": "A"})
+    array([1, 0])
+    """
+    if not isinstance(policy, Mapping):
+        return np.asarray(policy)
+    states = model.state_names or tuple(map(str, range(model.num_states)))
+    actions = model.action_names or tuple(map(str, range(model.num_actions)))
+    wanted = {str(state): str(action) for state, action in policy.items()}
+    strange = sorted(set(wanted).difference(states))
+    if strange:
+        raise ValueError(
+            f"the policy names {shown(strange[0])}, which is not a state{nearest(strange[0], states)}"
+        )
+    numbers = np.empty(model.num_states, dtype=np.int64)
+    for place, state in enumerate(states):
+        own = model.action[model.pair_offsets[place] : model.pair_offsets[place + 1]].tolist()
+        names = [actions[action] for action in own]
+        if state not in wanted and len(own) > 1:
+            raise ValueError(
+                f"the policy has no action for {model.state_place(place)}; it can be {listed(names)}"
+            )
+        action = wanted.get(state, names[0])
+        if action not in names:
+            raise ValueError(
+                f"{model.state_place(place)} has no action {shown(action)}{nearest(action, names)}"
+            )
+        numbers[place] = own[names.index(action)]
+    return numbers
+
+
+def chain_of(model: SMDP, policy: PolicyLike) -> Chain:
     """Return the chain of a policy."""
-    given = np.asarray(policy)
+    given = by_number(model, policy)
     if given.ndim == 1 and given.dtype.kind in "iu" and len(given) == model.num_states:
         return chain_of_pairs(model, pairs_of(model, given))
     if given.shape != (model.num_states, model.num_actions) or given.dtype.kind not in "biuf":

@@ -57,10 +57,12 @@ def from_dict(states: States) -> SMDP:
                 raise ValueError(f"two actions have the text {shown(str(action))}; names must differ")
             known(place, pair, ENTRIES, set())
             given = dict(pair)
-            if isinstance(given.get("next"), Hashable) and given.get("next") in names:
+            if "next" in given and isinstance(given["next"], Hashable):
                 given["next"] = {given["next"]: 1.0}
             for following, chance, reward, duration in outcomes_of(place, given):
                 if not isinstance(following, Hashable) or following not in names:
-                    raise ValueError(f"{place} leads to {shown(following)}{nearest(str(following), texts)}")
+                    raise ValueError(
+                        f"{place} leads to {shown(following)}, which is not a state{nearest(str(following), texts)}"
+                    )
                 rows.append((names[state], str(action), names[following], chance, reward, duration))
     return from_transitions(rows, state_names=texts, action_names=list(actions))

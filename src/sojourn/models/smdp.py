@@ -36,7 +36,7 @@ from sojourn.models import checks
 from sojourn.models.laws import FlatLaws, Law, constants, flat
 from sojourn.models.structure import Structure, structure_of
 from sojourn.rules.arrays import Floats, Indices, Ints, flat_floats, flat_indices, flat_ints
-from sojourn.rules.numbers import listed, within
+from sojourn.rules.numbers import listed, shown, within
 
 MOST_ENTRIES = 50_000_000  # of a table of states by actions: 400 megabytes
 LawsLike: TypeAlias = Callable[[float], Law] | Sequence[Law | float]
@@ -310,4 +310,18 @@ class SMDP:
             duration_law=laws(self.duration_law),
             action_names=None if self.action_names is None else self.action_names[: self.num_actions][::-1],
             counts=None if self.counts is None else self.counts[pairs],
+        )
+
+
+def check_model(given: object) -> None:
+    """Refuse what is no model, with a word on how to make one.
+
+    >>> check_model("queue.toml")
+    Traceback (most recent call last):
+    TypeError: the model is 'queue.toml'; make it an SMDP first, with sojourn.model.load_model for a file, from_dict for a dictionary
+    """
+    if not isinstance(given, SMDP):
+        raise TypeError(
+            f"the model is {shown(given)}; make it an SMDP first, with sojourn.model.load_model for a file, "
+            "from_dict for a dictionary"
         )

@@ -25,11 +25,11 @@ import numpy as np
 import numpy.typing as npt
 
 from sojourn.models.laws import KINDS
-from sojourn.models.smdp import SMDP
+from sojourn.models.smdp import SMDP, check_model
 from sojourn.rules.arrays import Flags, Floats, Ints, misread, outside, owned
 from sojourn.rules.bridge import inlined
 from sojourn.rules.compile import kernel
-from sojourn.rules.numbers import shown, within
+from sojourn.rules.numbers import within
 from sojourn.rules.random import uniform
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import checked
@@ -54,8 +54,7 @@ def Tabular(model: SMDP, start: int = 0) -> TabularWorld:  # noqa: N802 - it is 
     >>> world.pairs[0, 1], world.share[1:3], world.other[1:3]
     (np.int64(1), array([0.5, 1. ]), array([2, 2]))
     """
-    if not isinstance(model, SMDP):
-        raise TypeError(f"the model is {shown(model)}; it must be an SMDP, such as sojourn.models makes")
+    check_model(model)
     start = within("start", start, model.num_states)
     reward, duration, by_rows = model.flat_laws()
     pairs = model.pair_table()

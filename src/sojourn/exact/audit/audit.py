@@ -20,7 +20,6 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from sojourn.exact.audit.confirmed import Search, SelfConfirming
 from sojourn.exact.audit.frontier import Frontier, Line, frontier, greedy_line, interval
@@ -28,6 +27,7 @@ from sojourn.exact.audit.limits import steps_of
 from sojourn.exact.audit.lock_in import followed
 from sojourn.exact.policies import evaluate
 from sojourn.exact.solve import solve
+from sojourn.models.chain import PolicyLike, by_number
 from sojourn.models.smdp import SMDP
 from sojourn.rates.named import ESTIMATORS
 from sojourn.rates.protocol import Rate, limit, value
@@ -150,14 +150,14 @@ class Audit:
 
 def audit(
     model: SMDP,
-    policy: ArrayLike | None = None,
+    policy: PolicyLike | None = None,
     estimators: Mapping[str, Rate] | Iterable[Rate] | None = None,
     *,
     exploration: float = 0.2,
 ) -> Audit:
     """Return the exact long-run limit of every estimator under a policy, an optimal one unless given.
 
-    A policy is an action for each state, or probabilities [state, action]; it must have one
+    A policy is an action for each state, probabilities [state, action], or {state: action} by names; it must have one
     recurrent class, and the model one optimal gain. `estimators` are those to look at instead of all
     that have a name, with labels of your own if you give a mapping. `exploration` is the share of random actions of
     the learners whose lock-in is predicted; the limits do not depend on it.
@@ -190,7 +190,7 @@ def audit(
     named = _labelled(estimators)
     best = solve(model)
     best_gain = best.gain
-    chosen = best.policy if policy is None else np.asarray(policy)
+    chosen = best.policy if policy is None else by_number(model, policy)
     steps = steps_of(model, chosen, evaluate(model, chosen))
     low, high = interval(model, best)
     slack = _ROUNDING * float(np.abs(model.reward / model.duration).max())

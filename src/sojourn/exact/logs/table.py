@@ -25,6 +25,7 @@ Frame: TypeAlias = Any  # of polars, pandas or pyarrow, or columns by name
 Columns: TypeAlias = str | Sequence[str]
 Labels: TypeAlias = list[Hashable]
 
+_DECIMAL_COMMA = r"^([+-]?\d+),(\d+)$"
 _SHOWN = 5  # row numbers in a sentence
 _LARGEST = 1e60  # of a reward or a duration, whose fourth powers must be floats; the smallest duration above 0 is 1 over it
 
@@ -91,10 +92,28 @@ def table_in_file(path: Path) -> tuple[pl.DataFrame, Facts]:
     """Return the table in a CSV or Parquet file, read in this process."""
     if path.suffix in (".parquet", ".pq"):
         return table_here(path)
+    separator = _separator(path)
     try:
-        return pl.read_csv(path, infer_schema_length=None), {}
+        table = pl.read_csv(path, infer_schema_length=None, separator=separator)
     except pl.exceptions.PolarsError as error:
         raise ValueError(f"{path} cannot be read as a table: {brief(error)}") from None
+    if separator != ",":
+        table = table.with_columns(pl.col(pl.String).str.replace(_DECIMAL_COMMA, "$1.$2"))
+    return table, {}
+
+
+def _separator(path: Path) -> str:
+    """Return what stands between the columns of a file.
+
+    A comma, unless the first line has semicolons or tabs and no comma: so spreadsheets write where a comma is for decimals.
+    """
+    with path.open("rb") as file:
+        beginning = file.read(65_536)
+    try:
+        first = beginning.partition(b"\n")[0].decode()
+    except UnicodeDecodeError:  # compressed, or no table
+        return ","
+    return next((mark for mark in (";", "\t") if mark in first and "," not in first), ",")
 
 
 def taken(columns: Mapping[str, Iterable[Any]], wanted: Columns, name: str) -> Labels:

@@ -165,7 +165,7 @@ def _compared(verdicts: Verdicts) -> list[str]:
     names = {rule: f"{rule.capitalize()} durations" for rule in RULES}
     return [
         f"**Against the control**, which takes the rate to be 0 and so ignores time altogether. {_told(control, names)} "
-        "An advantage over SMART that is no advantage over this control is none of knowing the rate.",
+        "If Harmonic beats SMART but not this control, the reason is not that it knows the rate better.",
         "The cells of a table share their segments, and most of their noise; so the number of cells that agree "
         "says less than it seems to.",
     ]

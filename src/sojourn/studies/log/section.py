@@ -51,11 +51,11 @@ def _table(found: Logged, budget: Budget) -> Table:
     columns = [
         Column("state", numeric=False),
         Column("most done", numeric=False),
-        Column("share of the time", unit="%"),
+        Column("share of the time", digits=0, unit="%"),
         Column("advice", numeric=False),
         Column("seen"),
         Column("rows of the state"),
-        Column("visits if followed", unit="%"),
+        Column("visits if followed", digits=0, unit="%"),
     ]
     left = len(found.advice) - len(rows)
     note = f"{counted(left, 'further state')} are left out; `{FILE}` has all." if left else ""

@@ -32,7 +32,7 @@ def caution(found: Logged) -> list[str]:
     return [
         "",
         f"Solving the model of the log as if it were known would claim {found.plain_gain:.6g}; "
-        "some of that is luck of what was seen rarely.",
+        "part of that is luck with what was seen rarely.",
     ]
 
 

@@ -72,6 +72,7 @@ def rated(
         courses=tuple(_course(label, rates[label], log) for label in drawn),
         refused=log.refused,
         version=__version__,
+        now=_now(chosen.winner.rate, log),
     )
 
 
@@ -96,6 +97,13 @@ def write(found: Rated, folder: Path, formats: Sequence[str] = figures.FORMATS) 
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / FILE, as_json(found))
     figures.write(Sheet([[charts.rates(found)]], (7.0, 4.0)), folder / "figures" / "rates", formats)
+
+
+def _now(rate: Rate, log: Earnings) -> float | None:
+    """Return what an estimator says once it has seen the whole log, None if it left all bounds."""
+    more = [np.append(column, 1.0) for column in (log.rewards, log.durations)]
+    last = float(rates_over(rate, *more)[-1])
+    return last if math.isfinite(last) else None
 
 
 def _scored(kind: str, one: RateScore) -> Scored:

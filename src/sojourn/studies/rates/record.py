@@ -47,6 +47,7 @@ class Rated:
     courses: tuple[Course, ...]  # of the best of each kind, the best first
     refused: tuple[str, ...] = ()
     version: str = ""
+    now: float | None = None  # what the best candidate says at the end of the log
 
     @property
     def by_score(self) -> list[Scored]:

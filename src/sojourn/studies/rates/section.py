@@ -10,7 +10,7 @@ from sojourn.report.words import number
 from sojourn.rules.records import Json, read_record
 from sojourn.studies.rates import charts
 from sojourn.studies.rates.record import Rated
-from sojourn.studies.rates.words import ASSUMED, step_sizes, verdict
+from sojourn.studies.rates.words import ASSUMED, now, step_sizes, verdict
 
 
 def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
@@ -21,7 +21,7 @@ def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
     return Section(
         "estimators on a log",
         f"Which estimator fits {found.name}",
-        f"{verdict(found)}.",
+        " ".join((f"{verdict(found)}.", *now(found))),
         charts.rates(found),
         [
             *blocks,

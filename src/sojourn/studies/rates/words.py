@@ -20,6 +20,7 @@ def lines(found: Rated) -> list[str]:
         *table_lines(found),
         "",
         f"{verdict(found)}.",
+        *now(found),
         *step_sizes(found),
         ASSUMED,
     ]
@@ -49,6 +50,13 @@ def verdict(found: Rated) -> str:
     if not near:
         return f"{found.best} is best, and surely so among these"
     return f"{found.best} is best; this log cannot tell it from {', '.join(near)}"
+
+
+def now(found: Rated) -> list[str]:
+    """Return a sentence on the rate at the end of the log."""
+    if found.now is None:
+        return []
+    return [f"At the end of the log {found.best} says {found.now:.6g} per unit time."]
 
 
 def step_sizes(found: Rated) -> list[str]:

@@ -32,9 +32,9 @@ def _sentence(words: str) -> str:
 
 
 def _lead(found: Judged) -> str:
-    against = "nothing that was looked at speaks" if not found.warnings else "there are reasons"
+    trust = "there are reasons not to trust it" if found.warnings else "no reason was found not to trust it"
     between = "" if found.low is None else f" ({number(found.low, 6)} to {number(found.high, 6)})"
-    return f"The policy earns {number(found.rate, 6)} per unit time{between}; {against} against trusting it."
+    return f"The policy earns {number(found.rate, 6)} per unit time{between}; {trust}."
 
 
 def _picture(found: Judged) -> Whiskers:
