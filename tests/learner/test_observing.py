@@ -356,14 +356,14 @@ class Wrong(Count):
 def test_a_wrong_reward_is_refused_with_its_step(agent: Any, reward: Any, part: str) -> None:
     """What is no finite number is named, by every agent of observations."""
     env = Wrong((np.zeros(2), reward, False, False, {"duration": 1.0}))
-    options = {} if agent is sj.tile_q else {"hidden": (4,)}
+    options: dict[str, Any] = {} if agent is sj.tile_q else {"hidden": (4,)}
     assert sentence(lambda: sj.Learner(env, agent, **options).train(20), ValueError) == f"step 3: {part}"
 
 
 @pytest.mark.parametrize("agent", [Recorder, sj.smart])
 def test_an_old_environment_is_refused_in_a_sentence(agent: Any) -> None:
     """Four values from a step, or one from a reset, are said to be what they are."""
-    bins = {"bins": 2} if agent is sj.smart else {}
+    bins: dict[str, Any] = {"bins": 2} if agent is sj.smart else {}
     short = Wrong((np.zeros(2), 1.0, False, {"duration": 1.0}))
     told = sentence(lambda: sj.Learner(short, agent, **bins).train(20), ValueError)
     assert told.startswith("step 3: step returned four values, as environments of the old gym do")
