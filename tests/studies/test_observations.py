@@ -138,13 +138,16 @@ def test_what_is_said_follows_from_the_record(studied: tuple[Path, Observations]
     assert wear.low == pytest.approx(0.998)
     assert wear.high == pytest.approx(0.999)
     told = findings(found)
-    assert told[0] == "The best agent reaches what it should on 8 of 8 problems."
+    assert (
+        told[0]
+        == "The best agent reaches what it should on 7 of 8 problems; it falls short on fleet 0.9985, of 1."
+    )
     assert "offers by PPO 0.750 in place of 0.999" in told[1]
     assert "wear by deep Q 0.999 with, 0.900 without" in told[2]
     assert len([line for line in headlines(found) if "deep Q" in line[:32]]) == 6
-    poor = found.truths[0].__class__("wear", 0.5, True, 0.9995)
-    short = Observations(2, 1, 0.01, (poor, *found.truths[1:]), found.first, found.second, "")
-    assert findings(short)[0].endswith("7 of 8 problems; it falls short on wear 0.9985, of 0.9995.")
+    easy = dataclasses.replace(found.truths[-1], bar=0.99)
+    enough = Observations(2, 1, 0.01, (*found.truths[:-1], easy), found.first, found.second, "")
+    assert findings(enough)[0] == "The best agent reaches what it should on 8 of 8 problems."
 
 
 def test_the_page_and_the_readme_show_the_study(studied: tuple[Path, Observations], tmp_path: Path) -> None:
@@ -233,11 +236,14 @@ def test_a_users_agent_is_compared_by_its_name(tmp_path: Path, monkeypatch: Any)
 @pytest.mark.evidence
 @pytest.mark.parametrize("problem", plan.BARS)
 def test_networks_reach_the_best_gain(problem: str, counted: Counted) -> None:
-    """Over five seeds, the mean relative gain is at least the bar of the problem, in at most three CPU minutes a run."""
+    """Over five seeds that no setting was chosen on, the mean relative gain is at least the problem's bar.
+
+    No run takes more than three minutes of processor time.
+    """
     agent = next(agent for name, agent in plan.STEPS if name == problem)
     runs = [
         folder.measured(plan.Cell(problem, agent, plan.OWN, seed, plan.STEPS[problem, agent]))
-        for seed in range(5)
+        for seed in range(100, 105)
     ]
     mean = float(np.mean([run.relative_gain for run in runs]))
     counted("continuous problems solved by networks", tried=1, failed=int(mean < plan.BARS[problem]))
