@@ -33,6 +33,7 @@ from rich.table import Table
 import recorded
 import sojourn as sj
 import tiles
+from sojourn.rates.score import rates_over
 from sojourn.rules.streams import streams
 
 HERE = Path(__file__).resolve().parent
@@ -357,6 +358,15 @@ def compare(folder: Path) -> list[dict[str, Any]]:
     return rows
 
 
+def estimators() -> dict[str, float]:
+    """Return the nanoseconds that estimators of the rate take for a transition, each with what it says after it."""
+    rng = np.random.default_rng(0)
+    rewards, durations = rng.normal(1.0, 1.0, LENGTH), rng.exponential(1.0, LENGTH)
+    rates = (sj.Exponential(0.01), sj.ClippedExponential(0.01), sj.TimeForgetting(0.01), sj.AdaptiveRatio())
+    spent = fastest(*(lambda rate=rate: len(rates_over(rate, rewards, durations)) for rate in rates))
+    return {f"{type(rate).__name__}_ns": each for rate, each in zip(rates, spent, strict=True)}
+
+
 def geometric_mean(numbers: Iterable[float]) -> float:
     """Return the geometric mean."""
     return float(np.exp(np.mean(np.log(list(numbers)))))
@@ -379,6 +389,7 @@ def main() -> None:
         "python_over_compiled_geometric_mean": geometric_mean(row["python_over_compiled"] for row in rows),
         "python_over_compiled_least": min(row["python_over_compiled"] for row in rows),
         "two_threads_over_one": threads(),
+        **estimators(),
         "import_sojourn_over_numba": figures["import_sojourn_s"] / figures["import_numba_s"],
     }
     table = Table(title="Nanoseconds a step")

@@ -221,6 +221,40 @@ def test_envs_are_listed() -> None:
     assert all(len(entry["summary"]) > 20 for entry in listed)
 
 
+def test_solve_says_the_gain_of_each_state_where_they_differ() -> None:
+    """Of a model with several recurrent classes both criteria are told: the gain of each state, and the ratio over runs."""
+    told = json.loads(sojourn("solve", "feinberg", "--json").stdout)
+    # A fair chance of 10 in a time of 1 for ever, or 10 in a time of 2.
+    assert told["gains"] == pytest.approx([(10 + 5) / 2, 10, 5])
+    assert told["ratio"] == pytest.approx((10 + 10) / (1 + 2))
+    assert "gains: 0: 7.5; 1: 10; 2: 5" in sojourn("solve", "feinberg").stdout
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("solve wear", "wear is a world, which has no list of states and laws to solve"),
+        ("audit rotting-bait", "rotting-bait is a world, which has no list of states and laws to audit"),
+        ("compare two-state", "which has no list of states and laws to judge policies by"),
+        ("compare gemini", "`sojourn solve gemini` has that of each state"),
+        ("compare wear gosavi", "'gosavi' is judged in another way"),
+        ("compare gosavi --agent deep-q", "deep-q is for observations that cannot be listed"),
+        ("compare wear --agent smart", "'smart' is no agent for observations that cannot be listed"),
+        ("compare hold --agent deep-q", "deep_q cannot be compared on hold: deep_q chooses among actions"),
+        ("compare wear --grid step_size=0.1", "on wear agents have their own settings"),
+    ],
+)
+def test_names_of_another_kind_are_refused_for_what_they_are(
+    command: str, words: str, tmp_path: Path
+) -> None:
+    """A world where a model is asked for, and agents where they do not fit: one sentence, and no folder."""
+    done = sojourn(*command.split(), cwd=tmp_path)
+    assert done.returncode == 1
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_solve_says_the_gain() -> None:
     """A named problem is solved, for people and for machines; options reach it."""
     told = json.loads(sojourn("solve", "gosavi", "--json").stdout)

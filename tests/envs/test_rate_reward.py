@@ -79,6 +79,21 @@ def test_what_is_wrong_is_said() -> None:
     assert "value rule for float" in sentence(lambda: RateReward(Maze(), rate=0.5))  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("reward", [None, float("nan")])
+def test_a_reward_that_is_no_number_never_reaches_the_rate(reward: Any) -> None:
+    """It is refused before the estimator sees it, by one environment and by a vector."""
+    env = RateReward(Scripted((2.0, {"duration": 1.0}), (reward, {"duration": 1.0})), rate=sj.Cumulative())
+    env.reset()
+    env.step(0)
+    assert "the reward is" in sentence(lambda: env.step(0), ValueError)
+    assert env.rate == 2.0
+    makes = [lambda: Scripted((reward, {"duration": 1.0}))] * 2
+    vector = VectorRateReward(SyncVectorEnv(makes), rate=sj.Cumulative())
+    vector.reset()
+    assert "the reward is nan" in sentence(lambda: vector.step(np.zeros(2, dtype=int)), ValueError)
+    assert vector.rate == 0.0
+
+
 def test_a_learner_in_it_learns_as_before_with_the_rate_at_zero() -> None:
     """With the rate fixed at 0, rewards stay as they were."""
     env = RateReward(Maze(), rate=sj.Fixed(0.0))

@@ -536,6 +536,42 @@ def test_two_classes_of_one_name_are_not_confused(tmp_path: Path) -> None:
     assert "several classes" in sentence(save_and_load, ValueError)
 
 
+def namesake() -> type:
+    class TimeForgetting(NamedTuple):  # as one of sojourn's estimators is called
+        step_size: float = 0.5
+        reward: float = 0.0
+        duration: float = 0.0
+
+    return TimeForgetting
+
+
+def test_a_users_class_may_be_called_as_one_of_ours(tmp_path: Path) -> None:
+    """Both go through a file and come back as what they were; a user's class is never taken for ours of that name."""
+    mine = namesake()
+    sj.update.register(mine)(lambda rate, reward, duration: rate)
+    sj.value.register(mine)(lambda rate: 0.0)
+    path = tmp_path / "archive"
+    for rate in (mine(0.25), sj.TimeForgetting(0.25)):
+        write_archive(path, "a test", 1, {"rate": rate})
+        found = read_archive(path, "a test", 1)["rate"]
+        assert type(found) is type(rate)
+        assert found == rate
+
+
+def test_a_file_says_which_module_to_import(tmp_path: Path) -> None:
+    """A class of a module that has not been imported is named with it, even where ours has a class of that name."""
+    path = tmp_path / "archive"
+    write_archive(path, "a test", 1, {"rate": sj.Cumulative()})
+    edited(path, lambda data, _: contents(data)["rate"].update(module="queues.mine"))
+    told = sentence(lambda: read_archive(path, "a test", 1), ValueError)
+    assert told == (
+        f"{path} holds a Cumulative of the module queues.mine of yours, which no file may import by itself; import it "
+        "first, or name it to a command: --module queues.mine"
+    )
+    edited(path, lambda data, _: contents(data)["rate"].update(module="rm -rf; mine"))
+    assert "rm -rf" not in sentence(lambda: read_archive(path, "a test", 1), ValueError)
+
+
 class Unknown(NamedTuple):
     seen: int = 0
 

@@ -326,6 +326,94 @@ def test_what_does_not_fit_is_refused_in_a_sentence(call: Any, part: str) -> Non
     assert part in sentence(call)
 
 
+class Wrong(Count):
+    """Returns something else than it should from its fourth step on, or from a reset."""
+
+    def __init__(self, returned: Any = None, begins: Any = None) -> None:
+        super().__init__()
+        self.returned, self.begins = returned, begins
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        usual = super().reset(seed=seed)
+        return usual if self.begins is None else self.begins
+
+    def step(self, action: Any) -> Any:
+        observation, reward, ends, cuts, info = super().step(action)
+        return (observation, reward, ends, cuts, info) if self.t < 4 else self.returned
+
+
+@pytest.mark.parametrize("agent", [sj.deep_q, sj.ppo, sj.tile_q], ids=lambda agent: agent.__name__)
+@pytest.mark.parametrize(
+    ("reward", "part"),
+    [
+        (None, "the reward is None; a reward must be a number"),
+        ("much", "the reward is 'much'; a reward must be a number"),
+        (np.array([1.0, 2.0]), "the reward is array([1., 2.]); a reward must be a number"),
+        (10**400, "the reward is inf; a reward must be finite"),
+        (np.nan, "the reward is nan; a reward must be finite"),
+    ],
+)
+def test_a_wrong_reward_is_refused_with_its_step(agent: Any, reward: Any, part: str) -> None:
+    """What is no finite number is named, by every agent of observations."""
+    env = Wrong((np.zeros(2), reward, False, False, {"duration": 1.0}))
+    options: dict[str, Any] = {} if agent is sj.tile_q else {"hidden": (4,)}
+    assert sentence(lambda: sj.Learner(env, agent, **options).train(20), ValueError) == f"step 3: {part}"
+
+
+@pytest.mark.parametrize("agent", [Recorder, sj.smart])
+def test_an_old_environment_is_refused_in_a_sentence(agent: Any) -> None:
+    """Four values from a step, or one from a reset, are said to be what they are."""
+    bins: dict[str, Any] = {"bins": 2} if agent is sj.smart else {}
+    short = Wrong((np.zeros(2), 1.0, False, {"duration": 1.0}))
+    told = sentence(lambda: sj.Learner(short, agent, **bins).train(20), ValueError)
+    assert told.startswith("step 3: step returned four values, as environments of the old gym do")
+    plain = Wrong(begins=np.zeros(2))
+    told = sentence(lambda: sj.Learner(plain, agent, **bins).train(20), ValueError)
+    assert told == "reset returned array([0., 0.]): it must return (obs, info)"
+
+
+class WrongVector(SyncVectorEnv):
+    """A vector of three that returns something else in one place of what a step returns."""
+
+    def __init__(self, place: int, thing: Any) -> None:
+        super().__init__([Count] * 3)
+        self.place, self.thing = place, thing
+
+    def step(self, actions: Any) -> Any:
+        parts = list(super().step(actions))
+        if self.place == 4:
+            parts[4]["duration"] = self.thing
+        else:
+            parts[self.place] = self.thing
+        return tuple(parts)
+
+
+@pytest.mark.parametrize(
+    ("place", "thing", "part"),
+    [
+        (0, np.zeros((2, 2)), "the observations have the shape (2, 2); they must have a row for each of 3"),
+        (1, np.ones(2), "the rewards have the shape (2,); there must be one for each of 3 environments"),
+        (1, ["much"] * 3, "the rewards are ['much', 'much', 'much']; they must be numbers"),
+        (1, np.array([1.0, np.inf, 1.0]), "the reward is inf; a reward must be finite"),
+        (
+            4,
+            np.ones(2),
+            'info["duration"] is array([1., 1.]); a vector of 3 environments has an array of as many',
+        ),
+        (4, 1.0, 'info["duration"] is 1.0; a vector of 3 environments has an array of as many durations'),
+        (
+            4,
+            np.array([1.0, -1.0, 1.0]),
+            'info["duration"] is -1.0; a duration must be finite and not negative',
+        ),
+    ],
+)
+def test_what_a_vector_returns_must_fit_it(place: int, thing: Any, part: str) -> None:
+    """Observations, rewards and durations of another number than there are environments are refused by their shape."""
+    told = sentence(lambda: sj.Learner(WrongVector(place, thing), Recorder).train(20), ValueError)
+    assert told.startswith(f"step 0: {part}")
+
+
 def test_the_learner_chooses_by_the_spaces() -> None:
     """Lists get a table, continuous observations deep Q, continuous actions PPO; bins ask for a table."""
     assert "ppo" in sj.Learner(Count(continuous=True)).chosen

@@ -82,12 +82,48 @@ def test_adaptive_ratio_on_180_random_scenarios(counted: Counted) -> None:
     assert most <= 1.5
 
 
+def test_where_the_condition_of_the_score_fails() -> None:
+    """It fails on the three streams with wrong records, and on the two whose policy moves between states; on no other.
+
+    The score is right where E[r | past] = rate x E[duration | past]. Then the differences r - rate x duration have the
+    mean 0 and no correlation, and their sum, and that of the products of neighbours, are a few standard deviations at
+    most. Where one duration of 500 is recorded as a hundred times its length, the recorded mean is 1 + 99 / 500 times
+    the true one: the score aims at a rate too low by this factor, whatever the step size. In "bursty", rich steps
+    follow rich ones; in "chain", poor ones, which misleads nobody.
+    """
+    shifted, correlated = [], []
+    for place, name in enumerate(NAMED):
+        streams = [
+            named_stream(np.random.default_rng([1902, place, seed]), name, 20_000) for seed in range(10)
+        ]
+        left = [one.rewards - one.truth * one.durations for one in streams]
+        products = np.concatenate([one[1:] * one[:-1] for one in left])
+        if deviations(np.concatenate(left)) > 6.0:
+            shifted.append(name)
+        if deviations(products) > 6.0:
+            correlated.append((name, products.sum() > 0.0))
+        if name == "outlier-duration":
+            recorded, true = (
+                np.concatenate([getattr(one, part) for one in streams]).mean()
+                for part in ("durations", "lasted")
+            )
+            assert recorded / true == pytest.approx(1.0 + 99.0 / 500.0, abs=0.03)
+    assert shifted == ["outlier-duration", "outlier-reward", "missing-duration"]
+    assert correlated == [("chain", False), ("bursty", True)]
+
+
+def deviations(numbers: npt.NDArray[np.float64]) -> float:
+    """How many standard deviations a sum is from zero, if its terms have the mean 0 and no correlation."""
+    return float(abs(numbers.sum()) / np.sqrt((numbers**2).sum()))
+
+
 @pytest.mark.evidence
 def test_step_sizes_chosen_by_score_on_all_named_streams(counted: Counted) -> None:
     """The step size of least score has at most 1.15 times the error of the one tuned by the truth, but on four streams.
 
-    On three of them records are wrong, so that what is scored is not what happened: at most 1.25 there. On "bursty" one
-    policy stays in rich and poor states for long, and the choice is wrong by far: the theorem's condition fails.
+    On these four the theorem's condition fails, as the test above shows. On three of them records are wrong, so that what is
+    scored is not what happened: at most 1.25 there. On "bursty" one policy stays in rich and poor states for long, and
+    the choice is wrong by far.
     """
     ratios = {}
     for place, name in enumerate(NAMED):

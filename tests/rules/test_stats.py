@@ -110,6 +110,7 @@ def test_scores_of_a_table_go_by_seed() -> None:
     ("call", "message"),
     [
         (lambda: stats.iqm([]), "it must be a list of numbers"),
+        (lambda: stats.iqm(np.ones((2, 3))), "numbers, or a dictionary with such a list for each problem"),
         (lambda: stats.bootstrap({}), "there are no scores"),
         (
             lambda: stats.bootstrap({"w": [1.0, np.nan]}),

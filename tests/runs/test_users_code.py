@@ -334,6 +334,20 @@ def test_trained_saved_and_evaluated_by_name(folder: Path) -> None:
     assert [short.step(0)[3] for _ in range(2)] == [False, True]
 
 
+def test_a_command_says_which_module_to_name_and_takes_it(folder: Path) -> None:
+    """A saved learner with a user's classes is read by a command once its module is named, as the refusal says."""
+    file = folder / "named.sojourn"
+    new = Beginning("users_code:persistent", {"rate": "users_code:Forgotten"}, seed=3)
+    train_into(file, begun(file, Place("sojourn/Jobs-v0", {}), new), Training(steps=50))
+    command = [str(COMMAND), "policy", str(file)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.endswith("--module users_code\n")
+    command = [*command, "--module", "users_code"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("observation,action,value,")
+
+
 def test_a_report_shows_them(folder: Path, table: pl.DataFrame, tmp_path: Path) -> None:
     """The report of the sweep names what a user's code is called."""
     write_report([folder / "whole"], tmp_path / "report.html")

@@ -168,13 +168,17 @@ def test_the_page_counts_its_claims() -> None:
 
 
 def test_the_command_lists_the_claims() -> None:
-    """Every claim is listed with its verdict, plainly where the output is no terminal, and all are counted."""
+    """Every claim is listed with its verdict, plainly where the output is no terminal; all are counted, each error once."""
     done = sojourn("claims")
     assert done.returncode == 0, done.stderr
     assert "\x1b" not in done.stdout
     for claim in sj.load_claims():
         assert re.search(rf"^  {claim.id} +{claim.verdict}$", done.stdout, flags=re.MULTILINE)
-    assert done.stdout.splitlines()[-1].startswith(f"{len(LEDGER)} claims: ")
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith(f"{len(LEDGER)} claims: ")
+    wrong = [claim for claim in LEDGER.values() if claim.verdict == "does not hold"]
+    once = sum(not claim.repeats for claim in wrong)
+    assert f", {len(wrong)} does not hold ({once} different errors), " in last
 
 
 def test_the_command_chooses() -> None:

@@ -6,6 +6,9 @@ import dataclasses
 import html
 import json
 import math
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +19,34 @@ import sojourn as sj
 from counting import Counted
 from small_envs import sentence
 from sojourn.rules.records import load_json, read_record
-from sojourn.studies.observations import folder, judge, plan
+from sojourn.studies.observations import compared, folder, judge, plan
 from sojourn.studies.observations.record import Observations, Run
 from sojourn.studies.observations.words import findings, headlines, readme
 from sojourn.studies.page import write_report
 from sojourn.worlds.continuous import update_or_wait
 
+USERS = """
+import numpy as np
+import sojourn as sj
+
+class Never:
+    def __init__(self, spaces: sj.Spaces):
+        self.rate = 0.0
+    def greedy(self, observations, allowed):
+        return np.zeros(len(observations), dtype=np.int64)
+    def draw(self, observations, allowed):
+        return self.greedy(observations, allowed), np.zeros(len(observations), dtype=bool)
+    def learn(self, steps):
+        pass
+    def state(self):
+        return {}
+    def restored(self, memory):
+        pass
+"""
+NAMED = """
+from sojourn.studies.observations import folder, plan
+print(folder._name(plan.Cell("wear", "users_observer:Never", plan.OWN, 0, 100)))
+"""
 SMALL = plan.Settings(seeds=2, rate_seeds=1, length=0.01)
 CALLS: list[plan.Cell] = []
 
@@ -137,6 +162,75 @@ def test_the_page_and_the_readme_show_the_study(studied: tuple[Path, Observation
     assert all(finding in page for finding in findings(found))
     assert {path.name for path in out.joinpath("figures").iterdir()} == {"gains.png", "rates.png"}
     assert len(json.loads(out.joinpath("observations.json").read_text())["second"]) == 28
+
+
+def test_agents_are_compared_on_problems_that_are_named(tmp_path: Path, monkeypatch: Any) -> None:
+    """Who is ahead is said by the intervals; a longer list of agents keeps the runs; the page shows the comparison."""
+    monkeypatch.setattr(folder, "measured", made_up)
+    CALLS.clear()
+    asked = compared.Asked(("wear", "offers_16"), ("tile-q",), steps=500, seeds=2)
+    compared.compare(asked, tmp_path / "out", jobs=1, formats=())
+    assert [(cell.problem, cell.agent, cell.seed, cell.steps) for cell in CALLS] == [
+        (problem, "tile_q", seed, 500) for problem in ("wear", "offers-16") for seed in (0, 1)
+    ]
+    CALLS.clear()
+    more = asked._replace(agents=("tile-q", "deep-q"))
+    found = compared.compare(more, tmp_path / "out", jobs=1, formats=("png",))
+    assert {cell.agent for cell in CALLS} == {"deep_q"}
+    assert [one.problem for one in found.truths] == ["wear", "offers-16"]
+    assert findings(found) == [
+        f"On {problem} tile Q is ahead with 0.9985 of the best gain; the interval of deep Q overlaps."
+        for problem in ("wear", "offers-16")
+    ]
+    assert "Tile Q and deep Q for reward per unit time" in readme(found)
+    page = html.unescape(
+        write_report([tmp_path / "out"], tmp_path / "report.html").read_text(encoding="utf-8")
+    )
+    assert "Tile Q and deep Q on 2 problems" in page
+    assert all(finding in page for finding in findings(found))
+    apart = dataclasses.replace(found.first[0], low=0.2, high=0.3, relative_gain=0.25)
+    parted = dataclasses.replace(found, truths=found.truths[:1], first=(apart, found.first[1]))
+    assert findings(parted) == ["On wear deep Q is ahead with 0.9985 of the best gain, clear of all others."]
+
+
+def test_those_that_fit_are_compared_if_none_is_named() -> None:
+    """Continuous actions are for PPO alone; elsewhere tiles, deep Q and PPO are compared."""
+    agents = {
+        problem: [cell.agent for cell in compared.cells(compared.Asked((problem,), seeds=1))]
+        for problem in ("wear", "c-mu", "update-or-wait")
+    }
+    assert agents == {
+        "wear": ["tile_q", "deep_q", "ppo"],
+        "c-mu": ["tile_q", "deep_q", "ppo"],
+        "update-or-wait": ["ppo"],
+    }
+
+
+@pytest.mark.usefixtures("briefly")
+def test_a_users_agent_is_compared_by_its_name(tmp_path: Path, monkeypatch: Any) -> None:
+    """An agent of a module of one's own is trained and judged; an edited one gets runs of its own."""
+    module = tmp_path / "users_observer.py"
+    module.write_text(USERS)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    cell = plan.Cell("wear", "users_observer:Never", plan.OWN, 0, 100)
+    assert folder.measured(cell).relative_gain < 0.0  # who never replaces the machine wears it out
+    before = folder._name(cell)
+    assert before.startswith("wear-users_observer-Never-")
+    again = subprocess.run(
+        [sys.executable, "-c", NAMED],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert again.stdout.strip() == before
+    module.write_text(USERS.replace("zeros", "ones"))
+    edited = subprocess.run(
+        [sys.executable, "-c", NAMED], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert edited.stdout.strip() not in ("", before)
 
 
 @pytest.mark.evidence

@@ -53,7 +53,7 @@ def claims(
 def _print_all(claims: list[Claim]) -> None:
     from itertools import groupby
 
-    from sojourn.studies.claims.ledger import counts
+    from sojourn.studies.claims.ledger import counts, errors
 
     width = max((len(claim.id) for claim in claims), default=0)
     for section, members in groupby(claims, key=lambda claim: claim.section):
@@ -62,7 +62,12 @@ def _print_all(claims: list[Claim]) -> None:
             say(f"  {claim.id:{width}}  ", ending=claim.verdict, colour=_COLOURS.get(claim.verdict, ""))
             echo_lines(_wrapped(claim.claim, "      "))
         say("")
-    told = ", ".join(f"{count} {verdict}" for verdict, count in counts(claims).items() if count)
+    wrong = f" ({errors(claims)} different errors)"
+    told = ", ".join(
+        f"{count} {verdict}{wrong if verdict == 'does not hold' else ''}"
+        for verdict, count in counts(claims).items()
+        if count
+    )
     say(f"{len(claims)} claims: {told}; sojourn claims ID says why")
 
 

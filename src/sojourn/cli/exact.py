@@ -16,6 +16,7 @@ Name = Annotated[
 Options = Annotated[
     list[str] | None, typer.Option("--option", "-o", help="Option of the problem, as key=value.")
 ]
+_EXPLORATION = "0.03,0.1"
 _PRINTED = (
     "name", "gain", "lower", "upper", "policy", "states", "solver", "seconds", "state_names", "action_names"
 )  # fmt: skip
@@ -47,7 +48,8 @@ def solve(
         found.write(out)
     if as_json:
         written = record(found)
-        echo_json({key: written[key] for key in _PRINTED})
+        several = () if found.gains is None else ("gains", "ratio")
+        echo_json({key: written[key] for key in (*_PRINTED, *several)})
     else:
         echo_lines(lines(found))
 
@@ -101,6 +103,7 @@ def audit(
     epilog=examples(
         "sojourn compare gosavi long-shot long-return jobs",
         "sojourn compare my-queue.toml --agent planner --agent smart --time 50000 --out out/my-queue",
+        "sojourn compare wear offers --agent tile-q --agent deep-q --seeds 5 --out out/observed",
         "sojourn compare pay-rise seasons --agent relaxed-smart --agent planner --out out/changing",
         "sojourn compare jobs --agent harmonic-r --grid centring=0,0.03,0.1,0.3 --exploration 0.1",
     )
@@ -109,7 +112,7 @@ def compare(
     names: Annotated[
         list[str],
         typer.Argument(
-            help="Problems, such as gosavi, files of models, or worlds that change, such as pay-rise."
+            help="Problems, such as gosavi or wear, files of models, or worlds that change, such as pay-rise."
         ),
     ],
     out: Annotated[Path, typer.Option(help="Folder for results, figures and a README.")] = Path(
@@ -127,7 +130,7 @@ def compare(
     tuning_seeds: Annotated[int, typer.Option(help="Other seeds, to choose options by.", min=1)] = 10,
     exploration: Annotated[
         str, typer.Option(help="Probabilities of exploring; if there are several, the best is chosen.")
-    ] = "0.03,0.1",
+    ] = _EXPLORATION,
     grid: Annotated[
         list[str] | None,
         typer.Option(help="Choices of an option, as step_size=0.01,0.1 or smart.step_size=0.01,0.1."),
@@ -139,14 +142,24 @@ def compare(
 ) -> None:
     """Compare agents on problems, by the exact gain of the policies that they learn and by what they earn.
 
-    In worlds that change they are compared by what they earn, beside the best policy of each time.
+    In worlds that change they are compared by what they earn, beside the best policy of each time. Where observations
+    cannot be listed, as in wear, tiles and networks are compared with their own settings, beside the best policy.
     Options such as step sizes are tuned for each agent on other seeds; grids are
     widened where the best lies on their edge. If it is interrupted, the same
     command continues.
     """
     from sojourn.runs.progress import progress
     from sojourn.studies.comparison import changing, folder, plan, words
+    from sojourn.studies.observations.compared import observed
 
+    if observed(names):
+        if time is not None or grid or exploration != _EXPLORATION:
+            raise ValueError(
+                f"--time, --grid and --exploration are for problems whose states can be listed; on {names[0]} agents have "
+                "their own settings, and runs their --steps"
+            )
+        _compare_observing(names, agent or [], steps, seeds, out, jobs)
+        return
     settings = plan.checked_settings(
         plan.Settings(
             steps,
@@ -166,4 +179,20 @@ def compare(
         echo_lines([*words.table_lines(problem), *problem.findings, ""])
     for world in found.changing:
         echo_lines([*changing.table_lines(world), ""])
+    say(f"{out / 'README.md'} says more; {out / 'figures'} shows it")
+
+
+def _compare_observing(
+    names: list[str], agents: list[str], steps: int, seeds: int, out: Path, jobs: int | None
+) -> None:
+    """Compare agents of observations that cannot be listed."""
+    from sojourn.runs.progress import progress
+    from sojourn.studies.observations import compared
+    from sojourn.studies.observations.words import headlines
+
+    asked = compared.Asked(tuple(names), tuple(agents), steps, seeds)
+    total = sum(cell.steps for cell in compared.cells(asked))
+    with goes_on(), progress("compare", total) as advance:
+        found = compared.compare(asked, out, jobs, advance)
+    echo_lines(headlines(found))
     say(f"{out / 'README.md'} says more; {out / 'figures'} shows it")

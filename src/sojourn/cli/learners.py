@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 EnvOptions = Annotated[
     list[str] | None, typer.Option("--env-option", "-e", help="Option of the environment, as key=value.")
 ]
+Modules = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--module", help="Module of yours that defines a class in the file; may be given several times."
+    ),
+]
 
 
 @app.command(
@@ -72,6 +78,7 @@ def train(
         int | None, typer.Option(help="Start a new episode after this many steps.", min=1)
     ] = None,
     tensorboard: Annotated[Path | None, typer.Option(help="Folder to write for TensorBoard.")] = None,
+    module: Modules = None,
     as_json: AsJson = False,
 ) -> None:
     """Train an agent in a Gymnasium environment, save it, and say what its policy earns.
@@ -92,6 +99,7 @@ def train(
     place = Place(env_name(env_id), options_of(env_option, "--env-option"), max_episode_steps)
     options = options_of(agent_option, "--agent-option")
     cut = None if bins is None else plain(bins)
+    _import_all(module)
     new = Beginning(agent, options, key_or_number(duration), cut, seed)
     learner = begun(out, place, None if resume else new)
     if not as_json:
@@ -114,6 +122,14 @@ def train(
     if interrupted:
         say("sojourn: interrupted; --resume goes on from here", err=True)
         raise typer.Exit(INTERRUPTED)
+
+
+def _import_all(modules: list[str] | None) -> None:
+    """Import modules of a user's, so that a file may hold values of their classes."""
+    from sojourn.rules.names import imported
+
+    for module in modules or ():
+        imported(module)
 
 
 def _told(found: Verdict) -> dict[str, Json]:
@@ -148,6 +164,7 @@ def _check_out(out: Path, resume: bool) -> None:
         "sojourn evaluate learner.sojourn",
         "sojourn evaluate learner.sojourn --time 100000 --seed 7 --json",
         "sojourn evaluate learner.sojourn --env my_code:MyEnv",
+        "sojourn evaluate learner.sojourn --module my_code",
         "sojourn evaluate learner.sojourn --out out/verdict",
     )
 )
@@ -165,6 +182,7 @@ def evaluate(
         typer.Option(help="Another environment, or module:Name if that of the training is your own."),
     ] = None,
     env_option: EnvOptions = None,
+    module: Modules = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the verdict, which a report shows.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -175,6 +193,7 @@ def evaluate(
     from sojourn.learner.by_name import begun, place_for, verdict_on
     from sojourn.studies.verdict.answer import judged
 
+    _import_all(module)
     named = None if env is None else env_name(env)
     place = place_for(file, named, options_of(env_option, "--env-option"))
     found = verdict_on(begun(file, place, None), time, seed)
@@ -198,6 +217,7 @@ def policy(
     out: Annotated[
         Path | None, typer.Option(help="File to write: .csv for a table, .json to load and act.")
     ] = None,
+    module: Modules = None,
 ) -> None:
     """Write a saved learner's policy to a file, or print it: the best action of each state visited.
 
@@ -205,6 +225,7 @@ def policy(
     """
     from sojourn.learner.loading import load_policy
 
+    _import_all(module)
     found = load_policy(file)
     if out is None:
         echo_lines(found.table().write_csv().splitlines())

@@ -1,4 +1,4 @@
-"""Where an environment says how long a step took.
+"""Where an environment says how long a step took, and what it paid.
 
 Sojourn's own environments say it in `info["duration"]`. Others have their own place: a key of
 info such as "tau", a path through nested ones such as "smdp.duration", something that has to
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import SupportsFloat, TypeAlias
+from typing import Any, SupportsFloat, TypeAlias
 
 import numpy as np
 
@@ -152,6 +152,26 @@ def _clean(name: str, duration: SupportsFloat) -> float:
     if not 0.0 <= number < _INF:
         raise ValueError(f"{name} is {duration}; a duration must be finite and not negative")
     return number + 0.0  # which makes a zero of -0.0
+
+
+def reward_of(reward: Any) -> float:
+    """Return what a step paid as a float, or say what is wrong with it.
+
+    >>> reward_of(None)
+    Traceback (most recent call last):
+    ValueError: the reward is None; a reward must be a number
+    """
+    if getattr(reward, "shape", ()) not in ((), (1,)) or isinstance(reward, str | bytes):
+        raise ValueError(f"the reward is {shown(reward)}; a reward must be a number")
+    try:
+        number = float(reward if getattr(reward, "shape", ()) == () else reward[0])
+    except (TypeError, ValueError):
+        raise ValueError(f"the reward is {shown(reward)}; a reward must be a number") from None
+    except OverflowError:
+        number = _INF
+    if not -_INF < number < _INF:
+        raise ValueError(f"the reward is {number}; a reward must be finite")
+    return number
 
 
 def _missing(name: str, info: Info) -> ValueError:

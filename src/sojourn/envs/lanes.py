@@ -12,7 +12,7 @@ import numpy as np
 from sojourn.agents.networks.protocol import Actions, Masks, Memory, Transitions
 from sojourn.envs.observing import Reader
 from sojourn.envs.places import Trace
-from sojourn.envs.protocol import Environment
+from sojourn.envs.protocol import Environment, parts_of
 from sojourn.rules.arrays import Flags, Floats
 
 _HERE = np.zeros(1, dtype=np.int64)
@@ -90,7 +90,7 @@ class SingleLane:
         reader, record = self.reader, self.trace.recorder
         self.has_begun = False  # until this step is over: what breaks off in it begins anew
         action = reader.observing.told(actions, 0)
-        observation, reward, terminated, truncated, info = self.env.step(action)
+        observation, reward, terminated, truncated, info = parts_of(self.env.step(action))
         if record is not None:
             record(action)
         duration, earned = reader.duration(observation, action, info), reader.reward(reward)

@@ -15,7 +15,7 @@ from gymnasium.spaces import utils
 from numpy.typing import ArrayLike, NDArray
 
 from sojourn.agents.networks.protocol import Actions, Masks, Spaces
-from sojourn.envs.durations import Clock, DurationSource, duration_reader
+from sojourn.envs.durations import Clock, DurationSource, duration_reader, reward_of
 from sojourn.envs.masks import MaskSource, checked_mask, mask_key, mask_source
 from sojourn.envs.protocol import Element, Info, Space
 from sojourn.rules.arrays import Floats
@@ -51,7 +51,7 @@ class Observing:
             self.high = action_space.high.ravel().astype(np.float64)
         else:
             raise TypeError(
-                f"the action space is {shown(action_space)}; a network needs Discrete actions, or a Box of floats: "
+                f"the action space is {shown(action_space)}; an agent of observations needs Discrete actions, or a Box of floats: "
                 "map it to one in a gymnasium.ActionWrapper"
             )
 
@@ -144,10 +144,7 @@ class Reader:
 
     def reward(self, reward: Any) -> float:
         """Return a reward as a number, or refuse it."""
-        number = float(reward)
-        if not math.isfinite(number):
-            raise ValueError(f"the reward is {number}; a reward must be finite")
-        return number
+        return reward_of(reward)
 
 
 def is_listed(space: Space) -> bool:

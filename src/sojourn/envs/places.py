@@ -18,7 +18,7 @@ from gymnasium import spaces
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
 from numpy.typing import NDArray
 
-from sojourn.envs.protocol import Element, Environment, Info
+from sojourn.envs.protocol import Element, Environment, Info, begun_with
 from sojourn.envs.worlds import WorldEnv, WorldPlace
 from sojourn.models.smdp import SMDP
 
@@ -74,7 +74,7 @@ class Trace:
             self._generator = _generator(self.env)
             self._is_readable = self._generator is not None
         del self._actions[:]  # in place: whoever records goes on with the same list
-        result = self.env.reset() if self._begun else self.env.reset(seed=self.seed)
+        result = begun_with(self.env.reset() if self._begun else self.env.reset(seed=self.seed))
         self._begun = True
         return result
 

@@ -13,14 +13,14 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector import VectorEnv, VectorWrapper
 
-from sojourn.envs.durations import DurationSource, duration_reader
-from sojourn.envs.protocol import Environment, Info
-from sojourn.envs.vectors import VectorClock
+from sojourn.envs.durations import DurationSource, duration_reader, reward_of
+from sojourn.envs.protocol import Environment, Info, parts_of
+from sojourn.envs.vectors import VectorClock, rewards_of
 from sojourn.rates.carry import carry
 from sojourn.rates.meter import RateMeter
 from sojourn.rates.protocol import Rate, value
 from sojourn.rates.ratio import Exponential
-from sojourn.rules.arrays import Flags, Floats
+from sojourn.rules.arrays import Flags
 
 _USUAL = Exponential(0.001)
 
@@ -54,8 +54,8 @@ class RateReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, Info]:
         """Take one action."""
-        observation, reward, terminated, truncated, info = self.env.step(action)
-        duration, earned = self._read(observation, action, info), float(reward)
+        observation, reward, terminated, truncated, info = parts_of(self.env.step(action))
+        duration, earned = self._read(observation, action, info), reward_of(reward)
         surplus = earned - self._meter.rate * duration
         self._meter.update(earned, duration)
         return observation, surplus, terminated, truncated, info | {"rate": self.rate, "reward": earned}
@@ -102,7 +102,7 @@ class VectorRateReward(VectorWrapper[Any, Any, Any], RecordConstructorArgs):
         observations, rewards, terminated, truncated, infos = self.env.step(actions)
         ended: Flags = np.asarray(terminated, dtype=np.bool_) | np.asarray(truncated, dtype=np.bool_)
         durations = self._clock.durations(infos, np.asarray(actions), ended)
-        earned: Floats = np.asarray(rewards, dtype=np.float64)
+        earned = rewards_of(rewards, self._clock.places)
         surplus = earned - self.rate * durations
         for place in np.flatnonzero(~self._clock.resets):
             self._rate, self._carried[place] = carry(

@@ -19,7 +19,7 @@ from sojourn.agents.networks.protocol import Actions, Masks, Memory, Transitions
 from sojourn.envs.observing import Reader
 from sojourn.envs.places import MOST_ACTIONS
 from sojourn.envs.protocol import Info
-from sojourn.envs.vectors import VectorClock, info_of
+from sojourn.envs.vectors import VectorClock, info_of, rewards_of
 from sojourn.rules.arrays import Flags, Floats, Ints
 
 
@@ -51,7 +51,12 @@ class VectorLanes:
     def _flat(self, observations: Any) -> Floats:
         observing = self.reader.observing
         if isinstance(self.env.single_observation_space, Box):
-            rows: Floats = np.asarray(observations, dtype=np.float64).reshape(self.places, -1)
+            rows: Floats = np.asarray(observations, dtype=np.float64)
+            if len(rows) != self.places:
+                raise ValueError(
+                    f"the observations have the shape {rows.shape}; they must have a row for each of {self.places} environments"
+                )
+            rows = rows.reshape(self.places, -1)
             if rows.shape[1] == observing.num_inputs and np.isfinite(rows).all():
                 return rows
         return np.array([observing.flat(one) for one in iterate(self.env.observation_space, observations)])
@@ -71,9 +76,7 @@ class VectorLanes:
             self._taken.append(told)
         shown_now, rewards, terminated, truncated, infos = self.env.step(told)
         ended: Flags = np.asarray(terminated, dtype=np.bool_) | np.asarray(truncated, dtype=np.bool_)
-        earned: Floats = np.asarray(rewards, dtype=np.float64)
-        if not np.isfinite(earned).all():
-            self.reader.reward(earned[~np.isfinite(earned)][0])
+        earned = rewards_of(rewards, self.places)
         led_to, masks = self._flat(shown_now), self._masks(shown_now, infos)
         seen = Transitions(
             places=self._places,

@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
-from sojourn.envs.durations import DurationSource, duration_reader
+from sojourn.envs.durations import DurationSource, duration_reader, reward_of
 from sojourn.envs.protocol import Environment, Info
 from sojourn.rules.arrays import Flags, Floats
 from sojourn.rules.numbers import shown
@@ -61,6 +61,11 @@ class VectorClock:
             self.mode is AutoresetMode.SAME_STEP and ended.any()
         )  # whose infos are of the next episode
         found = infos.get(self.source) if isinstance(self.source, str) and not ends_here else None
+        if found is not None and np.shape(found) != (self.places,):
+            raise ValueError(
+                f'info["{self.source}"] is {shown(found)}; a vector of {self.places} environments has an array of as many '
+                "durations"
+            )
         if isinstance(found, np.ndarray) and found.dtype == np.float64:
             lowest, longest = found.min(), found.max()
             if lowest >= 0.0 and longest < np.inf and infos.get(f"_{self.source}", _ALL).all():
@@ -75,6 +80,26 @@ class VectorClock:
         """Take note of the episodes that ended in a step."""
         if self.mode is AutoresetMode.NEXT_STEP:
             self.resets = ended & ~self.resets
+
+
+def rewards_of(rewards: Any, places: int) -> Floats:
+    """Return what the steps of a vector paid, or say what is wrong with it.
+
+    >>> rewards_of([1, 2], 3)
+    Traceback (most recent call last):
+    ValueError: the rewards have the shape (2,); there must be one for each of 3 environments
+    """
+    try:
+        earned: Floats = np.asarray(rewards, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"the rewards are {shown(rewards)}; they must be numbers") from None
+    if earned.shape != (places,):
+        raise ValueError(
+            f"the rewards have the shape {earned.shape}; there must be one for each of {places} environments"
+        )
+    if not np.isfinite(earned).all():
+        reward_of(earned[~np.isfinite(earned)][0])
+    return earned
 
 
 def info_of(infos: Info, place: int) -> Info:

@@ -2,8 +2,9 @@
 
 An archive is a zip of `contents.json` and the arrays as NumPy's .npy, uncompressed. Reading one
 executes nothing: the classes of values are looked up by name among those that rules are
-registered for, and an array of Python objects is refused. The zip's checksums tell a damaged
-file from a whole one.
+registered for, and an array of Python objects is refused. With a class of a user's stands the module that
+defines it; that is not imported, but it tells the class from another of the same name, and whoever reads
+the file what to import. The zip's checksums tell a damaged file from a whole one.
 """
 
 from __future__ import annotations
@@ -47,6 +48,8 @@ Contents: TypeAlias = dict[str, Any]  # whoever reads a file looks at what is in
 OURS = (learn, policies, planner, bandits, h_learning, relative, named, scheduled, centred)
 _RULES = (draw, read, td_error, chance, sized, share_of, settled, chosen, update, step)
 _CONTENTS = "contents.json"
+_PACKAGE = __name__.partition(".")[0]
+_NAME = re.compile(r"[\w.]{1,200}", re.ASCII)
 _MOST_JSON = 20_000_000  # bytes
 _NPY = re.compile(
     rb"\x93NUMPY\x01\x00..\{'descr': '(?P<kind>[<|][biuf][1248])', 'fortran_order': (?P<order>True|False), "
@@ -82,6 +85,8 @@ def read_archive(path: Path, format_name: str, version: int) -> Contents:
         if found == (format_name, version):
             arrays = {name: _array(name, part) for name, part in parts.items()}
             return {key: _unpacked(entry, arrays) for key, entry in _table(data["contents"], "dict").items()}
+    except _UnknownClassError as error:
+        raise ValueError(f"{path} holds {error}") from None
     except (zipfile.BadZipFile, ValueError, EOFError, OSError, MemoryError, RuntimeError) as error:
         raise ValueError(
             f"{path} is damaged, or was not saved by sojourn ({_reason(error)}); nothing of it was read"
@@ -122,6 +127,10 @@ class _Archive(TypedDict):
     format: str
     version: int
     contents: Contents
+
+
+class _UnknownClassError(ValueError):
+    """A class of a user's, whose module has not been imported."""
 
 
 def _reason(error: Exception) -> str:
@@ -168,18 +177,16 @@ def _array(name: str, part: bytes) -> NDArray[np.generic]:
 def _packed(thing: Any, arrays: Arrays) -> Json:
     """Return `thing` as JSON, with its arrays put aside."""
     if is_value(thing):
-        name = type(thing).__name__
-        if _classes(name) != [type(thing)]:
+        cls = type(thing)
+        found = [one for one in _classes(cls.__name__) if one.__module__ == cls.__module__]
+        if found != [cls]:
             raise ValueError(
-                f"{name} cannot be saved, because it could not be found again: "
-                + (
-                    "several classes have that name"
-                    if len(_classes(name)) > 1
-                    else "no rule is registered for it"
-                )
+                f"{cls.__name__} cannot be saved, because it could not be found again: "
+                + ("several classes have that name" if len(found) > 1 else "no rule is registered for it")
             )
         fields = {part: _packed(field, arrays) for part, field in thing._asdict().items()}
-        return {"value": name, "fields": fields}
+        origin = {} if _is_ours(cls) else {"module": cls.__module__}
+        return {"value": cls.__name__, **origin, "fields": fields}
     if isinstance(thing, np.ndarray):
         name = f"{len(arrays)}.npy"
         arrays[name] = thing
@@ -210,7 +217,7 @@ def _unpacked(thing: Any, arrays: Arrays) -> Any:
         return {key: _unpacked(entry, arrays) for key, entry in _table(thing, "dict").items()}
     if not isinstance(thing.get("value"), str):
         raise ValueError(f"it holds {shown(thing)}, which is neither a value nor an array")  # noqa: TRY004 - of a file
-    cls: Any = _class(thing["value"])
+    cls: Any = _class(thing["value"], thing.get("module"))
     fields = {name: _unpacked(entry, arrays) for name, entry in _table(thing, "fields").items()}
     if set(fields) != set(cls._fields):
         raise ValueError(f"its {cls.__name__} has other fields than sojourn's")
@@ -228,15 +235,29 @@ def _table(thing: dict[str, Any], key: str) -> dict[str, Any]:
     return table
 
 
-def _class(name: str) -> type:
-    """Return the class of values of this name."""
-    found = _classes(name)
-    if len(found) != 1:
-        raise ValueError(
-            f"it holds a {name}, but there {'are several classes' if found else 'is no class'} of that name here; "
-            "import the file that defines it first"
+def _class(name: str, module: object) -> type:
+    """Return the class of values of this name; a module stands with it if it is a user's."""
+    there = _classes(name)
+    if module is None:
+        found = [cls for cls in there if _is_ours(cls)] or there
+    else:
+        users = [cls for cls in there if not _is_ours(cls)]
+        found = [cls for cls in users if cls.__module__ == module] or users
+    if len(found) == 1:
+        return found[0]
+    if not found and isinstance(module, str) and _NAME.fullmatch(module) and _NAME.fullmatch(name):
+        raise _UnknownClassError(
+            f"a {name} of the module {module} of yours, which no file may import by itself; import it first, "
+            f"or name it to a command: --module {module}"
         )
-    return found[0]
+    raise ValueError(
+        f"it holds a {name}, but there {'are several classes' if found else 'is no class'} of that name here; "
+        "import the file that defines it first"
+    )
+
+
+def _is_ours(cls: type) -> bool:
+    return cls.__module__.partition(".")[0] == _PACKAGE
 
 
 def _classes(name: str) -> list[type]:

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sojourn.agents.protocol import Agent
-from sojourn.envs.durations import DurationSource
+from sojourn.envs.durations import DurationSource, reward_of
 from sojourn.envs.places import Place, Shown, Trace
-from sojourn.envs.protocol import Element, Environment
+from sojourn.envs.protocol import Element, Environment, parts_of
 from sojourn.learner.evaluation import Greedy, followed
 from sojourn.learner.held import HeldAgent
 from sojourn.learner.masks import HiddenActions
@@ -191,11 +191,11 @@ class Driver:
                 record(action + first)
             try:
                 if type(returned) is not tuple or len(returned) != 5:
-                    reading.parts_of(returned)  # which says what is wrong
+                    parts_of(returned)  # which says what is wrong
                 observation, reward, terminated, truncated, info = returned
-                duration, reward = read(observation, action + first, info), float(reward)
-                if not -_INF < reward < _INF:
-                    raise ValueError(f"the reward is {reward}; a reward must be finite")  # noqa: TRY301 - gets its step
+                duration = read(observation, action + first, info)
+                if type(reward) is not float or not -_INF < reward < _INF:
+                    reward = reward_of(reward)  # which says what is wrong
                 next_state, mask = index(observation), find_mask(observation, info)
                 if tick is not None:
                     tick.advance(info, duration)

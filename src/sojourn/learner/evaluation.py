@@ -7,14 +7,14 @@ What is earned in no time belongs to the batch in which it falls.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from numpy.typing import ArrayLike
 
-from sojourn.envs.protocol import Element, Environment
+from sojourn.envs.durations import reward_of
+from sojourn.envs.protocol import Element, Environment, begun_with, parts_of
 from sojourn.envs.tabulation import Index
 from sojourn.learner.masks import HiddenActions
 from sojourn.learner.reading import Reading
@@ -77,16 +77,14 @@ class Followed(NamedTuple):
 def followed(env: Environment, reading: Reading, choose: Choose, until: float, seed: int) -> Followed:
     """Return what a policy earned until so much time had passed; `choose` is its action by observation and mask."""
     batches, size, still = MicroBatches(), 0.0, 0  # still: steps since time last passed
-    observation, info = env.reset(seed=seed)
+    observation, info = begun_with(env.reset(seed=seed))
     clock = reading.clock()
     if clock is not None:
         clock.begin(info)
     while batches.duration < until:
         action = choose(observation, reading.mask(observation, info)) + reading.first_action
-        observation, reward, terminated, truncated, info = reading.parts_of(env.step(action))
-        taken, earned = reading.duration(observation, action, info), float(reward)
-        if not math.isfinite(earned):
-            raise ValueError(f"the reward is {earned}; a reward must be finite")
+        observation, reward, terminated, truncated, info = parts_of(env.step(action))
+        taken, earned = reading.duration(observation, action, info), reward_of(reward)
         if clock is not None:
             clock.advance(info, taken)
         batches.add(earned, taken)

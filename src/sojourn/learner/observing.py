@@ -27,7 +27,7 @@ from sojourn.envs.durations import DurationSource
 from sojourn.envs.lanes import Lanes, SingleLane
 from sojourn.envs.masks import MaskSource
 from sojourn.envs.observing import Observing, Reader, is_listed
-from sojourn.envs.protocol import Element, Environment
+from sojourn.envs.protocol import Element, Environment, parts_of
 from sojourn.envs.vector_lanes import VectorLanes
 from sojourn.envs.vectors import is_vector
 from sojourn.learner.reading import time_must_pass
@@ -154,7 +154,7 @@ class ObservingDriver:
         observation, _ = env.reset(seed=seed)
         while seen.duration < until:
             action = policy(observation)
-            observation, reward, terminated, truncated, info = env.step(action)
+            observation, reward, terminated, truncated, info = parts_of(env.step(action))
             duration = reader.duration(observation, action, info)
             seen.add(reader.reward(reward), duration)
             still = still + 1 if duration == 0.0 else 0

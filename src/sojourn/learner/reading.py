@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import SupportsFloat, TypeAlias
-
 from sojourn.envs.durations import MOST_AT_ONCE, Clock, DurationSource, duration_reader
 from sojourn.envs.masks import MaskSource, mask_key, mask_source
-from sojourn.envs.protocol import Element, Environment, Info
+from sojourn.envs.protocol import Environment
 from sojourn.envs.states import Bins, action_count, first_action, tabulate
 from sojourn.envs.tabulation import Tabulation
 from sojourn.rules.numbers import shown
-
-Step: TypeAlias = tuple[Element, SupportsFloat, bool, bool, Info]
 
 
 class Reading:
@@ -46,17 +42,6 @@ class Reading:
     def clock(self) -> Clock | None:
         """Return what checks the clock of one environment, if there is a clock to check."""
         return None if self.clock_key is None else Clock(self.clock_key)
-
-    def parts_of(self, returned: Step) -> Step:
-        """Return what a step returned, or say in one sentence what is missing in it."""
-        if isinstance(returned, tuple) and len(returned) == 5:
-            return returned
-        told = (
-            "four values, as environments of the old gym do; truncated is missing, the fourth of five"
-            if isinstance(returned, tuple) and len(returned) == 4
-            else shown(returned)
-        )
-        raise ValueError(f"step returned {told}: it must return (obs, reward, terminated, truncated, info)")
 
     def time_must_pass(self, steps: int) -> None:
         """Refuse to go round for ever, if the last so many steps took no time at all."""

@@ -35,7 +35,7 @@ def found(name: str) -> object:
     module_name, colon, attribute = name.partition(":")
     if not (colon and module_name and attribute):
         raise ValueError(f"{name!r} is no name of something: write it as package.module:name")
-    module = _imported(name, module_name)
+    module = imported(module_name, name)
     if not hasattr(module, attribute):
         place = getattr(module, "__file__", None)
         close = difflib.get_close_matches(attribute, vars(module), n=1)
@@ -87,7 +87,14 @@ def _uses_sojourn(module: ModuleType) -> bool:
     return any(str(origin).partition(".")[0] == __package__.partition(".")[0] for origin in origins)
 
 
-def _imported(name: str, module: str) -> ModuleType:
+def imported(module: str, name: str | None = None) -> ModuleType:
+    """Return a module, also one in the folder that one stands in; a `name` within it is what an error speaks of.
+
+    >>> imported("no_such_module")
+    Traceback (most recent call last):
+    ValueError: 'no_such_module' cannot be found: No module named 'no_such_module'
+    """
+    name = module if name is None else name
     if module in sys.modules or module.partition(".")[0] == __package__.partition(".")[0]:
         return importlib.import_module(module)
     with contextlib.suppress(OSError):  # the folder may be gone

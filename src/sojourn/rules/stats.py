@@ -178,8 +178,9 @@ def _named(given: Scores) -> dict[str, Floats]:
     for name, column in named.items():
         if column.ndim != 1 or not column.size or np.isnan(column).any():
             what = f"the scores of {name}" if name else "scores"
+            hint = ", or a dictionary with such a list for each problem" if not name else ""
             raise ValueError(
-                f"{what} is {shown(given if not name else column)}; it must be a list of numbers"
+                f"{what} is {shown(given if not name else column)}; it must be a list of numbers{hint}"
             )
     return named
 

@@ -74,6 +74,19 @@ def plain_kind(name: str) -> str:
     return name if is_users(name) else name.replace("-", "_")
 
 
+def refuse_world(name: str, what_for: str) -> None:
+    """Refuse the name of a world where a model is asked for; `what_for` says what the model would be for.
+
+    >>> refuse_world("two-state", "solve")
+    Traceback (most recent call last):
+    ValueError: two-state is a world, which has no list of states and laws to solve; `sojourn train` trains agents in it
+    """
+    if plain_kind(name) in WORLDS:
+        raise ValueError(
+            f"{name} is a world, which has no list of states and laws to {what_for}; `sojourn train` trains agents in it"
+        )
+
+
 def users_sources(kind: str, options: Mapping[str, Choice]) -> dict[str, str]:
     """Return each user's own name in a kind and its options, with the hash of the source behind it.
 

@@ -32,3 +32,12 @@ PROBLEMS: Catalogue[Callable[..., SMDP]] = Catalogue(
         "whack-a-mole": "sojourn.models.problems.moles:whack_a_mole",
     }
 )
+
+# Their gain depends on the state where one begins, so that no agent is judged by it; they can be solved.
+SEVERAL_GAINS: Catalogue[Callable[..., SMDP]] = Catalogue(
+    {
+        "hell-or-heaven": "sojourn.models.problems.horizons:hell_or_heaven",
+        "gemini": "sojourn.models.problems.horizons:gemini",
+        "feinberg": "sojourn.models.problems.horizons:feinberg",
+    }
+)

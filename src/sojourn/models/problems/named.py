@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from sojourn.models.files import load_model
-from sojourn.models.problems.catalogue import PROBLEMS
+from sojourn.models.problems.catalogue import PROBLEMS, SEVERAL_GAINS
 from sojourn.models.smdp import SMDP
 from sojourn.rules.names import is_users, made, users_constructor
 from sojourn.rules.numbers import nearest, shown
@@ -23,20 +23,21 @@ def named_model(name: str, options: Mapping[str, Given] | None = None) -> SMDP:
     SMDP(4 states, 8 pairs, 14 rows)
     """
     options = options or {}
-    if name in PROBLEMS:
-        known = inspect.signature(PROBLEMS[name]).parameters
+    make = PROBLEMS.get(name) or SEVERAL_GAINS.get(name)
+    if make is not None:
+        known = inspect.signature(make).parameters
         for option in options:
             if option not in known:
                 hint = nearest(option, known) if known else "; it has none"
                 raise ValueError(f"{name} has no option {option!r}{hint}")
-        return PROBLEMS[name](**fitted(PROBLEMS[name], options))
+        return make(**fitted(make, options))
     if is_file(name):
         if options:
             raise ValueError(f"{name} is a file, which takes no options; change it in the file")
         return load_model(name)
     if is_users(name):
         return _users_model(name, options)
-    raise ValueError(f"there is no problem {name!r}{nearest(name, PROBLEMS)}")
+    raise ValueError(f"there is no problem {name!r}{nearest(name, [*PROBLEMS, *SEVERAL_GAINS])}")
 
 
 def _users_model(name: str, options: Mapping[str, Given]) -> SMDP:
@@ -49,4 +50,8 @@ def _users_model(name: str, options: Mapping[str, Given]) -> SMDP:
 
 def is_file(name: str) -> bool:
     """Whether a name is that of a file rather than of a problem."""
-    return name not in PROBLEMS and (Path(name).suffix in (".toml", ".json") or Path(name).is_file())
+    return (
+        name not in PROBLEMS
+        and name not in SEVERAL_GAINS
+        and (Path(name).suffix in (".toml", ".json") or Path(name).is_file())
+    )

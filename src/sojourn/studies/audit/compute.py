@@ -11,6 +11,7 @@ from sojourn.exact.audit.audit import Audit, audit
 from sojourn.models.problems.named import named_model
 from sojourn.rates.named import named_rate
 from sojourn.rules.records import Options
+from sojourn.runs.named import refuse_world
 from sojourn.studies.audit.answer import Answer, Audited, Frontier, Kept, Limit, LockIn, Made
 
 
@@ -31,6 +32,7 @@ def audit_named(
     >>> found["Harmonic"].rate, found["Harmonic"].keeps_optimum, round(found["Harmonic"].drift, 6)
     (7.5, False, 1.6875)
     """
+    refuse_world(name, "audit")
     model = named_model(name, options)
     found = audit(model, policy, exploration=exploration)
     if estimators:

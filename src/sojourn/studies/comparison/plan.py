@@ -17,6 +17,8 @@ import numpy as np
 
 from sojourn.agents.baselines import random_agent
 from sojourn.agents.named import AGENTS, NamedAgent, named_agent
+from sojourn.learner.observing import OBSERVERS
+from sojourn.models.problems.catalogue import SEVERAL_GAINS
 from sojourn.models.problems.named import is_file, named_model
 from sojourn.rules.names import is_users
 from sojourn.rules.numbers import positive, probability, shown, whole
@@ -24,7 +26,7 @@ from sojourn.rules.options import option_kinds
 from sojourn.runs.build import build_world
 from sojourn.runs.grids import Entry
 from sojourn.runs.loop import run
-from sojourn.runs.named import plain_kind
+from sojourn.runs.named import plain_kind, refuse_world
 from sojourn.runs.spec import Sweep
 from sojourn.worlds.named import WORLDS
 from sojourn.worlds.protocol import extent
@@ -89,6 +91,12 @@ def titles(names: list[str]) -> dict[str, str]:
     called = {name: Path(name).stem if is_file(name) else name for name in names}
     for name in names:
         if not changes(name):
+            refuse_world(name, "judge policies by")
+            if name in SEVERAL_GAINS:
+                raise ValueError(
+                    f"the gain of {name} depends on the state where one begins, so that agents cannot be compared by it; "
+                    f"`sojourn solve {name}` has that of each state"
+                )
             named_model(name)  # says what is wrong with it
     seen = list(called.values())
     twice = [title for title in seen if seen.count(title) > 1] or [
@@ -121,6 +129,11 @@ def compared(settings: Settings) -> dict[str, NamedAgent]:
         return {name: agent for name, agent in AGENTS.items() if agent.compared}
     found: dict[str, NamedAgent] = {}
     for given in settings.agents:
+        if plain_kind(given) in OBSERVERS:
+            raise ValueError(
+                f"{given} is for observations that cannot be listed, as those of wear or offers; here states have numbers: "
+                "take an agent with a table, such as smart or planner"
+            )
         agent = named_agent(given)
         if agent.name in found:
             raise ValueError(f"the agent {agent.name!r} is named twice; name each once")

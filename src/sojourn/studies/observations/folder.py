@@ -20,7 +20,9 @@ from sojourn.report import figures
 from sojourn.report.many_figures import drawing
 from sojourn.rules.files import own_folder, write_text, write_whole
 from sojourn.rules.intervals import mean_interval
+from sojourn.rules.names import is_users, users_constructor
 from sojourn.rules.records import as_json, load_json, read_record, write_json
+from sojourn.rules.sources import source_of
 from sojourn.runs.progress import Advance, no_progress
 from sojourn.runs.results import RESULTS, claim_folder
 from sojourn.runs.spec import RULES_VERSION
@@ -40,7 +42,18 @@ def observations(
 ) -> Observations:
     """Run the study into a folder; return what was found."""
     plan.checked_settings(settings)
-    cells = list(dict.fromkeys([*plan.first(settings), *plan.second(settings)]))
+    runs = completed(
+        out, list(dict.fromkeys([*plan.first(settings), *plan.second(settings)])), jobs, progress
+    )
+    found = summarised(runs, settings)
+    write(found, runs, out, formats)
+    return found
+
+
+def completed(
+    out: Path, cells: Sequence[plan.Cell], jobs: int | None, progress: Advance
+) -> dict[plan.Cell, Run]:
+    """Return runs, after those that a folder does not have yet have been made."""
     claim_folder(out, RUNS)
     files = {cell: own_folder(out / RUNS) / _name(cell) for cell in cells}
     missing = [cell for cell, file in files.items() if not file.is_file()]
@@ -48,14 +61,16 @@ def observations(
     for cell, run in _measured(missing, jobs or os.cpu_count() or 1):
         write_json(files[cell], as_json(run))
         progress(cell.steps)
-    runs = {cell: _read(file) for cell, file in files.items()}
-    with drawing(jobs, formats) as write_sheets:
-        found = summarised(runs, settings)
-        write_whole(out / RESULTS, pl.DataFrame(list(runs.values())).write_parquet)
+    return {cell: _read(file) for cell, file in files.items()}
+
+
+def write(found: Observations, runs: Mapping[plan.Cell, Run], out: Path, formats: Sequence[str]) -> None:
+    """Write what was found into the folder of the runs."""
+    write_whole(out / RESULTS, pl.DataFrame(list(runs.values())).write_parquet)
+    with drawing(1, formats) as write_sheets:  # two figures: another process would still be starting
         write_sheets(charts.sheets(found), out / "figures")
     write_text(out / "README.md", words.readme(found))
     write_json(out / OBSERVATIONS, as_json(found))  # last: it says that all is done
-    return found
 
 
 def measured(cell: plan.Cell) -> Run:
@@ -82,23 +97,31 @@ def measured(cell: plan.Cell) -> Run:
 
 def trained(cell: plan.Cell) -> Learner:
     """Return the agent of a cell, after its steps."""
-    variant = cell.variant
-    learner = Learner(
-        judge.environment(cell.problem),
+    learner = begun(cell)
+    learner.train(cell.steps)
+    return learner
+
+
+def begun(cell: plan.Cell) -> Learner:
+    """Return the agent of a cell, before its first step; a user's own has the settings that it has by itself."""
+    env, variant = judge.environment(cell.problem), cell.variant
+    if is_users(cell.agent):
+        return Learner(env, users_constructor(cell.agent), seed=cell.seed)
+    return Learner(
+        env,
         cell.agent,
         duration=1.0 if variant.ignores_durations else "duration",
         seed=cell.seed,
         rate=variant.rate(),
         centring=variant.centring,
     )
-    learner.train(cell.steps)
-    return learner
 
 
 def _name(cell: plan.Cell) -> str:
-    """Return the name of a run's file; rules that give other numbers have another one."""
+    """Return the name of a run's file; other rules, or another source of a user's agent, have another one."""
     variant = cell.variant.label.replace(", ", "-").replace(" ", "-").lower()
-    return f"{cell.problem}-{cell.agent}-{variant}-{cell.steps}-{cell.seed}-rules-{RULES_VERSION}.json"
+    agent = f"{cell.agent}-{source_of(cell.agent)[:16]}" if is_users(cell.agent) else cell.agent
+    return f"{cell.problem}-{agent.replace(':', '-')}-{variant}-{cell.steps}-{cell.seed}-rules-{RULES_VERSION}.json"
 
 
 def _read(file: Path) -> Run:
@@ -145,8 +168,8 @@ def summarised(runs: Mapping[plan.Cell, Run], settings: plan.Settings) -> Observ
         rate_seeds=settings.rate_seeds,
         length=settings.length,
         truths=tuple(truth(problem) for problem in plan.BARS),
-        first=_outcomes([runs[cell] for cell in plan.first(settings)]),
-        second=_outcomes([runs[cell] for cell in plan.second(settings)]),
+        first=outcomes([runs[cell] for cell in plan.first(settings)]),
+        second=outcomes([runs[cell] for cell in plan.second(settings)]),
         version=__version__,
     )
 
@@ -157,7 +180,8 @@ def truth(problem: str) -> Truth:
     return Truth(problem, judge.best_gain(problem), exact is not None, plan.BARS[problem])
 
 
-def _outcomes(runs: Sequence[Run]) -> tuple[Outcome, ...]:
+def outcomes(runs: Sequence[Run]) -> tuple[Outcome, ...]:
+    """Return means over seeds of runs, by the order of problems."""
     grouped: dict[tuple[str, str, str], list[Run]] = {}
     for run in runs:
         grouped.setdefault((run.problem, run.agent, run.variant), []).append(run)

@@ -12,7 +12,9 @@ class Truth:
     problem: str
     gain: float
     is_exact: bool
-    bar: float  # what the best agent should reach, relative to the gain
+    bar: (
+        float | None
+    )  # what the best agent should reach, relative to the gain; None where agents are only compared
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,11 @@ class Observations:
     first: tuple[Outcome, ...]
     second: tuple[Outcome, ...]
     version: str
+
+    @property
+    def is_comparison(self) -> bool:
+        """Whether agents are only compared, on problems that were asked for."""
+        return all(one.bar is None for one in self.truths)
 
     def truth(self, problem: str) -> Truth:
         """Return what is known of a problem."""

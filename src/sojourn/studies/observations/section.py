@@ -7,11 +7,11 @@ from pathlib import Path
 
 from sojourn.report.blocks import Block, Charts, Column, Facts, Heading, Points, Prose, Section, Table
 from sojourn.report.budget import Budget
-from sojourn.report.words import number
+from sojourn.report.words import counted, number
 from sojourn.rules.records import Json, read_record
 from sojourn.studies.observations import charts
 from sojourn.studies.observations.record import Observations, Outcome
-from sojourn.studies.observations.words import HOW_JUDGED, SETTINGS, agent_title, findings
+from sojourn.studies.observations.words import HOW_JUDGED, SETTINGS, agent_title, findings, who
 
 _COLUMNS = [
     Column("problem", numeric=False),
@@ -47,7 +47,7 @@ def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
     return Section(
         "study of networks",
         "Observations that cannot be listed",
-        f"Deep Q and PPO on {len(found.truths)} problems with continuous observations, beside the best gain there is.",
+        f"{who(found)} on {counted(len(found.truths), 'problem')} with continuous observations, beside the best gain there is.",
         charts.gains(found),
         [*blocks, _facts(folder, found)],
     )
@@ -75,11 +75,14 @@ def _table(caption: str, outcomes: Sequence[Outcome], found: Observations) -> Ta
 
 
 def _facts(folder: Path, found: Observations) -> Facts:
+    study = [
+        ("seeds", f"{found.seeds}, and {found.rate_seeds} of the second part"),
+        ("length of runs", f"{number(found.length)} of the usual one"),
+    ]
     return Facts(
         "Settings",
         [
-            ("seeds", f"{found.seeds}, and {found.rate_seeds} of the second part"),
-            ("length of runs", f"{number(found.length)} of the usual one"),
+            *([("seeds", str(found.seeds))] if found.is_comparison else study),
             ("made by", f"Sojourn {found.version}"),
             ("folder", folder.name),
         ],

@@ -6,7 +6,7 @@ from sojourn.report.words import counted
 from sojourn.studies.observations.plan import IGNORED, OWN, Variant
 from sojourn.studies.observations.record import Observations, Outcome
 
-_TITLES = {"deep_q": "deep Q", "ppo": "PPO"}
+_TITLES = {"deep_q": "deep Q", "ppo": "PPO", "tile_q": "tile Q", "tile_sarsa": "tile Sarsa"}
 
 HOW_JUDGED = (
     "The relative gain is 1 - (best gain - gain) / |best gain|. A policy's gain is measured by following it without chance, "
@@ -33,9 +33,9 @@ def interval(one: Outcome) -> str:
 
 def headlines(found: Observations) -> list[str]:
     """Return a line for each problem and agent, and what was found."""
-    lines = [f"{'':16}{'agent':8}{'steps':>9}{'seeds':>7}  relative gain, 95 % interval"]
+    lines = [f"{'':16}{'agent':11}{'steps':>9}{'seeds':>7}  relative gain, 95 % interval"]
     lines += [
-        f"{one.problem:16}{agent_title(one.agent):8}{one.steps:>9,}{one.seeds:>7}  {interval(one)}"
+        f"{one.problem:16}{agent_title(one.agent):11}{one.steps:>9,}{one.seeds:>7}  {interval(one)}"
         for one in found.first
     ]
     return [*lines, "", *findings(found)]
@@ -43,7 +43,33 @@ def headlines(found: Observations) -> list[str]:
 
 def findings(found: Observations) -> list[str]:
     """Return what was found, in sentences."""
+    if found.is_comparison:
+        return _ahead(found)
     return [_bars(found), *_ignored(found), *_harmonic(found)]
+
+
+def _ahead(found: Observations) -> list[str]:
+    """Say who is ahead on each problem, and whether by more than chance: whether the intervals are apart."""
+    told = []
+    for one in found.truths:
+        order = sorted(
+            (each for each in found.first if each.problem == one.problem),
+            key=lambda each: -each.relative_gain,
+        )
+        best, others = order[0], order[1:]
+        if not others or best.seeds == 1:
+            told.append(
+                f"On {one.problem} {agent_title(best.agent)} reaches {best.relative_gain:.4f} of the best gain."
+            )
+            continue
+        near = [agent_title(each.agent) for each in others if each.high >= best.low]
+        apart = (
+            f"; the interval of {' and that of '.join(near)} overlaps" if near else ", clear of all others"
+        )
+        told.append(
+            f"On {one.problem} {agent_title(best.agent)} is ahead with {best.relative_gain:.4f} of the best gain{apart}."
+        )
+    return told
 
 
 def _bars(found: Observations) -> str:
@@ -52,7 +78,7 @@ def _bars(found: Observations) -> str:
     short = [
         f"{one.problem} {best[one.problem].relative_gain:.4f}, of {one.bar:g}"
         for one in found.truths
-        if best[one.problem].relative_gain < one.bar
+        if one.bar is not None and best[one.problem].relative_gain < one.bar
     ]
     told = f"The best agent reaches what it should on {len(best) - len(short)} of {counted(len(best), 'problem')}"
     return f"{told}; it falls short on {'; '.join(short)}." if short else f"{told}."
@@ -86,7 +112,7 @@ def readme(found: Observations) -> str:
     """Return the README of the study's folder."""
     parts = [
         "# Observations that cannot be listed",
-        "Deep Q and PPO for reward per unit time, on problems with continuous observations whose best gain is known.",
+        f"{who(found)} for reward per unit time, on problems with continuous observations whose best gain is known.",
         "\n".join(f"- {sentence}" for sentence in findings(found)),
         "## What the policies are worth",
         f"{SETTINGS} {HOW_JUDGED}",
@@ -101,12 +127,25 @@ def readme(found: Observations) -> str:
             rates_table(found),
             "![Other rates](figures/rates.png)",
         ]
+    if found.is_comparison:
+        parts += [
+            f"Made by `sojourn compare` of Sojourn {found.version} with {counted(found.seeds, 'seed')}. `results.parquet` has "
+            "every run."
+        ]
+        return "\n\n".join(parts) + "\n"
     parts += [
         f"Made by Sojourn {found.version} with {counted(found.seeds, 'seed')} in the first part and "
         f"{counted(found.rate_seeds, 'seed')} in the second, the runs being {found.length:g} of the usual length. "
         "`results.parquet` has every run."
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def who(found: Observations) -> str:
+    """Return the agents for a sentence."""
+    names = list(dict.fromkeys(agent_title(one.agent) for one in found.first))
+    told = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return told[:1].upper() + told[1:]
 
 
 def gains_table(found: Observations) -> str:

@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sojourn import __version__
+from sojourn.exact.ratio import solve_ratio
 from sojourn.exact.solve import solve
 from sojourn.models.problems.named import named_model
 from sojourn.rules.records import Options, as_json, write_json
+from sojourn.runs.named import refuse_world
 
 FILE = "solution.json"
 
@@ -17,7 +19,8 @@ FILE = "solution.json"
 class Solved:
     """The largest gain of a model, the bounds it is proven to lie between, and a policy that has it.
 
-    A model that was estimated has no bounds.
+    A model that was estimated has no bounds. Where the gain depends on the state where one begins, `gain` is that of
+    state 0, `gains` has that of each, and `ratio` is the largest ratio of mean reward to mean time over runs from state 0.
     """
 
     name: str
@@ -34,15 +37,19 @@ class Solved:
     action_names: tuple[str, ...] | None = None
     options: Options = field(default_factory=dict)
     version: str = ""
+    gains: tuple[float, ...] | None = None
+    ratio: float | None = None
 
     def __post_init__(self) -> None:
         """Check that all parts are for the same states."""
-        per_state = (self.policy, self.bias or self.policy, self.state_names or self.policy)
+        per_state = (
+            self.policy, self.bias or self.policy, self.state_names or self.policy, self.gains or self.policy
+        )  # fmt: skip
         names = len(self.action_names) if self.action_names else max(self.policy, default=0) + 1
         if {len(part) for part in per_state} != {self.states} or not all(
             0 <= one < names for one in self.policy
         ):
-            raise ValueError(f"policy, bias and names are not those of {self.states} states")
+            raise ValueError(f"policy, bias, gains and names are not those of {self.states} states")
 
     def state_name(self, state: int) -> str:
         """Return the name of a state, which is its number where it has none."""
@@ -65,12 +72,17 @@ def solve_named(name: str, options: Options) -> Solved:
     >>> found = solve_named("long-shot", {})
     >>> found.gain, found.policy, found.action_names
     (5.0, (0,), ('A', 'B'))
+    >>> found = solve_named("gemini", {})
+    >>> found.gains, found.ratio
+    ((10.0, 20.0, 0.0), 4.0)
     """
+    refuse_world(name, "solve")
     model = named_model(name, options)
     found = solve(model)
+    several = len(set(found.gains.tolist())) > 1
     return Solved(
         name=name,
-        gain=found.gain,
+        gain=float(found.gains[0]),
         lower=None if found.is_estimate else found.lower,
         upper=None if found.is_estimate else found.upper,
         policy=tuple(found.policy.tolist()),
@@ -83,4 +95,6 @@ def solve_named(name: str, options: Options) -> Solved:
         action_names=None if model.action_names is None else tuple(model.action_names),
         options=options,
         version=__version__,
+        gains=tuple(found.gains.tolist()) if several else None,
+        ratio=solve_ratio(model).gain if several else None,
     )

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sojourn.report.blocks import Block, Column, Facts, Note, Prose, Section, Table
+from sojourn.report.blocks import Block, Column, Facts, Note, Points, Prose, Section, Table
 from sojourn.report.budget import Budget
 from sojourn.report.words import counted, number, setting
 from sojourn.rules.records import Json, read_record
 from sojourn.studies.solution import charts
 from sojourn.studies.solution.answer import FILE, Solved
+from sojourn.studies.solution.words import several_lines
 
 
 def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
     """Return what `solution.json` in a folder holds."""
     found = read_record(Solved, given)
     blocks: list[Block] = [Note(f"{finding}.") for finding in found.findings]
+    if found.gains is not None:
+        blocks.insert(0, Points(several_lines(found)))
     if not found.bias:
         blocks.insert(0, Prose("The solver that was used returns no bias."))
     return Section(
         "exact solution",
         f"The best policy of {found.name}",
-        f"The largest gain of {found.name} is {number(found.gain, 8)} per unit time; "
+        f"The largest gain of {found.name}{'' if found.gains is None else f' from state {found.state_name(0)}'} is "
+        f"{number(found.gain, 8)} per unit time; "
         + (
             "it is an estimate, like the model, and nothing is proven."
             if found.lower is None

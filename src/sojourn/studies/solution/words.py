@@ -14,11 +14,28 @@ def lines(found: Solved) -> list[str]:
     proven = "an estimate without proven bounds"
     if found.lower is not None and found.upper is not None:
         proven = f"between {found.lower:.10g} and {found.upper:.10g}"
+    gain = f"gain {found.gain:.10g} per unit time"
+    if found.gains is not None:
+        gain = f"the gain depends on the state where one begins, {found.gain:.10g} per unit time from state {found.state_name(0)}"
+        proven = f"all {proven}"
     return [
-        f"{found.name}: gain {found.gain:.10g} per unit time, {proven} "
-        f"({counted(found.states, 'state')}, {found.solver}, {found.seconds:.2g} s)",
+        f"{found.name}: {gain}, {proven} ({counted(found.states, 'state')}, {found.solver}, {found.seconds:.2g} s)",
+        *several_lines(found),
         _policy(found),
         *(f"note: {finding}" for finding in found.findings),
+    ]
+
+
+def several_lines(found: Solved) -> list[str]:
+    """Return the gain of each state, and the other criterion, where they differ."""
+    if found.gains is None:
+        return []
+    shown = range(min(found.states, _NAMES_SHOWN))
+    more = " ..." if found.states > _NAMES_SHOWN else ""
+    gains = "; ".join(f"{found.state_name(s)}: {found.gains[s]:.10g}" for s in shown)
+    return [
+        f"gains: {gains}{more}",
+        f"from state {found.state_name(0)}, the mean reward of runs over their mean time is at most {found.ratio:.10g}",
     ]
 
 

@@ -1,0 +1,130 @@
+"""Agents compared on chosen problems whose observations cannot be listed, as `sojourn compare wear offers` does.
+
+It is the first part of the study, with other agents, problems and lengths: every agent with its own settings, judged
+beside the best policy. There is no bar that an agent should reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from sojourn import __version__
+from sojourn.learner.observing import OBSERVERS
+from sojourn.report import figures
+from sojourn.rules.names import is_users
+from sojourn.rules.numbers import nearest, shown, whole
+from sojourn.runs.named import plain_kind
+from sojourn.runs.progress import Advance, no_progress
+from sojourn.studies.observations import folder, plan
+from sojourn.studies.observations.record import Observations
+
+_USUAL = ("tile_q", "deep_q", "ppo")
+
+
+class Asked(NamedTuple):
+    """What is compared: problems, agents, how long and with how many seeds."""
+
+    problems: tuple[str, ...]
+    agents: tuple[str, ...] = ()  # those that fit the problem, if none is named
+    steps: int = 30_000
+    seeds: int = 30
+
+
+def observed(names: Sequence[str]) -> bool:
+    """Whether the observations of these problems cannot be listed; problems of both kinds are not compared at once.
+
+    >>> observed(["wear", "offers_16"]), observed(["gosavi", "mine:queue"])
+    (True, False)
+    """
+    continuous = [name for name in names if _problem(name) in plan.BARS]
+    if continuous and len(continuous) < len(names):
+        other = next(name for name in names if name not in continuous)
+        raise ValueError(
+            f"the observations of {continuous[0]} cannot be listed, and {shown(other)} is judged in another way; "
+            "compare agents on them by two commands, with an --out for each"
+        )
+    return bool(continuous)
+
+
+def cells(asked: Asked) -> list[plan.Cell]:
+    """Return the runs; what cannot be run is refused.
+
+    >>> asked = Asked(("hold",), steps=5000, seeds=2)
+    >>> [(cell.agent, cell.seed, cell.steps) for cell in cells(asked)]
+    [('ppo', 0, 5000), ('ppo', 1, 5000)]
+    """
+    whole("seeds", asked.seeds)
+    whole("steps", asked.steps, least=100)
+    problems = [_problem(name) for name in asked.problems]
+    agents = [_agent(name) for name in asked.agents]
+    for kind, several in (("problem", problems), ("agent", agents)):
+        twice = [name for name in several if several.count(name) > 1]
+        if twice:
+            raise ValueError(f"the {kind} {twice[0]!r} is named twice; name each once")
+    return [
+        plan.Cell(problem, agent, plan.OWN, seed, asked.steps)
+        for problem in problems
+        for agent in _fitting(problem, agents)
+        for seed in range(asked.seeds)
+    ]
+
+
+def compare(
+    asked: Asked,
+    out: Path,
+    jobs: int | None = None,
+    progress: Advance = no_progress,
+    formats: Sequence[str] = figures.FORMATS,
+) -> Observations:
+    """Compare agents into a folder; return what was found. Runs that are in the folder already are kept."""
+    wanted = cells(asked)
+    runs = folder.completed(out, wanted, jobs, progress)
+    problems = list(dict.fromkeys(cell.problem for cell in wanted))
+    found = Observations(
+        seeds=asked.seeds,
+        rate_seeds=0,
+        length=1.0,
+        truths=tuple(replace(folder.truth(problem), bar=None) for problem in problems),
+        first=folder.outcomes([runs[cell] for cell in wanted]),
+        second=(),
+        version=__version__,
+    )
+    folder.write(found, runs, out, formats)
+    return found
+
+
+def _problem(name: str) -> str:
+    return name if is_users(name) else name.replace("_", "-")
+
+
+def _agent(name: str) -> str:
+    kind = plain_kind(name)
+    if is_users(name) or kind in OBSERVERS:
+        return kind
+    raise ValueError(
+        f"{shown(name)} is no agent for observations that cannot be listed{nearest(kind, OBSERVERS)}; or name your own, "
+        "module:Agent"
+    )
+
+
+def _fitting(problem: str, agents: Sequence[str]) -> list[str]:
+    """Return the agents that were named, each of which must fit; or else those usual ones that do."""
+    if agents:
+        for agent in agents:
+            try:
+                folder.begun(plan.Cell(problem, agent, plan.OWN, 0, 1))
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"{agent} cannot be compared on {problem}: {error}") from None
+        return list(agents)
+    return [agent for agent in _USUAL if _fits(problem, agent)]
+
+
+def _fits(problem: str, agent: str) -> bool:
+    try:
+        folder.begun(plan.Cell(problem, agent, plan.OWN, 0, 1))
+    except ValueError:
+        return False
+    return True
