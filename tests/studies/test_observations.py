@@ -169,13 +169,13 @@ def test_agents_are_compared_on_problems_that_are_named(tmp_path: Path, monkeypa
     monkeypatch.setattr(folder, "measured", made_up)
     CALLS.clear()
     asked = compared.Asked(("wear", "offers_16"), ("tile-q",), steps=500, seeds=2)
-    compared.compare(asked, tmp_path / "out", jobs=1, formats=())
+    folder.comparison(asked, tmp_path / "out", jobs=1, formats=())
     assert [(cell.problem, cell.agent, cell.seed, cell.steps) for cell in CALLS] == [
         (problem, "tile_q", seed, 500) for problem in ("wear", "offers-16") for seed in (0, 1)
     ]
     CALLS.clear()
     more = asked._replace(agents=("tile-q", "deep-q"))
-    found = compared.compare(more, tmp_path / "out", jobs=1, formats=("png",))
+    found = folder.comparison(more, tmp_path / "out", jobs=1, formats=("png",))
     assert {cell.agent for cell in CALLS} == {"deep_q"}
     assert [one.problem for one in found.truths] == ["wear", "offers-16"]
     assert findings(found) == [

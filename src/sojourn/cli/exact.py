@@ -187,12 +187,13 @@ def _compare_observing(
 ) -> None:
     """Compare agents of observations that cannot be listed."""
     from sojourn.runs.progress import progress
-    from sojourn.studies.observations import compared
+    from sojourn.studies.observations.compared import Asked, cells
+    from sojourn.studies.observations.folder import comparison
     from sojourn.studies.observations.words import headlines
 
-    asked = compared.Asked(tuple(names), tuple(agents), steps, seeds)
-    total = sum(cell.steps for cell in compared.cells(asked))
+    asked = Asked(tuple(names), tuple(agents), steps, seeds)
+    total = sum(cell.steps for cell in cells(asked))
     with goes_on(), progress("compare", total) as advance:
-        found = compared.compare(asked, out, jobs, advance)
+        found = comparison(asked, out, jobs, advance)
     echo_lines(headlines(found))
     say(f"{out / 'README.md'} says more; {out / 'figures'} shows it")

@@ -7,19 +7,13 @@ beside the best policy. There is no bar that an agent should reach.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
 from typing import NamedTuple
 
-from sojourn import __version__
-from sojourn.learner.observing import OBSERVERS
-from sojourn.report import figures
-from sojourn.rules.names import is_users
+from sojourn.learner.observing import OBSERVERS, Source, driver_for, observer_for
+from sojourn.rules.names import is_users, users_constructor
 from sojourn.rules.numbers import nearest, shown, whole
 from sojourn.runs.named import plain_kind
-from sojourn.runs.progress import Advance, no_progress
-from sojourn.studies.observations import folder, plan
-from sojourn.studies.observations.record import Observations
+from sojourn.studies.observations import judge, plan
 
 _USUAL = ("tile_q", "deep_q", "ppo")
 
@@ -72,30 +66,6 @@ def cells(asked: Asked) -> list[plan.Cell]:
     ]
 
 
-def compare(
-    asked: Asked,
-    out: Path,
-    jobs: int | None = None,
-    progress: Advance = no_progress,
-    formats: Sequence[str] = figures.FORMATS,
-) -> Observations:
-    """Compare agents into a folder; return what was found. Runs that are in the folder already are kept."""
-    wanted = cells(asked)
-    runs = folder.completed(out, wanted, jobs, progress)
-    problems = list(dict.fromkeys(cell.problem for cell in wanted))
-    found = Observations(
-        seeds=asked.seeds,
-        rate_seeds=0,
-        length=1.0,
-        truths=tuple(replace(folder.truth(problem), bar=None) for problem in problems),
-        first=folder.outcomes([runs[cell] for cell in wanted]),
-        second=(),
-        version=__version__,
-    )
-    folder.write(found, runs, out, formats)
-    return found
-
-
 def _problem(name: str) -> str:
     return name if is_users(name) else name.replace("_", "-")
 
@@ -112,19 +82,29 @@ def _agent(name: str) -> str:
 
 def _fitting(problem: str, agents: Sequence[str]) -> list[str]:
     """Return the agents that were named, each of which must fit; or else those usual ones that do."""
-    if agents:
-        for agent in agents:
-            try:
-                folder.begun(plan.Cell(problem, agent, plan.OWN, 0, 1))
-            except (TypeError, ValueError) as error:
-                raise ValueError(f"{agent} cannot be compared on {problem}: {error}") from None
-        return list(agents)
-    return [agent for agent in _USUAL if _fits(problem, agent)]
+    for agent in agents:
+        try:
+            _check_fit(problem, agent)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{agent} cannot be compared on {problem}: {error}") from None
+    return list(agents) or [agent for agent in _USUAL if _fits(problem, agent)]
 
 
 def _fits(problem: str, agent: str) -> bool:
     try:
-        folder.begun(plan.Cell(problem, agent, plan.OWN, 0, 1))
+        _check_fit(problem, agent)
     except ValueError:
         return False
     return True
+
+
+def _check_fit(problem: str, agent: str) -> None:
+    """Make the agent, which says what does not fit."""
+    env, own = judge.environment(problem), not is_users(agent)
+    observer = observer_for(agent if own else users_constructor(agent), env)
+    if observer is None:
+        raise ValueError(
+            "it is no agent for observations, which is made with spaces=..., what it can see and do"
+        )
+    options = {"rate": plan.OWN.rate(), "centring": plan.OWN.centring} if own else {}
+    driver_for(observer.agent, options, env, Source())

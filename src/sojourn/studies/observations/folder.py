@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,7 @@ from sojourn.runs.progress import Advance, no_progress
 from sojourn.runs.results import RESULTS, claim_folder
 from sojourn.runs.spec import RULES_VERSION
 from sojourn.studies.observations import charts, judge, plan, words
+from sojourn.studies.observations.compared import Asked, cells
 from sojourn.studies.observations.record import Observations, Outcome, Run, Truth
 from sojourn.worlds.protocol import gain
 
@@ -50,14 +52,39 @@ def observations(
     return found
 
 
+def comparison(
+    asked: Asked,
+    out: Path,
+    jobs: int | None = None,
+    progress: Advance = no_progress,
+    formats: Sequence[str] = figures.FORMATS,
+) -> Observations:
+    """Compare agents into a folder; return what was found. Runs that are in the folder already are kept."""
+    wanted = cells(asked)
+    runs = completed(out, wanted, jobs, progress)
+    found = Observations(
+        seeds=asked.seeds,
+        rate_seeds=0,
+        length=1.0,
+        truths=tuple(
+            replace(truth(problem), bar=None) for problem in dict.fromkeys(cell.problem for cell in wanted)
+        ),
+        first=outcomes([runs[cell] for cell in wanted]),
+        second=(),
+        version=__version__,
+    )
+    write(found, runs, out, formats)
+    return found
+
+
 def completed(
-    out: Path, cells: Sequence[plan.Cell], jobs: int | None, progress: Advance
+    out: Path, wanted: Sequence[plan.Cell], jobs: int | None, progress: Advance
 ) -> dict[plan.Cell, Run]:
     """Return runs, after those that a folder does not have yet have been made."""
     claim_folder(out, RUNS)
-    files = {cell: own_folder(out / RUNS) / _name(cell) for cell in cells}
+    files = {cell: own_folder(out / RUNS) / _name(cell) for cell in wanted}
     missing = [cell for cell, file in files.items() if not file.is_file()]
-    progress(sum(cell.steps for cell in set(cells) - set(missing)), earlier=True)
+    progress(sum(cell.steps for cell in set(wanted) - set(missing)), earlier=True)
     for cell, run in _measured(missing, jobs or os.cpu_count() or 1):
         write_json(files[cell], as_json(run))
         progress(cell.steps)
