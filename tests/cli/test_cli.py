@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import sojourn as sj
+from saying import said
 from sojourn.cli.commands import run
 from sojourn.envs import ENVIRONMENTS
 
@@ -69,8 +70,8 @@ def test_wrong_options_get_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("a file")
     out = sojourn("reproduce", "robustness", "--out", str(tmp_path / "taken"))
     assert out.returncode == 1
-    assert out.stderr.startswith("sojourn: ")
-    assert out.stderr.count("\n") == 1
+    (line,) = said(out.stderr)
+    assert line.startswith("sojourn: ")
     assert sojourn("reproduce", "robustness", "--seeds", "0").returncode == 2
     assert sojourn("reproduce", "nonsense").returncode == 2
 
@@ -210,7 +211,7 @@ def test_wrong_training_gets_one_sentence(tmp_path: Path, arguments: tuple[str, 
     done = sojourn(*arguments, *more)
     assert done.returncode == 1
     assert words in done.stderr
-    assert done.stderr.count("\n") == 1, done.stderr
+    assert len(said(done.stderr)) == 1, done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
