@@ -259,6 +259,8 @@ def _connect(callee: Function, resolve: Function, inline: bool) -> None:
     """
     from numba import extending
 
+    from sojourn.rules.parts import PartCompiler
+
     for kept in (True, False):
         options: Numba = {
             "forceinline": inline,
@@ -266,6 +268,7 @@ def _connect(callee: Function, resolve: Function, inline: bool) -> None:
             "no_cfunc_wrapper": True,
             "no_cpython_wrapper": True,
             "cache": kept,
+            "pipeline_class": PartCompiler,
         }
         extending.overload(callee, jit_options=options, strict=False)(_resolve_if(resolve, kept))
 
