@@ -25,17 +25,21 @@ _view: Numba = make_view
 _tuple: Numba = types.BaseTuple.from_types
 
 
+def _is_value(kind: Numba) -> bool:
+    return isinstance(kind, types.BaseTuple)
+
+
 def can_be_taken(kind: Numba) -> bool:
     """Whether a stack of this type has nothing but arrays in a row, and values of such."""
-    if isinstance(kind, types.BaseTuple):
+    if _is_value(kind):
         return all(can_be_taken(part) for part in kind.types)
     return isinstance(kind, types.Array) and kind.layout == "C" and kind.ndim > 0
 
 
 def can_be_put(kind: Numba, given: Numba) -> bool:
     """Whether a value of a type can be written into such a stack: its arrays are of the same kind, and in a row."""
-    if isinstance(kind, types.BaseTuple):
-        return isinstance(given, types.BaseTuple) and all(map(can_be_put, kind.types, given.types))
+    if _is_value(kind):
+        return _is_value(given) and all(map(can_be_put, kind.types, given.types))
     if kind.ndim == 1:
         return isinstance(given, types.Number | types.Boolean)
     return (
@@ -64,13 +68,13 @@ def taking() -> Function:
 
 def _taken(kind: Numba) -> Numba:
     """Return the type of what a stack of a type has in each place."""
-    if isinstance(kind, types.BaseTuple):
+    if _is_value(kind):
         return _tuple([_taken(part) for part in kind.types], kind.instance_class)
     return kind.dtype if kind.ndim == 1 else kind.copy(ndim=kind.ndim - 1)
 
 
 def _take(context: Numba, builder: Numba, kind: Numba, stack: Numba, place: Numba) -> Numba:
-    if isinstance(kind, types.BaseTuple):
+    if _is_value(kind):
         taken = [
             _take(context, builder, part, builder.extract_value(stack, i), place)
             for i, part in enumerate(kind.types)
@@ -103,7 +107,7 @@ def _put(context: Numba, builder: Numba, kinds: Numba, both: Numba, place: Numba
     """Write a value; arrays that cannot be written are constants and stay."""
     kind, given = kinds
     stack, value = both
-    if isinstance(kind, types.BaseTuple):
+    if _is_value(kind):
         for i, parts in enumerate(zip(kind.types, given.types, strict=True)):
             _put(context, builder, parts, [builder.extract_value(one, i) for one in both], place)
         return
