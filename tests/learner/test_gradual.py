@@ -16,7 +16,7 @@ import sojourn as sj
 from sojourn.exact.bounds import bounds
 from sojourn.learner import held
 from sojourn.rules import gradual
-from sojourn.rules.compile import kernel
+from sojourn.rules.compile import Kernel, kernel
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> Any:
         monkeypatch.setattr(gradual, "PATIENCE", seconds)
         monkeypatch.setattr(gradual, "_spent", {})
         # Machine code of other tests would be used at once.
-        monkeypatch.setattr(gradual.Kernel, "is_at_hand", lambda *_: False)
+        monkeypatch.setattr(Kernel, "is_at_hand", lambda *_: False)
 
     return set_to
 
