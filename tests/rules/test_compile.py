@@ -7,11 +7,14 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
 import sojourn as sj
+from sojourn.rules import bridge, machine_code
 from sojourn.rules import compile as _compile
-from sojourn.rules import machine_code
+from sojourn.rules.stacks import put, take
+from sojourn.rules.values import canonical, same, stacked
 
 
 class Unwritten(NamedTuple):
@@ -351,7 +354,6 @@ def test_the_folder_of_machine_code_depends_on_all_that_it_is_made_of() -> None:
     from importlib import import_module
 
     import sojourn
-    from sojourn.rules import bridge
 
     for module in pkgutil.walk_packages(sojourn.__path__, "sojourn."):
         import_module(module.name)
@@ -388,3 +390,86 @@ def test_a_long_compilation_is_announced_once(
             assert told.wait(30.0)
             time.sleep(0.01)
     assert capsys.readouterr().err.count("sojourn: compiling") == 1
+
+
+@_compile.rule()
+def _doubled(value: Any) -> float:
+    raise _compile.no_rule("doubled", value)
+
+
+_doubled_bare = _doubled.bare
+
+
+@bridge.inlined
+def _inlined(value: Any) -> float:
+    return _doubled_bare(value)
+
+
+@bridge.compiled_apart
+def _apart(value: Any) -> float:
+    return _doubled_bare(value) + _inlined(value)
+
+
+@_compile.kernel
+def _sixfold(value: Any) -> float:
+    return _doubled_bare(value) + _apart(value)
+
+
+def test_a_part_is_compiled_once_whoever_calls_it() -> None:
+    """Called by a kernel, by what is inlined and by what is not, a rule is compiled once, with no machine code of its own."""
+    from numba.core import event
+
+    class Local(NamedTuple):  # in a function, so that nothing is found on disk
+        x: float
+
+    def doubled(value: Local) -> float:
+        return 2.0 * value.x
+
+    _doubled.register(Local)(doubled)
+    names: list[str] = []
+
+    class Listener(event.Listener):
+        def on_start(self, event: Any) -> None:
+            names.append(event.data["dispatcher"].py_func.__name__)
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    with event.install_listener("numba:compile", Listener()):
+        assert _sixfold(Local(1.5)) == 9.0
+    assert sorted(names) == ["_apart", "_inlined", "_sixfold", "doubled"]
+
+
+@_compile.kernel
+def _moved(stack: Any, value: Any) -> None:
+    put(stack, 1, take(stack, 0))
+    put(stack, 0, value)
+
+
+class Pair(NamedTuple):
+    """A value with all kinds of fields: an array, a whole number, a bool, and a value inside."""
+
+    table: Any
+    number: int
+    known: bool
+    inside: Unwritten
+
+
+def test_stacks_are_read_and_written_alike_interpreted_and_compiled() -> None:
+    """`take` and `put` copy arrays, numbers and values inside, in Python and in compiled code."""
+    values = [Pair(np.arange(6.0).reshape(2, 3) + i, i, i == 0, Unwritten(0.5 * i)) for i in range(3)]
+    stacks = []
+    for move in (_moved, _moved.python):
+        stack = stacked(values[:2])
+        move(stack, values[2])
+        stacks.append(stack)
+        assert same(canonical(take(stack, 1)), values[0])
+        assert same(canonical(take(stack, 0)), values[2])
+    assert same(*stacks)
+
+
+def test_an_array_of_another_shape_is_not_written_into_a_stack() -> None:
+    """Compiled code says so instead of writing past the end."""
+    values = [Pair(np.zeros((2, 3)), 0, False, Unwritten()) for _ in range(2)]
+    with pytest.raises(ValueError, match="an array of another shape"):
+        _moved(stacked(values), Pair(np.zeros((3, 2)), 0, False, Unwritten()))

@@ -8,6 +8,7 @@ of one number each, and the kernel writes into them.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias, TypedDict
@@ -18,6 +19,7 @@ import numpy as np
 from sojourn.envs.protocol import Info
 from sojourn.envs.views import Given, Seen, actions_of, states_of
 from sojourn.rules.compile import kernel
+from sojourn.rules.gradual import gradually
 from sojourn.rules.stacks import put, take
 from sojourn.rules.streams import Stream, check_stream, streams
 from sojourn.rules.values import Column, V, Value, is_value, named_fields, replaced
@@ -70,8 +72,8 @@ class WorldEnv(gymnasium.Env[Seen, Given]):
 
     ## Arguments
     `world`: the world; it is not changed.
-    `compiled`: whether steps are compiled, at the first reset. With False the same source runs
-    in Python, about eight times slower, for a debugger.
+    `compiled`: whether steps are compiled, once there were so many that it is worth it. With False the
+    same source runs in Python, about eight times slower, for a debugger.
 
     >>> from sojourn.worlds.two_state import TwoState
     >>> env = WorldEnv(TwoState(log_scale=1e-3), compiled=False)
@@ -189,7 +191,8 @@ class WorldEnv(gymnasium.Env[Seen, Given]):
     def _prepared(self) -> Advance:
         if not self.compiled:
             return _advance.python
-        return _advance.prepared(self._held, self._now, self._states.like, self._actions.like, self._rng)
+        like = (self._held, self._now, self._states.like, self._actions.like, self._rng)
+        return gradually(_advance, like, use=functools.partial(setattr, self, "_advance"))
 
     def __getstate__(self) -> dict[str, Any]:
         # A world is pickled as itself; machine code not at all, it is found again.

@@ -7,6 +7,7 @@ arguments because each array that they write into is one.
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,7 @@ import numpy as np
 from sojourn.rules.arrays import Floats, Indices, Ints
 from sojourn.rules.bridge import inlined
 from sojourn.rules.compile import Kernel, kernel
+from sojourn.rules.gradual import gradually
 
 if TYPE_CHECKING:
     from sojourn.models.smdp import SMDP
@@ -25,6 +27,7 @@ _ULP = 2.0**-53
 _SMALLEST = 5e-324
 _LARGEST = 1.7e308  # rounded down
 _ROWS_FOR_THREADS = 200_000  # below, handing out the work takes longer than the work
+_ROWS_IN_PYTHON = 1000  # up to so many, a few sweeps are done in Python before they could be compiled
 
 
 class Arrays(NamedTuple):
@@ -234,6 +237,7 @@ class Crew:
         self._cuts = [0, *np.searchsorted(by_state, shares).tolist(), model.num_states]
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
         self._model = arrays(model)
+        self._is_small = model.num_rows <= _ROWS_IN_PYTHON
         self._ready: dict[tuple[object, ...], Callable[..., None]] = {}
 
     @property
@@ -257,7 +261,9 @@ class Crew:
             *((one.dtype.char, one.flags.writeable) for one in args if isinstance(one, np.ndarray)),
         )
         if types not in self._ready:
-            self._ready[types] = block.prepared(self._model, *parts[0], *args)
+            like = (self._model, *parts[0], *args)
+            use = functools.partial(self._ready.__setitem__, types)
+            self._ready[types] = gradually(block, like, use) if self._is_small else block.prepared(*like)
         run = self._ready[types]
         if self._pool is None:
             run(self._model, *parts[0], *args)

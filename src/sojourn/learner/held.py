@@ -8,6 +8,7 @@ of it for the way into compiled code, where the same rules in Python take 20.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
@@ -21,6 +22,7 @@ from sojourn.agents.values.protocol import entries, sizes
 from sojourn.rates.protocol import value
 from sojourn.rules.arrays import Floats
 from sojourn.rules.compile import kernel
+from sojourn.rules.gradual import gradually
 from sojourn.rules.numbers import shown
 from sojourn.rules.stacks import put, take
 from sojourn.rules.streams import Stream, check_stream
@@ -87,15 +89,23 @@ class HeldAgent:
     def _hold(self, agent: Agent) -> None:
         self._held = stacked([agent])
         self._run: Callable[..., None] = (
-            self._compiled
-        )  # at the first step: reading a saved agent needs no compiler
+            self._begin
+        )  # at the first step: to read a saved agent needs no compiler
+        self._ponder: Callable[[Agent, int], Agent] = self._begin_to_think
         self.q: Floats = entries(self._held.values)[0]
         self.looks_ahead = looks_ahead(agent)
 
-    def _compiled(self, *arguments: Any) -> None:
-        """Take a step, compiled from now on."""
-        self._run = _advance.prepared(self._held, self._now, 0, 0, 0.0, 0.0, 0, False, 0, self.rng)
+    def _begin(self, *arguments: Any) -> None:
+        """Take a step, and settle how further ones are taken."""
+        like = (self._held, self._now, 0, 0, 0.0, 0.0, 0, False, 0, self.rng)
+        self._run = gradually(_advance, like, use=functools.partial(setattr, self, "_run"))
         self._run(*arguments)
+
+    def _begin_to_think(self, agent: Agent, state: int) -> Agent:
+        """Think, and settle how that is done from now on."""
+        use = functools.partial(setattr, self, "_ponder")
+        self._ponder = gradually(_think, (agent, state), use, cost=4.0)
+        return self._ponder(agent, state)
 
     def make_spare(self) -> None:
         """Give q, and whatever else has a row for each state, one row more.
@@ -190,7 +200,8 @@ class HeldAgent:
 
     def _think(self, state: int) -> None:
         """Let the agent think; if it needs more room then, hold it anew."""
-        thought = canonical(_think(take(self._held, 0), state))
+        agent = take(self._held, 0)
+        thought = canonical(self._ponder(agent, state))
         if [array.shape for array in _arrays(thought)] == [
             array.shape for array in _arrays(take(self._held, 0))
         ]:

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, overload
 from sojourn.rules.bridge import Function, bridge, open_bridge
 from sojourn.rules.fingerprint import fingerprint
 from sojourn.rules.machine_code import (
-    can_be_kept,
     copy_for,
     found_again,
     garbage_left,
+    is_on_disk,
     is_ours,
     keep_on_disk,
     kept_on_disk,
@@ -41,6 +41,8 @@ Check: TypeAlias = Callable[..., tuple[Field, ...]]
 
 F = TypeVar("F", bound=Function)
 G = TypeVar("G", bound=Function)
+
+_USE = "kernel"  # what machine code on disk is called that can be run by itself
 
 _lock = threading.Lock()
 _foreign: dict[type, list[Function]] = {}  # rules from outside this package, by their type
@@ -173,6 +175,11 @@ def first_meeting(*values: Field) -> bool:
     return not types.isdisjoint(_foreign) and not types <= _compiled
 
 
+def is_ours_alone(types: Iterable[type]) -> bool:
+    """Whether no user has registered a rule for any of these classes."""
+    return _foreign.keys().isdisjoint(types)
+
+
 class Kernel(Generic[F]):
     """A loop over rules: `kernel(...)` runs it compiled, `kernel.python(...)` interpreted."""
 
@@ -201,24 +208,30 @@ class Kernel(Generic[F]):
         function: F = entry
         return function
 
+    def is_at_hand(self, *args: Field) -> bool:
+        """Whether the compiled function for arguments like these need not be compiled, only be found on disk."""
+        if not self._dispatchers and not is_on_disk(self.python):
+            return False  # known without the compiler, which takes a while to import
+        signature = _signature(args)
+        return signature in self._dispatchers or is_on_disk(copy_for(self.python, signature, _USE))
+
     def _dispatcher(self, args: tuple[Field, ...]) -> Numba:
         """Return a dispatcher for the types of these arguments alone, compiled."""
-        from numba import typeof as numba_typeof
-
-        typeof: Numba = numba_typeof
-        signature: Signature = tuple(typeof(argument) for argument in args)
+        signature = _signature(args)
         return self._dispatchers.get(signature) or self._compile(signature, set(classes(args)))
 
     def _compile(self, signature: Signature, types: set[type]) -> Numba:
         import numba
         from numba.core import config
 
+        from sojourn.rules.parts import connect
+
         _compiled.update(types)
         options: Numba = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
         with _lock, garbage_left(), told_if_long(), kept_on_disk(config):
-            open_bridge(_connect)
+            open_bridge(connect)
             known = "" if types.isdisjoint(_foreign) else fingerprint(types, _foreign)
-            use = f"kernel-of-users-{known}" if known else "kernel"
+            use = f"{_USE}-of-users-{known}" if known else _USE
             jit: Numba = numba.njit(**options)(copy_for(self.python, signature, use))
             if known is not None:
                 keep_on_disk(jit, users=bool(known))
@@ -230,6 +243,13 @@ class Kernel(Generic[F]):
                     raise
                 raise _cannot_compile(types, error) from None
             return self._dispatchers.setdefault(signature, jit)
+
+
+def _signature(args: tuple[Field, ...]) -> Signature:
+    from numba import typeof as numba_typeof
+
+    typeof: Numba = numba_typeof
+    return tuple(typeof(argument) for argument in args)
 
 
 def kernel(function: F) -> Kernel[F]:
@@ -250,36 +270,6 @@ def _reason(error: Exception) -> str:
     layers = [index for index, line in enumerate(lines) if "mode pipeline (step:" in line]
     innermost = lines[layers[-1] + 1 :] if layers else lines
     return innermost[0].rstrip(".") if innermost else type(error).__name__
-
-
-def _connect(callee: Function, resolve: Function, inline: bool) -> None:
-    """Hand a function to Numba: twice, for machine code that is kept on disk and for what must not be.
-
-    Kept parts are what makes a new agent or world compile in half the time.
-    """
-    from numba import extending
-
-    for kept in (True, False):
-        options: Numba = {
-            "forceinline": inline,
-            "error_model": "numpy",
-            "no_cfunc_wrapper": True,
-            "no_cpython_wrapper": True,
-            "cache": kept,
-        }
-        extending.overload(callee, jit_options=options, strict=False)(_resolve_if(resolve, kept))
-
-
-def _resolve_if(resolve: Function, kept: bool) -> Function:
-    """Return a `resolve` that answers only where its machine code is to be kept on disk, or only where not."""
-
-    def resolve_these(*args: Numba) -> Function | None:
-        function = resolve(*args)
-        if function is None or can_be_kept(function, args) is not kept:
-            return None
-        return copy_for(function, args, "part") if kept else function
-
-    return resolve_these
 
 
 # --- What decides numbers ------------------------------------------------------------

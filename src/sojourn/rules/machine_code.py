@@ -149,6 +149,17 @@ def keep_on_disk(jit: Numba, users: bool = False) -> None:
             _remove_oldest(cache_folder())
 
 
+def is_on_disk(function: Function) -> bool:
+    """Whether there is machine code of a function, or of a copy of it that is named after what it is compiled for."""
+    name = (
+        f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}-*.nbi"  # as Numba calls its index
+    )
+    try:
+        return any(cache_folder().glob(f"*/{name}"))
+    except OSError:
+        return False
+
+
 _MAIN = "__sojourn_main__"  # what the program that was started is called in machine code on disk
 
 

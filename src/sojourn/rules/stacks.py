@@ -20,16 +20,31 @@ def take(stack: Field, index: int) -> Field:
     the stack.
     """
     if isinstance(stack, tuple):
-        return type(stack)._make(take(field, index) for field in stack)  # type: ignore[attr-defined]
-    entry = stack[index]
-    return entry if entry.ndim else entry.item()
+        # All in one line for each field: where steps are interpreted, half of the time goes into this.
+        return tuple.__new__(
+            type(stack),
+            [
+                take(field, index)
+                if isinstance(field, tuple)
+                else field.item(index)
+                if field.ndim == 1
+                else field[index]
+                for field in stack
+            ],
+        )
+    return stack.item(index) if stack.ndim == 1 else stack[index]
 
 
 def _resolve_take(stack: Numba, index: Numba) -> Function:
-    """For compiled code: the same, written out for this type."""
+    """For compiled code: the same, written for this type."""
+    from sojourn.rules.stack_code import can_be_taken, taking
+
     cls = getattr(stack, "instance_class", None)
     if cls is None:
         return lambda stack, index: stack[index]
+    if can_be_taken(stack):
+        source = "def function(stack, index):\n    return inner(stack, index)\n"
+        return written_out(source, {"inner": taking()}, known_as="take")
     fields = ", ".join(f"{name}=take(stack.{name}, index)" for name in cls._fields)
     return written_out(f"def function(stack, index):\n    return cls({fields})\n", {"cls": cls, "take": take})
 
@@ -44,56 +59,21 @@ def put(stack: Field, index: int, value: Field) -> None:
 
 
 def _resolve_put(stack: Numba, index: Numba, value: Numba) -> Function:
-    """For compiled code: the same, written out for this type."""
+    """For compiled code: the same, written for this type."""
+    from sojourn.rules.stack_code import can_be_put, can_be_taken, putting
+
     cls = getattr(stack, "instance_class", None)
+    if can_be_taken(stack) and can_be_put(stack, value):
+        source = "def function(stack, index, value):\n    inner(stack, index, value)\n"
+        return written_out(source, {"inner": putting()}, known_as="put")
     if cls is None:
-        if stack.ndim == 1:
-            return _put_number
-        if not stack.mutable:
-            return _put_nothing
-        return {2: _put_row, 3: _put_table, 4: _put_tables}.get(stack.ndim, _put_array)
+        return _put_entry if stack.ndim == 1 or stack.mutable else _put_nothing
     lines = "".join(f"    put(stack.{name}, index, value.{name})\n" for name in cls._fields)
     return written_out(f"def function(stack, index, value):\n{lines}    pass\n", {"put": put})
 
 
-def _put_number(stack: Field, index: int, value: Field) -> None:
+def _put_entry(stack: Field, index: int, value: Field) -> None:
     stack[index] = value
-
-
-# Rules mostly write into the array that they were given, and then there is nothing to do. Entry by
-# entry, because `stack[index] = value` takes Numba three times as long to compile as all the rest.
-
-
-def _put_row(stack: Field, index: int, value: Field) -> None:
-    if stack[index].ctypes.data != value.ctypes.data:
-        if stack.shape[1] != value.shape[0]:
-            raise ValueError("a rule returned an array of another shape")
-        for i in range(value.shape[0]):
-            stack[index, i] = value[i]
-
-
-def _put_table(stack: Field, index: int, value: Field) -> None:
-    if stack[index].ctypes.data != value.ctypes.data:
-        if stack.shape[1] != value.shape[0] or stack.shape[2] != value.shape[1]:
-            raise ValueError("a rule returned an array of another shape")
-        for i in range(value.shape[0]):
-            for j in range(value.shape[1]):
-                stack[index, i, j] = value[i, j]
-
-
-def _put_tables(stack: Field, index: int, value: Field) -> None:
-    if stack[index].ctypes.data != value.ctypes.data:
-        if stack.shape[1:] != value.shape:
-            raise ValueError("a rule returned an array of another shape")
-        for i in range(value.shape[0]):
-            for j in range(value.shape[1]):
-                for k in range(value.shape[2]):
-                    stack[index, i, j, k] = value[i, j, k]
-
-
-def _put_array(stack: Field, index: int, value: Field) -> None:
-    if stack[index].ctypes.data != value.ctypes.data:
-        stack[index] = value
 
 
 def _put_nothing(stack: Field, index: int, value: Field) -> None:

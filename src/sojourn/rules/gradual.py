@@ -1,0 +1,57 @@
+"""Kernels that take one step at a time: interpreted at first, and compiled once that is worth it.
+
+To compile a kernel takes a second or more, in which thousands of steps can be interpreted. So it is interpreted for a
+while, and compiled if steps still come. Both give the same bits. Machine code that is on disk is used at once.
+
+Rules from outside this package are compiled at once: whether both are the same bits for them, nobody has tested.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from sojourn.rules.compile import F, Kernel, is_ours_alone
+from sojourn.rules.values import Field, classes
+
+PATIENCE = 0.5  # seconds of processor time for which a kernel is interpreted, for values of the same classes
+
+_spent: dict[tuple[object, ...], float] = {}  # such seconds so far, by kernel and classes
+
+
+def gradually(kernel: Kernel[F], like: tuple[Field, ...], use: Callable[[F], None], cost: float = 1.0) -> F:
+    """Return what runs a kernel with arguments like these; once it is compiled, `use` is handed the machine code.
+
+    `cost` is how many times as long as usual the kernel takes to compile.
+
+    >>> from sojourn.rules.compile import kernel
+    >>> @kernel
+    ... def double(column):
+    ...     column[0] *= 2.0
+    >>> column = np.ones(1)
+    >>> run = gradually(double, (column,), use=print)  # nothing is printed: the first steps are interpreted
+    >>> run(column)
+    >>> column
+    array([2.])
+    """
+    types = tuple(classes(like))
+    key, patience = (kernel, *types), PATIENCE * cost
+    if _spent.get(key, 0.0) >= patience or not is_ours_alone(types) or kernel.is_at_hand(*like):
+        compiled = kernel.prepared(*like)
+        use(compiled)
+        return compiled
+
+    def interpreted(*arguments: Field) -> Any:
+        begun = time.thread_time()
+        with np.errstate(all="ignore"):  # compiled code is silent about overflows, too
+            returned = kernel.python(*arguments)
+        _spent[key] = _spent.get(key, 0.0) + time.thread_time() - begun
+        if _spent[key] >= patience:
+            use(kernel.prepared(*like))
+        return returned
+
+    function: F = interpreted  # type: ignore[assignment]
+    return function

@@ -1,0 +1,114 @@
+"""Parts of kernels: code that is compiled into other code, and never run by itself.
+
+Numba optimises every function and makes machine code of it, once for each level of calls: the innermost loop of a plan six
+times, of which five are thrown away. A part stops before that. What it is kept as is what LLVM links and inlines;
+the kernel is optimised as a whole, once.
+
+Numba is imported here, and this file only when the first kernel is compiled.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import llvmlite.binding as llvm
+from numba import njit, types
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
+from numba.core.typing import templates
+
+from sojourn.rules.bridge import Function
+from sojourn.rules.machine_code import can_be_kept, copy_for
+
+Numba: TypeAlias = Any  # its modules and results: Numba ships no types
+
+_ENVIRONMENT = "_ZN08NumbaEnv"  # how Numba calls the variables that point to the Python objects of a function
+
+
+class _Part(JITCodeLibrary):
+    """The code of a function, to be linked into a kernel's. Machine code has only its variables for Python objects."""
+
+    def _optimize_functions(self, ll_module: Numba) -> None:
+        codegen: Numba = self._codegen
+        ll_module.data_layout = codegen._data_layout
+        for function in ll_module.functions:
+            if not function.is_declaration:  # Numba itself makes passes for those, too
+                passes, builder = codegen._function_pass_manager()
+                passes.run(function, builder)
+
+    def _optimize_final_module(self) -> None:
+        pass  # the kernel will be
+
+    def _finalize_final_module(self) -> None:
+        code: Numba = self._final_module
+        for function in code.functions:
+            if not function.is_declaration and function.linkage == llvm.Linkage.external:
+                function.linkage = "linkonce_odr"  # as in Numba's own libraries, several kernels may have it
+        codegen: Numba = self._codegen
+        lines = [str(codegen._create_empty_module(self.name))]
+        lines += [
+            f"@{variable.name} = common global i8* null"
+            for variable in code.global_variables
+            if variable.name.startswith(_ENVIRONMENT)
+        ]
+        self._final_module = llvm.parse_assembly("\n".join(lines))
+        self._final_module.name = code.name
+        super()._finalize_final_module()  # type: ignore[no-untyped-call]
+        self._shared_module = code
+
+
+class _PartCompiler(Compiler):
+    """Numba's compiler, for parts."""
+
+    def compile_extra(self, func: Function) -> Numba:
+        """Compile a function into a library of that kind."""
+        library: Numba = _Part(self.state.targetctx.codegen(), func.__qualname__)  # type: ignore[no-untyped-call]
+        library.enable_object_caching()
+        self.state.library = library
+        return super().compile_extra(func)  # type: ignore[no-untyped-call]
+
+
+class _ByTypes:
+    """What Numba asks for the function behind a call: one for the types of the arguments, whoever calls.
+
+    Numba's own would compile it again for each kind of caller, inlined or not.
+    """
+
+    context: Numba
+    _found: dict[Numba, tuple[Numba, Numba]]
+    _options: dict[str, bool]
+
+    def _get_impl(self: Numba, args: Numba, kws: Numba) -> tuple[Numba, Numba]:
+        key = (*args, *kws.items())
+        if key not in self._found:
+            self._found[key] = self._compiled(args, kws)
+        return self._found[key]  # type: ignore[no-any-return]
+
+    def _compiled(self: Numba, args: Numba, kws: Numba) -> tuple[Numba, Numba]:
+        function = self._overload_func(*args, **kws)
+        if function is None:
+            return None, None
+        kept = can_be_kept(function, args)
+        part: Numba = njit(cache=kept, pipeline_class=_PartCompiler, **self._options)
+        compiled = part(copy_for(function, args, "part") if kept else function)
+        types.Dispatcher(compiled).get_call_type(self.context, args, kws)
+        return compiled, args
+
+
+def connect(callee: Function, resolve: Function, inline: bool) -> None:
+    """Let compiled code call a function: `resolve` says which one is compiled for the types of the arguments.
+
+    Parts whose function and types are all ours are kept on disk, which is what makes a new agent or world compile
+    in half the time.
+    """
+    options = {
+        "forceinline": inline,
+        "error_model": "numpy",
+        "no_cfunc_wrapper": True,
+        "no_cpython_wrapper": True,
+    }
+    found: Numba = templates
+    numbas = found.make_overload_template(callee, resolve, {}, strict=False, inline="never")
+    template = type(numbas)(numbas.__name__, (_ByTypes, numbas), {"_found": {}, "_options": options})
+    found.infer(template)
+    found.infer_global(callee, types.Function(template))
