@@ -223,9 +223,9 @@ void run_recorded(int agent, int64_t num_states, int64_t n, int64_t episodes, in
  * selections are written so that gcc makes vector instructions of the loop.
  *
  * The agent has the options that Sojourn's has, as numbers of each lane: exploration that decays, actions that a state
- * does not have (-inf), the readings of "greedy", evidence that is carried over steps without time. Foretelling whether a
- * branch is taken makes them cheap in one run, where the loop above leaves them out; side by side they are all computed.
- * With -DLEAN they are left out here, too: the least that a step of these very runs needs.
+ * does not have (-inf), the readings of "greedy", evidence that is carried over steps without time. Truth values are
+ * multiplied where gcc would make no vector instructions of selections. With -DLEAN these options are left out, as in
+ * the loop above: the least that a step of these very runs needs.
  */
 
 #define LANES 32
