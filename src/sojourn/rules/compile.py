@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, overload
 from sojourn.rules.bridge import Function, bridge, open_bridge
 from sojourn.rules.fingerprint import fingerprint
 from sojourn.rules.machine_code import (
+    can_be_kept,
     copy_for,
     found_again,
     garbage_left,
@@ -229,7 +230,7 @@ class Kernel(Generic[F]):
         _compiled.update(types)
         options: Numba = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
         with _lock, garbage_left(), told_if_long(), kept_on_disk(config):
-            open_bridge(connect)
+            open_bridge(functools.partial(connect, _kept_part))
             known = "" if types.isdisjoint(_foreign) else fingerprint(types, _foreign)
             use = f"{_USE}-of-users-{known}" if known else _USE
             jit: Numba = numba.njit(**options)(copy_for(self.python, signature, use))
@@ -270,6 +271,11 @@ def _reason(error: Exception) -> str:
     layers = [index for index, line in enumerate(lines) if "mode pipeline (step:" in line]
     innermost = lines[layers[-1] + 1 :] if layers else lines
     return innermost[0].rstrip(".") if innermost else type(error).__name__
+
+
+def _kept_part(function: Function, signature: Signature) -> Function | None:
+    """Return a part of ours alone under a name for the disk: kept parts make a new agent or world compile in half the time."""
+    return copy_for(function, signature, "part") if can_be_kept(function, signature) else None
 
 
 # --- What decides numbers ------------------------------------------------------------

@@ -9,6 +9,7 @@ Numba is imported here, and this file only when the first kernel is compiled.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import llvmlite.binding as llvm
@@ -17,10 +18,9 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.typing import templates
 
-from sojourn.rules.bridge import Function
-from sojourn.rules.machine_code import can_be_kept, copy_for
-
+Function: TypeAlias = Callable[..., Any]
 Numba: TypeAlias = Any  # its modules and results: Numba ships no types
+Kept: TypeAlias = Callable[[Function, Numba], Function | None]
 
 _ENVIRONMENT = "_ZN08NumbaEnv"  # how Numba calls the variables that point to the Python objects of a function
 
@@ -77,6 +77,7 @@ class _ByTypes:
     context: Numba
     _found: dict[Numba, tuple[Numba, Numba]]
     _options: dict[str, bool]
+    _kept: Kept
 
     def _get_impl(self: Numba, args: Numba, kws: Numba) -> tuple[Numba, Numba]:
         key = (*args, *kws.items())
@@ -88,18 +89,17 @@ class _ByTypes:
         function = self._overload_func(*args, **kws)
         if function is None:
             return None, None
-        kept = can_be_kept(function, args)
-        part: Numba = njit(cache=kept, pipeline_class=_PartCompiler, **self._options)
-        compiled = part(copy_for(function, args, "part") if kept else function)
+        kept = self._kept(function, args)
+        part: Numba = njit(cache=kept is not None, pipeline_class=_PartCompiler, **self._options)
+        compiled = part(kept or function)
         types.Dispatcher(compiled).get_call_type(self.context, args, kws)
         return compiled, args
 
 
-def connect(callee: Function, resolve: Function, inline: bool) -> None:
+def connect(kept: Kept, callee: Function, resolve: Function, inline: bool) -> None:
     """Let compiled code call a function: `resolve` says which one is compiled for the types of the arguments.
 
-    Parts whose function and types are all ours are kept on disk, which is what makes a new agent or world compile
-    in half the time.
+    `kept` returns that function under the name by which it is kept on disk, or None if it must not be.
     """
     options = {
         "forceinline": inline,
@@ -109,6 +109,7 @@ def connect(callee: Function, resolve: Function, inline: bool) -> None:
     }
     found: Numba = templates
     numbas = found.make_overload_template(callee, resolve, {}, strict=False, inline="never")
-    template = type(numbas)(numbas.__name__, (_ByTypes, numbas), {"_found": {}, "_options": options})
+    names = {"_found": {}, "_options": options, "_kept": staticmethod(kept)}
+    template = type(numbas)(numbas.__name__, (_ByTypes, numbas), names)
     found.infer(template)
     found.infer_global(callee, types.Function(template))
