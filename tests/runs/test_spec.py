@@ -135,6 +135,8 @@ def test_the_id_of_a_cell_is_its_content() -> None:
         (changed(seeds=[2**63, 1]), "less than 2"),
         (changed(seeds=10**12), "at most 1,000,000"),
         (changed(steps=10**20), "less than 2"),
+        (agent("tile-q"), r"agent 1 \(tile_q\): the states of TwoState are numbered"),
+        (changed(world=[{"kind": "wear"}]), r"agent 1 \(smart\): the states of Wear are vectors"),
     ],
 )
 def test_wrong_data_gets_one_sentence(data: dict[str, Any], message: str) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from sojourn.agents.checks import ready_agent
 from sojourn.agents.protocol import A, Agent, described, draw, learn, pauses, policy, think
-from sojourn.agents.values.protocol import num_missing, reads_vectors, restricted, sizes
+from sojourn.agents.values.protocol import num_missing
 from sojourn.rates.protocol import value
 from sojourn.rules.arrays import Flags, Floats
 from sojourn.rules.borrowed import borrowed, given_back
@@ -23,15 +23,16 @@ from sojourn.rules.bridge import compiled_apart, inlined
 from sojourn.rules.compile import first_meeting, kernel
 from sojourn.rules.numbers import whole
 from sojourn.rules.streams import Stream, streams
-from sojourn.rules.values import Column, canonical, copied, replaced
+from sojourn.rules.values import Column, canonical, copied
 from sojourn.rules.vectors import Action, State, is_offered, is_state, spot
 from sojourn.runs.course import Course, has_diverged
+from sojourn.runs.fitting import unlike, without_missing
 from sojourn.runs.halt import Halt
 from sojourn.runs.lengths import NEVER, Length, Points, record_points
 from sojourn.runs.rehearse import rehearse
 from sojourn.runs.totals import Totals, counted
 from sojourn.worlds.checks import Fault, explain_step, first_state, ready_world
-from sojourn.worlds.protocol import W, World, controlled, extent, observed, start, step
+from sojourn.worlds.protocol import W, World, controlled, extent, start, step
 from sojourn.worlds.truth import Truth, knows_truth, truth_of, watched
 
 _draw, _learn, _start, _step, _value = draw.bare, learn.bare, start.bare, step.bare, value.bare
@@ -178,30 +179,6 @@ def ready_for(world: World, agent: A) -> A:
     if first_meeting(world, agent):
         rehearse(world, agent)
     return agent
-
-
-def unlike(world: World, agent: Agent) -> str:
-    """Return why the agent's values do not fit the world's states and actions, or an empty text."""
-    name, wanted = type(world).__name__, extent(world)
-    is_vector = observed(world) is not None
-    if reads_vectors(agent.values) != is_vector:
-        kind = type(agent.values).__name__
-        if is_vector:
-            return f"the states of {name} are vectors, but the agent has a {kind} of values; take sojourn.tile_q, say"
-        return f"the states of {name} are numbered, but the agent's values are {kind}; take an agent with a table"
-    if sizes(agent.values) == wanted:
-        return ""
-    states = "numbers in a state" if is_vector else "states"
-    actions = "actions that are numbers" if controlled(world) is not None else f"{wanted[1]} actions"
-    return f"the agent's values have the shape {sizes(agent.values)}, but {name} has {wanted[0]} {states} and {actions}"
-
-
-def without_missing(world: World, agent: A) -> A:
-    """Return an agent, or a stack of agents, that never takes an action the state does not have."""
-    available = getattr(world, "available", None)
-    if available is None or available.all():
-        return agent
-    return replaced(agent, values=restricted(agent.values, available))
 
 
 # --- The loop -----------------------------------------------------------------------

@@ -20,6 +20,7 @@ from sojourn.rules.numbers import listed, positive, shown, whole
 from sojourn.rules.options import Choice, Options
 from sojourn.rules.sources import check_unedited
 from sojourn.runs.build import build_agent, build_world
+from sojourn.runs.fitting import unlike
 from sojourn.runs.grids import Axes, Entry, choices
 from sojourn.runs.lengths import Length
 from sojourn.runs.named import users_sources
@@ -107,17 +108,23 @@ class Sweep:
             raise ValueError("seeds has the same seed twice")
 
     def _check_options(self) -> None:
-        """Build a world and an agent with every choice of every option."""
+        """Build a world and an agent with every choice of every option, and see whether they fit each other."""
+        worlds = []
         for index, entry in enumerate(self.worlds):
             for options in entry.samples():
                 with placed(f"world {index + 1} ({listed([entry.kind])})"):
                     world = build_world(entry.kind, options)
                     if self.steps is None and not hasattr(world, "num_steps"):
                         raise ValueError("this world has no end of its own, so 'steps' is needed")
+            worlds.append(world)
         for index, entry in enumerate(self.agents):
             for options in entry.samples():
                 with placed(f"agent {index + 1} ({listed([entry.kind])})"):
                     build_agent(entry.kind, options, *extent(world))
+            with placed(f"agent {index + 1} ({listed([entry.kind])})"):
+                for each in worlds:
+                    if wrong := unlike(each, build_agent(entry.kind, options, *extent(each))):
+                        raise ValueError(wrong)
         for name in self.sources:
             check_unedited(name)
 

@@ -23,6 +23,7 @@ from sojourn.rules.vectors import State, number_of
 from sojourn.runs.abreast import LANES_PAY, party_of, walk_abreast
 from sojourn.runs.columns import FIGURES, TRUTHS
 from sojourn.runs.course import Course, has_diverged
+from sojourn.runs.fitting import without_missing
 from sojourn.runs.halt import Halt
 from sojourn.runs.kept import Curves, Kept, Rows, fold
 from sojourn.runs.lengths import NEVER, Length
@@ -35,7 +36,6 @@ from sojourn.runs.loop import (
     explain,
     go_on,
     ready,
-    without_missing,
 )
 from sojourn.runs.totals import Totals, no_totals
 from sojourn.worlds.checks import Fault, first_state
