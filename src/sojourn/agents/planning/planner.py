@@ -16,15 +16,12 @@ tried as long as it may be the best one, where the agent goes anyway, and at the
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
 from sojourn.agents.planning.counts import (
-    DURATION_SQUARES,
     ERROR,
-    REWARD_SQUARES,
     VISITS,
     SparseCounts,
     count,
@@ -33,28 +30,14 @@ from sojourn.agents.planning.counts import (
     with_room,
     wrong_counts,
 )
-from sojourn.agents.planning.model import Outlook, model_of
-from sojourn.agents.planning.solve import Model, improve, look_ahead
+from sojourn.agents.planning.plan import ACTION, GUESS, SEEN, TRY, Course, gone_on, is_due, plan
 from sojourn.agents.protocol import draw, learn, looks_ahead, misfit, pauses, think
 from sojourn.agents.values.protocol import best, entries, read
 from sojourn.agents.values.table import Table, zeros
 from sojourn.rates.protocol import limit, limit_is_gain, update, value, value_as_kept
-from sojourn.rules.arrays import Floats, Ints
-from sojourn.rules.bridge import compiled_apart, inlined
-from sojourn.rules.elementary import exp, log
+from sojourn.rules.arrays import Floats
 from sojourn.rules.random import normal
 from sojourn.rules.streams import Stream
-
-_TRIES, _POWER = 2.0, 0.6  # at most 2 T^0.6 steps to try
-_KNOWN = 2.0  # a pair seen 2 log T times is known
-_WORK = 4000.0  # entries of plans that a step may cost in the long run; a thousand take about a microsecond
-_CREDIT = 20.0  # steps' worth of work that may be done ahead
-
-# Columns of `states`. There are two kinds of plan, the best one and one to try something: its action, its values and
-# the expected times until home, where the next plan of the kind begins. PLANNED is how often the planned pair had been
-# seen, GUESS the value of an action that was not tried, SEEN whether the state was seen.
-_BEST, _TRY = range(2)
-ACTION, VALUE, TIME, PLANNED, GUESS, SEEN = 0, 2, 4, 6, 7, 8
 
 
 class PlannedRate(NamedTuple):
@@ -71,22 +54,6 @@ def update_planned(rate: PlannedRate, reward: float, duration: float) -> Planned
 
 value.register(PlannedRate)(value_as_kept)
 limit.register(PlannedRate)(limit_is_gain)
-
-
-class Course(NamedTuple):
-    """When plans were made, and what was seen on the way."""
-
-    steps: int = 0
-    begun: int = 0  # the step of the last plan
-    stretch: int = 0  # how long the one before was followed
-    trying: bool = True
-    tries: int = 0
-    reward: float = 0.0
-    clock: float = 0.0
-    carried: float = 0.0  # the reward of steps that took no time, since time last passed
-    lowest: float = np.inf  # the least reward per unit time of a step
-    highest: float = -np.inf
-    work: float = 0.0  # done ahead of what the steps so far allow
 
 
 class Planner(NamedTuple):
@@ -151,7 +118,7 @@ def misfit_planner(agent: Planner) -> str:
 def draw_planned(agent: Planner, state: int, rng: Stream) -> tuple[int, bool]:
     """To try, the plan's action; to earn, the one whose value is the largest draw of what it may be."""
     pairs = agent.counts.pairs
-    action = int(agent.states[state, ACTION + _TRY])
+    action = int(agent.states[state, ACTION + TRY])
     if agent.course.trying and read(agent.values, state, action) != -np.inf:
         return action, True
     highest = -np.inf
@@ -220,196 +187,3 @@ def think_planner(agent: Planner, state: int) -> Planner:
         states=agent.states,
         course=course,
     )
-
-
-@inlined
-def gone_on(course: Course, reward: float, duration: float) -> Course:
-    """Return the course after one step."""
-    lowest, highest, carried = course.lowest, course.highest, course.carried + reward
-    if duration > 0.0:
-        lowest, highest = min(lowest, carried / duration), max(highest, carried / duration)
-        carried = 0.0
-    return Course(
-        steps=course.steps + 1,
-        begun=course.begun,
-        stretch=course.stretch,
-        trying=course.trying,
-        tries=course.tries + course.trying,
-        reward=course.reward + reward,
-        clock=course.clock + duration,
-        carried=carried,
-        lowest=lowest,
-        highest=highest,
-        work=max(course.work - _WORK, 0.0),
-    )
-
-
-@inlined
-def is_due(counts: SparseCounts, states: Floats, course: Course, state: int) -> bool:
-    """Whether to plan anew: the planned pair was seen twice as often as before, or the plan is old."""
-    if course.work > _CREDIT * _WORK:
-        return False
-    if course.steps - course.begun > course.stretch + 1:
-        return True
-    action = int(states[state, ACTION + (_TRY if course.trying else _BEST)])
-    return bool(counts.pairs[state, action, VISITS] >= max(2.0 * states[state, PLANNED], 1.0))
-
-
-# --- Planning -----------------------------------------------------------------------
-
-
-@compiled_apart
-def plan(q: Floats, counts: SparseCounts, states: Floats, course: Course, state: int) -> tuple[float, Course]:
-    """Plan from the state where the agent stands: the best policy by what was seen, and what to do next."""
-    seen, place = places_of(states)
-    home = place[state]
-    reward = course.reward / course.steps
-    duration = course.clock / course.steps if course.clock > 0.0 else 1.0
-
-    mean = Outlook(known=-1.0, promise=0.0, reward=reward, duration=duration)
-    model = model_of(counts, q, seen, place, home, mean)
-    gain, work = planned(model, states, seen, _BEST, home)
-    write_values(q, counts, model, states, seen, gain)
-    write_errors(q, counts, model, states, seen, gain)
-
-    steps = log(course.steps + 1.0)
-    least = least_visits(q, counts, seen)
-    unknown = least < _KNOWN * steps or len(seen) < len(place)
-    all_the_same = not course.highest > course.lowest
-    trying = unknown and (all_the_same or course.tries < _TRIES * exp(_POWER * steps))
-    if trying:
-        hope = Outlook(known=least, promise=promised(course), reward=reward, duration=duration)
-        model = model_of(counts, q, seen, place, home, hope)
-        work += planned(model, states, seen, _TRY, home)[1]
-    for k in range(len(seen)):
-        action = int(states[seen[k], ACTION + (_TRY if trying else _BEST)])
-        states[seen[k], PLANNED] = counts.pairs[seen[k], action, VISITS]
-    return gain, Course(
-        steps=course.steps,
-        begun=course.steps,
-        stretch=course.steps - course.begun,
-        trying=trying,
-        tries=course.tries,
-        reward=course.reward,
-        clock=course.clock,
-        carried=course.carried,
-        lowest=course.lowest,
-        highest=course.highest,
-        work=course.work + work,
-    )
-
-
-@inlined
-def promised(course: Course) -> float:
-    """Return more than any step paid so far per unit time."""
-    if not course.highest >= course.lowest:
-        return 1.0  # no time has passed yet
-    return course.highest + max(course.highest - course.lowest, abs(course.highest), 1e-6)
-
-
-@inlined
-def places_of(states: Floats) -> tuple[Ints, Ints]:
-    """Return the states that were seen, and for each state its place among them, or -1."""
-    count = 0
-    for state in range(states.shape[0]):
-        count += states[state, SEEN] > 0.0
-    seen, place = np.empty(count, np.int64), np.empty(states.shape[0], np.int64)
-    count = 0
-    for state in range(states.shape[0]):
-        place[state] = -1
-        if states[state, SEEN] > 0.0:
-            seen[count] = state
-            place[state] = count
-            count += 1
-    return seen, place
-
-
-@inlined
-def least_visits(q: Floats, counts: SparseCounts, seen: Ints) -> float:
-    """Return how often the pair was seen that was seen least, of the states seen."""
-    least = np.inf
-    for k in range(len(seen)):
-        for action in range(q.shape[1]):
-            if q[seen[k], action] != -np.inf:
-                least = min(least, counts.pairs[seen[k], action, VISITS])
-    return least
-
-
-@compiled_apart
-def planned(model: Model, states: Floats, seen: Ints, kind: int, home: int) -> tuple[float, int]:
-    """Improve the plan of a kind for a model; return its gain, and the work."""
-    size = len(seen)
-    num_actions = len(model.allowed) // size
-    policy, h, w = np.empty(size, np.int64), np.empty(size), np.empty(size)
-    for k in range(size):
-        action = int(states[seen[k], ACTION + kind])
-        for other in range(num_actions - 1, -1, -1):
-            if not model.allowed[k * num_actions + action] and model.allowed[k * num_actions + other]:
-                action = other
-        policy[k] = action
-        h[k] = states[seen[k], VALUE + kind]
-        w[k] = states[seen[k], TIME + kind]
-    gain, work = improve(model, policy, h, w, home)
-    for k in range(size):
-        states[seen[k], ACTION + kind] = policy[k]
-        states[seen[k], VALUE + kind] = h[k]
-        states[seen[k], TIME + kind] = w[k]
-    return gain, work
-
-
-@compiled_apart
-def write_values(
-    q: Floats, counts: SparseCounts, model: Model, states: Floats, seen: Ints, gain: float
-) -> None:
-    """Write Q(s, a) of the mean model; a pair that was never tried is below all others."""
-    num_actions = q.shape[1]
-    h = np.empty(len(seen))
-    for k in range(len(seen)):
-        h[k] = states[seen[k], VALUE + _BEST]
-    lowest, highest = np.inf, -np.inf
-    for k in range(len(seen)):
-        for action in range(num_actions):
-            if counts.pairs[seen[k], action, VISITS] > 0.0 and q[seen[k], action] != -np.inf:
-                ahead = look_ahead(model, h, k * num_actions + action, gain)
-                q[seen[k], action] = ahead
-                lowest, highest = min(lowest, ahead), max(highest, ahead)
-    untried = lowest - (highest - lowest) - 1.0
-    for state in range(q.shape[0]):
-        for action in range(num_actions):
-            if counts.pairs[state, action, VISITS] == 0.0 and q[state, action] != -np.inf:
-                q[state, action] = untried
-
-
-@compiled_apart
-def write_errors(
-    q: Floats, counts: SparseCounts, model: Model, states: Floats, seen: Ints, gain: float
-) -> None:
-    """Write the standard error of each Q(s, a): that of the mean of r - g t + h(s'), its variance pooled."""
-    pairs, num_actions = counts.pairs, q.shape[1]
-    total, freedom = 0.0, 0.0
-    for k in range(len(seen)):
-        for action in range(num_actions):
-            pair, visits = k * num_actions + action, pairs[seen[k], action, VISITS]
-            if visits > 0.0:
-                mean, square = 0.0, 0.0
-                for entry in range(model.begin[pair], model.begin[pair + 1]):
-                    mean += model.share[entry] * states[seen[model.successor[entry]], VALUE + _BEST]
-                for entry in range(model.begin[pair], model.begin[pair + 1]):
-                    away = states[seen[model.successor[entry]], VALUE + _BEST] - mean
-                    square += model.share[entry] * away * away
-                square = visits * square + pairs[seen[k], action, REWARD_SQUARES]
-                square += gain * gain * pairs[seen[k], action, DURATION_SQUARES]
-                total += square
-                freedom += visits - 1.0
-                pairs[seen[k], action, ERROR] = square
-    pooled = total / max(freedom, 1.0)
-    for k in range(len(seen)):
-        tried, values = 0, 0.0
-        for action in range(num_actions):
-            visits = pairs[seen[k], action, VISITS]
-            if visits > 0.0 and q[seen[k], action] != -np.inf:
-                tried += 1
-                values += q[seen[k], action]
-            square = (pairs[seen[k], action, ERROR] + 2.0 * pooled) / (visits + 1.0) / max(visits, 1.0)
-            pairs[seen[k], action, ERROR] = math.sqrt(square if visits > 0.0 else pooled)
-        states[seen[k], GUESS] = values / max(tried, 1)
