@@ -37,7 +37,10 @@ class _Part(JITCodeLibrary):
                 passes.run(function, builder)
 
     def _optimize_final_module(self) -> None:
-        pass  # the kernel will be
+        # Only a little, so that LLVM sees how small it is, and inlines it: lanes need that to be taken several at once.
+        codegen: Numba = self._codegen
+        passes, builder = codegen._module_pass_manager(opt=1, loop_vectorize=False, slp_vectorize=False)
+        passes.run(self._final_module, builder)
 
     def _finalize_final_module(self) -> None:
         code: Numba = self._final_module
