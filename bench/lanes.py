@@ -43,6 +43,7 @@ from sojourn.rules.lane_count import LANES
 from sojourn.rules.streams import streams
 from sojourn.rules.values import stacked
 from sojourn.runs.abreast import LANES_PAY
+from sojourn.runs.build import build_world
 from sojourn.runs.kept import Kept
 from sojourn.runs.lengths import Length
 from sojourn.runs.stack import Batch, run_batch
@@ -148,6 +149,21 @@ def by_runs() -> dict[int, float]:
     return dict(zip(counts, fastest(*calls, rounds=3), strict=True))
 
 
+def drawing() -> float:
+    """Return lanes over one after the other in a world that draws: Harmonic in the market, with random durations."""
+    world = ready_world(
+        build_world("market", {"data": "synthetic", "segment_length": 100_000, "state_size": 9})
+    )
+    length = Length(100_000)
+
+    def batch(planned: int) -> int:
+        agents = stacked([agent_for(2, 512)] * LANES)
+        return steps_of(run_batch(world, agents, list(range(1, LANES + 1)), length, NOTHING, None, planned))
+
+    lanes, scalar = fastest(lambda: batch(LANES_PAY), lambda: batch(0), rounds=3)
+    return lanes / scalar
+
+
 def threads() -> float:
     """Return how much faster two threads are than one on many runs."""
     agents = sj.grid(
@@ -180,6 +196,7 @@ def main() -> None:
         "lanes_over_c_lean_lanes_geometric_mean": geometric_mean(
             row["lanes_over_c_lean_lanes"] for row in rows
         ),
+        "lanes_over_one_by_one_in_a_market": drawing(),
         "two_threads_over_one": threads(),
         **{f"ns_with_{runs}_runs": each for runs, each in by_runs().items()},
         "mb_a_shift_8_states": megabytes(8),
