@@ -478,7 +478,7 @@ def test_a_network_is_named_on_the_command_line(tmp_path: Path) -> None:
     assert learner.chosen == "deep-q, as asked for"
     assert learner.train(30).steps == 30
     learner.save(tmp_path / "network.zip")
-    assert "holds a network, which has no table of states" in sentence(
+    assert "holds an agent that observes, which has no table of states" in sentence(
         lambda: sj.load_policy(tmp_path / "network.zip"), ValueError
     )
     assert "did you mean 'hidden'" in sentence(

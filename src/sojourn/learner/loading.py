@@ -34,7 +34,7 @@ def load_policy(path: str | Path) -> LearnedPolicy:
         return LearnedPolicy.from_file(path)
     if format_of(path) == NETWORK_FORMAT:
         raise ValueError(
-            f"{path} holds a network, which has no table of states: ask Learner.load(...).act(observation) what it does, "
+            f"{path} holds an agent that observes, which has no table of states: ask Learner.load(...).act(observation) what it does, "
             "or follow it with `sojourn evaluate`"
         )
     contents: Any = read_archive(path, FORMAT, VERSION)
