@@ -29,7 +29,7 @@ def claims(
     ] = None,
     as_json: AsJson = False,
     markdown: Annotated[
-        bool, typer.Option("--markdown", help="Print it as the documentation's page.")
+        bool, typer.Option("--markdown", help="Print the claims as the page of the documentation.")
     ] = False,
 ) -> None:
     """List the paper's claims, with a verdict on each."""
