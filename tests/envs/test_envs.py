@@ -329,6 +329,19 @@ def test_every_env_says_the_same_things_of_itself(env_id: str) -> None:
     assert headings == [*HEADINGS, "Source"]
 
 
+def test_an_environment_without_a_single_gain_says_none() -> None:
+    """Neither drawn times nor decisions that change the law give one gain; known times give that at the start."""
+    for name in ("RandomChanges", "RipeningBait", "RottingBait"):
+        env: Any = gym.make(f"sojourn/{name}-v0", compiled=False).unwrapped
+        assert env.gain is None
+        env.reset(seed=0)
+        assert env.gain is None
+    inside = sj.WorldEnv(sj.Disturbed(sj.changes.random_changes()), compiled=False)
+    assert inside.gain is None
+    known: Any = gym.make("sojourn/PayRise-v0", compiled=False).unwrapped
+    assert known.gain == sj.gain(sj.changes.pay_rise(), 0.0) == 5.0
+
+
 def python(code: str) -> str:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

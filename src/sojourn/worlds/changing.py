@@ -27,7 +27,7 @@ from sojourn.rules.numbers import positive, several, shown
 from sojourn.rules.random import unit, word, word_at
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import checked
-from sojourn.worlds.protocol import gain, start, step, unreadable
+from sojourn.worlds.protocol import NotDrawnError, gain, start, step, unreadable
 from sojourn.worlds.tabular import Tabular, TabularWorld, below_each_other
 from sojourn.worlds.truth import Truth, begun_again, believing, counted_in, truth_of, watched
 
@@ -214,7 +214,7 @@ def truth_of_switching(world: SwitchingWorld) -> Truth:
 def gain_switching(world: SwitchingWorld, clock: float) -> float:
     """Return the gain of the regime in force."""
     if world.timetable.mean > 0.0 and world.noise_key == 0:
-        raise ValueError(
+        raise NotDrawnError(
             "the times of this world are drawn when it starts; ask a world that sojourn.start has returned"
         )
     first = Regime(0, _end(world.timetable, 0, 0.0, world.noise_key), 0)

@@ -180,6 +180,10 @@ def step(world: W, state: State, action: Action, rng: Stream) -> tuple[W, State,
     raise no_rule("step", world)
 
 
+class NotDrawnError(ValueError):
+    """The error that the gain of a world depends on times that are drawn only when it starts."""
+
+
 def _check_gain(world: W, clock: Number = 0.0) -> tuple[W, float]:
     return world, at_least_zero("clock", clock)
 
