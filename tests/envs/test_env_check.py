@@ -292,7 +292,9 @@ def test_a_taxi_with_options() -> None:
     sentence = sentence_about(env, duration="smdp.duration", action_mask="action_mask")
     assert "a mask must have a 0 or 1 for each of the 4 actions; if the mask is elsewhere" in sentence
     sentence = sentence_about(SMDPfier(gym.make("CartPole-v1"), options_provider=MOVES[:2]))
-    assert sentence.startswith('at step 0, info["duration"] is missing, and info has only "smdp"; set duration')
+    assert sentence.startswith(
+        'at step 0, info["duration"] is missing, and info has only "smdp"; set duration'
+    )
 
 
 def test_options_that_come_and_go_are_masked() -> None:
