@@ -303,7 +303,7 @@ def test_a_world_that_cannot_be_compiled_runs_in_python() -> None:
 def test_what_is_no_world_is_refused() -> None:
     """The constructor says what a world is."""
     number: Any = 3
-    with pytest.raises(TypeError, match="int is no world"):
+    with pytest.raises(TypeError, match="int is not a world; a world is"):
         sj.WorldEnv(number)
 
 
