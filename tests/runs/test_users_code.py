@@ -369,7 +369,7 @@ def test_a_report_shows_them(folder: Path, table: pl.DataFrame, tmp_path: Path) 
         (lambda: build_agent("smart", {"rate": "harmonik"}, 2, 2), "unknown estimator 'harmonik'; did you mean 'Harmonic'"),
         (lambda: build_world("users_code:plain", {"a": 3}), "'users_code:plain' makes 3, which is neither a model nor a world"),
         (lambda: build_world("users_code:Tossed", {"actions": "reversed"}), "actions is given, but .* does not make a model; only"),
-        (lambda: build_world("subprocess:getoutput", {"cmd": "true"}), "is nothing of Sojourn's"),
+        (lambda: build_world("subprocess:getoutput", {"cmd": "true"}), "is not made for Sojourn"),
         (lambda: build_world("users_broken:x", {}), r"its module fails when it is imported \(SyntaxError"),
         (lambda: make("users_code:plain", {"a": 3}), "which is neither a model nor a world"),
         (lambda: named_agent("smrt"), "unknown agent 'smrt'; did you mean 'smart'"),

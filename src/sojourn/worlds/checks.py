@@ -139,7 +139,7 @@ def _some_action(world: World, state: State, num_actions: int) -> Action:
 class Fault(NamedTuple):
     """A step that broke the rules; the state is -1 if the start of an episode did.
 
-    A state that is a vector is given by its first entry that is not finite, or by 0.
+    A state that is a vector is given by an entry that is not finite, or by 0.
     """
 
     state: float
