@@ -434,10 +434,10 @@ WRONG: list[tuple[Any, str]] = [
     (asking(0, mask=1), "the mask of a decision at time 0 is 1; it must have"),
     (asking(0, then=float("nan")), "a time of nan passed between two decisions, up to time nan; every process must wait"),
     (asking(0, then=float("inf")), "a time of inf passed between two decisions, up to time inf; every process must wait"),
-    (earning(float("nan")), "what is earned at time 0 is nan; it must be a finite number"),
-    (earning("5"), "what is earned at time 0 is '5'; it must be a number"),
+    (earning(float("nan")), "the reward earned at time 0 is nan; it must be a finite number"),
+    (earning("5"), "the reward earned at time 0 is '5'; it must be a number"),
     (earning(float("inf"), "earn_rate"), "the rate of earning at time 0 is inf; it must be a finite number"),
-    (spends, "inf was earned up to time 0; what is earned must stay finite"),
+    (spends, "inf was earned up to time 0; rewards must stay finite"),
     (runs, r"this simulation is run by reset\(\) and step\(\), which wait for decisions; remove sim.run\(\)"),
 ]  # fmt: skip
 

@@ -109,7 +109,7 @@ class DecisionEnvironment(simpy.Environment):
     def earn(self, reward: Number) -> None:
         """Earn a reward now; a cost is a negative reward."""
         if type(reward) is not float or not -_INF < reward < _INF:
-            reward = finite(f"what is earned at time {self.now}", reward)
+            reward = finite(f"the reward earned at time {self.now}", reward)
         self._earned += reward
 
     def earn_rate(self, rate: Number, source: Hashable = None) -> None:
@@ -173,7 +173,7 @@ class DecisionEnvironment(simpy.Environment):
                 "for a finite time"
             )
         if not -_INF < reward < _INF:
-            raise RuntimeError(f"{reward} was earned up to time {self.now}; what is earned must stay finite")
+            raise RuntimeError(f"{reward} was earned up to time {self.now}; rewards must stay finite")
         return reward, float(duration)
 
     def _call(self, event: simpy.Event, callbacks: list[Callable[[simpy.Event], None]]) -> None:

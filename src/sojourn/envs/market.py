@@ -29,8 +29,8 @@ class MarketEnv(WorldEnv):
     The bar's move, with the opposite sign for a sale, times `1 - duration / interval`.
 
     ## Durations
-    Between `shortest` and `longest`: uniform for `duration="random"`, growing with the reward
-    for `"scaled"`, with its size for `"scaled-magnitude"`.
+    Between `shortest` and `longest`: uniform for `duration="random"`. For `"scaled"` they grow with the
+    bar's move (with the opposite sign for a sale), for `"scaled-magnitude"` with its size.
 
     ## Episode end
     Never; after the last bar the first one follows.

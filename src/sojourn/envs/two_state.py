@@ -21,7 +21,7 @@ class TwoStateEnv(WorldEnv):
     `Discrete(2)`: 0 is A, 1 is B. In state 1 they do the same.
 
     ## Rewards
-    In state 0, `slope * t` for A and `(sin t + offset) * 10**(log_scale * t)` for B; in state 1, `return_reward`, which is 0.
+    In state 0, `slope * t` for A and `(sin t + offset) * 10**(log_scale * t)` for B; in state 1, `return_reward`, by default 0.
 
     ## Durations
     In state 0, normal with `duration_mean` and `duration_spread` for A, and

@@ -35,7 +35,7 @@ class _CannotTellError(Exception):
 
 
 def fingerprint(classes: Iterable[type], rules: Mapping[type, Sequence[Function]]) -> str | None:
-    """Return a hash of everything that compiled code for these classes depends on, or None if there is none.
+    """Return a hash of everything that compiled code for these classes depends on, or None if it cannot be made.
 
     `rules` are the functions from outside this package, by the class that they are registered for.
     """

@@ -29,7 +29,7 @@ def model_in_file(data: str | None = None) -> SMDP:
 
 
 class WorldOfModel:
-    """Makes worlds from a model; besides the model's options there is `actions`, their order: "given" or "reversed".
+    """Makes worlds from a model; besides the model's options there is `actions`, the order of its actions: "given" or "reversed".
 
     >>> from sojourn.models.problems import PROBLEMS
     >>> WorldOfModel(PROBLEMS["long-shot"])(actions="reversed", short_duration=2.0).num_actions

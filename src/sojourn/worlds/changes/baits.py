@@ -31,7 +31,7 @@ def ripening_bait(
     bait_period: float = 2000.0,
     bait_duration: float = 5.0,
 ) -> Bait:
-    """A long action whose pay rises slowly, or a short one whose pay rises and falls fast, in turns.
+    """A long action whose pay rises slowly, or a short one whose pay rises and falls fast.
 
     At decision n, A earns 19 + n / 10,000 in a time of 10, and B 6 + 5.5 sin(2 pi n / 2,000) in a time of 5. A's rate rises
     from 1.9 to 2.1 in 20,000 decisions. B's goes up and down between 0.1 and 2.3, so B is the better one only at its peaks.

@@ -27,7 +27,7 @@ class Hold(NamedTuple):
     """A mass on a line is to be held at 0: which force to apply.
 
     x1 is its position, x2 its speed: dx1 = x2 dt, dx2 = u dt + noise dW. A force u is held for a time of 0.05, 0.2 or 0.6,
-    with probabilities 0.4, 0.4 and 0.2; it is not known in advance.
+    with probabilities 0.4, 0.4 and 0.2; the time is not known in advance.
 
     States: (x1, x2), each clipped at -20 and 20.
 

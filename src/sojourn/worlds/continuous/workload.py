@@ -39,7 +39,7 @@ class Workload(NamedTuple):
     Durations: the time to the next arrival, exponential. It does not depend on the action.
 
     Source: ours; in the literature it is an M/G/1 queue with admission control. The gain comes from value iteration on
-    a grid. For any function h, the least and the largest entry of Th - h bound the gain, where T is the operator of the
+    a grid. For any function h, the least and the largest value of Th - h bound the gain, where T is the operator of the
     optimality equation; the iteration ends when they agree to ten digits. It is done on two grids, so that the error of
     the grid, which falls with the square of its width, can be removed.
 

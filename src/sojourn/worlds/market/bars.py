@@ -45,14 +45,14 @@ class Bars:
     ValueError: mine: close is -4.0 in bar 0; prices must be finite and greater than 0
     """
 
-    name: str  # of the file, or of what made them
-    sha256: str  # of the file's bytes; of the prices where there is no file
+    name: str  # of the file, or "synthetic" and the like
+    sha256: str  # of the file's bytes, or of the prices if there is no file
     timestamp: Ints  # seconds since 1970, UTC, at the beginning of the interval
     open: Floats
     close: Floats
     synthetic: bool = False
     findings: list[Finding] = field(default_factory=list)
-    rows: int | None = None  # of the file, blank lines included; None where there is no file
+    rows: int | None = None  # of the file, blank lines included; None if there is no file
 
     def __post_init__(self) -> None:
         """Check the lengths, the order, the prices and the number of bars."""

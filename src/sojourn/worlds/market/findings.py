@@ -116,7 +116,7 @@ def repeated(sheet: Sheet, row: Ints, at: Ints, opening: Floats, close: Floats) 
 def fill_gaps(
     sheet: Sheet, row: Ints, at: Ints, opening: Floats, close: Floats, fill: int
 ) -> tuple[Ints, Floats, Floats]:
-    """Report gaps and what is off the grid, and fill the gaps that are short enough."""
+    """Report gaps and bars off the grid, and fill the gaps that are short enough."""
     if len(at) < 2:
         return at, opening, close
     step = np.diff(at)
