@@ -18,7 +18,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 Flags: TypeAlias = npt.NDArray[np.bool_]
 Indices: TypeAlias = npt.NDArray[np.int32]  # half the memory, where there are as many as rows
-Sparse: TypeAlias = "sparse.csr_array"  # in quotes, since SciPy ships no types
+Sparse: TypeAlias = "sparse.csr_array"  # SciPy ships no types
 S = TypeVar("S", bound=np.generic)
 
 

@@ -1,4 +1,4 @@
-"""Whether a user's rules are those that machine code on disk was made from.
+"""Tells whether a user's rules are those that machine code on disk was made from.
 
 Compiled code depends on more than the text of a function: on the functions that it calls, on the
 constants that it reads from its module, on closures and defaults, on types that it makes. The

@@ -101,7 +101,7 @@ _ROWS, _TABLES = "sojourn rows", "sojourn tables"
 
 @written_by
 def row_of(typing: Numba, array: Numba, first: Numba, place: Numba) -> Codegen:
-    """Return numbers or streams as a block; its address counts from the first row, so the compiler sees that rows differ."""
+    """Return numbers or streams as a block; its address counts from the first row, so the compiler sees that rows do not overlap."""
     kind = Block(array.dtype, array.ndim, 0)
 
     def code(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:

@@ -121,7 +121,7 @@ def kept_on_disk(config: Numba) -> Iterator[None]:
     """Keep everything compiled in this context in the folder of this source; `config` is Numba's.
 
     Numba itself would look only at the file of a function, and go on using old machine code
-    after a rule in another file was edited. If the folder cannot be written to or not be trusted,
+    after a rule in another file was edited. If the folder cannot be written to, or cannot be trusted,
     every process compiles again; that is all.
     """
     previous = config.CACHE_DIR
@@ -232,7 +232,7 @@ def _classes(signature: Iterable[Numba]) -> Iterator[type]:
 
 @contextlib.contextmanager
 def garbage_left() -> Iterator[None]:
-    """Collect no garbage in this context: Numba makes millions of objects, few are garbage, and collecting costs a tenth."""
+    """Collect no garbage in this context: Numba makes millions of objects, few are garbage, and collecting takes a tenth of the time."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -88,7 +88,7 @@ def _uses_sojourn(module: ModuleType) -> bool:
 
 
 def imported(module: str, name: str | None = None) -> ModuleType:
-    """Return a module, also one in the current folder; error messages have `name`, if it is given.
+    """Return a module, also one in the current folder; error messages mention `name` instead, if it is given.
 
     >>> imported("no_such_module")
     Traceback (most recent call last):

@@ -63,7 +63,7 @@ class Profile(NamedTuple):
 def iqm(scores: Scores) -> float:
     """Return the interquartile mean: the mean of the scores without the lowest and the highest quarter.
 
-    A quarter is rounded down to whole scores. It is less noisy than the median, and outliers do not move it.
+    A quarter is rounded down to whole scores. This mean is less noisy than the median, and outliers do not move it.
 
     >>> iqm([1.0, 2.0, 3.0, 4.0, 100.0])  # without 1 and 100
     3.0
@@ -129,7 +129,7 @@ def difference(
 ) -> Interval:
     """Return a statistic of `one` minus `other`, run by run, with its interval.
 
-    Runs are paired by their places: those at the same place must have the same seed, and `scores` returns them so.
+    Runs are paired by their places: those at the same place must have the same seed. `scores` returns them in that order.
     If much depends on the seed, this is far more precise than a comparison of two intervals.
 
     >>> difference([1.0, 5.0, 9.0], [0.0, 4.0, 8.0])  # always 1 more, however much seeds differ
