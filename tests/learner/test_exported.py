@@ -134,7 +134,7 @@ def test_masked_actions() -> None:
         ({"first_action": "x"}, "first_action"),
         ({"first_action": 10**30}, "too large"),
         ({"states": {"kind": "discrete", "count": 10**15, "start": 0}}, "not below"),
-        ({"states": {"kind": "discrete", "count": 0, "start": 0}}, "its states cannot be"),
+        ({"states": {"kind": "discrete", "count": 0, "start": 0}}, "its states do not fit together"),
     ],
 )
 def test_a_file_that_is_no_policy(change: dict[str, Any], words: str, tmp_path: Path) -> None:

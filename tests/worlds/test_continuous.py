@@ -295,7 +295,7 @@ def step_drifting(
 def test_a_state_of_whole_numbers_is_refused() -> None:
     """To the compiler a tuple of whole numbers is another type, so that a sentence says it first."""
     with pytest.raises(
-        TypeError, match=r"start of Drifting returned \(0,\) as the state; 0 in it is no float"
+        TypeError, match=r"start of Drifting returned \(0,\) as the state; 0 in it is not a float"
     ):
         sj.check_world(Drifting(whole=True))
 

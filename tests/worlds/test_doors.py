@@ -104,7 +104,7 @@ def test_the_arrays_of_a_made_world_belong_to_it() -> None:
 @pytest.mark.parametrize(
     ("agent", "sentence"),
     [
-        (AGENT._replace(actions=np.array([0, 2])), "actions has the entry 2; its entries are 0 to 1"),
+        (AGENT._replace(actions=np.array([0, 2])), "actions has the entry 2; its entries must be 0 to 1"),
         (AGENT._replace(actions=np.array([0.0, 1.0])), "actions is an array of float64"),
         (
             AGENT._replace(actions=np.array([0])),
