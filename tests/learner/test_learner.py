@@ -383,8 +383,16 @@ class Fluent(Maze):
         (lambda: sj.Learner(Maze(), sj.smart).train(WRONG["number"]), TypeError, "steps is 0.5"),
         (lambda: sj.Learner(Maze(), sj.smart).train(duration=0.0), ValueError, "duration is 0.0"),
         (lambda: sj.Learner(Maze(), sj.smart).train(duration=np.inf), ValueError, "duration is inf"),
-        (lambda: Untyped(Maze(), sj.smart).train(duration="tau"), TypeError, "is how long to go on"),
-        (lambda: Untyped(Maze(), sj.smart).evaluate(duration=half), TypeError, "is said to Learner"),
+        (
+            lambda: Untyped(Maze(), sj.smart).train(duration="tau"),
+            TypeError,
+            "must be a number, how long to continue",
+        ),
+        (
+            lambda: Untyped(Maze(), sj.smart).evaluate(duration=half),
+            TypeError,
+            "of a step in Learner(..., duration=...)",
+        ),
         (lambda: sj.Learner(Maze(), sj.smart).act(4), ValueError, "the observation 4"),
         (lambda: sj.Learner(Maze(), sj.smart).act(0, [1, 1]), ValueError, "3 actions"),
         (lambda: sj.Learner(Maze(), sj.smart).act(0, [0, 0, 0]), ValueError, "allows no action"),
