@@ -67,7 +67,7 @@ class UpperConfidence(NamedTuple):
 def chosen_greedily(
     choice: EpsilonGreedy, values: Values, visits: Table, state: int, u: float
 ) -> tuple[int, bool]:
-    """One random number decides whether to explore, and between equally good actions."""
+    """One random number decides whether to explore, and which of several equally good actions to take."""
     epsilon = chance(choice.exploration)
     if u < epsilon:
         return nth_available(values, state, u / epsilon), True
@@ -149,7 +149,7 @@ def misfit_bandit(agent: Bandit) -> str:
 
 @draw.register
 def draw_bandit(agent: Bandit, state: int, rng: Stream) -> tuple[int, bool]:
-    """The action that its way to choose gives."""
+    """The action that its `choice` gives."""
     return chosen(agent.choice, agent.values, agent.visits, state, uniform(rng))
 
 

@@ -7,11 +7,11 @@ With rho the estimated rate, r the reward and tau the duration of a step from s 
     Stepwise        the same with 1 for tau: R-Learning as printed                the same
     Differential    the same in units of the mean duration L(s, a)                evidence delta, on every draw
     Relative        delta = (r + max Q(s', .) - Q(s, a) - T f(Q)) / T             the rate is f(Q)
-    Sarsa           AverageReward, with the mean of Q(s', .) over draws as max    evidence r, on every draw
+    Sarsa           AverageReward, but the mean of Q(s', .) over draws, not max   evidence r, on every draw
     Discounted      delta = r + e^(-kappa tau) max Q(s', .) - Q(s, a)             evidence r; the rate only measures
 
-Before anything is divided by a mean duration, that is raised to at least a tenth of the mean over all steps, since
-some pairs may take no time at all. The method Relative is in `relative`.
+A mean duration is raised to at least a tenth of the mean over all steps before anything is divided by it, since some
+pairs may take no time at all. The method Relative is in `relative`.
 
 A method is a value with four or five rules. To add one, write its value and its rules in a file like this one, and
 give it an entry in `named`; `learn` has the rest.

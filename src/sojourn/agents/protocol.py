@@ -206,7 +206,7 @@ def act(agent: Agent, state: State, rng: Stream) -> int:
 
 
 def described(agent: Agent) -> str:
-    """Return how an agent is called in a sentence: its method and its estimator of the rate.
+    """Return what an agent is called in a sentence: its method and its estimator of the rate.
 
     >>> from sojourn.agents.literature import smart
     >>> described(smart(num_states=3, num_actions=2))

@@ -66,7 +66,7 @@ def bitcoin(
     ] = None,
     seeds: Annotated[int, typer.Option(help="Number of seeds, from 0 on.", min=1)] = 30,
     state_sizes: Annotated[
-        str, typer.Option(help="How many past directions a state holds; all are tried.")
+        str, typer.Option(help="Numbers of past directions that a state holds; each is run.")
     ] = "3,6,9,12",
     by_magnitude: Annotated[
         bool,

@@ -144,8 +144,8 @@ class Driver:
     def go_to(self, place: Place | None, position: Position) -> None:
         """Bring the environment back to a place; if that cannot be done, the next step begins a new episode.
 
-        If all actions of an episode have to be repeated, that is done only when training continues, so that nobody
-        has to wait who only asks a learner for its policy.
+        If all actions of an episode have to be repeated, that is done only when training continues, so that a learner
+        that is only asked for its policy answers at once.
         """
         if place is not None and place["kind"] == "replay":
             self._left = place, position

@@ -103,7 +103,7 @@ class NetworkAgent:
             )
         if not 0 < count <= spaces.places:
             raise ValueError(
-                f"there are {count} observations; this agent takes from 1 to {spaces.places} at once"
+                f"there are {count} observations; this agent takes up to {spaces.places} at once"
             )
         actions: Actions = (
             np.zeros((count, len(spaces.low))) if spaces.is_continuous else np.zeros(count, dtype=np.int64)

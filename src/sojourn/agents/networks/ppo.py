@@ -64,7 +64,7 @@ def choose_choices(agent: PPO, observations: Floats, allowed: Masks, actions: In
 
 @kernel
 def choose_points(agent: PPO, observations: Floats, allowed: Masks, actions: Floats, explored: Flags) -> None:
-    """Draw continuous actions, or take their means likewise, in the units of the environment."""
+    """Draw continuous actions where `explored` says so, and take their means elsewhere, in the environment's units."""
     _look(agent, observations)
     outputs = outputs_in(agent.policy, agent.policy.units)
     for row in range(len(observations)):

@@ -1,4 +1,4 @@
-"""The models that a planner plans with: the means of what it saw, and what it hopes that unknown pairs pay."""
+"""The models that a planner plans with: the means of what it saw, and what it hopes unknown pairs will pay."""
 
 from __future__ import annotations
 
