@@ -138,7 +138,7 @@ def test_an_environment_of_ones_own(name: str, tmp_path: Path) -> None:
     assert "the policy earns 2 per unit time, 95 % interval 2 to 2" in first.stdout  # 4 in a time of 2
     refused = sojourn("evaluate", "learner.sojourn", cwd=tmp_path)
     assert refused.returncode == 1
-    assert refused.stderr.strip().endswith(f"name it: --env {name}")
+    assert refused.stderr.strip().endswith(f"name it with --env {name}")
     found = sojourn("evaluate", "learner.sojourn", "--env", name, "--json", cwd=tmp_path)
     assert found.returncode == 0, found.stderr
     told = json.loads(found.stdout)

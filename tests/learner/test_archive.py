@@ -566,7 +566,7 @@ def test_a_file_says_which_module_to_import(tmp_path: Path) -> None:
     told = sentence(lambda: read_archive(path, "a test", 1), ValueError)
     assert told == (
         f"{path} holds a Cumulative from your module queues.mine, which a file may not import by itself; import it "
-        "first, or give a command --module queues.mine"
+        "first, or add --module queues.mine to the command"
     )
     edited(path, lambda data, _: contents(data)["rate"].update(module="rm -rf; mine"))
     assert "rm -rf" not in sentence(lambda: read_archive(path, "a test", 1), ValueError)

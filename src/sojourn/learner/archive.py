@@ -248,7 +248,7 @@ def _class(name: str, module: object) -> type:
     if not found and isinstance(module, str) and _NAME.fullmatch(module) and _NAME.fullmatch(name):
         raise _UnknownClassError(
             f"a {name} from your module {module}, which a file may not import by itself; import it first, "
-            f"or give a command --module {module}"
+            f"or add --module {module} to the command"
         )
     raise ValueError(
         f"it holds a {name}, but there {'are several classes' if found else 'is no class'} of that name here; "

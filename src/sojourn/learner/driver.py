@@ -109,7 +109,7 @@ class Driver:
         return float(np.abs(self.q[np.isfinite(self.q)]).max(initial=0.0))
 
     def time_must_pass(self, steps: int) -> None:
-        """Raise an error if too many steps, the last `steps` ones, took no time at all."""
+        """Raise an error if the last `steps` steps, which took no time at all, are too many."""
         self.reading.time_must_pass(steps)
 
     def warnings(self) -> list[str]:

@@ -180,7 +180,7 @@ def _checked(data: PolicyFile) -> tuple[Floats, Floats]:
         {len(row) for table in (data["values"], data["visits"]) for row in table},
     )
     if not len(numbers) == len(set(numbers)) == len(data["values"]) == len(data["visits"]) or len(widths) > 1:
-        raise ValueError("it does not have as many states as values and visits")
+        raise ValueError("its states, values and visits do not fit together")
     size = Tabulation(data["states"]).num_states
     if size > MOST_STATES or not all(0 <= number < size for number in numbers):
         raise ValueError(f"some of its states are not below {min(size, MOST_STATES)}")

@@ -241,7 +241,7 @@ class Learner:
         callbacks: Callback | Sequence[Callback] = (),
         progress: bool = False,
     ) -> Totals:
-        """Learn for a number of steps, or for a time of the environment; return the totals.
+        """Learn for a number of steps, or for a time on the environment's clock; return the totals.
 
         `duration` is the time to train for; where to find the duration of a step is an argument
         of `Learner`. Callbacks are called with the learner after every 1,000 steps and at the

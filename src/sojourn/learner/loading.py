@@ -45,7 +45,7 @@ def load_policy(path: str | Path) -> LearnedPolicy:
         hidden = HiddenActions.restored(held.q, "the action mask", contents["hidden"])
         states = Tabulation(contents["states"])
         if states.num_states != len(held.q):
-            raise ValueError(f"it has values of {len(held.q)} states, but numbers {states.num_states}")  # noqa: TRY301
+            raise ValueError(f"it has values for {len(held.q)} states, but numbers {states.num_states}")  # noqa: TRY301
         return policy_of(states, contents["first_action"], held, hidden)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{path}: {error}") from None

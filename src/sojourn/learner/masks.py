@@ -1,4 +1,4 @@
-"""Hides actions that are not allowed from an agent.
+"""Hides from an agent the actions that are not allowed.
 
 To the rules, an action that is not available in a state is one whose value is -inf. So a mask is
 respected when acting, in the greedy maximum and when looking ahead, without any rule of its own.

@@ -118,7 +118,7 @@ class ObservingDriver:
                 self.totals = _counted(self.totals, steps)
 
     def time_must_pass(self, steps: int) -> None:
-        """Raise an error if too many steps, the last `steps` ones, took no time at all."""
+        """Raise an error if the last `steps` steps, which took no time at all, are too many."""
         time_must_pass(steps, self.lanes.reader.source)
 
     def warnings(self) -> list[str]:

@@ -44,12 +44,12 @@ class Reading:
         return None if self.clock_key is None else Clock(self.clock_key)
 
     def time_must_pass(self, steps: int) -> None:
-        """Raise an error if too many steps, the last `steps` ones, took no time at all."""
+        """Raise an error if the last `steps` steps, which took no time at all, are too many."""
         time_must_pass(steps, self.source)
 
 
 def time_must_pass(steps: int, source: DurationSource) -> None:
-    """Raise an error if too many steps, the last `steps` ones, took no time at all."""
+    """Raise an error if the last `steps` steps, which took no time at all, are too many."""
     if steps >= MOST_AT_ONCE:
         raise ValueError(
             f"the last {steps:,} steps took no time ({shown(source)} is 0); single steps may take none, but a rate "

@@ -230,7 +230,7 @@ def tensorboard(folder: str) -> Callable[[Watched], None]:
     """Return a callback for `Learner.train` that writes its progress for TensorBoard.
 
     It needs an extra: pip install 'sojourn[tensorboard]'. It writes the learned rate, the earned
-    rate and the largest |Q| after each number of steps.
+    rate and the largest |Q|, by the number of steps.
 
     >>> import tempfile
     >>> import sojourn as sj
