@@ -244,7 +244,10 @@ def test_solve_says_the_gain_of_each_state_where_they_differ() -> None:
         ("compare wear gosavi", "'gosavi' is judged in another way"),
         ("compare gosavi --agent deep-q", "deep-q is for observations that cannot be listed"),
         ("compare wear --agent smart", "'smart' is no agent for observations that cannot be listed"),
-        ("compare hold --agent deep-q", "deep_q cannot be compared on hold: deep_q chooses among actions"),
+        (
+            "compare hold --agent deep-q",
+            "deep_q cannot be compared on hold: deep_q is for numbered actions only",
+        ),
         ("compare wear --grid step_size=0.1", "leave them out on wear, where agents have their own settings"),
     ],
 )
