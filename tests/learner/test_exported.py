@@ -126,9 +126,9 @@ def test_masked_actions() -> None:
     ("change", "words"),
     [
         ({"version": 2}, "of version 2"),
-        ({"numbers": [0, 0, 1, 2]}, "not as many"),
+        ({"numbers": [0, 0, 1, 2]}, "its states, values and visits do not fit together"),
         ({"numbers": [0, 1, 2, 9]}, "not below 4"),
-        ({"values": [[1.0, 2.0]] * 4}, "not as many"),
+        ({"values": [[1.0, 2.0]] * 4}, "its states, values and visits do not fit together"),
         ({"values": [[None, None, None]] * 4}, "has no action"),
         ({"visits": [[-1, 0, 0]] * 4}, "visits"),
         ({"first_action": "x"}, "first_action"),

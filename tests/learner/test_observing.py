@@ -318,7 +318,7 @@ class Unmeasured(Wear):
         (lambda: sj.Learner(Wear(), sj.deep_q, **SMALL).q, "no table"),
         (lambda: sj.Learner(Wear(), sj.deep_q, hiden=(3,)), "hiden"),
         (lambda: sj.Learner(SyncVectorEnv([Maze] * 2), sj.smart), "deep_q or ppo"),
-        (lambda: sj.Learner(Wear(), Recorder(sj.Spaces(1, 2)), step=1), "made already"),
+        (lambda: sj.Learner(Wear(), Recorder(sj.Spaces(1, 2)), step=1), "already made"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_a_sentence(call: Any, part: str) -> None:

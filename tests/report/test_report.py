@@ -498,7 +498,7 @@ def test_the_command_prints_where_the_page_is(folders: Path, tmp_path: Path) -> 
     """`sojourn report` writes the page and prints its path; a wrong folder gets one line."""
     out = tmp_path / "page.html"
     done = samples.command("report", folders / "audit", "--out", out, "--title", "Mine & yours")
-    assert (done.returncode, done.stdout.strip()) == (0, f"{out} is there; open it in a browser")
+    assert (done.returncode, done.stdout.strip()) == (0, f"{out} is written; open it in a browser")
     assert "<title>Mine &amp; yours</title>" in out.read_text(encoding="utf-8")
     wrong = samples.command("report", tmp_path / "nowhere", "--out", out)
     assert wrong.returncode == 1

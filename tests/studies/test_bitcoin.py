@@ -169,12 +169,12 @@ def test_running_again_changes_nothing_and_another_study_is_refused(folder: Path
     ("options", "words"),
     [
         (("--segments", "0-x"), "it must be numbers and ranges"),
-        (("--segments", "5-3"), "ranges ascend"),
+        (("--segments", "5-3"), "and its ranges ascending"),
         (("--segments", "900"), "there is no segment 900; the data has the segments 0 to 874"),
         (("--state-sizes", "0"), "its numbers must be at least 1"),
         (("--state-sizes", "21"), "state_size is 21; it must be at most 20"),
         (("--data", "nowhere.csv"), "nowhere.csv"),
-        (("--formats", "png,gif"), "'gif' is not a format of figures; those are png, svg, pdf"),
+        (("--formats", "png,gif"), "'gif' is not a format for figures; choose from png, svg, pdf"),
     ],
 )
 def test_wrong_options_get_one_sentence(tmp_path: Path, options: tuple[str, ...], words: str) -> None:
