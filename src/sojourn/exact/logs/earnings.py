@@ -1,4 +1,4 @@
-"""Read what was earned and how long it took, row by row, from any table that has both."""
+"""Read rewards and durations, row by row, from any table that has both."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sojourn.rules.arrays import Floats
 
 
 class Earnings(NamedTuple):
-    """Rewards and durations in their order, and a sentence for each reason why rows were left out."""
+    """Rewards and durations in the order of the rows, and a sentence for each reason why rows were left out."""
 
     rewards: Floats
     durations: Floats
