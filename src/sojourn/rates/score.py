@@ -31,7 +31,7 @@ _value = value.bare
 
 _PATIENCE = 2_000  # transitions that Python takes sooner than a compiler is ready
 _BLOCKS = 50  # of the bootstrap, each of consecutive transitions
-_LEAST = 2 * _BLOCKS  # transitions to choose by
+LEAST = 2 * _BLOCKS  # transitions that are needed to choose an estimator
 
 
 def rate_score(rate: Rate, rewards: ArrayLike, durations: ArrayLike) -> float:
@@ -112,9 +112,9 @@ def choose_rate(
     """
     r, tau = transitions(rewards, durations)
     level = proper_fraction("level", level)
-    if len(r) < _LEAST:
+    if len(r) < LEAST:
         raise ValueError(
-            f"rewards has {len(r)} numbers; at least {_LEAST} are needed to choose an estimator by their scores"
+            f"rewards has {len(r)} number{'' if len(r) == 1 else 's'}; at least {LEAST} are needed to choose an estimator"
         )
     named = _labelled(candidates)
     scores = {label: _scores(rate, r, tau) for label, rate in named.items()}
