@@ -279,7 +279,9 @@ def test_the_model_is_an_estimate_and_says_so(tmp_path: Path) -> None:
 def test_counts_are_checked(tmp_path: Path) -> None:
     """As many as pairs, each at least 1; in a file all pairs have one or none."""
     model = sj.read_log(SMALL).model()
-    assert "2 entries for 3 pairs" in sentence(lambda: model.with_counts([1, 2]), ValueError)
+    assert "counts has the length 2; it must be 3, the number of pairs" in sentence(
+        lambda: model.with_counts([1, 2]), ValueError
+    )
     assert "state 1 (b), action 0 (x) is 0" in sentence(lambda: model.with_counts([1, 2, 0]), ValueError)
     file = tmp_path / "model.toml"
     sj.model.save_model(model, file)
