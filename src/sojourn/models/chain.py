@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
 PolicyLike: TypeAlias = ArrayLike | Mapping[Any, Any]  # by number, or {state: action} by name
 
-_DENSE = (
-    500  # states: up to this many, a dense solver is fast; with more, a sparse one may fill up all memory
-)
+_DENSE = 500  # states: up to here a dense solver is fast; above, a sparse one may fill up all memory
 _ROUNDING = 1e-14  # relative to the largest number
 _NORMAL = float(np.finfo(np.float64).tiny)  # smaller floats have fewer digits
 

@@ -37,10 +37,7 @@ from sojourn.rules.arrays import Flags, Floats, Ints
 LEAST = (5, 10, 20, 40)
 PENALTIES = (0.0, 0.5, 1.0, 2.0, 3.0)
 _ROUNDS = 30
-_SURE, _LIKELY = (
-    0.98,
-    0.9,
-)  # probabilities with which a candidate must be better, and better by more than its luck
+_SURE, _LIKELY = 0.98, 0.9  # how surely a candidate must be better, and better by more than its luck
 _PAID = 0.05  # the limit may be wrong only this share as often as it says, to allow for the choice
 _PATH = 6  # steps on the path to the lower limit
 

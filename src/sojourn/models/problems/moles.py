@@ -79,10 +79,7 @@ def _distance(one: int, other: int, width: int) -> float:
 
 def _later(moles: int, holes: int, rise: float, fall: float, time: float) -> Floats:
     """Return the law of the set of moles after a time; holes are independent of each other."""
-    chances = [
-        1.0 - (1.0 - rise) ** time,
-        (1.0 - fall) ** time,
-    ]  # of a mole, if there was none and if there was one
+    chances = [1.0 - (1.0 - rise) ** time, (1.0 - fall) ** time]  # of a mole, after none and after one
     law = np.ones(1)
     for hole in range(holes):
         there = chances[moles >> hole & 1]
