@@ -232,7 +232,7 @@ def test_solve_tells_what_is_odd_about_a_model(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[1] == "policy: here: 0; there: 0"
     assert done.stdout.splitlines()[2:] == [
         "note: state 1 (there) is absorbing: no action leaves it",
-        "note: {here} cannot be kept for ever: every policy leaves these states for good",
+        "note: every policy leaves {here} for good",
     ]
     assert len(json.loads((tmp_path / "out" / "solution.json").read_text())["findings"]) == 2
     assert "no action leaves it" in sj.write_report([tmp_path / "out"], tmp_path / "r.html").read_text()

@@ -406,6 +406,6 @@ def test_decisions_without_time_are_refused() -> None:
         state_names=["choose", "work"],
     )
     with pytest.raises(
-        ValueError, match=r"state 0 \(choose\), action 1 may take no time, and what an estimator"
+        ValueError, match=r"state 0 \(choose\), action 1 may take no time, and the long-run limit"
     ):
         audit(model)

@@ -266,7 +266,8 @@ def test_a_bias_beyond_the_floats_is_refused() -> None:
         state_names=["idle", "busy"],
     )
     with pytest.raises(
-        sj.NotSolvedError, match=r"the gain of state . \(.*\) is 300000, but its bias is beyond"
+        sj.NotSolvedError,
+        match=r"the gain of state . \(.*\) is 300000, but its bias is too large for a float",
     ):
         sj.solve(model)
 

@@ -294,7 +294,7 @@ def test_several_classes_are_named() -> None:
     model = islands()
     sentence = (
         r"the model has 3 classes of states that a policy can stay in for ever, \{start\}, \{good\}, \{bad\}, "
-        "so its gain may depend on the start; sojourn.solve finds that of each state"
+        "so its gain may depend on the start; sojourn.solve finds the gain of each state"
     )
     for solver in SOLVERS[:4]:
         with pytest.raises(sj.NotSolvedError, match=sentence):
@@ -350,7 +350,7 @@ def test_too_few_sweeps_are_told() -> None:
         sj.value_iteration(model, max_sweeps=2)
     with pytest.raises(sj.NotSolvedError, match="sweeps the optimal gain is known to be between"):
         sj.modified_policy_iteration(model, max_sweeps=2)
-    with pytest.raises(sj.NotSolvedError, match="after 1 iterations the policy still changes"):
+    with pytest.raises(sj.NotSolvedError, match="after 1 iteration the policy still changes"):
         sj.policy_iteration(model, max_iterations=1)
 
 

@@ -12,9 +12,10 @@ from sojourn import __version__
 from sojourn.exact.logs.earnings import Earnings, read_earnings
 from sojourn.rates.named import ESTIMATORS
 from sojourn.rates.protocol import Rate
-from sojourn.rates.score import RateScore, choose_rate, rates_over
+from sojourn.rates.score import LEAST, RateScore, choose_rate, rates_over
 from sojourn.report import figures
 from sojourn.report.charts import Sheet
+from sojourn.report.words import counted
 from sojourn.rules.numbers import nearest
 from sojourn.rules.records import as_json, write_json
 from sojourn.studies.rates import charts
@@ -56,6 +57,8 @@ def rated(
     ('Exponential(0.3)', True)
     """
     estimators = candidates(kinds, step_sizes)
+    if len(log.rewards) < LEAST:
+        raise _too_few(name, log)
     chosen = choose_rate(log.rewards, log.durations, list(estimators.values()), level=level)
     scored = [_scored(kind, one) for (kind, _), one in zip(estimators, chosen.scores, strict=True)]
     drawn = _drawn(sorted(scored, key=lambda one: one.total))
@@ -90,6 +93,20 @@ def candidates(kinds: Sequence[str], step_sizes: Sequence[float]) -> dict[tuple[
             "there is nothing to compare; name at least one estimator, and a step size if it has one"
         )
     return made
+
+
+def _too_few(name: str, log: Earnings) -> ValueError:
+    """Return the error for a log with too few usable rows, which says how many were left out and why."""
+    if not log.left_out:
+        return ValueError(
+            f"{name} has {counted(len(log.rewards), 'row')}; at least {LEAST} are needed to choose an estimator"
+        )
+    *first, last = log.refused
+    return ValueError(
+        f"{name} has {counted(len(log.rewards), 'usable row')}, and at least {LEAST} are needed to choose an estimator; "
+        f"{counted(log.left_out, 'row')} {'was' if log.left_out == 1 else 'were'} left out: "
+        f"{', '.join(first)}{' and ' if first else ''}{last}"
+    )
 
 
 def write(found: Rated, folder: Path, formats: Sequence[str] = figures.FORMATS) -> None:
