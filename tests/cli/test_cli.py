@@ -234,9 +234,12 @@ def test_solve_says_the_gain_of_each_state_where_they_differ() -> None:
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("solve wear", "wear is a world, which has no list of states and laws to solve"),
-        ("audit rotting-bait", "rotting-bait is a world, which has no list of states and laws to audit"),
-        ("compare two-state", "which has no list of states and laws to judge policies by"),
+        ("solve wear", "wear is a world, not a model, so it has no list of states and laws to solve"),
+        (
+            "audit rotting-bait",
+            "rotting-bait is a world, not a model, so it has no list of states and laws to audit",
+        ),
+        ("compare two-state", "so it has no list of states and laws to judge policies by"),
         ("compare gemini", "`sojourn solve gemini` has that of each state"),
         ("compare wear gosavi", "'gosavi' is judged in another way"),
         ("compare gosavi --agent deep-q", "deep-q is for observations that cannot be listed"),
