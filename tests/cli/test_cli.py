@@ -243,7 +243,7 @@ def test_solve_says_the_gain_of_each_state_where_they_differ() -> None:
         ("compare gemini", "`sojourn solve gemini` has that of each state"),
         ("compare wear gosavi", "'gosavi' is judged in another way"),
         ("compare gosavi --agent deep-q", "deep-q is for observations that cannot be listed"),
-        ("compare wear --agent smart", "'smart' is no agent for observations that cannot be listed"),
+        ("compare wear --agent smart", "'smart' is not an agent for observations that cannot be listed"),
         ("compare hold --agent deep-q", "deep_q cannot be compared on hold: deep_q chooses among actions"),
         ("compare wear --grid step_size=0.1", "on wear agents have their own settings"),
     ],
