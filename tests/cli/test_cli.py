@@ -240,7 +240,7 @@ def test_solve_says_the_gain_of_each_state_where_they_differ() -> None:
             "rotting-bait is a world, not a model, so it has no list of states and laws to audit",
         ),
         ("compare two-state", "so it has no list of states and laws to judge policies by"),
-        ("compare gemini", "`sojourn solve gemini` has that of each state"),
+        ("compare gemini", "`sojourn solve gemini` shows the gain from each state"),
         ("compare wear gosavi", "'gosavi' is judged in another way"),
         ("compare gosavi --agent deep-q", "deep-q is for observations that cannot be listed"),
         ("compare wear --agent smart", "'smart' is not an agent for observations that cannot be listed"),

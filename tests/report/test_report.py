@@ -298,11 +298,11 @@ def test_a_comparison_shows_every_agent(tmp_path: Path) -> None:
     assert [one["low"] for one in earned] == pytest.approx([one["earning"]["low"] for one in given["agents"]])
     curves = page.charts["Learning: long-shot"]["series"]
     assert [one["y"] for one in curves] == [pytest.approx(one["relative_gain"]) for one in given["curves"]]
-    overview = page.charts["Relative gain in the end, mean over the runs"]
+    overview = page.charts["Relative gain at the end, mean over the runs"]
     assert [row[0] for row in overview["values"]] == pytest.approx(
         [one["relative_gain"] for one in given["agents"]]
     )
-    ends = page.charts["In the end: long-shot"]["rows"]
+    ends = page.charts["At the end: long-shot"]["rows"]
     assert [one["low"] for one in ends] == pytest.approx([one["relative_low"] for one in given["agents"]])
     assert any(given["findings"][0] in words for words in page.words)
 

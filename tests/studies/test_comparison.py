@@ -102,7 +102,7 @@ def test_chosen_agents_have_the_grids_that_are_asked_for() -> None:
         ({"agents": ("smrt",)}, "did you mean 'smart'"),
         ({"agents": ("smart", "smart")}, "named twice"),
         ({"grids": {"stepsize": (0.1,)}}, "no agent that is compared has the option 'stepsize'"),
-        ({"exploration": (0.1, 0.1)}, "the same one twice"),
+        ({"exploration": (0.1, 0.1)}, "the same choice twice"),
         ({"exploration": (2.0,)}, "exploration is 2.0"),
         ({"time": -1.0}, "time is -1.0"),
     ):
@@ -484,7 +484,7 @@ def test_an_edge_is_told_in_the_table() -> None:
     """A setting that was best at the last choice tried is named, with what it was best for."""
     lines = table_lines(_found("jobs"))
     assert lines[-1] == (
-        "  smart is best on the edge of what was tried: step_size 0.1 for policy. Widen further, or give it another grid."
+        "  smart does best on the edge of what was tried: step_size 0.1 for policy. Widen further, or give it another grid."
     )
 
 
@@ -504,7 +504,7 @@ def test_agents_are_compared_within_a_budget_of_time(tmp_path: Path) -> None:
     assert found.curves[0].step[-1] == 300.0
     longest = float(PROBLEMS["long-shot"]().duration.max())
     assert ((table["duration"] >= table["time"]) & (table["duration"] < table["time"] + longest)).all()
-    assert "until the clock shows 300" in (tmp_path / "out" / "README.md").read_text()
+    assert "until the clock reaches 300" in (tmp_path / "out" / "README.md").read_text()
 
 
 def test_runs_that_cannot_reach_their_time_are_refused() -> None:
@@ -544,6 +544,6 @@ def test_agents_are_compared_in_a_world_that_changes(tmp_path: Path) -> None:
     assert "The agents in pay-rise" in page
     assert "pay-rise" in readme(found)
     with pytest.raises(
-        ValueError, match="pay-rise changes, and how many steps a time takes there is not known"
+        ValueError, match="pay-rise changes, so it is not known how many steps fit into a time"
     ):
         compare(["pay-rise"], tmp_path / "timed", settings._replace(time=100.0))
