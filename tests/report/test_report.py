@@ -357,7 +357,7 @@ def test_the_market_study_names_its_data_and_calls_it_synthetic(small_studies: P
         & (pl.col("duration_rule") == "scaled")
     )
     movement = moves.filter(pl.col("segment") == 5)["total_movement"][0]
-    shown = page.charts["Harmonic's final value less the other's on each segment (synthetic data)"]
+    shown = page.charts["Harmonic's final value minus the other's on each segment (synthetic data)"]
     line = variant(shown, "1|1|2")[1]
     assert line["y"][xs(shown, line).index(5)] == pytest.approx(
         1000 * cell["difference"][0] / movement, rel=1e-6

@@ -355,7 +355,7 @@ def test_the_words_follow_the_numbers(wins: list[tuple[int, int]], random: str, 
         name: summary.verdict(tables.win_ratios(pairs_of((2, 0), segments=2)), "scaled", name)
         for name in plan.OPPONENTS
     }
-    assert "too few to say" in words._statements({"random": few, "scaled": few})
+    assert "too few to decide" in words._statements({"random": few, "scaled": few})
 
 
 def test_differences_are_paired_by_seed(folder: Path) -> None:
@@ -383,9 +383,9 @@ def test_odd_data_is_read_to_the_end(tmp_path: Path, kind: str) -> None:
     done = reproduce(tmp_path / "out", "--data", str(path), "--seeds", seeds, "--state-sizes", "3")
     assert done.returncode == 0, done.stderr
     text = " ".join((tmp_path / "out" / "README.md").read_text().split())
-    assert "too few to say" in text
+    assert "too few to decide" in text
     assert ("nothing to earn" in text) == (kind == "flat")
-    assert ("One seed was run" in text) == (kind == "one seed")
+    assert ("Only one seed was run" in text) == (kind == "one seed")
 
 
 def test_a_folder_with_something_else_is_left_alone(tmp_path: Path) -> None:
