@@ -473,10 +473,15 @@ def test_the_words_say_why() -> None:
     """On the counterexample the verdict names the limit, the rates that would do, and where it settles."""
     exact = [EstimatorError(name, 1.0, 1.0, 1.0, 1.0) for name in ("Harmonic", "Exponential")]
     said = " ".join(verdict(_found("long-shot", *exact)))
-    for part in ("comes to 1.8 instead of 5", "rates from 2.33333 on", "settles at a gain of 3", "Neither"):
+    for part in (
+        "converges to 1.8 instead of 5",
+        "rates from 2.33333 on",
+        "settles at a gain of 3",
+        "Neither",
+    ):
         assert part in said
     said = " ".join(verdict(_found("gosavi", *exact)))
-    assert "comes to 4.473 instead of 2.104" in said
+    assert "converges to 4.473 instead of 2.104" in said
     assert "and so for this rate too" in said
 
 

@@ -62,6 +62,6 @@ def record_points(record: int | Sequence[int] | Points, total: int) -> Points:
         raise TypeError("record must be a whole number or a flat sequence of step counts")
     if points.size and not (points[0] >= 1 and points[-1] <= total and (np.diff(points) > 0).all()):
         raise ValueError(
-            f"record must hold ascending step counts, from at least 1 to at most {total}, the steps of the run"
+            f"the step counts in record must ascend, from at least 1 to at most the {total} steps of the run"
         )
     return points.astype(np.int64)

@@ -257,7 +257,7 @@ def _stretch(
     if not is_state(state, num_states):
         _blame(fault, -1, -1, 0.0, 1.0, spot(state))
         return Walk(world, agent, state, totals)
-    # A fault is left by a return, not a break: with a break, Numba counts references in every step.
+    # On a fault it returns and does not break: with a break, Numba counts references in every step.
     for _ in range(count):
         action, explored = _draw(agent, state, agent_rng)
         if not is_offered(state, action, num_states, num_actions):

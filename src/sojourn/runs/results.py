@@ -6,13 +6,14 @@
     world, agent     text     kind of the world; label of the agent
     ...              number   a column for each option that is given; null where it does not apply
     steps, episodes  integer  steps of an episode; number of episodes
-    time             number   only if the sweep sets times: when the run was to end; `steps` is then what it took
+    time             number   only if the sweep sets times: when the run was to end; `steps` is then how many it took
     seed             integer
     rate, reward, duration, greedy_reward, greedy_duration    number
     greedy_steps     integer
     diverged         boolean  whether a number of the agent is no longer finite
     gain             number   the exact optimal gain of the world; null if it is not known
-    regret           number   gain * duration - reward: how much more an optimal policy would have earned; may be null
+    regret           number   gain * duration - reward: how much more an optimal policy would have earned; null if the
+                              gain is not known
     rate_gap         number   rate - gain: the error of the learned rate; null if the gain is not known
     policy_gain      number   the exact gain of the final policy; null if it is not known, if policies are not kept, or
                               if the run diverged

@@ -100,7 +100,7 @@ def _policy_gains(task: Task, batch: Batch) -> Floats:
 def _judge(
     kind: str, options: str, _data: tuple[tuple[str, str], ...]
 ) -> tuple[PolicyGains, int | None] | None:
-    """Return the gains of a world's policies, and its last action if actions are numbered from the last."""
+    """Return what computes the gains of a world's policies, and its last action if actions are numbered from the last."""
     chosen = json.loads(options)
     model = model_behind(kind, chosen)
     if model is None:

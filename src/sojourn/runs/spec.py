@@ -56,7 +56,7 @@ class Sweep:
     spacing: str = "log"
     curves: str = "each"
     policies: bool = True
-    time: float | list[float] | None = None  # one or several; a run ends then, if its steps last so long
+    time: float | list[float] | None = None  # one or several; a run ends then, or when its steps run out
 
     def __post_init__(self) -> None:
         for name, entries in (("world", self.worlds), ("agent", self.agents)):

@@ -58,7 +58,7 @@ class Batch(NamedTuple):
     curves: Floats  # [run, part of the curve, point]
     spreads: Floats  # if curves are means, their deviations
     errors: Column  # what a run did that broke the rules, else ""
-    dynamic_regrets: Floats  # NaN where the gain at every time is not known
+    dynamic_regrets: Floats  # NaN in a world that does not know its gain at every time
     tracking_errors: Floats
 
     def figures(self) -> dict[str, Column]:

@@ -1,7 +1,7 @@
 """What is run: streams that estimators follow, worlds that agents act in, and the paper's family.
 
 Everything is tuned on some seeds and measured on others. Besides the best setting for each stream or world there is one
-setting for all of them, the best on the seeds for tuning: this is what is left to somebody who cannot tune.
+setting for all of them, the best on the seeds for tuning, which is what somebody who cannot tune would use.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Size(NamedTuple):
     streams: int = 120
     worlds: int = 400
     seeds: int = 3
-    steps: int = 20_000  # of a stream, and in worlds that have a name
+    steps: int = 20_000  # of a stream, and in named worlds
     time: float = 12_000.0  # of a run in a random world
     histories: int = 100  # that trends are fitted to, at each log-scale
     estimators: tuple[str, ...] = FOLLOWING
