@@ -237,18 +237,21 @@ def test_solve_says_the_gain_of_each_state_where_they_differ() -> None:
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("solve wear", "wear is a world, which has no list of states and laws to solve"),
-        ("audit rotting-bait", "rotting-bait is a world, which has no list of states and laws to audit"),
-        ("compare two-state", "which has no list of states and laws to judge policies by"),
-        ("compare gemini", "`sojourn solve gemini` has that of each state"),
+        ("solve wear", "wear is a world, not a model, so it has no list of states and laws to solve"),
+        (
+            "audit rotting-bait",
+            "rotting-bait is a world, not a model, so it has no list of states and laws to audit",
+        ),
+        ("compare two-state", "so it has no list of states and laws to judge policies by"),
+        ("compare gemini", "`sojourn solve gemini` shows the gain from each state"),
         ("compare wear gosavi", "'gosavi' is judged in another way"),
         ("compare gosavi --agent deep-q", "deep-q is for observations that cannot be listed"),
-        ("compare wear --agent smart", "'smart' is no agent for observations that cannot be listed"),
+        ("compare wear --agent smart", "'smart' is not an agent for observations that cannot be listed"),
         (
             "compare hold --agent deep-q",
             "deep_q cannot be compared on hold: deep_q is for numbered actions only",
         ),
-        ("compare wear --grid step_size=0.1", "leave them out on wear, where agents have their own settings"),
+        ("compare wear --grid step_size=0.1", "on wear agents have their own settings"),
     ],
 )
 def test_names_of_another_kind_are_refused_for_what_they_are(

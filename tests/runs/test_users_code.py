@@ -226,7 +226,7 @@ def test_workers_with_other_source_are_refused(folder: Path, tmp_path: Path) -> 
     (other / "users_numbers.py").write_text("PAY = 2.0\n")
     empty.mkdir()
     said = {
-        empty: r"'users_code:\w+' cannot be found: No module named 'users_code' \(at tcp://127.0.0.1:\d+; a module is",
+        empty: r"'users_code:\w+' cannot be found: No module named 'users_code' \(at tcp://127.0.0.1:\d+; a worker finds",
         other: r"the source behind 'users_code:\w+' at tcp://127.0.0.1:\d+ is not that of this command",
     }
     for number, (place, sentence) in enumerate(said.items()):
@@ -359,7 +359,7 @@ def test_a_report_shows_them(folder: Path, table: pl.DataFrame, tmp_path: Path) 
     [
         (lambda: build_agent("no_such:thing", {}, 2, 2), "'no_such:thing' cannot be found: No module named 'no_such'"),
         (lambda: build_agent("users_code:persistant", {}, 2, 2), r"users_code.py\) has no 'persistant'; did you mean 'persistent'"),
-        (lambda: build_agent("users_code:Tossed", {}, 2, 2), r"'users_code:Tossed' makes Tossed\(.*\), which is no agent"),
+        (lambda: build_agent("users_code:Tossed", {}, 2, 2), r"'users_code:Tossed' makes Tossed\(.*\), which is not an agent"),
         (lambda: build_agent("users_code:plain", {}, 2, 2), "'users_code:plain' does not take the number of states"),
         (lambda: build_agent("users_code:fails", {}, 2, 2), r"'users_code:fails' fails with .* \(ZeroDivisionError: no luck"),
         (lambda: build_agent("users_code:PAY", {}, 2, 2), "'users_code:PAY' is '1.0'; it must be a function or a class"),

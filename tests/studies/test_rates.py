@@ -76,11 +76,11 @@ def test_words_tell_what_can_be_told_apart() -> None:
     log = log_of()
     found = rated("log", log, kinds=["Exponential"], step_sizes=[0.0001, 0.2, 0.21])
     assert verdict(found) in (
-        "Exponential(0.2) is best; this log cannot tell it from Exponential(0.21)",
-        "Exponential(0.21) is best; this log cannot tell it from Exponential(0.2)",
+        "Exponential(0.2) is best, but this log cannot tell it apart from Exponential(0.21)",
+        "Exponential(0.21) is best, but this log cannot tell it apart from Exponential(0.2)",
     )
     alone = rated("log", log, kinds=["Exponential"], step_sizes=[0.0001, 0.2])
-    assert verdict(alone) == "Exponential(0.2) is best, and surely so among these"
+    assert verdict(alone) == "Exponential(0.2) is clearly the best of these"
     assert (
         "best step size of Exponential: 0.2, a memory of about 5 rows; it is the largest that was tried."
         in lines(alone)
@@ -88,7 +88,9 @@ def test_words_tell_what_can_be_told_apart() -> None:
     meter = sj.RateMeter(sj.Exponential(0.2))
     for reward, duration in zip(log.rewards, log.durations, strict=True):
         meter.update(reward, duration)
-    assert f"At the end of the log Exponential(0.2) says {meter.rate:.6g} per unit time." in lines(alone)
+    assert f"At the end of the log, Exponential(0.2) estimates {meter.rate:.6g} per unit time." in lines(
+        alone
+    )
     wild = rated(
         "log",
         log._replace(durations=np.full(600, 5.0)),

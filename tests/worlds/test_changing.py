@@ -258,7 +258,7 @@ def test_a_world_without_a_truth_says_so() -> None:
     """In a world whose gain at a time is not known there is no dynamic regret, and tables have no such column."""
     for world in (sj.TwoState(1e-3), sj.Disturbed(sj.TwoState(1e-3), wrong_rewards=0.1)):
         run = sj.run(world, sj.smart(2, 2), steps=10, compiled=False)
-        with pytest.raises(ValueError, match="the gain of this world at a time is not known"):
+        with pytest.raises(ValueError, match="this world does not know its gain at every time"):
             _ = run.dynamic_regret
         assert sj.gain(world, 0.0) is None
 

@@ -244,7 +244,7 @@ def test_a_fault_is_told_in_a_sentence() -> None:
     ):
         sj.run(Drifting(), agent, steps=10, compiled=False)
     with pytest.raises(
-        ValueError, match="the states of Wear are vectors, but the agent has a Table of values"
+        ValueError, match="the states of Wear are vectors, but the agent's values are a Table"
     ):
         sj.run(sj.continuous.Wear(), sj.smart(1, 2), steps=10)
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""Score estimators of the rate on a log, and keep what came of it as a record in `rates.json`."""
+"""Score estimators of the rate on a log, and keep the results as a record in `rates.json`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def rated(
     step_sizes: Sequence[float] = STEP_SIZES,
     level: float = 0.95,
 ) -> Rated:
-    """Return which estimator, with which step size, foretells a log best.
+    """Return which estimator, with which step size, predicts a log best.
 
     >>> log = Earnings(np.repeat([1.0, 9.0, 3.0], 200), np.ones(600), ())
     >>> found = rated("shop", log, kinds=["Exponential"], step_sizes=[0.001, 0.3])
@@ -117,7 +117,7 @@ def write(found: Rated, folder: Path, formats: Sequence[str] = figures.FORMATS) 
 
 
 def _now(rate: Rate, log: Earnings) -> float | None:
-    """Return what an estimator says once it has seen the whole log, None if it left all bounds."""
+    """Return an estimate after the whole log has been seen, or None if it is not finite."""
     more = [np.append(column, 1.0) for column in (log.rewards, log.durations)]
     last = float(rates_over(rate, *more)[-1])
     return last if math.isfinite(last) else None
@@ -130,7 +130,7 @@ def _scored(kind: str, one: RateScore) -> Scored:
 
 
 def _drawn(by_score: Sequence[Scored]) -> list[str]:
-    """Return whose rates are drawn: the best of each kind, five kinds at most."""
+    """Return the candidates whose rates are drawn: the best of each kind, five at most."""
     best: dict[str, str] = {}
     for one in by_score:
         if one.score is not None:
