@@ -127,7 +127,7 @@ def test_options_and_policies_reach_the_audit() -> None:
         (("long-shot", "--policy", "0,0"), "policy has the shape (2,)"),
         (("long-shot", "--policy", "7"), "state 0 has no action 7; it has 0, 1"),
         (("nowhere.toml",), "nowhere.toml"),
-        (("islands.toml",), "the gain depends on the state where one begins"),
+        (("islands.toml",), "the gain depends on the first state"),
         (("islands.toml", "-o", "a=1"), "islands.toml is a file, which takes no options"),
         (("broken.toml",), "broken.toml is not a TOML file"),
         (("long-shot", "--out", "islands.toml"), "islands.toml"),

@@ -303,9 +303,7 @@ def test_several_classes_are_named() -> None:
     assert found.gains == pytest.approx([5.0, 6.0, 1.0])
     assert found.policy.tolist() == [1, 0, 0]
     assert (found.lower, found.upper) == pytest.approx((1.0, 6.0))
-    with pytest.raises(
-        ValueError, match=r"the gain depends on the state where one begins, from 1 .state 2. to 6"
-    ):
+    with pytest.raises(ValueError, match=r"the gain depends on the first state, from 1 .state 2. to 6"):
         _ = found.gain
     assert found.findings[0] == "state 1 (good) is absorbing: no action leaves it"
     assert found.findings[2].startswith("the model has 3 classes")

@@ -146,7 +146,7 @@ def one_gain(gains: Floats, rounding: float = 0.0) -> float:
     low, high = float(gains.min()), float(gains.max())
     if high - low > max(rounding, 1e-9 * max(abs(low), abs(high))):
         raise ValueError(
-            f"the gain depends on the state where one begins, from {low:.9g} (state {int(gains.argmin())}) "
+            f"the gain depends on the first state, from {low:.9g} (state {int(gains.argmin())}) "
             f"to {high:.9g} (state {int(gains.argmax())}); in Python, use gains, which has the gain of each state"
         )
     return low if low == high else low / 2.0 + high / 2.0

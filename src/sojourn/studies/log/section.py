@@ -58,7 +58,7 @@ def _table(found: Logged, budget: Budget) -> Table:
         Column("visits if followed", digits=0, unit="%"),
     ]
     left = len(found.advice) - len(rows)
-    note = f"{counted(left, 'further state')} are left out; `{FILE}` has them all." if left else ""
+    note = f"Not shown: {counted(left, 'further state')}; `{FILE}` has all states." if left else ""
     return Table(f"What to do: {found.name}", columns, rows, note, searched=len(rows) > 20)
 
 

@@ -27,7 +27,7 @@ def bias(found: Solved, values: tuple[float, ...], points: int) -> Lines:
     if every > 1:
         note += f" One state in {every} is shown."
     if left:
-        note += f" States of {counted(left, 'further action')} are not shown."
+        note += f" Not shown: the states of {counted(left, 'further action')}."
     return Lines(
         f"Bias of each state, and the action taken there: {found.name}",
         Axis("state, by its number", short="state", whole=True),

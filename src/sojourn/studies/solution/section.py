@@ -48,7 +48,7 @@ def _table(found: Solved, budget: Budget) -> Table:
         rows = [(i, found.action_name(i), bias[i]) for i in shown]
     columns += [Column("action", numeric=False), Column("bias", digits=6)]
     left = len(found.policy) - len(rows)
-    note = f"{counted(left, 'further state')} are left out; `{FILE}` has them all." if left else ""
+    note = f"Not shown: {counted(left, 'further state')}; `{FILE}` has all states." if left else ""
     return Table(f"The policy: {found.name}", columns, rows, note)
 
 

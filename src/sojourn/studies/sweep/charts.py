@@ -39,7 +39,7 @@ def lines(table: pl.DataFrame, option: str, figure: str, heading: str) -> Lines:
         )
     ends = [end for name in ("median", "low", "high") for end in rows[name].drop_nulls()]
     left = len(pairs) - len(series)
-    note = f"{counted(left, 'further pair')} of agent and world are left out." if left > 0 else ""
+    note = f"Not shown: {counted(left, 'further pair')} of agent and world." if left > 0 else ""
     if different > GROUPS:
         note = f"Its {different:,} values are shown in {GROUPS} groups. {note}".strip()
     return Lines(
@@ -67,7 +67,7 @@ def whiskers(table: pl.DataFrame, option: str | None, heading: str) -> Whiskers:
         Axis("earned per unit time", short="earned"),
         shown,
         interval="middle half",
-        note=f"{counted(left, 'further row')} are left out." if left > 0 else "",
+        note=f"Not shown: {counted(left, 'further row')}." if left > 0 else "",
     )
 
 

@@ -100,7 +100,7 @@ def _along(folder: Path, called: str, budget: Budget) -> list[Block]:
     what = "cells, each the mean over its seeds" if means else "runs"
     text = f"Medians over all {what}, whatever their options; the middle half is shaded."
     if len(worlds) > len(shown):
-        text += f" {counted(len(worlds) - len(shown), 'further world')} are left out."
+        text += f" Not shown: {counted(len(worlds) - len(shown), 'further world')}."
     return [Heading("Along the steps"), Prose(text), Charts(drawn)]
 
 
