@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
+from asking import ask
 from sojourn.learner.evaluation import Evaluation
 from sojourn.learner.verdict import Verdict, Visited
 from sojourn.runs.executors import executor
@@ -20,16 +19,11 @@ from sojourn.studies.bitcoin.plan import specification as market
 from sojourn.studies.robustness import folder as simulation_study
 from sojourn.studies.verdict.answer import judged
 
-COMMAND = Path(sys.executable).with_name("sojourn")
 NASTY = "<img src=x onerror=alert(1)></script><script>alert(2)</script>"
 
 
-def command(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False)
-
-
 def written(*arguments: str | Path) -> None:
-    done = command(*arguments)
+    done = ask(*arguments)
     assert done.returncode == 0, done.stderr
 
 

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import json
 import math
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +9,7 @@ from typing import Any
 import pytest
 
 import sojourn as sj
+from asking import ask
 from sojourn.exact.audit.audit import audit
 from sojourn.models import from_arrays
 from sojourn.models.problems import PROBLEMS, admission_control
@@ -20,7 +19,6 @@ from sojourn.report.charts import Lines
 from sojourn.studies.audit import charts, words
 from sojourn.studies.audit.compute import audit_named, audited
 
-COMMAND = Path(sys.executable).with_name("sojourn")
 ISLANDS = """
 states = ["here", "there"]
 actions = 1
@@ -39,10 +37,6 @@ next = { there = 1.0 }
 """
 
 
-def sojourn(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, check=False, cwd=folder)
-
-
 def without_constants(text: str) -> Any:
     """Read JSON as a strict reader does, which knows no NaN and no Infinity."""
 
@@ -55,7 +49,7 @@ def without_constants(text: str) -> Any:
 def test_an_audit_for_machines_and_for_people(tmp_path: Path) -> None:
     """What is printed as JSON is what is written, infinite ends are null, and the figure is there in three forms."""
     out = tmp_path / "out" / "long-shot"
-    done = sojourn("audit", "long-shot", "--json", "--out", str(out))
+    done = ask("audit", "long-shot", "--json", "--out", str(out))
     assert (done.returncode, done.stderr) == (0, "")
     told = without_constants(done.stdout)
     assert told == without_constants((out / "audit.json").read_text())
@@ -90,7 +84,7 @@ def test_an_audit_for_machines_and_for_people(tmp_path: Path) -> None:
         "audit.json", "audit.png", "audit.svg",
     ]  # fmt: skip
     assert all(path.stat().st_size > 1000 for path in (out / "figures").iterdir())
-    shown = sojourn("audit", "long-shot").stdout.splitlines()
+    shown = ask("audit", "long-shot").stdout.splitlines()
     assert (
         "the policy's gain is 5, the optimal one 5; an optimal policy is greedy for rates from 2.33333 on"
         in shown[0]
@@ -105,13 +99,13 @@ def test_an_audit_for_machines_and_for_people(tmp_path: Path) -> None:
 def test_options_and_policies_reach_the_audit() -> None:
     """`-o` changes the model, `--policy` what is followed in it."""
     told = json.loads(
-        sojourn("audit", "long-return", "--policy", "1, 0", "-o", "long_reward=808", "--json").stdout
+        ask("audit", "long-return", "--policy", "1, 0", "-o", "long_reward=808", "--json").stdout
     )
     assert (told["options"], told["policy"]) == ({"long_reward": 808}, [1, 0])
     assert (told["gain"], told["best_gain"]) == (pytest.approx(8.0), pytest.approx(10.0))
     # Per step A has 15 in 1.5 and B 404 in 50.5.
     assert told["low"] == pytest.approx((404 - 15) / (50.5 - 1.5))
-    smaller = json.loads(sojourn("audit", "admission-control", "-o", "capacity=5", "--json").stdout)
+    smaller = json.loads(ask("audit", "admission-control", "-o", "capacity=5", "--json").stdout)
     assert smaller["states"] == admission_control(capacity=5).num_states
 
 
@@ -139,7 +133,7 @@ def test_what_cannot_be_audited_gets_one_sentence(
     """A wrong name, option, policy, file or folder is one line without a traceback, and writes nothing."""
     (tmp_path / "islands.toml").write_text(ISLANDS)
     (tmp_path / "broken.toml").write_text("states = = 2")
-    done = sojourn("audit", *arguments, folder=tmp_path)
+    done = ask("audit", *arguments, folder=tmp_path)
     assert done.returncode == 1
     assert done.stderr.startswith("sojourn: ")
     assert words in done.stderr
@@ -149,7 +143,7 @@ def test_what_cannot_be_audited_gets_one_sentence(
 
 def test_solve_writes_what_it_found(tmp_path: Path) -> None:
     """`--out` has bias, names and options as well; `--json` prints what it always did, in its order."""
-    done = sojourn(
+    done = ask(
         "solve", "long-return", "-o", "short_reward=33", "--out", str(tmp_path / "new" / "out"), "--json"
     )
     assert (done.returncode, done.stderr) == (0, "")
@@ -164,7 +158,7 @@ def test_solve_writes_what_it_found(tmp_path: Path) -> None:
     assert (written["state_names"], written["action_names"]) == (["choice", "return"], ["A", "B"])
     # h + g d = r + P h: h(return) = 0 - 11 * 1 + h(choice).
     assert written["bias"][1] - written["bias"][0] == pytest.approx(-11.0)
-    bare = sojourn("solve", "gosavi", "--out", str(tmp_path))
+    bare = ask("solve", "gosavi", "--out", str(tmp_path))
     assert "gain 2.104477612 per unit time" in bare.stdout
     assert without_constants((tmp_path / "solution.json").read_text())["state_names"] is None
 
@@ -227,7 +221,7 @@ def test_infinite_ends_are_null() -> None:
 def test_solve_tells_what_is_odd_about_a_model(tmp_path: Path) -> None:
     """A part that is left for good, and a state that no action leaves, are named; a single state is not odd."""
     (tmp_path / "passing.toml").write_text(ISLANDS.replace("{ here = 1.0 }", "{ there = 1.0 }"))
-    done = sojourn("solve", "passing.toml", "--out", "out", folder=tmp_path)
+    done = ask("solve", "passing.toml", "--out", "out", folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[1] == "policy: here: 0; there: 0"
     assert done.stdout.splitlines()[2:] == [
@@ -236,4 +230,4 @@ def test_solve_tells_what_is_odd_about_a_model(tmp_path: Path) -> None:
     ]
     assert len(json.loads((tmp_path / "out" / "solution.json").read_text())["findings"]) == 2
     assert "no action leaves it" in sj.write_report([tmp_path / "out"], tmp_path / "r.html").read_text()
-    assert "note" not in sojourn("solve", "long-shot").stdout
+    assert "note" not in ask("solve", "long-shot").stdout

@@ -12,20 +12,15 @@ from typing import Any
 import pytest
 
 import sojourn as sj
+from asking import COMMAND, ask, start
 from saying import said
 from sojourn.cli.commands import run
 from sojourn.envs import ENVIRONMENTS
 
-COMMAND = Path(sys.executable).with_name("sojourn")
-
-
-def sojourn(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, check=False, cwd=cwd)
-
 
 def test_version() -> None:
     """The command says its version."""
-    assert sojourn("--version").stdout.strip() == sj.__version__
+    assert start("--version").stdout.strip() == sj.__version__
 
 
 def test_what_nobody_foresaw_is_called_a_defect() -> None:
@@ -68,37 +63,37 @@ def test_help_needs_neither_numba_nor_matplotlib() -> None:
 def test_wrong_options_get_one_sentence(tmp_path: Path) -> None:
     """An error is one line on standard error, with no traceback, and the exit code is not 0."""
     (tmp_path / "taken").write_text("a file")
-    out = sojourn("reproduce", "robustness", "--out", str(tmp_path / "taken"))
+    out = ask("reproduce", "robustness", "--out", str(tmp_path / "taken"))
     assert out.returncode == 1
     (line,) = said(out.stderr)
     assert line.startswith("sojourn: ")
-    assert sojourn("reproduce", "robustness", "--seeds", "0").returncode == 2
-    assert sojourn("reproduce", "nonsense").returncode == 2
+    assert ask("reproduce", "robustness", "--seeds", "0").returncode == 2
+    assert ask("reproduce", "nonsense").returncode == 2
 
 
 def test_train_evaluate_and_go_on(tmp_path: Path) -> None:
     """A learner is trained, saved, evaluated and trained further, and says so to machines."""
     out = tmp_path / "learner.sojourn"
     common = ("sojourn/TwoState-v0", "-e", "log_scale=1e-3", "--max-episode-steps", "1000", "--out", str(out))
-    first = sojourn("train", *common, "--steps", "2000", "--agent", "smart", "-a", "step_size=0.01", "--json")
+    first = start("train", *common, "--steps", "2000", "--agent", "smart", "-a", "step_size=0.01", "--json")
     assert first.returncode == 0, first.stderr
     told = json.loads(first.stdout)
     run = sj.run(sj.TwoState(log_scale=1e-3), sj.smart(2, 2, step_size=0.01), 1000, 2, seed=0)
     assert (told["steps"], told["rate"], told["reward"]) == (2000, run.rate, run.reward)
-    refused = sojourn("train", *common)
+    refused = start("train", *common)
     assert refused.returncode == 1
     assert "--resume" in refused.stderr
-    other = sojourn("train", *common, "--resume", "--agent", "harmonic-r")
+    other = start("train", *common, "--resume", "--agent", "harmonic-r")
     assert other.returncode == 1
     assert "leave them out with --resume" in other.stderr
-    second = sojourn("train", *common, "--steps", "2000", "--resume", "--json")
+    second = start("train", *common, "--steps", "2000", "--resume", "--json")
     run = sj.run(sj.TwoState(log_scale=1e-3), sj.smart(2, 2, step_size=0.01), 1000, 4, seed=0)
     assert json.loads(second.stdout)["rate"] == run.rate
-    found = json.loads(sojourn("evaluate", str(out), "--time", "100000", "--json").stdout)
+    found = json.loads(start("evaluate", str(out), "--time", "100000", "--json").stdout)
     assert found["low"] <= found["rate"] <= found["high"]
     assert found["learned_rate"] == run.rate
     short = json.loads(
-        sojourn("evaluate", str(out), "--time", "0.1", "--json").stdout, parse_constant=pytest.fail
+        start("evaluate", str(out), "--time", "0.1", "--json").stdout, parse_constant=pytest.fail
     )
     assert (short["low"], short["high"]) == (None, None)
     assert short["needed"] > 0.1
@@ -132,18 +127,18 @@ def test_an_environment_of_ones_own(name: str, tmp_path: Path) -> None:
     """A class or an id of a module in this folder is trained in; a file does not import it, but says what to name."""
     (tmp_path / "own_code.py").write_text(OWN)
     (tmp_path / "typing_extensions.py").write_text("raise SystemExit('what is installed comes first')")
-    first = sojourn("train", name, "-e", "pay=4", "--steps", "2000", cwd=tmp_path)
+    first = start("train", name, "-e", "pay=4", "--steps", "2000", folder=tmp_path)
     assert first.returncode == 0, first.stderr
     assert "agent: planner, because 2 states can be listed" in first.stdout
     assert "the policy earns 2 per unit time, 95 % interval 2 to 2" in first.stdout  # 4 in a time of 2
-    refused = sojourn("evaluate", "learner.sojourn", cwd=tmp_path)
+    refused = start("evaluate", "learner.sojourn", folder=tmp_path)
     assert refused.returncode == 1
     assert refused.stderr.strip().endswith(f"name it with --env {name}")
-    found = sojourn("evaluate", "learner.sojourn", "--env", name, "--json", cwd=tmp_path)
+    found = start("evaluate", "learner.sojourn", "--env", name, "--json", folder=tmp_path)
     assert found.returncode == 0, found.stderr
     told = json.loads(found.stdout)
     assert (told["rate"], told["warnings"]) == (2.0, [])  # with the option of the training
-    other = sojourn("evaluate", "learner.sojourn", "--env", name, "-e", "pay=8", "--json", cwd=tmp_path)
+    other = start("evaluate", "learner.sojourn", "--env", name, "-e", "pay=8", "--json", folder=tmp_path)
     assert json.loads(other.stdout)["rate"] == 4.0
 
 
@@ -181,7 +176,7 @@ def test_ctrl_c_saves_what_was_learned(tmp_path: Path) -> None:
     assert "interrupted; use --resume to continue" in stderr
     assert "Traceback" not in stderr
     steps = int(stdout.split(f"{out}: ")[1].split(" steps")[0].replace(",", ""))
-    again = sojourn("train", "sojourn/Market-v0", "--steps", "1000", "--out", str(out), "--resume", "--json")
+    again = start("train", "sojourn/Market-v0", "--steps", "1000", "--out", str(out), "--resume", "--json")
     assert json.loads(again.stdout)["steps"] == steps + 1000
 
 
@@ -211,7 +206,7 @@ def test_wrong_training_gets_one_sentence(tmp_path: Path, arguments: tuple[str, 
     """What is wrong is said in one line, and no file is left behind."""
     given = arguments[0] != "train" or "--out" in arguments
     more = () if given else ("--out", str(tmp_path / "learner.sojourn"))
-    done = sojourn(*arguments, *more)
+    done = ask(*arguments, *more)
     assert done.returncode == 1
     assert words in done.stderr
     assert len(said(done.stderr)) == 1, done.stderr
@@ -220,18 +215,18 @@ def test_wrong_training_gets_one_sentence(tmp_path: Path, arguments: tuple[str, 
 
 def test_envs_are_listed() -> None:
     """Every registered environment is listed with a line about it."""
-    listed = json.loads(sojourn("envs", "--json").stdout)
+    listed = json.loads(ask("envs", "--json").stdout)
     assert [entry["id"] for entry in listed] == list(ENVIRONMENTS)
     assert all(len(entry["summary"]) > 20 for entry in listed)
 
 
 def test_solve_says_the_gain_of_each_state_where_they_differ() -> None:
     """Of a model with several recurrent classes both criteria are told: the gain of each state, and the ratio over runs."""
-    told = json.loads(sojourn("solve", "feinberg", "--json").stdout)
+    told = json.loads(ask("solve", "feinberg", "--json").stdout)
     # A fair chance of 10 in a time of 1 for ever, or 10 in a time of 2.
     assert told["gains"] == pytest.approx([(10 + 5) / 2, 10, 5])
     assert told["ratio"] == pytest.approx((10 + 10) / (1 + 2))
-    assert "gains: 0: 7.5; 1: 10; 2: 5" in sojourn("solve", "feinberg").stdout
+    assert "gains: 0: 7.5; 1: 10; 2: 5" in ask("solve", "feinberg").stdout
 
 
 @pytest.mark.parametrize(
@@ -251,14 +246,14 @@ def test_solve_says_the_gain_of_each_state_where_they_differ() -> None:
             "compare hold --agent deep-q",
             "deep_q cannot be compared on hold: deep_q is for numbered actions only",
         ),
-        ("compare wear --grid step_size=0.1", "on wear agents have their own settings"),
+        ("compare wear --grid step_size=0.1", "leave them out on wear, where agents have their own settings"),
     ],
 )
 def test_names_of_another_kind_are_refused_for_what_they_are(
     command: str, words: str, tmp_path: Path
 ) -> None:
     """A world where a model is asked for, and agents where they do not fit: one sentence, and no folder."""
-    done = sojourn(*command.split(), cwd=tmp_path)
+    done = ask(*command.split(), folder=tmp_path)
     assert done.returncode == 1
     assert words in done.stderr
     assert done.stderr.count("\n") == 1, done.stderr
@@ -267,16 +262,16 @@ def test_names_of_another_kind_are_refused_for_what_they_are(
 
 def test_solve_says_the_gain() -> None:
     """A named problem is solved, for people and for machines; options reach it."""
-    told = json.loads(sojourn("solve", "gosavi", "--json").stdout)
+    told = json.loads(ask("solve", "gosavi", "--json").stdout)
     names = {"state_names", "action_names"}
     assert set(told) == {"name", "gain", "lower", "upper", "policy", "states", "solver", "seconds"} | names
     # Action 1 in state 0, action 2 in state 1: stationary law (.4, .6), E[r] = 5.64, E[tau] = 2.68.
     assert told["gain"] == pytest.approx(5.64 / 2.68)
     assert told["lower"] <= told["gain"] <= told["upper"]
     assert (told["policy"], told["states"]) == ([0, 1], 2)
-    assert "gain 2.104477612 per unit time" in sojourn("solve", "gosavi").stdout
-    smaller = json.loads(sojourn("solve", "admission-control", "-o", "capacity=5", "--json").stdout)
-    assert smaller["states"] < json.loads(sojourn("solve", "admission-control", "--json").stdout)["states"]
+    assert "gain 2.104477612 per unit time" in ask("solve", "gosavi").stdout
+    smaller = json.loads(ask("solve", "admission-control", "-o", "capacity=5", "--json").stdout)
+    assert smaller["states"] < json.loads(ask("solve", "admission-control", "--json").stdout)["states"]
 
 
 @pytest.mark.parametrize(
@@ -289,7 +284,7 @@ def test_solve_says_the_gain() -> None:
 )
 def test_what_cannot_be_solved_gets_one_sentence(arguments: tuple[str, ...], words: str) -> None:
     """A wrong name, option or file is named in one line."""
-    done = sojourn("solve", *arguments)
+    done = ask("solve", *arguments)
     assert done.returncode == 1
     assert words in done.stderr
     assert done.stderr.count("\n") == 1

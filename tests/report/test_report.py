@@ -17,6 +17,7 @@ import pytest
 
 import report_samples as samples
 import sojourn as sj
+from asking import ask
 from sojourn.report.blocks import Column, Table
 from sojourn.report.chart_json import Json
 from sojourn.report.markup import data, prose, table, text
@@ -497,10 +498,10 @@ def test_what_is_not_finished_says_so(folders: Path, tmp_path: Path) -> None:
 def test_the_command_prints_where_the_page_is(folders: Path, tmp_path: Path) -> None:
     """`sojourn report` writes the page and prints its path; a wrong folder gets one line."""
     out = tmp_path / "page.html"
-    done = samples.command("report", folders / "audit", "--out", out, "--title", "Mine & yours")
+    done = ask("report", folders / "audit", "--out", out, "--title", "Mine & yours")
     assert (done.returncode, done.stdout.strip()) == (0, f"{out} is written; open it in a browser")
     assert "<title>Mine &amp; yours</title>" in out.read_text(encoding="utf-8")
-    wrong = samples.command("report", tmp_path / "nowhere", "--out", out)
+    wrong = ask("report", tmp_path / "nowhere", "--out", out)
     assert wrong.returncode == 1
     assert wrong.stderr.startswith("sojourn: ")
     assert wrong.stderr.count("\n") == 1

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ from hypothesis import strategies as st
 
 import naive
 import sojourn as sj
+from asking import Answer, ask
 from saying import said
 from sojourn.runs import tasks
 from sojourn.runs.executors import executor
@@ -31,15 +30,13 @@ from sojourn.worlds.market.segments import market_segment
 from sojourn.worlds.market.world import Market
 from worlds.test_market import HarmonicByShares
 
-COMMAND = Path(sys.executable).with_name("sojourn")
 SEGMENTS, SEEDS, LENGTH = [0, 3, 9, 300], 3, 1200
 CELLS = len(SEGMENTS) * 2 * 2 * 8  # segments, rules, state sizes, settings of agents
 
 
-def reproduce(out: Path, *more: str, formats: str = "") -> subprocess.CompletedProcess[str]:
+def reproduce(out: Path, *more: str, formats: str = "") -> Answer:
     size = ("--segment-length", str(LENGTH), "--seeds", str(SEEDS), "--state-sizes", "3,6")
-    command = [str(COMMAND), "reproduce", "bitcoin", *size, "--formats", formats, "--out", str(out), *more]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return ask("reproduce", "bitcoin", *size, "--formats", formats, "--out", out, *more)
 
 
 @pytest.fixture(scope="module")

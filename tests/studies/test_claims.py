@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ import pytest
 import typer
 
 import sojourn as sj
+from asking import ask
 from ledger import LEDGER, judged, shows
 from sojourn.cli.commands import app
 from sojourn.studies.claims.ledger import UNTESTABLE, VERDICTS, counts, parse_claims
@@ -20,7 +19,6 @@ from sojourn.studies.claims.words import claims_page
 from studies import test_claims_bitcoin, test_claims_means, test_claims_rates, test_claims_two_state
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMAND = Path(sys.executable).with_name("sojourn")
 MODULES = (test_claims_means, test_claims_rates, test_claims_two_state, test_claims_bitcoin)
 TESTS = {
     f"tests/{module.__name__.replace('.', '/')}.py::{name}": thing
@@ -28,10 +26,6 @@ TESTS = {
     for name, thing in vars(module).items()
     if name.startswith("test_") and callable(thing) and thing.__module__ == module.__name__
 }
-
-
-def sojourn(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, check=False)
 
 
 # --- A verdict and its evidence ---
@@ -172,7 +166,7 @@ def test_the_page_counts_its_claims() -> None:
 
 def test_the_command_lists_the_claims() -> None:
     """Every claim is listed with its verdict, plainly where the output is no terminal; all are counted, each error once."""
-    done = sojourn("claims")
+    done = ask("claims")
     assert done.returncode == 0, done.stderr
     assert "\x1b" not in done.stdout
     for claim in sj.load_claims():
@@ -186,14 +180,14 @@ def test_the_command_lists_the_claims() -> None:
 
 def test_the_command_chooses() -> None:
     """One verdict, one claim, and both for machines; the page as it is committed."""
-    wrong = json.loads(sojourn("claims", "--verdict", "does not hold", "--json").stdout)
+    wrong = json.loads(ask("claims", "--verdict", "does not hold", "--json").stdout)
     assert [claim["id"] for claim in wrong] == [c.id for c in LEDGER.values() if c.verdict == "does not hold"]
-    one = json.loads(sojourn("claims", "monotonicity", "--json").stdout)
+    one = json.loads(ask("claims", "monotonicity", "--json").stdout)
     assert sj.Claim(**{**one, "evidence": tuple(one["evidence"])}) == LEDGER["monotonicity"]
-    told = sojourn("claims", "monotonicity").stdout
+    told = ask("claims", "monotonicity").stdout
     assert "monotonicity: holds with a condition" in told
     assert "python -m pytest tests/studies/test_claims_means.py::test_monotonicity" in told
-    assert sojourn("claims", "--markdown").stdout == claims_page(sj.load_claims())
+    assert ask("claims", "--markdown").stdout == claims_page(sj.load_claims())
 
 
 @pytest.mark.parametrize(
@@ -206,7 +200,7 @@ def test_the_command_chooses() -> None:
 )
 def test_wrong_arguments_get_one_sentence(arguments: tuple[str, ...], words: str) -> None:
     """What is not there is named in one line."""
-    done = sojourn("claims", *arguments)
+    done = ask("claims", *arguments)
     assert done.returncode == 1
     assert words in done.stderr
     assert done.stderr.count("\n") == 1
