@@ -342,7 +342,7 @@ def test_a_command_says_which_module_to_name_and_takes_it(folder: Path) -> None:
     command = [str(COMMAND), "policy", str(file)]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert done.stderr.endswith("--module users_code\n")
+    assert done.stderr.endswith("or add --module users_code to the command\n")
     command = [*command, "--module", "users_code"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.stdout.startswith("observation,action,value,")

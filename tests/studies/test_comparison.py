@@ -420,7 +420,7 @@ def test_a_model_of_several_gains_is_refused_before_anything_is_run(tmp_path: Pa
     parts = sj.model.from_transitions([(0, 0, 0, 1.0, 1.0, 1.0), (1, 0, 1, 1.0, 2.0, 1.0)])
     save_model(parts, tmp_path / "parts.toml")
     with pytest.raises(
-        ValueError, match=r"agents cannot be compared on .*parts.toml: the gain depends on the state"
+        ValueError, match=r"agents cannot be compared on .*parts.toml: the gain depends on the first state"
     ):
         compare(["long-shot", str(tmp_path / "parts.toml")], tmp_path / "out", SMALL)
     assert not (tmp_path / "out").exists()
