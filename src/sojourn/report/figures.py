@@ -128,6 +128,8 @@ def _draw_sheet(sheet: Sheet, drawing: Figure) -> None:
     axes = drawing.subplots(
         rows, columns, squeeze=False, sharex="all" if same else "none", sharey="row" if same else "none"
     )
+    if rows > 1 and (layout := drawing.get_layout_engine()) is not None:
+        layout.set(h_pad=0.1)  # inches, so that a title does not touch the label above it
     limits = []
     for r, c in itertools.product(range(rows), range(columns)):
         ax = axes[r, c]
@@ -170,10 +172,9 @@ def _widen(limits: Sequence[tuple[Axes, Ends, Ends]]) -> None:
 
 def _shrink(ax: Axes, *, many: bool) -> None:
     """Make the words of a chart small enough for its place among others."""
-    ax.title.set_fontsize(7 if many else 8)
-    ax.tick_params(labelsize=6 if many else 7)
+    ax.title.set_fontsize(9)
+    ax.tick_params(labelsize=8)
     if many:
-        ax.xaxis.label.set_fontsize(7)
         for line in ax.get_lines():
             line.set_linewidth(0.6 * line.get_linewidth())
         if not ax.images and ax.get_xscale() == "linear":

@@ -9,7 +9,7 @@ from sojourn.report.looks import looks
 from sojourn.studies.audit.charts import on_paper, paper_title
 from sojourn.studies.comparison.record import Problem
 
-_COLUMNS = 4  # problems beside each other on paper
+_COLUMNS = 3  # problems beside each other on paper
 
 
 def learning(found: Problem, points: int, over: str = "steps") -> Lines:
@@ -115,8 +115,9 @@ def _whiskers(panels: Sequence[Whiskers], problems: Sequence[Problem]) -> Sheet:
             ]
             for first in firsts
         ],
-        (2.4 + 1.9 * width, (1.0 + 0.2 * agents) * len(firsts)),
+        (2.0 + 1.7 * width, (0.7 + 0.16 * agents) * len(firsts)),
         titles=[[found.name for found in problems[first : first + _COLUMNS]] for first in firsts],
+        outer_labels=True,
     )
 
 
