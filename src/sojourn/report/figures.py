@@ -21,6 +21,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import MaxNLocator
 
 from sojourn.report.charts import Axis, Heatmap, Lines, Numbers, Plain, Series, Sheet, Whiskers
@@ -128,7 +129,8 @@ def _draw_sheet(sheet: Sheet, drawing: Figure) -> None:
     axes = drawing.subplots(
         rows, columns, squeeze=False, sharex="all" if same else "none", sharey="row" if same else "none"
     )
-    if rows > 1 and (layout := drawing.get_layout_engine()) is not None:
+    layout = drawing.get_layout_engine()
+    if rows > 1 and isinstance(layout, ConstrainedLayoutEngine):
         layout.set(h_pad=0.1)  # inches, so that a title does not touch the label above it
     limits = []
     for r, c in itertools.product(range(rows), range(columns)):

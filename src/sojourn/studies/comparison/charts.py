@@ -77,12 +77,14 @@ def overview(problems: Sequence[Problem]) -> Heatmap:
     """Return the relative gain of each agent's final policy on each problem."""
     names = {row.agent: row.name for found in problems for row in found.agents}
     gains = [{row.agent: row.relative_gain for row in found.agents} for found in problems]
+    values = [[row.get(agent) for row in gains] for agent in names]
     return Heatmap(
         "Relative gain in the end, mean over the runs",
         Labels("problem", [found.name for found in problems]),
         Labels("agent", list(names.values())),
         Colours("relative gain", 0.0, 1.0),
-        [[row.get(agent) for row in gains] for agent in names],
+        values,
+        labels=[["" if one is None else f"{one:.2f}" for one in row] for row in values],
     )
 
 
