@@ -1,4 +1,4 @@
-"""What the pages show of `sojourn reproduce drift`: `python docs/drifting.py out/drift/summary.json` keeps it for them."""
+"""The parts of `sojourn reproduce drift` that pages show; `python docs/drifting.py out/drift/summary.json` stores them."""
 
 from __future__ import annotations
 
@@ -15,19 +15,30 @@ TAILS = (
 )  # fmt: skip
 SHOWN = ("AdaptiveRatio", "Exponential", "ClippedExponential")  # on streams that have names
 FINDINGS = ("tracking", "scores", "harmonic", "control", "one setting", "bet", "family", "trend")
+NOT_QUOTED = ("tracking", "bet")  # findings that a page shows in another form
+BEST = {
+    "longest": "the longest action is always the best",
+    "mixed": "the best action changes",
+    "shortest": "the shortest action is always the best",
+}
 
 
 def places() -> dict[str, Callable[[], str]]:
-    """The places in pages, and what makes what stands there."""
+    """Return the places in pages, each with the function that makes its content."""
     return {
         "<!-- drift: estimators -->": estimators_table,
         "<!-- drift: tails -->": tails_table,
         "<!-- drift: agents -->": agents_table,
         "<!-- drift: worlds -->": worlds_table,
+        "<!-- drift: bet -->": bet_table,
         "<!-- drift: adaptive -->": adaptive,
         "<!-- drift: size -->": size,
         "<!-- drift: relaxed setting -->": relaxed_setting,
-        **{f"<!-- drift: on {name} -->": _finding(place) for place, name in enumerate(FINDINGS) if place},
+        **{
+            f"<!-- drift: on {name} -->": _finding(place)
+            for place, name in enumerate(FINDINGS)
+            if name not in NOT_QUOTED
+        },
     }
 
 
@@ -61,7 +72,7 @@ def size() -> str:
     given = read()["size"]
     return (
         f"{given['streams']} random streams of {given['steps']:,} steps, {given['worlds']} random worlds and their mirrors until a "
-        f"time of {given['time']:,.0f}, everything chosen on 3 seeds and measured on {given['seeds']} others"
+        f"time of {given['time']:,.0f}, settings chosen on 3 seeds and results measured on {given['seeds']} others"
     )
 
 
@@ -145,6 +156,21 @@ def worlds_table() -> str:
     for agent, name in names.items():
         cells = [f"{rows[world, agent]:.3f}" if (world, agent) in rows else "" for world in worlds]
         lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def bet_table() -> str:
+    """Return by how much Harmonic R-Learning is ahead of Relaxed-SMART, in each kind of world and in the mirrors."""
+    rows = {(row["kind"], row["side"]): row for row in read()["bet"]}
+    lines = [
+        "| where | worlds | ahead in the worlds | ahead in the mirrors | first in worlds | first in mirrors |",
+        "|---|---:|---:|---:|---:|---:|",
+    ]
+    for kind, name in BEST.items():
+        sides = [rows[kind, side] for side in ("world", "mirror")]
+        cells = [f"{row['ahead']:+.3f} ({row['low']:+.3f} to {row['high']:+.3f})" for row in sides]
+        cells += [str(row["first"]) for row in sides]
+        lines.append(f"| {name} | {sides[0]['worlds']} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""What the page about the planner shows of what `planner.py` measured."""
+"""The tables and sentences on the page about the planner, made from what `planner.py` measured."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DATA = Path(__file__).resolve().parent / "data"
 
 
 def places() -> dict[str, Any]:
-    """The places in the page, and what makes each."""
+    """Return the places in the page, each with the function that makes its content."""
     return {
         "<!-- planner: named -->": named_table,
         "<!-- planner: summary of named -->": named_summary,
@@ -63,7 +63,7 @@ def named_table() -> str:
 
 
 def named_summary() -> str:
-    """Say how many problems reach what."""
+    """Say on how many problems the planner's policy and earnings are good enough."""
     rows, best = read()["named"], rivals()
     late = sum(row["policy_30000"]["mean"] >= 0.99 for row in rows)
     early = sum(row["policy_10000"]["mean"] >= 0.97 for row in rows)
@@ -71,7 +71,7 @@ def named_summary() -> str:
     short = [row["name"] for row in rows if row not in earned]
     return (
         f"After 10,000 steps the mean is at least .97 on {early} of {len(rows)} problems, after 30,000 steps at least .99 on {late}. "
-        f"What it earned reaches the interval of the best tuned agent, or lies above it, on {len(earned)}; it falls short on "
+        f"What it earned reaches the interval of the best tuned agent, or lies above it, on {len(earned)} problems; it falls short on "
         f"{', '.join(short) or 'none'}."
     )
 
@@ -94,7 +94,7 @@ def others_table() -> str:
 
 
 def others_summary() -> str:
-    """Say what the mean and the worst are, for the planner and for the best tuned agent of each problem."""
+    """Give the mean and the worst result of the planner and of the best tuned agent of each problem."""
     rows = read()["others"]
     told = []
     for who, policy, earned in (
@@ -104,19 +104,19 @@ def others_summary() -> str:
         means = [row[policy]["mean"] for row in rows]
         way = [row[earned]["mean"] for row in rows]
         told.append(
-            f"{who}: final policy {np.mean(means):.3f} in the mean, {min(means):.3f} at worst; earned {np.mean(way):.3f} in "
-            f"the mean, {min(way):.3f} at worst"
+            f"the final policy of {who} reaches {np.mean(means):.3f} in the mean and {min(means):.3f} at worst, and it earned "
+            f"{np.mean(way):.3f} in the mean and {min(way):.3f} at worst"
         )
     ahead = sum(row["earned"]["mean"] >= row["rival_earned"]["mean"] for row in rows)
     return (
-        f"Over {len(rows)} problems, {'. And '.join(told)}. The planner earned at least as much as the best tuned agent on "
+        f"Over {len(rows)} problems, {told[0]}. In comparison, {told[1]}. The planner earned at least as much as the best tuned agent on "
         f"{ahead} of them."
     )
 
 
 def time_table() -> str:
     """Return the microseconds of a step."""
-    lines = ["| states | planner | smart | of 50 microseconds |", "|---:|---:|---:|---:|"]
+    lines = ["| states | planner | smart | planning, of 50 microseconds |", "|---:|---:|---:|---:|"]
     for row in read()["time"]:
         more = row["planner"] - row["smart"]
         lines.append(

@@ -1,4 +1,4 @@
-// The playground: two actions whose reward and time one can change, and what each estimate of the rate makes of them.
+// The playground: two actions whose reward and time the reader can change, and what each estimate of the rate makes of them.
 // The first half is mathematics and knows nothing of the page; a test compares it with the library's audit.
 "use strict";
 
@@ -87,7 +87,7 @@ const Playground = (() => {
     "Rewards vary": {
       actions: [action(5, 4, 1, 0), action(12, 8, 4, 0)],
       shown: "Harmonic",
-      says: "A earns 1 or 9 in an hour: 5 per hour. The harmonic mean of 1 and 9 is 1.8, as if A had driven equal distances at these speeds. Time looks cheap, and the long action looks good.",
+      says: "A earns 1 or 9 in an hour: 5 per hour. The harmonic mean of 1 and 9 is 1.8. It would be right for equal distances at these two speeds, but A takes equal times. Time looks cheap, and the long action looks good.",
     },
     "Times vary": {
       actions: [action(6, 0, 2, 90), action(2, 0, 1, 90)],
@@ -124,7 +124,7 @@ const Playground = (() => {
   const number = (x) => String(Number(x.toPrecision(3))).replace("-", "−");
   const hourly = (x) => `${number(x)} per hour`;
 
-  // --- Reward over time: the slope of the way to a point is its rate.
+  // --- Reward over time: the slope of the line to a point is its rate.
 
   const PLANE = { width: 520, height: 350, left: 46, right: 14, top: 14, bottom: 40, time: [0, 12], reward: [-8, 24] };
   const REACH = 30; // of a finger, around a point
@@ -270,7 +270,7 @@ const Playground = (() => {
     });
     return node("fieldset", { class: `of-${i}` }, node("legend", {}, `Action ${NAMES[i]}`), earned,
       ...Object.keys(SLIDERS).map((name) => makeSlider(i, name)),
-      node("div", { class: "slider" }, node("label", { for: id }, "and"), link));
+      node("div", { class: "slider" }, node("label", { for: id }, "relation"), link));
   }
 
   // --- The estimates.

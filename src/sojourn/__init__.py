@@ -1,7 +1,7 @@
 """Average-reward reinforcement learning in semi-Markov decision processes.
 
-The public names stand in `__init__.pyi`, beside this file, by the module that defines them.
-A module is imported when one of its names is first used, so that `import sojourn` and the
+The public names are listed in `__init__.pyi`, next to this file, by the module that defines
+them. A module is imported when one of its names is first used, so `import sojourn` and the
 command line start at once.
 """
 

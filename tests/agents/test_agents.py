@@ -177,13 +177,16 @@ def test_policy_reads_every_state() -> None:
         (lambda: sj.smdp_q_learning(2, 2, rate=sj.Centred(sj.Cumulative(), 0.1)), "centring is given"),
         (
             lambda: sj.rvi_q(2, 2, centring=0.1),
-            "centring is given to rvi_q, whose rate is a function of its values",
+            "centring is given to rvi_q, whose rate is already a function of its values",
         ),
         (
             lambda: sj.rvi_q(2, 2, reference="last"),
             "reference is 'last'; it must be one of 'first', 'mean', 'maximum'",
         ),
-        (lambda: sj.smart(2, 2, centring=0.1, rate=sj.Centred(sj.Cumulative(), 0.1)), "centred already"),
+        (
+            lambda: sj.smart(2, 2, centring=0.1, rate=sj.Centred(sj.Cumulative(), 0.1)),
+            "rate is already centred",
+        ),
         (
             lambda: sj.r_learning(2, 2, durations="unknown"),
             "durations is 'unknown'; it must be 'known' or 'ignored'",
@@ -283,7 +286,7 @@ def test_a_reference_outside_the_values_is_refused() -> None:
     outside = agent._replace(method=agent.method._replace(reference=FirstPair(5, 0)))  # type: ignore[attr-defined]
     with pytest.raises(
         ValueError,
-        match=r"reference is FirstPair\(state=5, action=0\), beyond its values, for its values are 2 states",
+        match=r"reference is FirstPair\(state=5, action=0\), which does not fit its values of 2 states",
     ):
         sj.run(sj.TwoState(log_scale=1e-3), outside, steps=10)
 

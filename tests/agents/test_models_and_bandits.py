@@ -75,7 +75,9 @@ def test_counts_that_would_lead_compiled_code_astray_are_refused() -> None:
     ):
         damaged = array.copy()
         damaged[at] = 7 if name != "link" else 1
-        assert "leads out of it" in wrong_counts(counts._replace(**{name: damaged}), (2, 2))
+        assert "pool of successors has links or states out of range" in wrong_counts(
+            counts._replace(**{name: damaged}), (2, 2)
+        )
     agent = sj.h_learning(2, 2)
     with pytest.raises(ValueError, match=r"visits has the shape \(1, 1\)"):
         sj.run(sj.TwoState(1e-3), agent._replace(counts=no_counts(1, 1)), 10)

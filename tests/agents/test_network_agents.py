@@ -208,7 +208,10 @@ def test_a_restored_agent_goes_on_as_if_nothing_had_happened() -> None:
         (lambda: sj.deep_q(DISCRETE, step_size=2.0), "step_size is 2.0"),
         (lambda: sj.deep_q(_any(3)), "sojourn.Spaces"),
         (lambda: sj.deep_q(DISCRETE, rate=sj.Cumulative(), rate_step_size=0.1), "both given"),
-        (lambda: sj.ppo(CONTINUOUS._replace(high=np.array([-1.0]))), "to a larger one"),
+        (
+            lambda: sj.ppo(CONTINUOUS._replace(high=np.array([-1.0]))),
+            "each low bound must be below its high bound",
+        ),
         (lambda: sj.ppo(DISCRETE, clip=0.0), "clip is 0.0"),
         (lambda: sj.ppo(DISCRETE, compiled=False).greedy(np.zeros((1, 3)), np.ones((1, 3))), "2 inputs"),
         (

@@ -45,7 +45,7 @@ def test_what_nobody_foresaw_is_called_a_defect() -> None:
     )
     assert plain.returncode == 1
     assert plain.stderr.startswith(
-        "sojourn: this is a defect of sojourn, not of yours (Panic: index out of bounds)"
+        "sojourn: this is a defect of sojourn, not your mistake (Panic: index out of bounds)"
     )
     assert plain.stderr.count("\n") == 1
     assert "Traceback" in debug.stderr
@@ -138,7 +138,7 @@ def test_an_environment_of_ones_own(name: str, tmp_path: Path) -> None:
     assert "the policy earns 2 per unit time, 95 % interval 2 to 2" in first.stdout  # 4 in a time of 2
     refused = sojourn("evaluate", "learner.sojourn", cwd=tmp_path)
     assert refused.returncode == 1
-    assert refused.stderr.strip().endswith(f"name it: --env {name}")
+    assert refused.stderr.strip().endswith(f"name it with --env {name}")
     found = sojourn("evaluate", "learner.sojourn", "--env", name, "--json", cwd=tmp_path)
     assert found.returncode == 0, found.stderr
     told = json.loads(found.stdout)
@@ -178,7 +178,7 @@ def test_ctrl_c_saves_what_was_learned(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "--resume goes on from here" in stderr
+    assert "interrupted; use --resume to continue" in stderr
     assert "Traceback" not in stderr
     steps = int(stdout.split(f"{out}: ")[1].split(" steps")[0].replace(",", ""))
     again = sojourn("train", "sojourn/Market-v0", "--steps", "1000", "--out", str(out), "--resume", "--json")
@@ -194,11 +194,14 @@ def test_ctrl_c_saves_what_was_learned(tmp_path: Path) -> None:
         (("train", "sojourn/TwoState-v0", "--agent", "smrt"), "unknown agent 'smrt'; did you mean 'smart'?"),
         (("train", "sojourn/TwoState-v0", "--agent", "smart", "-a", "step_size=2"), "step_size is 2"),
         (("train", "sojourn/TwoState-v0", "--agent", "smart", "-a", "seed=2"), "seed"),
-        (("train", "sojourn/TwoState-v0", "-a", "step_size=0.1"), "name it too, such as --agent smart"),
+        (
+            ("train", "sojourn/TwoState-v0", "-a", "step_size=0.1"),
+            "name the agent too, such as --agent smart",
+        ),
         (("train", "FrozenLake-v1", "--steps", "10"), 'info["duration"] is missing'),
         (("train", "CartPole-v1", "--duration", "1", "--agent", "smart"), "give bins"),
         (("train", "sojourn/TwoState-v0", "--steps", "1", "--time", "1"), "cannot both be given"),
-        (("train", "sojourn/TwoState-v0", "--resume"), "there is nothing to go on with"),
+        (("train", "sojourn/TwoState-v0", "--resume"), "does not exist; leave out --resume"),
         (("train", "sojourn/TwoState-v0", "--out", "nowhere/l.sojourn"), "there is no folder nowhere"),
         (("train", "sojourn/TwoState-v0", "--out", "."), "is a folder; choose a file for the learner"),
         (("evaluate", "nowhere.sojourn"), "nowhere.sojourn is not a file"),
@@ -234,14 +237,20 @@ def test_solve_says_the_gain_of_each_state_where_they_differ() -> None:
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("solve wear", "wear is a world, which has no list of states and laws to solve"),
-        ("audit rotting-bait", "rotting-bait is a world, which has no list of states and laws to audit"),
-        ("compare two-state", "which has no list of states and laws to judge policies by"),
-        ("compare gemini", "`sojourn solve gemini` has that of each state"),
+        ("solve wear", "wear is a world, not a model, so it has no list of states and laws to solve"),
+        (
+            "audit rotting-bait",
+            "rotting-bait is a world, not a model, so it has no list of states and laws to audit",
+        ),
+        ("compare two-state", "so it has no list of states and laws to judge policies by"),
+        ("compare gemini", "`sojourn solve gemini` shows the gain from each state"),
         ("compare wear gosavi", "'gosavi' is judged in another way"),
         ("compare gosavi --agent deep-q", "deep-q is for observations that cannot be listed"),
-        ("compare wear --agent smart", "'smart' is no agent for observations that cannot be listed"),
-        ("compare hold --agent deep-q", "deep_q cannot be compared on hold: deep_q chooses among actions"),
+        ("compare wear --agent smart", "'smart' is not an agent for observations that cannot be listed"),
+        (
+            "compare hold --agent deep-q",
+            "deep_q cannot be compared on hold: deep_q is for numbered actions only",
+        ),
         ("compare wear --grid step_size=0.1", "on wear agents have their own settings"),
     ],
 )

@@ -41,20 +41,20 @@ def test_durations_are_read(duration: Any, info: dict[str, Any], expected: float
         (
             "duration",
             {"tau": 1.0, "clock": 2.0},
-            'info["duration"] is missing, info has "tau", "clock"; say where the duration is: '
-            'duration="key", a function or a number',
+            'info["duration"] is missing, and info has only "tau", "clock"; set duration (on the command line, '
+            "--duration) to the key of info that has it, to a number if every step takes equally long, or in Python to a function",
         ),
         (
             "smdp.duration",
             {},
-            'info["smdp.duration"] is missing, info has nothing; say where the duration is: '
-            'duration="key", a function or a number',
+            'info["smdp.duration"] is missing, and info is empty; set duration (on the command line, '
+            "--duration) to the key of info that has it, to a number if every step takes equally long, or in Python to a function",
         ),
         (
             "smdp.duration",
             {"smdp": 3},
-            'info["smdp.duration"] is missing, info has "smdp"; say where the duration is: '
-            'duration="key", a function or a number',
+            'info["smdp.duration"] is missing, and info has only "smdp"; set duration (on the command line, '
+            "--duration) to the key of info that has it, to a number if every step takes equally long, or in Python to a function",
         ),
         ("duration", None, "info is None, so it has no duration; it must be a dictionary"),
         ("duration", {"duration": None}, 'info["duration"] is None; a duration must be a number'),
@@ -140,12 +140,12 @@ def test_masks_are_zeros_and_ones(kind: Any) -> None:
 @pytest.mark.parametrize(
     ("mask", "sentence"),
     [
-        ([1, 1], "a 0 or 1 for each of the 3 actions, or the mask is elsewhere"),
-        ([[1, 1, 0]], "a 0 or 1 for each of the 3 actions, or the mask is elsewhere"),
-        ("110", "a 0 or 1 for each of the 3 actions, or the mask is elsewhere"),
-        ([1, [2], 3], "a 0 or 1 for each of the 3 actions, or the mask is elsewhere"),
-        ([0, 2, 1], "no entries but 0 and 1"),
-        ([0.0, float("nan"), 1.0], "no entries but 0 and 1"),
+        ([1, 1], "a 0 or 1 for each of the 3 actions; if the mask is elsewhere"),
+        ([[1, 1, 0]], "a 0 or 1 for each of the 3 actions; if the mask is elsewhere"),
+        ("110", "a 0 or 1 for each of the 3 actions; if the mask is elsewhere"),
+        ([1, [2], 3], "a 0 or 1 for each of the 3 actions; if the mask is elsewhere"),
+        ([0, 2, 1], "its entries must be 0 or 1"),
+        ([0.0, float("nan"), 1.0], "its entries must be 0 or 1"),
         ([0, 0, 0], "allows no action"),
     ],
 )

@@ -98,8 +98,8 @@ def test_checking_leaves_the_action_space_alone() -> None:
     [
         (
             {"duration": KeyError},
-            'at step 2, info["duration"] is missing, info has "clock"; say where the duration is: '
-            'duration="key", a function or a number',
+            'at step 2, info["duration"] is missing, and info has only "clock"; set duration (on the command line, '
+            "--duration) to the key of info that has it, to a number if every step takes equally long, or in Python to a function",
         ),
         (
             {"duration": float("nan")},
@@ -116,7 +116,7 @@ def test_checking_leaves_the_action_space_alone() -> None:
         (
             {"terminated": True},
             "the episode terminated at step 2, but an average-reward task goes on for ever; let it truncate or "
-            "begin again by itself, or say episodic=True if it is meant to end",
+            "begin again by itself, or set episodic=True if it is meant to end",
         ),
         (
             {"observation": np.array([0.5, 2.0], dtype=np.float32)},
@@ -125,12 +125,12 @@ def test_checking_leaves_the_action_space_alone() -> None:
         ),
         (
             {"action_mask": [1, 0]},
-            'at step 2, info["action_mask"] is [1, 0]; it must have a 0 or 1 for each of the 3 actions, or the '
-            'mask is elsewhere: action_mask="key"',
+            'at step 2, info["action_mask"] is [1, 0], but a mask must have a 0 or 1 for each of the 3 actions; if the '
+            'mask is elsewhere, set action_mask="key"',
         ),
         (
             {"action_mask": [1, 2, 0]},
-            'at step 2, info["action_mask"] is [1, 2, 0]; it must have no entries but 0 and 1',
+            'at step 2, info["action_mask"] is [1, 2, 0]; its entries must be 0 or 1',
         ),
         (
             {"action_mask": [0, 0, 0]},
@@ -172,7 +172,7 @@ def test_durations_of_zero_are_counted() -> None:
     """A step that takes no time is reported; an environment without any time is refused."""
     assert sj.check_smdp_env(Broken(duration=0.0, clock=KeyError), steps=3).zero_durations == 1
     sentence = sentence_about(Sound(with_clock=False), duration=lambda *_: 0, steps=20)
-    assert sentence == "each of 20 steps took no time; a rate needs a clock that goes on"
+    assert sentence == "none of the 20 steps took any time; a rate needs a clock that goes on"
 
 
 def test_an_episode_may_end_where_that_is_said() -> None:
@@ -213,8 +213,9 @@ def test_what_no_seed_reaches_is_found(part: str) -> None:
     """With the same seed and actions everything must be the same, durations included."""
     sentence = sentence_about(Unseeded(part))
     assert sentence.startswith(f"the {part} at step ")
+    assert " the first time and " in sentence
     assert sentence.endswith(
-        "the second time, with the seed 0 and the same actions; take all randomness from self.np_random"
+        " the second, with the seed 0 and the same actions; take all randomness from self.np_random"
     )
 
 
@@ -289,9 +290,11 @@ def test_a_taxi_with_options() -> None:
     assert (report.shortest, report.longest, report.terminated) == (1.0, 3.0, 0)
     assert report.truncated > 0
     sentence = sentence_about(env, duration="smdp.duration", action_mask="action_mask")
-    assert "it must have a 0 or 1 for each of the 4 actions, or the mask is elsewhere" in sentence
+    assert "a mask must have a 0 or 1 for each of the 4 actions; if the mask is elsewhere" in sentence
     sentence = sentence_about(SMDPfier(gym.make("CartPole-v1"), options_provider=MOVES[:2]))
-    assert sentence.startswith('at step 0, info["duration"] is missing, info has "smdp"; say where')
+    assert sentence.startswith(
+        'at step 0, info["duration"] is missing, and info has only "smdp"; set duration'
+    )
 
 
 def test_options_that_come_and_go_are_masked() -> None:

@@ -303,7 +303,7 @@ def test_a_world_that_cannot_be_compiled_runs_in_python() -> None:
 def test_what_is_no_world_is_refused() -> None:
     """The constructor says what a world is."""
     number: Any = 3
-    with pytest.raises(TypeError, match="int is no world"):
+    with pytest.raises(TypeError, match="int is not a world; a world is"):
         sj.WorldEnv(number)
 
 
@@ -327,6 +327,19 @@ def test_every_env_says_the_same_things_of_itself(env_id: str) -> None:
     assert docstring.startswith(f"`{env_id}`")
     headings = [line.removeprefix("## ") for line in docstring.splitlines() if line.startswith("## ")]
     assert headings == [*HEADINGS, "Source"]
+
+
+def test_an_environment_without_a_single_gain_says_none() -> None:
+    """Neither drawn times nor decisions that change the law give one gain; known times give that at the start."""
+    for name in ("RandomChanges", "RipeningBait", "RottingBait"):
+        env: Any = gym.make(f"sojourn/{name}-v0", compiled=False).unwrapped
+        assert env.gain is None
+        env.reset(seed=0)
+        assert env.gain is None
+    inside = sj.WorldEnv(sj.Disturbed(sj.changes.random_changes()), compiled=False)
+    assert inside.gain is None
+    known: Any = gym.make("sojourn/PayRise-v0", compiled=False).unwrapped
+    assert known.gain == sj.gain(sj.changes.pay_rise(), 0.0) == 5.0
 
 
 def python(code: str) -> str:

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import sojourn as sj
 import sojourn.envs
-from sojourn.cli.app import app
+from sojourn.cli.commands import app
 from sojourn.envs import problems
 from sojourn.models.problems import PROBLEMS
 from sojourn.models.smdp import SMDP

@@ -423,22 +423,22 @@ def runs(sim: Sim) -> None:
 
 
 WRONG: list[tuple[Any, str]] = [
-    (ends, "the simulation has no more events after time 2.5, and nobody asks for a decision; let some process go on"),
+    (ends, "the simulation has no more events after time 2.5, and no process asks for a decision; let some process go on"),
     (forgets, "a decision was asked for at time 0, but no process waits for it; write `action = yield sim.decide"),
     (lambda sim: sim.decide(0) and None, "a decision was asked for at time 0, but no process waits for it"),
     (asking(10), r"the observation 10, in a decision at time 0, is not in the observation space, Discrete\(10\)"),
     (asking(0, mask=[1, 1]), r"the mask of a decision at time 0 is \[1, 1\]; it must have a 0 or 1 for each of the 3"),
-    (asking(0, mask=[0, 0, 0]), r"is \[0, 0, 0\]; it must have a 0 or 1 for each of the 3 actions, and one 1 at least"),
+    (asking(0, mask=[0, 0, 0]), r"is \[0, 0, 0\]; it must have a 0 or 1 for each of the 3 actions, and at least one 1"),
     (asking(0, mask=[2, 1, 0]), r"is \[2, 1, 0\]; it must have"),
     (asking(0, mask=np.ones((3, 3))), "it must have a 0 or 1"),
     (asking(0, mask=1), "the mask of a decision at time 0 is 1; it must have"),
-    (asking(0, then=float("nan")), "nan passed between two decisions, up to time nan; some process waits for a time"),
-    (asking(0, then=float("inf")), "inf passed between two decisions, up to time inf; some process waits for a time"),
-    (earning(float("nan")), "what is earned at time 0 is nan; it must be a finite number"),
-    (earning("5"), "what is earned at time 0 is '5'; it must be a number"),
+    (asking(0, then=float("nan")), "a time of nan passed between two decisions, up to time nan; every process must wait"),
+    (asking(0, then=float("inf")), "a time of inf passed between two decisions, up to time inf; every process must wait"),
+    (earning(float("nan")), "the reward earned at time 0 is nan; it must be a finite number"),
+    (earning("5"), "the reward earned at time 0 is '5'; it must be a number"),
     (earning(float("inf"), "earn_rate"), "the rate of earning at time 0 is inf; it must be a finite number"),
-    (spends, "inf was earned up to time 0; what is earned must stay finite"),
-    (runs, r"this simulation is run by reset\(\) and step\(\), which wait for decisions; take sim.run\(\) out"),
+    (spends, "inf was earned up to time 0; rewards must stay finite"),
+    (runs, r"this simulation is run by reset\(\) and step\(\), which wait for decisions; remove sim.run\(\)"),
 ]  # fmt: skip
 
 
@@ -497,7 +497,7 @@ def test_a_class_without_spaces_or_start_gets_a_sentence() -> None:
         TypeError, match=r"Nothing has no observation_space; give the class one of gymnasium.spaces"
     ):
         Nothing().reset()
-    with pytest.raises(NotImplementedError, match=r"Spaces has no method start\(self, sim\)"):
+    with pytest.raises(NotImplementedError, match=r"Spaces has no method start\(self, sim\); write one"):
         Spaces().reset()
     with pytest.raises(RuntimeError, match=r"call reset\(\) before step\(\)"):
         Spaces().step(0)

@@ -166,7 +166,7 @@ BOX = spaces.Box(-1.0, 1.0, shape=(2,))
         (spaces.Tuple([spaces.Discrete(3)]), [2], "needs no bins"),
         (spaces.Tuple([BOX, BOX]), [2], "a Tuple of 2 parts takes a list of 2"),
         (spaces.Tuple([BOX, BOX]), 2, "a Tuple of 2 parts takes a list of 2"),
-        (spaces.Dict(x=BOX), {"y": 2}, "a Dict takes a mapping with keys out of 'x'"),
+        (spaces.Dict(x=BOX), {"y": 2}, "a Dict takes a mapping whose keys are among 'x'"),
         (spaces.Dict(x=BOX), 2, "a Dict takes a mapping"),
         (BOX, [2], r"an entry for each of its dimensions \(2\)"),
         (BOX, "22", "they must be a number, or a list"),
@@ -186,7 +186,7 @@ BOX = spaces.Box(-1.0, 1.0, shape=(2,))
         (spaces.Box(0, INF), 3, "goes from 0 to inf, which cannot be cut into 3 equal bins; give the edges"),
         (spaces.Box(0, 3e38), 3, "cannot be cut into 3 equal bins"),
         (spaces.Box(1, 1), 3, "goes from 1 to 1, which cannot be cut into 3 equal bins"),
-        (BOX, 4000, "has 16,000,000 states, more than the 10,000,000 of the largest table"),
+        (BOX, 4000, "has 16,000,000 states, more than the 10,000,000 that a table may have"),
         (spaces.MultiBinary(20_000), None, r"has about 10\^6021 states"),
     ],
 )

@@ -360,7 +360,7 @@ def two_islands(second: float) -> SMDP:
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: audit(two_islands(2.0)), r"the gain depends on the state where one begins, from 1 .* to 2"),
+        (lambda: audit(two_islands(2.0)), r"the gain depends on the first state, from 1 .* to 2"),
         (lambda: audit(two_islands(1.0)), r"the policy has 2 recurrent classes, .*here.*there"),
         (
             lambda: audit(
@@ -406,6 +406,6 @@ def test_decisions_without_time_are_refused() -> None:
         state_names=["choose", "work"],
     )
     with pytest.raises(
-        ValueError, match=r"state 0 \(choose\), action 1 may take no time, and what an estimator"
+        ValueError, match=r"state 0 \(choose\), action 1 may take no time, and the long-run limit"
     ):
         audit(model)

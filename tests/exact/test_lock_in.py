@@ -207,7 +207,7 @@ def test_states_that_are_left_for_good_do_not_count() -> None:
         (lambda: sj.audit(long_shot(), exploration=0.0), "exploration is 0.0; it must be greater than 0"),
         (lambda: sj.audit(long_shot(), exploration=1.5), "exploration is 1.5; it must be greater than 0"),
         (lambda: sj.learned_values(long_shot(), [0], math.nan), "rate is nan; it must be a finite number"),
-        (lambda: sj.learned_values(long_shot(), [[0.5, 0.5]], 1.0), "a policy with an action for each state"),
+        (lambda: sj.learned_values(long_shot(), [[0.5, 0.5]], 1.0), "it must have one action for each state"),
     ],
 )
 def test_wrong_arguments_are_refused(call: Any, words: str) -> None:

@@ -180,7 +180,10 @@ def test_a_file_of_a_spreadsheet_with_decimal_commas(tmp_path: Path, mark: str) 
             "no row that can be used: 6 rows have a text where the reward belongs",
         ),
         (SMALL | {"duration": [0.0] * 6}, "no time passes in the log"),
-        (SMALL | {"next_state": ["end"] * 6}, "no state of the log is ever left again"),
+        (
+            SMALL | {"next_state": ["end"] * 6},
+            "every row of the log leads sooner or later to a state that is never left",
+        ),
         (SMALL | {"probability": [0.0] * 6}, "a probability that is not above 0 and at most 1"),
         (SMALL | {"state": [["a"]] * 6}, "labels must be texts, numbers or several columns"),
     ],
@@ -224,7 +227,7 @@ def test_a_trajectory_that_ends_goes_on_with_the_next() -> None:
     assert log.states == ("begin", "middle")
     assert sj.solve(log.model()).gain == 3.0
     assert log.findings == (
-        "1 trajectory ends in a state that is never left, such as 'end'; what follows is the beginning of the next one",
+        "1 trajectory ends in a state that is never left, such as 'end'; the beginning of the next trajectory is taken to follow",
         "1 row leads to a state that the log never leaves, such as 'end', and is left out",
     )
 
@@ -276,7 +279,9 @@ def test_the_model_is_an_estimate_and_says_so(tmp_path: Path) -> None:
 def test_counts_are_checked(tmp_path: Path) -> None:
     """As many as pairs, each at least 1; in a file all pairs have one or none."""
     model = sj.read_log(SMALL).model()
-    assert "2 entries for 3 pairs" in sentence(lambda: model.with_counts([1, 2]), ValueError)
+    assert "counts has the length 2; it must be 3, the number of pairs" in sentence(
+        lambda: model.with_counts([1, 2]), ValueError
+    )
     assert "state 1 (b), action 0 (x) is 0" in sentence(lambda: model.with_counts([1, 2, 0]), ValueError)
     file = tmp_path / "model.toml"
     sj.model.save_model(model, file)
@@ -629,9 +634,9 @@ def test_a_file_is_found_from_the_folder_one_stands_in(
 def test_numbers_beyond_reckoning_are_refused() -> None:
     """A reward of 1e308, whose square is no float, is left out like a text; so is a duration of 1e-320."""
     log = sj.read_log(SMALL | {"reward": [1.0, 1e308, 3.0, 4.0, 5.0, 6.0]})
-    assert log.refused == ("1 row has a reward too large or too small to reckon with (row 2)",)
+    assert log.refused == ("1 row has a reward too large or too small to compute with (row 2)",)
     log = sj.read_log(SMALL | {"duration": [1.0, 1.0, 1e-320, 1.0, 1e300, 0.0]})
-    assert log.refused == ("2 rows have a duration too large or too small to reckon with (rows 3, 5)",)
+    assert log.refused == ("2 rows have a duration too large or too small to compute with (rows 3, 5)",)
 
 
 def test_a_log_whose_trajectories_are_all_missing_gets_a_sentence() -> None:

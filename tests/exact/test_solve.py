@@ -294,7 +294,7 @@ def test_several_classes_are_named() -> None:
     model = islands()
     sentence = (
         r"the model has 3 classes of states that a policy can stay in for ever, \{start\}, \{good\}, \{bad\}, "
-        "so its gain may depend on the start; sojourn.solve finds that of each state"
+        "so its gain may depend on the start; sojourn.solve finds the gain of each state"
     )
     for solver in SOLVERS[:4]:
         with pytest.raises(sj.NotSolvedError, match=sentence):
@@ -303,9 +303,7 @@ def test_several_classes_are_named() -> None:
     assert found.gains == pytest.approx([5.0, 6.0, 1.0])
     assert found.policy.tolist() == [1, 0, 0]
     assert (found.lower, found.upper) == pytest.approx((1.0, 6.0))
-    with pytest.raises(
-        ValueError, match=r"the gain depends on the state where one begins, from 1 .state 2. to 6"
-    ):
+    with pytest.raises(ValueError, match=r"the gain depends on the first state, from 1 .state 2. to 6"):
         _ = found.gain
     assert found.findings[0] == "state 1 (good) is absorbing: no action leaves it"
     assert found.findings[2].startswith("the model has 3 classes")
@@ -350,7 +348,7 @@ def test_too_few_sweeps_are_told() -> None:
         sj.value_iteration(model, max_sweeps=2)
     with pytest.raises(sj.NotSolvedError, match="sweeps the optimal gain is known to be between"):
         sj.modified_policy_iteration(model, max_sweeps=2)
-    with pytest.raises(sj.NotSolvedError, match="after 1 iterations the policy still changes"):
+    with pytest.raises(sj.NotSolvedError, match="after 1 iteration the policy still changes"):
         sj.policy_iteration(model, max_iterations=1)
 
 

@@ -279,7 +279,7 @@ def test_what_is_compressed_is_refused(path: Path) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, part in parts.items():
             archive.writestr(name, part)
-    assert "not stored as sojourn does" in refused(path)
+    assert "not stored as sojourn stores it" in refused(path)
 
 
 class Evil:
@@ -565,8 +565,8 @@ def test_a_file_says_which_module_to_import(tmp_path: Path) -> None:
     edited(path, lambda data, _: contents(data)["rate"].update(module="queues.mine"))
     told = sentence(lambda: read_archive(path, "a test", 1), ValueError)
     assert told == (
-        f"{path} holds a Cumulative of the module queues.mine of yours, which no file may import by itself; import it "
-        "first, or name it to a command: --module queues.mine"
+        f"{path} holds a Cumulative from your module queues.mine, which a file may not import by itself; import it "
+        "first, or add --module queues.mine to the command"
     )
     edited(path, lambda data, _: contents(data)["rate"].update(module="rm -rf; mine"))
     assert "rm -rf" not in sentence(lambda: read_archive(path, "a test", 1), ValueError)

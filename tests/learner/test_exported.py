@@ -126,15 +126,15 @@ def test_masked_actions() -> None:
     ("change", "words"),
     [
         ({"version": 2}, "of version 2"),
-        ({"numbers": [0, 0, 1, 2]}, "not as many"),
+        ({"numbers": [0, 0, 1, 2]}, "its states, values and visits do not fit together"),
         ({"numbers": [0, 1, 2, 9]}, "not below 4"),
-        ({"values": [[1.0, 2.0]] * 4}, "not as many"),
+        ({"values": [[1.0, 2.0]] * 4}, "its states, values and visits do not fit together"),
         ({"values": [[None, None, None]] * 4}, "has no action"),
         ({"visits": [[-1, 0, 0]] * 4}, "visits"),
         ({"first_action": "x"}, "first_action"),
         ({"first_action": 10**30}, "too large"),
         ({"states": {"kind": "discrete", "count": 10**15, "start": 0}}, "not below"),
-        ({"states": {"kind": "discrete", "count": 0, "start": 0}}, "its states cannot be"),
+        ({"states": {"kind": "discrete", "count": 0, "start": 0}}, "its states do not fit together"),
     ],
 )
 def test_a_file_that_is_no_policy(change: dict[str, Any], words: str, tmp_path: Path) -> None:

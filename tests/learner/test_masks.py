@@ -227,7 +227,7 @@ def test_a_mask_can_have_a_name_of_its_own() -> None:
         ([0, 0, 0], "allows no action"),
         ([1, 1], "for each of the 3 actions"),
         ([1, 1, 1, 1], "for each of the 3 actions"),
-        ([1, 2, 0], "no entries but 0 and 1"),
+        ([1, 2, 0], "its entries must be 0 or 1"),
         ("101", "for each of the 3 actions"),
         ([[1], [1, 1]], "for each of the 3 actions"),
         (np.ones((3, 3)), "for each of the 3 actions"),

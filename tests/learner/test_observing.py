@@ -311,14 +311,14 @@ class Unmeasured(Wear):
 @pytest.mark.parametrize(
     ("call", "part"),
     [
-        (lambda: sj.Learner(Graphs(), sj.deep_q), "no array of a fixed size"),
+        (lambda: sj.Learner(Graphs(), sj.deep_q), "not an array of a fixed size"),
         (lambda: sj.Learner(Choices(), sj.ppo), "Discrete actions, or a Box"),
         (lambda: sj.Learner(Count(continuous=True), sj.deep_q), "ppo"),
         (lambda: sj.Learner(Unmeasured(), sj.ppo, **SMALL).train(3), "duration"),
         (lambda: sj.Learner(Wear(), sj.deep_q, **SMALL).q, "no table"),
         (lambda: sj.Learner(Wear(), sj.deep_q, hiden=(3,)), "hiden"),
         (lambda: sj.Learner(SyncVectorEnv([Maze] * 2), sj.smart), "deep_q or ppo"),
-        (lambda: sj.Learner(Wear(), Recorder(sj.Spaces(1, 2)), step=1), "made already"),
+        (lambda: sj.Learner(Wear(), Recorder(sj.Spaces(1, 2)), step=1), "already made"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_a_sentence(call: Any, part: str) -> None:
@@ -369,7 +369,7 @@ def test_an_old_environment_is_refused_in_a_sentence(agent: Any) -> None:
     assert told.startswith("step 3: step returned four values, as environments of the old gym do")
     plain = Wrong(begins=np.zeros(2))
     told = sentence(lambda: sj.Learner(plain, agent, **bins).train(20), ValueError)
-    assert told == "reset returned array([0., 0.]): it must return (obs, info)"
+    assert told == "reset returned array([0., 0.]); it must return (obs, info)"
 
 
 class WrongVector(SyncVectorEnv):
@@ -398,9 +398,9 @@ class WrongVector(SyncVectorEnv):
         (
             4,
             np.ones(2),
-            'info["duration"] is array([1., 1.]); a vector of 3 environments has an array of as many',
+            'info["duration"] is array([1., 1.]); a vector of 3 environments must give an array of 3',
         ),
-        (4, 1.0, 'info["duration"] is 1.0; a vector of 3 environments has an array of as many durations'),
+        (4, 1.0, 'info["duration"] is 1.0; a vector of 3 environments must give an array of 3 durations'),
         (
             4,
             np.array([1.0, -1.0, 1.0]),

@@ -130,15 +130,15 @@ def test_what_tiles_cannot_do_is_said_in_a_sentence() -> None:
     points = Wear()
     points.action_space = spaces.Box(-1.0, 1.0, (1,))
     cases: list[tuple[Any, Any, str]] = [
-        (sj.WorldEnv(sj.TwoState(log_scale=1e-3)), sj.tile_q, "can be listed; take an agent with a table"),
-        (points, sj.tile_q, "tile_q chooses among actions that are numbered; for continuous ones take ppo"),
-        (wide, sj.tile_q, "a state has 40 entries, too many for tiles; take sojourn.deep_q"),
+        (sj.WorldEnv(sj.TwoState(log_scale=1e-3)), sj.tile_q, "can be listed; use an agent with a table"),
+        (points, sj.tile_q, "tile_q is for numbered actions only; for continuous actions use ppo"),
+        (wide, sj.tile_q, "a state has 40 entries, too many for tiles; use sojourn.deep_q"),
         (Offers(), sj.tile_q(1, 2), "the environment has observations of 2 numbers and 2 actions"),
     ]
     for env, agent, told in cases:
         with pytest.raises(ValueError, match=told):
             sj.Learner(env, agent)
-    with pytest.raises(TypeError, match="tilings cannot be given with an agent that is made already"):
+    with pytest.raises(TypeError, match="tilings cannot be given with an agent that is already made"):
         sj.Learner(Offers(), sj.tile_q(2, 2), tilings=3)
 
 

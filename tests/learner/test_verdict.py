@@ -98,7 +98,7 @@ def test_too_short_a_time() -> None:
     learner, _ = trained(Maze(), None, 1000)
     found = learner.verdict(duration=20.0)
     assert found.evaluation.needed is not None
-    assert f"duration={found.evaluation.needed:.2g} would do" in " ".join(found.warnings)
+    assert f"duration={found.evaluation.needed:.2g} would be enough" in " ".join(found.warnings)
 
 
 # --- A training that went well ------------------------------------------------------
@@ -217,7 +217,7 @@ def test_the_baselines_difference_by_hand() -> None:
 @pytest.mark.parametrize(
     ("baseline", "words"),
     [
-        ([0, 1], "the baseline has 2 actions, one for each state, but there are 4 states"),
+        ([0, 1], "the baseline has 2 actions, but there are 4 states; give one action for each state"),
         ([0, 1, 2, 3], "the baseline's action is 3"),
         (lambda _: 7, "the baseline's action is 7"),
         ({0: 1}, "the baseline has no action for the observation"),

@@ -286,7 +286,7 @@ def test_values_that_drift(sign: int) -> None:
     """A steady drift with a rate that is wrong is found after three doublings, and said once."""
     ((steps, said),) = looked(lambda steps: [sign * 0.2 * steps, sign * 0.2 * steps - 1.0], 0.5 * sign)
     assert steps == 8000
-    assert f"{sign * 0.2:.3g} each step" in said
+    assert f"{sign * 0.2:.3g} in each step" in said
     assert ("too low" if sign > 0 else "too high") in said
 
 

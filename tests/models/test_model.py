@@ -81,17 +81,17 @@ NAMES: dict[str, Any] = {"state_names": ["idle", "busy"], "action_names": ["wait
         ({"duration": [1.0, np.inf, 1.0]}, "the duration of state 0, action 1 is inf; it must be finite"),
         ({"duration": [1.0, np.nan, 1.0]}, "the duration of state 0, action 1 is nan; it must be finite"),
         ({"reward": [1.0, np.inf, 1.0]}, "the reward of state 0, action 1 is inf; it must be finite"),
-        ({"reward": [1.0, 1.0]}, "reward has 2 entries for 3 pairs"),
+        ({"reward": [1.0, 1.0]}, "reward has the length 2; it must be 3, the number of pairs"),
         ({"reward": None}, "there is no reward; give the mean reward of each pair"),
         ({"duration": None, "row_duration": [1.0, -1.0, 1.0, 1.0]}, "the duration of state 0, action 1 is -1.0; it must"),
-        ({"row_reward": [1.0]}, "row_reward has 1 entries for 4 rows"),
+        ({"row_reward": [1.0]}, "row_reward has the length 1; it must be 4, the number of rows"),
         ({"row_reward": [1.0, 2.0, 3.0, 0.0]}, "the mean reward of state 0, action 1 is given as 2, but its law has the mean 2.5"),
         ({"duration_law": laws.flat([1.0, Exponential(2.0), 1.0])}, "the mean duration of state 0, action 1 is given as 3, but its law has the mean 2"),
         ({"duration": None, "duration_law": laws.flat([1.0, Uniform(-1.0, 2.0), 1.0])}, r"the duration of state 0, action 1 has the law Uniform\(low=-1.0, high=2.0\); it must give no number below 0"),
-        ({"reward_law": laws.flat([1.0])}, "there are 1 laws of reward; give one for each of 3 pairs or 4 rows"),
-        ({"state_names": ["idle"]}, "state_names has 1 names for 2"),
+        ({"reward_law": laws.flat([1.0])}, "reward_law has the length 1; it must be 3, the number of pairs, or 4, the number of rows"),
+        ({"state_names": ["idle"]}, "state_names has the length 1; it must be 2, the number of states"),
         ({"action_names": ["a", "a"]}, "action_names has 'a' twice; names must differ"),
-        ({"action": [0, 1]}, "action has 2 entries for 3 pairs"),
+        ({"action": [0, 1]}, "action has the length 2; it must be 3, the number of pairs"),
         ({"action": [1, 0, 0]}, "the actions of state 0 do not ascend; number them from 0 and name each once"),
         ({"action": [0, 1, -1]}, "the actions of state 1 do not ascend; number them from 0"),
         ({"successor": [2**40, 0, 1, 0]}, "successor has the entry 1099511627776; it must be less than 2.31"),
@@ -326,7 +326,7 @@ def test_gymnasium_tables_by_hand() -> None:
         (lambda: from_matrices([], 1.0), "transitions has no matrix; give one for each action"),
         (lambda: from_matrices([np.eye(2), np.eye(3)], 1.0), r"transitions\[1\] has the shape \(3, 3\); it must be \(2, 2\)"),
         (lambda: from_matrices([np.eye(2)], [[1.0]]), r"rewards has the shape \(1, 1\); it must be one number, \(2, 1\) or 1 matrices"),
-        (lambda: from_matrices([np.eye(2)], [np.eye(2), np.eye(2)]), "rewards has 2 matrices for 1 actions"),
+        (lambda: from_matrices([np.eye(2)], [np.eye(2), np.eye(2)]), "the number of matrices in rewards is 2; it must be 1, the number of actions"),
         (lambda: from_matrices([np.eye(2)], [np.eye(3)]), r"rewards\[0\] has the shape \(3, 3\); it must be \(2, 2\)"),
         (lambda: from_transitions([]), "there are no transitions; give at least one"),
         (lambda: from_transitions([(0, 0, 0, 1.0, *WORDS[:0])]), r"transition 0 is \(0, 0, 0, 1.0\); it must be \(s, a, s', probability, reward, duration\)"),
@@ -418,7 +418,7 @@ def test_the_documented_file_is_a_model() -> None:
         ({"pairs": [{"state": 0, "action": 0, "reward": 1.0, "next": {"0": 1.0}}]}, "pair 0 has no duration; give the pair or each"),
         ({"pairs": [{"state": 0, "action": 0, "reward": 1.0, "outcomes": [{"next": 0}]}]}, "an outcome of pair 0 has no probability"),
         ({"pairs": [{"state": 0, "action": 0, "reward": {"law": "x"}, "duration": 1.0, "next": {"0": 1.0}}]}, "reward of pair 0 has the law 'x'; the laws are constant, exponential, gamma, uniform, floored_normal, two_point, weibull, lognormal, empirical"),
-        ({"pairs": [{"state": 0, "action": 0, "reward": {"law": "gamma"}, "duration": 1.0, "next": {"0": 1.0}}]}, "reward of pair 0 has a law gamma, which must have shape, scale, or mean, deviation"),
+        ({"pairs": [{"state": 0, "action": 0, "reward": {"law": "gamma"}, "duration": 1.0, "next": {"0": 1.0}}]}, "reward of pair 0 has the law gamma, which needs shape and scale, or mean and deviation"),
         ({"states": 3}, "the file says that there are 3 states, but its pairs have 1"),
     ],
 )  # fmt: skip
@@ -461,7 +461,7 @@ def test_findings() -> None:
     )
     assert findings(model) == (
         "state 2 (c) is absorbing: no action leaves it",
-        "{a, b} cannot be kept for ever: every policy leaves these states for good",
+        "every policy leaves {a, b} for good",
     )
     assert [part.tolist() for part in end_components(model)] == [[2]]
 
@@ -539,12 +539,12 @@ def test_initiation_sets() -> None:
 @pytest.mark.parametrize(
     ("option", "sentence"),
     [
-        (Option([0, 0, 0], [0.0, 0.0, 0.0], name="stay"), r"option 0 \(stay\) never ends once it is in state 0; give a state where it does"),
+        (Option([0, 0, 0], [0.0, 0.0, 0.0], name="stay"), r"option 0 \(stay\) never ends once it is in state 0; let it end in a state that it can reach"),
         (Option([0, -1, 0], [0.0, 0.0, 1.0]), "option 0 comes to state 1, where its policy has no action"),
         (Option([0, 7, 0], 1.0), "option 0: state 1 has no action 7; it has 0"),
         (Option([0, 0], 1.0), r"option 0: policy has the shape \(2,\)"),
         (Option([0, 0, 0], [0.5, 2.0, 1.0]), "the termination of option 0 must be a probability, or one for each of 3 states"),
-        (Option([0, 0, 0], 1.0, [False, False, False]), "the initiation of option 0 must say true or false for each of 3 states, true for some"),
+        (Option([0, 0, 0], 1.0, [False, False, False]), "the initiation of option 0 must be true or false for each of 3 states, and true for at least one"),
     ],
 )  # fmt: skip
 def test_options_that_are_none(option: Option, sentence: str) -> None:

@@ -403,9 +403,15 @@ def test_make_takes_the_arguments_of_the_problem() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: gosavi(rewards=[[[1.0], [2.0], [3.0]]]), r"rewards has 1 matrices for 2 actions"),
+        (
+            lambda: gosavi(rewards=[[[1.0], [2.0], [3.0]]]),
+            r"the number of matrices in rewards is 1; it must be 2, the number of actions",
+        ),
         (lambda: tijms_maintenance(failure_duration=0.0), "failure_duration is 0.0; it must be"),
-        (lambda: tijms_maintenance(preventive_costs=(1.0,)), "preventive_costs has 1 costs for 3 conditions"),
+        (
+            lambda: tijms_maintenance(preventive_costs=(1.0,)),
+            "preventive_costs has the length 1; it must be 3, one for each of the conditions 2 to 4",
+        ),
         (lambda: tijms_maintenance(deterioration=[[1.0]]), "deterioration has the shape"),
         (lambda: access_control(free_probability=1.5), "free_probability is 1.5"),
         (lambda: access_control(priorities=()), "priorities is empty"),

@@ -119,7 +119,7 @@ def test_an_estimator_that_leaves_all_bounds_is_never_chosen() -> None:
         (lambda: sj.rate_score(sj.Cumulative(), [1.0, math.nan], [1.0, 1.0]), r"rewards\[1\] is nan"),
         (
             lambda: sj.rate_score(sj.Cumulative(), [1.0], [1.0, 2.0]),
-            "rewards has 1 numbers but durations has 2",
+            "rewards has 1 number but durations has 2; give as many of each",
         ),
         (lambda: sj.rate_score(sj.Cumulative(), [1.0, 1.0], [1.0, -2.0]), r"durations\[1\] is -2.0"),
         (lambda: sj.rate_score(sj.Cumulative(), [1.0], [0.0]), "all durations are 0"),

@@ -298,11 +298,11 @@ def test_a_comparison_shows_every_agent(tmp_path: Path) -> None:
     assert [one["low"] for one in earned] == pytest.approx([one["earning"]["low"] for one in given["agents"]])
     curves = page.charts["Learning: long-shot"]["series"]
     assert [one["y"] for one in curves] == [pytest.approx(one["relative_gain"]) for one in given["curves"]]
-    overview = page.charts["Relative gain in the end, mean over the runs"]
+    overview = page.charts["Relative gain at the end, mean over the runs"]
     assert [row[0] for row in overview["values"]] == pytest.approx(
         [one["relative_gain"] for one in given["agents"]]
     )
-    ends = page.charts["In the end: long-shot"]["rows"]
+    ends = page.charts["At the end: long-shot"]["rows"]
     assert [one["low"] for one in ends] == pytest.approx([one["relative_low"] for one in given["agents"]])
     assert any(given["findings"][0] in words for words in page.words)
 
@@ -357,7 +357,7 @@ def test_the_market_study_names_its_data_and_calls_it_synthetic(small_studies: P
         & (pl.col("duration_rule") == "scaled")
     )
     movement = moves.filter(pl.col("segment") == 5)["total_movement"][0]
-    shown = page.charts["Harmonic's final value less the other's on each segment (synthetic data)"]
+    shown = page.charts["Harmonic's final value minus the other's on each segment (synthetic data)"]
     line = variant(shown, "1|1|2")[1]
     assert line["y"][xs(shown, line).index(5)] == pytest.approx(
         1000 * cell["difference"][0] / movement, rel=1e-6
@@ -498,7 +498,7 @@ def test_the_command_prints_where_the_page_is(folders: Path, tmp_path: Path) -> 
     """`sojourn report` writes the page and prints its path; a wrong folder gets one line."""
     out = tmp_path / "page.html"
     done = samples.command("report", folders / "audit", "--out", out, "--title", "Mine & yours")
-    assert (done.returncode, done.stdout.strip()) == (0, f"{out} is there; open it in a browser")
+    assert (done.returncode, done.stdout.strip()) == (0, f"{out} is written; open it in a browser")
     assert "<title>Mine &amp; yours</title>" in out.read_text(encoding="utf-8")
     wrong = samples.command("report", tmp_path / "nowhere", "--out", out)
     assert wrong.returncode == 1

@@ -224,9 +224,7 @@ def test_machine_code_is_kept_where_nobody_else_can_write(
     ):
         place.chmod(mode)
         if refused:
-            with pytest.raises(
-                machine_code.SharedFolderError, match="by others, so that machine code is neither"
-            ):
+            with pytest.raises(machine_code.SharedFolderError, match="by others, so machine code is neither"):
                 machine_code.cache_folder.__wrapped__()
             place.chmod(0o700)
         else:

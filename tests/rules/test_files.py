@@ -109,10 +109,10 @@ def test_a_link_leads_no_writer_out_of_the_folder(tmp_path: Path, monkeypatch: p
     (folder / "hard.log").hardlink_to(outside)
     (folder / "new.log").symlink_to(tmp_path / "made.txt")
     for name in ("sweep.log", "hard.log", "new.log"):
-        with pytest.raises(OSError, match=f"{name} is a link to somewhere else"):
+        with pytest.raises(OSError, match=f"{name} is a link to another place"):
             open_to_append(folder / name)
     (folder / "figures").symlink_to(tmp_path)
-    with pytest.raises(OSError, match="figures is a link to somewhere else"):
+    with pytest.raises(OSError, match="figures is a link to another place"):
         own_folder(folder / "figures")
     assert outside.read_text() == "mine"
     assert not (tmp_path / "made.txt").exists()

@@ -85,7 +85,7 @@ def test_numbers_that_are_not_finite_become_null(tmp_path: Path) -> None:
         "word": None,
     }
     (tmp_path / "a.json").write_text("[1]")
-    with pytest.raises(ValueError, match="it holds no object"):
+    with pytest.raises(ValueError, match="it does not hold an object"):
         load_json(tmp_path / "a.json")
 
 

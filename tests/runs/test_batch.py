@@ -3,12 +3,15 @@ from __future__ import annotations
 import itertools
 import subprocess
 import sys
+from collections import Counter
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 import sojourn as sj
+from sojourn.runs import batch, stack
 
 WORLD = sj.TwoState(log_scale=1e-3)
 
@@ -64,6 +67,23 @@ def test_options_of_any_kind_are_columns() -> None:
     assert runs["exploration_factor"][0] == 0.99
     assert runs["greedy"].tolist() == ["action", "action", "draw", "draw"] * 2 + [None] * 4
     assert runs["option_rate"][8:].tolist() == runs["rate"][8:].tolist() == [0.5, 0.5, 1.0, 1.0]
+
+
+def test_runs_go_side_by_side_once_enough_steps_were_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many small calls count as a large one; other agents do not count, and no number depends on it."""
+    asked = []
+    monkeypatch.setattr(batch, "_steps_taken", Counter())
+    for module in (batch, stack):
+        monkeypatch.setattr(module, "LANES_PAY", 1000)
+    monkeypatch.setattr(stack, "party_of", lambda *_: asked.append(True))  # None: not side by side after all
+    world = sj.TwoState(log_scale=1e-3)
+    sj.run_many(world, sj.smart(2, 2), seeds=4, steps=249)
+    sj.run_many(world, sj.harmonic_r(2, 2), seeds=4, steps=249)
+    assert not asked
+    later = sj.run_many(world, sj.smart(2, 2), seeds=4, steps=249)
+    assert asked
+    monkeypatch.undo()
+    assert_array_equal(later["rate"], sj.run_many(world, sj.smart(2, 2), seeds=4, steps=249)["rate"])
 
 
 def test_a_failing_run_stops_the_batch_with_its_sentence() -> None:

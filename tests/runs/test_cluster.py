@@ -58,14 +58,14 @@ def test_a_cluster_that_goes_away(tmp_path: Path) -> None:
         process = cluster.sweep(file, out)
         wait_for_parts(out, process)
         worker.kill()
-        assert "has no workers left); the same command runs them again" in ended(process, 2 * SECONDS)
+        assert "has no workers left); give the same command again to make them" in ended(process, 2 * SECONDS)
         kept = {path.name for path in out.glob("parts/0*")}
         assert kept
         cluster.worker()
         process = cluster.sweep(file, out)
         wait_for_parts(out, process, more_than=len(kept))
         cluster.scheduler.kill()
-        assert "is gone); the same command runs them again" in ended(process, 2 * SECONDS)
+        assert "is gone); give the same command again to make them" in ended(process, 2 * SECONDS)
     assert kept <= {path.name for path in out.glob("parts/0*")}
 
 

@@ -181,10 +181,10 @@ def test_record_points() -> None:
         (lambda: sj.run(WORLD, sj.smart(2, 2), steps=10, seed=-1), ValueError, "seed is -1"),
         (lambda: sj.run(WORLD, sj.smart(3, 2), steps=10), ValueError, "has 2 states and 2 actions"),
         (lambda: sj.run(WORLD, sj.smart(2, 2), steps=10**20), ValueError, "less than 2"),
-        (lambda: sj.run("world", sj.smart(2, 2), steps=10), TypeError, "str is no world"),  # type: ignore[arg-type]
-        (lambda: sj.run(sj.Cumulative(), sj.smart(2, 2), steps=10), TypeError, "Cumulative is no world"),  # type: ignore[arg-type]
-        (lambda: sj.run(WORLD, sj.Cumulative(), steps=10), TypeError, "Cumulative is no agent"),  # type: ignore[arg-type]
-        (lambda: sj.run(WORLD, sj.smart(2, 2)._replace(rate=3.0), steps=10), TypeError, "no estimator"),  # type: ignore[arg-type]
+        (lambda: sj.run("world", sj.smart(2, 2), steps=10), TypeError, "str is not a world"),  # type: ignore[arg-type]
+        (lambda: sj.run(sj.Cumulative(), sj.smart(2, 2), steps=10), TypeError, "Cumulative is not a world"),  # type: ignore[arg-type]
+        (lambda: sj.run(WORLD, sj.Cumulative(), steps=10), TypeError, "Cumulative is not an agent"),  # type: ignore[arg-type]
+        (lambda: sj.run(WORLD, sj.smart(2, 2)._replace(rate=3.0), steps=10), TypeError, "not an estimator"),  # type: ignore[arg-type]
         (lambda: sj.run(WORLD, sj.smart(2, 2), steps=10, record=[5, 3]), ValueError, "must ascend"),  # type: ignore[arg-type]
         (lambda: sj.run(WORLD, sj.smart(2, 2), steps=10, record=[11]), ValueError, "10 steps"),  # type: ignore[arg-type]
         (lambda: sj.run(WORLD, sj.smart(2, 2), steps=10, record=[0.5]), TypeError, "step counts"),  # type: ignore[arg-type]

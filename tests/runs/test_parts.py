@@ -279,7 +279,8 @@ def test_a_planted_link_stops_a_sweep_and_changes_nothing_elsewhere(
         elsewhere.mkdir()
     (out / planted).symlink_to(elsewhere)
     with pytest.raises(
-        OSError, match=f"{planted} is a link to somewhere else, where nothing is written; remove it"
+        OSError,
+        match=f"{planted} is a link to another place, and nothing is written through links; remove it",
     ):
         sj.run_sweep(small, out, Inline(), jobs=1)
     assert not elsewhere.exists() or not list(elsewhere.iterdir())

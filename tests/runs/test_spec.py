@@ -97,7 +97,7 @@ def test_the_id_of_a_cell_is_its_content() -> None:
     ("data", "message"),
     [
         (changed(sedes=3), "unknown key 'sedes'; did you mean 'seeds'?"),
-        ({key: GOOD[key] for key in GOOD if key != "steps"}, "no end of its own, so 'steps' is needed"),
+        ({key: GOOD[key] for key in GOOD if key != "steps"}, "no length of its own, so 'steps' is needed"),
         (changed(world=[]), "no world"),
         (changed(seeds=[]), "seeds is empty"),
         (changed(seeds=[1, 1]), "same seed twice"),

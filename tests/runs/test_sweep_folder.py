@@ -358,7 +358,7 @@ def test_interrupted_from_the_keyboard(long: tuple[Path, bytes], tmp_path: Path)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert errors.splitlines()[-1] == "sojourn: interrupted; the same command goes on from here"
+    assert errors.splitlines()[-1] == "sojourn: interrupted; run the same command again to continue"
     assert "Traceback" not in errors
     parts = len(list(out.glob("parts/0*.parquet")))
     assert parts > 3

@@ -226,7 +226,7 @@ def test_workers_with_other_source_are_refused(folder: Path, tmp_path: Path) -> 
     (other / "users_numbers.py").write_text("PAY = 2.0\n")
     empty.mkdir()
     said = {
-        empty: r"'users_code:\w+' cannot be found: No module named 'users_code' \(at tcp://127.0.0.1:\d+; a module is",
+        empty: r"'users_code:\w+' cannot be found: No module named 'users_code' \(at tcp://127.0.0.1:\d+; a worker finds",
         other: r"the source behind 'users_code:\w+' at tcp://127.0.0.1:\d+ is not that of this command",
     }
     for number, (place, sentence) in enumerate(said.items()):
@@ -359,19 +359,19 @@ def test_a_report_shows_them(folder: Path, table: pl.DataFrame, tmp_path: Path) 
     [
         (lambda: build_agent("no_such:thing", {}, 2, 2), "'no_such:thing' cannot be found: No module named 'no_such'"),
         (lambda: build_agent("users_code:persistant", {}, 2, 2), r"users_code.py\) has no 'persistant'; did you mean 'persistent'"),
-        (lambda: build_agent("users_code:Tossed", {}, 2, 2), r"'users_code:Tossed' makes Tossed\(.*\), which is no agent"),
+        (lambda: build_agent("users_code:Tossed", {}, 2, 2), r"'users_code:Tossed' makes Tossed\(.*\), which is not an agent"),
         (lambda: build_agent("users_code:plain", {}, 2, 2), "'users_code:plain' does not take the number of states"),
         (lambda: build_agent("users_code:fails", {}, 2, 2), r"'users_code:fails' fails with .* \(ZeroDivisionError: no luck"),
         (lambda: build_agent("users_code:PAY", {}, 2, 2), "'users_code:PAY' is '1.0'; it must be a function or a class"),
         (lambda: build_agent("users_code:persistent", {"step": 1}, 2, 2), "unknown option 'step'; did you mean 'step_size'"),
-        (lambda: build_agent("smart", {"rate": "users_code:two_jobs"}, 2, 2), "makes SMDP.*, which is no estimator"),
-        (lambda: build_agent("smart", {"rate": {"step_size": 1}}, 2, 2), "lacks a name: write it as its kind"),
+        (lambda: build_agent("smart", {"rate": "users_code:two_jobs"}, 2, 2), "makes SMDP.*, which is not an estimator"),
+        (lambda: build_agent("smart", {"rate": {"step_size": 1}}, 2, 2), "has no name; give its name as kind"),
         (lambda: build_agent("smart", {"rate": "harmonik"}, 2, 2), "unknown estimator 'harmonik'; did you mean 'Harmonic'"),
-        (lambda: build_world("users_code:plain", {"a": 3}), "'users_code:plain' makes 3, which is neither a world"),
-        (lambda: build_world("users_code:Tossed", {"actions": "reversed"}), "actions is given, but .* makes no model"),
-        (lambda: build_world("subprocess:getoutput", {"cmd": "true"}), "is nothing of Sojourn's"),
+        (lambda: build_world("users_code:plain", {"a": 3}), "'users_code:plain' makes 3, which is neither a model nor a world"),
+        (lambda: build_world("users_code:Tossed", {"actions": "reversed"}), "actions is given, but .* does not make a model; only"),
+        (lambda: build_world("subprocess:getoutput", {"cmd": "true"}), "is not made for Sojourn"),
         (lambda: build_world("users_broken:x", {}), r"its module fails when it is imported \(SyntaxError"),
-        (lambda: make("users_code:plain", {"a": 3}), "which is neither a world"),
+        (lambda: make("users_code:plain", {"a": 3}), "which is neither a model nor a world"),
         (lambda: named_agent("smrt"), "unknown agent 'smrt'; did you mean 'smart'"),
     ],
 )  # fmt: skip

@@ -169,12 +169,12 @@ def test_running_again_changes_nothing_and_another_study_is_refused(folder: Path
     ("options", "words"),
     [
         (("--segments", "0-x"), "it must be numbers and ranges"),
-        (("--segments", "5-3"), "ranges ascend"),
+        (("--segments", "5-3"), "and its ranges ascending"),
         (("--segments", "900"), "there is no segment 900; the data has the segments 0 to 874"),
         (("--state-sizes", "0"), "its numbers must be at least 1"),
         (("--state-sizes", "21"), "state_size is 21; it must be at most 20"),
         (("--data", "nowhere.csv"), "nowhere.csv"),
-        (("--formats", "png,gif"), "'gif' is not a format of figures; those are png, svg, pdf"),
+        (("--formats", "png,gif"), "'gif' is not a format for figures; choose from png, svg, pdf"),
     ],
 )
 def test_wrong_options_get_one_sentence(tmp_path: Path, options: tuple[str, ...], words: str) -> None:
@@ -270,7 +270,7 @@ def test_worlds_run_to_their_own_end() -> None:
     table = {"kind": "market", "segment_length": 600_000, "segment": [0, 1], "state_size": [3, 5]}
     data: dict[str, Any] = {"seeds": 2, "world": [table], "agent": [{"kind": "smart"}]}
     assert parse_sweep(data).num_steps == 2 * 2 * (600_000 + 450_000)
-    with pytest.raises(ValueError, match="no end of its own, so 'steps' is needed"):
+    with pytest.raises(ValueError, match="no length of its own, so 'steps' is needed"):
         parse_sweep({**data, "world": [{"kind": "two-state", "log_scale": 0.01}]})
     with pytest.raises(ValueError, match="segment is 2; synthetic has the segments 0 to 1"):
         parse_sweep({**data, "world": [{**table, "segment": [0, 2]}]})
@@ -355,7 +355,7 @@ def test_the_words_follow_the_numbers(wins: list[tuple[int, int]], random: str, 
         name: summary.verdict(tables.win_ratios(pairs_of((2, 0), segments=2)), "scaled", name)
         for name in plan.OPPONENTS
     }
-    assert "too few to say" in words._statements({"random": few, "scaled": few})
+    assert "too few to decide" in words._statements({"random": few, "scaled": few})
 
 
 def test_differences_are_paired_by_seed(folder: Path) -> None:
@@ -383,9 +383,9 @@ def test_odd_data_is_read_to_the_end(tmp_path: Path, kind: str) -> None:
     done = reproduce(tmp_path / "out", "--data", str(path), "--seeds", seeds, "--state-sizes", "3")
     assert done.returncode == 0, done.stderr
     text = " ".join((tmp_path / "out" / "README.md").read_text().split())
-    assert "too few to say" in text
+    assert "too few to decide" in text
     assert ("nothing to earn" in text) == (kind == "flat")
-    assert ("One seed was run" in text) == (kind == "one seed")
+    assert ("Only one seed was run" in text) == (kind == "one seed")
 
 
 def test_a_folder_with_something_else_is_left_alone(tmp_path: Path) -> None:
@@ -402,7 +402,7 @@ def test_a_file_that_changes_while_it_is_used(tmp_path: Path) -> None:
     path = bars_file(tmp_path / "bars.csv", 500)
     task = next(tasks.plan(own_sweep(str(path))))
     bars_file(path, 500, seed=1)
-    with pytest.raises(ValueError, match="not what it was when the sweep began"):
+    with pytest.raises(ValueError, match="is not the data that the sweep began with"):
         execute(task)
 
 

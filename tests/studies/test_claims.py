@@ -134,8 +134,11 @@ def test_an_entry_is_read() -> None:
         ([entry(verdict=UNTESTABLE)], "must have none"),
         ([entry(), entry(id="b", where="2 B"), entry(id="c")], "scattered"),
         ([{"where": "x"}], "claim number 1 must have"),
-        ([entry(repeats="two")], "claim 'one' repeats 'two', which is no claim of the same verdict"),
-        ([entry(), entry(id="b", repeats="one", verdict="does not hold")], "no claim of the same verdict"),
+        ([entry(repeats="two")], "claim 'one' repeats 'two', which is not a claim with the same verdict"),
+        (
+            [entry(), entry(id="b", repeats="one", verdict="does not hold")],
+            "not a claim with the same verdict",
+        ),
     ],
 )
 def test_a_wrong_ledger_gets_one_sentence(entries: list[dict[str, Any]], words: str) -> None:

@@ -102,7 +102,7 @@ def test_chosen_agents_have_the_grids_that_are_asked_for() -> None:
         ({"agents": ("smrt",)}, "did you mean 'smart'"),
         ({"agents": ("smart", "smart")}, "named twice"),
         ({"grids": {"stepsize": (0.1,)}}, "no agent that is compared has the option 'stepsize'"),
-        ({"exploration": (0.1, 0.1)}, "the same one twice"),
+        ({"exploration": (0.1, 0.1)}, "the same choice twice"),
         ({"exploration": (2.0,)}, "exploration is 2.0"),
         ({"time": -1.0}, "time is -1.0"),
     ):
@@ -473,10 +473,15 @@ def test_the_words_say_why() -> None:
     """On the counterexample the verdict names the limit, the rates that would do, and where it settles."""
     exact = [EstimatorError(name, 1.0, 1.0, 1.0, 1.0) for name in ("Harmonic", "Exponential")]
     said = " ".join(verdict(_found("long-shot", *exact)))
-    for part in ("comes to 1.8 instead of 5", "rates from 2.33333 on", "settles at a gain of 3", "Neither"):
+    for part in (
+        "converges to 1.8 instead of 5",
+        "rates from 2.33333 on",
+        "settles at a gain of 3",
+        "Neither",
+    ):
         assert part in said
     said = " ".join(verdict(_found("gosavi", *exact)))
-    assert "comes to 4.473 instead of 2.104" in said
+    assert "converges to 4.473 instead of 2.104" in said
     assert "and so for this rate too" in said
 
 
@@ -484,7 +489,7 @@ def test_an_edge_is_told_in_the_table() -> None:
     """A setting that was best at the last choice tried is named, with what it was best for."""
     lines = table_lines(_found("jobs"))
     assert lines[-1] == (
-        "  smart is best on the edge of what was tried: step_size 0.1 for policy. Widen further, or give it another grid."
+        "  smart does best on the edge of what was tried: step_size 0.1 for policy. Widen further, or give it another grid."
     )
 
 
@@ -504,7 +509,7 @@ def test_agents_are_compared_within_a_budget_of_time(tmp_path: Path) -> None:
     assert found.curves[0].step[-1] == 300.0
     longest = float(PROBLEMS["long-shot"]().duration.max())
     assert ((table["duration"] >= table["time"]) & (table["duration"] < table["time"] + longest)).all()
-    assert "until the clock shows 300" in (tmp_path / "out" / "README.md").read_text()
+    assert "until the clock reaches 300" in (tmp_path / "out" / "README.md").read_text()
 
 
 def test_runs_that_cannot_reach_their_time_are_refused() -> None:
@@ -544,6 +549,6 @@ def test_agents_are_compared_in_a_world_that_changes(tmp_path: Path) -> None:
     assert "The agents in pay-rise" in page
     assert "pay-rise" in readme(found)
     with pytest.raises(
-        ValueError, match="pay-rise changes, and how many steps a time takes there is not known"
+        ValueError, match="pay-rise changes, so it is not known how many steps fit into a time"
     ):
         compare(["pay-rise"], tmp_path / "timed", settings._replace(time=100.0))

@@ -231,8 +231,8 @@ def test_words_have_the_tables_numbers(out: Path) -> None:
     for row in found.control.filter(pl.col("kind") == "all").iter_rows(named=True):
         assert f"{row['share']:.3f} ({row['low']:.3f} to {row['high']:.3f})" in text
     least = found.foretold.filter(pl.col("world") == family.WORLDS[0])["by_trend"].to_numpy().min()
-    told = "all of them" if least == 1.0 else f"{100 * least:.0f} % or more"
-    assert f"at step 10,000 in {told} (the least" in " ".join(text.split())
+    told = "all of them" if least == 1.0 else f"at least {100 * least:.0f} % of them"
+    assert f"at step 10,000 in {told} (fewest" in " ".join(text.split())
     headlines = words.headlines(_summary(out))
     assert sum("SMART" in line for line in headlines) == 2
 

@@ -139,15 +139,14 @@ def test_what_is_said_follows_from_the_record(studied: tuple[Path, Observations]
     assert wear.high == pytest.approx(0.999)
     told = findings(found)
     assert (
-        told[0]
-        == "The best agent reaches what it should on 7 of 8 problems; it falls short on fleet 0.9985, of 1."
+        told[0] == "The best agent reaches its bar on 7 of 8 problems; it falls short on fleet (0.9985 of 1)."
     )
-    assert "offers by PPO 0.750 in place of 0.999" in told[1]
+    assert "offers by PPO 0.750 instead of 0.999" in told[1]
     assert "wear by deep Q 0.999 with, 0.900 without" in told[2]
     assert len([line for line in headlines(found) if "deep Q" in line[:32]]) == 6
     easy = dataclasses.replace(found.truths[-1], bar=0.99)
     enough = Observations(2, 1, 0.01, (*found.truths[:-1], easy), found.first, found.second, "")
-    assert findings(enough)[0] == "The best agent reaches what it should on 8 of 8 problems."
+    assert findings(enough)[0] == "The best agent reaches its bar on 8 of 8 problems."
 
 
 def test_the_page_and_the_readme_show_the_study(studied: tuple[Path, Observations], tmp_path: Path) -> None:
@@ -179,7 +178,7 @@ def test_agents_are_compared_on_problems_that_are_named(tmp_path: Path, monkeypa
     assert {cell.agent for cell in CALLS} == {"deep_q"}
     assert [one.problem for one in found.truths] == ["wear", "offers-16"]
     assert findings(found) == [
-        f"On {problem} tile Q is ahead with 0.9985 of the best gain; the interval of deep Q overlaps."
+        f"On {problem} tile Q is ahead with 0.9985 of the best gain; its interval overlaps with that of deep Q."
         for problem in ("wear", "offers-16")
     ]
     assert "Tile Q and deep Q for reward per unit time" in readme(found)

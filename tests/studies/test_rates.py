@@ -76,11 +76,11 @@ def test_words_tell_what_can_be_told_apart() -> None:
     log = log_of()
     found = rated("log", log, kinds=["Exponential"], step_sizes=[0.0001, 0.2, 0.21])
     assert verdict(found) in (
-        "Exponential(0.2) is best; this log cannot tell it from Exponential(0.21)",
-        "Exponential(0.21) is best; this log cannot tell it from Exponential(0.2)",
+        "Exponential(0.2) is best, but this log cannot tell it apart from Exponential(0.21)",
+        "Exponential(0.21) is best, but this log cannot tell it apart from Exponential(0.2)",
     )
     alone = rated("log", log, kinds=["Exponential"], step_sizes=[0.0001, 0.2])
-    assert verdict(alone) == "Exponential(0.2) is best, and surely so among these"
+    assert verdict(alone) == "Exponential(0.2) is clearly the best of these"
     assert (
         "best step size of Exponential: 0.2, a memory of about 5 rows; it is the largest that was tried."
         in lines(alone)
@@ -88,7 +88,9 @@ def test_words_tell_what_can_be_told_apart() -> None:
     meter = sj.RateMeter(sj.Exponential(0.2))
     for reward, duration in zip(log.rewards, log.durations, strict=True):
         meter.update(reward, duration)
-    assert f"At the end of the log Exponential(0.2) says {meter.rate:.6g} per unit time." in lines(alone)
+    assert f"At the end of the log, Exponential(0.2) estimates {meter.rate:.6g} per unit time." in lines(
+        alone
+    )
     wild = rated(
         "log",
         log._replace(durations=np.full(600, 5.0)),
@@ -123,3 +125,32 @@ def test_the_command(tmp_path: Path) -> None:
         assert str(wrong.exception) == sentence
     with pytest.raises(ValueError, match="no row that can be used: 2 rows have no duration"):
         read_earnings({"reward": [1.0, 2.0], "duration": [None, None]})
+
+
+@pytest.mark.parametrize(
+    ("rewards", "durations", "sentence"),
+    [
+        ([1.0], [2.0], "log.csv has 1 row; at least 100 are needed to choose an estimator"),
+        ([1.0] * 3, [2.0] * 3, "log.csv has 3 rows; at least 100 are needed to choose an estimator"),
+        (
+            [1.0, None],
+            [2.0, 2.0],
+            "log.csv has 1 usable row, and at least 100 are needed to choose an estimator; "
+            "1 row was left out: 1 row has no reward (row 2)",
+        ),
+        (
+            [1.0, 1.0, None, None, 1.0, 1.0],
+            [2.0, 2.0, 2.0, 2.0, -1.0, None],
+            "log.csv has 2 usable rows, and at least 100 are needed to choose an estimator; 4 rows were left out: "
+            "2 rows have no reward (rows 3, 4), 1 row has no duration (row 6) and 1 row has a negative duration (row 5)",
+        ),
+    ],
+)
+def test_too_few_rows_say_which_were_left_out(
+    tmp_path: Path, rewards: list[float | None], durations: list[float | None], sentence: str
+) -> None:
+    """The sentence has the number of rows that remain, and of those left out with the reasons."""
+    file = tmp_path / "log.csv"
+    pl.DataFrame({"reward": rewards, "duration": durations}).write_csv(file)
+    wrong = CliRunner().invoke(app, ["rates", str(file)])
+    assert str(wrong.exception) == sentence

@@ -602,7 +602,7 @@ def test_fetch_needs_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without kagglehub, fetching says how to install it."""
     monkeypatch.setitem(sys.modules, "kagglehub", None)
     assert run(monkeypatch, "data", "fetch") == (
-        "sojourn: kagglehub is not installed; pip install 'sojourn[kaggle]' does it"
+        "sojourn: kagglehub is not installed; install it with: pip install 'sojourn[kaggle]'"
     )
 
 

@@ -244,7 +244,7 @@ def test_a_fault_is_told_in_a_sentence() -> None:
     ):
         sj.run(Drifting(), agent, steps=10, compiled=False)
     with pytest.raises(
-        ValueError, match="the states of Wear are vectors, but the agent has a Table of values"
+        ValueError, match="the states of Wear are vectors, but the agent's values are a Table"
     ):
         sj.run(sj.continuous.Wear(), sj.smart(1, 2), steps=10)
     with pytest.raises(
@@ -295,7 +295,7 @@ def step_drifting(
 def test_a_state_of_whole_numbers_is_refused() -> None:
     """To the compiler a tuple of whole numbers is another type, so that a sentence says it first."""
     with pytest.raises(
-        TypeError, match=r"start of Drifting returned \(0,\) as the state; 0 in it is no float"
+        TypeError, match=r"start of Drifting returned \(0,\) as the state; 0 in it is not a float"
     ):
         sj.check_world(Drifting(whole=True))
 

@@ -104,7 +104,7 @@ def test_the_arrays_of_a_made_world_belong_to_it() -> None:
 @pytest.mark.parametrize(
     ("agent", "sentence"),
     [
-        (AGENT._replace(actions=np.array([0, 2])), "actions has the entry 2; its entries are 0 to 1"),
+        (AGENT._replace(actions=np.array([0, 2])), "actions has the entry 2; its entries must be 0 to 1"),
         (AGENT._replace(actions=np.array([0.0, 1.0])), "actions is an array of float64"),
         (
             AGENT._replace(actions=np.array([0])),
@@ -114,7 +114,7 @@ def test_the_arrays_of_a_made_world_belong_to_it() -> None:
             AGENT._replace(values=sj.Table(np.zeros((2, 0)))),
             r"table is an array of float64 of the shape \(2, 0\)",
         ),
-        (AGENT._replace(values=sj.Table(np.zeros(2))), "it must be one of numbers, states by actions"),
+        (AGENT._replace(values=sj.Table(np.zeros(2))), "it must be an array of numbers, states by actions"),
         (sj.smart(2, 2)._replace(method=sj.smart(2, 2).rate), "method is Cumulative.*; it must be a method"),
         (sj.smart(2, 2)._replace(greedy=7), "greedy is 7"),
     ],

@@ -1,6 +1,6 @@
-"""Agents: how one transition changes what is known, and which action comes next.
+"""Agents: what an agent learns from one transition, and which action it takes next.
 
-`protocol` says what an agent is; `values` has what it knows of each action, `errors` what each method
-takes for the error, `learn` the one body that all of them share. `literature` has the agents that papers
-describe, `named` an entry for each. No agent knows a world, a loop or an environment.
+`protocol` says what an agent is, `values` has what it knows about each action, `errors` has the error of each
+method, and `learn` has the code that all methods share. `literature` has the agents that papers describe, and
+`named` has an entry for each. Agents know nothing about worlds, loops or environments.
 """

@@ -1,11 +1,11 @@
-"""Bandits over rates: they take the action with the best rate of its own, and look at nothing that follows.
+"""Bandits over rates: they take the action whose own rate is best, and ignore what follows.
 
-The value of a pair is what it earned over the time it took. That is the best one can do where all actions
-lead to the same place, and a baseline elsewhere. As everywhere, a mean duration that is divided by is at
-least a tenth of the mean over all steps, since some pairs may take no time.
+The value of a pair is what it earned, divided by the time it took. That is the best one can do where all actions
+lead to the same place, and a baseline elsewhere. As in other agents, a mean duration is raised to at least a tenth
+of the mean over all steps before anything is divided by it, since some pairs may take no time.
 
-    EpsilonGreedy    with probability epsilon any action, else one with the best rate
-    UpperConfidence  the action with the largest rate + c sqrt(ln N(s) / n(s, a)); each once at first
+    EpsilonGreedy    any action with probability epsilon, otherwise one with the best rate
+    UpperConfidence  the action with the largest rate + c sqrt(ln N(s) / n(s, a)); each action once at first
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ def next_choice(choice: C) -> C:
 
 
 class EpsilonGreedy(NamedTuple):
-    """With probability epsilon any action, else one with the best rate."""
+    """Any action with probability epsilon, otherwise one with the best rate."""
 
     exploration: Exploration
 
 
 class UpperConfidence(NamedTuple):
-    """The action whose rate may be the largest; c is in units of the rate."""
+    """The action with the largest upper bound of its rate; `confidence` is c, in units of the rate."""
 
     confidence: float
 
@@ -67,7 +67,7 @@ class UpperConfidence(NamedTuple):
 def chosen_greedily(
     choice: EpsilonGreedy, values: Values, visits: Table, state: int, u: float
 ) -> tuple[int, bool]:
-    """One number decides whether to explore, and between equals."""
+    """One random number decides whether to explore, and which of several equally good actions to take."""
     epsilon = chance(choice.exploration)
     if u < epsilon:
         return nth_available(values, state, u / epsilon), True
@@ -76,7 +76,7 @@ def chosen_greedily(
 
 @next_choice.register
 def next_greedily(choice: EpsilonGreedy) -> EpsilonGreedy:
-    """Explore less."""
+    """The exploration moves on by one step."""
     return EpsilonGreedy(exploration=later(choice.exploration))
 
 
@@ -84,7 +84,7 @@ def next_greedily(choice: EpsilonGreedy) -> EpsilonGreedy:
 def chosen_by_bound(
     choice: UpperConfidence, values: Values, visits: Table, state: int, u: float
 ) -> tuple[int, bool]:
-    """The largest upper bound, between equals by u."""
+    """The largest upper bound; u decides between equal ones."""
     total = 0.0
     for action in range(sizes(values)[1]):
         total += read(visits, state, action)
@@ -105,7 +105,7 @@ def chosen_by_bound(
 
 @inlined
 def _bound(confidence: float, worth: float, visits: float, total: float) -> float:
-    """Return the upper bound of a rate: -inf for what is not available, and inf for what was never tried."""
+    """Return the upper bound of an action's rate: -inf if it is not available, inf if it was never tried."""
     if worth == -np.inf:
         return -np.inf
     return worth + confidence * math.sqrt(log(total) / visits) if visits > 0.0 else np.inf
@@ -149,7 +149,7 @@ def misfit_bandit(agent: Bandit) -> str:
 
 @draw.register
 def draw_bandit(agent: Bandit, state: int, rng: Stream) -> tuple[int, bool]:
-    """As it chooses."""
+    """The action that its `choice` gives."""
     return chosen(agent.choice, agent.values, agent.visits, state, uniform(rng))
 
 
@@ -163,7 +163,7 @@ def learn_bandit(
     next_state: int,
     explored: bool,
 ) -> Bandit:
-    """The pair's own rate; and the agent's, if the action was one of the best."""
+    """Update the pair's own rate, and the agent's rate if the action was one of the best."""
     known = read(agent.values, state, action)
     accepted = known == best(agent.values, state, 0.0)[1]
     visits = move(agent.visits, state, action, 1.0)

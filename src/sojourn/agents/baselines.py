@@ -1,4 +1,4 @@
-"""Agents to compare with: any action, a given policy, and bandits that look at nothing ahead."""
+"""Agents to compare with: random actions, a given policy, and bandits, which do not look ahead."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sojourn.rules.values import copied
 
 
 def random_agent(num_states: int, num_actions: int, *, rate: Rate | None = None) -> RandomAgent:
-    """The uniform policy, a baseline; its rate is `Cumulative` unless told otherwise.
+    """Take random actions, all equally likely, as a baseline; the rate is `Cumulative` unless you give another.
 
     >>> from sojourn.agents.protocol import act
     >>> from sojourn.rules.streams import stream
@@ -67,7 +67,7 @@ def greedy_bandit(
     exploration: float | Decay | Linear = 0.1,
     rate: Rate | None = None,
 ) -> Bandit:
-    """An epsilon-greedy bandit over rates: in each state the action that earned most over the time it took.
+    """An epsilon-greedy bandit over rates: in each state it takes the action that has earned most per unit time.
 
     >>> from sojourn.agents.protocol import learn
     >>> agent = greedy_bandit(num_states=1, num_actions=2)
@@ -84,7 +84,7 @@ def ucb_bandit(
 ) -> Bandit:
     """A bandit over rates by upper confidence bounds (UCB1 of Auer, Cesa-Bianchi and Fischer 2002).
 
-    `confidence` is in units of the rate: about as large as the spread of the rates that a single step may show.
+    `confidence` is in units of the rate; choose it about as large as the spread of the rates of single steps.
 
     >>> from sojourn.agents.protocol import act, learn
     >>> from sojourn.rules.streams import stream

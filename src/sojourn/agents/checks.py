@@ -1,4 +1,4 @@
-"""What an agent must have before it may run: checked once, with a sentence for what is wrong."""
+"""Checks what an agent must have before it may run, once, and says in a sentence what is wrong."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ def ready_agent(agent: A) -> A:
     """Return an agent as compiled code needs it, or say what is wrong with it."""
     name = type(agent).__name__
     if not (is_value(agent) and draw.knows(type(agent)) and learn.knows(type(agent))):
-        raise TypeError(f"{name} is no agent: an agent is a NamedTuple with draw and learn registered for it")
+        raise TypeError(
+            f"{name} is not an agent; an agent is a NamedTuple with draw and learn registered for it"
+        )
     for field in ("values", "rate", "accepted"):
         if not hasattr(agent, field):
             raise TypeError(f"{name} has no field {field}; an agent needs values, rate and accepted")
@@ -23,14 +25,15 @@ def ready_agent(agent: A) -> A:
         )
     if not (update.knows(type(agent.rate)) and value.knows(type(agent.rate))):
         raise TypeError(
-            f"{type(agent.rate).__name__} is no estimator: one is a NamedTuple with update and value registered for it"
+            f"{type(agent.rate).__name__} is not an estimator; an estimator is a NamedTuple with update and value "
+            "registered for it"
         )
-    # What was built with _replace has passed no check.
+    # An agent that was made with _replace has not been checked yet.
     agent = validated(replaced(agent, values=ready_values(agent.values)))
-    wrong = misfit(agent)  # compiled code looks for no bounds
+    wrong = misfit(agent)  # compiled code does not check bounds
     if wrong:
         num_states, num_actions = sizes(agent.values)
         raise ValueError(
-            f"the agent's {wrong}, for its values are {num_states} states by {num_actions} actions"
+            f"the agent's {wrong}, which does not fit its values of {num_states} states by {num_actions} actions"
         )
     return agent

@@ -1,4 +1,4 @@
-"""Puts learning agents together from the options that users give, and says what is wrong with these."""
+"""Makes learning agents from the options that users give, and says what is wrong with these."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def learning(
 def learning_with(
     values: Values, empty: Callable[[], Values], rate: Rate, method: Method, options: Options
 ) -> LearningAgent:
-    """Return a learning agent with these values; `empty` makes others of their kind, all 0."""
+    """Return a learning agent with these values; `empty` makes values of the same kind, all 0."""
     if options.greedy not in READINGS:
         raise ValueError(f"greedy is {options.greedy!r}; it must be one of {', '.join(map(repr, READINGS))}")
     return LearningAgent(
@@ -59,7 +59,7 @@ def learning_with(
 
 
 def initial_table(num_states: int, num_actions: int, initial: ArrayLike) -> Table:
-    """Return a table of one number, or of those in an array of states by actions.
+    """Return a table filled with one number, or with an array of states by actions.
 
     >>> initial_table(1, 2, 5.0)
     Table(q=array([[5., 5.]]))
@@ -88,11 +88,13 @@ def estimator(
     rate: Rate | None,
     centring: float = 0.0,
 ) -> Rate:
-    """Return the agent's usual estimator, or the one plugged in, centred if that is asked for."""
+    """Return the agent's usual estimator, or the one that was given, centred if that is asked for."""
     if rate is not None:
         if rate_step_size is not None:
-            raise ValueError("rate and rate_step_size are both given; the estimator brings its own step size")
-        value(rate)  # refuses what is no estimator
+            raise ValueError(
+                "rate and rate_step_size are both given; leave out rate_step_size, as the estimator has its own"
+            )
+        value(rate)  # raises an error if it is not an estimator
         return centred(rate, centring)
     if isinstance(rate_step_size, Visits):
         return centred(Scheduled(kind(rate_step_size.first), rate_step_size), centring)
@@ -101,12 +103,12 @@ def estimator(
 
 
 def centred(rate: Rate, centring: float) -> Rate:
-    """Return an estimator with centring of this strength, 0 being none."""
+    """Return an estimator with centring of this strength; 0 means none."""
     if not at_least_zero("centring", centring):
         return rate
     if isinstance(rate, Centred):
         raise ValueError(  # noqa: TRY004 - either alone is of the right type
-            "rate is centred already; leave out centring, or give the estimator without it"
+            "rate is already centred; leave out centring, or give the estimator without it"
         )
     return Centred(rate, float(centring))
 

@@ -1,7 +1,7 @@
-"""What was seen of each pair of state and action, for agents that learn a model: counts and sums.
+"""What was seen of each pair of state and action, as counts and sums, for agents that learn a model.
 
-Successors are kept sparsely: each pair has a list of those it has led to, with how often, in cells of one
-pool. A pool that is full takes up no new successor, so that shares are then of those it knows.
+Successors are stored sparsely: each pair has a list of the states it has led to, and how often, in cells of one
+pool. A full pool takes no new successors; shares are then those of the known successors.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.bridge import inlined
 
-_SUCCESSORS = 64  # different ones that there is room for, in the mean over all pairs
+_SUCCESSORS = 64  # different ones that a pair has room for, on average over all pairs
 
 
 class Counts(NamedTuple):
@@ -39,9 +39,9 @@ class Counts(NamedTuple):
 
 
 def no_counts(num_states: int, num_actions: int) -> Counts:
-    """Return counts of nothing yet, with room for 64 successors a pair, or for all states if these are fewer."""
+    """Return empty counts, with room for 64 successors per pair, or for all states if there are fewer."""
     shape = (num_states, num_actions)
-    # A few cells more than states, so that the pool is never taken for an array with a row for each state.
+    # There are a few cells more than states, so that the pool is not mistaken for an array with a row for each state.
     cells = num_states * num_actions * min(num_states, _SUCCESSORS) + num_states + 2
     return Counts(
         num_states=num_states,
@@ -60,7 +60,7 @@ def no_counts(num_states: int, num_actions: int) -> Counts:
 def counted_step(
     counts: Counts, state: int, action: int, reward: float, duration: float, next_state: int
 ) -> Counts:
-    """Return counts with one more step, written in place. A next state beyond all stands for the state itself."""
+    """Return counts with one more step, written in place. A next state beyond the last one means the state itself."""
     to = next_state if next_state < counts.num_states else state
     counts.visits[state, action] += 1.0
     counts.rewards[state, action] += reward
@@ -90,7 +90,7 @@ def counted_step(
 
 
 def wrong_counts(counts: Counts, shape: tuple[int, int]) -> str:
-    """Return what does not fit in counts that came from elsewhere, or an empty text: compiled code trusts them."""
+    """Return what is wrong with counts that came from elsewhere, or an empty text; compiled code does not check them."""
     for name in ("visits", "rewards", "durations", "head"):
         array = getattr(counts, name)
         if array.shape != shape:
@@ -104,7 +104,7 @@ def wrong_counts(counts: Counts, shape: tuple[int, int]) -> str:
         and counts.head.dtype == counts.link.dtype == counts.successor.dtype == np.int64
         and ((counts.head >= 0) & (counts.head <= counts.used)).all()
         and (counts.link >= 0).all()
-        and (counts.link[: counts.used] <= np.arange(counts.used)).all()  # a list goes back only, and ends
+        and (counts.link[: counts.used] <= np.arange(counts.used)).all()  # a list only goes back, and ends
         and ((counts.successor >= 0) & (counts.successor < shape[0])).all()
     )
-    return "" if sound else "pool of successors leads out of it"
+    return "" if sound else "pool of successors has links or states out of range"

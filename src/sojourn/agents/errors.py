@@ -1,4 +1,4 @@
-"""Methods: what each one takes for the error of Q(s, a), and what it shows its estimator of the rate.
+"""Methods: how each computes the error of Q(s, a), and what it shows its estimator of the rate.
 
 With rho the estimated rate, r the reward and tau the duration of a step from s to s':
 
@@ -7,14 +7,14 @@ With rho the estimated rate, r the reward and tau the duration of a step from s 
     Stepwise        the same with 1 for tau: R-Learning as printed                the same
     Differential    the same in units of the mean duration L(s, a)                evidence delta, on every draw
     Relative        delta = (r + max Q(s', .) - Q(s, a) - T f(Q)) / T             the rate is f(Q)
-    Sarsa           AverageReward with the mean of Q(s', .) over draws for max    evidence r, on every draw
+    Sarsa           AverageReward, but the mean of Q(s', .) over draws, not max   evidence r, on every draw
     Discounted      delta = r + e^(-kappa tau) max Q(s', .) - Q(s, a)             evidence r; the rate only measures
 
-A mean duration that is divided by is at least a tenth of the mean over all steps, since some pairs may take
-no time at all. `relative` has the method Relative.
+A mean duration is raised to at least a tenth of the mean over all steps before anything is divided by it, since some
+pairs may take no time at all. The method Relative is in `relative`.
 
-A method is a value with four rules, or five. To add one, write its value and its rules in a file like this
-one, and give it an entry in `named`; `learn` has the rest.
+A method is a value with four or five rules. To add one, write its value and its rules in a file like this one, and
+give it an entry in `named`; `learn` has the rest.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from sojourn.rules.vectors import State
 
 
 class Step(NamedTuple):
-    """One transition, and what is ahead: max Q(s', .) as it was before anything was learned from it."""
+    """One transition, and `ahead`: max Q(s', .) before anything was learned from the transition."""
 
     state: State
     action: int
@@ -42,7 +42,7 @@ class Step(NamedTuple):
 
 
 class Method(Value, Protocol):
-    """Anything that the rules of this file are registered for."""
+    """Any type that the rules of this file are registered for."""
 
 
 M = TypeVar("M", bound=Method)
@@ -56,31 +56,31 @@ def td_error(method: M, values: Values, rate: float, step: Step) -> tuple[float,
 
 @rule()
 def evidence(method: Method, values: Values, rate: float, step: Step, delta: float) -> float:
-    """Return what the estimator of the rate is shown as the reward of this step, Q(s, a) having moved."""
+    """Return what the estimator of the rate is shown as the reward of this step, after Q(s, a) has moved."""
     raise no_rule("evidence", method)
 
 
 @rule()
 def takes_all(method: Method) -> bool:
-    """Whether every step is evidence for the rate, and not only those that count as greedy."""
+    """Whether every step is evidence for the rate, not only steps that count as greedy."""
     raise no_rule("takes_all", method)
 
 
 @rule()
 def elapsed(method: Method, duration: float) -> float:
-    """Return the time that passed, in the eyes of the method; it is what the evidence is for."""
+    """Return the time that passed according to the method; the evidence is for this time."""
     raise no_rule("elapsed", method)
 
 
 @rule(fallback=True)
 def ahead_of(method: Method, values: Values, state: State, epsilon: float) -> float:
-    """Return what the next state is worth, with epsilon the probability of an action drawn to explore: max Q(s', .)."""
+    """Return the value of the next state: max Q(s', .) by default. `epsilon` is the probability of exploring there."""
     return best(values, state, 0.0)[1]
 
 
 @rule(compiled=False)
 def misplaced(method: Method, shape: tuple[int, int]) -> str:
-    """Return what of a method does not fit values of this shape, or an empty text; few methods need such a rule."""
+    """Return what in a method does not fit values of this shape, or an empty text; few methods need this rule."""
     return ""
 
 
@@ -110,33 +110,33 @@ def discounted_error(reward: float, discount: float, ahead: float, here: float) 
 
 
 class AverageReward(NamedTuple):
-    """SMART, and all that differ from it only in the estimator of the rate."""
+    """SMART, and all agents that differ from it only in the estimator of the rate."""
 
 
 class Sarsa(NamedTuple):
-    """Learns what its own behaviour earns, exploration included: Expected Sarsa.
+    """Expected Sarsa, which learns what its own behaviour earns, exploration included.
 
-    What Sarsa takes from the next action that is drawn, this takes in the mean over what may be drawn: the same values
-    in the end, with less noise on the way (van Seijen, van Hasselt, Whiteson and Wiering 2009).
+    Where Sarsa takes the value of the next action drawn, this takes the mean over all actions that may be drawn. That
+    gives the same values in the end, with less noise (van Seijen, van Hasselt, Whiteson and Wiering 2009).
     """
 
 
 class RLearning(NamedTuple):
-    """R-Learning: the evidence for the rate takes in what both states are worth."""
+    """R-Learning: the evidence for the rate includes the values of both states."""
 
 
 class Stepwise(NamedTuple):
-    """R-Learning as printed: it does not know of time, and its rate is reward per step."""
+    """R-Learning as printed: it ignores durations, and its rate is reward per step."""
 
 
 class Discounted(NamedTuple):
-    """SMDP Q-learning: a discount for the time that the action took. The rate only measures."""
+    """SMDP Q-learning: it discounts by the time that the action took, and its rate only measures."""
 
     discount_rate: float
 
 
 class Differential(NamedTuple):
-    """Inter-option Differential Q-learning: steps of Q and rho in units of the mean duration L."""
+    """Inter-option Differential Q-learning: Q and rho move in units of the mean duration L."""
 
     mean_duration: Table
     duration_step_size: float
@@ -145,7 +145,7 @@ class Differential(NamedTuple):
 
 @ahead_of.register
 def ahead_of_behaviour(method: Sarsa, values: Values, state: State, epsilon: float) -> float:
-    """(1 - epsilon) max Q(s', .) + epsilon times the mean of Q(s', .) over the actions that there are."""
+    """(1 - epsilon) max Q(s', .) + epsilon times the mean of Q(s', .) over the available actions."""
     return (1.0 - epsilon) * best(values, state, 0.0)[1] + epsilon * mean_available(values, state)
 
 
@@ -175,7 +175,7 @@ def discounted(method: Discounted, values: Values, rate: float, step: Step) -> t
 
 @td_error.register
 def differential(method: Differential, values: Values, rate: float, step: Step) -> tuple[float, Differential]:
-    """L += beta_L (tau - L); then the error of average reward over L."""
+    """L += beta_L (tau - L); then the error of average reward, divided by L."""
     known = read(method.mean_duration, step.state, step.action)
     change = method.duration_step_size * (step.duration - known)
     mean_duration = move(method.mean_duration, step.state, step.action, change)
@@ -215,14 +215,14 @@ def error_itself(method: Differential, values: Values, rate: float, step: Step, 
 @takes_all.register(Stepwise)
 @takes_all.register(Discounted)
 def greedy_steps_only(method: Method) -> bool:
-    """Steps that count as greedy."""
+    """Only steps that count as greedy."""
     return False
 
 
 @takes_all.register(Sarsa)
 @takes_all.register(Differential)
 def every_step(method: Method) -> bool:
-    """Every draw."""
+    """Every step."""
     return True
 
 

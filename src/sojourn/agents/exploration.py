@@ -1,9 +1,9 @@
 """How much an agent explores: a value that changes with every step.
 
     chance(exploration) -> float            epsilon, the probability of a uniformly drawn action
-    later(exploration) -> exploration       what it is after one more step
+    later(exploration) -> exploration       the exploration after one more step
 
-A constant is a `Decay` with the factor 1.
+Constant exploration is a `Decay` with the factor 1.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sojourn.rules.values import Value, checked
 
 
 class Exploration(Value, Protocol):
-    """Anything that the rules of this file are registered for."""
+    """Any type that the rules of this file are registered for."""
 
 
 E = TypeVar("E", bound=Exploration)
@@ -44,7 +44,7 @@ def later(exploration: E) -> E:
 
 @checked(start=probability, factor=fraction, floor=probability)
 class Decay(NamedTuple):
-    """Exploration that starts at `start` and is multiplied by `factor` after every step.
+    """Exploration that starts at `start` and is multiplied by `factor` after every step, down to `floor`.
 
     >>> Decay(start=0.2, factor=0.999)
     Decay(start=0.2, factor=0.999, floor=0.0)
@@ -57,13 +57,13 @@ class Decay(NamedTuple):
 
 @chance.register
 def chance_decay(exploration: Decay) -> float:
-    """Where it stands."""
+    """Its current value."""
     return exploration.start
 
 
 @later.register
 def later_decay(exploration: Decay) -> Decay:
-    """What is left of a decay is a decay."""
+    """The rest of a decay is a decay, too."""
     return Decay(
         start=max(exploration.floor, exploration.start * exploration.factor),
         factor=exploration.factor,
@@ -80,7 +80,7 @@ def _count(name: str, number: Number) -> float:
 
 @checked(start=probability, end=probability, steps=_count)
 class Linear(NamedTuple):
-    """Exploration that goes from `start` to `end` in so many steps, evenly, and stays there.
+    """Exploration that changes linearly from `start` to `end` in `steps` steps, and then stays at `end`.
 
     >>> Linear(1.0, 0.05, steps=10_000)
     Linear(start=1.0, end=0.05, steps=10000.0)
@@ -93,13 +93,13 @@ class Linear(NamedTuple):
 
 @chance.register
 def chance_linear(exploration: Linear) -> float:
-    """Where it stands."""
+    """Its current value."""
     return exploration.start if exploration.steps > 0.0 else exploration.end
 
 
 @later.register
 def later_linear(exploration: Linear) -> Linear:
-    """What is left of a straight line is a straight line."""
+    """The rest of a straight line is a straight line, too."""
     if exploration.steps <= 1.0:
         return Linear(start=exploration.end, end=exploration.end, steps=0.0)
     return Linear(
@@ -110,9 +110,11 @@ def later_linear(exploration: Linear) -> Linear:
 
 
 def exploration_of(given: float | Exploration) -> Exploration:
-    """Return what an agent was given as its exploration, a number being a constant."""
+    """Return the exploration that an agent was given; a number becomes a constant."""
     if isinstance(given, Decay) and given.floor > given.start:
-        raise ValueError(f"exploration starts at {given.start}, below its floor of {given.floor}")
+        raise ValueError(
+            f"exploration starts at {given.start}, below its floor of {given.floor}; give a lower floor"
+        )
     if isinstance(given, tuple) and chance.knows(type(given)):
         return given
     return Decay(start=probability("exploration", given), factor=1.0)  # type: ignore[arg-type] # or refused

@@ -1,13 +1,13 @@
 """H-learning (Tadepalli and Ok 1998): average reward with a learned model, for steps that take time.
 
-The agent counts what it sees, and after each step sets the values of the state that it left to what its model
-says of every action tried there,
+The agent counts what it sees. After each step it takes the state that it left, and sets the value of every action
+tried there to what its model says,
 
     Q(s, u) = r(s, u) - rho d(s, u) + sum over s' of p(s' | s, u) max Q(s', .)
 
-with r, d and p the means and shares so far; max Q(s, .) is what the authors call h(s). After a greedy step the
-rate gets the evidence r + h(s') - h(s), from before the values move. With all durations 1 and the rate
-`Cumulative` this is the algorithm as published, whose step size of the rate is 1/n.
+where r, d and p are the means and shares so far, and max Q(s, .) is what the authors call h(s). After a greedy step
+the rate gets the evidence r + h(s') - h(s), with h as it was before the step. If all durations are 1 and the rate is
+`Cumulative`, this is the algorithm as published, in which the step size of the rate is 1/n.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _value = value.bare
 
 @checked()
 class HLearning(NamedTuple):
-    """An agent that learns a model, and from it the values of the states it visits."""
+    """An agent that learns a model, and from the model the values of the states it visits."""
 
     values: Values
     rate: Rate
@@ -54,19 +54,19 @@ class HLearning(NamedTuple):
 
 @misfit.register
 def misfit_h(agent: HLearning) -> str:
-    """Its counts must be of as many pairs as its values."""
+    """Its counts must have as many pairs as its values."""
     return wrong_counts(agent.counts, sizes(agent.values))
 
 
 @is_greedy.register
 def is_greedy_h(agent: HLearning, state: int, action: int) -> bool:
-    """By its ties."""
+    """Whether its way to break ties counts the action as greedy."""
     return is_best(agent.ties, agent.values, state, action)
 
 
 @draw.register
 def draw_h(agent: HLearning, state: int, rng: Stream) -> tuple[int, bool]:
-    """With probability epsilon any action, else a greedy one."""
+    """Any action with probability epsilon, otherwise a greedy one."""
     return epsilon_greedy(agent.values, state, chance(agent.exploration), agent.ties, rng)
 
 
@@ -80,7 +80,7 @@ def learn_h(
     next_state: int,
     explored: bool,
 ) -> HLearning:
-    """Count; then the rate, if the action was greedy; then all values of this state."""
+    """Update the counts, then the rate if the action was greedy, then all values of this state."""
     values, rate, carried = agent.values, agent.rate, agent.carried
     accepted = not explored or is_best(agent.ties, values, state, action)
     here, ahead = best(values, state, 0.0)[1], best(values, next_state, 0.0)[1]
@@ -105,7 +105,7 @@ def learn_h(
 
 @inlined
 def backed_up(counts: Counts, values: Values, rho: float, state: int, action: int, here: float) -> float:
-    """Return r - rho d + sum p max Q(s', .) of a pair; `here` is max Q(s, .) before any of it moved."""
+    """Return r - rho d + sum p max Q(s', .) of a pair; `here` is max Q(s, .) before any value moved."""
     ahead, led = 0.0, 0.0
     cell = counts.head[state, action]
     while cell > 0:
@@ -129,9 +129,9 @@ def h_learning(
 ) -> HLearning:
     """H-learning (Tadepalli and Ok 1998), for steps that take time: it learns a model, and has no step size.
 
-    It has room for 64 different successors of a pair, in the mean over all pairs. The rate is `Cumulative`.
+    It has room for an average of 64 different successors per pair. The rate is `Cumulative`.
 
-    Two visits of the only pair, 6 in a time of 2 each, make the rate 3, and its value 6 - 3 * 2:
+    Two visits to the only pair, each with a reward of 6 in a time of 2, make the rate 3 and the value 6 - 3 * 2:
 
     >>> from sojourn.agents.protocol import learn
     >>> agent = h_learning(num_states=1, num_actions=1)

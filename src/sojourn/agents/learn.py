@@ -1,8 +1,8 @@
 """The agent that learns: values, an estimator of the rate, a method, and one body of `learn` for all methods.
 
-What differs between agents is a value of its own, each with rules: `errors` has the methods, `exploration`,
-`step_sizes` and `ties` have what their names say. The code of an agent that does without one of them is
-compiled as if there were no such choice.
+Each thing in which agents differ is a value with rules of its own: `errors` has the methods, and `exploration`,
+`step_sizes` and `ties` have what their names say. An agent that does without one of them is compiled as if there
+were no such choice.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _reading(name: str, number: Number) -> int:
 
 
 def _ruled(rule: Rule[Function], what: str) -> Callable[[str, Value], Value]:
-    """Return the check that a part of an agent has the rule that it will be asked for."""
+    """Return a check that a part of an agent has the rule that will be called."""
 
     def check(name: str, part: Value) -> Value:
         if not rule.knows(type(part)):
@@ -92,7 +92,7 @@ class LearningAgent(NamedTuple):
 
 @misfit.register
 def misfit_learning(agent: LearningAgent) -> str:
-    """Every table that its method or its step sizes keep must be as large as its values; tiles must be alike."""
+    """The tables of its method and its step sizes must be as large as its values; tiles must be of the same kind."""
     for part in (agent.method, agent.step_size):
         for name, field in named_fields(part):
             wrong = (
@@ -110,13 +110,13 @@ def misfit_learning(agent: LearningAgent) -> str:
 
 @is_greedy.register
 def is_greedy_learning(agent: LearningAgent, state: State, action: int) -> bool:
-    """By its ties."""
+    """Whether its way to break ties counts the action as greedy."""
     return is_best(agent.ties, agent.values, state, action)
 
 
 @draw.register
 def draw_learning(agent: LearningAgent, state: State, rng: Stream) -> tuple[int, bool]:
-    """With probability epsilon any action, else a greedy one."""
+    """Any action with probability epsilon, otherwise a greedy one."""
     return epsilon_greedy(agent.values, state, chance(agent.exploration), agent.ties, rng)
 
 
@@ -162,7 +162,7 @@ def learn_from_step(
 def accepts(
     greedy: int, ties: Ties, values: Values, state: State, action: int, before: bool, explored: bool
 ) -> bool:
-    """Whether this step counts as greedy; `before` says whether it was so before the update."""
+    """Whether this step counts as greedy; `before` says whether its action was greedy before the update."""
     if greedy == _ACTION:
         return before
     if greedy == _DRAW:

@@ -1,6 +1,6 @@
 """The agents of the literature, by name: SMART and its relatives.
 
-All take the number of states and of actions first, and these options:
+All take the numbers of states and actions first, and these options:
 
     step_size        alpha, the step size of Q: a number, or a schedule `Visits`
     rate_step_size   beta, the step size of the rate estimator, if it has one: likewise
@@ -8,10 +8,10 @@ All take the number of states and of actions first, and these options:
     greedy           which steps count as greedy: "action", "draw", "after" or "every"
     ties             which of equally good actions is drawn: "random" or "lowest"
     initial          the values at the beginning: a number, or an array of states by actions
-    centring         kappa, the strength of the feedback that makes any rate come right (`Centred`); 0 is none
+    centring         kappa, the strength of the feedback that corrects any rate (`Centred`); 0 means none
     rate             an estimator to use instead of the agent's own
 
-`named` has an entry for each of them. `relatives` has those that differ in more than the estimator.
+`named` has an entry for each of them. `relatives` has the agents that differ in more than the estimator.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ def relaxed_smart(
 ) -> LearningAgent:
     """Relaxed-SMART: the rate is `Exponential`, or with `variant="gosavi"` `SmoothedCumulative`.
 
-    The Harmonic R-Learning paper and Gosavi (2004) mean different estimators by the name. The code of
-    Wan, Naik and Sutton (2021) has the paper's one too, under Gosavi's name.
+    The Harmonic R-Learning paper and Gosavi (2004) use this name for different estimators. The code of
+    Wan, Naik and Sutton (2021) also has the paper's estimator, under Gosavi's name.
 
     >>> from sojourn.agents.protocol import learn
     >>> from sojourn.rates.protocol import value
@@ -108,7 +108,7 @@ def harmonic_r(
 ) -> LearningAgent:
     """Harmonic R-Learning (Shtossel, Vidler, Shaham and Kaminka 2026): the rate is `Harmonic`.
 
-    Rewards of 1 and 4 in a time of 1 each, with equal weights, earn 2.5; their harmonic mean is 1.6:
+    Rewards of 1 and 4, in a time of 1 each, earn 2.5 per unit time; their harmonic mean is 1.6:
 
     >>> from sojourn.agents.protocol import learn
     >>> from sojourn.rates.harmonic import CumulativeHarmonic
@@ -118,7 +118,7 @@ def harmonic_r(
     >>> value(agent.rate)
     1.6
 
-    `centring=0.1` repairs this: the rate that it learns by comes to 2.5, and its policy to the best one.
+    `centring=0.1` corrects this: the rate that it learns with reaches 2.5, and its policy becomes the best one.
 
     >>> agent = harmonic_r(1, 1, step_size=0.1, rate=CumulativeHarmonic(), centring=0.1)
     >>> for k in range(2000):
@@ -169,9 +169,9 @@ def fixed_rate(
     centring: float = 0.0,
     rate: float | Rate = 0.0,
 ) -> LearningAgent:
-    """The control: `rate` is a number and stays what it is, 0 by default.
+    """A control for comparisons, which estimates no rate: `rate` is a fixed number, 0 by default.
 
-    With a rate of 2, a reward of 6 in a time of 2 is worth 6 - 2 * 2 = 2, and Q goes half way to it:
+    With a rate of 2, a reward of 6 in a time of 2 is worth 6 - 2 * 2 = 2, and Q moves half way to it:
 
     >>> from sojourn.agents.protocol import learn
     >>> learn(fixed_rate(1, 1, step_size=0.5, rate=2.0), 0, 0, 6.0, 2.0, 0).q
@@ -206,8 +206,8 @@ def r_learning(
     >>> agent.q, round(value(agent.rate), 12)
     (array([[3.]]), 0.3)
 
-    With `durations="ignored"` it is R-Learning as it is printed, for steps that all take the same time: its
-    rate is reward per step, and it does not know that some actions take longer than others.
+    With `durations="ignored"` it is R-Learning as printed, for steps that all take the same time: its rate is
+    reward per step, and it does not know that some actions take longer than others.
     """
     methods: dict[str, Method] = {"known": RLearning(), "ignored": Stepwise()}
     if durations not in methods:

@@ -1,7 +1,7 @@
-"""Every agent by name: what everybody else knows of it.
+"""Every agent by name, with what the rest of the code knows about it.
 
-What sweeps, comparisons, the audit, figures, the documentation and the tests know of agents, they
-know from the entries here. An entry names its constructor, which is imported when it is needed.
+Sweeps, comparisons, the audit, figures, the documentation and the tests know agents only from the
+entries here. An entry names its constructor, which is imported when it is needed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _DISCOUNTS = {"step_size": _STEP_SIZES, "discount_rate": (0.003, 0.01, 0.03, 0.1
 
 
 class Look(NamedTuple):
-    """How something is drawn, as places in the palettes of colours, dashes and markers."""
+    """How something is drawn: its places in the palettes of colours, dashes and markers."""
 
     colour: int
     dash: int
@@ -36,17 +36,17 @@ class Look(NamedTuple):
 
 
 class NamedAgent(NamedTuple):
-    """What everybody else knows of an agent."""
+    """What the rest of the code knows about an agent."""
 
     name: str  # in tables and files
     title: str  # for readers
     constructor: Callable[..., Agent] | str  # or its name, as package.module:name
-    estimator: str | None  # of the rate that it learns by; None if it learns by none of the estimators
-    look: Look | None = None  # None: whatever look is free
+    estimator: str | None  # of the rate that it learns with; None if it learns with none of the estimators
+    look: Look | None = None  # None: any look that is free
     grid: Mapping[str, Sequence[float]] = {}  # the options that a comparison tunes, and their choices
-    options: Mapping[str, str | float] = {}  # those that make it a variant of another
+    options: Mapping[str, str | float] = {}  # options that make it a variant of another agent
     per_time: tuple[str, ...] = ()  # options that a comparison divides by the problem's mean duration
-    compared: bool = True  # whether comparisons have it
+    compared: bool = True  # whether comparisons include it
 
     @property
     def make(self) -> Callable[..., Agent]:
@@ -55,7 +55,7 @@ class NamedAgent(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """The name of its constructor, which sweeps call it by; a user's own, such as `mine:rvi`, in full."""
+        """The name of its constructor, which sweeps use; in full if it is a user's own, such as `mine:rvi`."""
         given = self.constructor
         if is_users(self.name):
             return self.name
@@ -66,7 +66,7 @@ AGENTS: dict[str, NamedAgent] = {}
 
 
 def add_agent(agent: NamedAgent) -> None:
-    """Make an agent known by its name, to sweeps, comparisons, the audit, figures and the documentation.
+    """Make an agent known by its name to sweeps, comparisons, the audit, figures and the documentation.
 
     >>> from sojourn.agents.literature import smart
     >>> def lazy(num_states: int, num_actions: int, *, step_size: float = 0.001) -> Agent:
@@ -76,15 +76,15 @@ def add_agent(agent: NamedAgent) -> None:
     'Lazy SMART'
     """
     if agent.name in AGENTS:
-        raise ValueError(f"there is an agent {agent.name!r} already; give this one another name")
+        raise ValueError(f"there is already an agent {agent.name!r}; give this one another name")
     AGENTS[agent.name] = agent
 
 
 def named_agent(name: str) -> NamedAgent:
-    """Return the entry of an agent by its name or that of its constructor, or by a user's: `package.module:constructor`.
+    """Return the entry of an agent by its name, its constructor's name, or a user's `package.module:constructor`.
 
-    An agent of a user's needs no entry. It has one if its module adds one for the constructor; otherwise the step
-    sizes among its options are tuned like those of others.
+    A user's agent needs no entry. If its module adds one for the constructor, that is used; otherwise the step sizes
+    among its options are tuned like those of other agents.
 
     >>> named_agent("relaxed-smart-gosavi").title
     'Relaxed-SMART (Gosavi)'

@@ -1,7 +1,7 @@
-"""Agents whose states are vectors, such as those with tiles, as agents of observations: they learn in a `Learner`.
+"""Lets agents whose states are vectors, such as those with tiles, learn from observations in a `Learner`.
 
-An observation, and behind it a 1 or 0 for each action, is such an agent's state. Several environments at once are one
-after the other to it.
+The state of such an agent is an observation, followed by a 1 or 0 for each action. If there are several environments,
+it takes them one after the other.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _draw, _learn = draw.bare, learn.bare
 
 
 class VectorObserver:
-    """An agent whose states are vectors, behind the methods of an agent of observations.
+    """An agent whose states are vectors, with the methods of an agent of observations.
 
     `kind` and `options` say how it was made, if it is one of Sojourn's.
 
@@ -66,7 +66,7 @@ class VectorObserver:
 
     @property
     def agent(self) -> Agent:
-        """The agent as it is now, a value of its own."""
+        """A copy of the agent as it is now."""
         agent: Agent = canonical(copied(take(self._held, 0)))
         return agent
 
@@ -78,7 +78,7 @@ class VectorObserver:
 
     @property
     def rate(self) -> float:
-        """The rate that is learned with: the estimate, and what centring adds to it."""
+        """The rate that the agent learns with: the estimate, and what centring adds to it."""
         return float(value(self.estimator))
 
     @property
@@ -96,7 +96,7 @@ class VectorObserver:
         return self._choose(observations, allowed, chance=False)[0]
 
     def learn(self, transitions: Transitions) -> None:
-        """Learn from what followed, one step after the other."""
+        """Learn from these transitions, one after the other."""
         seen = transitions._replace(
             observations=np.ascontiguousarray(transitions.observations),
             next_observations=np.ascontiguousarray(transitions.next_observations),
@@ -129,7 +129,7 @@ class VectorObserver:
         return actions, explored
 
     def _run(self, name: str, loop: Kernel[Any], *arguments: Any) -> None:
-        """Run a kernel, compiled for the types that it is first called with: they are always the same."""
+        """Run a kernel, compiled for the types of its first call, which never change."""
         function = self._prepared.get(name)
         if function is None:
             function = loop.prepared(*arguments) if self._compiled else loop.python
@@ -137,7 +137,7 @@ class VectorObserver:
         function(*arguments)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_prepared": {}}  # machine code is found again
+        return self.__dict__ | {"_prepared": {}}  # machine code is looked up again
 
     def __repr__(self) -> str:
         return (
@@ -157,7 +157,7 @@ def _state(numbers: Floats, mask: Masks, row: int, like: State) -> State:
 
 
 @kernel
-def _choose_all(  # seven arguments go into machine code as they are
+def _choose_all(  # the seven arguments are passed to machine code as they are
     held: Agent,
     like: State,
     observations: Floats,

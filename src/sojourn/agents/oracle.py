@@ -11,7 +11,9 @@ from sojourn.rates.protocol import Rate
 
 
 def oracle(num_states: int, num_actions: int, *, model: SMDP | str, rate: Rate | None = None) -> PolicyAgent:
-    """Follow the optimal policy of a model, the name of a problem or a file: nobody can earn more in the long run.
+    """Follow the optimal policy of a model; no agent can earn more in the long run.
+
+    `model` is a model, the name of a problem, or the path of a model's file.
 
     >>> from sojourn.models.problems import long_return
     >>> oracle(2, 2, model=long_return()).actions

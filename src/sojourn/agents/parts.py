@@ -1,12 +1,12 @@
-"""The parts that agents are made of, for agents of your own: each a rule or a function that compiles.
+"""The parts that agents are made of, for agents of your own; each is a rule or a function that compiles.
 
     epsilon_greedy(values, state, epsilon, ties, rng)    the draw: (action, explored)
-    RandomTies(), LowestTies()                           which of equally good actions it takes
+    RandomTies(), LowestTies()                           which of several equally good actions it takes
     is_best(ties, values, state, action)                 acceptance: whether an action counts as greedy
 
-    exploration_of(given)                                of a number, a `Decay` or a `Linear`, in the constructor
+    exploration_of(given)                                for constructors: from a number, a `Decay` or a `Linear`
     chance(exploration), later(exploration)              epsilon now, and the exploration after one more step
-    step_size_of(given, empty)                           of a number or a `Visits`, in the constructor; `empty` makes a table
+    step_size_of(given, empty)                           for constructors: from a number or a `Visits`; `empty` makes a table
     sized(step_size, state, action)                      alpha for this visit, and the step sizes after it
 
     zeros(num_states, num_actions)                       a table Q(s, a)
@@ -14,11 +14,11 @@
     best(values, state, share)                           the best action and its value; a share of 0 takes the first
     move(values, state, action, amount)                  Q(s, a) += amount
 
-    timed(rate, duration), levelled(rate, ahead)         centring: what `Centred` has to be told in every step, the
-                                                         duration before value(rate) is asked, max Q(s', .) after
-    carry(rate, carried, reward, duration)               evidence for the rate, where a step may take no time
+    timed(rate, duration), levelled(rate, ahead)         centring: in every step, tell `Centred` the duration before you
+                                                         ask for value(rate), and max Q(s', .) after it
+    carry(rate, carried, reward, duration)               evidence for the rate, if a step may take no time
 
-All are used by Sojourn's own agents. The page "Your own agent" of the documentation puts some of them together.
+Sojourn's own agents use all of them. The page "Your own agent" of the documentation puts some of them together.
 
 >>> from sojourn.rules.streams import stream
 >>> table = move(zeros(num_states=1, num_actions=3), 0, 2, 1.5)

@@ -17,7 +17,7 @@ from sojourn.rules.vectors import State
 
 
 class PolicyAgent(NamedTuple):
-    """A fixed action in every state, the best one by its values. Every step counts as greedy."""
+    """A fixed action in every state, which is the best one by its values. Every step counts as greedy."""
 
     values: Values
     rate: Rate
@@ -33,7 +33,7 @@ class PolicyAgent(NamedTuple):
 
 @misfit.register
 def misfit_policy(agent: PolicyAgent) -> str:
-    """Its actions must be one for each state, and actions that there are."""
+    """It must have one action for each state, and all of them must exist."""
     num_states, num_actions = sizes(agent.values)
     return misread("actions", agent.actions, np.int64, (num_states,)) or outside(
         "actions", agent.actions, 0, num_actions - 1
@@ -56,13 +56,13 @@ def learn_policy(
     next_state: State,
     explored: bool,
 ) -> PolicyAgent:
-    """Only the rate."""
+    """Update only the rate."""
     rate, carried = carry(agent.rate, agent.carried, reward, duration)
     return PolicyAgent(values=agent.values, rate=rate, carried=carried, accepted=True, actions=agent.actions)
 
 
 class RandomAgent(NamedTuple):
-    """Every action equally likely; the values stay 0. Every step counts as greedy."""
+    """All actions are equally likely, and the values stay 0. Every step counts as greedy."""
 
     values: Values
     rate: Rate
@@ -91,13 +91,13 @@ def learn_random(
     next_state: State,
     explored: bool,
 ) -> RandomAgent:
-    """Only the rate."""
+    """Update only the rate."""
     rate, carried = carry(agent.rate, agent.carried, reward, duration)
     return RandomAgent(values=agent.values, rate=rate, carried=carried, accepted=True)
 
 
 class RandomNumbers(NamedTuple):
-    """Any number between two, where actions are numbers. Every step counts as greedy."""
+    """Any number from `low` to `high`, for actions that are numbers. Every step counts as greedy."""
 
     values: Values
     rate: Rate
@@ -123,7 +123,7 @@ def learn_numbers(
     next_state: State,
     explored: bool,
 ) -> RandomNumbers:
-    """Only the rate."""
+    """Update only the rate."""
     rate, carried = carry(agent.rate, agent.carried, reward, duration)
     return RandomNumbers(
         values=agent.values, rate=rate, carried=carried, accepted=True, low=agent.low, high=agent.high
@@ -141,7 +141,7 @@ class Follower(NamedTuple):
 
 @draw.register
 def draw_follower(agent: Follower, state: State, rng: Stream) -> tuple[int, bool]:
-    """The best action; of equally good ones, the first."""
+    """The best action; the first if several are equally good."""
     return best(agent.values, state, 0.0)[0], False
 
 
@@ -155,6 +155,6 @@ def learn_follower(
     next_state: State,
     explored: bool,
 ) -> Follower:
-    """Only the rate."""
+    """Update only the rate."""
     rate, carried = carry(agent.rate, agent.carried, reward, duration)
     return Follower(values=agent.values, rate=rate, carried=carried, accepted=True)

@@ -7,22 +7,23 @@ step took the greedy action), and two rules,
     draw(agent, state, rng) -> (action, explored)
     learn(agent, state, action, reward, duration, next_state, explored) -> agent
 
-(An agent that now and then stops to think has two more: `pauses` and `think`.) With rho the estimated rate, every average-reward agent here learns by
+An agent that sometimes stops to think has two more rules, `pauses` and `think`. With rho the estimated
+rate, every average-reward agent here learns by
 
     delta = r - rho tau + max Q(s', .) - Q(s, a);      Q(s, a) += alpha delta
 
-and then, if the action was the greedy one, shows its rate estimator the evidence: r for
+If the action was the greedy one, the agent then shows its rate estimator the evidence: r in
 SMART and all agents that differ from it only in the estimator, r + max Q(s', .) - max Q(s, .)
-for R-Learning. Any estimator goes with any agent.
+in R-Learning. Any estimator can be used with any agent.
 
-A step may take no time: its evidence is then carried to the next one that takes some
+A step may take no time. Its evidence is then carried over to the next step that takes some
 (`sojourn.rates.carry`).
 
-"The greedy one" has several readings, the option `greedy` of every agent: "action", the
-action taken is the greedy one before the update (the default); "draw", the draw was not an
-exploring one; "after", the action is the greedy one after the update; "every", all steps count.
-Of equally good actions any may be drawn, and each counts as greedy; with the option
-`ties="lowest"` only the one with the lowest index.
+"The greedy one" can be read in several ways, and the option `greedy` of every agent chooses
+one: "action", the action taken is the greedy one before the update (the default); "draw", the
+action was not drawn to explore; "after", the action is the greedy one after the update;
+"every", all steps count. If several actions are equally good, any of them may be drawn, and
+each counts as greedy; with the option `ties="lowest"`, only the one with the lowest index.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ from sojourn.rules.vectors import Action, State
 
 
 class Agent(Value, Protocol):
-    """What every agent has: whoever runs one looks at nothing else."""
+    """What every agent has; code that runs agents uses nothing else."""
 
     @property
     def values(self) -> Values:
@@ -131,8 +132,8 @@ def learn(
 ) -> A:
     """Return the agent after one transition; the agent passed in stays as it was.
 
-    `explored` says that the action was drawn to explore; an action that is not the greedy
-    one always counts as such.
+    `explored` says whether the action was drawn to explore; an action that is not greedy always
+    counts as exploring.
 
     >>> from sojourn.agents.literature import smart
     >>> agent = smart(num_states=2, num_actions=2, step_size=0.5)
@@ -156,10 +157,10 @@ def pauses(agent: Agent) -> bool:
 
 @rule(fallback=True)
 def think(agent: A, state: State) -> A:
-    """Return the agent after it has thought, in the state where it stands; it may write into its arrays.
+    """Return the agent after it has thought in its current state; it may write into its arrays.
 
-    Whoever runs agents calls this between two steps if the agent `pauses`. What takes long belongs here and not in
-    `learn`: a plan, or learning from a batch.
+    Code that runs agents calls this between two steps if the agent `pauses`. Slow work, such as planning or learning
+    from a batch, belongs here and not in `learn`.
 
     >>> from sojourn.agents.planning.planner import planner
     >>> agent = learn(planner(num_states=1, num_actions=1), 0, 0, 6.0, 2.0, 0)
@@ -173,16 +174,16 @@ def think(agent: A, state: State) -> A:
 def looks_ahead(agent: Agent) -> bool:
     """Whether `learn` looks at the values of the next state. An agent without this rule does.
 
-    One that does not, but counts where each pair led, must be told the next state by its own number only.
+    An agent that does not, but counts where each pair led, must always be given the next state's own number.
     """
     return True
 
 
 @rule(compiled=False)
 def misfit(agent: Agent) -> str:
-    """Return why compiled code must not read an agent's own arrays, which it does without a look, or an empty text.
+    """Return why compiled code, which checks nothing, must not read an agent's own arrays, or an empty text.
 
-    They must fit its values. An agent without arrays of its own needs no such rule.
+    The arrays must fit the agent's values. An agent without arrays of its own needs no such rule.
     """
     return ""
 
@@ -205,7 +206,7 @@ def act(agent: Agent, state: State, rng: Stream) -> int:
 
 
 def described(agent: Agent) -> str:
-    """Return what an agent is called in a sentence: its method, and its estimator of the rate.
+    """Return what an agent is called in a sentence: its method and its estimator of the rate.
 
     >>> from sojourn.agents.literature import smart
     >>> described(smart(num_states=3, num_actions=2))
@@ -218,7 +219,7 @@ def described(agent: Agent) -> str:
 
 
 def policy(agent: Agent) -> Ints:
-    """Return the greedy action of every state; of equally good ones the first, whatever is drawn.
+    """Return the greedy action of every state; if several are equally good, the first, whatever `ties` is.
 
     >>> from sojourn.agents.literature import smart
     >>> policy(smart(num_states=3, num_actions=2))
@@ -228,7 +229,7 @@ def policy(agent: Agent) -> Ints:
     if reads_vectors(values):
         raise TypeError(
             f"{type(agent).__name__} has {type(values).__name__}, whose states are vectors and cannot be listed; ask "
-            "for the best action of one state, sojourn.act(sojourn.follow(agent), state, rng)"
+            "for the best action of one state with sojourn.act(sojourn.follow(agent), state, rng)"
         )
     actions = np.empty(sizes(values)[0], dtype=np.int64)
     _policy(values, actions)

@@ -1,11 +1,12 @@
 """RVI Q-learning for semi-Markov problems: the rate is a function f(Q) of the values themselves.
 
-With T(s, a) the mean duration of a pair, f any of those below, and tau the mean duration of all steps,
+With T(s, a) the mean duration of a pair, f any of the functions below, tau the duration of the step, and m the mean
+duration of all steps,
 
-    T += beta_T (tau - T);      Q(s, a) += alpha (r + max Q(s', .) - Q(s, a) - T f(Q)) / max(T, tau / 10)
+    T += beta_T (tau - T);      Q(s, a) += alpha (r + max Q(s', .) - Q(s, a) - T f(Q)) / max(T, m / 10)
 
 The values then settle at the level where f(Q) is the optimal rate. `FirstPair` costs nothing; the other two
-look at all values in every step.
+functions look at all values in every step.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from sojourn.rules.values import Value
 
 
 class Reference(Value, Protocol):
-    """A function f(Q) that grows by c where all values grow by c."""
+    """A function f(Q) that grows by c when all values grow by c."""
 
 
 F = TypeVar("F", bound=Reference)
@@ -32,7 +33,7 @@ F = TypeVar("F", bound=Reference)
 
 @rule()
 def settled(reference: F, state: int, action: int) -> F:
-    """Return the reference once this pair has been visited."""
+    """Return the reference after a visit to this pair."""
     raise no_rule("settled", reference)
 
 
@@ -43,20 +44,20 @@ def level_of(reference: Reference, values: Values) -> float:
 
 
 class FirstPair(NamedTuple):
-    """Q at the pair that was visited first; -1 until one was."""
+    """Q at the pair that was visited first; both fields are -1 until then."""
 
     state: int = -1
     action: int = -1
 
 
 class MeanOfAll(NamedTuple):
-    """The mean of all values, of so many states."""
+    """The mean of all values of `num_states` states."""
 
     num_states: int
 
 
 class LargestOfAll(NamedTuple):
-    """The largest of all values, of so many states."""
+    """The largest of all values of `num_states` states."""
 
     num_states: int
 
@@ -72,19 +73,19 @@ def settled_first(reference: FirstPair, state: int, action: int) -> FirstPair:
 @settled.register(MeanOfAll)
 @settled.register(LargestOfAll)
 def settled_already(reference: F, state: int, action: int) -> F:
-    """Nothing."""
+    """Nothing changes."""
     return reference
 
 
 @level_of.register
 def level_at_first(reference: FirstPair, values: Values) -> float:
-    """Q there."""
+    """Q at this pair."""
     return read(values, reference.state, reference.action)
 
 
 @level_of.register
 def mean_level(reference: MeanOfAll, values: Values) -> float:
-    """The mean over the pairs that are available."""
+    """The mean over the available pairs."""
     total, count = 0.0, 0
     for state in range(reference.num_states):
         for action in range(sizes(values)[1]):
@@ -97,7 +98,7 @@ def mean_level(reference: MeanOfAll, values: Values) -> float:
 
 @level_of.register
 def largest_level(reference: LargestOfAll, values: Values) -> float:
-    """The largest of the best of each state."""
+    """The largest of the best values of all states."""
     highest = best(values, 0, 0.0)[1]
     for state in range(1, reference.num_states):
         highest = max(highest, best(values, state, 0.0)[1])
@@ -115,7 +116,7 @@ class Relative(NamedTuple):
 
 @td_error.register
 def relative(method: Relative, values: Values, rate: float, step: Step) -> tuple[float, Relative]:
-    """T += beta_T (tau - T); then the error relative to T f(Q), over T."""
+    """T += beta_T (tau - T); then the error relative to T f(Q), divided by T."""
     known = read(method.mean_duration, step.state, step.action)
     change = method.duration_step_size * (step.duration - known)
     mean_duration = move(method.mean_duration, step.state, step.action, change)
@@ -147,12 +148,12 @@ def always(method: Relative) -> bool:
 
 @elapsed.register
 def at_once(method: Relative, duration: float) -> float:
-    """f(Q) is a rate already, and needs no time to pass."""
+    """f(Q) is already a rate, so no time is needed."""
     return 1.0
 
 
 class Latest(NamedTuple):
-    """An estimator that says what it was last told: f(Q) is known, and needs no estimate.
+    """An estimator that returns what it was last told, since f(Q) is known and needs no estimate.
 
     >>> value(update(Latest(), 6.0, 1.0))
     6.0
@@ -172,13 +173,13 @@ value.register(Latest)(value_as_kept)
 
 @misplaced.register
 def misplaced_reference(method: Relative, shape: tuple[int, int]) -> str:
-    """A reference must look only at values that there are."""
+    """A reference must only look at values that exist."""
     reference = method.reference
     if isinstance(reference, FirstPair):
         fits = -1 <= reference.state < shape[0] and -1 <= reference.action < shape[1]
     else:
         fits = not isinstance(reference, MeanOfAll | LargestOfAll) or 1 <= reference.num_states <= shape[0]
-    return "" if fits else f"reference is {reference}, beyond its values"
+    return "" if fits else f"reference is {reference}"
 
 
 REFERENCES = ("first", "mean", "maximum")

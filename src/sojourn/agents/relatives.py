@@ -1,4 +1,4 @@
-"""Agents of the literature whose error is their own: discounted, differential and relative Q-learning.
+"""Agents of the literature with an error of their own: discounted, differential and relative Q-learning.
 
 They take the options of `sojourn.agents.literature`.
 """
@@ -35,8 +35,8 @@ def smdp_q_learning(
 ) -> LearningAgent:
     """Discounted Q-learning in continuous time (Bradtke and Duff 1994).
 
-    `discount_rate` is kappa in e^(-kappa tau). The rate has no part in learning; it
-    measures what the greedy steps earn, with `Cumulative` unless told otherwise.
+    `discount_rate` is kappa in e^(-kappa tau). The rate plays no part in learning; it measures
+    what the greedy steps earn, with `Cumulative` unless you give another estimator.
 
     >>> from sojourn.agents.protocol import learn
     >>> agent = smdp_q_learning(1, 1, step_size=0.5, discount_rate=0.1)
@@ -67,7 +67,7 @@ def differential_q(
     """Inter-option Differential Q-learning (Wan, Naik and Sutton 2021).
 
     `rate_step_size` is the product eta alpha of that paper; `duration_step_size` is the
-    step size of the mean durations L(s, a), which start at 1. Every draw moves the rate.
+    step size of the mean durations L(s, a), which start at 1. Every step moves the rate.
 
     >>> from sojourn.agents.protocol import learn
     >>> from sojourn.rates.protocol import value
@@ -76,7 +76,7 @@ def differential_q(
     >>> agent.method.mean_duration.q, agent.q, round(value(agent.rate), 12)
     (array([[1.5]]), array([[2.]]), 0.4)
     """
-    zeros(num_states, num_actions)  # which says what is wrong with the numbers
+    zeros(num_states, num_actions)  # raises an error if the numbers are wrong
     method = Differential(
         Table(np.ones((num_states, num_actions))), fraction("duration_step_size", duration_step_size)
     )
@@ -98,12 +98,12 @@ def rvi_q(
     centring: float = 0.0,
     reference: str = "first",
 ) -> LearningAgent:
-    """RVI Q-learning for semi-Markov problems (Yu, Wan and Sutton 2025): the rate is f(Q), and is not estimated.
+    """RVI Q-learning for semi-Markov problems (Yu, Wan and Sutton 2025): the rate is f(Q), not an estimate.
 
-    `reference` is f: "first", the value of the pair visited first; "mean", of all values; "maximum".
-    `duration_step_size` is the step size of the mean durations T(s, a), which start at 1.
+    `reference` is f: "first", the value of the pair visited first; "mean", the mean of all values; "maximum",
+    the largest value. `duration_step_size` is the step size of the mean durations T(s, a), which start at 1.
 
-    T goes half way from 1 to 2, and Q half way to 6 / 1.5; the rate is that very value:
+    T moves half way from 1 to 2, and Q half way to 6 / 1.5; the rate is this value of Q:
 
     >>> from sojourn.agents.protocol import learn
     >>> from sojourn.rates.protocol import value
@@ -111,8 +111,8 @@ def rvi_q(
     >>> agent.q, value(agent.rate)
     (array([[2.]]), 2.0)
     """
-    refuse_centring("rvi_q", centring, None, "whose rate is a function of its values already")
-    zeros(num_states, num_actions)  # which says what is wrong with the numbers
+    refuse_centring("rvi_q", centring, None, "whose rate is already a function of its values")
+    zeros(num_states, num_actions)  # raises an error if the numbers are wrong
     method = Relative(
         reference=reference_of(reference, num_states),
         mean_duration=Table(np.ones((num_states, num_actions))),

@@ -1,4 +1,4 @@
-"""The step size of the values: a constant, or one that falls with the visits of each pair.
+"""The step size of the values: a constant, or one that falls with the visits to each pair.
 
 sized(step_size, state, action) -> (float, step_size)       alpha for this visit
 """
@@ -17,7 +17,7 @@ from sojourn.rules.vectors import State
 
 
 class StepSize(Value, Protocol):
-    """Anything that the rule of this file is registered for."""
+    """Any type that the rule of this file is registered for."""
 
 
 S = TypeVar("S", bound=StepSize)
@@ -25,7 +25,7 @@ S = TypeVar("S", bound=StepSize)
 
 @rule()
 def sized(step_size: S, state: State, action: int) -> tuple[float, S]:
-    """Return the step size of this visit of a pair, and the step sizes after it.
+    """Return the step size for this visit to a pair, and the step sizes after it.
 
     >>> from sojourn.agents.values.table import zeros
     >>> size, after = sized(ByVisits(Visits(1.0, 1.0), zeros(1, 2)), 0, 1)
@@ -37,7 +37,7 @@ def sized(step_size: S, state: State, action: int) -> tuple[float, S]:
 
 @checked(size=fraction)
 class Constant(NamedTuple):
-    """The same for every visit."""
+    """The same step size for every visit."""
 
     size: float
 
@@ -49,7 +49,7 @@ def sized_constant(step_size: Constant, state: State, action: int) -> tuple[floa
 
 
 class ByVisits(NamedTuple):
-    """Of a schedule, by the visits of each pair, which it counts."""
+    """A step size that follows a schedule by the visits to each pair, which it counts."""
 
     schedule: Visits
     visits: Values
@@ -64,7 +64,7 @@ def sized_by_visits(step_size: ByVisits, state: State, action: int) -> tuple[flo
 
 
 def step_size_of(given: float | Visits, empty: Callable[[], Values]) -> StepSize:
-    """Return what an agent was given as its step size; `empty` makes values of the agent's kind, all 0, to count in."""
+    """Return the step size that an agent was given; `empty` makes values of the agent's kind, all 0, to count visits in."""
     if isinstance(given, Visits):
         return ByVisits(given, empty())
     return Constant(fraction("step_size", given))

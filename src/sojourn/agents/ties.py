@@ -1,9 +1,9 @@
-"""Which of equally good actions is taken.
+"""Which of several equally good actions is taken.
 
-    share_of(ties, u, epsilon) -> float                  where among them, in [0, 1)
+    share_of(ties, u, epsilon) -> float                  its place among them, in [0, 1)
     is_best(ties, values, state, action) -> bool         whether an action counts as greedy
 
-At random costs no draw of its own: a number u that did not explore is uniform between epsilon and 1.
+To choose at random needs no second draw: a number u that did not explore is uniform between epsilon and 1.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from sojourn.rules.vectors import State
 
 
 class Ties(Value, Protocol):
-    """Anything that the rules of this file are registered for."""
+    """Any type that the rules of this file are registered for."""
 
 
 class LowestTies(NamedTuple):
-    """The action with the lowest number, which alone counts as greedy."""
+    """The action with the lowest number is taken, and only that one counts as greedy."""
 
 
 class RandomTies(NamedTuple):
-    """Any of them, all equally likely; each counts as greedy."""
+    """Any of them is taken, all equally likely, and each counts as greedy."""
 
 
 TIES: dict[str, type[LowestTies] | type[RandomTies]] = {"random": RandomTies, "lowest": LowestTies}
@@ -36,7 +36,7 @@ TIES: dict[str, type[LowestTies] | type[RandomTies]] = {"random": RandomTies, "l
 
 @rule()
 def share_of(ties: Ties, u: float, epsilon: float) -> float:
-    """Return the place among the tied actions, in [0, 1), of a draw that did not explore.
+    """Return the place among the tied actions, in [0, 1), that a draw which did not explore leads to.
 
     >>> share_of(LowestTies(), 0.6, 0.2), round(share_of(RandomTies(), 0.6, 0.2), 12)
     (0.0, 0.5)
@@ -58,7 +58,7 @@ def first(ties: LowestTies, u: float, epsilon: float) -> float:
 
 @share_of.register
 def any_of_them(ties: RandomTies, u: float, epsilon: float) -> float:
-    """Wherever u is between epsilon and 1."""
+    """The place of u between epsilon and 1."""
     return (u - epsilon) / (1.0 - epsilon)
 
 
@@ -76,7 +76,7 @@ def is_one_of_the_best(ties: RandomTies, values: Values, state: State, action: i
 
 @inlined
 def epsilon_greedy(values: Values, state: int, epsilon: float, ties: Ties, rng: Stream) -> tuple[int, bool]:
-    """Return with probability epsilon any action, else a greedy one, and whether it explores; one number decides all."""
+    """Return any action with probability epsilon, otherwise a greedy one, and whether it explores, all by one draw."""
     u = uniform(rng)
     if u < epsilon:
         return nth_available(values, state, u / epsilon), True
@@ -84,7 +84,7 @@ def epsilon_greedy(values: Values, state: int, epsilon: float, ties: Ties, rng: 
 
 
 def ties_of(given: str) -> Ties:
-    """Return how ties are broken, by its name."""
+    """Return the way to break ties that has this name."""
     if given not in TIES:
         raise ValueError(f"ties is {given!r}; it must be 'random' or 'lowest'")
     return TIES[given]()

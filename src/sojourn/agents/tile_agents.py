@@ -3,10 +3,10 @@
 Both take the number of entries that are seen in a state and the number of actions first, then the options of
 `sojourn.agents.literature`, and these:
 
-    bounds     the low and the high bounds of the entries; where they are infinite, what is seen takes their place
+    bounds     the low and the high bounds of the entries; infinite ones are replaced by what has been seen
     tilings    how many tilings there are
     tiles      how many tiles there are along each side of a tiling
-    memory     the most weights that there are for each action; if there are more tiles, these share them
+    memory     the largest number of weights for each action; if there are more tiles, they share weights
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _RATE_STEP_SIZE = 0.001
 
 
 class Cut(NamedTuple):
-    """How states are cut into tiles, as it was given."""
+    """How states are cut into tiles, as the user gave it."""
 
     bounds: Sides | None
     tilings: int
@@ -55,10 +55,10 @@ def tile_q(  # an option for each thing that users tune, as in every constructor
     centring: float = 0.1,
     rate: Rate | None = None,
 ) -> LearningAgent:
-    """Q-learning with tiles: for states that are vectors. The rate is `Exponential`, centred.
+    """Q-learning with tiles, for states that are vectors. The rate is `Exponential`, centred.
 
-    It learns from every step as `relaxed_smart` does, and the same estimators plug in. A job that pays 6 in a time of
-    2, with a step size of 0.5, moves the value there to 3; a state that shares half of its tiles moves half as far:
+    It learns from every step as `relaxed_smart` does, and can use the same estimators. With a step size of 0.5, a job
+    that pays 6 in a time of 2 moves the value of its state to 3; a state that shares half of the tiles moves half as far:
 
     >>> from sojourn.agents.protocol import learn
     >>> from sojourn.agents.values.protocol import read
@@ -92,8 +92,8 @@ def tile_sarsa(  # as above
 ) -> LearningAgent:
     """Sarsa with tiles: it learns what its own behaviour earns, exploration included. Every step is evidence.
 
-    What the next state is worth is the mean over the actions that may be drawn there (Expected Sarsa). With every
-    other draw exploring, values of 0 and 4 are worth 0.5 * 4 + 0.5 * 2 = 3:
+    The value of the next state is the mean over the actions that may be drawn there (Expected Sarsa). If half of all
+    draws explore, a state with values of 0 and 4 is worth 0.5 * 4 + 0.5 * 2 = 3:
 
     >>> from sojourn.agents.protocol import learn
     >>> from sojourn.agents.values.protocol import move, read

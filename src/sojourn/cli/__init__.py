@@ -1,8 +1,8 @@
-"""The command line: parses, calls, prints; it computes nothing, draws nothing and writes no file itself.
+"""The command line: it parses, calls and prints, but computes nothing, draws nothing and writes no files itself.
 
-There is a file for each group of commands, and `commands` has them all; `app` has what they share, `parsing` reads
-their words, `entry` is where the process begins and ends. The arguments of a command are its options, so commands alone
-may have more than seven.
+Each group of commands has its own file, and `commands` imports them all. `app` has what the commands share, `parsing`
+reads what the user typed, and the process begins and ends in `entry`. The arguments of a command are its options, so
+only commands may have more than seven arguments.
 """
 
 from sojourn.cli.entry import main

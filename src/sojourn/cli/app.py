@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class _Commands(TyperGroup):
-    """The commands. Ctrl-C ends each of them with a sentence, and what was typed is quoted with care."""
+    """All commands. Ctrl-C ends any of them with a sentence, and what the user typed is quoted safely."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
         """Read the beginning of the command line."""
@@ -43,7 +43,7 @@ def _with_care() -> Iterator[None]:
         raise typer.Exit(INTERRUPTED) from None
     except Exception as error:
         message = getattr(error, "message", None)
-        if hasattr(error, "format_message") and isinstance(message, str):  # of the parser of the command line
+        if hasattr(error, "format_message") and isinstance(message, str):  # raised by the parser
             error.message = printable(message)  # type: ignore[attr-defined]
         raise
 
@@ -56,7 +56,7 @@ app = typer.Typer(
 
 
 def examples(*lines: str) -> str:
-    """Return the end of a command's help: lines that can be run as they are."""
+    """Return the last part of a command's help: examples that can be run as they are."""
     return "\n".join(("Examples:", *(f"  {line}" for line in lines)))
 
 
@@ -87,23 +87,23 @@ def _sojourn(
 ) -> None:
     """Average-reward reinforcement learning in semi-Markov decision processes.
 
-    Exit codes: 0 all is well; 1 something was wrong, and a sentence says what;
-    2 the command line was not understood; 3 runs of a sweep failed;
+    Exit codes: 0 success; 1 an error, explained in one sentence;
+    2 the command line was not understood; 3 some runs of a sweep failed;
     130 interrupted.
     """
     if debug:
         os.environ["SOJOURN_DEBUG"] = "1"
 
 
-Jobs = Annotated[int | None, typer.Option(help="Threads; one for each core by default.", min=1)]
+Jobs = Annotated[int | None, typer.Option(help="Number of threads; one per core by default.", min=1)]
 Formats = Annotated[str, typer.Option(help="Formats of the figures: png, svg, pdf.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 
 def say(line: str, *, err: bool = False, bold: bool = False, ending: str = "", colour: str = "") -> None:
-    """Print a line; this is the only place that prints, and nothing in a line is obeyed by the terminal.
+    """Print a line, with control characters escaped so that the terminal does not obey them.
 
-    `ending` comes last, in a colour.
+    `ending` is printed last, in `colour`.
     """
     styled = typer.style(printable(ending), fg=colour or None) if ending else ""
     text = typer.style(printable(line), bold=True) if bold else printable(line)
@@ -111,7 +111,7 @@ def say(line: str, *, err: bool = False, bold: bool = False, ending: str = "", c
 
 
 def echo_json(data: Json) -> None:
-    """Print data as JSON, which has no infinite numbers: they are null."""
+    """Print data as JSON; infinite numbers, which JSON does not have, become null."""
     import json
 
     from sojourn.rules.records import plain
@@ -126,7 +126,7 @@ def echo_lines(lines: Iterable[str]) -> None:
 
 
 def echo_table(table: Table) -> None:
-    """Print a table, whose entries are printable."""
+    """Print a table; its entries must already be printable."""
     from rich.console import Console
 
     Console().print(table)
@@ -134,16 +134,19 @@ def echo_table(table: Table) -> None:
 
 @contextlib.contextmanager
 def goes_on() -> Iterator[None]:
-    """End an interrupted command with a sentence."""
+    """End an interrupted command with a sentence that says how to continue it."""
     try:
         yield
     except KeyboardInterrupt:
-        say("sojourn: interrupted; the same command goes on from here", err=True)
+        say("sojourn: interrupted; run the same command again to continue", err=True)
         raise typer.Exit(INTERRUPTED) from None
 
 
 def run() -> int:
-    """Run the command that was typed; return its exit code. An error is one sentence, and with --debug a traceback too."""
+    """Run the command that was typed and return its exit code.
+
+    An error is printed as one sentence, or raised with --debug.
+    """
     warnings.formatwarning = lambda message, *_, **__: f"sojourn: {printable(str(message))}\n"
     try:
         app()
@@ -151,7 +154,7 @@ def run() -> int:
         return end.code if isinstance(end.code, int) else 0
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # polars panics with what is no Exception
+    except BaseException as error:  # a panic in polars is not an Exception
         if os.environ.get("SOJOURN_DEBUG"):
             raise
         say(f"sojourn: {sentence(error)}", err=True)
@@ -160,12 +163,12 @@ def run() -> int:
 
 
 def sentence(error: BaseException) -> str:
-    """Return what a user is told of an error; one that nobody foresaw is a defect, and is called so.
+    """Return what a user is told about an error; an error that was not foreseen is called a defect.
 
     >>> sentence(ValueError("seeds is empty; give at least one"))
     'seeds is empty; give at least one'
     >>> sentence(IndexError("list index out of range"))  # doctest: +ELLIPSIS
-    'this is a defect of sojourn, not of yours (IndexError: list index out of range); please report it with ...'
+    'this is a defect of sojourn, not your mistake (IndexError: list index out of range); please report it with ...'
     """
     if isinstance(error, OSError) and error.filename:
         return f"{error.filename}: {error.strerror}"
@@ -173,6 +176,6 @@ def sentence(error: BaseException) -> str:
         return str(error)
     told = " ".join(f"{type(error).__name__}: {error}".split())
     return (
-        f"this is a defect of sojourn, not of yours ({told}); please report it with the command, its files and what "
-        "sojourn --debug and the same command print"
+        f"this is a defect of sojourn, not your mistake ({told}); please report it with the command, its files and what "
+        "the same command prints after sojourn --debug"
     )

@@ -29,7 +29,7 @@ def claims(
     ] = None,
     as_json: AsJson = False,
     markdown: Annotated[
-        bool, typer.Option("--markdown", help="Print it as the documentation's page.")
+        bool, typer.Option("--markdown", help="Print the documentation's page, as Markdown.")
     ] = False,
 ) -> None:
     """List the paper's claims, with a verdict on each."""
@@ -37,7 +37,7 @@ def claims(
     from sojourn.studies.claims.words import claims_page
 
     if name is not None and verdict is not None:
-        raise ValueError("an ID and --verdict cannot both be given")
+        raise ValueError("an ID and --verdict cannot both be given; leave one out")
     chosen = choose(load_claims(), name, verdict)
     if markdown:
         echo_lines(claims_page(chosen).removesuffix("\n").split("\n"))

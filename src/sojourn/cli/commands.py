@@ -1,4 +1,4 @@
-"""All commands: each of these files adds its own, in this order."""
+"""All commands; each of these files adds its own, in this order."""
 
 import sojourn.cli.studies  # noqa: I001 - in this order
 import sojourn.cli.exact

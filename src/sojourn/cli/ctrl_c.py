@@ -13,11 +13,11 @@ INTERRUPTED = 130  # the exit code
 
 
 class CtrlC:
-    """Ctrl-C interrupts once. Whoever presses it again a second later, or still later, ends the process at once.
+    """The first Ctrl-C interrupts; another one, more than a second later, ends the process at once.
 
-    A key that is held down, or a terminal that sends the signal to everybody twice, gives many signals within
-    milliseconds. They are one wish: the others must not interrupt what the first one set off, such as closing files.
-    All files are written whole or not at all, so that to end at once does no harm either.
+    A key that is held down, or a terminal that sends the signal twice, gives many signals within milliseconds. They
+    count as one, because the later ones must not interrupt what the first one started, such as closing files. All files
+    are written whole or not at all, so ending at once does no harm either.
     """
 
     STORM = 1.0  # seconds
@@ -27,18 +27,18 @@ class CtrlC:
         self._over: float | None = None
 
     def install(self) -> None:
-        """Handle the signal from now on, unless the process ignores it, as in the background."""
+        """Handle the signal from now on, unless the process ignores it, as background processes do."""
         mine = threading.current_thread() is threading.main_thread()
         if mine and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             signal.signal(signal.SIGINT, self)
             sys.unraisablehook = self.lost
 
     def over(self) -> None:
-        """Let the signal do nothing while Python takes itself down; if it goes on instead, all is as usual again."""
+        """Ignore the signal for a second, while Python shuts down; if Python still runs then, it interrupts again."""
         self._over = time.monotonic()
 
     def noted(self) -> None:
-        """Take a signal that somebody else has handled for the first: what comes within a second belongs to it."""
+        """Count a signal that other code has handled as the first; others are ignored for a second."""
         if self._first is None:
             self._first = time.monotonic()
 
@@ -56,7 +56,7 @@ class CtrlC:
             os._exit(INTERRUPTED)
 
     def lost(self, found: sys.UnraisableHookArgs) -> None:
-        """Interrupt anew if the first time fell into code that cannot raise, such as a finaliser."""
+        """Interrupt again if the first interrupt was lost in code that cannot raise, such as a finaliser."""
         if not issubclass(found.exc_type, KeyboardInterrupt):
             sys.__unraisablehook__(found)
             return

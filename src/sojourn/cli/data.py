@@ -9,7 +9,7 @@ import typer
 
 from sojourn.cli.app import AsJson, app, echo_json, examples, say
 
-data = typer.Typer(no_args_is_help=True, help="Look at files of minute bars, or fetch the paper's.")
+data = typer.Typer(no_args_is_help=True, help="Check a file of minute bars, or download the paper's.")
 app.add_typer(data, name="data")
 
 
@@ -20,12 +20,12 @@ app.add_typer(data, name="data")
     )
 )
 def check(
-    file: Annotated[Path, typer.Argument(help="Bars, as CSV, CSV.gz or Parquet.")],
+    file: Annotated[Path, typer.Argument(help="File of bars: CSV, CSV.gz or Parquet.")],
     fill: Annotated[int, typer.Option(help="Fill gaps of up to this many bars.", min=0)] = 0,
     repair: Annotated[bool, typer.Option("--repair", help="Treat damaged rows as missing bars.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say what a file of bars contains, and everything that is wrong with it."""
+    """Show what a file of bars contains and everything that is wrong with it."""
     from sojourn.worlds.market.bars import describe, load_bars
 
     held = describe(load_bars(file, fill=fill, repair=repair))
@@ -56,12 +56,14 @@ def check(
 def fetch(
     out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("data"),
 ) -> None:
-    """Download the minute bars of the paper from Kaggle."""
+    """Download the paper's minute bars from Kaggle."""
     try:
         import kagglehub
     except ImportError:
-        raise ValueError("kagglehub is not installed; pip install 'sojourn[kaggle]' does it") from None
+        raise ValueError(
+            "kagglehub is not installed; install it with: pip install 'sojourn[kaggle]'"
+        ) from None
     from sojourn.worlds.market.bars import fetch_bars
 
     for file in fetch_bars(out, kagglehub.dataset_download):
-        say(f"{file} is there; look at it with: sojourn data check {file}")
+        say(f"{file} is downloaded; check it with: sojourn data check {file}")

@@ -32,12 +32,14 @@ _PRINTED = (
 def solve(
     name: Name,
     option: Options = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for solution.json, with bias and names.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for solution.json, which also has the bias and the names.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Solve a problem or a model exactly: the largest gain, and a policy that reaches it.
 
-    Costs are negative rewards.
+    Write costs as negative rewards.
     """
     from sojourn.rules.records import as_json as record
     from sojourn.studies.solution.answer import solve_named
@@ -69,19 +71,19 @@ def audit(
         str | None, typer.Option(help="Action of each state, such as 0,1,0; an optimal policy by default.")
     ] = None,
     estimator: Annotated[
-        list[str] | None, typer.Option(help="An estimator of your own beside ours, as module:name.")
+        list[str] | None, typer.Option(help="An estimator of your own to audit as well, as module:name.")
     ] = None,
     exploration: Annotated[
-        float, typer.Option(help="Share of random actions of the learners whose lock-in is predicted.")
+        float, typer.Option(help="Share of random actions by the learners whose lock-in is predicted.")
     ] = 0.2,
     out: Annotated[Path | None, typer.Option(help="Folder for audit.json and the figure.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say where every estimator of the rate ends under a policy, and whether that does harm.
+    """Compute where every estimator of the rate ends under a policy, and whether that does harm.
 
-    The limits are exact. An estimator does no harm while its limit lies among
-    the rates for which an optimal policy is greedy. Below the limits are the
-    policies that a learner keeps once it follows them, good or bad.
+    The limits are exact. An estimator does no harm if its limit is one of the
+    rates for which an optimal policy is greedy. The policies that a learner
+    keeps once it follows them, good or bad, are listed below the limits.
     """
     from sojourn.studies.audit.compute import audit_named
     from sojourn.studies.audit.words import lines
@@ -112,7 +114,7 @@ def compare(
     names: Annotated[
         list[str],
         typer.Argument(
-            help="Problems, such as gosavi or wear, files of models, or worlds that change, such as pay-rise."
+            help="Problems such as gosavi or wear, files of models, or changing worlds such as pay-rise."
         ),
     ],
     out: Annotated[Path, typer.Option(help="Folder for results, figures and a README.")] = Path(
@@ -120,33 +122,37 @@ def compare(
     ),
     agent: Annotated[
         list[str] | None,
-        typer.Option(help="An agent to compare; may be given several times. Nearly all by default."),
+        typer.Option(help="An agent to compare; may be given several times. By default, nearly all."),
     ] = None,
     steps: Annotated[int, typer.Option(help="Steps of a run.", min=100)] = 30_000,
     time: Annotated[
-        float | None, typer.Option(help="End runs at this time on the world's clock, whatever their steps.")
+        float | None,
+        typer.Option(help="End runs at this time on the world's clock, instead of after --steps."),
     ] = None,
-    seeds: Annotated[int, typer.Option(help="Seeds to compare by.", min=1)] = 30,
-    tuning_seeds: Annotated[int, typer.Option(help="Other seeds, to choose options by.", min=1)] = 10,
+    seeds: Annotated[int, typer.Option(help="Number of seeds to compare on.", min=1)] = 30,
+    tuning_seeds: Annotated[
+        int, typer.Option(help="Number of other seeds, to choose options on.", min=1)
+    ] = 10,
     exploration: Annotated[
-        str, typer.Option(help="Probabilities of exploring; if there are several, the best is chosen.")
+        str, typer.Option(help="Probability of exploring; if several are given, the best is chosen.")
     ] = _EXPLORATION,
     grid: Annotated[
         list[str] | None,
-        typer.Option(help="Choices of an option, as step_size=0.01,0.1 or smart.step_size=0.01,0.1."),
+        typer.Option(help="Choices for an option, such as step_size=0.01,0.1 or smart.step_size=0.01,0.1."),
     ] = None,
     widen: Annotated[
-        int, typer.Option(help="How many choices a grid may grow by at either end.", min=0, max=20)
+        int, typer.Option(help="How many choices may be added at each end of a grid.", min=0, max=20)
     ] = 3,
     jobs: Jobs = None,
 ) -> None:
-    """Compare agents on problems, by the exact gain of the policies that they learn and by what they earn.
+    """Compare agents on problems, by the exact gain of the policies they learn and by what they earn.
 
-    In worlds that change they are compared by what they earn, beside the best policy of each time. Where observations
-    cannot be listed, as in wear, tiles and networks are compared with their own settings, beside the best policy.
-    Options such as step sizes are tuned for each agent on other seeds; grids are
-    widened where the best lies on their edge. If it is interrupted, the same
-    command continues.
+    Options such as step sizes are tuned for each agent on other seeds, and a
+    grid is widened if the best choice is at its edge. In changing worlds,
+    agents are compared by what they earn, next to the best policy at each
+    time. Where observations cannot be listed, as in wear, tiles and networks
+    are compared with their own settings, next to the best policy. If the
+    command is interrupted, run it again to continue.
     """
     from sojourn.runs.progress import progress
     from sojourn.studies.comparison import changing, folder, plan, words
@@ -155,8 +161,8 @@ def compare(
     if observed(names):
         if time is not None or grid or exploration != _EXPLORATION:
             raise ValueError(
-                f"--time, --grid and --exploration are for problems whose states can be listed; on {names[0]} agents have "
-                "their own settings, and runs their --steps"
+                "--time, --grid and --exploration are for problems whose states can be listed; leave them out on "
+                f"{names[0]}, where agents have their own settings and runs take --steps"
             )
         _compare_observing(names, agent or [], steps, seeds, out, jobs)
         return
@@ -185,7 +191,7 @@ def compare(
 def _compare_observing(
     names: list[str], agents: list[str], steps: int, seeds: int, out: Path, jobs: int | None
 ) -> None:
-    """Compare agents of observations that cannot be listed."""
+    """Compare agents on problems whose observations cannot be listed."""
     from sojourn.runs.progress import progress
     from sojourn.studies.observations.compared import Asked, cells
     from sojourn.studies.observations.folder import comparison

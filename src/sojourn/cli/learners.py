@@ -21,7 +21,7 @@ EnvOptions = Annotated[
 Modules = Annotated[
     list[str] | None,
     typer.Option(
-        "--module", help="Module of yours that defines a class in the file; may be given several times."
+        "--module", help="Your module that defines a class in the file; may be given several times."
     ),
 ]
 
@@ -52,50 +52,56 @@ def envs(as_json: AsJson = False) -> None:
 )
 def train(
     env_id: Annotated[
-        str, typer.Argument(help="Gymnasium's id of the environment, or module:Name of your own.")
+        str, typer.Argument(help="Gymnasium id of the environment, or module:Name for one of your own.")
     ],
     agent: Annotated[
-        str | None, typer.Option(help="planner, smart, harmonic-r, ...; chosen for you by default.")
+        str | None,
+        typer.Option(help="Agent, such as planner, smart or harmonic-r; chosen for you by default."),
     ] = None,
-    steps: Annotated[int | None, typer.Option(help="Steps to train; 100000 by default.", min=1)] = None,
+    steps: Annotated[
+        int | None, typer.Option(help="Number of steps to train; 100000 by default.", min=1)
+    ] = None,
     time: Annotated[
-        float | None, typer.Option(help="Train for this long by the environment's clock, instead of --steps.")
+        float | None, typer.Option(help="Train for this long on the environment's clock, instead of --steps.")
     ] = None,
-    out: Annotated[Path, typer.Option(help="File for the learner.")] = Path("learner.sojourn"),
+    out: Annotated[Path, typer.Option(help="File to save the learner in.")] = Path("learner.sojourn"),
     resume: Annotated[
-        bool, typer.Option("--resume", help="Continue training the learner in that file.")
+        bool, typer.Option("--resume", help="Continue training the learner saved in the --out file.")
     ] = False,
     seed: Annotated[int, typer.Option(help="Seed of the environment and the agent.", min=0)] = 0,
     env_option: EnvOptions = None,
     agent_option: Annotated[
-        list[str] | None, typer.Option("--agent-option", "-a", help="Option of the agent: step_size=0.01.")
+        list[str] | None,
+        typer.Option("--agent-option", "-a", help="Option of the agent, such as step_size=0.01."),
     ] = None,
-    duration: Annotated[str, typer.Option(help="Key of info with the duration, or a number.")] = "duration",
+    duration: Annotated[
+        str, typer.Option(help="Key of the duration in info, or a constant number.")
+    ] = "duration",
     bins: Annotated[
-        str | None, typer.Option(help="Bins of continuous observations: 8, or [8, 4, ...].")
+        str | None, typer.Option(help="Bins for continuous observations, such as 8 or [8, 4, ...].")
     ] = None,
     max_episode_steps: Annotated[
         int | None, typer.Option(help="Start a new episode after this many steps.", min=1)
     ] = None,
-    tensorboard: Annotated[Path | None, typer.Option(help="Folder to write for TensorBoard.")] = None,
+    tensorboard: Annotated[Path | None, typer.Option(help="Folder for TensorBoard's files.")] = None,
     module: Modules = None,
     as_json: AsJson = False,
 ) -> None:
     """Train an agent in a Gymnasium environment, save it, and say what its policy earns.
 
-    Ctrl-C ends the training and saves what has been learned; --resume goes on from there.
+    Ctrl-C ends the training and saves what has been learned; --resume continues from there.
     """
     from sojourn.learner.by_name import Beginning, Place, Training, begun, train_into, verdict_on
 
     if steps is not None and time is not None:
-        raise ValueError("--steps and --time cannot both be given")
+        raise ValueError("--steps and --time cannot both be given; leave one out")
     _check_out(out, resume)
     if resume and (agent or agent_option or bins):
         raise ValueError(
-            "--agent, --agent-option and --bins are those of the saved learner; leave them out with --resume"
+            "--agent, --agent-option and --bins are taken from the saved learner; leave them out with --resume"
         )
     if agent_option and agent is None:
-        raise ValueError("--agent-option is of an agent; name it too, such as --agent smart")
+        raise ValueError("--agent-option needs --agent; name the agent too, such as --agent smart")
     place = Place(env_name(env_id), options_of(env_option, "--env-option"), max_episode_steps)
     options = options_of(agent_option, "--agent-option")
     cut = None if bins is None else plain(bins)
@@ -120,12 +126,12 @@ def train(
     elif found is not None:
         echo_lines(str(found).splitlines())
     if interrupted:
-        say("sojourn: interrupted; --resume goes on from here", err=True)
+        say("sojourn: interrupted; use --resume to continue", err=True)
         raise typer.Exit(INTERRUPTED)
 
 
 def _import_all(modules: list[str] | None) -> None:
-    """Import modules of a user's, so that a file may hold values of their classes."""
+    """Import the user's modules, so that a file can hold values of their classes."""
     from sojourn.rules.names import imported
 
     for module in modules or ():
@@ -133,7 +139,7 @@ def _import_all(modules: list[str] | None) -> None:
 
 
 def _told(found: Verdict) -> dict[str, Json]:
-    """Return a verdict as JSON: what was earned, and what is known beside it."""
+    """Return a verdict as JSON: what was earned, and what else is known."""
     return {
         **found.evaluation._asdict(),
         "sentence": found.sentence,
@@ -152,11 +158,11 @@ def _check_out(out: Path, resume: bool) -> None:
     if out.is_dir():
         raise ValueError(f"{out} is a folder; choose a file for the learner")
     if resume and not out.exists():
-        raise ValueError(f"{out} does not exist, so there is nothing to go on with")
+        raise ValueError(f"{out} does not exist; leave out --resume to train a new learner")
     if out.exists() and not resume:
-        raise ValueError(f"{out} exists; --resume goes on with it, or choose another --out")
+        raise ValueError(f"{out} exists; use --resume to continue training it, or choose another --out")
     if not out.parent.is_dir():
-        raise ValueError(f"{out} cannot be written: there is no folder {out.parent}")
+        raise ValueError(f"{out} cannot be written, as there is no folder {out.parent}; make it first")
 
 
 @app.command(
@@ -169,26 +175,28 @@ def _check_out(out: Path, resume: bool) -> None:
     )
 )
 def evaluate(
-    file: Annotated[Path, typer.Argument(help="A learner that was saved.")],
+    file: Annotated[Path, typer.Argument(help="A saved learner.")],
     time: Annotated[
         float | None,
         typer.Option(
-            help="How long to follow the policy, by the environment's clock; about 10,000 steps by default."
+            help="How long to follow the policy, on the environment's clock; about 10,000 steps by default."
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the environment.", min=0)] = 1,
     env: Annotated[
         str | None,
-        typer.Option(help="Another environment, or module:Name if that of the training is your own."),
+        typer.Option(help="Another environment, or module:Name if it was trained in one of your own."),
     ] = None,
     env_option: EnvOptions = None,
     module: Modules = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for the verdict, which a report shows.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the verdict, which `sojourn report` shows.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what a saved learner's greedy policy earns per unit time, with a 95 % interval, and whether to trust it.
+    """Measure what a saved learner's greedy policy earns per unit time, with a 95 % interval, and say whether to trust it.
 
-    If the time is too short for an interval, it says about how long is needed.
+    If the time is too short for an interval, it says roughly how much is needed.
     """
     from sojourn.learner.by_name import begun, place_for, verdict_on
     from sojourn.studies.verdict.answer import judged
@@ -213,15 +221,16 @@ def evaluate(
     )
 )
 def policy(
-    file: Annotated[Path, typer.Argument(help="A learner that was saved, or a policy as JSON.")],
+    file: Annotated[Path, typer.Argument(help="A saved learner, or a policy as JSON.")],
     out: Annotated[
-        Path | None, typer.Option(help="File to write: .csv for a table, .json to load and act.")
+        Path | None,
+        typer.Option(help="File to write: .csv for a table, .json for a policy that can be loaded."),
     ] = None,
     module: Modules = None,
 ) -> None:
-    """Write a saved learner's policy to a file, or print it: the best action of each state visited.
+    """Write a saved learner's policy to a file, or print it: the best action of each visited state.
 
-    It needs no environment. Values are relative to each other.
+    No environment is needed. Only differences between values have a meaning.
     """
     from sojourn.learner.loading import load_policy
 

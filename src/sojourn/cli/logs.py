@@ -18,23 +18,26 @@ from sojourn.cli.parsing import fractions_of
         "sojourn log decisions.csv --policy policy.json --json",
     )
 )
-def log(  # the columns that a log has are options each
-    file: Annotated[Path, typer.Argument(help="A CSV or Parquet file, one row for each decision.")],
-    state: Annotated[str, typer.Option(help="Column of the state, or several: a,b.")] = "state",
+def log(  # each column of a log is an option
+    file: Annotated[Path, typer.Argument(help="A CSV or Parquet file with one row for each decision.")],
+    state: Annotated[str, typer.Option(help="Column of the state, or several, such as a,b.")] = "state",
     action: Annotated[str, typer.Option(help="Column of the action, or several.")] = "action",
     reward: Annotated[str, typer.Option(help="Column of the reward.")] = "reward",
     duration: Annotated[str, typer.Option(help="Column of the duration.")] = "duration",
     next_state: Annotated[
-        str | None, typer.Option(help="Column of the next state, or several; else that of the next row.")
+        str | None,
+        typer.Option(help="Column of the next state, or several; by default, the state of the next row."),
     ] = None,
-    trajectory: Annotated[str | None, typer.Option(help="Column that tells sequences of rows apart.")] = None,
+    trajectory: Annotated[
+        str | None, typer.Option(help="Column that says which trajectory a row belongs to.")
+    ] = None,
     probability: Annotated[
         str | None, typer.Option(help="Column of the probability with which the action was taken.")
     ] = None,
     policy: Annotated[
-        Path | None, typer.Option(help="JSON file of a policy to judge: {state: action}.")
+        Path | None, typer.Option(help="JSON file with a policy to evaluate: {state: action}.")
     ] = None,
-    level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
+    level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     out: Annotated[
         Path | None, typer.Option(help="Folder for log.json, which `sojourn report` shows.")
     ] = None,
@@ -42,8 +45,9 @@ def log(  # the columns that a log has are options each
 ) -> None:
     """Say what a log of past decisions earned, and which policy would surely earn more.
 
-    It assumes that the states are Markov, the log is stationary, and every
-    action had some chance. Rows that cannot be used are left out, and named.
+    It assumes that the states are Markov, that the log is stationary, and that
+    every action had some chance of being taken. Rows that cannot be used are
+    left out and reported.
     """
     from sojourn.rules.records import as_json as record
     from sojourn.studies.log.answer import answered_file
@@ -70,25 +74,25 @@ def log(  # the columns that a log has are options each
 )
 def rates(
     file: Annotated[
-        Path, typer.Argument(help="A CSV or Parquet file, one row for each transition, in order.")
+        Path, typer.Argument(help="A CSV or Parquet file with one row for each transition, in order.")
     ],
     reward: Annotated[str, typer.Option(help="Column of the reward.")] = "reward",
     duration: Annotated[str, typer.Option(help="Column of the duration.")] = "duration",
     estimators: Annotated[
-        str, typer.Option(help="Which estimators to compare, separated by commas.")
+        str, typer.Option(help="Estimators to compare, separated by commas.")
     ] = "Exponential,Cumulative,AdaptiveRatio",
     step_sizes: Annotated[
-        str, typer.Option(help="Step sizes of those that have one, separated by commas.")
+        str, typer.Option(help="Step sizes for estimators that have one, separated by commas.")
     ] = "0.0001,0.0003,0.001,0.003,0.01,0.03,0.1,0.3",
     out: Annotated[
         Path | None, typer.Option(help="Folder for rates.json and the figure of the rates over time.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say which estimator of the rate, with which step size, fits a log whose rate may change.
+    """Find the estimator of the rate, and the step size, that best fit a log whose rate may change.
 
-    Estimators are scored by how well each predicted the next row; the true
-    rate need not be known. Rows that cannot be used are left out, and named.
+    Estimators are scored by how well each predicts the next row; the true rate
+    need not be known. Rows that cannot be used are left out and reported.
     """
     from sojourn.rules.records import as_json as record
     from sojourn.studies.rates.answer import rated_file, write

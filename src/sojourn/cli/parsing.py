@@ -1,4 +1,4 @@
-"""What commands make of words: options as key=value, policies, and lists of numbers."""
+"""Reading what the user typed: options as key=value, policies, and lists of numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def options_of(texts: list[str] | None, name: str) -> Options:
-    """Return options given as key=value; what is JSON, such as a number or a list, is read as JSON.
+    """Return options given as key=value; a value that is JSON, such as a number or a list, is read as JSON.
 
     >>> options_of(["log_scale=1e-3", "duration=scaled"], "--env-option")
     {'log_scale': 0.001, 'duration': 'scaled'}
@@ -30,7 +30,7 @@ def options_of(texts: list[str] | None, name: str) -> Options:
 
 
 def floats_of(text: str, name: str) -> tuple[float, ...]:
-    """Return numbers given with commas between them.
+    """Return numbers separated by commas.
 
     >>> floats_of("0.03, 1e-1", "--exploration")
     (0.03, 0.1)
@@ -38,7 +38,7 @@ def floats_of(text: str, name: str) -> tuple[float, ...]:
     try:
         return tuple(float(word) for word in text.split(","))
     except ValueError:
-        raise ValueError(f"{name} {shown(text)} must be numbers with commas between them") from None
+        raise ValueError(f"{name} {shown(text)} must be numbers separated by commas") from None
 
 
 def grids_of(texts: Sequence[str]) -> dict[str, tuple[float, ...]]:
@@ -57,7 +57,7 @@ def grids_of(texts: Sequence[str]) -> dict[str, tuple[float, ...]]:
 
 
 def actions_of(text: str) -> list[int]:
-    """Return a policy given as actions with commas or spaces between them.
+    """Return a policy given as actions separated by commas or spaces.
 
     >>> actions_of("0,1, 0")
     [0, 1, 0]
@@ -69,7 +69,7 @@ def actions_of(text: str) -> list[int]:
 
 
 def plain(text: str) -> Json:
-    """Return a text as what it is in JSON, or as the text.
+    """Return the value of a text that is JSON, and any other text as it is.
 
     >>> plain("[8, 4]"), plain("tau")
     ([8, 4], 'tau')
@@ -82,9 +82,9 @@ def plain(text: str) -> Json:
 
 
 def env_name(text: str) -> str:
-    """Return the name of an environment; if it names a module, that may be in the folder one stands in.
+    """Return the name of an environment; if it names a module, that may be in the current folder.
 
-    The folder comes last, so that nothing in it can stand for what is installed.
+    The folder is searched last, so nothing in it can replace an installed module.
 
     >>> env_name("sojourn/TwoState-v0")
     'sojourn/TwoState-v0'
@@ -108,7 +108,7 @@ def key_or_number(text: str) -> str | float:
 
 
 def numbers_of(option: str, text: str, least: int) -> tuple[int, ...]:
-    """Return the different numbers in a text such as 0-4,7, ascending.
+    """Return the distinct numbers in a text such as 0-4,7, in ascending order.
 
     >>> numbers_of("--segments", "7,0-2", least=0)
     (0, 1, 2, 7)
@@ -119,15 +119,17 @@ def numbers_of(option: str, text: str, least: int) -> tuple[int, ...]:
         if not (first.isdecimal() and (last.isdecimal() if dash else True) and len(last or first) < 10):
             raise ValueError(f"{option} is {text!r}; it must be numbers and ranges, such as 0-4,7")
         if int(last or first) - int(first) > 1_000_000:
-            raise ValueError(f"{option} is {text!r}; that is more than there can be")
+            raise ValueError(f"{option} is {text!r}; a range may span at most 1,000,000")
         numbers.update(range(int(first), int(last or first) + 1))
     if not numbers or min(numbers) < least:
-        raise ValueError(f"{option} is {text!r}; its numbers must be at least {least}, and ranges ascend")
+        raise ValueError(
+            f"{option} is {text!r}; its numbers must be at least {least}, and its ranges ascending"
+        )
     return tuple(sorted(numbers))
 
 
 def fractions_of(option: str, text: str) -> list[float]:
-    """Return step sizes given with commas between them, each once, ascending.
+    """Return step sizes separated by commas, each once, in ascending order.
 
     >>> fractions_of("--step-sizes", "0.1, 0.01")
     [0.01, 0.1]
@@ -141,7 +143,7 @@ def fractions_of(option: str, text: str) -> list[float]:
 
 
 def formats_of(text: str) -> tuple[str, ...]:
-    """Return the formats of figures, given with commas between them; none asks for no figures.
+    """Return the formats of figures, separated by commas; an empty text asks for no figures.
 
     >>> formats_of("png, pdf"), formats_of("")
     (('png', 'pdf'), ())
@@ -152,6 +154,6 @@ def formats_of(text: str) -> tuple[str, ...]:
     for word in formats:
         if word not in KNOWN_FORMATS:
             raise ValueError(
-                f"--formats {shown(word)} is not a format of figures; those are {', '.join(KNOWN_FORMATS)}"
+                f"--formats {shown(word)} is not a format for figures; choose from {', '.join(KNOWN_FORMATS)}"
             )
     return formats

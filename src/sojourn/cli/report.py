@@ -21,7 +21,7 @@ def report(
         list[Path],
         typer.Argument(
             metavar="DIR",
-            help="Folders that reproduce, sweep, compare, solve, audit, log, rates or evaluate have written.",
+            help="Folders written by reproduce, sweep, compare, solve, audit, log, rates or evaluate.",
         ),
     ],
     out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
@@ -30,10 +30,10 @@ def report(
         bool, typer.Option("--claims", help="Add the paper's claims, with a verdict on each.")
     ] = False,
 ) -> None:
-    """Write one HTML page with charts and tables of results; it needs no network.
+    """Write one HTML page with charts and tables of results; the page needs no network.
 
-    A folder of such folders stands for all of them.
+    If a folder contains such folders, all of them are shown.
     """
     from sojourn.studies.page import write_report
 
-    say(f"{write_report(folders, out, title, claims)} is there; open it in a browser")
+    say(f"{write_report(folders, out, title, claims)} is written; open it in a browser")

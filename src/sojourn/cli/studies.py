@@ -1,4 +1,4 @@
-"""Commands that re-run studies: those of the paper, and our own."""
+"""Commands that run studies: those of the paper and Sojourn's own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sojourn.cli.parsing import formats_of, numbers_of
 
 reproduce = typer.Typer(
     no_args_is_help=True,
-    help="Run a study: one of the paper's two, or one of Sojourn's own on change and on networks.",
+    help="Run one of the paper's two studies, or one of Sojourn's own, on change and on networks.",
 )
 app.add_typer(reproduce, name="reproduce")
 
@@ -29,11 +29,11 @@ def robustness(
     ),
     seeds: Annotated[int, typer.Option(help="Number of seeds, from 0 on.", min=1)] = 5,
     steps: Annotated[int, typer.Option(help="Steps in an episode.", min=2, max=3000)] = 1000,
-    episodes: Annotated[int, typer.Option(help="Episodes of a run.", min=1)] = 4,
+    episodes: Annotated[int, typer.Option(help="Episodes in a run.", min=1)] = 4,
     formats: Formats = "png,svg",
     jobs: Jobs = None,
 ) -> None:
-    """Run the simulation study: which agents end with action B on the two-state family."""
+    """Run the simulation study: which agents end with action B in the two-state family."""
     from sojourn.runs.progress import progress
     from sojourn.studies.robustness import folder as studies
     from sojourn.studies.robustness.plan import specification
@@ -58,16 +58,19 @@ def bitcoin(
         Path | None, typer.Option(help="Minute bars, as CSV, CSV.gz or Parquet; synthetic ones by default.")
     ] = None,
     segment_length: Annotated[
-        int | None, typer.Option(help="Bars in a segment: 350000, or 50000 of the synthetic ones.", min=2)
+        int | None,
+        typer.Option(help="Bars in a segment; by default 350000, or 50000 if they are synthetic.", min=2),
     ] = None,
     segments: Annotated[
-        str | None, typer.Option(help="Segments to run, from 0 on, such as 0-4,7; all by default.")
+        str | None, typer.Option(help="Segments to run, counted from 0, such as 0-4,7; all by default.")
     ] = None,
     seeds: Annotated[int, typer.Option(help="Number of seeds, from 0 on.", min=1)] = 30,
-    state_sizes: Annotated[str, typer.Option(help="Numbers of directions to remember.")] = "3,6,9,12",
+    state_sizes: Annotated[
+        str, typer.Option(help="Numbers of past directions that a state holds; each is run.")
+    ] = "3,6,9,12",
     by_magnitude: Annotated[
         bool,
-        typer.Option("--by-magnitude", help="Scale durations by |move|: the other reading of the paper."),
+        typer.Option("--by-magnitude", help="Scale durations by |move|, the other way to read the paper."),
     ] = False,
     fill: Annotated[int, typer.Option(help="Fill gaps of up to this many bars.", min=0)] = 0,
     repair: Annotated[bool, typer.Option("--repair", help="Treat damaged rows as missing bars.")] = False,
@@ -77,7 +80,7 @@ def bitcoin(
     formats: Formats = "png,svg",
     jobs: Jobs = None,
 ) -> None:
-    """Run the market study: who accumulates more, on segments of minute bars."""
+    """Run the market study: which agent accumulates more on segments of minute bars."""
     from sojourn.runs.progress import progress
     from sojourn.studies.bitcoin import folder as studies
     from sojourn.studies.bitcoin.plan import Source, specification
@@ -85,7 +88,7 @@ def bitcoin(
     from sojourn.worlds.market.segments import SYNTHETIC
 
     if data is None and (fill or repair):
-        raise ValueError("--fill and --repair are for a file; give it with --data")
+        raise ValueError("--fill and --repair need a file; give one with --data")
     length = segment_length or (50_000 if data is None else 350_000)
     source = Source(SYNTHETIC if data is None else str(data), length, fill, repair, by_magnitude)
     chosen = None if segments is None else numbers_of("--segments", segments, 0)
@@ -107,13 +110,19 @@ def bitcoin(
 )
 def drift(
     out: Annotated[Path, typer.Option(help="Folder for results, figures and a README.")] = Path("out/drift"),
-    streams: Annotated[int, typer.Option(help="Random streams, beside those with names.", min=2)] = 120,
-    worlds: Annotated[int, typer.Option(help="Random worlds; each has a mirror, too.", min=2)] = 400,
-    seeds: Annotated[int, typer.Option(help="Seeds to measure on; 3 others are to choose by.", min=1)] = 3,
+    streams: Annotated[
+        int, typer.Option(help="Number of random streams, besides those with names.", min=2)
+    ] = 120,
+    worlds: Annotated[
+        int, typer.Option(help="Number of random worlds; each has a mirror, too.", min=2)
+    ] = 400,
+    seeds: Annotated[
+        int, typer.Option(help="Number of seeds to measure on; 3 others are used for tuning.", min=1)
+    ] = 3,
     formats: Formats = "png,svg",
     jobs: Jobs = None,
 ) -> None:
-    """Run the study of change: who follows a rate, who earns in changing worlds, and whether the paper's trend can be seen."""
+    """Run the study of change: which estimators and agents follow it best, and whether the paper's trend can be seen."""
     from sojourn.runs.progress import progress
     from sojourn.studies.drift import folder as studies
     from sojourn.studies.drift.plan import Size
@@ -139,13 +148,13 @@ def observations(
     ),
     seeds: Annotated[int, typer.Option(help="Number of seeds, from 0 on.", min=1)] = 3,
     rate_seeds: Annotated[
-        int, typer.Option(help="Number of seeds with other rates and without durations.", min=0)
+        int, typer.Option(help="Number of seeds for runs with other rates and without durations.", min=0)
     ] = 2,
-    length: Annotated[float, typer.Option(help="Length of runs, as a share of the usual one.")] = 1.0,
+    length: Annotated[float, typer.Option(help="Length of runs, as a share of the usual length.")] = 1.0,
     formats: Formats = "png,svg",
     jobs: Jobs = None,
 ) -> None:
-    """Run the study of networks: deep Q and PPO where observations cannot be listed, beside the best gains."""
+    """Run the study of networks: deep Q and PPO where observations cannot be listed, next to the best gains."""
     from sojourn.runs.progress import progress
     from sojourn.studies.observations import folder as studies
     from sojourn.studies.observations.plan import Settings, checked_settings, num_steps

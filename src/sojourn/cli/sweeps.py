@@ -26,13 +26,13 @@ def sweep(
     jobs: Jobs = None,
     cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler: tcp://...")] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say how much there is to run, and stop.")
+        bool, typer.Option("--dry-run", help="Print how much there is to run, and stop.")
     ] = False,
 ) -> None:
-    """Run a sweep: all its runs that the folder does not have yet.
+    """Run a sweep, except for the runs that the folder already has.
 
-    It can be interrupted and started again at any time. The exit code is 3 if
-    some runs failed; they are in the table, with the reason.
+    The command can be interrupted and started again at any time. Its exit code
+    is 3 if some runs failed; the table has them, with the reason.
     """
     from sojourn.runs.executors import executor
     from sojourn.runs.folder import run_sweep
@@ -46,7 +46,7 @@ def sweep(
         forecast = estimate(specification, jobs or os.cpu_count() or 1)
         say(
             f"{specification.name}: {counts}; about {forecast.seconds:,.0f} s, "
-            f"{forecast.memory / 1e6:,.0f} MB of memory beside Python's own, {forecast.disk / 1e6:,.1f} MB on disk"
+            f"{forecast.memory / 1e6:,.0f} MB of memory besides Python's own, {forecast.disk / 1e6:,.1f} MB on disk"
         )
         return
     say(f"{specification.name}: {counts}", err=True)
@@ -70,12 +70,12 @@ def sweep(
 def results(
     folder: Folder,
     csv: Annotated[
-        Path | None, typer.Option(help="Write the runs to this file as CSV, and curves to one beside it.")
+        Path | None, typer.Option(help="Write the runs to this file as CSV, and curves to a file next to it.")
     ] = None,
 ) -> None:
     """Summarise the results of a sweep, or export them.
 
-    With --csv runs.csv, curves that were recorded are written to runs.curves.csv.
+    With --csv runs.csv, recorded curves are written to runs.curves.csv.
     """
     from sojourn.runs.results import CURVES, export_csv, load_curves, load_results, summary_table
 

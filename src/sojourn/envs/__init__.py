@@ -1,19 +1,19 @@
-"""Gymnasium: worlds as its environments, and how to read environments of other people.
+"""Worlds as Gymnasium environments, and the reading of other people's environments.
 
-Here is everything that needs Gymnasium: the environments made of worlds, problems and simulations, where an
-environment says durations, action masks and states, where it stands, and a checker. Agents and
-learning do not belong here, and no other room imports Gymnasium.
+Everything that needs Gymnasium is here: the environments made from worlds, problems and simulations; the
+code that finds durations, action masks and states in an environment and remembers where it stands; and a
+checker. Agents and learning do not belong here, and no other room imports Gymnasium.
 
-To import this package is to register its environments with Gymnasium:
+Importing this package registers its environments with Gymnasium:
 
     import gymnasium as gym
     import sojourn.envs
 
     env = gym.make("sojourn/TwoState-v0", log_scale=1e-3)
 
-or, with nothing but Gymnasium imported, `gym.make("sojourn.envs:sojourn/TwoState-v0")`. A problem
-of your own is registered by an entry in `sojourn.models.problems.PROBLEMS` and, if this package
-has been imported already, a call of `sojourn.envs.register()`.
+If only Gymnasium is imported, `gym.make("sojourn.envs:sojourn/TwoState-v0")` does the same. To register a
+problem of your own, add it to `sojourn.models.problems.PROBLEMS` and, if this package has already been
+imported, call `sojourn.envs.register()`.
 
 >>> import sojourn as sj
 >>> sj.envs.environments()["sojourn/Market-v0"]

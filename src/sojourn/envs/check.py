@@ -18,7 +18,7 @@ from sojourn.rules.numbers import shown, whole
 
 
 class EnvReport(NamedTuple):
-    """What `check_smdp_env` saw of an environment that keeps the rules."""
+    """What `check_smdp_env` saw in an environment that keeps the rules."""
 
     steps: int
     mean_duration: float
@@ -41,7 +41,7 @@ class _Seen(NamedTuple):
 
 
 class _Rules(NamedTuple):
-    """What is asked of every step."""
+    """What every step is checked against."""
 
     env: Environment
     duration: Reader
@@ -63,14 +63,17 @@ def check_smdp_env(
 ) -> EnvReport:
     """Check that an environment keeps the rules of a continuing task whose steps take time.
 
-    Random actions are taken, twice with the same seed. Each step must take a finite time that
-    is not negative; the clock, `info["clock"]` or another key, must be the sum if it is there; rewards must be finite and
-    observations in their space; an action mask, if there, must be 0 and 1 for each action and
-    allow one; the episode must not terminate, unless `episodic`; and the second time must show
-    the same as the first. The first rule that is broken is told in one sentence.
+    It takes random actions, twice with the same seed, and says in one sentence which rule is broken first:
 
-    `duration`, `action_mask` and `clock` say where in info these are, see `sojourn.envs.durations` and
-    `sojourn.envs.masks`. Steps that take no time are counted in the report, not refused.
+    - Each step takes a finite time that is not negative.
+    - The clock, `info["clock"]` or another key, is the sum of the durations, if there is a clock.
+    - Rewards are finite, and observations are in their space.
+    - An action mask, if there is one, has a 0 or 1 for each action and allows at least one.
+    - The episode does not terminate, unless `episodic`.
+    - The second run shows the same as the first.
+
+    `duration`, `action_mask` and `clock` say where these are in info; see `sojourn.envs.durations` and
+    `sojourn.envs.masks`. Steps that take no time are allowed, and the report counts them.
 
     >>> from sojourn.envs.two_state import TwoStateEnv
     >>> report = check_smdp_env(TwoStateEnv(), steps=100)
@@ -88,7 +91,7 @@ def check_smdp_env(
     taken = [seen for seen in first if not math.isnan(seen.duration)]
     durations = np.array([seen.duration for seen in taken])
     if not durations.any():
-        raise ValueError(f"each of {steps} steps took no time; a rate needs a clock that goes on")
+        raise ValueError(f"none of the {steps} steps took any time; a rate needs a clock that goes on")
     return EnvReport(
         steps=steps,
         mean_duration=float(durations.mean()),
@@ -118,7 +121,7 @@ class _Actions:
 def _trajectory(
     rules: _Rules, actions: _Actions, steps: int, seed: int, expected: list[_Seen] | None = None
 ) -> list[_Seen]:
-    """Return what was seen in so many steps and the resets between; `expected` is what must be."""
+    """Return what the steps and the resets between them showed; raise if that is not as `expected`."""
     record: list[_Seen] = []
 
     def note(seen: _Seen, when: str) -> None:
@@ -169,7 +172,7 @@ def _step(rules: _Rules, action: Element, clock: float, step: int) -> tuple[_See
     if terminated and not rules.episodic:
         raise ValueError(
             f"the episode terminated at step {step}, but an average-reward task goes on for ever; let it "
-            "truncate or begin again by itself, or say episodic=True if it is meant to end"
+            "truncate or begin again by itself, or set episodic=True if it is meant to end"
         )
     after = _clock(rules, info, clock + duration, step)
     if not math.isclose(after, clock + duration, rel_tol=1e-9, abs_tol=1e-9):
@@ -223,11 +226,11 @@ def _mask(rules: _Rules, observation: Element, info: Info, step: int) -> Mask | 
 
 
 def _compare(one: _Seen, other: _Seen, when: str, seed: int) -> None:
-    """Say what differs the second time from the first."""
+    """Raise an error that says what differs the second time."""
     for name, before, after in zip(_Seen._fields, one, other, strict=True):
         if not _alike(before, after):
             raise ValueError(
-                f"the {name} {when} is {shown(before)} the first and {shown(after)} the second time, with "
+                f"the {name} {when} is {shown(before)} the first time and {shown(after)} the second, with "
                 f"the seed {seed} and the same actions; take all randomness from self.np_random"
             )
 

@@ -1,8 +1,9 @@
-"""SimPy's environment with decisions in it: processes ask, wait for the answer, and earn.
+"""SimPy's environment with decisions: processes ask for an action, wait for it, and earn rewards.
 
-SimPy calls all that wait for an event one after the other. Here they pause as soon as one of them has asked:
-it is answered, and goes on until it waits again, before the next is called and before any other event. So
-what a process sees when it asks is how things stand, however many ask at one instant.
+SimPy calls the processes that wait for an event one after the other. Here the others are held back as soon as
+one of them asks for a decision: it gets its answer, and goes on until it waits again, before the next process
+is called and before any other event. So a process that asks sees how things stand at that moment, however
+many processes ask at the same instant.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ try:
 except ModuleNotFoundError:
     raise ModuleNotFoundError("a simulation needs SimPy: pip install 'sojourn[simpy]'") from None
 
-MOST_EVENTS = 10_000_000  # between two decisions: half a minute
+MOST_EVENTS = 10_000_000  # between two decisions; they take about half a minute
 
 _INF = math.inf
 
-Seen: TypeAlias = Any  # an observation or an action: whatever their spaces have
+Seen: TypeAlias = Any  # an observation or an action, of any space
 Choices: TypeAlias = NDArray[np.int8]  # a 1 for each action that is allowed
 
 
@@ -39,15 +40,15 @@ class Decision(simpy.Event):
         self.observation, self.mask = observation, mask
 
     def make(self, action: Seen) -> None:
-        """Say what was decided."""
+        """Make the decision."""
         self._ok, self._value = True, action
 
 
 class DecisionEnvironment(simpy.Environment):
-    """The environment of SimPy that the processes of a `Simulation` live in.
+    """The SimPy environment in which the processes of a `Simulation` run.
 
-    It is SimPy's own, so that `timeout`, `process`, `now` and all resources work as ever, with `decide`, `earn`
-    and `earn_rate` beside them, and the random numbers in `rng`, a NumPy generator.
+    `timeout`, `process`, `now` and all resources work as they always do in SimPy. In addition there are
+    `decide`, `earn`, `earn_rate` and, for random numbers, the NumPy generator `rng`.
 
     >>> from sojourn.envs.simulation import Simulation
     >>> from gymnasium.spaces import Discrete
@@ -80,7 +81,7 @@ class DecisionEnvironment(simpy.Environment):
             "event",
             "all_of",
             "any_of",
-        ):  # SimPy does so for its own class only
+        ):  # SimPy does this for its own class only
             setattr(self, name, getattr(self, name))
         self.rng = rng
         self._observed, self._allowed = observed, allowed
@@ -89,7 +90,7 @@ class DecisionEnvironment(simpy.Environment):
         self._earned = self._rate = 0.0
         self._rates: dict[Hashable, float] = {}
         self._settled = self._collected = (
-            0.0  # the times up to which rates have been added, and all collected
+            0.0  # the times up to which rates have been added, and everything collected
         )
 
     # --- For processes ---
@@ -97,8 +98,8 @@ class DecisionEnvironment(simpy.Environment):
     def decide(self, observation: Seen, mask: ArrayLike | None = None) -> Decision:
         """Ask for a decision: `action = yield sim.decide(observation)`.
 
-        `mask` has a 0 or 1 for each action, and only those with a 1 are allowed. Time does not pass until the
-        action is there; the process then goes on at once.
+        `mask` has a 0 or 1 for each action, and only those with a 1 are allowed. No time passes until the
+        process gets its action; it then goes on at once.
         """
         choices = None if mask is None else self._allowed(mask)
         decision = Decision(self, self._observed(observation), choices)
@@ -106,15 +107,15 @@ class DecisionEnvironment(simpy.Environment):
         return decision
 
     def earn(self, reward: Number) -> None:
-        """Earn so much now; a cost is negative."""
+        """Earn a reward now; a cost is a negative reward."""
         if type(reward) is not float or not -_INF < reward < _INF:
-            reward = finite(f"what is earned at time {self.now}", reward)
+            reward = finite(f"the reward earned at time {self.now}", reward)
         self._earned += reward
 
     def earn_rate(self, rate: Number, source: Hashable = None) -> None:
-        """Earn so much per unit of time from now on, until the rate is changed.
+        """Earn `rate` per unit of time from now on, until it is changed.
 
-        Each `source`, whatever name or object it is, has a rate of its own, and they add up.
+        Each `source`, which may be any name or object, has its own rate, and the rates add up.
         """
         if type(rate) is not float or not -_INF < rate < _INF:
             rate = finite(f"the rate of earning at time {self.now}", rate)
@@ -126,9 +127,9 @@ class DecisionEnvironment(simpy.Environment):
         self._rate = math.fsum(self._rates.values())
 
     def run(self, until: object = None) -> NoReturn:
-        """Refuse: a simulation with decisions runs when it is reset and when an action is taken."""
+        """Raise an error: `reset` and `step` run a simulation with decisions."""
         raise RuntimeError(
-            "this simulation is run by reset() and step(), which wait for decisions; take sim.run() out"
+            "this simulation is run by reset() and step(), which wait for decisions; remove sim.run()"
         )
 
     # --- For the simulation ---
@@ -146,7 +147,7 @@ class DecisionEnvironment(simpy.Environment):
                 callbacks, event.callbacks = event.callbacks, None  # type: ignore[assignment] # as SimPy does
             else:
                 raise RuntimeError(
-                    f"the simulation has no more events after time {self.now}, and nobody asks for a decision; let "
+                    f"the simulation has no more events after time {self.now}, and no process asks for a decision; let "
                     "some process go on for ever, with `while True:` around its work"
                 )
             self._call(event, callbacks)
@@ -156,27 +157,27 @@ class DecisionEnvironment(simpy.Environment):
         )
 
     def answer(self, decision: Decision, action: Seen) -> None:
-        """Let a process that has asked go on with an action."""
+        """Give the action to the process that asked for it, and let the process go on."""
         decision.make(action)
         callbacks, decision.callbacks = decision.callbacks, None  # type: ignore[assignment] # as SimPy does
         self._call(decision, callbacks)
 
     def collect(self) -> tuple[float, float]:
-        """Return what was earned since this was last asked for, and how long that was."""
+        """Return the reward earned since the last call, and the time that has passed since then."""
         self._settle()
         reward, duration = self._earned, self._now - self._collected
         self._earned, self._collected = 0.0, self._now
         if not 0.0 <= duration < _INF:
             raise RuntimeError(
-                f"{duration} passed between two decisions, up to time {self.now}; some process waits for a time "
-                "that is not finite"
+                f"a time of {duration} passed between two decisions, up to time {self.now}; every process must wait "
+                "for a finite time"
             )
         if not -_INF < reward < _INF:
-            raise RuntimeError(f"{reward} was earned up to time {self.now}; what is earned must stay finite")
+            raise RuntimeError(f"{reward} was earned up to time {self.now}; rewards must stay finite")
         return reward, float(duration)
 
     def _call(self, event: simpy.Event, callbacks: list[Callable[[simpy.Event], None]]) -> None:
-        """Call those who wait for an event, until one of them asks; the rest is called later."""
+        """Call back those that wait for an event until one asks for a decision; the rest are called later."""
         for done, callback in enumerate(callbacks, 1):
             callback(event)
             if self._asked and done < len(callbacks):

@@ -1,10 +1,9 @@
-"""Where an environment says how long a step took, and what it paid.
+"""Reads from an environment how long a step took and what it paid.
 
-Sojourn's own environments say it in `info["duration"]`. Others have their own place: a key of
-info such as "tau", a path through nested ones such as "smdp.duration", something that has to
-be computed, or nowhere, because each step takes the same time. A duration that is missing or
-makes no sense is an error. It is never taken to be 1: a wrong duration would silently make
-the task another one.
+Sojourn's own environments give the duration in `info["duration"]`. Others give it under another
+key such as "tau", or at a path through nested dictionaries such as "smdp.duration"; or it has to be
+computed; or it is nowhere, because every step takes the same time. A duration that is missing or
+makes no sense is an error. It is never assumed to be 1: a wrong duration would silently change the task.
 """
 
 from __future__ import annotations
@@ -25,15 +24,15 @@ Reader: TypeAlias = "Callable[[Element | None, Element | None, Info], float]"
 MOST_AT_ONCE = 10_000  # steps that may follow each other without time passing
 
 _INF = math.inf
-_EXACT = 2**53  # a whole number below it is a float as it is
+_EXACT = 2**53  # whole numbers below it are exact as floats
 
 
 def duration_reader(duration: DurationSource = "duration") -> Reader:
-    """Return the function of (obs, action, info) that tells how long a step took.
+    """Return the function of (obs, action, info) that says how long a step took.
 
-    `duration` is a key of info, with dots for a path through nested ones; a function of
-    (obs, action, info); or a number, for steps that all take this long. What the function
-    returns is finite and not negative; a step may take no time.
+    `duration` is a key of info, with dots for a path through nested dictionaries; a function of
+    (obs, action, info); or a number, if every step takes that long. The durations read are finite
+    and not negative; a step may take no time.
 
     >>> duration_reader("smdp.duration")(None, None, {"smdp": {"duration": 3}})
     3.0
@@ -46,7 +45,7 @@ def duration_reader(duration: DurationSource = "duration") -> Reader:
     """
     if isinstance(duration, str):
         if not all(duration.split(".")):
-            raise ValueError(f'duration is "{duration}"; it must be a key of info, or keys with dots between')
+            raise ValueError(f'duration is "{duration}"; it must be a key of info, or keys joined by dots')
         return _from_path(duration) if "." in duration else _from_key(duration)
     if callable(duration):
         return _from_function(duration)
@@ -57,7 +56,7 @@ def duration_reader(duration: DurationSource = "duration") -> Reader:
 
 
 class Clock:
-    """Checks a clock that an environment shows in info: it must go on by what each step takes.
+    """Checks the clock that an environment shows in info: each step must advance it by its duration.
 
     >>> clock = Clock("time")
     >>> clock.begin({"time": 5.0})
@@ -73,7 +72,7 @@ class Clock:
         self.key, self._at = key, math.nan
 
     def begin(self, info: Info) -> None:
-        """Note the time at which an episode begins; if a reset does not tell it, the first step does."""
+        """Note the time at which an episode begins; if the reset does not give it, checks begin after the first step."""
         self._at = self._read(info) if self.key in info else math.nan
 
     def advance(self, info: Info, duration: float) -> None:
@@ -140,7 +139,7 @@ def _clean(name: str, duration: SupportsFloat) -> float:
     """Return a duration as a float, or say what is wrong with it."""
     if type(duration) is int and 0 < duration < _EXACT:
         return float(duration)
-    # NumPy would make a number of an array of one, and warn.
+    # NumPy would turn an array of one entry into a number, and warn.
     if isinstance(duration, bool | np.bool_ | str | bytes) or getattr(duration, "ndim", 0) > 0:
         raise ValueError(f"{name} is {shown(duration)}; a duration must be a number")
     try:
@@ -151,7 +150,7 @@ def _clean(name: str, duration: SupportsFloat) -> float:
         number = _INF
     if not 0.0 <= number < _INF:
         raise ValueError(f"{name} is {duration}; a duration must be finite and not negative")
-    return number + 0.0  # which makes a zero of -0.0
+    return number + 0.0  # turns -0.0 into 0.0
 
 
 def reward_of(reward: Any) -> float:
@@ -177,7 +176,8 @@ def reward_of(reward: Any) -> float:
 def _missing(name: str, info: Info) -> ValueError:
     if not isinstance(info, Mapping):
         return ValueError(f"info is {info!r}, so it has no duration; it must be a dictionary")
-    there = ", ".join(f'"{key}"' for key in info) or "nothing"
+    there = ", ".join(f'"{key}"' for key in info)
     return ValueError(
-        f'{name} is missing, info has {there}; say where the duration is: duration="key", a function or a number'
+        f"{name} is missing, and info {f'has only {there}' if there else 'is empty'}; set duration (on the command line, "
+        "--duration) to the key of info that has it, to a number if every step takes equally long, or in Python to a function"
     )

@@ -1,4 +1,4 @@
-"""The docstrings of environments: what a problem or a world says of itself, under fixed headings."""
+"""The docstrings of environments: those of their problems or worlds, under fixed headings."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _OURS = (
     "sojourn.models.problems",
     "sojourn.worlds.changes",
     "sojourn.worlds.continuous",
-)  # where everybody finds them
+)  # shown by the names of these packages
 
 
 def headed(name: str, maker: Callable[..., object], besides: str = "") -> str:
-    """Return the docstring of what makes a problem or a world under the headings of an environment's.
+    """Return the docstring of a function that makes a problem or a world, under the headings of an environment.
 
-    A user's own need not have all the paragraphs that ours have. `besides` are arguments beside those of the maker.
+    A user's own docstring may lack some of the paragraphs. `besides` names arguments that the maker does not have.
     """
     first_line, *paragraphs = inspect.cleandoc(maker.__doc__ or "").split("\n\n")
     paragraphs = [each for each in paragraphs if not each.startswith(">>>")]

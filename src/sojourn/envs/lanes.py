@@ -1,6 +1,6 @@
-"""One environment as an agent of observations sees it: arrays for one place.
+"""One environment as arrays of a single place, the form in which an agent of observations sees it.
 
-`vector_lanes` has the same for several environments at once.
+`vector_lanes` does the same for several environments at once.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class Lanes(Protocol):
         """Take these actions; return the steps that are complete."""
 
     def state(self) -> Memory:
-        """Return where all stands, as data."""
+        """Return where the environments stand, as data."""
 
     def restored(self, state: Memory) -> None:
-        """Go where all stood; if that cannot be done, new episodes begin."""
+        """Bring the environments back to where they stood; if that is impossible, new episodes begin."""
 
 
 class SingleLane:
@@ -88,7 +88,7 @@ class SingleLane:
     def step(self, actions: Actions, explored: Flags) -> Transitions:
         """Take an action."""
         reader, record = self.reader, self.trace.recorder
-        self.has_begun = False  # until this step is over: what breaks off in it begins anew
+        self.has_begun = False  # until this step is over: if it fails, a new episode begins
         action = reader.observing.told(actions, 0)
         observation, reward, terminated, truncated, info = parts_of(self.env.step(action))
         if record is not None:
@@ -129,7 +129,7 @@ class SingleLane:
         }
 
     def restored(self, state: Memory) -> None:
-        """Bring the environment back, if what it shows there is what it showed."""
+        """Bring the environment back, if it then shows the same observation as before."""
         shown_there = self.trace.go_to(state["place"])
         if shown_there is None:
             return

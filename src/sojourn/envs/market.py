@@ -15,8 +15,8 @@ class MarketEnv(WorldEnv):
     """`sojourn/Market-v0`: at every bar of an instrument, buy or sell.
 
     ## Description
-    Each step is one bar of prices. The action takes a part of the bar's interval, and earns
-    what the price moves from then to the close. States and bars do not depend on the actions.
+    Each step is one bar of prices. The action takes a part of the bar's interval, and earns the
+    price's move from then to the close. States and bars do not depend on the actions.
 
     ## Observation space
     `Discrete(2**state_size)`: the directions of the last `state_size` bars, the latest in the
@@ -26,11 +26,11 @@ class MarketEnv(WorldEnv):
     `Discrete(2)`: 0 buys, 1 sells.
 
     ## Rewards
-    The bar's move, with its sign for a sale changed, times `1 - duration / interval`.
+    The bar's move, with the opposite sign for a sale, times `1 - duration / interval`.
 
     ## Durations
-    Between `shortest` and `longest`: uniform for `duration="random"`, growing with the reward
-    for `"scaled"`, with its size for `"scaled-magnitude"`.
+    Between `shortest` and `longest`: uniform for `duration="random"`. For `"scaled"` they grow with the
+    bar's move (with the opposite sign for a sale), for `"scaled-magnitude"` with its size.
 
     ## Episode end
     Never; after the last bar the first one follows.
@@ -45,7 +45,7 @@ class MarketEnv(WorldEnv):
 
     def __init__(
         self,
-        open: ArrayLike | None = None,  # noqa: A002 - what everybody calls it
+        open: ArrayLike | None = None,  # noqa: A002 - the usual name
         close: ArrayLike | None = None,
         *,
         num_bars: int = 350_000,
@@ -54,7 +54,7 @@ class MarketEnv(WorldEnv):
     ) -> None:
         if close is None:
             if open is not None:
-                raise ValueError("open is given without close; give both, or none for synthetic prices")
+                raise ValueError("open is given without close; give both, or neither for synthetic prices")
             bars = synthetic_bars(num_bars)
             open, close = bars.open, bars.close  # noqa: A001 - as above
         super().__init__(Market(open, close, **options), compiled=compiled)

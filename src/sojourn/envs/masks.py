@@ -1,9 +1,9 @@
-"""Where an environment says which actions it allows.
+"""Reads from an environment which actions it allows.
 
 The mask is looked for beside the duration: `info["action_mask"]` as in Gymnasium's Taxi, or
 `info["smdp"]["action_mask"]` where the duration is `info["smdp"]["duration"]`. That matters: a
-Taxi that is wrapped in SMDPfier has both, one for the taxi's own six actions and one for the
-options, and only the second is about what the agent does.
+Taxi that is wrapped in SMDPfier has both masks, one for the taxi's own six actions and one for the
+options, and only the second is about the actions of the agent.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ def mask_key(action_mask: str | None, duration: DurationSource) -> str:
         return f"{parent}{dot}action_mask"
     if not isinstance(action_mask, str) or not all(action_mask.split(".")):
         raise ValueError(
-            f"action_mask is {action_mask!r}; it must be a key of info, keys with dots between, or a function of (obs, info)"
+            f"action_mask is {action_mask!r}; it must be a key of info, keys joined by dots, or a function of (obs, info)"
         )
     return action_mask
 
 
 def mask_reader(key: str) -> MaskReader:
-    """Return the function of info that gives its action mask as it is, or None if there is none.
+    """Return the function of info that returns its action mask unchanged, or None if there is none.
 
     >>> mask_reader("smdp.action_mask")({"action_mask": [0, 1], "smdp": {"action_mask": [1, 1, 0]}})
     [1, 1, 0]
@@ -69,7 +69,7 @@ def mask_reader(key: str) -> MaskReader:
 
 
 def mask_source(action_mask: MaskSource | None, duration: DurationSource) -> tuple[str, MaskFunction]:
-    """Return what a mask is called in a sentence, and the function of (obs, info) that finds it.
+    """Return the name of a mask in messages, and the function of (obs, info) that finds the mask.
 
     `action_mask` is a key of info, a function of (obs, info), or None for a mask beside the duration.
 
@@ -93,15 +93,15 @@ def checked_mask(mask: ArrayLike, num_actions: int, name: str = 'info["action_ma
     try:
         array = np.asarray(mask)
     except ValueError:
-        array = np.zeros(0)  # a list that is no array
+        array = np.zeros(0)  # lists of different lengths
     if array.shape != (num_actions,) or array.dtype.kind not in "biuf":
         raise ValueError(
-            f"{name} is {shown(mask)}; it must have a 0 or 1 for each of the {num_actions} actions, or "
-            'the mask is elsewhere: action_mask="key"'
+            f"{name} is {shown(mask)}, but a mask must have a 0 or 1 for each of the {num_actions} actions; if "
+            'the mask is elsewhere, set action_mask="key"'
         )
     allowed = array.astype(np.bool_)
     if not (array == allowed).all():
-        raise ValueError(f"{name} is {shown(mask)}; it must have no entries but 0 and 1")
+        raise ValueError(f"{name} is {shown(mask)}; its entries must be 0 or 1")
     if not allowed.any():
         raise ValueError(f"{name} allows no action; at least one entry must be 1")
     return allowed

@@ -1,8 +1,8 @@
 """Sojourn's environments by their ids, and their registration with Gymnasium.
 
-Every entry of `sojourn.models.problems.PROBLEMS` is an environment: "long-shot" is
-"sojourn/LongShot-v0"; and so is every entry of `sojourn.worlds.named.WORLDS`. Only names are registered:
-a world and its environment are imported when one is made.
+Every entry of `sojourn.models.problems.PROBLEMS` and of `sojourn.worlds.named.WORLDS` is an environment:
+"long-shot" is "sojourn/LongShot-v0". Only names are registered: a world and its environment are imported
+when one is made.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def register() -> None:
 def make(env_id: str, options: Mapping[str, Any], max_episode_steps: int | None = None) -> Environment:
     """Return the environment of this id, or say in one sentence why it cannot be made.
 
-    `module:Name` imports a module; `Name` is an id that it registers, a class or function of it that makes an
-    environment, or a world or a model of a user's own.
+    `module:Name` imports a module. `Name` is an id that the module registers, a class or function in it that
+    makes an environment, or a user's own world or model.
 
     >>> make("sojourn.envs.two_state:TwoStateEnv", {"log_scale": 0.5}).unwrapped.world.log_scale
     0.5
@@ -80,7 +80,7 @@ def make(env_id: str, options: Mapping[str, Any], max_episode_steps: int | None 
 
 
 def _spec(env_id: str) -> str | registration.EnvSpec:
-    """Return the id, or what describes the environment if the name is that of a class or function in a module."""
+    """Return the id, or an `EnvSpec` if the name is that of a class or function in a module."""
     module, colon, name = env_id.rpartition(":")
     if not (colon and name.isidentifier()):
         return env_id
@@ -89,8 +89,8 @@ def _spec(env_id: str) -> str | registration.EnvSpec:
             importlib.import_module(module)
         except ModuleNotFoundError as error:
             if error.name != module:
-                raise  # a module that it imports itself
-            found(env_id)  # looks in the folder one stands in, too
+                raise  # the missing module is one that it imports
+            found(env_id)  # looks in the current folder, too
     own: Callable[..., Any] | None = getattr(sys.modules[module], name, None)
     if not callable(own):
         return env_id
@@ -101,7 +101,7 @@ def _spec(env_id: str) -> str | registration.EnvSpec:
 
 
 def _opened(env_id: str, own: Callable[..., Any], **options: Any) -> Environment:
-    """Return the environment that a user's function makes, or that of the world or model that it makes."""
+    """Return the environment that a user's function makes, or one for the world or model that it makes."""
     if not isinstance(own, type):
         thing: Any = own(**fitted(own, options))
         if hasattr(thing, "step"):
@@ -113,7 +113,7 @@ def _opened(env_id: str, own: Callable[..., Any], **options: Any) -> Environment
 
 
 def environments() -> dict[str, str]:
-    """Return the id of each of Sojourn's environments, and what it is in a line.
+    """Return the ids of Sojourn's environments, each with a description in one line.
 
     >>> environments()["sojourn/Market-v0"]
     'at every bar of an instrument, buy or sell'
@@ -123,13 +123,13 @@ def environments() -> dict[str, str]:
 
 
 def summary(env_id: str) -> str:
-    """Return what one of Sojourn's environments is, in a line."""
+    """Return the description of one of Sojourn's environments in one line."""
     line = (registration.load_env_creator(ENVIRONMENTS[env_id]).__doc__ or "").partition("\n")[0]
     return line.partition(": ")[2].rstrip(".")
 
 
 def title(name: str) -> str:
-    """Return a name as it stands in an id.
+    """Return a name in the form that an id has.
 
     >>> title("long-shot")
     'LongShot'

@@ -1,6 +1,6 @@
 """Observations as flat arrays of numbers, and actions as agents of observations choose them.
 
-Whatever is not an array of numbers already, such as a Dict or a Tuple, is flattened by Gymnasium's own tools.
+Observations that are not yet arrays of numbers, such as a Dict or a Tuple, are flattened by Gymnasium's own functions.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from sojourn.rules.arrays import Floats
 from sojourn.rules.numbers import shown
 from sojourn.rules.vectors import Bounds
 
-_UNBOUNDED = 1e30  # spaces of single precision say so with its largest number
+_UNBOUNDED = 1e30  # spaces in single precision say "no bound" with its largest number
 
 
 class Observing:
-    """How observations and actions of one environment are turned into arrays and back.
+    """Turns the observations of one environment into arrays, and arrays into its actions.
 
     >>> read = Observing(spaces.Dict(a=spaces.Discrete(2), b=spaces.Box(0, 9, (2,))), spaces.Discrete(3))
     >>> read.flat({"a": 1, "b": np.array([5.0, 7.0])})
@@ -51,13 +51,13 @@ class Observing:
             self.high = action_space.high.ravel().astype(np.float64)
         else:
             raise TypeError(
-                f"the action space is {shown(action_space)}; an agent of observations needs Discrete actions, or a Box of floats: "
-                "map it to one in a gymnasium.ActionWrapper"
+                f"the action space is {shown(action_space)}; an agent of observations needs Discrete actions, or a Box of floats, "
+                "so map it to one in a gymnasium.ActionWrapper"
             )
 
     @property
     def bounds(self) -> Bounds:
-        """The bounds of what is observed; an entry that cannot change gets some width, one beyond 1e30 has no bound."""
+        """The bounds of observations; equal bounds are set 1 apart, and a bound beyond 1e30 counts as none."""
         flat: Any = utils.flatten_space(self.space)
         low, high = (np.ravel(side).astype(np.float64) for side in (flat.low, flat.high))
         high = np.where(high > low, high, low + 1.0)
@@ -65,7 +65,7 @@ class Observing:
         return Bounds(tuple(low.tolist()), tuple(high.tolist()))
 
     def spaces(self, places: int, seed: int) -> Spaces:
-        """Return what an agent is told of the environment."""
+        """Return what an agent is told about the environment."""
         return Spaces(self.num_inputs, self.num_actions, self.low, self.high, places, seed)
 
     def flat(self, observation: Element) -> Floats:
@@ -83,7 +83,7 @@ class Observing:
             if numbers.shape != self._shape:
                 raise ValueError(_not_of(observation, self.space))
             numbers = numbers.ravel()
-        # One number tells, unless squares are too large for it.
+        # The sum of squares is finite if all entries are, unless it overflows.
         if len(numbers) != self.num_inputs or not (
             math.isfinite(numbers.dot(numbers)) or np.isfinite(numbers).all()
         ):
@@ -96,7 +96,7 @@ class Observing:
         return numbers
 
     def told(self, actions: Actions, row: int) -> Any:
-        """Return one action as the environment takes it, a point no farther than the bounds."""
+        """Return one action as the environment takes it; a point is clipped to the bounds."""
         if self.num_actions:
             return int(actions[row]) + self.first_action
         point = np.clip(actions[row], self.low, self.high)
@@ -111,7 +111,7 @@ class Observing:
 
 
 class Reader:
-    """How one environment is read: observations and actions as arrays, durations, masks, and a clock if it is named."""
+    """Reads one environment: observations and actions as arrays, durations, masks, and a clock if one is named."""
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ class Reader:
         self.mask_name, self._mask = mask_source(action_mask, source)
         self.mask_key = (
             None if callable(action_mask) else mask_key(action_mask, source)
-        )  # None: it is a function
+        )  # None for a function
         self._all: Masks = np.ones(observing.num_actions, dtype=np.int8)
 
     def allowed(self, observation: Element, info: Info) -> Masks:
@@ -139,7 +139,7 @@ class Reader:
         return checked_mask(mask, len(self._all), self.mask_name).astype(np.int8)
 
     def clock(self) -> Clock | None:
-        """Return what checks the clock of one environment, if there is a clock to check."""
+        """Return a checker for the clock of one environment, or None if no clock is named."""
         return None if self.clock_key is None else Clock(self.clock_key)
 
     def reward(self, reward: Any) -> float:
@@ -148,7 +148,7 @@ class Reader:
 
 
 def is_listed(space: Space) -> bool:
-    """Whether the elements of a space can be listed, whatever their number.
+    """Whether the elements of a space can be listed, however many they are.
 
     >>> is_listed(spaces.Tuple([spaces.Discrete(2), spaces.MultiBinary(3)])), is_listed(spaces.Box(0, 1))
     (True, False)
@@ -167,7 +167,7 @@ def _size(space: Space) -> int:
         flat = utils.flatten_space(space)
     if not isinstance(flat, spaces.Box) or not math.prod(flat.shape):
         raise TypeError(
-            f"the observation space is {shown(space)}, which is no array of a fixed size; map it to a Box in a "
+            f"the observation space is {shown(space)}, which is not an array of a fixed size; map it to a Box in a "
             "gymnasium.ObservationWrapper"
         )
     return math.prod(flat.shape)

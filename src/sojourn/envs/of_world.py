@@ -1,4 +1,4 @@
-"""Environments of worlds that have none of their own: made from their entries when they are asked for."""
+"""Environments for worlds without an environment class of their own, each made when it is first asked for."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def __getattr__(name: str) -> type[WorldEnv]:
 
 @functools.cache
 def _env(name: str) -> type[WorldEnv]:
-    """Return the class of a world's environment: its arguments are those of the world."""
+    """Return the class of a world's environment, which takes the arguments of the world."""
     world = WORLDS[name]
 
     def __init__(self: WorldEnv, *, compiled: bool = True, **options: Any) -> None:  # noqa: N807 - of the class below

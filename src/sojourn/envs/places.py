@@ -1,9 +1,10 @@
 """Remembers where an environment stands, so that a saved learner can go on from there.
 
-Sojourn's own environments can tell, and can be put there. Any other is brought there again:
-its random generator as it was before the last reset, that reset, and the actions since. That
-is exact for every environment whose `reset` begins anew and which draws from Gymnasium's own
-generator. It is not tried if the episode is longer than MOST_ACTIONS; a new one begins then.
+Sojourn's own environments can say where they stand, and can be put back there. Any other environment
+is replayed: its random generator is set to what it was before the last reset, then it is reset, and the
+actions since then are taken again. That is exact for every environment whose `reset` starts from scratch
+and which draws from Gymnasium's own generator. If the episode is longer than MOST_ACTIONS, it is not
+replayed; a new one begins.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ MOST_ACTIONS = 1_000_000
 _PASSIVE = (OrderEnforcing, PassiveEnvChecker, TimeLimit)
 
 Shown: TypeAlias = tuple[Element, Info]  # what a reset shows
-Generator: TypeAlias = WorldPlace | Mapping[str, Any]  # of a world, or as NumPy tells its own
+Generator: TypeAlias = WorldPlace | Mapping[str, Any]  # of a world, or the state of one of NumPy's
 
 
-# Numbers of actions; or points, one after the other.
+# The numbers of actions, or the coordinates of points one after the other.
 Recorded: TypeAlias = (
     np.ndarray[tuple[int], np.dtype[np.int64]] | np.ndarray[tuple[int], np.dtype[np.float64]]
 )
@@ -44,7 +45,7 @@ class Standing(TypedDict):
 
 
 class Replay(TypedDict):
-    """The generator before the last reset, None for the first one, and the actions since."""
+    """The generator before the last reset (None if that was the first), and the actions since."""
 
     kind: Literal["replay"]
     generator: Generator | None
@@ -55,7 +56,7 @@ Place: TypeAlias = Standing | Replay
 
 
 class Trace:
-    """An environment, and how it came to where it is."""
+    """An environment, and how it got to where it is."""
 
     def __init__(self, env: Environment, seed: int) -> None:
         self.env, self.seed = env, seed
@@ -69,18 +70,18 @@ class Trace:
         self._begun = False
 
     def reset(self) -> Shown:
-        """Begin an episode, the first with the seed."""
+        """Begin an episode; the first one uses the seed."""
         if self._begun and self._world is None:
             self._generator = _generator(self.env)
             self._is_readable = self._generator is not None
-        del self._actions[:]  # in place: whoever records goes on with the same list
+        del self._actions[:]  # in place, because a recorder goes on with the same list
         result = begun_with(self.env.reset() if self._begun else self.env.reset(seed=self.seed))
         self._begun = True
         return result
 
     @property
     def recorder(self) -> Callable[[Any], None] | None:
-        """What is to be called with every action of the next few thousand, or None."""
+        """The function to call with each of the next few thousand actions; None if they are not recorded."""
         if self._world is not None or len(self._actions) > MOST_ACTIONS:
             return None
         return self._actions.append if self._is_numbered else self._append_point
@@ -89,11 +90,11 @@ class Trace:
         self._actions.extend(action.ravel().tolist())
 
     def place(self) -> Place | None:
-        """Return where the environment stands, as data, or None if that cannot be said."""
+        """Return where the environment stands, as data, or None if that is not known."""
         if not self._begun or len(self._actions) > MOST_ACTIONS:
             return None
         if self._world is not None:
-            elapsed = [limit._elapsed_steps for limit in _limits(self.env)]  # noqa: SLF001 - it tells nobody
+            elapsed = [limit._elapsed_steps for limit in _limits(self.env)]  # noqa: SLF001 - it has no public name
             return {"kind": "world", "place": self._world.place(), "elapsed": elapsed}
         if not self._is_readable:
             return None
@@ -105,12 +106,12 @@ class Trace:
         return {"kind": "replay", "generator": self._generator, "actions": actions}
 
     def go_to(self, place: Place | None) -> Shown | None:
-        """Bring the environment there; return its observation and info, or None if it cannot be done."""
+        """Bring the environment to a place; return its observation and info, or None if that is impossible."""
         if place is None:
             return None
         try:
             return self._replay(place) if self._world is None else self._go_directly(self._world, place)
-        except Exception:  # noqa: BLE001 - another environment may do whatever it likes; it begins anew then
+        except Exception:  # noqa: BLE001 - other people's environments may raise anything; a new episode begins then
             self._begun = False
             return None
 
@@ -143,7 +144,7 @@ class Trace:
         limits = _limits(self.env)
         if place["kind"] != "world" or len(place["elapsed"]) != len(limits):
             return None
-        self.env.reset(seed=self.seed)  # for the wrappers, which would not step before
+        self.env.reset(seed=self.seed)  # for the wrappers, which refuse to step before a reset
         state = world.go_to(place["place"])
         if state is None:
             return None
@@ -154,7 +155,7 @@ class Trace:
 
 
 def exact_model(env: Environment) -> SMDP | None:
-    """Return the model that an environment has as its `model`, if nothing around the environment changes what happens.
+    """Return the `model` of an environment, or None if it has none or a wrapper may change what happens.
 
     >>> import sojourn as sj
     >>> from sojourn.envs.problems import ProblemEnv
@@ -168,14 +169,14 @@ def exact_model(env: Environment) -> SMDP | None:
 
 
 def _direct_world(env: Environment) -> WorldEnv | None:
-    """Return the world's environment, if all that changes is in its world and in time limits around it."""
+    """Return the world's environment, if it is one and nothing around it has a state, except time limits."""
     while isinstance(env, _PASSIVE):
         env = env.env
     return env if isinstance(env, WorldEnv) else None
 
 
 def _limits(env: Environment) -> list[Any]:
-    """Return the time limits around an environment, whose count of steps Gymnasium declares as None."""
+    """Return the time limits around an environment; of type Any, since Gymnasium declares their counts as None."""
     found = []
     while isinstance(env, gymnasium.Wrapper):
         if isinstance(env, TimeLimit):
@@ -196,7 +197,7 @@ def _generator(env: Environment) -> Generator | None:
 
 
 def _set_generator(env: Environment, generator: Any) -> bool:
-    """Put back what decides the next episode; return False if it was that of another world."""
+    """Put back what decides the next episode; return False if it belongs to another world."""
     inner = env.unwrapped
     if isinstance(inner, WorldEnv):
         return inner.go_to(generator) is not None

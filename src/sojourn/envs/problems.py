@@ -42,7 +42,7 @@ class ProblemEnv(WorldEnv):
 
 
 def __getattr__(name: str) -> type[ProblemEnv]:
-    """Return the environment's class of a problem, such as `LongShotEnv`."""
+    """Return the class of a problem's environment, such as `LongShotEnv`."""
     for problem in PROBLEMS:
         if class_name(problem) == name:
             return _class(problem, PROBLEMS[problem])
@@ -55,7 +55,7 @@ def __dir__() -> list[str]:
 
 @functools.cache
 def _class(name: str, problem: Callable[..., SMDP]) -> type[ProblemEnv]:
-    """Return the class of a problem's environment: its arguments are those of the problem."""
+    """Return the class of a problem's environment, which takes the arguments of the problem."""
 
     def __init__(  # noqa: N807 - of the class that is made below
         self: ProblemEnv, *, start: int = 0, compiled: bool = True, **parameters: Any

@@ -1,7 +1,7 @@
-"""What an environment is to Sojourn: the types that the rest of this room speaks of.
+"""The types of environments, spaces and observations that the rest of this room uses.
 
-Gymnasium leaves the types of observations and actions open, and so do we: an environment may
-be anybody's. What a table of values can be learned from is an element of one of Gymnasium's
+Gymnasium leaves the types of observations and actions open, and so does Sojourn, since an environment
+may be anybody's. To learn a table of values, observations must be elements of one of Gymnasium's
 finite spaces, or of a Box that is cut into bins.
 """
 
@@ -26,19 +26,19 @@ Step: TypeAlias = tuple[Element, SupportsFloat, bool, bool, Info]
 
 
 def parts_of(returned: Any) -> Step:
-    """Return what a step returned, or say in one sentence what is missing in it."""
+    """Return what a step returned, or say in one sentence what is missing from it."""
     if isinstance(returned, tuple) and len(returned) == 5:
         return returned
     told = (
-        "four values, as environments of the old gym do; truncated is missing, the fourth of five"
+        "four values, as environments of the old gym do: truncated is missing"
         if isinstance(returned, tuple) and len(returned) == 4
         else shown(returned)
     )
-    raise ValueError(f"step returned {told}: it must return (obs, reward, terminated, truncated, info)")
+    raise ValueError(f"step returned {told}; it must return (obs, reward, terminated, truncated, info)")
 
 
 def begun_with(returned: Any) -> tuple[Element, Info]:
-    """Return what a reset returned, or say in one sentence that it is no pair."""
+    """Return what a reset returned, or say in one sentence that it is not a pair."""
     if isinstance(returned, tuple) and len(returned) == 2:
         return returned
-    raise ValueError(f"reset returned {shown(returned)}: it must return (obs, info)")
+    raise ValueError(f"reset returned {shown(returned)}; it must return (obs, info)")

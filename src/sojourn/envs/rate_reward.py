@@ -1,7 +1,7 @@
-"""Reward beyond the rate: wrappers that let any algorithm written for Gymnasium optimise reward per unit time.
+"""Wrappers that let any algorithm written for Gymnasium optimise reward per unit time.
 
-The reward of a step becomes r - rho tau, rho being an estimate of the rate that the wrapper keeps. Whoever maximises the
-sum of these maximises reward per unit time, once the estimate is right (Dinkelbach 1967 for the argument).
+The reward of a step becomes r - rho tau, where rho is the wrapper's estimate of the rate. Once the estimate is right, an
+algorithm that maximises the sum of these rewards maximises reward per unit time (Dinkelbach 1967 has the argument).
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _USUAL = Exponential(0.001)
 
 
 class RateReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
-    """An environment whose reward is r - rho tau, what a step earned beyond the rate for its time.
+    """An environment whose reward is r - rho tau, the surplus of a step over what the rate earns in its time.
 
-    `rate` is any of Sojourn's estimators; it sees every step, after the step's reward has been computed with what it
-    said before. `duration` says where the duration of a step is found, as in `sojourn.Learner`. `info["rate"]` is the
-    estimate after the step, `info["reward"]` the reward as it was.
+    `rate` is any of Sojourn's estimators. The reward of a step is computed with its previous estimate; only then does it
+    see the step. `duration` says where the duration of a step is found, as in `sojourn.Learner`. `info["rate"]` is the
+    estimate after the step, `info["reward"]` the original reward.
 
     >>> import sojourn as sj
     >>> env = RateReward(sj.WorldEnv(sj.TwoState(log_scale=1e-3), compiled=False), rate=sj.Cumulative())

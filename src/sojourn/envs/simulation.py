@@ -19,34 +19,34 @@ ElementReader: TypeAlias = Callable[[Seen], Seen | None]  # the element as its s
 
 
 class Simulation(gymnasium.Env[Any, Any]):
-    """A SimPy simulation as a Gymnasium environment: processes ask for decisions, and earn.
+    """A SimPy simulation as a Gymnasium environment: processes ask for decisions and earn rewards.
 
     ## Description
-    Write a class with the two spaces and a method `start(self, sim)`, which makes everything that the simulation
-    begins with and starts its processes; `sim` is SimPy's environment. A process asks with
+    Write a class with the two spaces and a method `start(self, sim)`, which sets up the simulation and starts
+    its processes; `sim` is SimPy's environment. A process asks with
     `action = yield sim.decide(observation, mask=...)` and earns with `sim.earn(reward)` and
-    `sim.earn_rate(rate)`. Any number of processes may ask, and at one instant too. If there is only one
+    `sim.earn_rate(rate)`. Any number of processes may ask, even at the same instant. If there is only one
     process, `start` may be that process.
 
     ## Observation space
-    The class says it, as in any environment of Gymnasium.
+    The class sets it, as in any Gymnasium environment.
 
     ## Action space
-    The class says it. Where a decision has a mask it is in `info["action_mask"]`, and an action that it does
-    not allow is refused.
+    The class sets it. If a decision has a mask, it is in `info["action_mask"]`, and an action that the mask
+    does not allow is refused.
 
     ## Rewards
-    All that was earned from one decision to the next, rates times the time that they lasted included. What is
-    earned before the first decision belongs to none, and is not counted.
+    Everything earned from one decision to the next, including rates times the time that they lasted. What is
+    earned before the first decision is not counted.
 
     ## Durations
     `info["duration"]` is the time from one decision to the next, which may be 0; `info["clock"]` is `sim.now`.
 
     ## Episode end
-    Never. `reset` starts the simulation anew; `sim.rng` then goes on, or begins anew if there is a seed.
+    Never. `reset` starts the simulation again. Its random numbers, `sim.rng`, go on unless a seed is given.
 
-    Here is a machine that earns 3 per hour, breaks down after 2 hours on average, and is repaired in 1 hour
-    for 4, or in half an hour for 6:
+    The machine in this example earns 3 per hour and breaks down after 2 hours on average. A repair takes 1
+    hour and costs 4, or half an hour and costs 6:
 
     >>> class Machine(Simulation):
     ...     observation_space, action_space = Discrete(1), Discrete(2)
@@ -69,13 +69,13 @@ class Simulation(gymnasium.Env[Any, Any]):
     metadata = {"render_modes": []}  # noqa: RUF012 - Gymnasium declares it so
     sim: DecisionEnvironment  # of the episode; there is none before the first reset
 
-    _decision: Decision | None = None  # that waits for an action
+    _decision: Decision | None = None  # the one that waits for an action
     _still = 0  # decisions since time last passed
 
     def start(self, sim: DecisionEnvironment) -> Generator[Any, Any, Any] | None:
-        """Make everything that the simulation begins with, and start its processes; yours to write."""
+        """Set up the simulation and start its processes; your class must define this method."""
         raise NotImplementedError(
-            f"{type(self).__name__} has no method start(self, sim), which starts the processes of the simulation"
+            f"{type(self).__name__} has no method start(self, sim); write one that starts the processes of the simulation"
         )
 
     def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[Seen, Info]:
@@ -124,7 +124,7 @@ class Simulation(gymnasium.Env[Any, Any]):
         return info
 
     def _observed(self, given: Seen) -> Seen:
-        """Return an observation as its space has it, a copy where it is an array."""
+        """Return an observation in the form of its space; an array is copied."""
         observation = self._read_observation(given)
         if observation is None:
             raise ValueError(
@@ -134,14 +134,14 @@ class Simulation(gymnasium.Env[Any, Any]):
         return observation
 
     def _allowed(self, mask: ArrayLike) -> Choices:
-        """Return a mask as Gymnasium's spaces take them."""
+        """Return a mask in the form that Gymnasium's spaces take."""
         space = self.action_space
         if not isinstance(space, Discrete):
             raise TypeError(
                 f"a decision at time {self.sim.now} has a mask, but the action space is {shown(space)}; only "
                 "Discrete actions can be masked"
             )
-        # Lists count faster than arrays of a few entries are compared.
+        # Counting in a list is faster than comparing a short array.
         listed = (
             mask.tolist()
             if isinstance(mask, np.ndarray)
@@ -153,12 +153,12 @@ class Simulation(gymnasium.Env[Any, Any]):
         if ones == 0 or ones + listed.count(0) < len(listed) or len(listed) != space.n:
             raise ValueError(
                 f"the mask of a decision at time {self.sim.now} is {shown(mask)}; it must have a 0 or 1 for each of "
-                f"the {space.n} actions, and one 1 at least"
+                f"the {space.n} actions, and at least one 1"
             )
         return np.array(listed, dtype=np.int8)
 
     def _chosen(self, given: Seen, mask: Choices | None) -> Seen:
-        """Return an action that is allowed, as a process gets it."""
+        """Return an action as a process gets it, or refuse it."""
         action = self._read_action(given)
         if action is None:
             raise ValueError(
@@ -172,9 +172,9 @@ class Simulation(gymnasium.Env[Any, Any]):
 
 
 def element_reader(space: Space) -> ElementReader:
-    """Return the function that gives an element as its space has it, or None for what is not in the space.
+    """Return the function that gives an element in the form of its space, or None if it is not in the space.
 
-    It says what `space.contains` says, several times as fast, and takes lists and other types of numbers too.
+    It agrees with `space.contains`, is several times as fast, and takes lists and other types of numbers too.
 
     >>> read = element_reader(MultiDiscrete([3, 3]))
     >>> read((1, 2)), read((1, 3)), read((1, 1.5))
@@ -209,7 +209,7 @@ def _array_reader(low: NDArray[Any], high: NDArray[Any], dtype: Any) -> ElementR
         try:
             numbers: NDArray[Any] = np.array(given, dtype=dtype if is_float else None)
         except (TypeError, ValueError):
-            return None  # no numbers, or lists of different lengths
+            return None  # not numbers, or lists of different lengths
         if numbers.shape != shape or numbers.dtype.kind not in "biuf":
             return None
         if not ((low <= numbers) & (numbers <= high)).all():

@@ -1,7 +1,7 @@
-"""Numbers the observations of an environment, for the table of an agent.
+"""Gives every observation of an environment a number, its row in the table of an agent.
 
-Whatever is made of finitely many choices has a number already: the choices are its digits. A
-continuous part, a Box, has none until it is cut into bins, and how is for the user to say.
+An observation made of finitely many choices has a number already: the choices are its digits. A
+continuous part, a Box, has none until it is cut into bins, and the user must say how.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def tabulate(space: Space, bins: Bins | None = None) -> Tabulation:
 
     Discrete, MultiDiscrete and MultiBinary spaces, and any Tuple or Dict of these, need no
     `bins`. A Box does: a number of equal bins for each of its dimensions, or a list with one
-    entry for each dimension, a number or the edges of the bins. k edges make k - 1 bins. What
-    lies beyond the outer edges belongs to the outer bins, so these may be open, -inf and inf.
-    One bin ignores a dimension. A Tuple takes a sequence and a Dict a mapping of bins for their
+    entry for each dimension, a number or the edges of the bins. k edges make k - 1 bins. Values
+    beyond the outer edges belong to the outer bins, so the outer edges may be -inf and inf. With
+    one bin, a dimension is ignored. A Tuple takes a sequence and a Dict a mapping of bins for their
     Box parts, with None for other parts.
 
     >>> tabulate(spaces.Discrete(5, start=-2))(-2)
@@ -49,8 +49,8 @@ def tabulate(space: Space, bins: Bins | None = None) -> Tabulation:
     if size > MOST_STATES:
         number = f"{size:,}" if size < 10**15 else f"about 10^{size.bit_length() * math.log10(2):.0f}"
         raise ValueError(
-            f"the observation space has {number} states, more than the {MOST_STATES:,} of the largest table; "
-            "take fewer bins, or an observation wrapper that keeps less"
+            f"the observation space has {number} states, more than the {MOST_STATES:,} that a table may have; "
+            "use fewer bins, or an observation wrapper that keeps less"
         )
     return Tabulation(description)
 
@@ -135,7 +135,7 @@ def _bins_of_tuple(space: spaces.Tuple[Any], bins: Bins | None, where: str) -> S
     if not isinstance(bins, Sequence) or isinstance(bins, str) or len(bins) != len(space.spaces):
         raise ValueError(
             f"the bins of {where} are {shown(bins)}; a Tuple of {len(space.spaces)} parts takes a list of "
-            f"{len(space.spaces)}, with None for parts that are no Box"
+            f"{len(space.spaces)}, with None for each part that is not a Box"
         )
     return bins
 
@@ -146,7 +146,7 @@ def _bins_of_dict(space: spaces.Dict, bins: Bins | None, where: str) -> Mapping[
     if not isinstance(bins, Mapping) or not set(bins) <= set(space.spaces):
         keys = ", ".join(map(repr, space.spaces))
         raise ValueError(
-            f"the bins of {where} are {shown(bins)}; a Dict takes a mapping with keys out of {keys}"
+            f"the bins of {where} are {shown(bins)}; a Dict takes a mapping whose keys are among {keys}"
         )
     return bins
 

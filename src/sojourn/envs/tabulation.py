@@ -1,9 +1,9 @@
 """Observations as states: the number of the row in a table that an observation belongs to.
 
-A tabulation is built from a description that is plain data, the same for the same space and
-bins, so that what was learned with one is not used with another. `states` has the way from a
-Gymnasium space to a description; here is the way from a description to the index function.
-An observation is made of digits, the first one the most significant.
+A tabulation is built from a description that is plain data. It is the same for the same space and
+bins, so values learned with one tabulation are not used with another. `states` turns a Gymnasium
+space into a description; this module turns a description into the index function. An observation
+is made of digits, the first one the most significant.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Index: TypeAlias = Callable[[Element], int]
 
 
 class Choice(TypedDict):
-    """Whole numbers from `start`, so many of them."""
+    """`count` whole numbers, from `start` on."""
 
     kind: Literal["discrete"]
     count: int
@@ -67,9 +67,9 @@ Description: TypeAlias = Choice | Choices | Cut | Ordered | Keyed
 
 
 class Tabulation:
-    """The way from an observation to the number of its state.
+    """Turns an observation into the number of its state.
 
-    `index` is the same as calling it, without the call in between.
+    `index` is the function itself: it returns the same as calling the tabulation, a little faster.
 
     >>> from gymnasium.spaces import Box, Discrete, Tuple
     >>> from sojourn.envs.states import tabulate
@@ -89,7 +89,7 @@ class Tabulation:
         self._description = description
         wrong = _inconsistent(description)
         if wrong:
-            raise ValueError(f"its states cannot be: {wrong}")
+            raise ValueError(f"its states do not fit together: {wrong}")
         self.num_states, self.index = _built(description)
 
     def __call__(self, observation: Element) -> int:
@@ -97,7 +97,7 @@ class Tabulation:
         return self.index(observation)
 
     def describe(self) -> str:
-        """Return one line that says how many states there are and what of."""
+        """Return one line that says how many states there are and what they are made of."""
         return f"{self.num_states} states: {_words(self._description)}"
 
     def to_dict(self) -> Description:
@@ -123,22 +123,22 @@ class Tabulation:
 
 
 def _inconsistent(description: Description) -> str:
-    """Return what in a description does not fit together, or an empty text; a file may hold any."""
+    """Return what does not fit together in a description, or an empty text; a file may hold anything."""
     counts = _counts(description)
     if not all(count > 0 for count in counts):
-        return f"some of {shown(counts)} choices are none"
+        return f"the numbers of choices are {shown(counts)}, and each must be at least 1"
     match description["kind"]:
         case "array":
             given = len(description["start"])
             fits = math.prod(description["shape"]) == given == len(counts)
-            return "" if fits else f"{given} starts are no array of the shape {shown(description['shape'])}"
+            return "" if fits else f"{given} starts do not fill the shape {shown(description['shape'])}"
         case "box":
             fits = math.prod(description["shape"]) == len(counts)
             ascending = all(cuts == sorted(cuts) for cuts in description["cuts"])
             return (
                 ""
                 if fits and ascending
-                else "the cuts of the bins do not ascend, or are not one for each number"
+                else "the cuts of the bins do not ascend, or there is not one list of them for each number"
             )
         case "dict" if len(description["keys"]) != len(description["parts"]):
             return f"there are {len(description['keys'])} keys for {len(description['parts'])} parts"

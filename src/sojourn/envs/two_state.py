@@ -10,9 +10,9 @@ class TwoStateEnv(WorldEnv):
     """`sojourn/TwoState-v0`: the simulation study of the Harmonic R-Learning paper.
 
     ## Description
-    One state with a choice and one that leads back. The rewards and durations of the second
-    action drift with the step t of the episode, those of the first hardly: the first is the
-    better one early, the second late, and the smaller `log_scale`, the later they cross.
+    One state offers a choice, and the other leads back. The reward of A grows linearly with the
+    step t of the episode; the reward and the duration of B grow exponentially. If `log_scale` is small,
+    A is the better action from about step 20 on, until B passes it: the smaller `log_scale`, the later.
 
     ## Observation space
     `Discrete(2)`: 0 is the state with the choice, 1 the way back.
@@ -21,13 +21,13 @@ class TwoStateEnv(WorldEnv):
     `Discrete(2)`: 0 is A, 1 is B. In state 1 they do the same.
 
     ## Rewards
-    In state 0, `slope * t` for A and `(sin t + offset) * 10**(log_scale * t)` for B; in state 1, `return_reward`, which is 0.
+    In state 0, `slope * t` for A and `(sin t + offset) * 10**(log_scale * t)` for B; in state 1, `return_reward`, by default 0.
 
     ## Durations
     In state 0, normal with `duration_mean` and `duration_spread` for A, and
     `(cos t + offset) * 10**(log_scale * t / 2)` for B, neither below `duration_floor`; in state 1, 1.
-    The noise depends on the seed and on t alone. With `clock="visits"`, t counts visits to state 0, and in B's durations
-    how often B was chosen.
+    The noise depends on the seed and on t alone. With `clock="visits"`, t counts visits to state 0, except in B's
+    durations, where it counts how often B was chosen.
 
     ## Episode end
     Never. The paper's episodes have 1,000 steps: `gymnasium.make(..., max_episode_steps=1000)`.

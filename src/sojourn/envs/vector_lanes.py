@@ -1,9 +1,9 @@
-"""Several environments at once, as an agent of observations sees them: arrays with a row for each place.
+"""Several environments at once as arrays with a row for each place, the form in which an agent of observations sees them.
 
-Gymnasium resets the environments of a vector in one of three ways, and each is read for what it is: where an episode
-was terminated, its last action led to the first observation of the next one; where it was truncated, to its own last
-observation. With a reset in the next step, the way that `gymnasium.make_vec` takes, a step that ended an episode is
-complete only one step later, and that later step is none of the agent's.
+Gymnasium resets the environments of a vector in one of three ways, and all three are understood. If an episode was
+terminated, its last action led to the first observation of the next episode; if it was truncated, to its own last
+observation. If the reset happens in the next step, as in `gymnasium.make_vec`, the step that terminated an episode is
+complete only one step later, and that later step is not one of the agent's.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class VectorLanes:
         self.allowed: Masks = np.zeros((self.places, reader.observing.num_actions), dtype=np.int8)
         self.has_begun = False
         self._clock = VectorClock(env, reader.source)
-        self._waiting: Transitions | None = None  # terminated; where the next episode begins is still to come
+        self._waiting: Transitions | None = None  # terminated steps, until the next episode begins
         self._places: Ints = np.arange(self.places)
         self._all: Masks = np.ones_like(self.allowed)
-        self._taken: list[Any] = []  # all actions so far, to come here again
+        self._taken: list[Any] = []  # all actions so far, for a replay
 
     def begin(self) -> None:
         """Begin an episode at each place, unless they are under way."""
@@ -97,10 +97,10 @@ class VectorLanes:
         return seen
 
     def _at_ends(self, seen: Transitions, ended: Flags, infos: Info) -> Transitions:
-        """Return the steps that are complete where some episodes ended, or begin in this step."""
+        """Return the steps that are complete, when some episodes end or begin in this step."""
         if self._clock.mode is AutoresetMode.NEXT_STEP:
             complete = []
-            if self._waiting is not None:  # those that were terminated led to what is shown now
+            if self._waiting is not None:  # the steps that terminated led to what is shown now
                 at = self._waiting.places
                 begun = self._waiting._replace(
                     next_observations=self.observations[at], next_allowed=self.allowed[at]

@@ -1,4 +1,4 @@
-"""What a vector of environments says: which episodes ended, how long steps took, what the infos have of one of them."""
+"""Reads a vector of environments: which steps are only resets, how long steps took, and the info of one environment."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def is_vector(env: Any) -> bool:
 
 
 def single_of(env: Any) -> Environment:
-    """Return one environment like those of a vector; one that is no vector is returned as it is."""
+    """Return one environment like those of a vector; an environment that is not a vector is returned unchanged."""
     if not is_vector(env):
         single: Environment = env
         return single
@@ -34,7 +34,7 @@ def single_of(env: Any) -> Environment:
         return first
     if env.spec is None:
         raise ValueError(
-            "no single environment is known that is like those of the vector; pass one: evaluate(..., env=...)"
+            "the vector does not say how to make one of its environments; pass one: evaluate(..., env=...)"
         )
     return gymnasium.make(env.spec.id, **{**env.spec.kwargs, **_for_single(env.spec.kwargs)})
 
@@ -44,9 +44,9 @@ def _for_single(options: dict[str, Any]) -> dict[str, Any]:
 
 
 class VectorClock:
-    """How long the steps of a vector took, whichever way it resets.
+    """Reads how long the steps of a vector took, whichever way it resets.
 
-    `resets` are the places whose next step is only a reset: such a step is none of the agent's and takes no time.
+    `resets` marks the places whose next step is only a reset: such a step is not the agent's, and takes no time.
     """
 
     def __init__(self, env: VectorEnv[Any, Any, Any], source: DurationSource = "duration") -> None:
@@ -59,12 +59,12 @@ class VectorClock:
         """Return how long each step took."""
         ends_here = (
             self.mode is AutoresetMode.SAME_STEP and ended.any()
-        )  # whose infos are of the next episode
+        )  # infos then belong to the next episode
         found = infos.get(self.source) if isinstance(self.source, str) and not ends_here else None
         if found is not None and np.shape(found) != (self.places,):
             raise ValueError(
-                f'info["{self.source}"] is {shown(found)}; a vector of {self.places} environments has an array of as many '
-                "durations"
+                f'info["{self.source}"] is {shown(found)}; a vector of {self.places} environments must give an array of '
+                f"{self.places} durations"
             )
         if isinstance(found, np.ndarray) and found.dtype == np.float64:
             lowest, longest = found.min(), found.max()
@@ -77,13 +77,13 @@ class VectorClock:
         return durations
 
     def go_on(self, ended: Flags) -> None:
-        """Take note of the episodes that ended in a step."""
+        """Note which episodes ended in a step."""
         if self.mode is AutoresetMode.NEXT_STEP:
             self.resets = ended & ~self.resets
 
 
 def rewards_of(rewards: Any, places: int) -> Floats:
-    """Return what the steps of a vector paid, or say what is wrong with it.
+    """Return the rewards of a vector's steps as floats, or say what is wrong with them.
 
     >>> rewards_of([1, 2], 3)
     Traceback (most recent call last):
@@ -103,7 +103,7 @@ def rewards_of(rewards: Any, places: int) -> Floats:
 
 
 def info_of(infos: Info, place: int) -> Info:
-    """Return what the info of a vector says of one of its environments.
+    """Return what the info of a vector says about one of its environments.
 
     >>> infos = {"duration": np.array([1.0, 2.0]), "_duration": np.array([True, False])}
     >>> info_of(infos, 0), info_of(infos, 1)

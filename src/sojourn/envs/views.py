@@ -1,4 +1,4 @@
-"""What an environment shows of its world: states that are numbered, or vectors; actions likewise."""
+"""The states that an environment shows and the actions that it takes, both as numbers or as vectors."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from sojourn.worlds.protocol import World, controlled, extent, is_masked, observ
 
 Number: TypeAlias = int | np.integer  # of a state or of an action
 Seen: TypeAlias = Number | Floats  # an observation
-Given: TypeAlias = Number | float | Floats  # an action, as somebody gave it
+Given: TypeAlias = Number | float | Floats  # an action, as the caller gives it
 Masks: TypeAlias = NDArray[np.int8]  # states by actions, or the row of one state
 
 
 class AllowedActions(Discrete):
-    """Actions numbered from 0, of which `sample` draws one that is allowed now, unless told otherwise.
+    """Actions numbered from 0; without arguments, `sample` draws one that is allowed now.
 
     >>> space = AllowedActions(3)
     >>> space.allowed = np.array([0, 1, 0], dtype=np.int8)
@@ -44,7 +44,7 @@ class AllowedActions(Discrete):
 
 
 class NumberedStates:
-    """States 0, 1, ...; which actions each has, is known before."""
+    """States 0, 1, ...; the actions of each are known from the start."""
 
     def __init__(self, world: World) -> None:
         self.num_states, self.num_seen = int(extent(world)[0]), 1
@@ -68,7 +68,7 @@ class NumberedStates:
 
 
 class VectorStates:
-    """States that are vectors; which actions there are, they may say themselves."""
+    """States that are vectors; they may say themselves which actions they have."""
 
     def __init__(self, world: World) -> None:
         bounds = observed(world)
@@ -125,7 +125,7 @@ class ListedActions:
 
 
 class NumericActions:
-    """Actions that are numbers; an array of one number is one, too."""
+    """Actions that are numbers; an array of one number is accepted, too."""
 
     def __init__(self, low: float, high: float) -> None:
         self.space: gymnasium.Space[Any] = Box(low, high, (1,), dtype=np.float64)

@@ -1,8 +1,8 @@
 """A world as a Gymnasium environment.
 
-One step takes about 1.5 microseconds, most of it for the way into compiled code and back, where
-the rule in Python takes 8 to 16. To hand a world over and get a new one back would take longer,
-and an interrupt on the way back would crash Numba; so the environment holds its world as arrays
+One step takes about 1.5 microseconds, most of them for the call into compiled code and back; the
+same rule in Python takes 8 to 16. To pass a world in and get a new one back would take longer,
+and an interrupt on the way back would crash Numba. So the environment holds its world as arrays
 of one number each, and the kernel writes into them.
 """
 
@@ -25,7 +25,7 @@ from sojourn.rules.streams import Stream, check_stream, streams
 from sojourn.rules.values import Column, V, Value, is_value, named_fields, replaced
 from sojourn.rules.vectors import Action, State, spot, state_in, write_state
 from sojourn.worlds.checks import Fault, explain_step, ready_world, rehearse_world
-from sojourn.worlds.protocol import World, gain, start, step
+from sojourn.worlds.protocol import NotDrawnError, World, gain, start, step
 
 _start, _step = start.bare, step.bare
 
@@ -47,9 +47,9 @@ class WorldEnv(gymnasium.Env[Seen, Given]):
     """Any world as a Gymnasium environment.
 
     ## Description
-    The environment moves exactly as the world does in `sojourn.run`: after `reset(seed=s)` it
-    shows the world noise of `run(world, agent, steps, seed=s)`, bit for bit. `reset()` without
-    a seed begins another episode with the random numbers going on, like `episodes` in `run`.
+    The environment moves exactly as the world does in `sojourn.run`: after `reset(seed=s)` its
+    random numbers are those of the world in `run(world, agent, steps, seed=s)`, bit for bit. `reset()`
+    without a seed begins another episode, and the random numbers go on, like `episodes` in `run`.
 
     ## Observation space
     `Discrete(world.num_states)`: the state. Where states are vectors, a `Box` of float64.
@@ -72,8 +72,8 @@ class WorldEnv(gymnasium.Env[Seen, Given]):
 
     ## Arguments
     `world`: the world; it is not changed.
-    `compiled`: whether steps are compiled, once there were so many that it is worth it. With False the
-    same source runs in Python, about eight times slower, for a debugger.
+    `compiled`: whether steps are compiled once there have been so many that it is worth it. With False the
+    same source runs in Python, about eight times slower, so that a debugger can follow it.
 
     >>> from sojourn.worlds.two_state import TwoState
     >>> env = WorldEnv(TwoState(log_scale=1e-3), compiled=False)
@@ -96,18 +96,24 @@ class WorldEnv(gymnasium.Env[Seen, Given]):
         length = len(self._states.like) if isinstance(self._states.like, tuple) else 1
         self._now: Column = np.zeros(_STATE + length)
         self._seen = self._states.num_seen
-        self._entries: list[float] = [0.0] * self._seen  # of the state where it stands
+        self._entries: list[float] = [0.0] * self._seen  # of the current state
         self._rng: Stream = streams(0, 2)[0]
         self._has_stream = False  # of its own: the first reset gives it one
         self._advance: Advance = _not_reset
 
     @property
     def gain(self) -> float | None:
-        """The exact gain, the most that can be earned per unit of time; None where it is not known."""
-        return gain(self.world)
+        """The exact gain, the most that can be earned per unit of time; None if there is no single one, or it is unknown.
+
+        In a world that changes at known times, it is the gain at the start of an episode.
+        """
+        try:
+            return gain(self.world)
+        except NotDrawnError:
+            return None
 
     def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[Seen, Info]:
-        """Begin an episode; with a seed, the first one of that seed."""
+        """Begin an episode; with a seed, the first episode of that seed."""
         super().reset(seed=seed)
         if seed is not None or not self._has_stream:
             self._has_stream = True
@@ -143,7 +149,7 @@ class WorldEnv(gymnasium.Env[Seen, Given]):
         return self._states.observation(entries), reward, False, False, info
 
     def place(self) -> WorldPlace:
-        """Return where the environment stands, as numbers: what `go_to` needs to bring it back there."""
+        """Return where the environment stands, as numbers that `go_to` takes to bring it back there."""
         if not self._has_stream:
             raise RuntimeError("the environment has not begun an episode; call reset() first")
         return {
@@ -154,20 +160,20 @@ class WorldEnv(gymnasium.Env[Seen, Given]):
         }
 
     def go_to(self, place: WorldPlace) -> Seen | None:
-        """Go where an environment of the same world stood; return what it sees, or None if the world is another."""
+        """Go to where an environment of the same world stood; return the observation, or None if the world differs."""
         if place["world"] != digest(self.world):
             return None
         self.reset(seed=0)
         world = take(self._held, 0)
         if len(place["held"]) != len(_numbers(world)):
-            raise ValueError("the world has another number of numbers")
-        world = ready_world(_with_numbers(world, iter(place["held"])))  # numbers may be anything
+            raise ValueError("the place does not have as many numbers as the world")
+        world = ready_world(_with_numbers(world, iter(place["held"])))  # its numbers may be anything
         rng = check_stream(np.array(place["stream"], dtype=np.uint64))
         now = np.array(place["now"], dtype=np.float64)
         entries = now[_STATE:].tolist()
         if now.shape != self._now.shape or not self._states.is_sound(entries):
-            raise ValueError("it does not say in one state where it stands")
-        # In Python, which looks for bounds.
+            raise ValueError("the place does not have a state of the world")
+        # In Python, which checks bounds.
         _step(world, state_in(now, _STATE, self._states.like), self._actions.like, rng.copy())
         put(self._held, 0, world)
         self._rng = rng
@@ -176,7 +182,7 @@ class WorldEnv(gymnasium.Env[Seen, Given]):
         return self._states.observation(entries)
 
     def _with_mask(self, info: Info, entries: list[float]) -> Info:
-        """Remember the state where the environment stands, and add its mask to what is told of it, if it has one."""
+        """Remember the entries of the current state, and add its mask to info if it has one."""
         self._entries = entries
         mask = self._states.mask(entries)
         if mask is not None:
@@ -195,7 +201,7 @@ class WorldEnv(gymnasium.Env[Seen, Given]):
         return gradually(_advance, like, use=functools.partial(setattr, self, "_advance"))
 
     def __getstate__(self) -> dict[str, Any]:
-        # A world is pickled as itself; machine code not at all, it is found again.
+        # The world is pickled as a value. Machine code is not pickled, since it is found again.
         begun = self._advance is not _not_reset
         return self.__dict__ | {"_held": take(self._held, 0), "_advance": begun}
 
@@ -207,7 +213,7 @@ class WorldEnv(gymnasium.Env[Seen, Given]):
 
 @kernel
 def _advance(held: World, now: Column, like: State, action: Action, rng: Stream) -> None:
-    """Take one step, from what `held` and `now` are to what they become; `like` is a state of the world's kind."""
+    """Take one step and write its result into `held` and `now`; `like` is an example of the world's states."""
     world, next_state, reward, duration = _step(take(held, 0), state_in(now, _STATE, like), action, rng)
     put(held, 0, world)
     write_state(now, _STATE, next_state)
@@ -218,7 +224,7 @@ def _advance(held: World, now: Column, like: State, action: Action, rng: Stream)
 
 
 def _held(world: V) -> V:
-    """Return a stack of one that shares the world's arrays."""
+    """Return a stack of one world that shares the world's arrays."""
     fields = {
         name: _held(field)
         if is_value(field)
@@ -231,7 +237,7 @@ def _held(world: V) -> V:
 
 
 def digest(world: Value) -> str:
-    """Return a hash of all that is in a world, which tells it from others."""
+    """Return a hash of everything in a world, which tells it from others."""
     whole = hashlib.sha256(type(world).__name__.encode())
     for field in world:
         whole.update(

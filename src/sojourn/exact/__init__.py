@@ -1,5 +1,5 @@
 """Exact answers about a model: optimal policies, the worth of a policy, and bounds that prove both.
 
-There is one solver to a file, `solve` chooses among them, and `audit/` says where every estimator of the rate ends.
-All of it needs a model and nothing else: what draws random numbers, learns or runs belongs to upper rooms.
+Each solver has its own file, `solve` chooses among them, and `audit/` says what every estimator of the rate converges to.
+All of this needs only a model. Code that draws random numbers, learns or runs belongs to higher rooms.
 """

@@ -1,13 +1,12 @@
-"""What a solver returns, and what it is worth: bounds on the optimal gain that hold for any bias.
+"""The solution that a solver returns, and bounds on the optimal gain that hold for any bias.
 
 For any numbers h, one for each state, let
 
     ratio(s, a) = (r(s, a) + sum P(s' | s, a) h(s') - h(s)) / d(s, a)
     L(h) = min over s of max over a of ratio(s, a)        U(h) = max over s and a of ratio(s, a)
 
-**Theorem.** From every state, no policy has a gain above U(h), and the policy that takes in
-each state an action of the largest ratio has a gain of at least L(h). So the optimal gain of
-every state is between L(h) and U(h).
+**Theorem.** From every state, no policy has a gain above U(h), and the policy that takes an action of the largest ratio
+in each state has a gain of at least L(h). So the optimal gain of every state is between L(h) and U(h).
 
 Proof: r(s, a) <= U d(s, a) + h(s) - sum P h for every pair. Sum this along a path of n steps and
 take the mean: the h telescope, and
@@ -19,14 +18,14 @@ the policy of the largest ratios, r >= L d + h - P h, and the same sum gives the
 d = 1 these are Odoni's bounds, Operations Research 17, 1969; `ratio` is what one step of
 value iteration adds in Schweitzer's transformed model.)
 
-Where d = 0 the ratio is infinity by the sign of its numerator, and 0 / 0 is what does no harm: -infinity in U, infinity in
-L (`longest_timeless` is how a bias is found for which it comes to that).
+If d = 0, the ratio is infinite with the sign of its numerator, and 0 / 0 is chosen so that it does no harm: -infinity in U,
+infinity in L. `longest_timeless` helps to find a bias for which no such ratio spoils the bounds.
 
-The bounds need no assumption on the chains. Where they meet, the optimal gain does not depend
-on the state, and it is known; so a solver that closes them proves its own answer.
+The bounds assume nothing about the chains. If they meet, the optimal gain does not depend on the state, and it is known;
+so a solver that closes them proves its own answer.
 
-The theorem is about real numbers, and so are the bounds: L is rounded down and U up, by more than all rounding on the
-way can have added. The model meant is the one of the floats given, each pair's probabilities divided by their sum.
+The theorem is about real numbers, and the bounds hold for real numbers: L is rounded down and U up, by more than all rounding
+on the way can have added. The model is taken exactly as its floats say, with each pair's probabilities divided by their sum.
 """
 
 from __future__ import annotations
@@ -48,13 +47,12 @@ _SHOWN = 10  # states in a solution's repr
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Solution:
-    """An optimal policy, and how far it is known to be one.
+    """An optimal policy, its gain, and proven bounds on the optimal gain.
 
-    `gains` is the optimal gain from each state, `policy` an action for each state, `bias` a
-    solution h of the optimality equation h = max_a (r - gain d + P h) up to `residual`, which is 0
-    in one state of each class. The optimal gain of every state is at least `lower` and at
-    most `upper`. The solution of a model that was estimated, such as that of a log, is an estimate: nothing is
-    proven, and `lower` and `upper` are infinite.
+    `gains` is the optimal gain from each state and `policy` an action for each state. `bias` solves the optimality
+    equation h = max_a (r - gain d + P h) with an error of at most `residual`; it is 0 in one state of each class. The
+    optimal gain of every state is at least `lower` and at most `upper`. If the model was estimated, for example from a
+    log, so is the solution: nothing is proven, and `lower` and `upper` are infinite.
 
     >>> import sojourn as sj
     >>> found = sj.solve(sj.problems.long_return())  # 30 in a time of 2 + 1, or 770 in one of 100 + 1
@@ -103,25 +101,25 @@ class Solution:
 
     @property
     def gain(self) -> float:
-        """The optimal gain, where it is one number."""
+        """The optimal gain, if it is the same from every state; otherwise an error is raised."""
         return one_gain(self.gains)
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """Sentences on what is unusual about the model: absorbing states, states that are left for good."""
+        """Sentences on anything unusual about the model, such as absorbing states or states that are left for good."""
         return findings(self.model)
 
 
 def _short(things: Sequence[object], bare: bool = False) -> str:
-    """Return the first things of a list."""
+    """Return the first items of a list as text."""
     shown = ", ".join(map(str if bare else repr, things[:_SHOWN])) + (", ..." if len(things) > _SHOWN else "")
     return shown if bare else f"[{shown}]"
 
 
 def bounds(model: SMDP, bias: Floats, pairs: Ints | None = None) -> tuple[float, float]:
-    """Return the lower and upper bound on the optimal gain that any bias gives, rounded outwards.
+    """Return the lower and upper bound on the optimal gain that a bias gives, rounded outwards; any bias will do.
 
-    With `pairs`, the lower bound is one on the gain of the policy that takes them.
+    With `pairs`, the lower bound is a bound on the gain of the policy that takes them.
 
     >>> from sojourn.models import from_arrays
     >>> model = from_arrays([[[0.0, 1.0]], [[1.0, 0.0]]], rewards=[[4.0], [0.0]])
@@ -139,7 +137,7 @@ def bounds(model: SMDP, bias: Floats, pairs: Ints | None = None) -> tuple[float,
 
 
 def proven(model: SMDP, bias: Floats, pairs: Ints | None = None) -> tuple[float, float, Ints]:
-    """Return the bounds that a bias gives, and the pairs of a policy whose gain is at least the lower one."""
+    """Return the bounds that a bias gives, and the pairs of a policy whose gain is at least the lower bound."""
     steps = longest_timeless(model)
     low, high, nothing = np.empty((3, model.num_states))
     with Crew(model) as crew:
@@ -184,7 +182,7 @@ def middle(lower: float, upper: float) -> float:
 def residual(model: SMDP, gains: Floats, bias: Floats) -> float:
     """Return the largest error of h = max_a (r - gain d + P h) over all states.
 
-    Only actions count that keep the gain: those that lead to a smaller one on average are no choice.
+    Only actions that keep the gain count, not those that lead to a smaller gain on average.
     """
     starts = model.row_offsets[:-1]
     ahead = np.add.reduceat(model.probability * bias[model.successor], starts)
@@ -202,6 +200,6 @@ def not_solved(model: SMDP, sweeps: int, bias: Floats, tolerance: float) -> NotS
         return NotSolvedError(several_classes(model, parts))
     lower, upper = bounds(model, bias)
     return NotSolvedError(
-        f"after {sweeps} sweeps the optimal gain is known to be between {lower:.9g} and {upper:.9g}, "
+        f"after {sweeps} sweep{'' if sweeps == 1 else 's'} the optimal gain is known to be between {lower:.9g} and {upper:.9g}, "
         f"which is not within {tolerance:g}; allow more with max_sweeps, or use policy_iteration"
     )

@@ -1,9 +1,9 @@
-"""Policy iteration in decimals, for models that floats cannot tell apart.
+"""Policy iteration in decimals, for models that need more digits than floats have.
 
-The same steps as in `policy_iteration`, with as many digits as it takes until the bounds meet: with a leak of 2^-1000 the
-bias has numbers of 2^1000 whose differences decide. Each policy is evaluated by elimination without subtraction. The
-bounds are those of `bounds`, every operation rounded down for the lower one and up for the upper one, so they hold
-whatever the digits.
+The steps are those of `policy_iteration`, with as many digits as it takes until the bounds meet: with a leak of 2^-1000 the
+bias has numbers of about 2^1000, and their differences matter. Each policy is evaluated by elimination without subtraction.
+The bounds are those of `bounds`. Every operation is rounded down for the lower one and up for the upper one, so they hold
+for any number of digits.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from sojourn.models.elimination import Numbers, eliminated
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats, Ints
 
-# Digits, and the number of states up to which they take seconds at most.
+# Numbers of digits, each with the number of states up to which it takes seconds at most.
 _LENGTHS = ((50, 300), (200, 120), (800, 50), (3200, 20))
 _SPARE = 10  # digits that rounding may spoil
 _ENOUGH = Decimal("1e-15")  # how near the bounds must be, relative to the gain
-_NOTHING = Decimal("1e-30")  # or relative to what is earned and lost per unit time, where the gain may be 0
+_NOTHING = Decimal("1e-30")  # or relative to what is earned and lost per unit time, since the gain may be 0
 
 
 class Found(NamedTuple):
@@ -65,7 +65,7 @@ class _Decimals:
 
 
 def careful(model: SMDP, pairs: Ints, max_iterations: int) -> Found:
-    """Return an optimal policy, beginning with the one that takes `pairs`; the model has one end component."""
+    """Return an optimal policy, starting from the one that takes `pairs`; the model must have one end component."""
     exactly, done = _Decimals(model), 0
     for count, most in _LENGTHS:
         if model.num_states > most:
@@ -89,7 +89,7 @@ def careful(model: SMDP, pairs: Ints, max_iterations: int) -> Found:
 
 
 def _improved(exactly: _Decimals, pairs: Ints, count: int, max_iterations: int) -> tuple[_Worth, int]:
-    """Return a policy that no action improves by more than rounding, and the number of policies on the way."""
+    """Return a policy that no action improves by more than rounding, and the number of policies tried."""
     model, first = exactly.model, exactly.model.pair_offsets[:-1]
     slack, seen = Decimal(10) ** (_SPARE - count), set[bytes]()
     for iteration in range(1, max_iterations + 1):
@@ -100,23 +100,24 @@ def _improved(exactly: _Decimals, pairs: Ints, count: int, max_iterations: int) 
         size = exactly.summed(exactly.probability * np.abs(gap))
         surplus = exactly.reward - worth.gain * exactly.duration + ahead
         rounding = slack * (np.abs(exactly.reward) + abs(worth.gain) * exactly.duration + size)
-        # The best of each state, and its own pair where no other is surely better.
+        # The best pair of each state; `pairs` keeps the policy's own pair unless the best is surely better.
         best = np.array(
             [a + int(np.argmax(surplus[a:b])) for a, b in zip(first, model.pair_offsets[1:], strict=True)]
         )
         own = worth.pairs
         better = surplus[best] - rounding[best] > surplus[own] + rounding[own]
         pairs = np.where(better.astype(bool), best, own)
-        if (pairs == own).all() or own.tobytes() in seen:  # what comes again takes more digits
+        if (pairs == own).all() or own.tobytes() in seen:  # a policy that comes up again needs more digits
             return worth, iteration
         seen.add(own.tobytes())
     raise NotSolvedError(
-        f"after {max_iterations} iterations the policy still changes; allow more with max_iterations"
+        f"after {max_iterations} iteration{'' if max_iterations == 1 else 's'} the policy still changes; "
+        "allow more with max_iterations"
     )
 
 
 def _evaluated(exactly: _Decimals, pairs: Ints) -> _Worth:
-    """Return a policy of one recurrent class that is at least as good, and what it is worth."""
+    """Return a policy with one recurrent class that is at least as good, and its gain and bias."""
     classes = classes_of(chain_of_pairs(exactly.model, pairs))
     best = classes[0]
     if len(classes) > 1:
@@ -127,7 +128,7 @@ def _evaluated(exactly: _Decimals, pairs: Ints) -> _Worth:
 
 
 def _worth(exactly: _Decimals, pairs: Ints, states: Ints) -> _Worth:
-    """Evaluate a policy on states that it does not leave; the first is in its only recurrent class."""
+    """Evaluate a policy on states that it does not leave; the first of them is in its only recurrent class."""
     offsets, rows = exactly.model.rows_of(pairs[states])
     place = np.zeros(exactly.model.num_states, dtype=np.int64)
     place[states] = np.arange(len(states))
@@ -146,7 +147,7 @@ def _worth(exactly: _Decimals, pairs: Ints, states: Ints) -> _Worth:
 
 
 def _bounds(exactly: _Decimals, worth: _Worth, count: int) -> tuple[Decimal, Decimal]:
-    """Return what the gain of the policy is not below, and that of no policy above; `longest_timeless` has the reason."""
+    """Return a lower bound on the gain of the policy and an upper bound on that of any; see `longest_timeless`."""
     least = most = worth.bias
     zero = np.flatnonzero(exactly.model.duration == 0.0)
     if exactly.steps is not None:
@@ -164,7 +165,7 @@ def _bounds(exactly: _Decimals, worth: _Worth, count: int) -> tuple[Decimal, Dec
 
 
 def _lowest(exactly: _Decimals, bias: Numbers, count: int, sign: int) -> Numbers:
-    """Return for each pair a number that is not above (r + sum p (h' - h) / sum p) / d, with -r and -h if sign is -1."""
+    """Return a number not above (r + sum p (h' - h) / sum p) / d for each pair, with -r and -h if sign is -1."""
     with digits(count, decimal.ROUND_CEILING):
         most = exactly.summed(exactly.probability)
     with digits(count, decimal.ROUND_FLOOR):

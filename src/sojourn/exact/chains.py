@@ -1,8 +1,8 @@
-"""The gains and biases of a chain: in floats where these are good enough, else in decimals.
+"""The gains and biases of a chain, in floats where these are good enough and in decimals elsewhere.
 
-Small chains are solved by elimination without subtraction, whose gains and laws are right to rounding whatever the
-probabilities; its floats give way to decimals where they underflow or where rewards cancel. Larger chains are solved as
-linear systems, and the answer is tested: bounds of the gain that are far apart send it to the decimals, too.
+Small chains are solved by elimination without subtraction. Its gains and laws are right up to rounding for any
+probabilities; if floats underflow or rewards cancel, decimals take their place. Larger chains are solved as linear systems,
+and the answer is tested: if the bounds on the gain are far apart, decimals are used here too.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from sojourn.models.smdp import SMDP
 
 _SMALL = 64  # states: up to here elimination is as fast as a linear system
-LARGEST = 300  # states: above, decimals would take minutes
+LARGEST = 300  # states: with more, decimals would take minutes
 CHEAP = 30  # states: up to here decimals cost milliseconds
 _CANCELLED = 1e-5  # a gain that is less than this part of what is earned and lost has too few digits left
 _CLOSE = (
     1e-8  # how near the bounds of a linear system's gain must be, relative to the largest reward per time
 )
 _DIGITS = 60
-_POLICIES = 100  # tried on the way to the longest row of decisions without time
+_POLICIES = 100  # tried at most in the search for the longest run of decisions without time
 
 
 class Valued(NamedTuple):
@@ -41,7 +41,7 @@ class Valued(NamedTuple):
 
 
 def valued(chain: Chain) -> Valued:
-    """Return gains, bias and recurrent classes of a chain."""
+    """Return the gains, the bias and the recurrent classes of a chain."""
     classes = classes_of(chain)
     num_states = len(chain.reward)
     gains, bias = np.zeros(num_states), np.zeros(num_states)
@@ -62,9 +62,9 @@ def valued(chain: Chain) -> Valued:
 
 
 def carried(leaving: Sparse, inner: Ints, known: Numbers, earned: Floats) -> Floats:
-    """Return v = earned + P v in the states `inner`, which `leaving` has the rows of; elsewhere v is known.
+    """Return v = earned + P v in the states `inner`, whose rows of P are `leaving`; elsewhere v is `known`.
 
-    Both have columns, one for each thing to be carried. Every inner state must lead to known ones.
+    `known` and `earned` have a column for each amount to be carried. Every inner state must lead to known ones.
     """
     if len(inner) > LARGEST:
         return _carried_by_system(leaving, inner, known, earned)
@@ -80,7 +80,7 @@ def carried(leaving: Sparse, inner: Ints, known: Numbers, earned: Floats) -> Flo
 
 
 def lumped(leaving: Numbers, inner: Ints, known: Numbers, earned: Numbers) -> Numbers:
-    """Do the same with numbers of any kind in full arrays: what is known is lumped into one state, which comes first."""
+    """Do the same with numbers of any kind in dense arrays; the known states are lumped into one, which comes first."""
     outside = np.setdiff1d(np.arange(leaving.shape[1]), inner)
     ahead = leaving[:, outside]
     rates = np.zeros((len(inner) + 1, len(inner) + 1), dtype=leaving.dtype)
@@ -99,7 +99,7 @@ def _carried_by_system(leaving: Sparse, inner: Ints, known: Floats, earned: Floa
     outer[inner] = 0.0
     right = earned + leaving @ outer
     answer = np.column_stack([solved(system, column) for column in right.T])
-    steps = solved(system, np.ones(len(inner)))  # the mean number of steps that errors may add up in
+    steps = solved(system, np.ones(len(inner)))  # the mean number of steps over which errors may add up
     error = np.abs(system @ answer - right).max(axis=0) * np.abs(steps).max()
     size = np.abs(answer).max(axis=0) + np.abs(known).max(axis=0)
     if not ((error <= 1e-8 * size).all() and steps.min() > 0.0):
@@ -111,7 +111,7 @@ def _carried_by_system(leaving: Sparse, inner: Ints, known: Floats, earned: Floa
 
 
 def _recurrent(chain: Chain) -> tuple[float, Floats]:
-    """Return gain and bias of an irreducible chain: h + g d = r + P h, the bias of its first state 0."""
+    """Return the gain and bias of an irreducible chain: h + g d = r + P h, with a bias of 0 in its first state."""
     try:
         if len(chain.reward) <= _SMALL:
             return _by_elimination(chain)
@@ -120,8 +120,8 @@ def _recurrent(chain: Chain) -> tuple[float, Floats]:
         pass
     if len(chain.reward) > LARGEST:
         raise NotSolvedError(
-            f"a policy keeps {len(chain.reward)} states for ever whose numbers are too different in size to be solved "
-            f"in floats, and there are decimals for up to {LARGEST} states only; lump states, or scale the numbers"
+            f"a policy stays in {len(chain.reward)} states for ever whose numbers are too different in size to be solved in "
+            f"floats, and decimals are used for at most {LARGEST} states; lump states, or scale the numbers"
         )
     return _by_decimals(chain)
 
@@ -139,12 +139,12 @@ def _by_elimination(chain: Chain) -> tuple[float, Floats]:
 
 
 def _by_system(chain: Chain) -> tuple[float, Floats]:
-    # The column of the bias that is 0 is free, and g takes it.
+    # The first bias is 0, so its column is free for the gain.
     system = outward(chain.matrix)
     answer = solved(with_column(system, chain.duration), chain.reward)
     gain, answer[0] = float(answer[0]), 0.0
     with np.errstate(all="ignore"):
-        # What takes no time is measured against the longest time, as it has none of its own.
+        # A step that takes no time is measured against the longest duration.
         duration = np.where(chain.duration > 0.0, chain.duration, chain.duration.max())
         apart = np.abs(chain.reward - system @ answer - gain * chain.duration) / duration
         if not apart.max() <= _CLOSE * np.abs(chain.reward / duration).max():
@@ -162,7 +162,7 @@ def _by_decimals(chain: Chain) -> tuple[float, Floats]:
             gain, totals = reward / duration, left.totals()
             spread = (totals[:, 2] + abs(gain) * totals[:, 1]).max()
             unit = min((abs(r) + abs(gain) * d for r, d, _ in zip(*columns, strict=True)), default=spread)
-            # The bias is a difference of two totals: their digits above its own are lost.
+            # The bias is a difference of two totals: the digits in which these agree are lost.
             needed = 30 + (spread.adjusted() - unit.adjusted() if spread and unit else 0)
             if needed <= count or count >= 3000:
                 return float(gain), nearest(totals[:, 0] - gain * totals[:, 1])
@@ -170,9 +170,9 @@ def _by_decimals(chain: Chain) -> tuple[float, Floats]:
 
 
 def stationary(matrix: Sparse) -> Floats:
-    """Return the law x with x P = x and sum 1 of an irreducible chain."""
+    """Return the stationary law of an irreducible chain: x P = x, with the sum 1."""
     if matrix.shape[0] > LARGEST:
-        # One of the equations follows from the others, and the sum takes its place.
+        # One of the equations follows from the others; that the sum is 1 takes its place.
         first = np.zeros(matrix.shape[0])
         first[0] = 1.0
         law = np.maximum(solved(with_column(outward(matrix), np.ones(matrix.shape[0])).T.tocsc(), first), 0.0)
@@ -188,16 +188,17 @@ def stationary(matrix: Sparse) -> Floats:
 
 
 def with_column(matrix: Sparse, column: Floats) -> Sparse:
-    """Return a matrix with another first column."""
+    """Return a matrix with its first column replaced."""
     return sparse.hstack([sparse.csc_array(column[:, None]), matrix[:, 1:]], format="csc")
 
 
 def longest_timeless(model: SMDP) -> Floats | None:
-    """Return the largest mean number of decisions without time in a row from each state, or None if all take time.
+    """Return the largest mean number of timeless decisions in a row from each state, or None if all take time.
 
-    It is finite, as no model can go on without time for ever. Bounds on the gain need it: r + P h - h <= U d of every
-    pair, and where d = 0 the left side must not be above 0, which rounding decides. With k what is returned here, k(s) - P k
-    is at least 1/2 for every pair that takes no time, so h + 2 e k lowers their left sides by e.
+    It is finite, since no model can go on for ever without time passing. Bounds on the gain need it: r + P h - h <= U d must
+    hold for every pair, so where d = 0 the left side must not be above 0, and rounding alone could push it there. Let k be
+    the numbers returned here. For every pair that takes no time, k(s) - P k is at least 1/2, so adding 2 e k to h lowers its
+    left side by at least e.
 
     >>> from sojourn.models import from_transitions
     >>> retry = from_transitions([(0, 0, 0, 0.75, 1.0, 0.0), (0, 0, 1, 0.25, 1.0, 0.0), (1, 0, 0, 1.0, 0.0, 2.0)])

@@ -1,7 +1,7 @@
-"""Decimal numbers as long as one likes, for what floats cannot hold: tiny leaks, wide spreads, cancelled sums.
+"""Decimal numbers of any length, for what floats cannot hold: tiny leaks, wide spreads, cancelled sums.
 
-A float is a decimal exactly. Exponents have no end here, so nothing overflows and nothing vanishes; what is lost is
-below the digits asked for, and rounding can be sent down or up, which is how bounds are proven.
+Every float is exactly a decimal. Exponents are practically unlimited here, so nothing overflows and nothing vanishes. Only
+digits beyond the number asked for are lost, and rounding can be directed down or up, which is how bounds are proven.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from sojourn.rules.arrays import Floats
 
 
 def digits(count: int, rounding: str = decimal.ROUND_HALF_EVEN) -> AbstractContextManager[decimal.Context]:
-    """Return a context in which decimals have so many digits, rounded to the nearest, down or up."""
+    """Return a context in which decimals have this many digits, rounded to the nearest, down or up."""
     return decimal.localcontext(
         decimal.Context(prec=count, rounding=rounding, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)
     )
 
 
 def exact(floats: Floats) -> Numbers:
-    """Return floats as the decimals that they are.
+    """Return floats as decimals, exactly.
 
     >>> exact(np.array([0.5, 2.0**-20]))
     array([Decimal('0.5'), Decimal('9.5367431640625E-7')], dtype=object)

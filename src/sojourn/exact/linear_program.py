@@ -1,15 +1,15 @@
 """The linear program over stationary frequencies of pairs.
 
-With x(s, a) the number of times per unit of time that a policy takes a in s,
+Let x(s, a) be the number of times per unit time that a policy takes the action a in the state s. The program is
 
     maximise   sum x(s, a) r(s, a)
     so that    sum over a of x(s', a) = sum over s, a of x(s, a) P(s' | s, a)     for every s'
                sum x(s, a) d(s, a) = 1,        x >= 0
 
-is the optimal gain where that is one number (Denardo and Fox, SIAM Journal on Applied Mathematics 16, 1968).
-The policy takes in each state an action of positive frequency. States of no frequency are transient; there the
-program says nothing, and policy iteration, begun with a policy that leads out of them, finds
-the actions. HiGHS solves the program.
+and its value is the optimal gain, if that is one number (Denardo and Fox, SIAM Journal on Applied Mathematics 16, 1968).
+In each state the policy takes an action of positive frequency. States without one are transient, and the program says
+nothing about them; policy iteration finds their actions, starting from a policy that leads out of them. HiGHS solves
+the program.
 """
 
 from __future__ import annotations
@@ -29,12 +29,14 @@ from sojourn.models.smdp import SMDP
 from sojourn.models.structure import several_classes
 from sojourn.rules.arrays import Floats
 
-_TOLERANCE = 1e-10  # the smallest that HiGHS takes
+_TOLERANCE = 1e-10  # the smallest that HiGHS accepts
 _AGREE = 1e-6  # the program and its own policy must be this close, relative to the gain
 
 
 def linear_program(model: SMDP) -> Solution:
-    """Return an optimal policy; `gain` is the value of the program, where that is within the policy's bounds.
+    """Return an optimal policy, found by linear programming.
+
+    `gain` is the value of the program, moved into the policy's proven bounds if it lies outside.
 
     >>> from sojourn.models import from_arrays
     >>> model = from_arrays([[[0.0, 1.0]], [[1.0, 0.0]]], rewards=[[4.0], [0.0]], durations=[[1.0], [3.0]])
@@ -60,8 +62,8 @@ def linear_program(model: SMDP) -> Solution:
     polished = policy_iteration(model, start=model.action[pairs])
     if not abs(polished.gain - gain) <= _AGREE * max(abs(gain), size / length):
         raise NotSolvedError(
-            f"the program has the value {gain:.9g}, but its policy leads to the gain {polished.gain:.9g}; "
-            "rewards or durations of very different size may be to blame: use policy_iteration"
+            f"the linear program has the value {gain:.9g}, but its policy has the gain {polished.gain:.9g}, perhaps because "
+            "rewards or durations differ much in size; use policy_iteration"
         )
     return replace(
         polished,
@@ -73,9 +75,9 @@ def linear_program(model: SMDP) -> Solution:
 
 
 def _frequencies(model: SMDP, length: float, size: float) -> tuple[float, Floats, int]:
-    """Return the value of the program, the frequency of each pair, and the iterations it took.
+    """Return the value of the program, the frequency of each pair, and the number of iterations.
 
-    It is scaled to steps of a mean length of 1 and rewards of a size of 1, since the tolerances of HiGHS are absolute.
+    The program is scaled to a mean duration of 1 and a largest reward of 1, since the tolerances of HiGHS are absolute.
     """
     counts = np.diff(model.row_offsets)
     pair = np.arange(model.num_pairs)

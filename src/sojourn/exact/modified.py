@@ -1,19 +1,18 @@
-"""Modified policy iteration: for models of up to millions of states.
+"""Modified policy iteration, for models of up to millions of states.
 
-With g a guess of the gain, take in every state the pair of the largest surplus
+Let g be a guess of the gain. In every state, take the pair of the largest surplus
 
     c = r - g d + P h - h
 
-then follow these pairs for some sweeps of h <- h + w c (with w = 0.9, against periodic chains),
-which is cheap, since it looks at one pair of each state. The surplus c becomes the same in all
-states, E[r] - g E[d] under the policy's law, a line in g; g moves up to where the line through the
-last two points is 0, and down only if no action would be better. Mixing, and with it the number of sweeps, does not depend on the
-durations, however unequal they are: this is why the sweeps are not those of the transformed
-model, whose steps are as small as the smallest duration.
+and then follow these pairs for some sweeps of h <- h + w c (w = 0.9 keeps periodic chains from oscillating).
+This is cheap, since it looks at only one pair of each state. The surplus c becomes the same in all
+states, E[r] - g E[d] under the policy's law, which is a line in g. The guess g moves up to where the line through the
+last two points is 0, and it moves down only if no action would be better. Mixing, and with it the number of sweeps, does not
+depend on the durations, however unequal they are. This is why the sweeps are not those of the transformed model, whose
+steps are as small as the smallest duration.
 
-Nothing here needs a theorem of convergence: the bounds hold for whatever h has come about, and
-their distance is the only reason to stop. (For unichain models and d = 1 this is Puterman's
-modified policy iteration, "Markov Decision Processes", section 8.7.)
+No theorem of convergence is needed: the bounds hold for any h, and the iteration stops only when they are close enough.
+(For unichain models and d = 1 this is Puterman's modified policy iteration, "Markov Decision Processes", section 8.7.)
 """
 
 from __future__ import annotations
@@ -59,11 +58,11 @@ def modified_policy_iteration(model: SMDP, tolerance: float = 1e-8, *, max_sweep
                 low, high, steepest = proven(model, bias)
                 if high - low <= tolerance:
                     break
-                goal /= 2.0  # rounding has eaten the rest
+                goal /= 2.0  # rounding took up the rest
             if sweeps >= max_sweeps or goal < tolerance / 8.0 or not np.isfinite(gain):
                 raise not_solved(model, sweeps, bias, tolerance)
             changed = int(np.count_nonzero(pairs != before))
-            # While the policy changes much, its values are not worth much; later they are all that is left.
+            # While the policy still changes much, its values are of little use; later only they are left to find.
             count = min(2 * count, _MOST) if changed * 1000 <= model.num_states else _FEWEST
             for _ in range(count):
                 crew.sweep(evaluate_block, bias, gain, _DAMPING, pairs, surplus, spare)
@@ -71,7 +70,7 @@ def modified_policy_iteration(model: SMDP, tolerance: float = 1e-8, *, max_sweep
                 sweeps += 1
             line = _line(model.duration[pairs], gain, surplus, line if changed == 0 else None)
             guess = min(max(gain + line.surplus / line.slope, lower), upper)
-            # A policy that earns less than the guess disproves it only if no action is better at this guess.
+            # A policy that earns less than the guess disproves the guess only if no other action is better.
             if guess > gain or gain > upper or (changed == 0 and surplus.max() < 0.0):
                 gain = guess
             bias -= bias[0]
@@ -92,7 +91,7 @@ def modified_policy_iteration(model: SMDP, tolerance: float = 1e-8, *, max_sweep
 
 
 def _slack(bias: Floats) -> float:
-    """Return what rounding alone may do to a surplus."""
+    """Return by how much rounding alone may change a surplus."""
     return 1e-14 * float(np.abs(bias).max())
 
 
@@ -105,10 +104,10 @@ class _Line(NamedTuple):
 
 
 def _line(durations: Floats, gain: float, surplus: Floats, last: _Line | None) -> _Line:
-    """Return the line of a policy, from its surplus now and, if it was the same policy, its last line."""
+    """Return the line of a policy, from its surplus now and from its last line if the policy is unchanged."""
     now, spread = float(surplus.mean()), float(surplus.max() - surplus.min())
     slope = float(durations.mean()) if last is None else last.slope
-    # While the surplus is not the same in all states, its mean is not worth a slope.
+    # As long as the surplus differs between states, its mean gives no reliable slope.
     if last is not None and gain != last.gain and spread <= 0.1 * abs(last.surplus - now):
         slope = (last.surplus - now) / (gain - last.gain)
         slope = min(

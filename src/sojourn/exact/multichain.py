@@ -1,19 +1,21 @@
-"""Solve models whose gain depends on the state where one begins.
+"""Solve models whose gain depends on the start.
 
-Every policy ends in an end component for ever (see `model.structure`), and inside one the optimal gain is one
-number. So such a model is solved in two steps. Each largest end component, as a model of its own, has a gain;
-then one plays for the best of them: w(s) is the largest mean of the gain of where one stays,
+Every policy ends up in an end component and stays there for ever (see `model.structure`), and inside an end component the
+optimal gain is one number. So such a model is solved in two steps. First, each largest end component is solved as a model
+of its own. Then a second problem decides which component to head for: w(s) is the largest mean gain of the component in
+which a policy from s ends up,
 
     w(s) = max( the gain of s's component if it has one,  max over pairs that leave of sum P(s' | s, a) w(s') )
 
-Inside a component one can go to any of its states and wait there for any way out, as long as it takes. So a component is one
-*place*, a pair that leaves it is a choice of that place, and where it leads is its law given that it leaves: the
-probabilities of the outside over their sum, exact however small they are. A state in no component is a place of its own.
-Outside components nothing can be kept for ever, so every choice of a way out for each place ends somewhere: policy
-iteration needs no more (Courcoubetis and Yannakakis, IEEE Transactions on Automatic Control 43, 1998, have the quotient).
+Inside a component a policy can go to any of its states and wait there for any way out, for as long as it takes. So each
+component is one *place*, and each pair that leaves it is one of the choices there. Where such a choice leads is the law of
+the pair given that it leaves: the probabilities of the states outside divided by their sum, exact however small they are. A
+state in no component is a place of its own. No policy can stay outside the components for ever, so every choice of ways out
+ends somewhere, and policy iteration needs no more than that (Courcoubetis and Yannakakis, IEEE Transactions on Automatic
+Control 43, 1998, describe this quotient).
 
-No policy ends in more than the largest upper bound of a component. The policy found ends where it stays, so no state has
-less than the smallest lower bound of the components where it does: these are the bounds.
+The bounds are these: no policy ends up with more than the largest upper bound of any component, and the policy found ends
+up with no less than the smallest lower bound among the components in which it stays.
 """
 
 from __future__ import annotations
@@ -34,10 +36,10 @@ from sojourn.models.elimination import Numbers
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Flags, Floats, Ints, Sparse
 
-_ROUNDING = 1e-13  # relative to the mean size of the gains where one may end
-_MOST = 1000  # policies; more than ten are not known
-_MANY = 1e4  # places left in a row, up to which rounding adds up to less than 1e-9
-_EXACT = 40  # places: up to here fractions take seconds at most
+_ROUNDING = 1e-13  # relative to the mean size of the gains in which a policy may end up
+_MOST = 1000  # policies; no model is known that needs more than ten
+_MANY = 1e4  # places left in a row; up to here rounding adds up to less than 1e-9
+_EXACT = 40  # places; up to here fractions take seconds at most
 
 
 def by_components(model: SMDP, inside: Callable[[SMDP], Solution]) -> Solution:
@@ -63,14 +65,14 @@ def by_components(model: SMDP, inside: Callable[[SMDP], Solution]) -> Solution:
     value, choice = _played_for(ways, np.array([found.gain for found in solutions]))
     ends = [found for found, way in zip(solutions, choice, strict=False) if way < 0]
     lower, upper = min(found.lower for found in ends), max(found.upper for found in solutions)
-    # In a place that is left all go to the state where the way out begins.
+    # In a place that is left, all states lead to the one where the way out begins.
     taken = ways.pair[choice[choice >= 0]]
     exits = model.state_of_pair()[taken]
     pairs = leading_to(model, exits, pairs, usable=kept)
     pairs[exits] = taken
     gains = np.clip(value[ways.place], lower, upper)
     if max(found.lower for found in ends) <= min(found.upper for found in ends):
-        gains = np.full(model.num_states, gains.max())  # nothing says that they differ
+        gains = np.full(model.num_states, gains.max())  # the bounds do not show that they differ
     with np.errstate(all="ignore"):
         bias = in_floats(model, gains, valued(chain_of_pairs(model, pairs)).bias)
         left = residual(model, gains, bias)
@@ -89,7 +91,7 @@ def by_components(model: SMDP, inside: Callable[[SMDP], Solution]) -> Solution:
 
 
 def _restricted(model: SMDP, states: Ints, kept: Flags) -> tuple[SMDP, Ints]:
-    """Return the model of an end component, and which pair of the whole each of its pairs is."""
+    """Return the model of an end component, and the number of each of its pairs in the whole model."""
     number = np.full(model.num_states, -1)
     number[states] = np.arange(len(states))
     state = model.state_of_pair()
@@ -110,9 +112,9 @@ def _restricted(model: SMDP, states: Ints, kept: Flags) -> tuple[SMDP, Ints]:
 
 
 class _Ways(NamedTuple):
-    """The ways out of every place: the pair, the place it leaves, and the law of where it leads, given that it leaves.
+    """The ways out of every place: the pair, the place it leaves, and the law of where it leads given that it leaves.
 
-    The components are the first places, in their order; `place` is that of each state.
+    The first places are the components, in their order; `place` is the place of each state.
     """
 
     place: Ints
@@ -133,7 +135,7 @@ def _ways_out(model: SMDP) -> _Ways:
     offsets, rows = model.rows_of(pair)
     source = np.repeat(np.arange(len(pair)), np.diff(offsets))[outside[rows]]
     rows = rows[outside[rows]]
-    # Over the largest first: sums of numbers near 5e-324 have few digits.
+    # Divide by the largest first, since sums of numbers near 5e-324 have few digits.
     weight = (
         model.probability[rows]
         / np.maximum.reduceat(np.where(outside, model.probability, 0.0), model.row_offsets[:-1])[pair[source]]
@@ -147,10 +149,10 @@ def _ways_out(model: SMDP) -> _Ways:
 
 
 def _played_for(ways: _Ways, own: Floats) -> tuple[Floats, Ints]:
-    """Return what each place is worth, and the way out that it takes, -1 where one stays.
+    """Return the worth of each place and the way out to take there, -1 to stay.
 
-    A way out that leads back but for a tiny part gains next to nothing at once and much in the end. Floats are used where
-    one never leaves so many places in a row that such a gain could be taken for rounding, else fractions.
+    A way out that nearly always leads back gains almost nothing at once and much in the end. If so many places may be left
+    in a row that such a gain could be mistaken for rounding, fractions are used, otherwise floats.
     """
     places = ways.law.shape[1]
     if _longest(ways) <= _MANY:
@@ -159,8 +161,8 @@ def _played_for(ways: _Ways, own: Floats) -> tuple[Floats, Ints]:
         return worth[:, 0], choice
     if places > _EXACT:
         raise NotSolvedError(
-            f"{places} classes and states lead to each other with probabilities too different in size to be told from "
-            f"rounding, and there are fractions for up to {_EXACT} only; lump states, or leave out the smallest probabilities"
+            f"{places} classes and states lead to each other with probabilities too different in size to be solved in floats, "
+            f"and exact fractions are used for at most {_EXACT}; lump states, or leave out the smallest probabilities"
         )
     law = _fractions(ways.law.toarray())
     sizes = _fractions(np.column_stack([own, np.abs(own)]))
@@ -175,7 +177,7 @@ def _fractions(numbers: Floats) -> Numbers:
 def _improved(
     ways: _Ways, own: Numbers, solve: Callable[..., Numbers], law: Numbers | Sparse, rounding: float
 ) -> tuple[Numbers, Ints]:
-    """Change ways out until none is better by more than rounding; `own` has gains and their sizes."""
+    """Improve the ways out until none is better by more than rounding; `own` has gains and their sizes."""
     places, parts = ways.law.shape[1], len(own)
     choice = np.full(places, -1)
     # A place in no component must be left.
@@ -200,8 +202,8 @@ def _improved(
             if choice[ways.source[way]] not in good or gained[way] > gained[choice[ways.source[way]]]:
                 choice[ways.source[way]] = way
     raise NotSolvedError(
-        f"after {_MOST} policies it is not known which component to play for; "
-        "gains or probabilities of very different size may be to blame: scale or lump them"
+        f"after {_MOST} policies it is still not known which end components are best, perhaps because gains or "
+        "probabilities differ much in size; scale rewards, or lump states"
     )
 
 

@@ -1,13 +1,13 @@
-"""The exact gain of a policy, its bias, and where it spends its steps.
+"""The exact gain of a policy, its bias, and the share of steps that it spends in each state.
 
-A policy makes the model a chain with transition matrix P, mean rewards r and durations d. In a
+A policy turns the model into a chain with transition matrix P, mean rewards r and mean durations d. In a
 recurrent class the gain g and the bias h solve
 
     h + g d = r + P h,       h = 0 in one state
 
 and the stationary law x of the steps solves x P = x, with g = x r / x d. From a transient
-state the gain is the mean of those of the classes that it leads to, and h(s) + g(s) d(s) = r(s) +
-P h there as well. A policy with several recurrent classes has several gains (Puterman, "Markov
+state the gain is the mean gain of the classes that it leads to, and h(s) + g(s) d(s) = r(s) +
+P h holds there as well. A policy with several recurrent classes may have several gains (Puterman, "Markov
 Decision Processes", appendix A and chapter 11).
 """
 
@@ -29,8 +29,8 @@ from sojourn.rules.numbers import shown
 class PolicyValue:
     """What a policy is worth in the long run.
 
-    `gains` and `bias` are those of each state. `classes` are the states of each recurrent class,
-    and `class_laws` the shares of steps that each state has there.
+    `gains` and `bias` have a number for each state. `classes` are the states of each recurrent class, and `class_laws`
+    the share of steps that each of these states has in the long run.
 
     >>> import sojourn as sj
     >>> worth = sj.evaluate(sj.problems.long_return(), [0, 0])  # 30 in a time of 2, then 0 in one of 1
@@ -49,7 +49,7 @@ class PolicyValue:
     state_reward: Floats
 
     def __repr__(self) -> str:
-        """Return the gain in words of Python, or the gains where they differ."""
+        """Return the gain, or the gains if they differ."""
         try:
             return f"PolicyValue(gain={self.gain!r})"
         except ValueError:
@@ -57,7 +57,7 @@ class PolicyValue:
 
     @property
     def gain(self) -> float:
-        """The gain, where it is the same from every state."""
+        """The gain, if it is the same from every state; otherwise an error is raised."""
         sizes = [
             float(law @ np.abs(self.state_reward[states]) / (law @ self.state_duration[states]))
             for law, states in zip(self.class_laws, self.classes, strict=True)
@@ -66,7 +66,7 @@ class PolicyValue:
 
     @property
     def stationary(self) -> Floats:
-        """The share of steps that each state has in the long run, where there is one recurrent class."""
+        """The share of steps that each state has in the long run, if there is only one recurrent class."""
         if len(self.classes) > 1:
             shown = ", ".join(named(self.model, states) for states in self.classes[:5])
             raise ValueError(
@@ -83,9 +83,9 @@ class PolicyValue:
 
     @property
     def mean_cycle(self) -> Floats:
-        """The mean time from one visit of each state to the next; infinite for states that are not visited again.
+        """The mean time between two visits to each state; infinite for states that are not visited again.
 
-        By renewal-reward, a state that has the share x of the steps is visited once in 1/x steps.
+        A state with the share x of the steps is visited once in 1/x steps on average.
         """
         with np.errstate(divide="ignore"):
             return np.asarray(self.mean_duration / self.stationary)
@@ -97,10 +97,10 @@ class PolicyValue:
 
 
 def evaluate(model: SMDP, policy: PolicyLike) -> PolicyValue:
-    """Return what a policy is worth.
+    """Return the exact gain of a policy, its bias and its stationary law.
 
     A policy is an action for each state, or probabilities [state, action], or a dictionary of names, {state: action},
-    which may leave out states that have one action only.
+    which may leave out states that have only one action.
 
     >>> from sojourn.models import from_arrays
     >>> model = from_arrays([[[0.0, 1.0]], [[1.0, 0.0]]], rewards=[[4.0], [0.0]], durations=[[1.0], [3.0]])

@@ -14,9 +14,9 @@ from sojourn.rules.arrays import Ints
 
 
 class PolicyGains:
-    """The gain of a policy from state 0 on, for which only the states count that it reaches from there.
+    """The gains of policies that start in state 0; only the states that a policy reaches from there count.
 
-    It is NaN for a policy that has none: it takes an action that a state does not have, or never lets time pass.
+    The gain is NaN if a policy takes an action that a state does not have, or never lets time pass.
 
     >>> import sojourn as sj
     >>> gains = PolicyGains(sj.problems.long_shot())  # one state: the short action earns 5, the long one 3
@@ -43,7 +43,7 @@ class PolicyGains:
         return self._known[key]
 
     def _reached(self, policy: Sequence[int]) -> dict[int, int] | None:
-        """Return the action of each state that is reached from state 0; None if a state lacks its action."""
+        """Return the action of each state that is reached from state 0; None if a state does not have the action."""
         taken: dict[int, int] = {}
         waiting = [0]
         while waiting:
@@ -59,7 +59,7 @@ class PolicyGains:
     def _computed(self, policy: Ints, reached: Ints) -> float:
         elsewhere = np.setdiff1d(np.arange(self._model.num_states), reached)
         policy = policy.astype(np.int64)
-        policy[elsewhere] = self._model.action[self._model.pair_offsets[elsewhere]]  # any that they have
+        policy[elsewhere] = self._model.action[self._model.pair_offsets[elsewhere]]  # any action will do
         chain = chain_of_pairs(self._model, pairs_of(self._model, policy))
         part = Chain(chain.matrix[reached][:, reached], chain.reward[reached], chain.duration[reached])
         try:

@@ -1,15 +1,15 @@
 """Policy iteration: exact, for models whose linear systems can be solved.
 
-Evaluate the policy, h + g d = r + P h; take in each state the pair of the largest surplus r - g d + P h - h;
-stop when none is above 0 by more than rounding. The gain never falls, and there are finitely many
+Evaluate the policy, h + g d = r + P h. Then take in each state the pair of the largest surplus r - g d + P h - h, and
+repeat until no surplus is above 0 by more than rounding. The gain never falls, and there are finitely many
 policies (Howard 1960; for semi-Markov models Jewell, Operations Research 11, 1963).
 
-The equation has one gain only if the policy has one recurrent class. A model can be such that an optimal
-policy has one and policies on the way do not. Where one end component holds all that can be kept for
-ever, it is possible to go from every state to the best of the classes: then that is what the policy is
-changed to (Haviv and Puterman, Journal of Applied Probability 28, 1991), which costs no gain.
+The equation has one gain only if the policy has one recurrent class. In some models an optimal policy has one class, but
+policies on the way to it have several. If the model has only one end component, the best of these classes can be reached
+from every state. The policy is then changed to go there (Haviv and Puterman, Journal of Applied Probability 28, 1991),
+which costs no gain.
 
-The bounds of the last bias say whether floats were good enough. Where they were not, since probabilities, rewards or
+The bounds of the last bias say whether floats were good enough. If they were not, because probabilities, rewards or
 durations differ by many orders of magnitude, the iteration goes on in decimals (see `careful`).
 """
 
@@ -31,11 +31,11 @@ from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.numbers import whole
 
 _ROUNDING = 1e-12  # relative to the largest bias and reward
-_CLOSE = 1e-10  # how near the bounds must be, relative to the gain or its terms
+_CLOSE = 1e-10  # how close the bounds must be, relative to the gain or its terms
 
 
 def policy_iteration(model: SMDP, *, start: ArrayLike | None = None, max_iterations: int = 1000) -> Solution:
-    """Return an optimal policy, beginning with the policy `start` or that of the largest r / d.
+    """Return an optimal policy, found by policy iteration from `start`, by default the policy of the largest r / d.
 
     >>> from sojourn.models import from_matrices
     >>> model = from_matrices(
@@ -89,20 +89,20 @@ def _in_floats(model: SMDP, pairs: Ints, max_iterations: int) -> Found:
         best = np.maximum.reduceat(surplus, model.pair_offsets[:-1])
         slack = _ROUNDING * max(float(np.abs(bias).max()), float(np.abs(model.reward).max()), abs(gain))
         better = best > surplus[pairs] + slack
-        if not better.any() or pairs.tobytes() in seen:  # a policy that comes again has come by rounding
+        if not better.any() or pairs.tobytes() in seen:  # only rounding can bring a policy up again
             lower, upper = bounds(model, bias, pairs)
             return Found(pairs, min(max(gain, lower), upper), bias, lower, upper, iteration)
         seen.add(pairs.tobytes())
         pairs = np.where(better, _first_best(model, surplus, best), pairs)
     lower, upper = bounds(model, bias)
     raise NotSolvedError(
-        f"after {max_iterations} iterations the policy still changes, and the optimal gain is known to be between "
-        f"{lower:.9g} and {upper:.9g}; allow more with max_iterations"
+        f"after {max_iterations} iteration{'' if max_iterations == 1 else 's'} the policy still changes, and the optimal gain "
+        f"is known to be between {lower:.9g} and {upper:.9g}; allow more with max_iterations"
     )
 
 
 def _good(model: SMDP, found: Found) -> bool:
-    """Whether the gain is known to ten digits or, in models where decimals take longer, its terms are."""
+    """Whether the gain is known to ten digits or, in models where decimals are slow, to ten digits of its terms."""
     apart = found.upper - found.lower
     return apart <= _CLOSE * abs(found.gain) or (
         model.num_states > CHEAP and apart <= _CLOSE * _size(model, found)
@@ -110,12 +110,12 @@ def _good(model: SMDP, found: Found) -> bool:
 
 
 def _good_enough(model: SMDP, found: Found) -> bool:
-    """Whether the gain is known as well as floats have it, where there is nothing better."""
+    """Whether the gain is known as well as floats allow, if decimals do not solve the model."""
     return found.upper - found.lower <= 1e-8 * _size(model, found)
 
 
 def _size(model: SMDP, found: Found) -> float:
-    """Return the largest reward per unit time that the policy comes by again and again."""
+    """Return the largest reward per unit time that the policy meets again and again."""
     states = classes_of(chain_of_pairs(model, found.pairs))[0]
     reward, duration = np.abs(model.reward[found.pairs[states]]), model.duration[found.pairs[states]]
     return float((reward / np.where(duration > 0.0, duration, duration.max())).max())
@@ -144,7 +144,7 @@ def _first_best(model: SMDP, numbers: Floats, best: Floats) -> Ints:
 
 
 def _one_class(model: SMDP, pairs: Ints) -> tuple[Ints, float, Floats]:
-    """Return a policy of one recurrent class that is at least as good, with its gain and bias."""
+    """Return a policy with one recurrent class that is at least as good, with its gain and bias."""
     gains, bias, classes = valued(chain_of_pairs(model, pairs))
     if len(classes) > 1:
         best = max(classes, key=lambda states: float(gains[states[0]]))

@@ -1,14 +1,15 @@
 """The ratio criterion: mean reward over mean time, both over all runs.
 
-If a policy may end in one of several recurrent classes, reward per time has two meanings. `solve` has the *time
+If a policy may end up in one of several recurrent classes, reward per time has two meanings. `solve` uses the *time
 average*, the mean over runs of what a run earns per unit time. The *ratio* is the mean reward of n steps over their
-mean time, as n grows: classes with long steps weigh more. They agree where the gain does not depend on chance. With
-p(c) the probability of ending in class c, and r(c), d(c) the mean reward and duration of a step there,
+mean time, as n grows, in which classes with long steps weigh more. The two agree if the gain does not depend on chance. With
+p(c) the probability of ending up in class c, and r(c) and d(c) the mean reward and duration of a step there,
 
     time average = sum of p(c) r(c) / d(c)          ratio = (sum of p(c) r(c)) / (sum of p(c) d(c))
 
-A policy has the largest ratio g if no policy has a mean of r - g d above 0 in a step, and it has 0. So the largest
-ratio is found as Newton's method finds a root: take the policy with the most of r - g d, and its ratio for the next g.
+A policy has the largest ratio g if its own mean of r - g d per step is 0 and that of no policy is above 0. So the largest
+ratio is found in the way that Newton's method finds a root: take the policy with the largest mean of r - g d, and use its
+ratio as the next g.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class RatioSolution(NamedTuple):
     """A policy with the largest ratio of mean reward to mean time, and that ratio.
 
     >>> from sojourn.models.problems import gemini
-    >>> solve_ratio(gemini())  # not to gamble
+    >>> solve_ratio(gemini())  # the policy that does not gamble
     RatioSolution(gain=4.0, policy=array([1, 0, 0]))
     """
 
@@ -41,9 +42,9 @@ class RatioSolution(NamedTuple):
 
 
 def solve_ratio(model: SMDP, start: int = 0) -> RatioSolution:
-    """Return a policy with the largest ratio of mean reward to mean time from a state, and that ratio.
+    """Return a policy with the largest ratio of mean reward to mean time from the state `start`, and that ratio.
 
-    From the start of `feinberg` one comes to a loop of 10 in a time of 1, or to one of 10 in a time of 2:
+    The start of `feinberg` leads to a loop that earns 10 in a time of 1, or to one that earns 10 in a time of 2:
 
     >>> from sojourn.models.problems import feinberg
     >>> round(solve_ratio(feinberg()).gain, 9)  # 10 / 1.5, where the time average is 7.5
@@ -61,7 +62,7 @@ def solve_ratio(model: SMDP, start: int = 0) -> RatioSolution:
             return RatioSolution(best, policy)
         best, policy = found, greedy
     raise ArithmeticError(
-        "the ratio goes on growing, which only rounding can do; scale rewards and durations"
+        "the ratio keeps growing because of rounding; scale rewards and durations to similar sizes"
     )
 
 

@@ -1,4 +1,4 @@
-"""What a solver says when it cannot answer."""
+"""The error that a solver raises if it finds no answer."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class NotSolvedError(ValueError):
 
 
 def in_floats(model: SMDP, gains: Floats, bias: Floats) -> Floats:
-    """Return a bias, or refuse one that no float can hold."""
+    """Return a bias, or raise an error if floats cannot hold it."""
     if not np.isfinite(bias).all():
         state = int(np.argmin(np.isfinite(bias)))
         raise NotSolvedError(
-            f"the gain of {model.state_place(state)} is {gains[state]:.9g}, but its bias is beyond the floats; "
+            f"the gain of {model.state_place(state)} is {gains[state]:.9g}, but its bias is too large for a float; "
             "leave out the smallest probabilities, or scale rewards and durations"
         )
     return bias

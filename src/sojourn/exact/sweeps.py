@@ -1,8 +1,8 @@
 """Sweeps: the compiled loops over all states that the iterative solvers are made of.
 
-A sweep reads the values of the last one and writes others, so its result does not depend on
-the order of states, and states can be shared out among threads with the same bits. The kernels have many
-arguments because each array that they write into is one.
+A sweep reads the values of the last sweep and writes new ones, so its result does not depend on the order of states, and
+threads that share the states get exactly the same result. The kernels have many arguments because each array that they
+write into is one.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 _ULP = 2.0**-53
 _SMALLEST = 5e-324
 _LARGEST = 1.7e308  # rounded down
-_ROWS_FOR_THREADS = 200_000  # below, handing out the work takes longer than the work
-_ROWS_IN_PYTHON = 1000  # up to so many, a few sweeps are done in Python before they could be compiled
+_ROWS_FOR_THREADS = 200_000  # with fewer, handing out the work takes longer than the work
+_ROWS_IN_PYTHON = 1000  # up to this many, a few sweeps in Python are done sooner than they could be compiled
 
 
 class Arrays(NamedTuple):
@@ -55,15 +55,15 @@ def arrays(model: SMDP) -> Arrays:
 
 @inlined
 def _expected(model: Arrays, pair: int, bias: Floats) -> float:
-    """Return the mean bias of where a pair leads."""
-    # Unsigned, or Numba would ask of every index whether it counts from the end.
+    """Return the mean bias of the states that a pair leads to."""
+    # Indices are unsigned, or Numba would test each of them for counting from the end.
     total = 0.0
     for row in range(np.uintp(model.row_offsets[pair]), np.uintp(model.row_offsets[pair + 1])):
         total += model.probability[row] * bias[np.uintp(model.successor[row])]
     return total
 
 
-# The kernels here take more arguments than people should: arrays in and arrays out, each as machine code has it.
+# The kernels here take more arguments than a function should: each array that they read or write is one.
 
 
 @kernel
@@ -73,8 +73,8 @@ def improve_block(
 ) -> None:  # fmt: skip
     """Find the largest ratio (r + P h - h) / d and the largest surplus r - g d + P h - h of each state.
 
-    The pair of the largest surplus is the state's new one, or that of the largest ratio if
-    `steepest`, unless the old one is worse by no more than `slack`.
+    The pair of the largest surplus (of the largest ratio, if `steepest`) becomes the state's pair, unless the old one is
+    worse by no more than `slack`.
     """
     for state in range(first, last):
         highest = -np.inf
@@ -104,12 +104,12 @@ def improve_block(
 def prove_block(
     model: Arrays, first: int, last: int, bias: Floats, pairs: Ints, lows: Floats, highs: Floats
 ) -> None:
-    """Find numbers that the ratio of each state's pair is surely not below, and that no ratio of the state is above.
+    """Find a proven lower bound on the ratio of each state's pair, and a proven upper bound on all ratios of the state.
 
     The ratio is (r + sum p (h' - h) / sum p) / d in real numbers. Both sums are compensated: what each operation loses is
-    computed and added up, too, so of k rows a sum x is off by at most u |x| + (2 k u)^2 sum |terms|, with u = 2^-53 (Ogita,
+    computed and added up too. So a sum x of k rows is off by at most u |x| + (2 k u)^2 sum |terms|, with u = 2^-53 (Ogita,
     Rump and Oishi, SIAM Journal on Scientific Computing 26, 2005), and by less than 5 k 5e-324 where terms underflow.
-    A division and a sum follow. `error` is more than twice all of it, for its own rounding.
+    A division and a sum follow. `error` is more than twice all of this, to allow for its own rounding.
     """
     for state in range(first, last):
         lows[state] = -np.inf
@@ -131,7 +131,7 @@ def prove_block(
                 size += abs(term)
             reward = model.reward[pair]
             error = 0.0
-            if size != 0.0 or ahead_rest != 0.0:  # a number that is not one counts, too
+            if size != 0.0 or ahead_rest != 0.0:  # true for NaN too
                 rows = 4.0 * (model.row_offsets[pair + 1] - model.row_offsets[pair]) + 16.0
                 ahead = (ahead + ahead_rest) / (total + total_rest)
                 error = 8.0 * _ULP * (abs(reward) + abs(ahead)) + (rows * _ULP) * (rows * _ULP) * size
@@ -145,7 +145,7 @@ def prove_block(
 
 @inlined
 def _sum(a: float, b: float) -> tuple[float, float]:
-    """Return a + b, and what that lost by rounding."""
+    """Return a + b, and what rounding lost."""
     total = a + b
     of_b = total - a
     return total, (a - (total - of_b)) + (b - of_b)
@@ -153,7 +153,7 @@ def _sum(a: float, b: float) -> tuple[float, float]:
 
 @inlined
 def _product(a: float, b: float) -> tuple[float, float]:
-    """Return a b, and what that lost by rounding (Dekker)."""
+    """Return a b, and what rounding lost (Dekker)."""
     product = a * b
     large = 134217729.0 * a
     a_high = large - (large - a)
@@ -168,7 +168,7 @@ def _product(a: float, b: float) -> tuple[float, float]:
 def _below(gained: float, duration: float) -> float:
     """Return a number that is not above gained / duration, where `gained` is itself rounded.
 
-    A pair that takes no time asks nothing of a bound if it does not lose, and has none if it does.
+    For a pair that takes no time it is infinity if the pair loses nothing, and -infinity if it does.
     """
     if duration == 0.0:
         return np.inf if gained >= 0.0 else -np.inf
@@ -198,10 +198,10 @@ def iterate(
     model: Arrays, step: float, tolerance: float, sweeps: int, bias: Floats, pairs: Ints, ratio: Floats,
     bounds: Floats,
 ) -> int:  # fmt: skip
-    """Take up to so many sweeps of h <- h + step (max (r + P h - h) / d - middle), in one thread.
+    """Take up to `sweeps` sweeps of h <- h + step (max (r + P h - h) / d - middle), in one thread.
 
-    `bounds` gets the best lower and upper bound met. Returns the number of sweeps taken,
-    negative if the last one's bounds are within `tolerance` of each other.
+    `bounds` gets the best lower and upper bound met. Returns the number of sweeps taken, as a negative number if the last
+    bounds are within `tolerance` of each other.
     """
     for sweep in range(sweeps):
         low = np.inf
@@ -227,7 +227,7 @@ def iterate(
 
 
 class Crew:
-    """Threads that share out the states of a model among them, by numbers of rows."""
+    """Threads that share the states of a model, each with about the same number of rows."""
 
     def __init__(self, model: SMDP) -> None:
         threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -242,7 +242,7 @@ class Crew:
 
     @property
     def alone(self) -> bool:
-        """Whether it is one thread."""
+        """Whether there is only one thread."""
         return self._pool is None
 
     def __enter__(self) -> Crew:
@@ -255,7 +255,7 @@ class Crew:
     def sweep(self, block: Kernel[Callable[..., None]], *args: Floats | Ints | float) -> None:
         """Run a kernel on all states."""
         parts = list(zip(self._cuts[:-1], self._cuts[1:], strict=True))
-        # In small models a sweep takes less time than to look at the types of its arguments.
+        # In small models, looking at the types of the arguments takes longer than a sweep.
         types = (
             block,
             *((one.dtype.char, one.flags.writeable) for one in args if isinstance(one, np.ndarray)),

@@ -1,6 +1,6 @@
 """Value iteration on Schweitzer's transformed model.
 
-A semi-Markov model has the same gain under every policy as the model with steps of equal length
+Under every policy, a semi-Markov model has the same gain as this model with steps of equal length
 
     r'(s, a) = r(s, a) / d(s, a)
     P'(s' | s, a) = (e / d(s, a)) (P(s' | s, a) - 1{s = s'}) + 1{s = s'},      0 < e < min d
@@ -10,9 +10,9 @@ terms of the bias h of the semi-Markov model one step is
 
     h(s) <- h(s) + e max_a (r(s, a) + sum P h - h(s)) / d(s, a)
 
-and what it adds, divided by e, bounds the gain from both sides (see `bounds`). It converges wherever the
-optimal gain is one number, but as slowly as e is small: one very short duration makes all steps short.
-`modified_policy_iteration` does not mind that. Decisions that take no time are followed at once, within the step.
+and what it adds, divided by e, bounds the gain from both sides (see `bounds`). It converges if the optimal gain is one
+number, but the smaller e is, the slower: one very short duration makes all steps short. `modified_policy_iteration` does not
+have this weakness. Decisions that take no time are followed at once, within the step.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats
 from sojourn.rules.numbers import positive, whole
 
-_SHARE = 0.9  # of the shortest duration; below 1, so that every state may stay where it is
+_SHARE = 0.9  # of the shortest duration; below 1, so that every state may lead to itself
 _AT_ONE_INSTANT = 1000  # decisions without time in a row that one sweep follows
 _BETWEEN_LOOKS = 10  # sweeps from one look at the bounds to the next
-_AT_ONCE = 100_000_000  # rows between two looks at the keyboard
+_AT_ONCE = 100_000_000  # rows between two chances to interrupt from the keyboard
 
 
 def value_iteration(model: SMDP, tolerance: float = 1e-9, *, max_sweeps: int = 1_000_000) -> Solution:
@@ -53,7 +53,7 @@ def value_iteration(model: SMDP, tolerance: float = 1e-9, *, max_sweeps: int = 1
             lower, upper, pairs = proven(model, bias)
             if upper - lower <= tolerance:
                 break
-            goal /= 2.0  # rounding has eaten the rest
+            goal /= 2.0  # rounding took up the rest
             if goal < tolerance / 8.0:
                 raise not_solved(model, sweeps, bias, tolerance)
         gain, ratio, surplus = middle(lower, upper), *np.empty((2, model.num_states))
@@ -73,7 +73,7 @@ def value_iteration(model: SMDP, tolerance: float = 1e-9, *, max_sweeps: int = 1
 
 
 def _swept(model: SMDP, crew: Crew, bias: Floats, goal: float, max_sweeps: int, tolerance: float) -> int:
-    """Sweep until the bounds, but for rounding, are within `goal`; change the bias, return the sweeps taken."""
+    """Change the bias in sweeps until the bounds, up to rounding, are within `goal`; return the number of sweeps."""
     step = _SHARE * float(model.duration.min())
     ratio, surplus = np.empty((2, model.num_states))
     pairs, known, sweeps = model.pair_offsets[:-1].copy(), np.array([-np.inf, np.inf]), 0
@@ -86,7 +86,7 @@ def _swept(model: SMDP, crew: Crew, bias: Floats, goal: float, max_sweeps: int, 
             at_once = min(max_sweeps - sweeps, max(1, _AT_ONCE // model.num_rows))
             taken = iterate(arrays(model), step, goal, at_once, bias, pairs, ratio, known)
             sweeps, done = sweeps + abs(taken), taken < 0
-            if not done and (known == before).all():  # it will not come nearer
+            if not done and (known == before).all():  # the bounds will not come closer
                 raise not_solved(model, sweeps, bias, tolerance)
         else:
             crew.sweep(improve_block, bias, 0.0, 0.0, True, pairs, ratio, surplus)
@@ -98,10 +98,10 @@ def _swept(model: SMDP, crew: Crew, bias: Floats, goal: float, max_sweeps: int, 
 
 
 def _swept_without_time(model: SMDP, bias: Floats, goal: float, max_sweeps: int, tolerance: float) -> int:
-    """Do the same for a model with decisions that take no time: they follow each step at once.
+    """Do the same for a model with decisions that take no time, which are followed at once after each step.
 
-    A step is v(s) = h(s) + e max (r + P h - h) / d over the pairs that take time; then h(s) becomes the larger of v(s) and
-    max r + P h over those that do not, until that changes nothing.
+    A step computes v(s) = h(s) + e max (r + P h - h) / d over the pairs that take time. Then h(s) becomes the larger of v(s)
+    and the maximum of r + P h over the pairs that take no time, again and again until nothing changes.
     """
     state, starts, first = model.state_of_pair(), model.row_offsets[:-1], model.pair_offsets[:-1]
     timed = model.duration > 0.0

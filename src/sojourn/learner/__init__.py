@@ -1,6 +1,6 @@
-"""Learner: an agent that learns in a Gymnasium environment, is watched, judged, saved and loaded.
+"""Learner: an agent that learns in a Gymnasium environment, and can be watched, judged, saved and loaded.
 
-`learner` has the class itself; its parts are beside it: how it reads the environment, the driver that
-takes the steps, the agent that is held compiled, masks, warnings, evaluation and files. What an
-environment is belongs to `envs`, how an agent learns to `agents`, and no loop over many runs belongs here.
+`learner` has the class itself. The other files have its parts: how it reads the environment, the driver that
+takes the steps, the agent that is held ready for compiled code, masks, warnings, evaluation and files. What an
+environment is belongs in `envs`, how an agent learns in `agents`, and no loop over many runs belongs here.
 """

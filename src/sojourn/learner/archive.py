@@ -2,9 +2,9 @@
 
 An archive is a zip of `contents.json` and the arrays as NumPy's .npy, uncompressed. Reading one
 executes nothing: the classes of values are looked up by name among those that rules are
-registered for, and an array of Python objects is refused. With a class of a user's stands the module that
-defines it; that is not imported, but it tells the class from another of the same name, and whoever reads
-the file what to import. The zip's checksums tell a damaged file from a whole one.
+registered for, and an array of Python objects is refused. For a user's class, the file also names the module
+that defines it. That module is not imported, but its name tells the class from others of the same name, and
+tells the user what to import. The zip's checksums show whether a file is damaged.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ from sojourn.worlds.protocol import step
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 Arrays: TypeAlias = dict[str, NDArray[np.generic]]
-Contents: TypeAlias = dict[str, Any]  # whoever reads a file looks at what is in it
+Contents: TypeAlias = dict[str, Any]  # which is checked when a file is read
 
-# Files name the classes of these by name alone, so they must have been imported before one is read.
+# Files give only the names of the classes in these modules, so the modules must be imported before a file is read.
 OURS = (learn, policies, planner, bandits, h_learning, relative, named, scheduled, centred)
 _RULES = (draw, read, td_error, chance, sized, share_of, settled, chosen, update, step)
 _CONTENTS = "contents.json"
@@ -64,7 +64,7 @@ def write_archive(path: Path, format_name: str, version: int, contents: Mapping[
     data = {"format": format_name, "version": version, "contents": _packed(contents, arrays)}
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
-        # With a fixed time, the same contents are the same bytes.
+        # With a fixed time, the same contents give the same bytes.
         archive.writestr(zipfile.ZipInfo(_CONTENTS), json.dumps(data, indent=1))
         for name, array in arrays.items():
             part = io.BytesIO()
@@ -89,7 +89,7 @@ def read_archive(path: Path, format_name: str, version: int) -> Contents:
         raise ValueError(f"{path} holds {error}") from None
     except (zipfile.BadZipFile, ValueError, EOFError, OSError, MemoryError, RuntimeError) as error:
         raise ValueError(
-            f"{path} is damaged, or was not saved by sojourn ({_reason(error)}); nothing of it was read"
+            f"{path} is damaged, or was not saved by sojourn ({_reason(error)}); none of it was read"
         ) from None
     if found[0] == format_name:
         if found[1] > version:
@@ -104,7 +104,7 @@ def read_archive(path: Path, format_name: str, version: int) -> Contents:
 
 
 def format_of(path: Path) -> str | None:
-    """Return what format an archive says it has, or None if it cannot be read."""
+    """Return the format that an archive says it has, or None if it cannot be read."""
     try:
         data: Any = parsed_json(_text(_parts(path)[_CONTENTS]))
         return str(data["format"])
@@ -122,7 +122,7 @@ def format_of(path: Path) -> str | None:
 
 
 class _Archive(TypedDict):
-    """What `contents.json` is."""
+    """What `contents.json` holds."""
 
     format: str
     version: int
@@ -130,7 +130,7 @@ class _Archive(TypedDict):
 
 
 class _UnknownClassError(ValueError):
-    """A class of a user's, whose module has not been imported."""
+    """A user's class, whose module has not been imported."""
 
 
 def _reason(error: Exception) -> str:
@@ -138,14 +138,14 @@ def _reason(error: Exception) -> str:
 
 
 def _parts(path: Path) -> dict[str, bytes]:
-    """Return the parts of an archive; nothing in it is compressed or there twice, so they are no more than the file."""
+    """Return the parts of an archive; none is compressed or there twice, so together they are no larger than the file."""
     with zipfile.ZipFile(path) as archive:
         infos = archive.infolist()
         for info in infos:
             if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
-                raise ValueError(f"its part {shown(info.filename)} is not stored as sojourn does")
+                raise ValueError(f"its part {shown(info.filename)} is not stored as sojourn stores it")
             if info.filename == _CONTENTS and info.file_size > _MOST_JSON:
-                raise ValueError(f"its contents have more than {_MOST_JSON / 1e6:.0f} MB")
+                raise ValueError(f"its contents are larger than {_MOST_JSON / 1e6:.0f} MB")
         names = {info.filename for info in infos}
         if len(names) < len(infos) or sum(info.file_size for info in infos) > path.stat().st_size:
             raise ValueError("its parts overlap")
@@ -169,13 +169,13 @@ def _array(name: str, part: bytes) -> NDArray[np.generic]:
     kind, order = np.dtype(head["kind"].decode()), head["order"] == b"True"
     shape = tuple(int(length) for length in head["shape"].replace(b",", b" ").split())
     if math.prod(shape) * kind.itemsize != len(part) - head.end():
-        raise ValueError(f"its part {shown(name)} has another size than its shape {shape}")
+        raise ValueError(f"its part {shown(name)} does not have the size of its shape {shape}")
     numbers: NDArray[np.generic] = np.frombuffer(part, dtype=kind, offset=head.end())
     return numbers.reshape(shape, order="F" if order else "C").copy(order="C")
 
 
 def _packed(thing: Any, arrays: Arrays) -> Json:
-    """Return `thing` as JSON, with its arrays put aside."""
+    """Return `thing` as JSON, and put its arrays into `arrays`."""
     if is_value(thing):
         cls = type(thing)
         found = [one for one in _classes(cls.__name__) if one.__module__ == cls.__module__]
@@ -220,7 +220,7 @@ def _unpacked(thing: Any, arrays: Arrays) -> Any:
     cls: Any = _class(thing["value"], thing.get("module"))
     fields = {name: _unpacked(entry, arrays) for name, entry in _table(thing, "fields").items()}
     if set(fields) != set(cls._fields):
-        raise ValueError(f"its {cls.__name__} has other fields than sojourn's")
+        raise ValueError(f"its {cls.__name__} does not have the same fields as sojourn's")
     check_fields(cls._make(fields[name] for name in cls._fields))
     try:
         return cls(**fields)
@@ -236,7 +236,7 @@ def _table(thing: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def _class(name: str, module: object) -> type:
-    """Return the class of values of this name; a module stands with it if it is a user's."""
+    """Return the class of values of this name; `module` is given if it is a user's."""
     there = _classes(name)
     if module is None:
         found = [cls for cls in there if _is_ours(cls)] or there
@@ -247,8 +247,8 @@ def _class(name: str, module: object) -> type:
         return found[0]
     if not found and isinstance(module, str) and _NAME.fullmatch(module) and _NAME.fullmatch(name):
         raise _UnknownClassError(
-            f"a {name} of the module {module} of yours, which no file may import by itself; import it first, "
-            f"or name it to a command: --module {module}"
+            f"a {name} from your module {module}, which a file may not import by itself; import it first, "
+            f"or add --module {module} to the command"
         )
     raise ValueError(
         f"it holds a {name}, but there {'are several classes' if found else 'is no class'} of that name here; "
@@ -261,7 +261,7 @@ def _is_ours(cls: type) -> bool:
 
 
 def _classes(name: str) -> list[type]:
-    """Return the classes of this name, of those that rules are registered for and their parts."""
+    """Return the classes of this name, among those that rules are registered for and their parts."""
     known = {cls for rule in _RULES for cls in rule.types}
     new = known
     while new:

@@ -1,6 +1,6 @@
-"""Learners in files: train one and save it, go on with a saved one, and measure what its policy earns.
+"""Learners in files: train one and save it, continue with a saved one, and measure what its policy earns.
 
-Agents and environments have names here, so that a command needs nothing else.
+Agents and environments are given by name, so that a command needs nothing else.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from sojourn.rules.records import Json
 from sojourn.runs.build import build_agent
 
 _ID, _MODULE = re.compile(r"[\w./-]{1,200}", re.ASCII), re.compile(r"[\w.]{1,200}", re.ASCII)
-_STEPS = 100_000  # of a training, unless told otherwise
-_EVALUATED = 10_000.0  # steps that an evaluation lasts as long as, unless told otherwise
+_STEPS = 100_000  # of training, by default
+_EVALUATED = 10_000.0  # an evaluation lasts as long as this many steps took, by default
 
 
 class Place(NamedTuple):
@@ -57,7 +57,7 @@ class Beginning(NamedTuple):
 
 
 class Training(NamedTuple):
-    """How long to train, in steps or in time of the environment, and where to write for TensorBoard."""
+    """How long to train, in steps or in time of the environment, and where to write TensorBoard's files."""
 
     steps: int | None = None
     time: float | None = None
@@ -65,7 +65,7 @@ class Training(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """How a learner stands: what it is, what it has seen so far, and the rate that it has learned."""
+    """The present state of a learner: what it is, what it has seen so far, and the rate that it has learned."""
 
     chosen: str
     agent: str
@@ -93,7 +93,7 @@ def begun(file: Path, place: Place, beginning: Beginning | None) -> Learner:
 
 
 def _named(name: str, options: Mapping[str, Given]) -> MakeAgent | MakeObserver:
-    """Return the constructor of an agent that has its options; they cannot be taken for those of `Learner`."""
+    """Return an agent's constructor that already has its options, so that they are not mistaken for those of `Learner`."""
     kind = name.replace("-", "_")
 
     def made(num_states: int, num_actions: int) -> Agent:
@@ -115,12 +115,12 @@ def _named(name: str, options: Mapping[str, Given]) -> MakeAgent | MakeObserver:
 def train_into(file: Path, learner: Learner, training: Training) -> tuple[Standing, bool]:
     """Train a learner, and save it in the file.
 
-    Return how it stands, and whether it was interrupted: whatever ends the training, what was learned is saved.
+    Return its present state, and whether it was interrupted. Whatever ends the training, what was learned is saved.
     """
     callbacks = [] if training.tensorboard is None else [writer(str(training.tensorboard))]
     steps = (training.steps or _STEPS) if training.time is None else None
     interrupted = False
-    with interruptible():  # until all is saved: what Ctrl-C asks for is asked of the training
+    with interruptible():  # until all is saved, Ctrl-C only asks the training to end
         try:
             learner.train(steps, duration=training.time, callbacks=callbacks, progress=True)
         except KeyboardInterrupt:
@@ -133,9 +133,9 @@ def train_into(file: Path, learner: Learner, training: Training) -> tuple[Standi
 
 
 def verdict_on(learner: Learner, time: float | None = None, seed: int = 1) -> Verdict:
-    """Follow a learner's greedy policy for a while; return what it earns, and what speaks against trusting it.
+    """Follow a learner's greedy policy for a while; return what it earns, and the reasons not to trust it.
 
-    Unless the time is given, it is as long as 10,000 steps took in training.
+    By default, the time is as long as 10,000 steps took in training.
     """
     totals = learner.totals
     if time is None:
@@ -146,8 +146,8 @@ def verdict_on(learner: Learner, time: float | None = None, seed: int = 1) -> Ve
 def place_for(file: Path, env_id: str | None, options: Mapping[str, Given]) -> Place:
     """Return where a saved learner is to be judged: in the environment that is named, or in that of its training.
 
-    A file is data: it may name an environment that is registered, but no module to import. That has to be named
-    again. The options of the training hold unless others are given.
+    A file is data: it may name a registered environment, but not a module to import, which has to be named again.
+    The options of the training apply unless others are given.
     """
     saved = saved_environment(file)
     if env_id is None:
@@ -156,8 +156,8 @@ def place_for(file: Path, env_id: str | None, options: Mapping[str, Given]) -> P
         if saved["module"] is not None:
             name = saved["module"] if _MODULE.fullmatch(saved["module"]) else "MODULE"
             raise ValueError(
-                f"{file} was trained in {saved['id']} of a module of yours, which no file may import by itself; name it: "
-                f"--env {name}:{saved['id']}"
+                f"{file} was trained in {saved['id']} from a module of yours, which a file may not import by itself; name it "
+                f"with --env {name}:{saved['id']}"
             )
         if saved["kwargs"] is None:
             raise ValueError(
@@ -170,7 +170,7 @@ def place_for(file: Path, env_id: str | None, options: Mapping[str, Given]) -> P
 
 
 def standing(learner: Learner) -> Standing:
-    """Return how a learner stands."""
+    """Return the present state of a learner."""
     totals = learner.totals
     return Standing(
         chosen=learner.chosen,

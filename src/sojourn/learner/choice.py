@@ -1,4 +1,4 @@
-"""Which agent a learner has: the one that it is given, or else one that suits the environment."""
+"""Which agent a learner has: the one that it is given, or otherwise one that suits the environment."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from sojourn.runs.build import build_agent
 
 MakeAgent: TypeAlias = Callable[..., Agent]
 
-MOST_PAIRS = 1_000_000  # of state and action that a planner is chosen for: its counts take 100 bytes each
+MOST_PAIRS = 1_000_000  # of state and action for which a planner is chosen: its counts take 100 bytes each
 
 
 class Chosen(NamedTuple):
-    """An agent, and a sentence that says why it is this one."""
+    """An agent, and a sentence that says why it was chosen."""
 
     agent: Agent
     sentence: str
@@ -25,7 +25,7 @@ class Chosen(NamedTuple):
 def chosen_agent(
     given: Agent | MakeAgent | str | None, options: Mapping[str, Any], num_states: int, num_actions: int
 ) -> Chosen:
-    """Return the agent for an environment of this size: one that is given or named, or the one to begin with.
+    """Return the agent for an environment of this size: the one that is given or named, or a good one to begin with.
 
     >>> chosen_agent(None, {}, num_states=11, num_actions=2).sentence
     'planner, because 11 states can be listed: it learns a model, plans with it, and has nothing to tune'
@@ -46,7 +46,9 @@ def chosen_agent(
         agent = given(num_states=num_states, num_actions=num_actions, **options)
         return Chosen(agent, f"{getattr(given, '__name__', described(agent))}, as asked for")
     if options:
-        raise TypeError(f"{', '.join(options)} cannot be given with an agent that is made already")
+        raise TypeError(
+            f"{', '.join(options)} cannot be given with an agent that is already made; give its constructor instead"
+        )
     return Chosen(given, f"{type(given).__name__}, as given")
 
 

@@ -1,4 +1,4 @@
-"""How the file of a learner says what environment it was trained in, and what kind of file it is."""
+"""How the file of a learner says in what environment it was trained, and what kind of file it is."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ Options = dict[str, bool | int | float | str | None]
 
 
 class SavedEnvironment(TypedDict):
-    """How an environment was made: its id, the module that registers it, if it is not ours or Gymnasium's, and options.
+    """How an environment was made: its id, the module that registers it, and its options.
 
-    `kwargs` is None if a file cannot hold them.
+    `module` is None if it is Sojourn's or Gymnasium's; `kwargs` is None if a file cannot hold the options.
     """
 
     id: str
@@ -36,7 +36,7 @@ def described(env: Any) -> SavedEnvironment | None:
 
 
 def _module_of(entry_point: object) -> str | None:
-    """Return the module that an environment is defined in, unless it is one that Gymnasium or Sojourn registers."""
+    """Return the module that an environment is defined in, unless Gymnasium or Sojourn registers it."""
     module = (
         entry_point.partition(":")[0]
         if isinstance(entry_point, str)
@@ -47,6 +47,6 @@ def _module_of(entry_point: object) -> str | None:
 
 
 def _plain(options: Mapping[str, Any]) -> Options | None:
-    """Return options that a file can hold, or None if some cannot be held."""
+    """Return the options, or None if a file cannot hold some of them."""
     kinds = (bool, int, float, str, type(None))
     return dict(options) if all(isinstance(choice, kinds) for choice in options.values()) else None

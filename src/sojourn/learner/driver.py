@@ -1,7 +1,7 @@
 """Takes an agent through an environment, one step after the other.
 
-A `Driver` has an agent, an environment and a way to read it; it knows where the environment
-stands and what the agent will do next.
+A `Driver` has an agent, an environment and a way to read it; it knows where the environment is
+and what the agent will do next.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Position(NamedTuple):
 
 
 class Driver:
-    """An agent in an environment, and where both stand."""
+    """An agent in an environment, and where both are."""
 
     def __init__(self, reading: Reading, held: HeldAgent, hidden: HiddenActions, trace: Trace) -> None:
         sizes = (reading.states.num_states, reading.num_actions)
@@ -51,9 +51,7 @@ class Driver:
             )
         self.reading, self.held, self.hidden, self.trace = reading, held, hidden, trace
         self._at: tuple[int, int, bool] | None = None  # the fields of a Position
-        self._left: tuple[Place, Position] | None = (
-            None  # where a file says that it stood; it is not there yet
-        )
+        self._left: tuple[Place, Position] | None = None  # where a file says that it was; it is not there yet
         self._clock = reading.clock()
         self.watcher = Watcher(held.q.size, held.agent)
 
@@ -64,13 +62,13 @@ class Driver:
 
     @property
     def position(self) -> Position | None:
-        """Where the agent is; None before the first episode, and where a new one has to begin."""
+        """Where the agent is; None before the first episode, and when a new one has to begin."""
         if self._left is not None:
             return self._left[1]
         return None if self._at is None else Position(*self._at)
 
     def place(self) -> Place | None:
-        """Return where the environment stands, as data, or None if that cannot be said."""
+        """Return where the environment is, as data, or None if that is not known."""
         if self._left is not None:
             return self._left[0]
         return None if self._at is None else self.trace.place()
@@ -92,7 +90,7 @@ class Driver:
 
     @property
     def agent(self) -> Agent:
-        """The agent as it is now, a value of its own."""
+        """A copy of the agent as it is now."""
         return self.held.agent
 
     @property
@@ -111,7 +109,7 @@ class Driver:
         return float(np.abs(self.q[np.isfinite(self.q)]).max(initial=0.0))
 
     def time_must_pass(self, steps: int) -> None:
-        """Refuse to go round for ever, if the last so many steps took no time at all."""
+        """Raise an error if the last `steps` steps, which took no time at all, are too many."""
         self.reading.time_must_pass(steps)
 
     def warnings(self) -> list[str]:
@@ -131,7 +129,7 @@ class Driver:
         return Greedy(self.q, self.hidden, self.reading.states.index)
 
     def followed(self, env: Environment, until: float, seed: int) -> MicroBatches:
-        """Return what the greedy policy earned until so much time had passed."""
+        """Follow the greedy policy for the time `until`, and return what it earned."""
         return followed(env, self.reading, self.greedy(), until, seed).batches
 
     def begin(self) -> None:
@@ -146,8 +144,8 @@ class Driver:
     def go_to(self, place: Place | None, position: Position) -> None:
         """Bring the environment back to a place; if that cannot be done, the next step begins a new episode.
 
-        Where all actions of an episode have to be repeated, that is done when training goes on: who only asks a
-        learner for its policy need not wait for it.
+        If all actions of an episode have to be repeated, that is done only when training continues, so that a learner
+        that is only asked for its policy answers at once.
         """
         if place is not None and place["kind"] == "replay":
             self._left = place, position
@@ -161,7 +159,7 @@ class Driver:
             self._at = position.state, action, bool(position.explored)
 
     def _arrive(self, shown_there: Shown) -> int:
-        """Return the state that an environment shows, in which the mask is from now on respected."""
+        """Return the state that an environment shows, after applying the mask there."""
         observation, info = shown_there
         if self._clock is not None:
             self._clock.begin(info)
@@ -171,7 +169,7 @@ class Driver:
         return state
 
     def advance(self, last: float, until: float, asked: list[int]) -> None:
-        """Take steps until so many have been taken, or the time has come, or an end was asked for."""
+        """Take steps until `last` have been taken, the time `until` has come, or an end was asked for."""
         assert self._at is not None
         reading, held = self.reading, self.held
         step, read, index, find_mask = (
@@ -185,17 +183,17 @@ class Driver:
         tick = self._clock
         left = last - self.totals.steps
         while left > 0 and clock[0] < until and not asked:
-            self._at = None  # until this step is over: what breaks off in it begins anew
+            self._at = None  # until this step is over: if it is broken off, a new episode begins
             returned = step(action + first)
             if record is not None:
                 record(action + first)
             try:
                 if type(returned) is not tuple or len(returned) != 5:
-                    parts_of(returned)  # which says what is wrong
+                    parts_of(returned)  # raises an error that says what is wrong
                 observation, reward, terminated, truncated, info = returned
                 duration = read(observation, action + first, info)
                 if type(reward) is not float or not -_INF < reward < _INF:
-                    reward = reward_of(reward)  # which says what is wrong
+                    reward = reward_of(reward)  # or raises an error that says what is wrong
                 next_state, mask = index(observation), find_mask(observation, info)
                 if tick is not None:
                     tick.advance(info, duration)
@@ -216,11 +214,11 @@ class Driver:
     def _unusual(
         self, seen: Transition, mask: ArrayLike | None, terminated: bool, truncated: bool
     ) -> tuple[int, int, bool]:
-        """Learn from a step that ends an episode, or leads where not all actions are allowed; go on from there.
+        """Learn from a step that ends an episode or leads where not all actions are allowed, and continue from there.
 
-        What is learned of the state that is left goes by the mask that was in force there, what
-        is expected of the next by its own mask, even if both are the same state: then an agent that looks
-        ahead is shown the state as it is now in a spare row.
+        What the agent learns about the state that it leaves depends on the mask that applied there, and what it
+        expects of the next state on that state's own mask. If both are the same state, an agent that looks ahead
+        is shown the state with its new mask in a spare row.
         """
         state, action, reward, duration, next_state, explored = seen
         held, go_on, mask_there = self.held, next_state, mask

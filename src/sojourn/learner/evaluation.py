@@ -1,8 +1,8 @@
 """What a policy earns per unit time, with an interval, from one long run.
 
-The rate is the ratio of all reward to all time. Its interval is made of batches of consecutive steps, as
-`sojourn.rules.long_run` explains; a run that is too short for one is told how long it should have been.
-What is earned in no time belongs to the batch in which it falls.
+The rate is the ratio of all reward to all time. Its interval is computed from batches of consecutive steps, as
+`sojourn.rules.long_run` explains; if a run is too short for an interval, the answer says how long it should have
+been. What is earned in no time belongs to the batch in which it falls.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from sojourn.learner.reading import Reading
 from sojourn.rules.arrays import Floats
 from sojourn.rules.long_run import MicroBatches
 
-Choose: TypeAlias = Callable[[Element, ArrayLike | None], int]  # the action of an observation, counted from 0
+Choose: TypeAlias = Callable[[Element, ArrayLike | None], int]  # an observation's action, counted from 0
 
 
 class Evaluation(NamedTuple):
     """A rate with its confidence interval, or with the time that an interval needs.
 
-    `rate` is all reward over all time, in `steps` steps that took `duration`. It is between `low` and
-    `high` with the probability `level`. In a slow system a run can be too short to say so: then `low` and
-    `high` are None, and `needed` is about how long to follow the policy instead. `sentence` says it in words.
+    `rate` is all reward divided by all time, over `steps` steps that took `duration`. `low` and `high` are its
+    confidence interval at the `level`. In a slow system a run can be too short for one; then `low` and `high` are
+    None, and `needed` is roughly how long to follow the policy instead. `sentence` says all this in words.
 
     >>> seen = MicroBatches()
     >>> for reward in [1.0, 3.0] * 500:
@@ -62,20 +62,20 @@ class Evaluation(NamedTuple):
 
 
 def evaluation(seen: MicroBatches, level: float = 0.95) -> Evaluation:
-    """Return what a run says of the rate."""
+    """Return what a run says about the rate."""
     found = seen.interval(level)
     return Evaluation(found.rate, found.low, found.high, level, seen.steps, seen.duration, found.needed)
 
 
 class Followed(NamedTuple):
-    """What was seen of a policy that was followed: its steps in batches, and the sum of its rewards' sizes."""
+    """What was seen while a policy was followed: its steps in batches, and the sum of its absolute rewards."""
 
     batches: MicroBatches
     size: float
 
 
 def followed(env: Environment, reading: Reading, choose: Choose, until: float, seed: int) -> Followed:
-    """Return what a policy earned until so much time had passed; `choose` is its action by observation and mask."""
+    """Follow a policy for the time `until`, and return what it earned; `choose` maps observation and mask to an action."""
     batches, size, still = MicroBatches(), 0.0, 0  # still: steps since time last passed
     observation, info = begun_with(env.reset(seed=seed))
     clock = reading.clock()
@@ -113,7 +113,7 @@ class Greedy:
         return self.actions[state] if mask is None else int(self._hidden.seen_through(state, mask).argmax())
 
     def otherwise(self, actions: list[int]) -> Choose:
-        """Return the policy of these actions by state, and of this one where they are not allowed."""
+        """Return a policy that takes these actions by state, or this policy's action if one is not allowed."""
 
         def choose(observation: Element, mask: ArrayLike | None) -> int:
             action = actions[self._index(observation)]

@@ -1,7 +1,8 @@
 """A learned policy on its own: it acts without the environment, and can be written as CSV or JSON.
 
-It has the states that were visited in training, with the values and visits of their actions, and how observations are
-numbered. The JSON file holds data only, and is what `load_policy` reads; CSV is a table for people and other programs.
+It has the states that were visited in training, with the values and visits of their actions, and it knows how
+observations are numbered. `load_policy` reads the JSON file, which holds only data; CSV is a table for people and other
+programs.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ from sojourn.rules.numbers import shown
 from sojourn.rules.records import load_json, write_json
 
 _POLICY, _POLICY_VERSION = "sojourn policy", 1
-_EXACT = 2**53  # whole numbers below it are floats as they are
+_EXACT = 2**53  # whole numbers below this are exact as floats
 
 
 class PolicyFile(TypedDict):
-    """All that a file of a policy holds; a value is null where an action is not available."""
+    """Everything that the file of a policy holds; the value of an action that is not available is null."""
 
     format: str
     version: int
@@ -77,7 +78,7 @@ class LearnedPolicy:
     def act(self, obs: Element, action_mask: ArrayLike | None = None) -> int:
         """Return the best action for an observation, of those that a mask allows.
 
-        A state that was never visited has none, which is an error; `known` tells.
+        A state that was never visited has no best action, which is an error; ask `known` first.
         """
         row = self._rows.get(self.states(obs))
         if row is None:
@@ -95,10 +96,10 @@ class LearnedPolicy:
         return int(values.argmax()) + self.first_action
 
     def table(self, model: SMDP | None = None) -> pl.DataFrame:
-        """Return a row for each state visited: the observation, the best action, its value, and how often both occurred.
+        """Return a row for each visited state: the observation, the best action and its value, and how often both occurred.
 
-        Parts of an observation have columns of their own; a bin is told by its edges. A model of these very states
-        has their names, which are columns too.
+        Parts of an observation have columns of their own; a bin is given by its edges. If a model of the same states
+        is given and has names, these are columns, too.
         """
         numbers, best = np.array(list(self._rows), dtype=np.int64), self._values.argmax(axis=1)
         names: dict[str, list[str]] = {}
@@ -124,7 +125,7 @@ class LearnedPolicy:
         )
 
     def write(self, path: str | Path, model: SMDP | None = None) -> None:
-        """Write the table as CSV, or all of it as JSON, by the ending of the file's name."""
+        """Write the table as CSV or the whole policy as JSON, depending on the ending of the file's name."""
         path = Path(path)
         if path.suffix == ".csv":
             write_text(path, self.table(model).write_csv())
@@ -160,12 +161,12 @@ class LearnedPolicy:
             policy = cls.__new__(cls)
             policy._keep(Tabulation(data["states"]), data["first_action"], data["numbers"], *_checked(data))  # noqa: SLF001 - of its own class
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
-            raise ValueError(f"{path} is no policy that sojourn wrote: {error}") from None
+            raise ValueError(f"{path} is not a policy that sojourn wrote: {error}") from None
         return policy
 
 
 def policy_of(states: Tabulation, first_action: int, held: HeldAgent, hidden: HiddenActions) -> LearnedPolicy:
-    """Return the policy of an agent. The value of an action that is hidden at present counts if it was ever tried."""
+    """Return the policy of an agent. An action that is hidden at present keeps its value if it was ever tried."""
     values = held.q[: states.num_states].copy()
     for state, action in np.argwhere((values == -np.inf) & (held.visits > 0.0)).tolist():
         values[state, action] = hidden.values(state)[action]
@@ -173,13 +174,13 @@ def policy_of(states: Tabulation, first_action: int, held: HeldAgent, hidden: Hi
 
 
 def _checked(data: PolicyFile) -> tuple[Floats, Floats]:
-    """Return values and visits as arrays, or say what in a file does not fit together."""
+    """Return values and visits as arrays, or say which parts of a file do not fit together."""
     numbers, widths = (
         data["numbers"],
         {len(row) for table in (data["values"], data["visits"]) for row in table},
     )
     if not len(numbers) == len(set(numbers)) == len(data["values"]) == len(data["visits"]) or len(widths) > 1:
-        raise ValueError("its states, values and visits are not as many")
+        raise ValueError("its states, values and visits do not fit together")
     size = Tabulation(data["states"]).num_states
     if size > MOST_STATES or not all(0 <= number < size for number in numbers):
         raise ValueError(f"some of its states are not below {min(size, MOST_STATES)}")
@@ -200,12 +201,12 @@ def _checked(data: PolicyFile) -> tuple[Floats, Floats]:
     ):
         raise ValueError("its values are not numbers, or a state has no action")
     if not ((visits >= 0.0) & (visits < _EXACT)).all():
-        raise ValueError("its visits are not numbers of visits")
+        raise ValueError("its visits are not counts")
     return values, visits
 
 
 def _digits(description: Description, name: str) -> list[tuple[str, Sequence[int | str]]]:
-    """Return the parts of an observation, the first the most significant: what each is called, and its choices."""
+    """Return the name and the choices of each part of an observation, the most significant first."""
     match description["kind"]:
         case "discrete":
             return [(name, range(description["start"], description["start"] + description["count"]))]
@@ -223,7 +224,7 @@ def _digits(description: Description, name: str) -> list[tuple[str, Sequence[int
 
 
 def _bins(cuts: list[float]) -> list[str]:
-    """Return what bins are called, by the edges between them."""
+    """Return the names of bins, from the edges between them."""
     if not cuts:
         return ["any"]
     edges = [f"{cut:.12g}" for cut in cuts]

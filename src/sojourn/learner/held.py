@@ -3,7 +3,7 @@
 `run` keeps an agent inside compiled code from its first step to its last. Where steps come one
 by one, the agent is held as arrays of one number each; a kernel learns from one transition,
 draws the next action, and writes the new numbers in place. That takes about 1 microsecond, most
-of it for the way into compiled code, where the same rules in Python take 20.
+of it for the way into compiled code; the same rules in Python take 20.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ V = TypeVar("V", bound=Value)
 
 _draw, _learn, _value = draw.bare, learn.bare, value.bare
 _NOTHING = Totals()
-_NOWHERE = -1  # the state of a transition that there is not
+_NOWHERE = -1  # the state if there is no transition
 
-# What is kept from step to step, beside the agent and its stream, in one array: the way into compiled code
-# costs time for every array. First the totals, by their fields; then these; then the visits of all pairs.
+# What is kept from step to step, besides the agent and its stream, in one array, as every array costs time on the way
+# into compiled code. First come the totals, by their fields; then these; then the visits of all pairs.
 _FIRST = len(Totals._fields)
 _ACTION, _EXPLORED, _SURPLUS, _SQUARED, _AGE, _LATE_STEPS, _LATE_TIME, _LATE_SURPLUS, _LATE_SQUARED = range(
     _FIRST, _FIRST + 9
 )
 _SIZE = _FIRST + 9
-_NOT_YET = -1.0  # in the action's place: the agent pauses
+_NOT_YET = -1.0  # in place of the action: the agent pauses
 _DURATION = Totals._fields.index("duration")
 LATE = 10  # greedy steps in a row, after which a step shows what the greedy policy does by itself
 
 
 class Surplus(NamedTuple):
-    """What the greedy steps earned beyond the learned rate, r - rho tau: sum, and sum of squares."""
+    """What the greedy steps earned beyond the learned rate, r - rho tau, as a sum and a sum of squares."""
 
     steps: int
     duration: float
@@ -83,34 +83,33 @@ class HeldAgent:
         if set(totals) != set(Totals._fields) or list(map(type, seen)) != list(map(type, _NOTHING)):
             raise ValueError("its totals are not numbers")
         if not np.isfinite(seen).all() or not 0 <= seen.greedy_steps <= seen.steps < 2**53:
-            raise ValueError(f"its totals are {shown(seen)}, which cannot be")
+            raise ValueError(f"its totals are {shown(seen)}, which is impossible")
         return cls(agent, check_stream(stream).copy(), seen, numbers)
 
     def _hold(self, agent: Agent) -> None:
         self._held = stacked([agent])
-        self._run: Callable[..., None] = (
-            self._begin
-        )  # at the first step: to read a saved agent needs no compiler
+        # Nothing is compiled before the first step, as reading a saved agent needs no compiler.
+        self._run: Callable[..., None] = self._begin
         self._ponder: Callable[[Agent, int], Agent] = self._begin_to_think
         self.q: Floats = entries(self._held.values)[0]
         self.looks_ahead = looks_ahead(agent)
 
     def _begin(self, *arguments: Any) -> None:
-        """Take a step, and settle how further ones are taken."""
+        """Take a step, and decide how further steps are taken."""
         like = (self._held, self._now, 0, 0, 0.0, 0.0, 0, False, 0, self.rng)
         self._run = gradually(_advance, like, use=functools.partial(setattr, self, "_run"))
         self._run(*arguments)
 
     def _begin_to_think(self, agent: Agent, state: int) -> Agent:
-        """Think, and settle how that is done from now on."""
+        """Think, and decide how that is done from now on."""
         use = functools.partial(setattr, self, "_ponder")
         self._ponder = gradually(_think, (agent, state), use, cost=4.0)
         return self._ponder(agent, state)
 
     def make_spare(self) -> None:
-        """Give q, and whatever else has a row for each state, one row more.
+        """Add a row to q, and to everything else that has a row for each state.
 
-        In it a state can be shown to the agent with other values than its own.
+        In this row a state can be shown to the agent with values other than its own.
         """
         agent = self.agent
         self.spare = sizes(agent.values)[0]
@@ -120,7 +119,7 @@ class HeldAgent:
 
     @property
     def agent(self) -> Agent:
-        """The agent as it is now, a value of its own."""
+        """A copy of the agent as it is now."""
         agent: Agent = canonical(copied(take(self._held, 0)))
         if self.spare >= 0:
             agent = _with_rows(agent, self.spare + 1, lambda array: array[:-1].copy())
@@ -138,18 +137,18 @@ class HeldAgent:
 
     @property
     def clock(self) -> Floats:
-        """The total duration so far, the one number of an array that changes with every step."""
+        """The total duration so far: an array of one number, which changes with every step."""
         return self._now[_DURATION : _DURATION + 1]
 
     @property
     def surplus(self) -> Surplus:
-        """What the greedy steps earned beyond the learned rate: near 0 in the mean if the rate is right."""
+        """What the greedy steps earned beyond the learned rate: near 0 on average if the rate is right."""
         totals, (total, squared) = self.totals, self._now[_SURPLUS : _SQUARED + 1].tolist()
         return Surplus(totals.greedy_steps, totals.greedy_duration, total, squared)
 
     @property
     def late_surplus(self) -> Surplus:
-        """The same of greedy steps that came after many others: near 0 if the policy earns by itself what it learned."""
+        """The same for greedy steps that came after many others: near 0 if the policy earns the learned rate by itself."""
         steps, duration, total, squared = self._now[_LATE_STEPS:_SIZE].tolist()
         return Surplus(int(steps), duration, total, squared)
 
@@ -160,7 +159,7 @@ class HeldAgent:
 
     @property
     def now(self) -> Column:
-        """What is kept from step to step beside the agent, its stream and the totals, for a file."""
+        """What is kept from step to step besides the agent, its stream and the totals, for a file."""
         return self._now[_FIRST:]
 
     def draw(self, state: int) -> tuple[int, bool]:
@@ -192,21 +191,19 @@ class HeldAgent:
         )
         drawn, was_explored = self._now[_ACTION : _EXPLORED + 1].tolist()
         if drawn == _NOT_YET:
-            self._think(
-                next_state if state >= 0 else draw_at
-            )  # where it stands, before any reset, as in `run`
+            self._think(next_state if state >= 0 else draw_at)  # where it is before any reset, as in `run`
             return self.draw(draw_at) if draw_at >= 0 else (0, False)
         return int(drawn), bool(was_explored)
 
     def _think(self, state: int) -> None:
-        """Let the agent think; if it needs more room then, hold it anew."""
+        """Let the agent think; if it then needs more room, hold it in new arrays."""
         agent = take(self._held, 0)
         thought = canonical(self._ponder(agent, state))
         if [array.shape for array in _arrays(thought)] == [
             array.shape for array in _arrays(take(self._held, 0))
         ]:
             put(self._held, 0, thought)
-        else:  # the values stay where they are, for others look at them there
+        else:  # the values stay where they are, as other objects look at them there
             values = self._held.values
             self._hold(thought)
             self._held = replaced(self._held, values=values)
@@ -214,7 +211,7 @@ class HeldAgent:
 
 
 @kernel
-def _advance(  # ten arguments, for they go into machine code as they are: to gather them would cost a step's time
+def _advance(  # the ten arguments go into machine code as they are; to gather them would cost as much as a step
     held: Agent,
     now: Column,
     state: int,
@@ -268,7 +265,7 @@ def _arrays(value: Value) -> Iterator[NDArray[np.generic]]:
 
 
 def _with_rows(value: V, rows: int, change: Callable[[NDArray[np.generic]], NDArray[np.generic]]) -> V:
-    """Return a value with its arrays changed, those of so many rows."""
+    """Return a value in which every array with this many rows is changed."""
     fields = value._asdict()
     for name, field in fields.items():
         if is_value(field):

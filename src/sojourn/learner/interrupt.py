@@ -9,11 +9,11 @@ import time
 from collections.abc import Iterator
 from types import FrameType
 
-_STORM = 1.0  # seconds: a key that is held down gives many signals, which are one wish
+_STORM = 1.0  # seconds: a key that is held down gives many signals, which count as one
 
 
 class _Asking:
-    """Notes that Ctrl-C was pressed; when it is pressed again a second later, or still later, it interrupts."""
+    """Notes that Ctrl-C was pressed, and interrupts if it is pressed again more than a second later."""
 
     def __init__(self) -> None:
         self.asked: list[int] = []
@@ -29,7 +29,7 @@ class _Asking:
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[list[int]]:
-    """Yield a list that is empty until Ctrl-C is pressed; pressed again a second later, it interrupts at once.
+    """Yield a list that is empty until Ctrl-C is pressed; a second press, more than a second later, interrupts at once.
 
     Inside another such block, the list is the same.
     """
@@ -42,21 +42,21 @@ def interruptible() -> Iterator[list[int]]:
         try:
             yield asking.asked
         finally:
-            noted = getattr(outer, "noted", None)  # of the command line, which then knows of the storm
+            noted = getattr(outer, "noted", None)  # of the command line, which then ignores more signals
             if asking.asked and noted is not None:
                 noted()
 
 
 @contextlib.contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Let Ctrl-C do nothing while something short is finished, such as a file."""
+    """Ignore Ctrl-C while something short is finished, such as a file."""
     with _handled_by(lambda number, frame: None):
         yield
 
 
 @contextlib.contextmanager
 def _handled_by(handler: signal._HANDLER) -> Iterator[None]:
-    """Have Ctrl-C handled otherwise for a while; only the main thread is ever interrupted."""
+    """Let another handler handle Ctrl-C for a while; only the main thread is ever interrupted."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -5,11 +5,11 @@
     learner.evaluate(duration=10_000.0)
 
 Each step takes a time of its own, and the argument `duration` of `Learner` says where to find it;
-in `train` and `evaluate`, `duration` is how long to go on. The task goes on for
-ever: when an episode is truncated, the agent learns from the last observation as from any
-other, and goes on from the reset; when one is terminated, the reset's first observation is
-what the last action led to. With the same seed, a learner in a world's environment and `run`
-in the world come to the same agent, bit for bit.
+in `train` and `evaluate`, `duration` is how long to continue. The task never ends: when an
+episode is truncated, the agent learns from its last observation as from any other, and continues
+from the reset; when one is terminated, the first observation after the reset is what the last
+action led to. With the same seed, a learner in a world's environment and `run` in the world give
+the same agent, bit for bit.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ from sojourn.runs.totals import Totals
 
 __all__ = ["Callback", "Learner", "saved_environment"]
 
-_BLOCK = 1000  # steps between two looks at callbacks, progress and warnings
+_BLOCK = 1000  # steps after which callbacks, progress and warnings have their turn
 _INF = math.inf
 
 Callback = Callable[["Learner"], object]
@@ -72,17 +72,17 @@ class Learner:
     """An agent that learns in an environment.
 
     `env` is an environment, or a function that makes one. With a function, every evaluation makes a new
-    one; otherwise it takes a copy, which not every environment allows. A simulation that runs in
-    generators, for example, cannot be copied: `Learner(make_env, ...)`.
+    environment; otherwise it takes a copy. Not every environment can be copied: for a simulation that runs in
+    generators, for example, give a function, `Learner(make_env, ...)`.
 
-    `agent` is one of Sojourn's constructors or its name, which then gets the further options, or an agent.
-    With none, the learner chooses; `chosen` says which one, and why.
+    `agent` is an agent, or one of Sojourn's constructors or its name, which then gets the further options.
+    If you give none, the learner chooses one; `chosen` says which one, and why.
     `duration` says how long a step took: a key of info ("duration", "smdp.duration"), a
     function of (obs, action, info), or a number. A step may take no time. `bins` cuts
-    continuous observations (see `sojourn.envs.states.tabulate`). A mask of allowed actions is looked for beside the
-    duration in info, or at the key `action_mask`, which may also be a function of (obs, info). It is respected when
-    acting and when looking ahead (a `policy_agent` alone follows its policy whatever is allowed). `clock` is a
-    key of info with the time, if there is one that the durations should be checked against.
+    continuous observations into bins (see `sojourn.envs.states.tabulate`). A mask of allowed actions is looked for
+    next to the duration in info, or at the key `action_mask`, which may also be a function of (obs, info). The mask
+    is respected when acting and when looking ahead; only a `policy_agent` follows its policy whatever is allowed.
+    `clock` is a key of info with the time, if the durations should be checked against one.
 
     >>> import gymnasium, sojourn
     >>> env = gymnasium.make("sojourn/TwoState-v0", log_scale=1e-3, max_episode_steps=1000)
@@ -112,7 +112,7 @@ class Learner:
             self._begin(supply, driver_for(observer.agent, options, supply.env, source), observer.sentence)
             return
         reading = Reading(supply.single, source=duration, bins=bins, action_mask=action_mask, clock=clock)
-        # What observes has been dealt with.
+        # Agents that observe have returned above.
         chosen = chosen_agent(agent, options, reading.states.num_states, reading.num_actions)  # type: ignore[arg-type]
         held = HeldAgent(chosen.agent, streams(seed, 2)[1])
         hidden = HiddenActions(held.q, reading.mask_name)
@@ -120,7 +120,7 @@ class Learner:
 
     def _begin(self, supply: Supply, driver: Driver | ObservingDriver, chosen: str) -> None:
         self._supply, self._course, self._chosen = supply, driver, chosen
-        self._has_guessed = False  # whether `act` has warned of a state that was never visited
+        self._has_guessed = False  # whether `act` has warned about a state that was never visited
 
     @property
     def _driver(self) -> Driver:
@@ -128,7 +128,7 @@ class Learner:
         if isinstance(self._course, Driver):
             return self._course
         raise TypeError(
-            "this learner's agent observes and has no table: it has no states, q or policy; ask act(obs) what it does"
+            "this learner's agent observes and has no table of states, q or policy; ask act(obs) for its action"
         )
 
     # --- Reading ---
@@ -170,7 +170,7 @@ class Learner:
 
     @property
     def agent(self) -> Any:
-        """The agent as it is now: a value of its own, or the object that learns if it observes."""
+        """The agent as it is now: a copy of it or, if it observes, the object itself that learns."""
         return self._course.agent
 
     @property
@@ -198,14 +198,15 @@ class Learner:
     def act(self, obs: Element, action_mask: ArrayLike | None = None) -> Any:
         """Return the best action for an observation, of those that a mask allows.
 
-        The first time that its state was never visited in training, it warns; `known` tells.
+        It warns the first time that it is asked about a state that was never visited in training; `known` says
+        whether a state was.
         """
         action = self._course.act(obs, action_mask)
         if not self._has_guessed and isinstance(self._course, Driver) and not self.known(obs):
             self._has_guessed = True
             warnings.warn(
-                f"the observation {shown(obs)} is of a state that was never visited in training: its action is a guess, as "
-                "for all others that known(obs) is False for",
+                f"the observation {shown(obs)} is of a state that was never visited in training, so its action is a guess; "
+                "this is so whenever known(obs) is False",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -216,14 +217,14 @@ class Learner:
         return bool(self._driver.held.visits[self.states(obs)].any())
 
     def policy_table(self) -> pl.DataFrame:
-        """Return a row for each state visited: the observation, the best action, its value, and how often both occurred.
+        """Return a row for each visited state: the observation, the best action and its value, and how often both occurred.
 
         If the environment has a model with names of states and actions, there are columns for them.
         """
         return self._learned().table(exact_model(self.env))
 
     def write_policy(self, path: str | Path) -> None:
-        """Write the policy as a table, .csv, or as .json, which `load_policy` reads and which acts by itself."""
+        """Write the policy to a .csv file, as a table, or to a .json file, which `load_policy` reads."""
         self._learned().write(path, exact_model(self.env))
 
     def _learned(self) -> LearnedPolicy:
@@ -240,16 +241,16 @@ class Learner:
         callbacks: Callback | Sequence[Callback] = (),
         progress: bool = False,
     ) -> Totals:
-        """Learn for so many steps, or until so much time of the environment has passed; return the totals.
+        """Learn for a number of steps, or for a time on the environment's clock; return the totals.
 
-        `duration` is the time to train for; where the duration of a step is found is an
-        argument of `Learner`. Callbacks are called with the learner after every 1,000 steps and
-        at the end; one that returns True ends the training. Ctrl-C ends it too, between two
-        steps: the learner can be used, saved and trained further. `progress` shows a bar on a
-        terminal, lines elsewhere.
+        `duration` is the time to train for; where to find the duration of a step is an argument
+        of `Learner`. Callbacks are called with the learner after every 1,000 steps and at the
+        end; one that returns True ends the training. Ctrl-C ends it, too, between two steps; the
+        learner can then be used, saved and trained further. `progress` shows a bar on a terminal,
+        and lines elsewhere.
         """
         if (steps is None) == (duration is None):
-            raise TypeError("train takes either a number of steps or a duration")
+            raise TypeError("train takes either a number of steps or a duration; give exactly one of them")
         driver, called = self._course, [callbacks] if callable(callbacks) else list(callbacks)
         last = until = _INF
         if steps is not None:
@@ -260,7 +261,7 @@ class Learner:
         bar = progress_bar("training", total, unit) if progress else contextlib.nullcontext(no_progress)
         with bar as advance, interruptible() as asked:
             driver.begin()
-            still = 0  # steps since time last passed, to a block
+            still = 0  # steps since time last passed, in whole blocks
             while not asked and driver.totals.steps < last and driver.totals.duration < until:
                 taken, clock = driver.totals.steps, driver.totals.duration
                 driver.advance(min(last, taken + _BLOCK), until, asked)
@@ -279,7 +280,7 @@ class Learner:
         return self.totals
 
     def _warn(self) -> None:
-        """Warn of what the watcher sees."""
+        """Give the warnings that are due."""
         for sentence in self._course.warnings():
             warnings.warn(sentence, RuntimeWarning, stacklevel=3)
 
@@ -295,9 +296,9 @@ class Learner:
     ) -> Evaluation:
         """Return what the greedy policy earns per unit time, with a confidence interval.
 
-        It is followed, without learning, for the time `duration`, in an environment that is made or
-        copied for it, or in `env`; the learner stays as it is. In a slow system that time may be too short for an
-        interval; `needed` then says about how long it should be. See `sojourn.rules.long_run`.
+        The policy is followed for the time `duration`, without learning, in an environment that is made or copied
+        for this, or in `env`; the learner stays as it is. In a slow system that time may be too short for an
+        interval; `needed` then says roughly how long it should be. See `sojourn.rules.long_run`.
         """
         until, level = _how_long("evaluate", duration), proper_fraction("level", level)
         seed = whole("seed", seed, least=0)
@@ -313,11 +314,11 @@ class Learner:
         seed: int = 1,
         level: float = 0.95,
     ) -> Verdict:
-        """Return what the greedy policy earns, and what speaks against trusting it.
+        """Return what the greedy policy earns, and the reasons not to trust it, if there are any.
 
-        It is followed as in `evaluate`. `baseline` is a policy of your own to compare it with: a function of the
-        observation, actions by observation, or an action for each state. The comparison is over ten further runs of
-        each, with the same seeds.
+        The policy is followed as in `evaluate`. `baseline` is a policy of your own to compare it with: a function of
+        the observation, a mapping from observations to actions, or an action for each state. The comparison takes ten
+        further runs of each policy, with the same seeds.
         """
         asked = Asked(
             _how_long("verdict", duration),
@@ -331,9 +332,9 @@ class Learner:
     # --- Files ---
 
     def save(self, path: str | Path) -> None:
-        """Write all that is needed to go on: the agent, its random stream, and where the environment stands.
+        """Write everything that is needed to continue: the agent, its random stream, and where the environment is.
 
-        The file holds data only. A `duration` or an `action_mask` that is a function is not saved; give it
+        The file holds only data. A `duration` or an `action_mask` that is a function is not saved; give it
         again to `load`.
         """
         if isinstance(self._course, Driver):
@@ -353,10 +354,10 @@ class Learner:
     ) -> Learner:
         """Return a learner as it was saved, in an environment like the one it was trained in.
 
-        If that is the same environment, training goes on as if it had never been interrupted;
-        otherwise it begins a new episode. `duration` and `action_mask` say where these are found, if
-        that is not as it was, or was a function. `agent` makes an agent of your own that observes, which then gets
-        its state from the file.
+        If it is the same environment, training continues as if it had never been interrupted;
+        otherwise it begins a new episode. Give `duration` and `action_mask` if they are found elsewhere
+        than before, or were functions. `agent` is a function that makes your own agent that observes, which
+        then gets its state from the file.
         """
         supply, learner, file = Supply(env), cls.__new__(cls), Path(path)
         driver: Driver | ObservingDriver
@@ -369,10 +370,10 @@ class Learner:
 
 
 def _how_long(name: str, duration: float) -> float:
-    """Return a time to go on for; what says where a step's duration is found is refused."""
+    """Return how long to continue; refuse what says where to find the duration of a step."""
     if isinstance(duration, str) or callable(duration):
         raise TypeError(
-            f"duration is {shown(duration)}; {name}(duration=...) is how long to go on, a number; where the "
-            "duration of a step is found is said to Learner(..., duration=...)"
+            f"duration is {shown(duration)}; {name}(duration=...) must be a number, how long to continue; say where to "
+            "find the duration of a step in Learner(..., duration=...)"
         )
     return positive("duration", duration)

@@ -17,7 +17,7 @@ from sojourn.rules.kinds import check_kind
 
 
 def load_policy(path: str | Path) -> LearnedPolicy:
-    """Return the policy in a file: one that was written as JSON, or that of a saved learner. No environment is needed.
+    """Return the policy in a JSON file or in the file of a saved learner. No environment is needed.
 
     >>> import tempfile
     >>> import sojourn as sj
@@ -34,8 +34,8 @@ def load_policy(path: str | Path) -> LearnedPolicy:
         return LearnedPolicy.from_file(path)
     if format_of(path) == NETWORK_FORMAT:
         raise ValueError(
-            f"{path} holds an agent that observes, which has no table of states: ask Learner.load(...).act(observation) what it does, "
-            "or follow it with `sojourn evaluate`"
+            f"{path} holds an agent that observes, which has no table of states; ask Learner.load(...).act(observation) "
+            "for its action, or follow it with `sojourn evaluate`"
         )
     contents: Any = read_archive(path, FORMAT, VERSION)
     try:
@@ -45,7 +45,7 @@ def load_policy(path: str | Path) -> LearnedPolicy:
         hidden = HiddenActions.restored(held.q, "the action mask", contents["hidden"])
         states = Tabulation(contents["states"])
         if states.num_states != len(held.q):
-            raise ValueError(f"its values are of {len(held.q)} states, but it numbers {states.num_states}")  # noqa: TRY301
+            raise ValueError(f"it has values for {len(held.q)} states, but numbers {states.num_states}")  # noqa: TRY301
         return policy_of(states, contents["first_action"], held, hidden)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{path}: {error}") from None

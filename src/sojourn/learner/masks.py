@@ -1,9 +1,9 @@
-"""Hides the actions that are not allowed from an agent.
+"""Hides from an agent the actions that are not allowed.
 
-The rules know one thing about an action that is not available in a state: its value is -inf.
-So a mask is respected when acting, in the greedy maximum and when looking ahead, without any
-rule of its own. What the value had been is kept here, for when the action is allowed again. Where
-a mask changes while the state stays, the agent gets a spare row in its tables (`held.py`).
+To the rules, an action that is not available in a state is one whose value is -inf. So a mask is
+respected when acting, in the greedy maximum and when looking ahead, without any rule of its own.
+The action's former value is kept here, for when it is allowed again. If a mask changes while the
+state stays the same, the agent gets a spare row in its tables (`held.py`).
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ class HiddenActions:
     def __init__(self, q: Floats, name: str) -> None:
         self.q, self.name = q, name
         self._values: dict[tuple[int, int], float] = {}
-        self._masks: dict[int, ArrayLike] = {}  # the last one of each state, which is mostly the next one too
+        self._masks: dict[int, ArrayLike] = {}  # the last of each state, which is mostly the next one, too
         self._never = int((q == -np.inf).sum())
 
     def move_to(self, q: Floats) -> None:
-        """Go on with the same table in another array."""
+        """Continue with the same table in another array."""
         self.q = q
 
     def is_known(self, state: int, mask: ArrayLike) -> bool:
-        """Whether this mask is in force in a state already."""
+        """Whether this mask already applies in a state."""
         last = self._masks.get(state)
         return last is not None and np.array_equal(last, mask)
 
@@ -72,18 +72,18 @@ class HiddenActions:
         return checked_mask(mask, self.q.shape[1], self.name)
 
     def values(self, state: int) -> Floats:
-        """Return the values of a state, those of hidden actions too."""
+        """Return the values of a state, including those of hidden actions."""
         row: Floats = self.q[state].copy()
         for action in range(len(row)):
             row[action] = self._values.get((state, action), row[action])
         return row
 
     def seen_through(self, state: int, mask: ArrayLike) -> Floats:
-        """Return the values of a state with -inf for what a mask does not allow, changing nothing."""
+        """Return the values of a state with -inf for actions that a mask does not allow; nothing is changed."""
         return np.where(self.checked(mask), self.values(state), -np.inf)
 
     def is_finite(self) -> bool:
-        """Whether all values but those of hidden actions are finite."""
+        """Whether all values are finite, except for those of hidden actions."""
         return int((~np.isfinite(self.q)).sum()) == len(self._values) + self._never
 
     def to_dict(self) -> HiddenValues:
@@ -93,7 +93,7 @@ class HiddenActions:
 
     @classmethod
     def restored(cls, q: Floats, name: str, data: HiddenValues) -> HiddenActions:
-        """Return the masks of a table that has -inf at the places of hidden values already."""
+        """Return the hidden actions of a table that already has -inf in their places."""
         hidden = cls(q, name)
         num_states, num_actions = q.shape
         places, values = data["places"], data["values"]
@@ -105,7 +105,7 @@ class HiddenActions:
             place = within("state", state, num_states), within("action", action, num_actions)
             if q[place] != -np.inf:
                 raise ValueError(
-                    f"action {action} of state {state} is said to be hidden, but the table has a value for it"
+                    f"action {action} of state {state} is listed as hidden, but the table has a value for it"
                 )
             hidden._values[place] = value
         hidden._never -= len(hidden._values)

@@ -1,7 +1,7 @@
 """Takes an agent of observations through one environment, or several at once.
 
-What `Driver` is for agents with a table of values, `ObservingDriver` is for tiles and networks, Sojourn's or other people's: the
-agent sees arrays of observations, and is whatever has the methods of `sojourn.agents.networks.protocol`.
+`ObservingDriver` does for tiles and networks, Sojourn's or other people's, what `Driver` does for agents with a table of
+values. The agent sees arrays of observations; it is any object with the methods of `sojourn.agents.networks.protocol`.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ _METHODS = ("draw", "learn", "greedy", "state", "restored")
 
 
 def observes(agent: object) -> TypeGuard[ObservingAgent | MakeObserver | MakeVectorAgent | Agent]:
-    """Whether this is an agent of observations, or makes one: from `spaces`, or for vectors of `num_inputs` numbers."""
+    """Whether this is an agent of observations, or makes one from `spaces` or for vectors of `num_inputs` numbers."""
     if isinstance(agent, tuple):
-        values: Any = getattr(agent, "values", ())  # of an agent that is a value: a table, or for vectors
+        values: Any = getattr(agent, "values", ())  # if the agent is a value: a table, or values for vectors
         return reads_vectors(values)
     is_made = not isinstance(agent, type) and all(hasattr(agent, name) for name in _METHODS)
     return is_made or (callable(agent) and not _takes(agent).isdisjoint(("spaces", "num_inputs")))
@@ -65,13 +65,13 @@ def _takes(make: Callable[..., object]) -> set[str]:
 
 
 class ObservingDriver:
-    """An agent of observations in its environments, and where all stand."""
+    """An agent of observations in its environments, and where all of them are."""
 
     def __init__(self, agent: ObservingAgent, lanes: Lanes, totals: Totals = Totals()) -> None:  # noqa: B008 - a value
         missing = [name for name in (*_METHODS, "rate") if not hasattr(agent, name)]
         if missing:
             raise TypeError(
-                f"{shown(agent)} has no {missing[0]}; an agent of observations has {', '.join(_METHODS)} and rate"
+                f"{shown(agent)} has no {missing[0]}; an agent of observations needs {', '.join(_METHODS)} and rate"
             )
         self.agent, self.lanes, self.totals = agent, lanes, totals
 
@@ -105,7 +105,7 @@ class ObservingDriver:
         self.lanes.begin()
 
     def advance(self, last: float, until: float, asked: list[int]) -> None:
-        """Take steps until so many have been taken, or the time has come, or an end was asked for."""
+        """Take steps until `last` have been taken, the time `until` has come, or an end was asked for."""
         agent, lanes = self.agent, self.lanes
         while self.totals.steps < last and self.totals.duration < until and not asked:
             actions, explored = agent.draw(lanes.observations, lanes.allowed)
@@ -118,11 +118,11 @@ class ObservingDriver:
                 self.totals = _counted(self.totals, steps)
 
     def time_must_pass(self, steps: int) -> None:
-        """Refuse to go round for ever."""
+        """Raise an error if the last `steps` steps, which took no time at all, are too many."""
         time_must_pass(steps, self.lanes.reader.source)
 
     def warnings(self) -> list[str]:
-        """Return what the user should know."""
+        """Return the warnings that are due."""
         sound = math.isfinite(self.rate) and math.isfinite(self.largest_value)
         return [] if sound else ["the weights or the rate are no longer finite; a smaller step size may help"]
 
@@ -133,7 +133,7 @@ class ObservingDriver:
         return reader.observing.told(self.agent.greedy(seen[np.newaxis], allowed[np.newaxis]), 0)
 
     def followed(self, env: Environment, until: float, seed: int) -> MicroBatches:
-        """Return what the greedy policy earned until so much time had passed."""
+        """Follow the greedy policy for the time `until`, and return what it earned."""
         seen, still = MicroBatches(), 0
         explored: Flags = np.zeros(1, dtype=np.bool_)
         lane = SingleLane(env, self.lanes.reader, seed)
@@ -149,7 +149,7 @@ class ObservingDriver:
     def followed_by(
         self, policy: Callable[[Any], Any], env: Environment, until: float, seed: int
     ) -> MicroBatches:
-        """Return what a function of the observation earned until so much time had passed."""
+        """Follow a function of the observation for the time `until`, and return what it earned."""
         seen, still, reader = MicroBatches(), 0, self.lanes.reader
         observation, _ = env.reset(seed=seed)
         while seen.duration < until:
@@ -174,7 +174,7 @@ class Source(NamedTuple):
 
 
 class Observer(NamedTuple):
-    """An agent of observations, or what makes one, and a sentence that says why it is this one."""
+    """An agent of observations, or a function that makes one, and a sentence that says why it was chosen."""
 
     agent: ObservingAgent | MakeObserver | MakeVectorAgent | Agent
     sentence: str
@@ -183,7 +183,7 @@ class Observer(NamedTuple):
 def observer_for(given: object, env: Any, bins: object = None) -> Observer | None:
     """Return the agent of observations for an environment: the one given or named, or one that suits it.
 
-    None if the agent is to be one with a table.
+    Return None if the agent should have a table.
     """
     if isinstance(given, str) and given.replace("-", "_") in OBSERVERS:
         return Observer(OBSERVERS[given.replace("-", "_")], f"{given}, as asked for")
@@ -193,14 +193,14 @@ def observer_for(given: object, env: Any, bins: object = None) -> Observer | Non
         return None
     space = getattr(env, "single_action_space", env.action_space)
     if not is_listed(space):
-        return Observer(ppo, "ppo, because the actions are continuous: it learns a policy, by a network")
+        return Observer(ppo, "ppo, because the actions are continuous: it learns a policy, with a network")
     if is_vector(env) or not is_listed(env.observation_space):
         why = (
             "there are several environments at once"
             if is_vector(env)
             else "the observations cannot be listed"
         )
-        return Observer(deep_q, f"deep_q, because {why}: it learns values, by a network")
+        return Observer(deep_q, f"deep_q, because {why}: it learns values, with a network")
     return None
 
 
@@ -216,7 +216,7 @@ def driver_for(
 
 
 def _made(given: Any, options: dict[str, Any], lanes: Lanes) -> ObservingAgent:
-    """Return the agent that is given, or made, for what is observed."""
+    """Return the agent that was given, or make one for these observations."""
     observing = lanes.reader.observing
     spaces = observing.spaces(lanes.places, lanes.seed)
     if callable(given) and "spaces" in _takes(given):
@@ -225,18 +225,20 @@ def _made(given: Any, options: dict[str, Any], lanes: Lanes) -> ObservingAgent:
     if callable(given) and not isinstance(given, tuple):
         if is_listed(observing.space):
             raise ValueError(
-                f"the observations are of {shown(observing.space)} and can be listed; take an agent with a table"
+                f"the observations are of {shown(observing.space)} and can be listed; use an agent with a table"
             )
         return _of_vectors(given, spaces, observing.bounds, options)
     if options:
-        raise TypeError(f"{', '.join(options)} cannot be given with an agent that is made already")
+        raise TypeError(
+            f"{', '.join(options)} cannot be given with an agent that is already made; give its constructor instead"
+        )
     value: Any = given
     made: ObservingAgent = VectorObserver(value, spaces) if is_value(given) else given
     return made
 
 
 def _of_vectors(make: Any, spaces: Spaces, bounds: Bounds, options: dict[str, Any]) -> VectorObserver:
-    """Return an agent for vectors as one of observations; tiles lie within the bounds, unless others are given."""
+    """Return an agent for vectors as an agent of observations; tiles use these bounds, unless others are given."""
     if isinstance(make, functools.partial):
         return _of_vectors(make.func, spaces, bounds, {**make.keywords, **options})
     kind = next((name for name, known in TILES.items() if known is make), "")

@@ -11,7 +11,7 @@ from sojourn.rules.numbers import shown
 
 
 class Reading:
-    """The ways to read one environment.
+    """How to read one environment.
 
     `duration(obs, action, info)` is how long a step took, `mask(obs, info)` the action mask or None, and
     `states.index(obs)` the number of the state. The agent numbers its actions from 0, the
@@ -37,21 +37,21 @@ class Reading:
             None if callable(action_mask) else mask_key(action_mask, source)
         )  # None: it is a function
         self.clock_key = clock
-        self.clock()  # whose key is checked
+        self.clock()  # which checks its key
 
     def clock(self) -> Clock | None:
-        """Return what checks the clock of one environment, if there is a clock to check."""
+        """Return an object that checks the clock of one environment, if there is a clock to check."""
         return None if self.clock_key is None else Clock(self.clock_key)
 
     def time_must_pass(self, steps: int) -> None:
-        """Refuse to go round for ever, if the last so many steps took no time at all."""
+        """Raise an error if the last `steps` steps, which took no time at all, are too many."""
         time_must_pass(steps, self.source)
 
 
 def time_must_pass(steps: int, source: DurationSource) -> None:
-    """Refuse to go round for ever, if the last so many steps took no time at all."""
+    """Raise an error if the last `steps` steps, which took no time at all, are too many."""
     if steps >= MOST_AT_ONCE:
         raise ValueError(
-            f"the last {steps:,} steps took no time ({shown(source)} is 0); single steps may, but a rate "
-            "needs a clock that goes on"
+            f"the last {steps:,} steps took no time ({shown(source)} is 0); single steps may take none, but a rate "
+            "needs time to pass"
         )

@@ -1,7 +1,7 @@
-"""The file of a learner: what it holds, and how a learner's parts are made of it again.
+"""The file of a learner: what it holds, and how a learner's parts are restored from it.
 
-The file holds data only (`sojourn.learner.archive`). A duration or an action mask that is a function is not
-saved, nor is what the warnings have seen: after loading, they begin to look anew.
+The file holds only data (`sojourn.learner.archive`). A duration or an action mask that is a function is not
+saved, nor is what the warnings have seen; after loading, they start afresh.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FORMAT, VERSION = "sojourn learner", 4
 
 
 class Saved(TypedDict):
-    """All that a file of a learner holds."""
+    """Everything that the file of a learner holds."""
 
     agent: Agent
     stream: Stream
@@ -54,7 +54,7 @@ class Saved(TypedDict):
 
 
 def write(path: Path, driver: Driver) -> None:
-    """Write all that is needed to go on."""
+    """Write everything that is needed to continue."""
     reading, held, trace, at = driver.reading, driver.held, driver.trace, driver.position
     contents: Saved = {
         "agent": held.agent,
@@ -140,7 +140,7 @@ def _check_fit(states: Tabulation, agent: Agent, first: int, env: Environment) -
 
 
 def _fits(states: Tabulation, space: Space) -> bool:
-    """Whether a space is the one that was numbered; of continuous parts only the shape can be told."""
+    """Whether a space is the one that was numbered; of continuous parts, only the shape can be compared."""
     try:
         return tabulate(space) == states
     except (TypeError, ValueError):

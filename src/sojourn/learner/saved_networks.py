@@ -1,7 +1,7 @@
-"""The file of a learner whose agent observes: data only, as every file of a learner.
+"""The file of a learner whose agent observes; like every file of a learner, it holds only data.
 
-The file holds how the agent was made, if it is one of Sojourn's, and what it has learned. An agent of your own is made
-anew by you, and gets its state from the file: `Learner.load(path, env, agent=make)`.
+The file says how the agent was made, if it is one of Sojourn's, and what it has learned. An agent of your own has to be
+made again by you, and then gets its state from the file: `Learner.load(path, env, agent=make)`.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from sojourn.runs.totals import Totals
 
 
 class SavedNetwork(TypedDict):
-    """All that a file of a learner whose agent observes holds."""
+    """Everything that the file of a learner whose agent observes holds."""
 
-    kind: str  # of agent, empty for one that is not ours
+    kind: str  # of agent; empty if it is not one of Sojourn's
     options: dict[str, Any]
     learned: dict[str, Any]
     totals: dict[str, float]
@@ -40,12 +40,12 @@ class SavedNetwork(TypedDict):
 
 
 def is_one(path: Path) -> bool:
-    """Whether a file says of itself that it is one of these; what is wrong with others, others say."""
+    """Whether a file says that it is of this kind; if it is not, other code says what is wrong with it."""
     return format_of(path) == NETWORK_FORMAT
 
 
 def write(path: Path, driver: ObservingDriver) -> None:
-    """Write all that is needed to go on."""
+    """Write everything that is needed to continue."""
     agent, lanes = driver.agent, driver.lanes
     reader = lanes.reader
     ours = isinstance(agent, OURS)
@@ -67,7 +67,7 @@ def write(path: Path, driver: ObservingDriver) -> None:
 
 
 class Given(NamedTuple):
-    """What a user gives to `load`, because it is not as it was or a file cannot hold it."""
+    """What a user gives to `load`, because it has changed or because a file cannot hold it."""
 
     duration: DurationSource | None = None
     action_mask: MaskSource | None = None
@@ -97,20 +97,20 @@ def _restored(saved: SavedNetwork, env: Any, given: Given) -> ObservingDriver:
         )
     make = OBSERVERS.get(saved["kind"]) if given.agent is None else given.agent
     if make is None:
-        raise ValueError("its agent is none of Sojourn's; say how to make one: load(..., agent=make)")
+        raise ValueError("its agent is not one of Sojourn's; say how to make it: load(..., agent=make)")
     options: Memory = saved["options"] if saved["kind"] and given.agent is None else {}
     driver = driver_for(make, options, env, Source(source, mask, saved["seed"], saved["lanes"].get("clock")))
     observing = driver.lanes.reader.observing
     told = (driver.lanes.places, observing.num_inputs)
     if told != (saved["places"], saved["num_inputs"]):
         raise ValueError(
-            f"it was trained in {saved['places']} environments with {saved['num_inputs']} inputs; here are "
+            f"it was trained in {saved['places']} environments with {saved['num_inputs']} inputs, but here there are "
             f"{told[0]} with {told[1]}"
         )
     driver.agent.restored(saved["learned"])
     totals = canonical(replaced(Totals(), **saved["totals"]))
     if not np.isfinite(totals).all() or not 0 <= totals.greedy_steps <= totals.steps < 2**53:
-        raise ValueError(f"its totals are {totals}, which cannot be")
+        raise ValueError(f"its totals are {totals}, which is impossible")
     driver.totals = totals
     driver.lanes.restored(saved["lanes"])
     return driver

@@ -20,7 +20,7 @@ EnvironmentSource: TypeAlias = Environment | VectorEnvironment | MakeEnvironment
 
 
 class Supply:
-    """The environment of a training, and further ones like it."""
+    """The environment that a learner is trained in, and further ones like it."""
 
     def __init__(self, source: EnvironmentSource) -> None:
         self.make = source if makes(source) else None
@@ -28,19 +28,19 @@ class Supply:
 
     @property
     def single(self) -> Environment:
-        """The environment, if it is one."""
+        """The environment, if it is a single one."""
         if is_vector(self.env):
             raise TypeError(
-                "an agent with a table takes one environment, not a vector of them; give it a single one, or take "
+                "an agent with a table takes one environment, not a vector of them; give it a single one, or use "
                 "deep_q or ppo"
             )
         return self.env
 
     @contextlib.contextmanager
     def another(self, source: EnvironmentSource | None = None) -> Iterator[Environment]:
-        """Yield another environment than that of the training: from `source`, or else made or copied.
+        """Yield an environment other than that of the training: from `source`, or otherwise made or copied.
 
-        One that is made for this is closed at the end.
+        An environment that is made for this is closed at the end.
         """
         if source is None:
             source = self._copied() if self.make is None else self.make
@@ -74,7 +74,7 @@ def makes(source: EnvironmentSource) -> TypeGuard[MakeEnvironment]:
 
 
 def opened(source: EnvironmentSource) -> Environment:
-    """Return the environment, or a new one if there is a function for that; refuse what is not one environment."""
+    """Return the environment, or a new one if there is a function that makes them; refuse anything else."""
     env = source() if makes(source) else source
     missing = [
         name for name in ("observation_space", "action_space", "reset", "step") if not hasattr(env, name)
@@ -90,4 +90,4 @@ def opened(source: EnvironmentSource) -> Environment:
             f"{what} is not a Gymnasium environment: {why}; make one with gymnasium.make, or "
             "sojourn.WorldEnv(world)"
         )
-    return env  # type: ignore[return-value] # it has all that was asked for
+    return env  # type: ignore[return-value] # it has all that is needed

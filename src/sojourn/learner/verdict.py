@@ -1,8 +1,8 @@
-"""A verdict on what was learned: what the policy earns, and what speaks against trusting it.
+"""A verdict on what was learned: what the policy earns, and the reasons not to trust it.
 
-The greedy policy is followed for a while without learning. What it earns is held against the learned rate, against
-the exact answer where there is one, and against a policy of the user's own. Whether it has settled is judged where it
-goes: by how often the actions of those states were tried, and by what the policy from halfway through the training earns.
+The greedy policy is followed for a while without learning. What it earns is compared with the learned rate, with the
+exact answer if there is one, and with a policy of the user's own. Whether it has settled is judged in the states that
+it visits: by how often their actions were tried, and by what the policy from halfway through the training earns.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from sojourn.rules.long_run import MicroBatches
 from sojourn.rules.numbers import shown, within
 from sojourn.worlds.tabular import available
 
-# A policy of the user's: a function of the observation, actions by observation, or by the number of the state.
+# A user's policy: a function of the observation, a mapping from observations to actions, or an action for each state.
 GivenPolicy: TypeAlias = "Callable[[Any], int] | Mapping[Any, int] | Sequence[int] | Ints"
 
-Run: TypeAlias = Callable[[float, int], MicroBatches]  # what a policy earns in so much time, with a seed
+Run: TypeAlias = Callable[[float, int], MicroBatches]  # what a policy earns in a given time, with a seed
 
 _REPLICATIONS = 10  # runs of both policies, with the same seeds
-_APART = 0.25  # of what is earned: by so much the learned rate may differ from it
-_MOVES = 0.1  # of what is earned: so much more or less the policy of earlier on may earn
+_APART = 0.25  # of what is earned: how far the learned rate may be from it
+_MOVES = 0.1  # of what is earned: how much more or less the earlier policy may earn
 _THIN = 1.0 / 3.0  # of the steps may be in states with actions that were hardly tried
 _BELOW = 0.05  # of the best gain may be missing
 
 
 class Visited(NamedTuple):
-    """What the training has seen: `share` of the pairs of the states seen were tried, each at least `least` times."""
+    """What training has seen: how many states, the share of their pairs that were tried, and how often pairs were tried."""
 
     states: int
     share: float
@@ -50,7 +50,7 @@ class Visited(NamedTuple):
 
 
 class Baseline(NamedTuple):
-    """What a policy of the user's earns, and how much more the learned one does, on the same seeds."""
+    """What a user's policy earns, and how much more the learned policy earns, with the same seeds."""
 
     rate: float
     difference: float
@@ -59,15 +59,16 @@ class Baseline(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What a learned policy earns, and what speaks against trusting it.
+    """What a learned policy earns, and the reasons not to trust it.
 
     `evaluation` is what the greedy policy earns when it is followed, `learned_rate` what the agent believes.
-    `visited` tells which pairs were tried in training; `thin` is the share of the evaluation's steps in states where some
-    action was hardly tried. `moved` is how much more it earns than the policy from about halfway through the training, with
-    the same seed: 0 if both act alike wherever it went, None if that policy was not kept. `gain` is the exact gain of
-    the policy and `best_gain` that of the best one, where the environment has a model. `baseline` compares it with a policy
-    of yours. `warnings` are sentences; there are none if all is well. An agent that observes, such as a network, has
-    no pairs and no earlier policies to look at: its `visited`, `thin`, `moved` and `gain` are None.
+    `visited` says how many pairs were tried in training; `thin` is the share of the evaluation's steps in states where
+    some action was hardly tried. `moved` is how much more the policy earns than the policy from about halfway through
+    the training, with the same seed: 0 if both act alike wherever it went, None if that policy was not kept. `gain` is
+    the exact gain of the policy and `best_gain` that of the best one, if the environment has a model. `baseline`
+    compares the policy with one of your own. `warnings` are sentences; there are none if all is well. An agent that
+    observes, such as a network, has no pairs and no earlier policies to look at: its `visited`, `thin`, `moved` and
+    `gain` are None.
 
     >>> import sojourn as sj
     >>> learner = sj.Learner(sj.envs.make("sojourn/LongReturn-v0", {"compiled": False}))
@@ -206,11 +207,11 @@ def _of_observer(driver: ObservingDriver, env: Environment, asked: Asked) -> Ver
     return verdict._replace(warnings=(*driver.warnings(), *_warnings(verdict, driver.rate, scale, 1.0)))
 
 
-# --- A policy of the user's ---------------------------------------------------------
+# --- A user's policy ----------------------------------------------------------------
 
 
 def chooser(given: GivenPolicy, reading: Reading) -> Choose:
-    """Return a policy of the user's as what can be followed, or say in one sentence what is wrong with it."""
+    """Return a user's policy in a form that can be followed, or say in one sentence what is wrong with it."""
     first, count = reading.first_action, reading.num_actions
 
     def checked(action: int) -> int:
@@ -223,7 +224,8 @@ def chooser(given: GivenPolicy, reading: Reading) -> Choose:
     actions = [checked(action) for action in given]
     if len(actions) != reading.states.num_states:
         raise ValueError(
-            f"the baseline has {len(actions)} actions, one for each state, but there are {reading.states.num_states} states"
+            f"the baseline has {len(actions)} actions, but there are {reading.states.num_states} states; give one action for "
+            "each state"
         )
     return lambda observation, _mask: actions[reading.states.index(observation)]
 
@@ -233,7 +235,7 @@ def _looked_up(given: Mapping[Any, int], observation: Element) -> int:
     if isinstance(observation, np.ndarray | np.generic):
         key = observation.tolist() if np.ndim(observation) == 0 else tuple(np.ravel(observation).tolist())
     if key not in given:
-        raise ValueError(f"the baseline has no action for the observation {shown(key)}")
+        raise ValueError(f"the baseline has no action for the observation {shown(key)}; add one")
     return given[key]
 
 
@@ -253,20 +255,20 @@ def _compared(runs: Sequence[Run], asked: Asked) -> Baseline:
     return Baseline(float(rates[:, 1].mean()), difference, difference - half, difference + half)
 
 
-# --- What speaks against it ---------------------------------------------------------
+# --- Reasons not to trust it --------------------------------------------------------
 
 
 def _warnings(found: Verdict, rate: float | None, scale: float, few: float) -> list[str]:
-    """Return what speaks against it; `scale` is the size of what is earned per unit time, taken without signs."""
+    """Return the reasons not to trust it; `scale` is the size of what is earned per unit time, ignoring signs."""
     earned, warnings = found.evaluation, []
     if earned.needed is not None:
         warnings.append(
-            f"the policy was followed for too short a time to say what it earns; duration={earned.needed:.2g} would do"
+            f"the policy was followed for too short a time to say what it earns; duration={earned.needed:.2g} would be enough"
         )
     low, high = _sides(earned)
     if rate is not None and max(low - rate, rate - high) > _APART * scale:
         why = (
-            "it perhaps gets stuck where only exploring leads on, or its values have not settled"
+            "it may get stuck where only exploring helps, or its values have not settled"
             if rate > high
             else "the estimate of the rate is biased, or has not caught up"
         )
@@ -275,7 +277,7 @@ def _warnings(found: Verdict, rate: float | None, scale: float, few: float) -> l
         warnings.append(
             f"in {found.thin:.0%} of its steps the policy was in states where some action had "
             + ("never been tried" if few <= 1.0 else f"been tried fewer than {few:.0f} times")
-            + ": it is a guess there; train longer, or take fewer states"
+            + ", so it is a guess there; train longer, or use fewer states"
         )
     if found.gain is None and found.best_gain is not None:
         missing = found.best_gain - high
@@ -295,7 +297,7 @@ def _warnings(found: Verdict, rate: float | None, scale: float, few: float) -> l
 
 
 def _still_moving(now: Evaluation, earlier: Evaluation, scale: float) -> list[str]:
-    """Return a warning if the policy of earlier on earns clearly more or less than that of now."""
+    """Return a warning if the earlier policy earns clearly more or less than the present one."""
     (low, high), (low_then, high_then) = _sides(now), _sides(earlier)
     if abs(now.rate - earlier.rate) <= _MOVES * scale or (low <= high_then and low_then <= high):
         return []

@@ -1,14 +1,14 @@
-"""What to look at while an agent learns.
+"""Watches an agent while it learns, and warns.
 
-A rate that is too low makes every action look better than it is, the more so the longer the
-action takes; one that is too high, worse. The values then do not settle but drift, all of them
-alike, and the preference between long and short actions is wrong. A gap
-between the values of the best and the next action that grows in the same way means that the
-greedy action is locked in: whatever exploration finds out, the others cannot catch up.
+A rate that is too low makes every action look better than it is, and the more so the longer the
+action takes; a rate that is too high makes it look worse. The values then do not settle but drift,
+all of them alike, and the preference between long and short actions is wrong. If the gap between
+the values of the best and the next best action grows in the same way, the greedy action is locked
+in: whatever exploration finds out, the other actions cannot catch up.
 
-A policy that gets stuck is helped on by every exploring step, so that all looks well while it learns. What it earns
-by itself shows in the greedy steps that come after many others: if these earn much less than the learned rate
-says, then so does the policy.
+A policy that gets stuck is helped by every exploring step, so all looks well while it learns. What it earns by itself
+shows in the greedy steps that come after many others: if these earn much less than the learned rate, so does the
+policy.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from sojourn.learner.held import LATE, Surplus
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.runs.totals import Totals
 
-_GROWTH = 1.7  # 2 for a drift that is steady, 1.4 for a random walk, 1 for what has settled
-_TIMES = 3  # doublings of the steps over which growth is asked for
+_GROWTH = 1.7  # 2 for a steady drift, 1.4 for a random walk, 1 for values that have settled
+_TIMES = 3  # doublings of the steps over which values must grow
 _ERRORS = 5.0  # standard errors by which greedy steps must earn more or less than the learned rate says
 _LATE_LEAST, _LATE_SHARE = 200, 0.4  # late steps, and the share of the rate by which they must earn less
-_FIRST_LOOK = 5000  # steps, after which late ones are judged
+_FIRST_LOOK = 5000  # steps after which late ones are first judged
 _VISITS = 20.0  # of every pair of state and action, in units of 1 / step size, before anything is judged
 
 
 class Watched(Protocol):
-    """What is written to TensorBoard: a learner has it."""
+    """What is written for TensorBoard, as a learner has it."""
 
     @property
     def totals(self) -> Totals:
@@ -53,7 +53,7 @@ class Watched(Protocol):
 
 
 class Seen(NamedTuple):
-    """How an agent stands."""
+    """The present state of an agent."""
 
     totals: Totals
     q: Floats
@@ -74,9 +74,9 @@ class Look(NamedTuple):
 
 
 class Watcher:
-    """Looks at the values whenever the number of steps has doubled, and warns once.
+    """Looks at the values whenever the number of steps has doubled, and gives each kind of warning once.
 
-    `said` are the warnings so far.
+    `said` has the warnings so far.
     """
 
     def __init__(self, num_pairs: int, agent: Agent) -> None:
@@ -89,9 +89,8 @@ class Watcher:
         if not rate_is_learned(agent):
             self._next = self._next_late = sys.maxsize
         if not hasattr(agent, "exploration"):
-            self._next_late = (
-                sys.maxsize
-            )  # one that explores where it is unsure has greedy steps in a row where it is sure
+            # An agent that explores where it is unsure takes many greedy steps in a row where it is sure.
+            self._next_late = sys.maxsize
 
     def look(self, seen: Seen) -> list[str]:
         """Return the warnings that are due."""
@@ -112,7 +111,7 @@ class Watcher:
         return new
 
     def policy_before(self, steps: int) -> Ints | None:
-        """Return the policy as it was when at most three quarters of so many steps had been taken, if that was seen."""
+        """Return the last policy seen in the first three quarters of this many steps, or None."""
         found = [actions for taken, actions in self._pasts if 4 * taken <= 3 * steps]
         return found[-1] if found else None
 
@@ -142,10 +141,10 @@ class Watcher:
         return found
 
     def _bias(self) -> int:
-        """Return 1 if greedy steps have always earned more than the rate says, -1 if less, else 0.
+        """Return 1 if greedy steps have always earned more than the rate says, -1 if always less, otherwise 0.
 
-        A rate that is right is not exceeded in the mean, and what is left of the values'
-        movement is a random walk of their common level, which means nothing.
+        If the rate is right, greedy steps do not earn more or less on average; what remains of
+        the values' movement is a random walk of their common level, which means nothing.
         """
         if len(self._looks) <= _TIMES:
             return 0
@@ -158,13 +157,13 @@ class Watcher:
 
 
 def step_size_of(agent: Agent) -> float:
-    """Return an agent's step size; 0.01 stands for one that changes."""
+    """Return an agent's step size, or 0.01 if it is not constant."""
     step_size = getattr(agent, "step_size", None)
     return step_size.size if isinstance(step_size, Constant) else 0.01
 
 
 def rate_is_learned(agent: Agent) -> bool:
-    """Whether an agent's rate is one per unit time that its values depend on: not if it discounts, or counts steps."""
+    """Whether an agent's values depend on a rate per unit time; they do not if it discounts or counts steps."""
     return not isinstance(getattr(agent, "method", None), Discounted | Stepwise)
 
 
@@ -190,25 +189,25 @@ def _sign(before: Surplus, after: Surplus) -> int:
 
 
 def _mean_surplus(before: Surplus, after: Surplus) -> float:
-    """Return by how much a greedy step between two looks earned more than the rate at the time allowed for."""
+    """Return how much more a greedy step between two looks earned, on average, than the rate at the time says."""
     return (after.total - before.total) / max(after.steps - before.steps, 1)
 
 
 _DIVERGED = "the values or the rate are no longer finite; smaller step sizes may help"
 _DRIFT = (
-    "the values drift without bound, by about {drift:.3g} each step: the learned rate is too {wrong}, so that long actions "
-    "look {look} than they are (greedy steps lately earned {surplus:.3g} {more} each than the rate allows for their "
-    "time); if what can be earned changes with time, an estimator that forgets may help, otherwise one without bias, as "
-    "smart has"
+    "the values drift without bound, by about {drift:.3g} in each step: the learned rate is too {wrong}, so long actions "
+    "look {look} than they are (recent greedy steps each earned {surplus:.3g} {more} than the rate says for their time); "
+    "if what can be earned changes with time, an estimator that forgets may help, otherwise one without bias, such as "
+    "that of smart"
 )
 _STUCK = (
-    "the greedy policy earns less by itself than the learned rate of {rate:.3g} says, about {earned:.3g} after {late} greedy "
-    "steps in a row: it may get stuck where only exploring leads on; verdict() measures what it earns, and longer "
+    "the greedy policy earns less by itself than the learned rate of {rate:.3g}, about {earned:.3g} after {late} greedy "
+    "steps in a row: it may get stuck where only exploring helps; verdict() measures what it earns, and longer "
     "training, other bins or another agent may help"
 )
 _LOCK = (
-    "the greedy actions are locked in: the gap to the next best action has grown with the steps to {gap:.3g} "
-    "after {steps:,}, so that what exploration finds can no longer change them"
+    "the greedy actions are locked in: the gap to the next best action has grown steadily, to {gap:.3g} after "
+    "{steps:,} steps, so what exploration finds can no longer change them"
 )
 
 
@@ -230,8 +229,8 @@ def _look(seen: Seen) -> Look:
 def tensorboard(folder: str) -> Callable[[Watched], None]:
     """Return a callback for `Learner.train` that writes its progress for TensorBoard.
 
-    It needs the extra: pip install 'sojourn[tensorboard]'. Rate, earned rate and the size of Q
-    are written over the number of steps.
+    It needs an extra: pip install 'sojourn[tensorboard]'. It writes the learned rate, the earned
+    rate and the largest |Q|, by the number of steps.
 
     >>> import tempfile
     >>> import sojourn as sj
@@ -244,7 +243,9 @@ def tensorboard(folder: str) -> Callable[[Watched], None]:
     try:
         from tensorboard.summary import Writer
     except ImportError:
-        raise ValueError("this needs TensorBoard: pip install 'sojourn[tensorboard]'") from None
+        raise ValueError(
+            "TensorBoard is not installed; install it with: pip install 'sojourn[tensorboard]'"
+        ) from None
     writer = Writer(str(folder))
 
     def write(learner: Watched) -> None:

@@ -1,8 +1,8 @@
-"""Finite models: `SMDP` is what one is, and the functions here make them from what people have.
+"""Finite models: the class `SMDP`, and functions that make models from arrays, lists, dictionaries and files.
 
-Models are descriptions: their laws, their structure, their files, and named problems. Solving and judging them belongs to
-`sojourn.exact`; what is computed here (`chain`) is what it takes to describe options as actions, which have to be
-followed to their ends.
+This room describes models: their laws, their structure, their files, and named problems. Solving and judging them belongs to
+`sojourn.exact`. The little that is computed here (`chain`) is needed to describe options as actions, since an option must be
+followed to its end.
 
 >>> import sojourn as sj
 >>> model = sj.model.from_transitions([  # state, action, next state, probability, reward, duration

@@ -1,8 +1,7 @@
-"""Models made of arrays and of matrices.
+"""Models made from arrays and from matrices.
 
-Rewards and durations are given for each state and action, or for each state, action and next
-state: an array says by its number of dimensions which. A duration may be one number for
-all. States and actions are numbered from 0.
+Rewards and durations are given for each state and action, or for each state, action and next state; the number of dimensions
+of an array says which. A single number holds for all. States and actions are numbered from 0.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ Matrix: TypeAlias = "ArrayLike | Sparse"
 
 
 class Quantities(NamedTuple):
-    """Rewards or durations: means of pairs, or of rows, or laws of rows."""
+    """Rewards or durations, as means of pairs, means of rows, or laws of rows."""
 
     means: Floats | None = None
     rows: Floats | None = None
@@ -39,10 +38,10 @@ def from_arrays(
     state_names: Sequence[str] | None = None,
     action_names: Sequence[str] | None = None,
 ) -> SMDP:
-    """Return the model with `transitions[s, a, s']` the probability of s' after a in s.
+    """Return the model in which `transitions[s, a, s']` is the probability of s' after a in s.
 
     Rewards and durations are arrays [s, a] or [s, a, s'], or one number. `available[s, a]`
-    says which actions a state has; all of them unless given.
+    says which actions a state has, by default all.
 
     >>> model = from_arrays([[[0.5, 0.5], [0.0, 1.0]], [[1.0, 0.0], [1.0, 0.0]]], [[1, 0], [0, 2]])
     >>> model, model.reward
@@ -97,9 +96,9 @@ def from_matrices(
 ) -> SMDP:
     """Return the model with one matrix of transition probabilities [s, s'] for each action.
 
-    The matrices are dense or of `scipy.sparse`. Rewards and durations are an array [s, a], or
-    one matrix [s, s'] for each action, or one number. This is the form of Gosavi's
-    textbook and of the MDP toolboxes:
+    The matrices may be dense or from `scipy.sparse`. Rewards and durations are an array [s, a], or
+    one matrix [s, s'] for each action, or one number. Gosavi's textbook and the MDP toolboxes use
+    this form:
 
     >>> model = from_matrices(
     ...     [[[0.7, 0.3], [0.4, 0.6]], [[0.9, 0.1], [0.2, 0.8]]],
@@ -154,12 +153,12 @@ def from_matrices(
 
 
 def offsets_of(counts: ArrayLike) -> Ints:
-    """Return where each part begins, and the end, from how many entries each has."""
+    """Return where each part begins, and where the last one ends, given the number of entries of each."""
     return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
 
 
 def numbers_of(name: str, numbers: Matrix | Sequence[Matrix]) -> Floats:
-    """Return what was given as an array of numbers, or refuse it."""
+    """Return the given numbers as an array, or raise an error."""
     try:
         return np.asarray(numbers, dtype=np.float64)
     except (TypeError, ValueError):
@@ -192,7 +191,9 @@ def _interleaved(matrices: list[Sparse]) -> tuple[Ints, Ints]:
 def _entries(name: str, given: Sequence[Matrix], matrices: list[Sparse]) -> Floats:
     """Return the entries of given matrices at the places of the transitions."""
     if len(given) != len(matrices):
-        raise ValueError(f"{name} has {len(given)} matrices for {len(matrices)} actions")
+        raise ValueError(
+            f"the number of matrices in {name} is {len(given)}; it must be {len(matrices)}, the number of actions"
+        )
     entries = []
     for action, (each, matrix) in enumerate(zip(given, matrices, strict=True)):
         values = sparse.csr_array(each) if sparse.issparse(each) else numbers_of(f"{name}[{action}]", each)

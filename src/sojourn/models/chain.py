@@ -1,4 +1,4 @@
-"""The chain that a policy makes of a model, its classes, and sparse linear systems."""
+"""The Markov chain of a policy in a model, its recurrent classes, and sparse linear systems."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 PolicyLike: TypeAlias = ArrayLike | Mapping[Any, Any]  # by number, or {state: action} by name
 
-_DENSE = 500  # states: up to so many a dense solver is fast; above, a sparse one may fill up all memory
+_DENSE = 500  # states: up to here a dense solver is fast; above, a sparse one may fill up all memory
 _ROUNDING = 1e-14  # relative to the largest number
-_NORMAL = float(np.finfo(np.float64).tiny)  # below, floats have fewer digits
+_NORMAL = float(np.finfo(np.float64).tiny)  # smaller floats have fewer digits
 
 
 class Chain(NamedTuple):
@@ -34,7 +34,7 @@ class Chain(NamedTuple):
 
 
 def by_number(model: SMDP, policy: PolicyLike) -> npt.NDArray[Any]:
-    """Return a policy as an array; one that is a dictionary of names, as an action for each state.
+    """Return a policy as an array; a dictionary of names becomes the number of an action for each state.
 
     >>> from sojourn.models.problems import long_return
     >>> by_number(long_return(), {"choice": "B", "return": "A"})
@@ -107,7 +107,7 @@ def chain_of(model: SMDP, policy: PolicyLike) -> Chain:
 
 
 def pairs_of(model: SMDP, policy: Ints) -> Ints:
-    """Return the pair of each state that a policy takes."""
+    """Return the pair that a policy takes in each state."""
     if policy.min() < 0 or policy.max() >= model.num_actions:
         found = np.full(model.num_states, -1)
         inside = (policy >= 0) & (policy < model.num_actions)
@@ -116,7 +116,7 @@ def pairs_of(model: SMDP, policy: Ints) -> Ints:
         found = model.pair_table()[np.arange(model.num_states), policy]
     if found.min() < 0:
         state = int(np.argmin(found))
-        model.pair(state, int(policy[state]))  # which says what is wrong
+        model.pair(state, int(policy[state]))  # raises the error
     return found
 
 
@@ -131,7 +131,7 @@ def chain_of_pairs(model: SMDP, pairs: Ints) -> Chain:
 
 
 def _normalised(matrix: Sparse) -> Sparse:
-    """Return a matrix whose rows sum to 1, as those of the true model do (see `SMDP`)."""
+    """Return a matrix with rows that sum to 1, as in the true model (see `SMDP`)."""
     sums = np.asarray(matrix.sum(axis=1))
     if (sums != 1.0).any():
         matrix.data = matrix.data / np.repeat(sums, np.diff(matrix.indptr))
@@ -158,18 +158,18 @@ def solved(system: Sparse, right: Floats) -> Floats:
             if answer is not None:
                 return answer
         return np.asarray(linalg.splu(sparse.csc_array(system)).solve(right))
-    except (np.linalg.LinAlgError, RuntimeError):  # the latter is SuperLU's word for singular
+    except (np.linalg.LinAlgError, RuntimeError):  # SuperLU raises a RuntimeError if the matrix is singular
         raise SingularError(
-            "the linear equations of a policy have no solution in floats, "
-            "since some probabilities are too small beside others; lump states or leave out the smallest"
+            "the linear equations of a policy have no solution in floats, because some probabilities are too small "
+            "compared with others; lump states, or leave out the smallest probabilities"
         ) from None
 
 
 def outward(matrix: Sparse, inner: Ints | None = None) -> Sparse:
-    """Return the system of v(i) sum of p(i, j) - sum of p(i, j) v(j), over all j but i.
+    """Return the matrix of the system v(i) sum of p(i, j) - sum of p(i, j) v(j), with sums over all j except i.
 
-    `matrix` has the rows of the states `inner` (all of them unless given) and a column for every state. This is 1 - P
-    without the subtraction, which would lose small probabilities of leaving.
+    `matrix` has the rows of the states `inner` (by default all) and a column for every state. The result is 1 - P, computed
+    without a subtraction that would lose small probabilities of leaving.
     """
     size = matrix.shape[0]
     inner = np.arange(size) if inner is None else inner
@@ -188,17 +188,17 @@ def outward(matrix: Sparse, inner: Ints | None = None) -> Sparse:
 def _iterated(system: Sparse, right: Floats) -> Floats | None:
     """Return the solution by BiCGSTAB if it is exact up to rounding, else None."""
     answer = np.zeros(len(right))
-    for _ in range(2):  # the second time for the digits that the first left
+    for _ in range(2):  # the second time for the digits that the first time left
         answer = answer + linalg.bicgstab(system, right - system @ answer, rtol=1e-10, maxiter=500)[0]
     left, scale = np.abs(system @ answer - right).max(), np.abs(right).max() + np.abs(answer).max()
     return answer if left <= _ROUNDING * scale else None
 
 
 def leading_to(model: SMDP, target: Ints, pairs: Ints, usable: Flags | None = None) -> Ints:
-    """Return a policy that comes to `target` from every state that can, and keeps its pairs there.
+    """Return the policy changed so that every state that can lead to `target` does.
 
-    `usable` says which pairs may be taken; all of them unless given. A state from which the target cannot
-    be reached keeps its pair.
+    `usable` says which pairs may be taken, by default all. States in the target, and those from which it cannot be reached,
+    keep their pairs.
     """
     pairs = pairs.copy()
     reached = np.zeros(model.num_states, dtype=bool)

@@ -1,4 +1,4 @@
-"""Checks that a model is valid; each error is one sentence that names the place."""
+"""Check that a model is valid; each error is one sentence that names the place."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from sojourn.rules.numbers import listed, shown
 if TYPE_CHECKING:
     from sojourn.models.smdp import SMDP
 
-SUM_TOLERANCE = 1e-8  # how far the probabilities of a pair may sum from 1; they are then scaled
-MEAN_TOLERANCE = 1e-9  # how far a mean may be from that of its law, relative to max(1, |mean|)
-LARGEST_RATE = 1e200  # sums and products of larger ones would leave the floats
+SUM_TOLERANCE = 1e-8  # how far the sum of a pair's probabilities may be from 1; they are then scaled
+MEAN_TOLERANCE = 1e-9  # how far a given mean may be from that of its law, relative to max(1, |mean|)
+LARGEST_RATE = 1e200  # sums and products of larger ones would overflow
 _LARGEST = float(np.finfo(np.float64).max)
 _ROUNDING = 1e-12  # a sum this close to 1 is left as it is
 
-put = object.__setattr__  # a model is frozen for all but its own construction
+put = object.__setattr__  # a model is frozen once it has been made
 
 
 def make_valid(model: SMDP) -> None:
-    """Check the parts that a model was given, and compute those that follow from others."""
+    """Check the given parts of a model, and compute the parts that follow from them."""
     _check_shape(model)
     _check_names(model)
     _check_rows(model)
@@ -38,7 +38,7 @@ def make_valid(model: SMDP) -> None:
 
 
 def make_owned(model: SMDP) -> None:
-    """Give a model arrays that nobody else can change."""
+    """Give a model arrays that no other code can change."""
     for name, thing in list(vars(model).items()):
         if isinstance(thing, np.ndarray):
             put(model, name, owned(thing))
@@ -70,7 +70,7 @@ def _check_shape(model: SMDP) -> None:
         put(model, "action", (np.arange(model.num_pairs) - np.repeat(first, counts)).astype(np.int32))
     else:
         if len(model.action) != model.num_pairs:
-            raise ValueError(f"action has {len(model.action)} entries for {model.num_pairs} pairs")
+            raise _wrong_length("action", len(model.action), model.num_pairs, "pairs")
         rises = np.diff(model.action) > 0
         rises[first[1:] - 1] = True  # where the next state begins
         if model.action.min() < 0 or not rises.all():
@@ -81,15 +81,19 @@ def _check_shape(model: SMDP) -> None:
             )
 
 
+def _wrong_length(name: str, length: int, needed: int, things: str) -> ValueError:
+    return ValueError(f"{name} has the length {length}; it must be {needed}, the number of {things}")
+
+
 def _check_names(model: SMDP) -> None:
-    for name, names, count in (
-        ("state_names", model.state_names, model.num_states),
-        ("action_names", model.action_names, model.num_actions),
+    for name, names, count, things in (
+        ("state_names", model.state_names, model.num_states, "states"),
+        ("action_names", model.action_names, model.num_actions, "actions"),
     ):
         if names is None:
             continue
         if len(names) < count or (name == "state_names" and len(names) > count):
-            raise ValueError(f"{name} has {len(names)} names for {count}")
+            raise _wrong_length(name, len(names), count, things)
         if len(set(names)) < len(names):
             twice = next(each for each in names if names.count(each) > 1)
             raise ValueError(f"{name} has {shown(twice)} twice; names must differ")
@@ -104,7 +108,7 @@ def _check_rows(model: SMDP) -> None:
         raise ValueError(
             f"{_row_place(model, row)} leads to state {model.successor[row]}; states are 0 to {model.num_states - 1}"
         )
-    if not model.probability.min() >= 0.0:  # not a number, too
+    if not model.probability.min() >= 0.0:  # true for NaN too
         row = int(np.argmin(model.probability >= 0.0))
         raise ValueError(
             f"{_row_place(model, row)} leads to state {model.successor[row]} with probability "
@@ -147,7 +151,7 @@ def _drop_impossible_rows(model: SMDP) -> None:
 
 
 def _set_means(model: SMDP, name: str) -> None:
-    """Compute the mean of each pair from what was given, and check that all of it agrees."""
+    """Compute the mean of each pair from what was given, and check that everything given agrees."""
     laws = getattr(model, f"{name}_law")
     if laws is not None:
         _check_laws(name, laws)
@@ -158,13 +162,13 @@ def _set_means(model: SMDP, name: str) -> None:
             _agree(model, name, by_law, model.place)
         else:
             raise ValueError(
-                f"there are {len(laws)} laws of {name}; "
-                f"give one for each of {model.num_pairs} pairs or {model.num_rows} rows"
+                f"{name}_law has the length {len(laws)}; it must be {model.num_pairs}, the number of pairs, "
+                f"or {model.num_rows}, the number of rows"
             )
     by_row = getattr(model, f"row_{name}")
     if by_row is not None:
         if len(by_row) != model.num_rows:
-            raise ValueError(f"row_{name} has {len(by_row)} entries for {model.num_rows} rows")
+            raise _wrong_length(f"row_{name}", len(by_row), model.num_rows, "rows")
         _check_numbers(model, name, by_row, functools.partial(_row_place, model))
         _agree(model, name, np.add.reduceat(model.probability * by_row, model.row_offsets[:-1]), model.place)
     if getattr(model, name) is None:
@@ -183,18 +187,19 @@ def _check_laws(name: str, laws: FlatLaws) -> None:
 
 
 def _agree(model: SMDP, name: str, found: Floats, place: Callable[[int], str]) -> None:
-    """Set the means, or check that those given are the same."""
+    """Set the means, or check that the given ones are the same."""
     given = getattr(model, name)
     if given is None:
         put(model, name, found)
         return
     if len(given) != len(found):
-        raise ValueError(f"{name} has {len(given)} entries; there are {len(found)}")
+        raise ValueError(f"{name} has the length {len(given)}; it must be {len(found)}")
     apart = ~(np.abs(given - found) <= MEAN_TOLERANCE * np.maximum(1.0, np.abs(found)))
     if apart.any():
         at = int(np.argmax(apart))
         raise ValueError(
-            f"the mean {name} of {place(at)} is given as {given[at]:.9g}, but its law has the mean {found[at]:.9g}"
+            f"the mean {name} of {place(at)} is given as {given[at]:.9g}, but its law has the mean {found[at]:.9g}; "
+            "leave the mean out, or make them agree"
         )
 
 
@@ -202,10 +207,10 @@ def _check_means(model: SMDP) -> None:
     for name in ("reward", "duration"):
         numbers = getattr(model, name)
         if len(numbers) != model.num_pairs:
-            raise ValueError(f"{name} has {len(numbers)} entries for {model.num_pairs} pairs")
+            raise _wrong_length(name, len(numbers), model.num_pairs, "pairs")
         _check_numbers(model, name, numbers, model.place)
     with np.errstate(over="ignore"):
-        # What takes no time has no rate, but its reward is earned within some time.
+        # A step that takes no time has no rate of its own; its reward is compared with a duration of 1.
         rates = np.abs(model.reward) / np.where(model.duration > 0.0, model.duration, 1.0)
     if not rates.max() < LARGEST_RATE:
         at = int(np.argmax(rates))
@@ -233,7 +238,7 @@ def _check_time_passes(model: SMDP) -> None:
         if stuck:
             raise ValueError(
                 f"a policy can stay in {named(model, stuck[0])} for ever without time passing; "
-                "give one of the actions there a duration above 0, or one that leads out"
+                "give one of the actions there a duration above 0, or make one lead out"
             )
 
 
@@ -241,7 +246,7 @@ def _check_counts(model: SMDP) -> None:
     if model.counts is None:
         return
     if len(model.counts) != model.num_pairs:
-        raise ValueError(f"counts has {len(model.counts)} entries for {model.num_pairs} pairs")
+        raise _wrong_length("counts", len(model.counts), model.num_pairs, "pairs")
     if model.counts.min() < 1:
         at = int(model.counts.argmin())
         raise ValueError(f"the count of {model.place(at)} is {model.counts[at]}; it must be at least 1")

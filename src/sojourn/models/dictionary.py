@@ -1,4 +1,4 @@
-"""Models made of a dictionary of states, whose keys are their names."""
+"""Models made from a dictionary of states, whose keys are their names."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ States: TypeAlias = Mapping[Any, Mapping[Any, Mapping[str, Content]]]  # by any 
 
 
 def from_dict(states: States) -> SMDP:
-    """Return the model made of `{state: {action: {"reward": ..., "duration": ..., "next": {state: probability}}}}`.
+    """Return the model made from `{state: {action: {"reward": ..., "duration": ..., "next": {state: probability}}}}`.
 
-    States and actions may be any keys; the model has their texts as names, in the order given. A reward or a
-    duration is a number or a law of `sojourn.models.laws`. `next` may be a single state, if there is no other. Where
-    reward and duration depend on what comes next, a list of `outcomes` takes its place, as in a model's file.
+    States and actions may be any keys; their names in the model are `str(key)`, in the order given. A reward or a
+    duration is a number or a law of `sojourn.models.laws`. If only one state can follow, `next` may be that state. If
+    reward and duration depend on what comes next, give a list of `outcomes` in place of `next`, as in the file of a model.
 
     >>> from sojourn.exact.solve import solve
     >>> from sojourn.models.laws import Weibull
@@ -49,7 +49,7 @@ def from_dict(states: States) -> SMDP:
     for state, choices in states.items():
         if not isinstance(choices, Mapping) or not choices:
             raise TypeError(
-                f"state {shown(state)} has {shown(choices)}; give it a dictionary of actions, one at least"
+                f"state {shown(state)} has {shown(choices)}; give it a dictionary of at least one action"
             )
         for action, pair in choices.items():
             place = f"state {shown(state)}, action {shown(action)}"

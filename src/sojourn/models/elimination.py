@@ -1,7 +1,7 @@
-"""Leave out the states of a chain one after the other, without a subtraction.
+"""Eliminate the states of a chain one after the other, without a subtraction.
 
-A chain that leaves state k for j at the rate A(k, j) behaves, watched only while it is elsewhere, like one with the
-rates A(i, j) + A(i, k) A(k, j) / out(k), where out(k) = sum over j of A(k, j). What is earned in k is earned on the
+Suppose that a chain leaves state k for j at the rate A(k, j). Watched only while it is not in k, it behaves like a chain with
+the rates A(i, j) + A(i, k) A(k, j) / out(k), where out(k) = sum over j of A(k, j). What is earned in k is counted on the
 way through it. Nothing is ever subtracted, not even for 1 - A(k, k), so every number has small *relative* errors, however
 unequal the rates are: a leak of 1e-300 is as exact as one of 0.5 (Grassmann, Taksar and Heyman, Operations Research 33,
 1985; O'Cinneide, Numerische Mathematik 65, 1993).
@@ -20,18 +20,18 @@ Numbers: TypeAlias = npt.NDArray[Any]  # floats, or objects that are decimals
 
 
 class Eliminated(NamedTuple):
-    """The rates and amounts that each state had when its turn came, and the rate at which it was left."""
+    """The rates and amounts of each state at the time when it was eliminated, and its total rate of leaving."""
 
     rates: Numbers
     amounts: Numbers
     out: Numbers
 
     def cycle(self) -> Numbers:
-        """Return the mean amounts between two visits of the first state."""
+        """Return the mean amounts between two visits to the first state."""
         return np.asarray(self.amounts[0])
 
     def totals(self) -> Numbers:
-        """Return the mean amounts from each state until the first one is met; 0 in the first one itself."""
+        """Return the mean amounts from each state until the first state is reached; 0 in the first state itself."""
         result = np.zeros_like(self.amounts)
         with np.errstate(all="raise"):
             for k in range(1, len(result)):
@@ -41,7 +41,7 @@ class Eliminated(NamedTuple):
         return result
 
     def visits(self) -> Numbers:
-        """Return the mean number of visits of each state between two visits of the first one."""
+        """Return the mean number of visits to each state between two visits to the first one."""
         result = np.zeros_like(self.out)
         result[0] = 1
         with np.errstate(all="raise"):
@@ -52,9 +52,9 @@ class Eliminated(NamedTuple):
 
 
 def eliminated(rates: Numbers, amounts: Numbers) -> Eliminated:
-    """Leave out all states but the first, the last one first; a state's rate to itself does not count.
+    """Eliminate all states but the first, starting with the last; a state's rate to itself does not count.
 
-    `amounts` are what is earned in each state per step, in columns. From every state the first one must be met.
+    `amounts` has in its columns what is earned per step in each state. The first state must be reached from every state.
 
     >>> rates = np.array([[0.0, 1.0, 0.0], [0.5, 0.0, 0.5], [1.0, 0.0, 0.0]])
     >>> left = eliminated(rates, np.array([[4.0], [0.0], [6.0]]))

@@ -1,9 +1,8 @@
-"""What a table says of one pair of a model: where it leads, what it earns and how long it takes.
+"""The table that describes one pair of a model: where it leads, what it earns and how long it takes.
 
-A file has such a table for each pair, and so has a dictionary of states. It has `next`, the
-probabilities of the states that follow, or `outcomes`, a list of tables with `next`, `probability` and perhaps a
-`reward` and a `duration` of their own; else those of the pair hold. A reward or a duration is a number, a law, or a
-table that describes one.
+A file has such a table for each pair, and so has a dictionary of states. The table has `next`, the probabilities of the
+states that follow, or `outcomes`, a list of tables with `next` and `probability`. An outcome may have its own `reward` and
+`duration`; otherwise those of the pair hold. A reward or a duration is a number, a law, or a table that describes a law.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from sojourn.rules.numbers import finite, shown
 if TYPE_CHECKING:
     from sojourn.models.transitions import Quantity
 
-Content: TypeAlias = Any  # of a file or a dictionary, which may hold anything until it has been looked at
+Content: TypeAlias = Any  # of a file or a dictionary, which may hold anything until it has been checked
 
 LAWS = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower(): kind for kind in KINDS}
 ENTRIES = {"reward", "duration", "next", "outcomes"}
@@ -28,7 +27,7 @@ _MOMENTS = {"mean", "deviation"}
 
 
 class Outcome(NamedTuple):
-    """One thing that may come of a pair."""
+    """One possible outcome of a pair."""
 
     next: Content
     probability: float
@@ -64,7 +63,7 @@ def outcomes_of(place: str, pair: dict[str, Content]) -> Iterator[Outcome]:
 
 
 def known(place: str, table: Content, allowed: set[str], needed: set[str]) -> None:
-    """Refuse what is not a table with these keys."""
+    """Raise an error if a table lacks a needed key or has one that is not allowed."""
     if not isinstance(table, dict):
         raise TypeError(f"{place} is {shown(table)}; it must be a table")
     strange, missing = sorted(set(table) - allowed), sorted(needed - set(table))
@@ -75,14 +74,14 @@ def known(place: str, table: Content, allowed: set[str], needed: set[str]) -> No
 
 
 def as_list(place: str, given: Content) -> list[Content]:
-    """Return a list, or refuse what is none."""
+    """Return what was given if it is a list, else raise an error."""
     if not isinstance(given, list):
         raise TypeError(f"{place} is {shown(given)}; it must be a list of tables")
     return given
 
 
 def _by_state(place: str, following: Content) -> list[dict[str, Content]]:
-    """Return the outcomes that a table of probabilities by state stands for."""
+    """Return the outcomes that a table of probabilities by state describes."""
     if not isinstance(following, dict):
         raise TypeError(
             f"{place} is {shown(following)}; it must be a table of probabilities, such as {{ a = 1.0 }}"
@@ -97,7 +96,7 @@ def _number(place: str, given: Content) -> float:
 
 
 def _quantity(place: str, what: str, given: Content) -> Quantity:
-    """Return a reward or a duration: a number, a law, or what a table describes."""
+    """Return a reward or a duration: a number, a law, or the law that a table describes."""
     if isinstance(given, Law | Empirical):
         return given
     if not isinstance(given, dict):
@@ -106,7 +105,7 @@ def _quantity(place: str, what: str, given: Content) -> Quantity:
     if name == "empirical":
         if set(given) != {"law", "values"} or not isinstance(given["values"], list):
             raise ValueError(
-                f"{what} of {place} has a law empirical, which must have values, a list of samples"
+                f"{what} of {place} has the law empirical, which needs values, a list of samples"
             )
         return Empirical([_number(f"a sample of the {what} of {place}", value) for value in given["values"]])
     if name not in list(LAWS):
@@ -121,7 +120,7 @@ def _quantity(place: str, what: str, given: Content) -> Quantity:
         return kind(**numbers)
     if kind in BY_MOMENTS and fields == _MOMENTS:
         return kind.of(**numbers)
-    moments = ", or mean, deviation" if kind in BY_MOMENTS else ""
-    raise ValueError(
-        f"{what} of {place} has a law {name}, which must have {', '.join(kind._fields)}{moments}"
-    )
+    moments = ", or mean and deviation" if kind in BY_MOMENTS else ""
+    *first, last = kind._fields
+    needed = f"{', '.join(first)} and {last}" if first else last
+    raise ValueError(f"{what} of {place} has the law {name}, which needs {needed}{moments}")

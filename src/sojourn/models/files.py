@@ -1,4 +1,4 @@
-"""Models in files: TOML or JSON of the same content, one entry for each state and action.
+"""Models in TOML or JSON files with the same content: one entry for each state and action.
 
     states = ["up", "down"]
     actions = ["run", "mend"]
@@ -18,12 +18,12 @@
         { next = "up", probability = 0.5, reward = -4.0, duration = 2.0 },
     ]
 
-`states` and `actions` are lists of names, or numbers of them, and then states and actions are numbers. A reward
-and a duration are a number or a law; an outcome without one has that of its pair. A pair of a model that was estimated
-has its number of observations as its `count`. The laws are constant (value), exponential (mean), gamma (shape, scale), uniform (low, high),
-floored_normal (location, scale, floor), two_point (low, high, probability), weibull (shape, scale), lognormal (median, sigma)
-and empirical (values, a list of samples, which become outcomes). Gamma, uniform, weibull and lognormal laws may have
-their mean and standard deviation instead: `{ law = "weibull", mean = 40.0, deviation = 12.0 }`.
+`states` and `actions` are lists of names. They may also be counts; states and actions are then given by number. A reward
+or a duration is a number or a law; an outcome without one has that of its pair. If a model was estimated, each pair has its
+number of observations as its `count`. The laws are constant (value), exponential (mean), gamma (shape, scale), uniform (low,
+high), floored_normal (location, scale, floor), two_point (low, high, probability), weibull (shape, scale), lognormal (median,
+sigma) and empirical (values, a list of samples, which become outcomes). Gamma, uniform, weibull and lognormal laws may be
+given by their mean and standard deviation instead: `{ law = "weibull", mean = 40.0, deviation = 12.0 }`.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def load_model(path: str | Path) -> SMDP:
 
 
 def parse_model(content: Content) -> SMDP:
-    """Return the model that the content of a file describes.
+    """Return the model that is described by the content of a file.
 
     >>> model = parse_model({"states": 1, "actions": ["wait"], "pairs": [
     ...     {"state": 0, "action": "wait", "reward": 3.0, "duration": 2.0, "next": {"0": 1.0}}]})
@@ -139,7 +139,7 @@ def _with_counts(model: SMDP, entries: list[Content]) -> SMDP:
 
 
 def _names(what: str, given: Content) -> int | list[str]:
-    """Return how many states or actions there are, or their names."""
+    """Return the number of states or actions, or their names."""
     if isinstance(given, list) and all(isinstance(name, str) for name in given):
         names: list[str] = given
         return names
@@ -149,12 +149,12 @@ def _names(what: str, given: Content) -> int | list[str]:
 
 
 def _named(place: str, given: Content, names: int | list[str]) -> Label:
-    """Return a state or action; keys of tables are text even where numbers are meant."""
+    """Return a state or an action; the keys of tables are text even if they stand for numbers."""
     if isinstance(names, int) and isinstance(given, str) and given.isdecimal() and len(given) < 10:
         return int(given)
     if isinstance(names, int) and (isinstance(given, bool) or not isinstance(given, int)):
         raise TypeError(
-            f"{place} is {shown(given)}; it must be one of 0 to {names - 1}, for the file names none"
+            f"{place} is {shown(given)}; it must be a number from 0 to {names - 1}, because the file gives no names"
         )
     if isinstance(names, list) and not isinstance(given, str):
         raise TypeError(f"{place} is {shown(given)}; it must be a name")
@@ -182,7 +182,7 @@ def save_model(model: SMDP, path: str | Path) -> None:
 
 
 def model_content(model: SMDP) -> dict[str, Content]:
-    """Return what a file says of a model."""
+    """Return the content of a file that describes a model."""
     state_name = list(model.state_names or range(model.num_states))
     action_name = list(model.action_names or range(model.num_actions))
     reward, duration, by_rows = model.flat_laws()

@@ -11,18 +11,17 @@
                                           floor + scale (z Phi(z) + phi(z))
     TwoPoint(low, high, probability)      high with this probability, else low
 
-A negative mean, scale or median turns a law around, for costs. Gamma, Weibull, lognormal and uniform laws can be
+A negative mean, scale or median mirrors a law at 0, for costs. Gamma, Weibull, lognormal and uniform laws can be
 given by their mean and standard deviation: `Gamma.of(mean=2.0, deviation=0.5)`.
 
 Samples are a law too: `Empirical(values)` gives each of them with the same probability. Rewards and
-durations that depend on each other are no law of one number: they are written as `Outcomes`,
-a list of (probability, reward, duration), or `Outcomes.observed(rewards, durations)` from samples of both. These
-become rows of the model, one for each number or outcome, so that everything exact holds for them too.
+durations that depend on each other are not laws of one number. They are written as `Outcomes`,
+a list of (probability, reward, duration), or as `Outcomes.observed(rewards, durations)` from samples of both. These
+become rows of the model, one for each number or outcome, so all exact results hold for them too.
 
-For compiled code a law is flat: a whole number that says which of these it is, and three
-parameters. `sampled` draws from a flat law. Every draw takes one word of its stream (that
-of a constant none); a gamma law, drawn by rejection, takes one word as the key of a stream of
-its own.
+For compiled code a law is flat: a whole number that says which of these laws it is, and three
+parameters. `sampled` draws from a flat law. Every draw takes one word of its stream, except that a constant takes none.
+A gamma law is drawn by rejection, and takes one word as the key of a stream of its own.
 
 >>> mean(FlooredNormal(location=1.0, scale=0.1, floor=0.001)), mean(Uniform(5.0, 45.0))
 (1.0, 25.0)
@@ -46,18 +45,18 @@ __all__ = [
     "TwoPoint", "Uniform", "Weibull", "as_law", "constants", "flat", "mean", "means",
 ]  # fmt: skip
 
-_SHAPES, _LARGEST_SIGMA = (0.01, 1000.0), 30.0  # beyond these, means and draws leave the floats
+_SHAPES, _LARGEST_SIGMA = (0.01, 1000.0), 30.0  # beyond these, means and draws would overflow or vanish
 
 
 def _not_zero(name: str, number: Number) -> float:
     if finite(name, number) == 0.0:
-        raise ValueError(f"{name} is 0; it must not be")
+        raise ValueError(f"{name} is 0; it must not be 0")
     return float(number)
 
 
 @checked(value=finite)
 class Constant(NamedTuple):
-    """Always the same number.
+    """A constant number.
 
     >>> mean(Constant(2.5))
     2.5
@@ -113,7 +112,7 @@ class Gamma(NamedTuple):
 
 @checked(shape=_shape, scale=_not_zero)
 class Weibull(NamedTuple):
-    """The Weibull law, of lifetimes: with a shape above 1 things wear out, below 1 they die young.
+    """The Weibull law, often used for lifetimes: with a shape above 1 things wear out, below 1 they fail early.
 
     >>> round(mean(Weibull(shape=2.0, scale=10.0)), 6)  # 10 sqrt(pi) / 2
     8.862269
@@ -181,7 +180,7 @@ class Uniform(NamedTuple):
 
 @checked(location=finite, scale=positive, floor=finite)
 class FlooredNormal(NamedTuple):
-    """The larger of `floor` and a normal number; its mean is above `location`.
+    """The larger of `floor` and a normal random number; its mean is above `location`.
 
     >>> round(mean(FlooredNormal(location=0.0, scale=1.0, floor=0.0)), 6)  # 1 / sqrt(2 pi)
     0.398942
@@ -194,7 +193,7 @@ class FlooredNormal(NamedTuple):
 
 @checked(low=finite, high=finite, probability=probability)
 class TwoPoint(NamedTuple):
-    """One of two numbers: `high` with this probability.
+    """One of two numbers: `high` with the given probability, otherwise `low`.
 
     >>> mean(TwoPoint(low=1.0, high=9.0, probability=0.25))
     3.0
@@ -210,11 +209,11 @@ KINDS: tuple[type[Law], ...] = (
     Constant, Exponential, Gamma, Uniform, FlooredNormal, TwoPoint, Weibull, Lognormal,
 )  # fmt: skip
 CONSTANT, EXPONENTIAL, GAMMA, UNIFORM, FLOORED, TWO_POINT, WEIBULL, LOGNORMAL = range(8)
-BY_MOMENTS = (Gamma, Weibull, Lognormal, Uniform)  # the laws that a mean and a standard deviation fix
+BY_MOMENTS = (Gamma, Weibull, Lognormal, Uniform)  # laws that a mean and a standard deviation determine
 
 
 class FlatLaws(NamedTuple):
-    """Many laws as compiled code reads them: index into `KINDS`, and three parameters each."""
+    """Many laws as compiled code reads them: an index into `KINDS` and three parameters for each."""
 
     kind: npt.NDArray[np.int8]
     parameters: npt.NDArray[np.float64]
@@ -231,14 +230,14 @@ class FlatLaws(NamedTuple):
 
 
 def as_law(name: str, law: Law | Empirical | float) -> Law:
-    """Return a law; a number is a constant one."""
+    """Return a law; a number becomes a constant law."""
     if isinstance(law, Law):
         return law
     if isinstance(law, int | float | np.integer | np.floating):
         return Constant(finite(name, law))
     if isinstance(law, Empirical):
         raise TypeError(
-            f"{name} is {shown(law)}; samples are rows of a model, so give them to from_transitions"
+            f"{name} is {shown(law)}; samples become rows of a model, so give them to from_transitions"
         )
     raise TypeError(f"{name} is {shown(law)}; it must be a number or a law of sojourn.models.laws")
 
@@ -296,13 +295,13 @@ def _moments(mean: float, deviation: float) -> tuple[float, float]:
     mean, deviation = _not_zero("mean", mean), positive("deviation", deviation)
     if not 1e-100 < deviation / abs(mean) < 1e100:
         raise ValueError(
-            f"deviation is {deviation:g} and mean is {mean:g}; sizes so different cannot be reckoned with"
+            f"deviation is {deviation:g} and mean is {mean:g}; they are too different in size to compute with"
         )
     return mean, deviation
 
 
 def _weibull_shape(spread: float) -> float:
-    """Return the shape for which log E[X^2] - 2 log E[X] is this, by halving; the larger, the smaller the shape."""
+    """Return the shape at which log E[X^2] - 2 log E[X] equals `spread`, by bisection; it falls as the shape grows."""
     low, high = map(math.log, _SHAPES)
     for _ in range(100):
         middle = (low + high) / 2.0
@@ -315,7 +314,7 @@ def _weibull_shape(spread: float) -> float:
     if not 1.001 * _SHAPES[0] < shape < 0.999 * _SHAPES[1]:
         raise ValueError(
             f"no Weibull law of a shape from {_SHAPES[0]:g} to {_SHAPES[1]:g} has a standard deviation of "
-            f"{math.sqrt(math.expm1(min(spread, 700.0))):.3g} times its mean; take another law"
+            f"{math.sqrt(math.expm1(min(spread, 700.0))):.3g} times its mean; use another law"
         )
     return shape
 
@@ -327,7 +326,7 @@ def _floored_mean(location: float, scale: float, floor: float) -> float:
 
 
 def not_below_zero(laws: FlatLaws) -> npt.NDArray[np.bool_]:
-    """Whether each law gives no number below 0, as a duration's must."""
+    """Whether each law gives no number below 0, as durations must."""
     kind, (a, b, c) = laws.kind, laws.parameters.T
     result: npt.NDArray[np.bool_] = a >= 0.0
     result = np.where((kind == GAMMA) | (kind == WEIBULL), b > 0.0, result)

@@ -1,4 +1,4 @@
-"""A model with regimes in its states: models that take turns at random, as one that can be solved."""
+"""Models that take turns at random, joined into one model whose states include the regime and which can be solved."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ from sojourn.rules.numbers import positive, several
 def modulated(regimes: Sequence[SMDP], mean: float) -> SMDP:
     """Return the model whose states are pairs of a regime and a state, for regimes that last exponential times.
 
-    After a time of this mean any other regime follows, each as likely. A step keeps the law of the regime in which
-    it began. State s of regime k is number k n + s, with n states each. The gain of this model is exactly what
-    can be earned by seeing the regime, however short regimes are; without seeing it, nobody can earn more. The
-    model has the means of the world's steps: in the world itself, a long step also makes a change more likely.
+    A regime lasts a time with the given mean, and then one of the others follows, all equally likely. A step keeps the law of
+    the regime in which it began. State s of regime k has the number k n + s, where n is the number of states of each regime.
+    The gain of this model is exactly what a policy that sees the regime can earn, however short regimes are; a policy that
+    does not see it cannot earn more. The model has the mean rewards and durations of the world's steps; in the world itself,
+    a long step also makes a change more likely.
 
     Two regimes that pay 6 and 2 in a time of 1, and change too often to be followed, pay 4:
 
@@ -42,9 +43,9 @@ def modulated(regimes: Sequence[SMDP], mean: float) -> SMDP:
     for place, model in enumerate(models):
         if model.num_states != size:
             raise ValueError(
-                f"regime {place} has {model.num_states} states and regime 0 has {size}; all must have the same"
+                f"regime {place} has {model.num_states} states and regime 0 has {size}; all must have the same number"
             )
-    # With q = 1 / count and the rate s below, a regime is the same after a time t with probability q + (1 - q) e^(-s t).
+    # With q = 1 / count and s the speed below, the regime is the same after a time t with probability q + (1 - q) e^(-s t).
     speed = count / (count - 1) / mean if count > 1 else 0.0
     rows = []
     for regime, model in enumerate(models):
@@ -72,7 +73,7 @@ def modulated(regimes: Sequence[SMDP], mean: float) -> SMDP:
 
 
 def transform(law: Law, speed: float) -> float:
-    """Return E[e^(-s x)], s being the speed, for a number x of this law.
+    """Return E[e^(-s x)] for a random number x with this law, where s is the speed.
 
     >>> transform(Constant(2.0), 0.5) == math.exp(-1.0), transform(Exponential(3.0), 1.0)
     (True, 0.25)
@@ -101,7 +102,7 @@ def transform(law: Law, speed: float) -> float:
             return _integral(lambda z: bell(z) * math.exp(-speed * median * math.exp(sigma * z)), -_FAR)
 
 
-_FAR = 40.0  # where a normal density and e^-t are as good as 0
+_FAR = 40.0  # here a normal density and e^-t are practically 0
 
 
 def _integral(density: Callable[[float], float], low: float) -> float:

@@ -1,14 +1,14 @@
-"""The exact model of an MDP with options: what the options do, as actions that take time.
+"""The exact model of an MDP with options, in which options are actions that take time.
 
-An option takes the primitive actions of its own policy until it ends; on arriving in state s it ends with
-probability beta(s), and it makes at least one step (Sutton, Precup and Singh, Artificial Intelligence 112,
-1999). With P, r and d the chain of its policy, and C(s, s') = P(s, s') (1 - beta(s')) the steps after which
-it goes on, its reward R, its duration D and the law E of where it ends solve
+An option takes the primitive actions of its own policy until it ends. It makes at least one step, and on arriving in state s
+it ends with probability beta(s) (Sutton, Precup and Singh, Artificial Intelligence 112, 1999). Let P, r and d be the chain
+of its policy, and C(s, s') = P(s, s') (1 - beta(s')) the steps after which it goes on. Then its reward R, its duration D and
+the law E of where it ends solve
 
     R = r + C R        D = d + C D        E(s, s') = P(s, s') beta(s') + (C E)(s, s')
 
-If d is 1, the duration is counted in primitive steps. The laws of reward and duration are not known, only
-their means: the model is for the gain. To simulate options, let the primitive model run.
+If d is 1, the duration is counted in primitive steps. Only the means of reward and duration are known, not their laws, so
+the model is meant for computing gains. To simulate options, run the primitive model.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from sojourn.rules.arrays import Flags, Floats, Ints, Sparse
 
 
 class Option(NamedTuple):
-    """A course of action.
+    """A policy that is followed until it ends, which may be used as an action.
 
-    `policy` has an action for each state (-1 where the option never comes) or probabilities [state,
-    action]; `termination` the probability of ending on arrival in each state, or one number for all;
-    `initiation` says in which states it can begin, all unless given.
+    `policy` has an action for each state (-1 in states that the option never reaches) or probabilities [state,
+    action]. `termination` has the probability of ending on arrival in each state, or one number for all.
+    `initiation` says in which states the option can begin, by default all.
 
     >>> Option(policy=[0, 0, 0], termination=[0.0, 0.0, 1.0], name="to the end").termination
     [0.0, 0.0, 1.0]
@@ -44,7 +44,7 @@ class Option(NamedTuple):
 
 
 def primitive(model: SMDP, action: int) -> Option:
-    """Return the option that takes one action once, in the states that have it.
+    """Return the option that takes an action once, in the states that have it.
 
     >>> from sojourn.models import from_arrays
     >>> corridor = from_arrays([[[0, 1]], [[1, 0]]], rewards=[[1.0], [5.0]])
@@ -59,7 +59,7 @@ def primitive(model: SMDP, action: int) -> Option:
 def from_options(model: SMDP, options: Sequence[Option]) -> SMDP:
     """Return the model whose actions are these options.
 
-    In a corridor of three states, "go right to the end" from the first takes two steps:
+    In a corridor of three states, the option "go right to the end" takes two steps from the first state:
 
     >>> from sojourn.models import from_arrays
     >>> corridor = from_arrays([[[0, 1, 0]], [[0, 0, 1]], [[1, 0, 0]]], rewards=[[1.0], [5.0], [0.0]])
@@ -89,7 +89,7 @@ def from_options(model: SMDP, options: Sequence[Option]) -> SMDP:
 
 
 class _Outcome(NamedTuple):
-    """What an option comes to from each state where it can begin."""
+    """The mean reward and duration of an option and where it ends, from each state in which it can begin."""
 
     states: Ints
     reward: Floats
@@ -113,14 +113,16 @@ def _outcome(model: SMDP, number: int, option: Option) -> _Outcome:
     states = np.flatnonzero(_reached(goes_on, begins))
     if not known[states].all():
         lost = states[~known[states]][0]
-        raise ValueError(f"{label} comes to {model.state_place(lost)}, where its policy has no action")
+        raise ValueError(
+            f"{label} comes to {model.state_place(lost)}, where its policy has no action; give it one there"
+        )
     ending = chain.matrix @ sparse.diags_array(stop)
     ending.eliminate_zeros()
     ends_at = np.diff(ending.indptr) > 0
     endless = states[~_reached(goes_on.T.tocsr(), ends_at)[states]]
     if endless.size:
         raise ValueError(
-            f"{label} never ends once it is in {model.state_place(endless[0])}; give a state where it does"
+            f"{label} never ends once it is in {model.state_place(endless[0])}; let it end in a state that it can reach"
         )
     system = sparse.eye_array(len(states)) - goes_on[states][:, states]
     exits = np.unique(ending[states].indices)
@@ -128,7 +130,7 @@ def _outcome(model: SMDP, number: int, option: Option) -> _Outcome:
         [chain.reward[states], chain.duration[states], ending[states][:, exits].toarray()]
     )
     answer = solved(system, right)[np.searchsorted(states, np.flatnonzero(begins))]
-    # Rounding leaves shadows of what is impossible; no law needs them.
+    # Rounding may give impossible ends tiny probabilities; these are removed.
     law = np.where(answer[:, 2:] > 1e-15, answer[:, 2:], 0.0)
     law = sparse.coo_array(law / law.sum(axis=1, keepdims=True))
     shape = (len(answer), model.num_states)
@@ -137,7 +139,7 @@ def _outcome(model: SMDP, number: int, option: Option) -> _Outcome:
 
 
 def _filled(model: SMDP, policy: npt.NDArray[np.generic], known: Flags) -> npt.NDArray[np.generic]:
-    """Return a policy with some action where it has none."""
+    """Return a policy with any action in the states where it has none."""
     first = model.action[model.pair_offsets[:-1]]
     if policy.ndim == 1:
         return np.where(known, policy, first)
@@ -162,13 +164,13 @@ def _initiation(model: SMDP, label: str, option: Option) -> Flags:
     begins = np.asarray(option.initiation)
     if begins.shape != (model.num_states,) or begins.dtype != bool or not begins.any():
         raise ValueError(
-            f"the initiation of {label} must say true or false for each of {model.num_states} states, true for some"
+            f"the initiation of {label} must be true or false for each of {model.num_states} states, and true for at least one"
         )
     return begins
 
 
 def _reached(matrix: Sparse, begins: Flags) -> Flags:
-    """Return the states that are reached from some states, these included."""
+    """Return the states that are reached from some states, including these."""
     reached = begins.copy()
     while True:
         more = reached | (matrix.T @ reached.astype(np.float64) > 0.0)

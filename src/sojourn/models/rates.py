@@ -1,4 +1,4 @@
-"""Models made of transition rates: controlled Markov chains in continuous time."""
+"""Models made from transition rates: controlled Markov chains in continuous time."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ def from_rates(
     state_names: Sequence[str] | None = None,
     action_names: Sequence[str] | None = None,
 ) -> SMDP:
-    """Return the model made of `(s, a, s', rate)` or `(s, a, s', rate, reward)`, where the reward comes with the move.
+    """Return the model made from `(s, a, s', rate)` or `(s, a, s', rate, reward)`, where the reward comes with the move.
 
-    `earning` says what a pair `(s, a)` earns per unit time while it lasts; a pair it does not name earns nothing so. A
-    sojourn is exponential, its mean 1 over the sum of the pair's rates; what is earned during it is given by its mean.
+    `earning` says what a pair `(s, a)` earns per unit time while it lasts; a pair that it does not name earns nothing in this
+    way. A sojourn has an exponential law, whose mean is 1 over the sum of the pair's rates. What is earned during the sojourn
+    enters the model by its mean.
 
     >>> from sojourn.exact.solve import solve
     >>> machine = from_rates(
     ...     [("up", "run", "down", 0.1), ("down", "mend", "up", 1.0, -3.0)], earning={("up", "run"): 5.0}
     ... )
-    >>> machine.duration, machine.reward  # up for 10 at 5 each, down for 1, which costs 3
+    >>> machine.duration, machine.reward  # up for a time of 10 at 5 per unit, down for 1 at a cost of 3
     (array([10.,  1.]), array([50., -3.]))
     >>> round(solve(machine).gain, 6)  # 47 / 11
     4.272727

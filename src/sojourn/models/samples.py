@@ -1,4 +1,4 @@
-"""Laws that are lists: samples of one number, and what was seen of rewards and durations together."""
+"""Laws given by samples: samples of one number, and samples of rewards and durations together."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sojourn.rules.numbers import at_least_zero, finite, several
 
 
 class Empirical(NamedTuple):
-    """The law of samples: each of the numbers with the same probability.
+    """The law of samples, which gives each of the numbers with the same probability.
 
     >>> Empirical([1.0, 4.0, 4.0]).mean
     3.0
@@ -25,7 +25,7 @@ class Empirical(NamedTuple):
         return math.fsum(share * value for share, value in self.shares("a law"))
 
     def shares(self, name: str) -> list[tuple[float, float]]:
-        """Return each different number with its probability; `name` is how a sentence calls the law.
+        """Return each different number with its probability; `name` is what error messages call the law.
 
         >>> Empirical([1.0, 4.0, 1.0, 2.0]).shares("the reward")
         [(0.5, 1.0), (0.25, 4.0), (0.25, 2.0)]
@@ -47,7 +47,7 @@ class Outcomes(NamedTuple):
 
     @classmethod
     def observed(cls, rewards: Sequence[float], durations: Sequence[float]) -> Outcomes:
-        """Return the joint law of samples, rewards and durations that were seen together.
+        """Return the joint law of rewards and durations that were observed together.
 
         >>> Outcomes.observed([5.0, 1.0, 5.0, 5.0], [2.0, 9.0, 2.0, 3.0]).outcomes
         [(0.5, 5.0, 2.0), (0.25, 1.0, 9.0), (0.25, 5.0, 3.0)]
@@ -55,7 +55,7 @@ class Outcomes(NamedTuple):
         rewards, durations = several("rewards", rewards), several("durations", durations)
         if len(rewards) != len(durations):
             raise ValueError(
-                f"there are {len(rewards)} rewards but {len(durations)} durations; give one of each"
+                f"the number of rewards is {len(rewards)} and that of durations is {len(durations)}; give as many of each"
             )
         together = zip(
             (finite("a reward", reward) for reward in rewards),

@@ -1,4 +1,4 @@
-"""A finite semi-Markov decision process: validated, sparse, flat.
+"""A finite semi-Markov decision process, checked and stored in flat, sparse arrays.
 
 In state s the action a leads to s' with probability P(s' | s, a), earns the mean reward
 r(s, a) and takes the mean duration d(s, a) >= 0. Nothing else matters for the gain of a policy,
@@ -6,20 +6,20 @@ r(s, a) and takes the mean duration d(s, a) >= 0. Nothing else matters for the g
     gain = lim (sum of rewards) / (sum of durations) = E[r] / E[d]
 
 under the stationary law of the policy's chain. For simulation, rewards and durations may
-have laws, whose means these are. A decision may take no time, but no policy may go on for ever without time passing.
+have laws with these means. A decision may take no time, but no policy may go on for ever without time passing.
 
-The storage is flat. A *pair* is a state with one of its actions; pairs stand in order of
-state, so `pair_offsets[s]` to `pair_offsets[s + 1]` are those of state s, and `action[k]` is
-the action of pair k: states may have different actions, and different numbers of them. A
-*row* is one possible outcome of a pair: `row_offsets[k]` to `row_offsets[k + 1]` are those of
-pair k, row j leads to `successor[j]` with `probability[j]`. Two rows of a pair may lead to the
-same state with different rewards and durations: so are joint laws written.
+The storage is flat. A *pair* is a state with one of its actions. Pairs are ordered by state, so those of state s are
+`pair_offsets[s]` to `pair_offsets[s + 1]`, and `action[k]` is the action of pair k. States may have different actions, and
+different numbers of them. A *row* is one possible outcome of a pair. The rows of pair k are `row_offsets[k]` to
+`row_offsets[k + 1]`, and row j leads to `successor[j]` with `probability[j]`. Two rows of a pair may lead to the same state
+with different rewards and durations; joint laws are written in this way.
 
-The probabilities of a pair sum to 1 only up to rounding. **The true model**, about which exact answers and proven bounds
-speak, is that of the floats stored here, with each pair's probabilities divided by their exact sum. What is possible at all
-follows from which probabilities are above 0, however small they are.
+The probabilities of a pair sum to 1 only up to rounding. Exact answers and proven bounds are about **the true model**: the
+floats stored here, with each pair's probabilities divided by their exact sum. A transition is possible if its probability is
+above 0, however small it is.
 
-A model owns its arrays and cannot be changed: what it was made of may change later, and the model does not.
+A model has its own copies of its arrays and cannot be changed: if the data that it was made from changes later, the model
+does not.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from sojourn.models.structure import Structure, structure_of
 from sojourn.rules.arrays import Floats, Indices, Ints, flat_floats, flat_indices, flat_ints
 from sojourn.rules.numbers import listed, shown, within
 
-MOST_ENTRIES = 50_000_000  # of a table of states by actions: 400 megabytes
+MOST_ENTRIES = 50_000_000  # of a table of states by actions, which then has 400 megabytes
 LawsLike: TypeAlias = Callable[[float], Law] | Sequence[Law | float]
 
 
@@ -46,11 +46,11 @@ LawsLike: TypeAlias = Callable[[float], Law] | Sequence[Law | float]
 class SMDP:
     """A finite semi-Markov decision process, checked when it is made.
 
-    `reward` and `duration` are the means of each pair; where `row_reward` or a law is given
-    they follow from it and may be left out. A law belongs to each pair or to each row. Rows
+    `reward` and `duration` are the means of each pair. They may be left out if they follow from
+    a law, or from `row_reward` and `row_duration`. Laws are given for each pair or for each row. Rows
     of probability 0 are dropped. Most models are made by the functions of `sojourn.models`.
-    `counts` says that the numbers are estimates, and from how many observations of each pair; then a
-    solution is an estimate too, without proven bounds (`sojourn.read_log` makes such models).
+    If the numbers are estimates, `counts` says from how many observations of each pair; a solution
+    is then an estimate too, without proven bounds (`sojourn.read_log` makes such models).
 
     >>> SMDP(
     ...     pair_offsets=[0, 2, 3], row_offsets=[0, 1, 3, 4], successor=[1, 0, 1, 0],
@@ -74,7 +74,7 @@ class SMDP:
     action_names: tuple[str, ...] | None
     counts: Ints | None
 
-    def __init__(  # the parts of a model, each of which some maker gives by its name
+    def __init__(  # the parts of a model, usually given by name
         self,
         pair_offsets: ArrayLike,
         row_offsets: ArrayLike,
@@ -116,41 +116,41 @@ class SMDP:
         return f"SMDP({self.num_states} states, {self.num_pairs} pairs, {self.num_rows} rows)"
 
     def _with(self, **changes: Any) -> SMDP:
-        """Return a model with some parts replaced, checked again."""
+        """Return the model with some parts replaced, checked again."""
         return SMDP(**(self.__getstate__() | changes))
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def __setstate__(self, parts: dict[str, Any]) -> None:
-        # What comes out of a pickle or a copy can be written into, and may be anything.
+        # The arrays in a pickle or a copy are writable and may hold anything, so they are checked again.
         self.__init__(**parts)  # type: ignore[misc]
 
     @functools.cached_property
     def structure(self) -> Structure:
-        """The end components of the model, computed when they are first asked for."""
+        """The end components of the model, computed when they are first needed."""
         return structure_of(self)
 
     # --- Sizes and places ---------------------------------------------------------------
 
     @property
     def num_states(self) -> int:
-        """How many states there are."""
+        """The number of states."""
         return len(self.pair_offsets) - 1
 
     @property
     def num_pairs(self) -> int:
-        """How many pairs of a state and an action there are."""
+        """The number of pairs of a state and an action."""
         return len(self.row_offsets) - 1
 
     @property
     def num_rows(self) -> int:
-        """How many outcomes all pairs have together."""
+        """The number of outcomes of all pairs together."""
         return len(self.successor)
 
     @property
     def num_actions(self) -> int:
-        """How many different actions there are, whether or not any state has all of them."""
+        """The number of different actions, even if no state has all of them."""
         return int(self.action.max()) + 1
 
     def state_of_pair(self) -> Ints:
@@ -170,13 +170,13 @@ class SMDP:
         return int(first + found[0])
 
     def rows_of(self, pairs: Ints) -> tuple[Ints, Ints]:
-        """Return the rows of some pairs, one pair after the other, and where each pair's begin."""
+        """Return where the rows of each of some pairs begin, and these rows, one pair after the other."""
         counts = np.diff(self.row_offsets)[pairs]
         offsets = np.concatenate(([0], np.cumsum(counts)))
         return offsets, np.repeat(self.row_offsets[pairs] - offsets[:-1], counts) + np.arange(offsets[-1])
 
     def pair_table(self) -> Ints:
-        """Return the pair of every state and action, -1 where a state does not have the action."""
+        """Return the pair of every state and action, -1 if a state does not have the action."""
         if self.num_states * self.num_actions > MOST_ENTRIES:
             raise ValueError(
                 f"the model has {self.num_states:,} states and actions up to {self.num_actions - 1:,}; a table of "
@@ -187,15 +187,15 @@ class SMDP:
         return table
 
     def state_place(self, state: int) -> str:
-        """Return how a sentence names a state."""
+        """Return the name of a state for use in a sentence."""
         return f"state {state}" + (f" ({listed([self.state_names[state]])})" if self.state_names else "")
 
     def action_place(self, action: int) -> str:
-        """Return how a sentence names an action."""
+        """Return the name of an action for use in a sentence."""
         return f"action {action}" + (f" ({listed([self.action_names[action]])})" if self.action_names else "")
 
     def place(self, pair: int) -> str:
-        """Return how a sentence names a pair.
+        """Return the name of a pair for use in a sentence.
 
         >>> SMDP([0, 1], [0, 1], [0], [1.0], [1.0], [1.0], state_names=["idle"]).place(0)
         'state 0 (idle), action 0'
@@ -206,10 +206,10 @@ class SMDP:
     # --- Laws -----------------------------------------------------------------------------
 
     def flat_laws(self) -> tuple[FlatLaws, FlatLaws, bool]:
-        """Return the laws of reward and duration, and whether they are those of rows, not pairs.
+        """Return the laws of reward and duration, and whether they are those of rows instead of pairs.
 
-        What has no law is constant. Compiled code that has drawn row j of pair k finds both laws
-        at place j if the third is true, else at place k.
+        A reward or duration without a law is constant. When compiled code has drawn row j of pair k, it finds both laws
+        at place j if the third result is true, and at place k otherwise.
         """
         reward = self.reward_law or constants(self.reward if self.row_reward is None else self.row_reward)
         duration = self.duration_law or constants(
@@ -227,9 +227,9 @@ class SMDP:
         return FlatLaws(laws.kind[pair], laws.parameters[pair])
 
     def with_laws(self, reward: LawsLike | None = None, duration: LawsLike | None = None) -> SMDP:
-        """Return the model with laws of its rewards and durations.
+        """Return the model with laws for its rewards and durations.
 
-        A law is given as a function of the mean, which is applied to every pair (or row, where
+        Laws are given as a function of the mean, which is applied to every pair (or to every row, if
         the means are those of rows), or as a sequence of laws, one for each pair or each row.
 
         >>> from sojourn.models.laws import Exponential
@@ -264,23 +264,23 @@ class SMDP:
             reward_law=None,
             duration_law=None,
         )
-        if "structure" in vars(self):  # it depends on the transitions alone, and they are the same
+        if "structure" in vars(self):  # it depends only on the transitions, which are the same
             vars(changed)["structure"] = self.structure
         return changed
 
     def with_names(self, state_names: Iterable[str] | None, action_names: Iterable[str] | None) -> SMDP:
-        """Return the model with other names of its states and actions."""
+        """Return the model with other names for its states and actions."""
         return self._with(state_names=state_names, action_names=action_names)
 
     def with_counts(self, counts: ArrayLike | None) -> SMDP:
-        """Return the model as an estimate from so many observations of each pair; with None, as one that is known."""
+        """Return the model as an estimate from these counts of observations; with None, as a model that is known."""
         return self._with(counts=counts)
 
     def with_actions_reversed(self) -> SMDP:
         """Return the same model with its actions numbered the other way round.
 
-        Ties between actions go to the lowest number, so that an agent may owe its policy to the
-        numbering; running it on both tells.
+        If ties between actions go to the lowest number, an agent may owe its policy to the numbering; running it on both
+        models shows whether it does.
 
         >>> model = SMDP([0, 2], [0, 1, 2], [0, 0], [1.0, 1.0], [5.0, 12.0], [1.0, 4.0])
         >>> model.with_actions_reversed().reward
@@ -314,14 +314,14 @@ class SMDP:
 
 
 def check_model(given: object) -> None:
-    """Refuse what is no model, with a word on how to make one.
+    """Raise an error that says how to make a model, unless one is given.
 
     >>> check_model("queue.toml")
     Traceback (most recent call last):
-    TypeError: the model is 'queue.toml'; make it an SMDP first, with sojourn.model.load_model for a file, from_dict for a dictionary
+    TypeError: the model is 'queue.toml'; make it an SMDP first, with sojourn.model.load_model for a file or from_dict for a dictionary
     """
     if not isinstance(given, SMDP):
         raise TypeError(
-            f"the model is {shown(given)}; make it an SMDP first, with sojourn.model.load_model for a file, "
-            "from_dict for a dictionary"
+            f"the model is {shown(given)}; make it an SMDP first, with sojourn.model.load_model for a file "
+            "or from_dict for a dictionary"
         )

@@ -1,13 +1,13 @@
-"""Which states can follow which: the parts of a model that a policy can stay in for ever.
+"""The parts of a model in which a policy can stay for ever.
 
 An *end component* is a set of states with some of their actions that never lead out of it and lead from every state
 of it to every other. The recurrent classes of every policy lie in end components. If there is only one maximal end
 component, the model is weakly communicating: from any start, every part in which a policy can stay for ever can be
-reached, so the optimal gain is one number. If there are several, it may depend on the start.
+reached, so the optimal gain is one number. If there are several, the gain may depend on the start.
 
-They are found by cutting the graph of all pairs into strongly connected parts, leaving out the
-pairs that lead from one part to another, and beginning anew until no pair is left out (de
-Alfaro, "Formal verification of probabilistic systems", 1997, algorithm 3.1).
+End components are found in rounds: cut the graph of all pairs into strongly connected parts, and remove the pairs that lead
+from one part to another, until no pair is removed (de Alfaro, "Formal verification of probabilistic systems", 1997,
+algorithm 3.1).
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _SHOWN = 5  # how many states a sentence names
 
 
 class Structure(NamedTuple):
-    """The end components of a model: the one of each state, -1 where it has none, and the pairs that stay in them."""
+    """The end components of a model: that of each state, -1 if it has none, and the pairs that stay inside."""
 
     label: Ints
     kept: Flags
 
     @property
     def parts(self) -> list[Ints]:
-        """The states of every largest end component, by the first state of each."""
+        """The states of every largest end component, ordered by their first states."""
         return [np.flatnonzero(self.label == number) for number in range(self.label.max() + 1)]
 
 
@@ -50,9 +50,9 @@ def end_components(model: SMDP) -> list[Ints]:
 
 
 def structure_of(model: SMDP, usable: Flags | None = None) -> Structure:
-    """Compute the end components of a model; `model.structure` does it once and keeps them.
+    """Compute the end components of a model; `model.structure` does this once and keeps the result.
 
-    With `usable`, only those pairs count.
+    With `usable`, only the pairs that it marks count.
     """
     state = model.state_of_pair()
     starts, counts = model.row_offsets[:-1], np.diff(model.row_offsets)
@@ -60,7 +60,7 @@ def structure_of(model: SMDP, usable: Flags | None = None) -> Structure:
     while True:
         rows = np.repeat(kept, counts)
         part = strong_parts(model.num_states, np.repeat(state, counts)[rows], model.successor[rows])
-        # A state without pairs is a part of its own, and what leads to it goes in the next round.
+        # A state without pairs is a part of its own, and pairs that lead to it are removed in the next round.
         inside = part[model.successor] == np.repeat(part[state], counts)
         still = kept & np.logical_and.reduceat(inside, starts)
         if (still == kept).all():
@@ -82,7 +82,7 @@ def strong_parts(num_states: int, source: Ints, target: Ints | Indices) -> Ints:
 
 
 def recurrent_classes(num_states: int, source: Ints, target: Ints | Indices) -> list[Ints]:
-    """Return the strongly connected parts that nothing leads out of, by their first state."""
+    """Return the strongly connected parts that nothing leads out of, ordered by their first states."""
     part = _by_first_state(strong_parts(num_states, source, target))
     left = np.zeros(num_states, dtype=bool)
     left[part[source[part[source] != part[target]]]] = True
@@ -96,30 +96,30 @@ def _by_first_state(part: Ints) -> Ints:
 
 
 def named(model: SMDP, states: Ints) -> str:
-    """Return how a sentence names a set of states."""
+    """Return the name of a set of states for use in a sentence."""
     names = [model.state_names[s] if model.state_names else str(s) for s in states[:_SHOWN].tolist()]
     more = f" and {len(states) - _SHOWN} more" if len(states) > _SHOWN else ""
     return "{" + ", ".join(names) + "}" + more
 
 
 def several_classes(model: SMDP, parts: list[Ints]) -> str:
-    """Return the sentence that refuses a model of several end components."""
+    """Return the error message for a model with several end components."""
     shown = ", ".join(named(model, part) for part in parts[:_SHOWN])
     more = f" and {len(parts) - _SHOWN} more" if len(parts) > _SHOWN else ""
     return (
         f"the model has {len(parts)} classes of states that a policy can stay in for ever, {shown}{more}, "
-        "so its gain may depend on the start; sojourn.solve finds that of each state"
+        "so its gain may depend on the start; sojourn.solve finds the gain of each state"
     )
 
 
 def findings(model: SMDP) -> tuple[str, ...]:
-    """Return what is odd about a model, in sentences; most models have none.
+    """Return sentences on anything unusual about a model; for most models there are none.
 
     >>> from sojourn.models import from_arrays
     >>> for line in findings(from_arrays([[[0.0, 1.0]], [[0.0, 1.0]]], rewards=1.0)):
     ...     print(line)
     state 1 is absorbing: no action leaves it
-    {0} cannot be kept for ever: every policy leaves these states for good
+    every policy leaves {0} for good
     """
     counts = np.diff(model.row_offsets)
     state = model.state_of_pair()
@@ -134,9 +134,7 @@ def findings(model: SMDP) -> tuple[str, ...]:
         result.append(f"{len(absorbing) - _SHOWN} more states are absorbing")
     passing = np.flatnonzero(model.structure.label < 0)
     if passing.size:
-        result.append(
-            f"{named(model, passing)} cannot be kept for ever: every policy leaves these states for good"
-        )
+        result.append(f"every policy leaves {named(model, passing)} for good")
     parts = model.structure.parts
     if len(parts) > 1:
         result.append(several_classes(model, parts))
@@ -144,11 +142,11 @@ def findings(model: SMDP) -> tuple[str, ...]:
 
 
 def one_gain(gains: Floats, rounding: float = 0.0) -> float:
-    """Return the gain if it is the same in all states but for rounding, else raise an error."""
+    """Return the gain if it is the same in all states up to rounding, else raise an error."""
     low, high = float(gains.min()), float(gains.max())
     if high - low > max(rounding, 1e-9 * max(abs(low), abs(high))):
         raise ValueError(
-            f"the gain depends on the state where one begins, from {low:.9g} (state {int(gains.argmin())}) "
-            f"to {high:.9g} (state {int(gains.argmax())}); in Python, gains in place of gain has that of each"
+            f"the gain depends on the first state, from {low:.9g} (state {int(gains.argmin())}) "
+            f"to {high:.9g} (state {int(gains.argmax())}); in Python, use gains, which has the gain of each state"
         )
     return low if low == high else low / 2.0 + high / 2.0

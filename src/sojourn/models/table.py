@@ -1,4 +1,4 @@
-"""Models made of the tables that Gymnasium's toy environments have."""
+"""Models made from the tables of Gymnasium's toy environments."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def from_table(
 ) -> SMDP:
     """Return the model of a Gymnasium table `P[s][a] = [(probability, s', reward, terminated), ...]`.
 
-    Durations are one number or an array [s, a]. There is no end in a model of the long run:
-    what terminates goes on at `start`, which is a state or a probability for each state.
+    Durations are one number or an array [s, a]. A model of the long run has no end: after a
+    transition that terminates, it goes on at `start`, which is a state or a probability for each state.
 
     >>> table = {0: {0: [(1.0, 1, 0.0, False)]}, 1: {0: [(1.0, 1, 1.0, True)]}}
     >>> from_table(table, durations=2.0, start=0).successor
@@ -51,11 +51,11 @@ def from_table(
                     (state, action, int(again), probability * first[again], reward, duration)
                     for again in np.flatnonzero(first)
                 ]
-    # Names by number, so that a list of transitions with whole numbers keeps them.
+    # Names are added at the end, so that states and actions keep their numbers.
     model = from_transitions(rows)
     if model.num_states != num_states:
         raise ValueError(
-            f"the table has {num_states} states, but transitions among {model.num_states}; number them from 0"
+            f"the table has {num_states} states, but its transitions have {model.num_states}; number the states from 0"
         )
     if state_names is None and action_names is None:
         return model

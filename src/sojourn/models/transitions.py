@@ -1,4 +1,4 @@
-"""Models made of a list of transitions, whose states and actions are numbers or names."""
+"""Models made from a list of transitions, with states and actions given by number or by name."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def from_transitions(
     state_names: Sequence[str] | None = None,
     action_names: Sequence[str] | None = None,
 ) -> SMDP:
-    """Return the model made of `(s, a, s', probability, reward, duration)`, in any order.
+    """Return the model made from a list of `(s, a, s', probability, reward, duration)` in any order.
 
-    States and actions are whole numbers or names; names are numbered in the order given, or
-    that in which they first come. A reward and a duration may each be a number or a law of
-    `sojourn.models.laws`, samples included; the two of them together may be `Outcomes`, in a tuple of five.
+    States and actions are whole numbers or names. Names are numbered in the order of `state_names` and `action_names` or,
+    without these, in the order in which they first appear. A reward or a duration is a number or a law of
+    `sojourn.models.laws`, including samples. `Outcomes` give both together, in a tuple of five.
 
     >>> from sojourn.models.laws import Exponential, Outcomes
     >>> model = from_transitions([
@@ -79,8 +79,8 @@ def from_transitions(
 
 
 def _outcomes(number: int, given: Transition) -> list[Row]:
-    """Return the rows of one transition: one, or one for each of its joint outcomes or samples."""
-    if not isinstance(given, tuple):  # a list does as well
+    """Return the rows of a transition: a single row, or one for each of its joint outcomes or samples."""
+    if not isinstance(given, tuple):  # a list will do
         return _outcomes(number, tuple(given))
     if len(given) == 5 and isinstance(given[4], Outcomes):
         outcomes = given[4].outcomes
@@ -103,7 +103,7 @@ def _outcomes(number: int, given: Transition) -> list[Row]:
 
 
 def _samples(given: Row) -> list[Row]:
-    """Return the rows of a transition with samples, one for each of the different numbers."""
+    """Return the rows of a transition with samples, one for each combination of different numbers."""
     rewards = _shares(f"the reward of {given[:3]}", given[4])
     durations = _shares(f"the duration of {given[:3]}", given[5])
     if len(rewards) * len(durations) > MOST_OUTCOMES:
@@ -126,7 +126,7 @@ def _chance(given: Transition) -> float:
 
 
 class _numbering:  # noqa: N801 - used as a function
-    """Numbers for states or actions that are given by number or by name."""
+    """The numbers of states or actions that are given by number or by name."""
 
     def __init__(self, what: str, names: Sequence[str] | None, used: list[Label]) -> None:
         self.what = what
@@ -160,7 +160,7 @@ class _numbering:  # noqa: N801 - used as a function
 
 
 def _means_or_laws(laws: list[Law], row_offsets: Ints) -> Quantities:
-    """Return means of pairs where they tell all, else means of rows, or laws of rows."""
+    """Return means of pairs if these are enough, else means of rows, or laws of rows."""
     constants = [law.value for law in laws if isinstance(law, Constant)]
     if len(constants) < len(laws):
         return Quantities(laws=flat(laws))

@@ -1,12 +1,12 @@
 """Estimators of a rate that changes.
 
-    AdaptiveRatio        no step size: ratios with seven memories, weighted by how well each has foretold rewards
-    ClippedExponential   as Exponential, with rewards cut that lie far from what was expected
+    AdaptiveRatio        no step size: ratios with seven memories, weighted by how well each has predicted rewards
+    ClippedExponential   like Exponential, but rewards far from the expected ones are clipped
     TimeForgetting       X <- e^(-lambda tau) X + r;  Y <- e^(-lambda tau) Y + tau;  rho = X / Y
 
-All are ratios of rewards and durations, so that their limit is the gain: that of `AdaptiveRatio` where nothing
-changes any more, that of the other two for small step sizes. None looks at states. Where one policy stays in rich
-and in poor states for long, its rate seems to change, and they follow it.
+All are ratios of rewards and durations, so their limit is the gain: for `AdaptiveRatio` once nothing changes any more, for
+the other two if step sizes are small. None of them looks at states. If a policy stays for long in rich states and then in
+poor ones, its rate seems to change, and they follow it.
 """
 
 from __future__ import annotations
@@ -39,24 +39,24 @@ _PRIOR = Nine(
     ],  # slower rungs have more: 1093 is 1 + 3 + ... + 3^6
     *[_TRENDS * 3.0**j / 4.0 for j in range(2)],
 )
-_SHARE = 0.00005  # of its weight that an expert gets back with each block, so that none is lost for good
-_KEPT = 1.0 - 1.0 / 300.0  # of the noise, with each block
-_LEAST = 1e-300  # of a variance that experts are weighed by: one over it is still a number
+_SHARE = 0.00005  # the share of the prior in the weights after each block, so that no expert is lost for good
+_KEPT = 1.0 - 1.0 / 300.0  # the part of the noise that is kept with each block
+_LEAST = 1e-300  # the smallest variance that experts are weighed by: one over it is still a finite float
 _BLOCK = 2.0  # transitions; the way there and the way back belong together
-_WARM = 6.0  # blocks before anything is cut
+_WARM = 6.0  # blocks before anything is clipped
 _START = Ladder(*[Rung(weight=weight) for weight in _PRIOR[:7]])
-_NOBODY = Rung(blocks=math.inf)  # has a longer memory than any rung, so that nobody takes it
+_NOBODY = Rung(blocks=math.inf)  # has a longer memory than any rung, so no rung takes it over
 
 
 @checked()
 class AdaptiveRatio(NamedTuple):
-    """Reward over duration with a memory that fits itself to the stream: it has no step size.
+    """Reward over duration with a memory that adapts to the stream; it has no step size.
 
-    It keeps a ladder of ratios with memories from 8 transitions to all, and weighs them by how well each
-    foretold the rewards of every two transitions, by the score that `rate_score` adds up. Where a short memory
-    is clearly better than the next longer one, the world has changed, and the longer ones begin again from the
-    short. Two experts more extend the line through two memories, for a rate that moves steadily. Rewards far
-    from what was expected are cut, and the longer the memory, the later.
+    It keeps ratios with seven memories, from 8 transitions to all, and weighs them by how well each predicted the rewards of
+    every two transitions, using the score that `rate_score` adds up. If a short memory is clearly better than the next
+    longer one, the world has changed, and the longer ones start again from the short one. Two more experts extend the
+    line through two memories, for a rate that moves steadily. Rewards far from the expected ones are clipped; the longer the
+    memory, the higher the limit.
 
     >>> rate = AdaptiveRatio()
     >>> for reward in (6.0, 0.0, 6.0, 0.0):
@@ -76,7 +76,7 @@ class AdaptiveRatio(NamedTuple):
 
 @update.register
 def update_adaptive_ratio(rate: AdaptiveRatio, reward: float, duration: float) -> AdaptiveRatio:
-    """Add to the block; every second time, weigh the experts by it and let all of them have it."""
+    """Add a transition to the block; once the block has two, weigh the experts by it and update them all."""
     block_reward = rate.reward + reward
     block_duration = rate.duration + duration
     if rate.pending + 1.0 < _BLOCK:
@@ -119,7 +119,7 @@ def update_adaptive_ratio(rate: AdaptiveRatio, reward: float, duration: float) -
 
 @value.register
 def value_adaptive_ratio(rate: AdaptiveRatio) -> float:
-    """Return the weighted mean of what the experts say, the unfinished block counted in."""
+    """Return the weighted mean of the experts' estimates, which include the unfinished block."""
     if rate.noise.blocks + rate.pending == 0.0:
         return 0.0  # before any evidence
     return _mean(_weights(rate), opinions(rate.ladder, rate.reward, rate.duration))
@@ -151,7 +151,7 @@ def _mean(weights: Nine, said: Nine) -> float:
 
 @inlined
 def _weighed(weights: Nine, lost: Nine) -> Nine:
-    """Return w e^(-loss), made to add up to 1, with a little of the prior mixed in."""
+    """Return w e^(-loss), scaled to add up to 1, with a little of the prior mixed in."""
     raw = Nine(
         weights.first * _odds(lost.first),
         weights.second * _odds(lost.second),
@@ -182,7 +182,7 @@ def _weighed(weights: Nine, lost: Nine) -> Nine:
 
 @inlined
 def _odds(loss: float) -> float:
-    """Return e^(-loss) for a loss of at most 2: faster than `exp`, which takes any number."""
+    """Return e^(-loss) for a loss of at most 2, faster than `exp`, which takes any number."""
     eighth = 1.0 + small_expm1(-0.125 * loss)
     quarter = eighth * eighth
     half = quarter * quarter
@@ -191,7 +191,7 @@ def _odds(loss: float) -> float:
 
 @inlined
 def _after_handovers(ladder: Ladder, lost: Nine) -> Ladder:
-    """Return the ladder once every rung that leads by enough has handed its memory to the slower ones."""
+    """Return the ladder after every rung with a large enough lead has handed its memory to the slower ones."""
     first, donor = handed_over(ladder.first, _NOBODY, lost.second - lost.first)
     second, donor = handed_over(ladder.second, donor, lost.third - lost.second)
     third, donor = handed_over(ladder.third, donor, lost.fourth - lost.third)
@@ -215,16 +215,16 @@ def _all_fed(ladder: Ladder, weights: Nine, reward: float, duration: float, cut:
     )
 
 
-_FEW = 10.0  # updates of a ClippedExponential before anything is cut
-_NOISE_KEPT = 0.995  # of its noise, with each update
+_FEW = 10.0  # updates of a ClippedExponential before anything is clipped
+_NOISE_KEPT = 0.995  # the part of its noise that is kept with each update
 
 
 @checked(step_size=fraction)
 class ClippedExponential(NamedTuple):
-    """As `Exponential`, but a reward far from what was expected counts only up to a limit.
+    """Like `Exponential`, but a reward far from the expected one counts only up to a limit.
 
-    The limit is two deviations of all that is remembered, so that it matters where tails are heavy or records
-    wrong, and hardly elsewhere. The first ten transitions count in full.
+    The limit is two standard deviations of the total reward in memory, so it matters if tails are heavy or records wrong,
+    and hardly otherwise. The first ten transitions count in full.
 
     >>> rate = update(ClippedExponential(step_size=0.5), 6.0, 2.0)
     >>> value(rate), value(update(rate, 0.0, 1.0))
@@ -241,7 +241,7 @@ class ClippedExponential(NamedTuple):
 def update_clipped_exponential(
     rate: ClippedExponential, reward: float, duration: float
 ) -> ClippedExponential:
-    """X <- (1 - beta) X + e, Y <- (1 - beta) Y + tau, with e the reward, cut at 2 sqrt(V Y) from rho tau."""
+    """X <- (1 - beta) X + e, Y <- (1 - beta) Y + tau; e is the reward, clipped at 2 sqrt(V Y) from rho tau."""
     noise = rate.noise
     expected = ratio(rate.reward, rate.duration) * duration
     surprise = reward - expected
@@ -266,7 +266,7 @@ def update_clipped_exponential(
 class TimeForgetting(NamedTuple):
     """Reward over duration that forgets per unit of time, not per transition.
 
-    What lies a time t back has the weight (1 - beta)^t, so that the memory is as long in slow times as in fast.
+    What happened a time t ago has the weight (1 - beta)^t, so the memory covers the same time whether steps are slow or fast.
 
     >>> rate = update(TimeForgetting(step_size=0.5), 6.0, 2.0)
     >>> value(rate), value(update(rate, 0.0, 1.0))

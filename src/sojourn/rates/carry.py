@@ -1,8 +1,8 @@
-"""How an estimator of the rate gets its evidence when some steps take no time.
+"""How an estimator of the rate gets its evidence if some steps take no time.
 
 A rate is reward per unit time, so a step that takes no time says nothing about it on its own. Its reward is
-*carried* to the next step that takes time, and shown to the estimator together with that one. Agents,
-`RateMeter` and everybody else who feeds an estimator do so through `carry`.
+*carried* to the next step that takes time, and the estimator gets both together. Agents, `RateMeter` and all other code that
+updates an estimator use `carry`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ _update = update.bare
 
 @inlined
 def carry(rate: R, carried: float, reward: float, duration: float) -> tuple[R, float]:
-    """Return the estimator after one more step, which may take no time, and what is still carried.
+    """Return the estimator after one more step, which may take no time, and the reward that is still carried.
 
-    10 in no time, and then 1 in a time of 4, earn 11 in a time of 4:
+    10 earned in no time and then 1 in a time of 4 count as 11 in a time of 4:
 
     >>> from sojourn.rates.protocol import value
     >>> from sojourn.rates.ratio import Exponential

@@ -1,13 +1,13 @@
-"""Centring: feedback from the level of the values that makes any estimate of the rate come right.
+"""Centring: feedback from the level of the values that corrects any estimate of the rate.
 
-A rate that is too low makes all values grow, one that is too high makes them fall. `Centred` adds to an
-estimate what the level m of the values says about it: with tau the mean duration of a step,
+A rate that is too low makes all values grow; one that is too high makes them fall. `Centred` corrects an estimate by the
+level m of the values. With tau the mean duration of a step,
 
     rho_eff = rho + kappa m / tau
 
-A rate that is too low raises the level, which raises rho_eff, until it is right. Where the mean error of every
-pair is zero, the values solve the optimality equation, whose rate is the gain: rho_eff is the optimal gain,
-whatever rho is (the proof is in the documentation, under Mathematics).
+A rate that is too low raises the level, and this raises rho_eff until it is right. If the mean error of every pair is zero,
+the values solve the optimality equation, whose rate is the gain. So rho_eff is the optimal gain for any rho (the proof is
+in the documentation, under Mathematics).
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from sojourn.rules.values import checked
 
 _update, _value = update.bare, value.bare
 
-LEVEL_STEP = 0.01  # of the level m
-_DURATION_STEP = 0.001  # of the mean duration, at least; a faster one ruins the feedback
+LEVEL_STEP = 0.01  # the step size of the level m
+_DURATION_STEP = 0.001  # the smallest step size of the mean duration; a larger one ruins the feedback
 
 
 class MeanDuration(NamedTuple):
-    """The mean duration of steps: of all at first, of about the last thousand in the end."""
+    """The mean duration of all steps at first, and later of about the last thousand."""
 
     mean: float = 0.0
     steps: float = 0.0
@@ -47,10 +47,10 @@ def averaged(durations: MeanDuration, duration: float) -> MeanDuration:
 
 @checked(strength=positive)
 class Centred(NamedTuple):
-    """Any estimator, corrected by the level of the values of the agent that has it.
+    """Any estimator, corrected by the level of the values of the agent that uses it.
 
-    `strength` is kappa; 0.1 is a good one. Agents make it of their own estimator with `centring=0.1`. An
-    estimator that no agent has stays as it is.
+    `strength` is kappa; 0.1 works well. With `centring=0.1` an agent wraps its own estimator in this one. Outside an agent
+    the estimate is not corrected.
 
     >>> from sojourn.rates.contrast import Fixed
     >>> rate = timed(Centred(Fixed(0.0), strength=0.1), 4.0)
@@ -66,21 +66,21 @@ class Centred(NamedTuple):
 
 @rule(fallback=True)
 def timed(rate: R, duration: float) -> R:
-    """Return the estimator once a step's duration is known, before anything is learned from it."""
+    """Return the estimator after it has seen the duration of a step, before anything is learned from the step."""
     return rate
 
 
 @rule(fallback=True)
 def levelled(rate: R, ahead: float) -> R:
-    """Return the estimator once max Q(s', .) has been used."""
+    """Return the estimator after it has seen max Q(s', .)."""
     return rate
 
 
 @rule(fallback=True)
 def levelled_by(rate: R, level: float, share: float) -> R:
-    """Return the estimator with its level of the values moved by a share of the way to another one.
+    """Return the estimator with its level of the values moved by a share of the way to another level.
 
-    Agents that learn from batches use it, with the mean of a batch.
+    Agents that learn from batches use this with the mean of a batch.
 
     >>> from sojourn.rates.contrast import Fixed
     >>> levelled_by(Centred(Fixed(0.0), strength=0.1, level=2.0), 4.0, 0.5).level
@@ -91,13 +91,13 @@ def levelled_by(rate: R, level: float, share: float) -> R:
 
 @rule(fallback=True)
 def own_value(rate: Rate) -> float:
-    """Return the estimate without what centring adds."""
+    """Return the estimate without the correction by centring."""
     return _value(rate)
 
 
 @timed.register
 def timed_centred(rate: Centred, duration: float) -> Centred:
-    """Take the duration into the mean."""
+    """Add the duration to the mean."""
     return Centred(
         estimator=rate.estimator,
         strength=rate.strength,
@@ -131,7 +131,7 @@ def own_value_centred(rate: Centred) -> float:
 
 @update.register
 def update_centred(rate: Centred, reward: float, duration: float) -> Centred:
-    """Show the estimator its evidence."""
+    """Update the estimator inside."""
     return Centred(
         estimator=_update(rate.estimator, reward, duration),
         strength=rate.strength,
@@ -146,4 +146,4 @@ def value_centred(rate: Centred) -> float:
     return _value(rate.estimator) + ratio(rate.strength * rate.level, rate.durations.mean)
 
 
-limit.register(Centred)(limit_is_gain)  # of the policy, once its values have settled
+limit.register(Centred)(limit_is_gain)  # the policy's gain, once its values have settled

@@ -1,4 +1,4 @@
-"""Estimators to compare with.
+"""Estimators for comparison with others.
 
 TimeSmoothed        forgets per unit of time instead of per transition
 MeanOfRates         the arithmetic mean of all rates r/tau so far
@@ -20,11 +20,11 @@ from sojourn.rules.values import checked
 class TimeSmoothed(NamedTuple):
     """Moving mean of the rates that forgets per unit of time, not per transition.
 
-    A transition of duration tau has the weight 1 - (1 - beta)^tau. The weights so far are kept too and divided by, so
-    that the first update returns the first rate. This is SmoothedSMART of the paper's authors, github.com/erelon/SMDP_Agents.
+    A transition of duration tau has the weight 1 - (1 - beta)^tau. The estimate is divided by the total weight so far, so
+    the first update returns the first rate. This is SmoothedSMART of the paper's authors, github.com/erelon/SMDP_Agents.
 
     >>> rate = update(TimeSmoothed(step_size=0.5), 6.0, 2.0)  # weight 3/4
-    >>> value(rate), value(update(rate, 0.0, 1.0))  # half of that is left, beside 1/2 for the 0
+    >>> value(rate), value(update(rate, 0.0, 1.0))  # 3 keeps half of its weight, 3/8, and 0 has the weight 1/2
     (3.0, 1.2857142857142858)
     """
 
@@ -52,13 +52,13 @@ def value_time_smoothed(rate: TimeSmoothed) -> float:
 
 @checked()
 class MeanOfRates(NamedTuple):
-    """Arithmetic mean of all rates r/tau so far: each counts alike, however short it was.
+    """Arithmetic mean of all rates r/tau so far; each counts the same, however short its transition was.
 
-    Its limit is E[r/tau], which is not the gain, and is infinite where durations come near 0, as exponential ones do. It is
+    Its limit is E[r/tau], which is not the gain. It is infinite if durations come near 0, as exponential ones do. This is
     CumulativeStepRate of the paper's authors, github.com/erelon/SMDP_Agents.
 
     >>> rate = update(update(MeanOfRates(), 6.0, 2.0), 1.0, 1.0)
-    >>> value(rate)  # (3 + 1) / 2, where 7 were earned in 3
+    >>> value(rate)  # (3 + 1) / 2, although 7 were earned in a time of 3
     2.0
     """
 
@@ -85,7 +85,7 @@ def limit_mean_of_rates(rate: MeanOfRates, steps: Steps) -> float:
 
 @checked(rate=finite)
 class Fixed(NamedTuple):
-    """A constant: the control that learns no rate.
+    """A constant rate that learns nothing, as a control.
 
     >>> value(update(Fixed(1.5), 6.0, 2.0))
     1.5
@@ -96,7 +96,7 @@ class Fixed(NamedTuple):
 
 @update.register
 def update_fixed(rate: Fixed, reward: float, duration: float) -> Fixed:
-    """Nothing."""
+    """Change nothing."""
     return rate
 
 

@@ -1,12 +1,12 @@
-"""Estimators that average rates harmonically, the positive and the negative ones apart.
+"""Estimators that average rates harmonically, with positive and negative rates apart.
 
     Harmonic            moving mean of tau/r and moving share, per sign
     WeightedHarmonic    the same with each rate weighted by |r|
     CumulativeHarmonic  modified harmonic mean of all rates so far
     CumulativeWeightedHarmonic  the same with each rate weighted by |r|
 
-They come to the gain only where rewards do not co-vary with the time per reward. With P+ and P- for the shares of
-steps with r > 0 and r < 0, and E[x; A] for the mean of x on A and 0 elsewhere, their limits are
+They converge to the gain only if rewards do not co-vary with the time per reward. Let P+ and P- be the shares of steps with
+r > 0 and r < 0, and E[x; A] the mean of x with everything outside A counted as 0. Then their limits are
 
     Harmonic, CumulativeHarmonic    P+^2 / E[tau/r; r > 0] + P-^2 / E[tau/r; r < 0]
     WeightedHarmonic, CumulativeWeightedHarmonic
@@ -25,10 +25,10 @@ from sojourn.rules.values import checked
 
 @checked(step_size=fraction)
 class Harmonic(NamedTuple):
-    """Exponential form of the modified harmonic mean: Harmonic R-Learning's estimator.
+    """The modified harmonic mean with exponential forgetting, which is Harmonic R-Learning's estimator.
 
     For each sign it keeps the moving mean of the reciprocal rate tau/r (`positive`,
-    `negative`) and the moving share of the transitions (the three `share`s); transitions
+    `negative`) and the moving share of the transitions (the three `share`s). Transitions
     without reward count as a rate of 0.
 
     >>> rate = update(Harmonic(step_size=0.5), 2.0, 1.0)
@@ -72,9 +72,9 @@ def value_harmonic(rate: Harmonic) -> float:
 
 @checked(step_size=fraction)
 class WeightedHarmonic(NamedTuple):
-    """As `Harmonic`, with each rate weighted by |r| among the rates of its sign.
+    """Like `Harmonic`, with each rate weighted by |r| among the rates of its sign.
 
-    This is the paper's authors' reward-weighted form. The weight turns the harmonic mean
+    This is the reward-weighted form of the paper's authors. The weights turn the harmonic mean
     of one sign into total reward over total duration of that sign; the signs are still
     combined by their shares of the transitions.
 
@@ -95,7 +95,7 @@ class WeightedHarmonic(NamedTuple):
 
 @update.register
 def update_weighted_harmonic(rate: WeightedHarmonic, reward: float, duration: float) -> WeightedHarmonic:
-    """Moving means of r and tau and of the share, for each sign apart."""
+    """Update the moving means of r and tau and the moving share, separately for each sign."""
     step_size = rate.step_size
     up = 1.0 if reward > 0.0 else 0.0
     down = 1.0 if reward < 0.0 else 0.0
@@ -114,7 +114,7 @@ def update_weighted_harmonic(rate: WeightedHarmonic, reward: float, duration: fl
 
 @value.register
 def value_weighted_harmonic(rate: WeightedHarmonic) -> float:
-    """As for `Harmonic`, with E+ and E- the ratio of the moving means of that sign."""
+    """Return the same as for `Harmonic`, with E+ and E- the ratios of the moving means of each sign."""
     total = rate.positive_share + rate.negative_share + rate.zero_share
     positive = ratio(rate.positive_share, total) * ratio(rate.positive_reward, rate.positive_duration)
     negative = ratio(rate.negative_share, total) * ratio(rate.negative_reward, rate.negative_duration)
@@ -123,7 +123,7 @@ def value_weighted_harmonic(rate: WeightedHarmonic) -> float:
 
 @checked()
 class CumulativeHarmonic(NamedTuple):
-    """Modified harmonic mean of all rates so far, without keeping them.
+    """Modified harmonic mean of all rates so far, computed without storing them.
 
     It equals `sojourn.modified_harmonic_mean` of the rates r/tau.
 
@@ -145,7 +145,7 @@ class CumulativeHarmonic(NamedTuple):
 def update_cumulative_harmonic(
     rate: CumulativeHarmonic, reward: float, duration: float
 ) -> CumulativeHarmonic:
-    """Sums of tau/r and counts, per sign."""
+    """Add to the sums of tau/r and the counts of each sign."""
     reciprocal = duration / reward if reward != 0.0 else 0.0
     return CumulativeHarmonic(
         positive=rate.positive + (reciprocal if reward > 0.0 else 0.0),
@@ -166,9 +166,10 @@ def value_cumulative_harmonic(rate: CumulativeHarmonic) -> float:
 
 @checked()
 class CumulativeWeightedHarmonic(NamedTuple):
-    """As `CumulativeHarmonic`, with each rate weighted by |r| among the rates of its sign.
+    """Like `CumulativeHarmonic`, with each rate weighted by |r| among the rates of its sign.
 
-    This is the paper's authors' reward-weighted form without forgetting. With rewards of one sign it is `Cumulative`.
+    This is the reward-weighted form of the paper's authors, without forgetting. If all rewards have the same sign, it is
+    `Cumulative`.
 
     >>> rate = CumulativeWeightedHarmonic()
     >>> for reward, duration in ((6, 2), (1, 1), (-2, 1)):
@@ -190,7 +191,7 @@ class CumulativeWeightedHarmonic(NamedTuple):
 def update_cumulative_weighted_harmonic(
     rate: CumulativeWeightedHarmonic, reward: float, duration: float
 ) -> CumulativeWeightedHarmonic:
-    """Sums of r and tau and counts, per sign."""
+    """Add to the sums of r and tau and the counts of each sign."""
     up = 1.0 if reward > 0.0 else 0.0
     down = 1.0 if reward < 0.0 else 0.0
     return CumulativeWeightedHarmonic(

@@ -1,11 +1,12 @@
 """The rungs of `AdaptiveRatio`: ratios with memories of about 4, 12, 36, ..., 2916 blocks, and one that forgets nothing.
 
-A block is two transitions, R their rewards and T their durations. Rung j keeps a sum of rewards X, of durations Y
-and of blocks N, with which it forgets ever more as it fills up:
+A block is two transitions; R is the sum of their rewards and T that of their durations. Rung j keeps a sum X of rewards, Y
+of durations and N of blocks, and forgets faster as it fills up:
 
     f = 1 / (1 + N / (4 3^j)^2);    X <- f X + e;    Y <- f Y + T;    N <- f N + 1
 
-so that its first h = X / Y are plain ratios of all that it has seen, and N comes to about 4 3^j in the end.
+So at first its estimate h = X / Y is nearly the plain ratio of all that it has seen, and N approaches about 4 3^j. Here e is
+R, clipped if it is far from what the rung expects.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from sojourn.rules.bridge import inlined
 
 FORGETTING = tuple(
     [1.0 / (4.0 * 3.0**j) ** 2 for j in range(6)] + [0.0]
-)  # of each rung; f = 1 / (1 + N this)
-_CLIP = 2.0  # deviations of what is remembered, beyond which a surprise is cut
-_LEAD = 8.0  # a rung so much better than the next slower one hands over what it has
-_STEEPEST = 0.5  # of what two memories of N and 3 N blocks differ by: the slope that takes away the lag
+)  # of each rung: f = 1 / (1 + N times this)
+_CLIP = 2.0  # standard deviations of what is remembered; a surprise beyond them is clipped
+_LEAD = 8.0  # a rung with this lead over the next slower one hands over its memory
+_STEEPEST = 0.5  # of the difference between memories of N and 3 N blocks: the slope that makes up for the lag
 
 
 class Rung(NamedTuple):
@@ -60,7 +61,7 @@ class Nine(NamedTuple):
 
 
 class Noise(NamedTuple):
-    """The variance of what a block earns beyond what was expected, per unit of time: `squares / duration`."""
+    """The noise of blocks; `squares / duration` is the variance of unexpected rewards per unit of time."""
 
     squares: float = 0.0
     duration: float = 0.0
@@ -69,7 +70,7 @@ class Noise(NamedTuple):
 
 @inlined
 def opinions(ladder: Ladder, reward: float, duration: float) -> Nine:
-    """Return what each expert says, with an unfinished block counted in; there must be some evidence."""
+    """Return the estimate of each expert, including an unfinished block; there must be some evidence."""
     fourth, fifth, sixth = ladder.fourth, ladder.fifth, ladder.sixth
     fourth_says = _says(fourth, reward, duration)
     fifth_says = _says(fifth, reward, duration)
@@ -94,10 +95,10 @@ def _says(rung: Rung, reward: float, duration: float) -> float:
 
 @inlined
 def _slope(faster: Rung, slower: Rung) -> float:
-    """Return how far to go beyond the faster of two rungs to be where their line reaches today.
+    """Return how far the line through two rungs must be extended beyond the faster one to reach the present.
 
-    On a straight line the ratios lie behind by the ages of their memories, N and 3 N: going on by half of their
-    difference makes that good. Memories of the same blocks know no slope.
+    If the rate moves along a straight line, the ratios lag behind by the ages of their memories, N and 3 N, and extending the
+    line by half of their difference makes up for the lag. Two memories of the same blocks have no slope.
     """
     if slower.blocks <= faster.blocks:
         return 0.0
@@ -106,9 +107,9 @@ def _slope(faster: Rung, slower: Rung) -> float:
 
 @inlined
 def losses(said: Nine, rate: float, surprise: float, duration: float, precision: float) -> Nine:
-    """Return the score of each expert on a block, against that of the best, in units of noise; 2 is the most.
+    """Return by how much each expert's score on a block is worse than the best, in units of noise, at most 2.
 
-    `precision` is one over the variance of what a unit of time earns.
+    `precision` is one over the variance of the reward per unit of time.
     """
     plain = Nine(
         _loss(said.first - rate, surprise, duration, precision),
@@ -139,7 +140,7 @@ def losses(said: Nine, rate: float, surprise: float, duration: float, precision:
 
 @inlined
 def _loss(off: float, surprise: float, duration: float, precision: float) -> float:
-    """The score 1/2 T h^2 - R h without the part that all experts share; `off` is h - rho, `surprise` R - rho T."""
+    """Return the score 1/2 T h^2 - R h up to a common constant; `off` is h - rho and `surprise` is R - rho T."""
     return off * (0.5 * duration * off - surprise) * precision
 
 
@@ -147,8 +148,8 @@ def _loss(off: float, surprise: float, duration: float, precision: float) -> flo
 def handed_over(rung: Rung, donor: Rung, behind: float) -> tuple[Rung, Rung]:
     """Return a rung after a handover, and the donor for the slower ones.
 
-    A rung that remembers more than the donor takes the donor's memory. `behind` is by how much the next slower
-    rung lost more on this block; a rung that leads by 8 in all becomes the donor.
+    A rung that remembers more than the donor takes over the donor's memory. `behind` is how much more the next slower
+    rung lost on this block. A rung whose total lead is above 8 becomes the donor.
     """
     reward, duration, blocks, lead = rung.reward, rung.duration, rung.blocks, rung.lead
     if blocks > donor.blocks:
@@ -162,9 +163,9 @@ def handed_over(rung: Rung, donor: Rung, behind: float) -> tuple[Rung, Rung]:
 
 @inlined
 def clipped(surprise: float, variance: float) -> float:
-    """Return a surprise, cut at two deviations of what is remembered, whose variance is given."""
+    """Return a surprise, clipped at two standard deviations of what is remembered, whose variance is given."""
     if surprise * surprise <= _CLIP * _CLIP * variance:
-        return surprise  # nearly always, and without a root
+        return surprise  # the usual case, which needs no square root
     return math.copysign(_CLIP * math.sqrt(variance), surprise)
 
 
@@ -172,7 +173,7 @@ def clipped(surprise: float, variance: float) -> float:
 def fed(
     rung: Rung, weight: float, forgetting: float, reward: float, duration: float, variance: float
 ) -> Rung:
-    """Return a rung with its new weight after one more block; a variance of 0 cuts nothing."""
+    """Return a rung with its new weight after one more block; with a variance of 0 nothing is clipped."""
     keep = 1.0 / (1.0 + rung.blocks * forgetting)
     taken = reward
     if variance > 0.0:

@@ -14,7 +14,7 @@ M is internal, idempotent, symmetric, homogeneous, equal to H on numbers of one 
 monotone as long as no number changes its sign. It is not monotone across zero, not
 continuous at zero, and not associative.
 
-Sums are exact until one rounding (`math.fsum`), over any mix of magnitudes.
+Sums are exact up to one rounding (`math.fsum`), whatever the magnitudes of their terms.
 """
 
 from __future__ import annotations
@@ -38,8 +38,7 @@ _BAND = 512
 def harmonic_mean(values: ArrayLike) -> float:
     """Return n / sum(1/x).
 
-    Of numbers of mixed sign it can lie outside them, which is why `modified_harmonic_mean`
-    exists.
+    If the numbers have different signs, it can lie outside their range; `modified_harmonic_mean` cannot.
 
     >>> round(harmonic_mean([20, 40]), 3)
     26.667
@@ -49,10 +48,14 @@ def harmonic_mean(values: ArrayLike) -> float:
     x = numbers("values", values)
     zeros = np.flatnonzero(x == 0.0)
     if zeros.size:
-        raise ValueError(f"values[{zeros[0]}] is 0; the harmonic mean has no reciprocal for it")
+        raise ValueError(
+            f"values[{zeros[0]}] is 0, which has no reciprocal; leave it out, or use modified_harmonic_mean"
+        )
     reciprocals = _sum_of_ratios(np.ones_like(x), x)
     if reciprocals == 0:
-        raise ValueError("the reciprocals of values sum to 0, so they have no harmonic mean")
+        raise ValueError(
+            "the reciprocals of values sum to 0, so they have no harmonic mean; use modified_harmonic_mean"
+        )
     return _rounded(x.size / reciprocals)
 
 
@@ -74,8 +77,8 @@ def weighted_harmonic_mean(
 ) -> float:
     """Return the modified harmonic mean with weights inside each sign.
 
-    Each sign's mean is sum(w) / sum(w/x). The signs are combined by how many numbers they
-    have, or, if `durations` are given, by how much time they took. For rates r/tau with
+    Each sign's mean is sum(w) / sum(w/x). The two means are then weighted by how many numbers each
+    sign has or, if `durations` are given, by how much time they took. For rates r/tau with
     weights |r| and durations tau, the second form is the ratio of means.
 
     >>> weighted_harmonic_mean([2.0, 1.0, -1.0, 0.0], weights=[4, 1, 1, 0])
@@ -90,7 +93,9 @@ def weighted_harmonic_mean(
     for sign, name in ((1.0, "positive"), (-1.0, "negative")):
         block = x * sign > 0.0
         if block.any() and not w[block].any():
-            raise ValueError(f"weights of all {name} values are 0, so these have no mean")
+            raise ValueError(
+                f"the weights of all {name} values are 0, so these have no mean; give at least one a weight above 0"
+            )
     if durations is None:
         return _combine(x, w, np.ones_like(x))
     shares = _durations(durations)
@@ -99,7 +104,7 @@ def weighted_harmonic_mean(
 
 
 def ratio_of_means(rewards: ArrayLike, durations: ArrayLike) -> float:
-    """Return sum(r) / sum(tau): the rate that was realised.
+    """Return sum(r) / sum(tau), the rate that was realised.
 
     >>> ratio_of_means([3, 1], [1, 1])
     2.0
@@ -109,7 +114,7 @@ def ratio_of_means(rewards: ArrayLike, durations: ArrayLike) -> float:
 
 
 def coupling(rewards: ArrayLike, durations: ArrayLike) -> float:
-    """Return cov(r, tau/r), which is 0 exactly when harmonic mean and ratio of means agree.
+    """Return cov(r, tau/r), which is 0 exactly when the harmonic mean and the ratio of means agree.
 
     The rewards must all have one sign.
 
@@ -123,7 +128,7 @@ def coupling(rewards: ArrayLike, durations: ArrayLike) -> float:
     if odd.any():
         position = first_of(odd)
         raise ValueError(f"rewards[{position}] is {r[position]}; coupling needs rewards of one sign, none 0")
-    # Centred products lose nothing where C is small; powers of two keep them in range.
+    # Centred products stay precise even if C is small; powers of two keep them in range.
     pace, pace_exponents = _ratios(tau, r)
     pace_exponent, reward_exponent = int(pace_exponents.max()), int(np.frexp(r)[1].max())
     pace, r = np.ldexp(pace, pace_exponents - pace_exponent), np.ldexp(r, -reward_exponent)
@@ -132,11 +137,11 @@ def coupling(rewards: ArrayLike, durations: ArrayLike) -> float:
     return _rounded(_sum(products) / r.size * Fraction(2) ** (reward_exponent + pace_exponent))
 
 
-# --- Sums: exact until one rounding, combined as fractions, rounded once at the end --
+# --- Sums: exact up to one rounding, combined as fractions, rounded once at the end --
 
 
 def _combine(x: Numbers, weights: Numbers, shares: Numbers) -> float:
-    """Combine the weighted harmonic means of both signs by their part of `shares`."""
+    """Combine the weighted harmonic means of both signs, each by its part of `shares`."""
     total = sum(
         (
             _sum(shares[block]) * _sum(weights[block]) / _sum_of_ratios(weights[block], x[block])
@@ -149,13 +154,13 @@ def _combine(x: Numbers, weights: Numbers, shares: Numbers) -> float:
 
 
 def _sum(x: Numbers) -> Fraction:
-    """sum(x), scaled where it could overflow."""
+    """Return sum(x), scaled if it could overflow."""
     exponent = x.size.bit_length() if np.abs(x).max() > 2.0 ** (1020 - x.size.bit_length()) else 0
     return Fraction(math.fsum(np.ldexp(x, -exponent).tolist())) * Fraction(2) ** exponent
 
 
 def _sum_of_ratios(top: Numbers, low: Numbers) -> Fraction:
-    """sum(top/low), in bands of like magnitude so that no ratio overflows or vanishes."""
+    """Return sum(top/low), summed in bands of similar magnitude so that no ratio overflows or vanishes."""
     ratios, exponents = _ratios(top, low)
     bands = exponents // _BAND
     return sum(
@@ -170,7 +175,7 @@ def _sum_of_ratios(top: Numbers, low: Numbers) -> Fraction:
 
 
 def _ratios(top: Numbers, low: Numbers) -> tuple[Numbers, Exponents]:
-    """top/low as x 2^e, for ratios beyond the range of floats."""
+    """Return top/low as x and e with top/low = x 2^e, for ratios beyond the range of floats."""
     top_mantissa, top_exponent = np.frexp(top)
     low_mantissa, low_exponent = np.frexp(low)
     return top_mantissa / low_mantissa, top_exponent - low_exponent
@@ -180,14 +185,14 @@ def _rounded(result: Fraction) -> float:
     try:
         return float(result)
     except OverflowError:
-        raise ValueError("the result is too large for a float") from None
+        raise ValueError("the result is too large for a float; scale the numbers down") from None
 
 
 # --- Input --------------------------------------------------------------------------
 
 
 def numbers(name: str, data: ArrayLike) -> Numbers:
-    """Return `data` as a one-dimensional array of finite floats, at least one."""
+    """Return `data` as a one-dimensional array of at least one finite float."""
     listed = list(data) if isinstance(data, Iterable) and not hasattr(data, "__len__") else data
     try:
         raw = np.asarray(listed)
@@ -223,9 +228,11 @@ def _pair(rewards: ArrayLike, durations: ArrayLike) -> tuple[Numbers, Numbers]:
 def same_length(name: str, x: Numbers, other_name: str, other: Numbers) -> None:
     """Refuse two sequences that are not equally long."""
     if x.size != other.size:
-        raise ValueError(f"{name} has {x.size} numbers but {other_name} has {other.size}")
+        raise ValueError(
+            f"{name} has {x.size} number{'' if x.size == 1 else 's'} but {other_name} has {other.size}; give as many of each"
+        )
 
 
 def first_of(where: Flags) -> int:
-    """Return the first place that is marked."""
+    """Return the first place where a flag is set."""
     return int(np.flatnonzero(where)[0])

@@ -12,7 +12,7 @@ from sojourn.rules.numbers import Number, at_least_zero, finite
 class RateMeter(Generic[R]):
     """A rate estimator that updates itself, for notebooks and running systems.
 
-    What is earned in no time counts with the next step that takes time.
+    The reward of a step that takes no time counts with the next step that takes time.
 
     >>> from sojourn.rates.ratio import Exponential
     >>> meter = RateMeter(Exponential(step_size=0.5))
@@ -23,7 +23,7 @@ class RateMeter(Generic[R]):
     """
 
     def __init__(self, estimator: R) -> None:
-        value(estimator)  # which refuses what is not an estimator
+        value(estimator)  # raises an error if it is not an estimator
         self.estimator = estimator
         self.carried = 0.0  # earned since time last passed
 

@@ -1,6 +1,6 @@
-"""All estimators by name: the one list that audits, comparisons, tests and documentation are made from.
+"""All estimators by name: the one list that audits, comparisons, tests and documentation use.
 
-To add one from outside, write its rules and add an entry:
+To add an estimator of your own, write its rules and add an entry:
 
     add_estimator(NamedEstimator("Settling", Settling))
 """
@@ -19,14 +19,14 @@ from sojourn.rules.names import is_users, made, users_constructor
 from sojourn.rules.numbers import nearest, shown
 from sojourn.rules.options import Given, fitted
 
-STEP_SIZE = 0.01  # where nobody says another
+STEP_SIZE = 0.01  # unless another is given
 
 
 class NamedEstimator(NamedTuple):
-    """What everybody else knows of an estimator.
+    """An entry in the list of estimators.
 
-    `kind` makes a fresh one, from a step size unless `has_step_size` is false. `agents` are those that have it as
-    their own. `compared` says whether `sojourn compare` measures its noise beside that of others. `look` is its
+    `kind` makes a fresh one, from a step size unless `has_step_size` is false. `agents` are the agents that use it by
+    default. `compared` says whether `sojourn compare` measures its noise and compares it with that of others. `look` is its
     colour, dash and marker in figures, as numbers of the palette.
 
     >>> ESTIMATORS["Harmonic"].make(0.1)[:2], ESTIMATORS["Cumulative"].make(0.1)
@@ -41,7 +41,7 @@ class NamedEstimator(NamedTuple):
     look: tuple[int, int, int] | None = None
 
     def make(self, step_size: float = STEP_SIZE) -> Rate:
-        """Return a fresh estimator; one without a step size ignores it."""
+        """Return a fresh estimator; if it has no step size, `step_size` is ignored."""
         return self.kind(step_size) if self.has_step_size else self.kind()
 
 
@@ -49,7 +49,7 @@ ESTIMATORS: dict[str, NamedEstimator] = {}
 
 
 def add_estimator(entry: NamedEstimator) -> None:
-    """Make an estimator known by its name, to audits, comparisons, the documentation and the tests.
+    """Add an estimator to the list that audits, comparisons, the documentation and the tests use.
 
     >>> from sojourn.rates.contrast import Fixed
     >>> add_estimator(NamedEstimator("one", lambda: Fixed(1.0), has_step_size=False))
@@ -69,9 +69,10 @@ def add_estimator(entry: NamedEstimator) -> None:
 
 
 def named_rate(given: str | Mapping[str, Given]) -> Rate:
-    """Return a fresh estimator by its name, or by a table of its name as `kind` and its options.
+    """Return a fresh estimator by its name, or by a table with its name as `kind` and its options.
 
-    A name is one of `ESTIMATORS`, however it is spelled, or a user's own: `package.module:Estimator`.
+    A name is one of `ESTIMATORS`, with or without hyphens, underscores and capitals, or an estimator of your own:
+    `package.module:Estimator`.
 
     >>> named_rate("cumulative")
     Cumulative(reward=0.0, duration=0.0)
@@ -81,7 +82,7 @@ def named_rate(given: str | Mapping[str, Given]) -> Rate:
     options = {} if isinstance(given, str) else {key: part for key, part in given.items() if key != "kind"}
     kind = given if isinstance(given, str) else given.get("kind")
     if not isinstance(kind, str):
-        raise TypeError(f"the estimator {shown(given)} lacks a name: write it as its kind")
+        raise TypeError(f"the estimator {shown(given)} has no name; give its name as kind")
     if is_users(kind):
         make = users_constructor(kind)
     else:
@@ -93,7 +94,7 @@ def named_rate(given: str | Mapping[str, Given]) -> Rate:
     rate: Rate = made(kind, make, **fitted(make, options))
     if not (update.knows(type(rate)) and value.knows(type(rate))):
         raise TypeError(
-            f"{kind!r} makes {shown(rate)}, which is no estimator: one is a NamedTuple with update and value "
+            f"{kind!r} makes {shown(rate)}, which is not an estimator; an estimator is a NamedTuple with update and value "
             "registered for it"
         )
     return rate

@@ -1,12 +1,12 @@
-"""What an estimator of the rate is: a value with three rules.
+"""An estimator of the rate is a value with three rules.
 
     update(rate, reward, duration) -> rate      take in one transition
     value(rate) -> float                        read the estimate
-    limit(rate, steps) -> float                 the value it comes to in the long run, exactly
+    limit(rate, steps) -> float                 the exact limit of the estimate in the long run
 
-Parts start at zero, and the rate before any evidence is 0.0. To add an estimator, write a
-NamedTuple, register `update` and `value` for it, and run `sojourn.check_rate` on it; nothing else
-needs to know. Register `limit` too if you know it: `sojourn.audit` then tells what the estimator makes of a model.
+Parts start at zero, and the rate before any evidence is 0.0. To add an estimator, write a NamedTuple, register `update` and
+`value` for it, and run `sojourn.check_rate` on it; no other code needs to change. Register `limit` too if you know it, so
+that `sojourn.audit` includes the estimator's limit.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class TwoMeans(Rate, Protocol):
 def _check_update(rate: R, reward: Number, duration: Number) -> tuple[R, float, float]:
     if duration == 0.0:
         raise ValueError(
-            "duration is 0.0; update takes steps that take time, and sojourn.carry those that take none too"
+            "duration is 0.0; update needs a duration above 0: use sojourn.carry for steps that take no time"
         )
     return rate, finite("reward", reward), positive("duration", duration)
 
@@ -89,10 +89,10 @@ def value(rate: Rate) -> float:
 
 @rule(_check_limit, compiled=False)
 def limit(rate: Rate, steps: Steps) -> float:
-    """Return the exact value that the estimator comes to when steps have this law for ever.
+    """Return the exact limit of the estimate if steps have this law for ever.
 
-    An estimator with a constant step size goes on to fluctuate; its limit is what its mean tends
-    to as the step size goes to 0. An estimator without this rule is one whose limit is not known.
+    An estimator with a constant step size keeps fluctuating; its limit is what its mean tends
+    to as the step size goes to 0. If an estimator has no such rule, its limit is not known.
 
     Rewards of 1 and 9 in a time of 1, equally often, earn 5; the harmonic mean of 1 and 9 is 1.8:
 
@@ -108,12 +108,12 @@ def limit(rate: Rate, steps: Steps) -> float:
 
 @inlined
 def ratio(top: float, low: float) -> float:
-    """Return top / low, and 0 where there is no evidence yet."""
+    """Return top / low, or 0 if there is no evidence yet."""
     return top / low if low != 0.0 else 0.0
 
 
 def value_as_kept(rate: Kept) -> float:
-    """Return the estimate rho, as it is kept."""
+    """Return the estimate rho from its field."""
     return rate.rate
 
 

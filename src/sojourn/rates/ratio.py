@@ -1,4 +1,4 @@
-"""Estimators that come to the gain: rewards over durations.
+"""Estimators that converge to the gain: rewards over durations.
 
 With rho the estimate, r the reward and tau the duration of a transition:
 
@@ -7,9 +7,9 @@ With rho the estimate, r the reward and tau the duration of a transition:
     Exponential         x += beta (r - x);  y += beta (tau - y)             rho = x / y
     Incremental         rho += beta (x - rho tau), x chosen by the agent
 
-The limit of all is E[r] / E[tau], the gain, whatever the dependence between r and tau; that of `Exponential` and
-`Incremental` for small step sizes. R-Learning's evidence, r + max Q(s') - max Q(s), has the same mean as r,
-since the values telescope.
+The limit of all is E[r] / E[tau], the gain, whatever the dependence between r and tau; for `Exponential` and `Incremental`
+this holds if step sizes are small. R-Learning's evidence, r + max Q(s') - max Q(s), has the same mean as r, since the values
+telescope.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sojourn.rules.values import checked
 
 @checked()
 class Cumulative(NamedTuple):
-    """Total reward over total duration: SMART's estimator (Das et al. 1999).
+    """Total reward over total duration, which is SMART's estimator (Das et al. 1999).
 
     >>> rate = update(update(Cumulative(), 6.0, 2.0), 0.0, 1.0)
     >>> value(rate)
@@ -45,7 +45,7 @@ def update_cumulative(rate: Cumulative, reward: float, duration: float) -> Cumul
 class SmoothedCumulative(NamedTuple):
     """An estimate that moves towards total reward over total duration.
 
-    This is Relaxed-SMART as Gosavi (2004) has it.
+    This is Relaxed-SMART as in Gosavi (2004).
 
     >>> rate = update(update(SmoothedCumulative(step_size=0.5), 6.0, 2.0), 0.0, 1.0)
     >>> value(rate)
@@ -77,9 +77,8 @@ def update_smoothed_cumulative(
 class Exponential(NamedTuple):
     """Moving mean of the rewards over moving mean of the durations.
 
-    This is Relaxed-SMART as the Harmonic R-Learning paper has it. Both means start at
-    zero with the same weights, so their ratio needs no correction: the first update
-    returns the first rate.
+    This is Relaxed-SMART as in the Harmonic R-Learning paper. Both means start at zero with the same weights, so their ratio
+    needs no correction, and the first update returns the first rate.
 
     >>> rate = update(Exponential(step_size=0.5), 6.0, 2.0)
     >>> value(rate), value(update(rate, 0.0, 1.0))
@@ -103,10 +102,10 @@ def update_exponential(rate: Exponential, reward: float, duration: float) -> Exp
 
 @checked(step_size=fraction)
 class Incremental(NamedTuple):
-    """Moves by the error of the estimate itself: R-Learning and Differential Q-learning.
+    """An estimate that moves by its own error, as in R-Learning and Differential Q-learning.
 
-    Here `reward` is whatever evidence the agent chooses. The estimate is stable only
-    while step size times duration stays below 2.
+    Here `reward` is whatever evidence the agent chooses. The estimate is stable only if the step size times the duration
+    stays below 2.
 
     >>> value(update(Incremental(step_size=0.5, rate=1.0), 6.0, 2.0))
     3.0
@@ -118,7 +117,7 @@ class Incremental(NamedTuple):
 
 @update.register
 def update_incremental(rate: Incremental, reward: float, duration: float) -> Incremental:
-    """The estimate: rho += beta (x - rho tau)."""
+    """Rho += beta (x - rho tau)."""
     return Incremental(
         step_size=rate.step_size,
         rate=rate.rate + rate.step_size * (reward - rate.rate * duration),
@@ -127,7 +126,7 @@ def update_incremental(rate: Incremental, reward: float, duration: float) -> Inc
 
 @limit.register
 def limit_incremental(rate: Incremental, steps: Steps) -> float:
-    """Return what the evidence of R-Learning comes to: the gain of the policy, whatever is explored."""
+    """Return the limit with R-Learning's evidence, which is the gain of the policy, whatever is explored."""
     return steps.gain if steps.relative is None else steps.relative
 
 

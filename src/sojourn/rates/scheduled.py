@@ -27,8 +27,8 @@ def _power(name: str, number: Number) -> float:
 class Visits(NamedTuple):
     """A step size that falls with the number of visits n: max(floor, first / n^power).
 
-    For values, n counts the visits of the pair of state and action; for a rate, its updates. A power
-    above 0.5 and at most 1 with a floor of 0 is what proofs of convergence ask for.
+    For values, n counts the visits to the pair of state and action; for a rate, it counts updates. Proofs of convergence
+    need a power above 0.5 and at most 1, and a floor of 0.
 
     >>> [step_size_at(Visits(first=1.0, power=1.0, floor=0.3), n) for n in (1, 2, 4)]
     [1.0, 0.5, 0.3]
@@ -49,15 +49,17 @@ def step_size_at(schedule: Visits, visits: float) -> float:
 
 def _with_a_step_size(name: str, rate: Rate) -> Rate:
     if "step_size" not in getattr(rate, "_fields", ()):
-        raise ValueError(f"{name} is {shown(rate)}, which has no step size; there is nothing to schedule")
+        raise ValueError(
+            f"{name} is {shown(rate)}, which has no step size to schedule; give an estimator that has one"
+        )
     return rate
 
 
 @checked(estimator=_with_a_step_size)
 class Scheduled(NamedTuple):
-    """An estimator whose step size falls with its updates.
+    """An estimator whose step size falls with the number of its updates.
 
-    With 1/n, the moving means of `Exponential` are the means of all that was seen:
+    With the step size 1/n, the moving means of `Exponential` are the plain means of all transitions so far:
 
     >>> from sojourn.rates.ratio import Exponential
     >>> rate = Scheduled(Exponential(step_size=1.0), Visits(first=1.0, power=1.0))
@@ -74,7 +76,7 @@ class Scheduled(NamedTuple):
 
 @update.register
 def update_scheduled(rate: Scheduled, reward: float, duration: float) -> Scheduled:
-    """Update the estimator with the step size of this update."""
+    """Update the estimator, using the step size that is due."""
     updates = rate.updates + 1.0
     estimator = with_step_size(rate.estimator, step_size_at(rate.schedule, updates))
     return Scheduled(estimator=_update(estimator, reward, duration), schedule=rate.schedule, updates=updates)
@@ -82,13 +84,13 @@ def update_scheduled(rate: Scheduled, reward: float, duration: float) -> Schedul
 
 @value.register
 def value_scheduled(rate: Scheduled) -> float:
-    """Return what the estimator says."""
+    """Return the estimate of the estimator inside."""
     return _value(rate.estimator)
 
 
 @limit.register
 def limit_scheduled(rate: Scheduled, steps: Steps) -> float:
-    """Return what the estimator comes to."""
+    """Return the limit of the estimator inside."""
     return limit(rate.estimator, steps)
 
 
@@ -98,7 +100,7 @@ def with_step_size(rate: R, step_size: float) -> R:
 
 
 def _resolve(rate: Numba, step_size: Numba) -> Function | None:
-    """For compiled code: the same, written out for this type."""
+    """Return the same for compiled code, written out for this type."""
     cls = getattr(rate, "instance_class", None)
     if cls is None or "step_size" not in cls._fields:
         return None

@@ -1,12 +1,12 @@
-"""How well an estimator foretells: a score that ranks estimators without knowing the true rate.
+"""A score that ranks estimators by how well they predict, without knowing the true rate.
 
 The score of an estimate rho on a transition (r, tau) that comes after it is
 
     1/2 tau rho^2 - r rho
 
-Let E[r] = rho* E[tau] for each transition, given all before it, with a rate rho* that may change from one to
-the next. Then the expected total of scores is that of 1/2 tau ((rho - rho*)^2 - rho*^2): the lower the total, the
-closer the estimates were to the true rates, whatever the dependence between rewards and durations (the proof is
+Suppose that E[r] = rho* E[tau] for each transition, given all before it, with a rate rho* that may change from one
+transition to the next. Then the scores and 1/2 tau ((rho - rho*)^2 - rho*^2) have the same expected total. So the lower the
+total, the closer the estimates were to the true rates, whatever the dependence between rewards and durations (the proof is
 in the documentation, under Mathematics). The squared error (r - rho tau)^2 has no such property.
 """
 
@@ -29,18 +29,18 @@ from sojourn.rules.values import Column, canonical, is_value, named_fields, same
 
 _value = value.bare
 
-_PATIENCE = 2_000  # transitions that Python takes sooner than a compiler is ready
-_BLOCKS = 50  # of the bootstrap, each of consecutive transitions
-_LEAST = 2 * _BLOCKS  # transitions to choose by
+_PATIENCE = 2_000  # up to this many transitions, Python is done before a compiler would be ready
+_BLOCKS = 50  # of consecutive transitions, for the bootstrap
+LEAST = 2 * _BLOCKS  # transitions that are needed to choose an estimator
 
 
 def rate_score(rate: Rate, rewards: ArrayLike, durations: ArrayLike) -> float:
     """Return the total score of an estimator on a stream of transitions; the lower, the better.
 
-    Each transition is scored by the estimate from before it. What is earned in no time counts with the next
-    transition that takes time.
+    Each transition is scored with the estimate made before it. The reward of a transition that takes no time counts with the
+    next one that takes time.
 
-    The first estimate is 0, whose score is 0; the second is 3, on a reward of 4 in a time of 1:
+    Here the first estimate is 0, and so is its score. The second is 3, scored on a reward of 4 in a time of 1:
 
     >>> from sojourn.rates.ratio import Cumulative
     >>> rate_score(Cumulative(), [6.0, 4.0], [2.0, 1.0])  # 9/2 - 12
@@ -51,7 +51,7 @@ def rate_score(rate: Rate, rewards: ArrayLike, durations: ArrayLike) -> float:
 
 
 class RateScore(NamedTuple):
-    """The score of one candidate, and by how much it is above that of the best, between `low` and `high`.
+    """The score of one candidate, and its difference from the best score, which is between `low` and `high`.
 
     >>> from sojourn.rates.contrast import Fixed
     >>> choose_rate([1.0, 3.0] * 100, [1.0] * 200, [Fixed(2.0)]).scores[0]  # 200 times 2 - 4
@@ -67,11 +67,11 @@ class RateScore(NamedTuple):
 
 
 class RateChoice(NamedTuple):
-    """What `choose_rate` found: the candidates with their scores, in the order in which they were given.
+    """The answer of `choose_rate`: the candidates with their scores, in the order in which they were given.
 
     >>> from sojourn.rates.contrast import Fixed
     >>> found = choose_rate([1.0, 3.0] * 100, [1.0] * 200, [Fixed(0.0), Fixed(2.0)])
-    >>> found.best, [one.difference for one in found.scores]  # 200 times the score of 0 less that of 2, 2 - 4
+    >>> found.best, [one.difference for one in found.scores]  # a rate of 0 scores 0, and 2 scores 2 - 4, 200 times
     (Fixed(rate=2.0), [400.0, 0.0])
     """
 
@@ -80,7 +80,7 @@ class RateChoice(NamedTuple):
 
     @property
     def winner(self) -> RateScore:
-        """The candidate with the lowest score; the first of several."""
+        """The candidate with the lowest score, or the first of several."""
         return min(self.scores, key=lambda one: one.score)
 
     @property
@@ -98,9 +98,8 @@ def choose_rate(
 ) -> RateChoice:
     """Return which of several estimators, or step sizes, predicted a stream of transitions best.
 
-    The truth need not be known: see `rate_score`. Each candidate's difference from the best has an interval, by a
-    bootstrap of 50 blocks of consecutive transitions. An interval that holds 0 says that the stream cannot tell
-    the two apart.
+    The true rate need not be known; see `rate_score`. Each candidate's difference from the best has an interval, from a
+    bootstrap of 50 blocks of consecutive transitions. If the interval contains 0, the stream cannot tell the two apart.
 
     >>> import numpy as np
     >>> from sojourn.rates.ratio import Exponential
@@ -112,9 +111,9 @@ def choose_rate(
     """
     r, tau = transitions(rewards, durations)
     level = proper_fraction("level", level)
-    if len(r) < _LEAST:
+    if len(r) < LEAST:
         raise ValueError(
-            f"rewards has {len(r)} numbers; at least {_LEAST} are needed to choose an estimator by their scores"
+            f"rewards has {len(r)} number{'' if len(r) == 1 else 's'}; at least {LEAST} are needed to choose an estimator"
         )
     named = _labelled(candidates)
     scores = {label: _scores(rate, r, tau) for label, rate in named.items()}
@@ -134,7 +133,7 @@ def choose_rate(
 
 
 def label_of(rate: Rate) -> str:
-    """Return the name of a fresh estimator, with whatever in it somebody has set.
+    """Return the name of a fresh estimator, with its fields that differ from their defaults.
 
     >>> from sojourn.rates.ratio import Cumulative, Exponential
     >>> label_of(Exponential(0.01)), label_of(Cumulative())
@@ -152,18 +151,18 @@ def label_of(rate: Rate) -> str:
 
 
 def rates_over(rate: Rate, rewards: Numbers, durations: Numbers) -> Numbers:
-    """Return the estimates from before each of several transitions."""
-    value(rate)  # which refuses what is not an estimator
+    """Return the estimates that an estimator has before each transition."""
+    value(rate)  # raises an error if it is not an estimator
     found = np.empty(len(rewards))
     run = rates_before if len(rewards) > _PATIENCE else rates_before.python
-    with np.errstate(over="ignore", invalid="ignore"):  # of an estimator that leaves all bounds
+    with np.errstate(over="ignore", invalid="ignore"):  # estimates may diverge
         run(canonical(rate), rewards, durations, found)
     return found
 
 
 @kernel
 def rates_before(rate: Rate, rewards: Column, durations: Column, values: Column) -> None:
-    """Write down the estimate from before every transition."""
+    """Write the estimate before each transition into `values`."""
     carried = 0.0
     for k in range(len(rewards)):
         values[k] = _value(rate)
@@ -171,7 +170,7 @@ def rates_before(rate: Rate, rewards: Column, durations: Column, values: Column)
 
 
 def transitions(rewards: ArrayLike, durations: ArrayLike) -> tuple[Numbers, Numbers]:
-    """Return rewards and durations as arrays, or say what is wrong with them; durations may be 0, but not all."""
+    """Return rewards and durations as arrays, or raise an error; durations may be 0, but not all of them."""
     r, tau = numbers("rewards", rewards), numbers("durations", durations)
     same_length("rewards", r, "durations", tau)
     if (tau < 0.0).any():
@@ -208,15 +207,15 @@ def _labelled(candidates: Sequence[Rate] | Mapping[str, Rate]) -> dict[str, Rate
     elif isinstance(candidates, Sequence) and not hasattr(candidates, "_fields"):
         named = {}
         for rate in candidates:
-            value(rate)  # which refuses what is not an estimator
+            value(rate)  # raises an error if it is not an estimator
             if label_of(rate) in named:
                 raise ValueError(
-                    f"two candidates are called {label_of(rate)}; give a mapping of names to them"
+                    f"two candidates are called {label_of(rate)}; give a mapping with a name for each"
                 )
             named[label_of(rate)] = rate
     else:
         raise TypeError(
-            f"candidates is {shown(candidates)}; it must be a list of estimators, or names with them"
+            f"candidates is {shown(candidates)}; it must be a list of estimators, or a mapping of names to estimators"
         )
     if not named:
         raise ValueError("candidates is empty; give at least one estimator")

@@ -1,8 +1,8 @@
 """The law of one step in the long run, as far as the limits of estimators depend on it.
 
-A fixed policy visits its states and actions with fixed shares in the long run, so that the reward r and
-the duration tau of a step have a joint law. `Steps` holds the means of that law. E[x; A] is the mean over all
-steps of x where A holds and of 0 elsewhere.
+A fixed policy visits its states and actions with fixed shares in the long run, so the reward r and the duration tau of a
+step have a joint law. `Steps` holds the means of that law. E[x; A] is the mean of x over all steps, with steps outside A
+counted as 0.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class Side(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """The mean reward and duration of a step in the long run, and the part that each sign of the reward has.
+    """The mean reward and duration of a step in the long run, and the part that each sign of the reward has in them.
 
-    `relative` is what the evidence r + max Q(s') - max Q(s) comes to per unit of time. It is the gain of the policy that
-    is followed, also where exploration decides in which states the steps are taken; None if that is the `gain` here. `mean_rate` is
-    E[r/tau], infinite where that does not exist.
+    `relative` is the limit of the evidence r + max Q(s') - max Q(s) per unit of time. It is the gain of the followed policy,
+    even if exploration changes how often states are visited; None means that it is the `gain` here. `mean_rate` is E[r/tau],
+    infinite if that does not exist.
 
     Rewards of 1 and 9 in a time of 1, equally often:
 

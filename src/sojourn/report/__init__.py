@@ -1,6 +1,6 @@
-"""How results are shown: what a page and a chart are made of, and what draws them.
+"""How results are shown: the parts of pages and charts, and the code that draws them.
 
-`blocks` and `charts` are plain typed values; `markup` and `page` make one HTML page of them that needs nothing
-else, `figures` makes PNG, SVG and PDF with matplotlib, which nothing else may import. `looks` has one name, colour
-and marker for each agent and estimator. Nothing here reads a folder or computes what it shows: that is for studies.
+`blocks` and `charts` are plain typed values. `markup` and `page` turn them into one HTML page that needs nothing else;
+`figures` turns them into PNG, SVG and PDF files with matplotlib, which no other module may import. `looks` has one name,
+colour and marker for each agent and estimator. Nothing here reads a folder or computes results; studies do that.
 """

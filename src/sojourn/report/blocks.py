@@ -1,7 +1,7 @@
-"""What a page is made of: plain data, which `markup` turns into HTML.
+"""The parts of a page as plain data, which `markup` turns into HTML.
 
-A section is a title and blocks. Blocks hold text as it is; nothing here is HTML, so there is one
-place that escapes, and no section can forget to.
+A section is a title and blocks. Blocks hold plain text and no HTML, so text is escaped in one place only, and no section can
+forget to do it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Facts(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """A statement, and what was found about it; `holds` is "yes", "no", "partly" or "open"."""
+    """A statement and the verdict on it; `holds` is "yes", "no", "partly" or "open"."""
 
     statement: str
     verdict: str
@@ -61,7 +61,7 @@ class Verdicts(NamedTuple):
 
 
 class Column(NamedTuple):
-    """A column of a table: a number or a text, and how many digits of a number are shown."""
+    """A column of a table: whether it has numbers or text, and how many digits of a number are shown."""
 
     name: str
     numeric: bool = True
@@ -80,7 +80,7 @@ class Table(NamedTuple):
 
 
 class Charts(NamedTuple):
-    """Charts side by side where there is room; small ones more of them."""
+    """Charts side by side if there is room; small ones with more in a row."""
 
     items: Sequence[charts.Chart]
     small: bool = False
@@ -90,11 +90,11 @@ Block = Heading | Prose | Points | Note | Facts | Verdicts | Table | charts.Char
 
 
 class Section(NamedTuple):
-    """One folder's part of the page: it opens with one sentence and one picture, and the details follow."""
+    """The part of the page for one folder: first one sentence and one picture, then the details."""
 
     kind: str
     title: str
-    lead: str  # what was found, in one sentence
+    lead: str  # the result in one sentence
     picture: charts.Chart | Charts | None
     blocks: Sequence[Block]
     synthetic: bool = False

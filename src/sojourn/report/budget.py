@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Budget(NamedTuple):
-    """Rows of one table, and points of all lines of one chart, at most."""
+    """The largest number of rows in a table, and of points in all lines of a chart together."""
 
     rows: int = 300
     points: int = 160_000

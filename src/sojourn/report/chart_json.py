@@ -1,4 +1,4 @@
-"""Charts as the page's script reads them. Nothing else knows how a chart looks in JSON."""
+"""Charts as JSON for the page's script; no other module knows this form."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def chart_json(chart: Chart) -> Entries:
 
 
 class _Lists:
-    """The places on the horizontal axis, each list of them once."""
+    """The lists of places on the horizontal axis, each stored once."""
 
     def __init__(self) -> None:
         self.all: list[Sequence[float]] = []
 
     def place(self, xs: Sequence[float]) -> int:
-        """Return the number of a list, which is kept if it is new."""
+        """Return the number of a list; a new list is stored."""
         found = next(
             (place for place, one in enumerate(self.all) if one is xs or list(one) == list(xs)), None
         )
@@ -67,12 +67,12 @@ class _Lists:
         return found
 
     def added(self, entries: Entries) -> Entries:
-        """Return a chart's entries with the lists."""
+        """Return a chart's entries with the lists added."""
         return {**entries, "xs": [list(xs) for xs in self.all]} if self.all else entries
 
 
 class _Pool:
-    """The series of all variants of a chart, each of them once."""
+    """The series of all variants of a chart, each stored once."""
 
     def __init__(self, lists: _Lists) -> None:
         self.all: list[Json] = []
@@ -80,7 +80,7 @@ class _Pool:
         self._places: dict[int, int] = {}  # by identity
 
     def place(self, series: Series | Vertical) -> int:
-        """Return the number of a series, which is kept if it is new."""
+        """Return the number of a series; a new series is stored."""
         if id(series) not in self._places:
             self._places[id(series)] = len(self.all)
             self.all.append(_drawn(series, self._lists))
@@ -200,5 +200,5 @@ def _look(look: Look) -> Entries:
 
 
 def _given(**entries: Json) -> Entries:
-    """Return the entries that say something."""
+    """Return the entries that are not empty."""
     return {name: value for name, value in entries.items() if value}

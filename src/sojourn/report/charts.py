@@ -1,12 +1,12 @@
-"""What a chart is: a typed value, computed once from tables and drawn by two renderers.
+"""Charts as typed values, computed once from tables and drawn by two renderers.
 
-`figures` draws charts with matplotlib, `markup` hands them to the page's script. Neither computes:
-whatever is shown, ranges and labels included, is in the value.
+`figures` draws charts with matplotlib, `markup` hands them to the page's script. Neither computes anything:
+all that is shown, including ranges and labels, is in the value.
 
     Lines      lines, points and bars over an axis, with ranges around them
     Heatmap    a number for each pair, as a colour
     Whiskers   a row for each name: a value and its interval
-    Choosable  one chart out of several, which the reader of the page chooses
+    Choosable  several charts, of which the reader of the page chooses one
     Sheet      charts in rows, for a figure on paper
 """
 
@@ -21,10 +21,10 @@ Numbers = Sequence[float | None]  # None where there is nothing to draw
 
 
 class Axis(NamedTuple):
-    """An axis: what it shows, how it is scaled, and its ends if the data does not decide them."""
+    """An axis: its label, its scale, and its ends unless the data decides them."""
 
     label: str = ""
-    short: str = ""  # the label where there is little room, such as beside the pointer
+    short: str = ""  # the label for places with little room, such as beside the pointer
     unit: str = ""
     log: bool = False
     reverse: bool = False
@@ -33,7 +33,7 @@ class Axis(NamedTuple):
 
 
 class Series(NamedTuple):
-    """Numbers of one kind: a line, a line of steps, points with whiskers, or wide bars from low to high."""
+    """Numbers drawn as a line, a line of steps, points with whiskers, or wide bars from low to high."""
 
     name: str
     look: Look
@@ -43,7 +43,7 @@ class Series(NamedTuple):
     high: Numbers = ()
     kind: Literal["line", "steps", "points", "bars"] = "line"
     weight: Literal["normal", "thin", "wide"] = "normal"
-    shift: float = 0.0  # of the marks, in units of x, so that those at one x do not hide each other
+    shift: float = 0.0  # of the marks, in units of x, so that marks at the same x do not hide each other
 
 
 class Vertical(NamedTuple):
@@ -55,7 +55,7 @@ class Vertical(NamedTuple):
 
 
 class Span(NamedTuple):
-    """A shaded part of the ground, between two places of an axis; None is the axis's end."""
+    """A shaded part of the background between two places on an axis; None is the end of the axis."""
 
     label: str
     colour: int
@@ -65,7 +65,7 @@ class Span(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """Series over a common axis; those in `hidden` are switched off until the reader wants them."""
+    """Series over a common axis; those in `hidden` are not shown until the reader switches them on."""
 
     title: str
     x: Axis
@@ -74,8 +74,8 @@ class Lines(NamedTuple):
     verticals: Sequence[Vertical] = ()
     spans: Sequence[Span] = ()
     hidden: Sequence[str] = ()
-    note: str = ""  # how to read it
-    height: int = 380  # on the page, at most
+    note: str = ""  # how to read the chart
+    height: int = 380  # the largest on the page
 
 
 class Labels(NamedTuple):
@@ -87,7 +87,7 @@ class Labels(NamedTuple):
 
 
 class Colours(NamedTuple):
-    """What the colours of a heatmap mean: a number's name, its ends and its unit."""
+    """The meaning of a heatmap's colours: the name of the number, its range and its unit."""
 
     name: str
     low: float
@@ -97,7 +97,7 @@ class Colours(NamedTuple):
 
 
 class Heatmap(NamedTuple):
-    """A number for each pair; `values[row][column]`, the first row the lowest.
+    """A number for each pair, `values[row][column]`, with the first row at the bottom.
 
     Each cell may have a label in place of its number, and a smaller text below it.
     """
@@ -124,12 +124,12 @@ class Whisker(NamedTuple):
 
 
 class Whiskers(NamedTuple):
-    """Rows of values with intervals, and perhaps a reference that they are compared with."""
+    """Rows of values with intervals, and perhaps a reference to compare them with."""
 
     title: str
     x: Axis
     rows: Sequence[Whisker]
-    interval: str = "interval"  # what kind of interval it is
+    interval: str = "interval"  # the kind of interval
     reference: float | None = None
     note: str = ""
 
@@ -144,10 +144,10 @@ class Choice(NamedTuple):
 
 
 class Choosable(NamedTuple):
-    """A chart for each combination of choices, by the places of what is chosen.
+    """A chart for each combination of choices, found by the positions of the chosen options.
 
-    All of them have the title and the note of the first. Series that several share are sent to the
-    page once, if they are the same object.
+    All of them have the title and the note of the first. A series that several charts share is sent to the
+    page once, if it is the same object.
     """
 
     choices: Sequence[Choice]
@@ -155,7 +155,7 @@ class Choosable(NamedTuple):
 
     @property
     def start(self) -> tuple[int, ...]:
-        """What is chosen at first."""
+        """The positions of the options that are chosen at first."""
         return tuple(choice.start for choice in self.choices)
 
     @property
@@ -164,20 +164,20 @@ class Choosable(NamedTuple):
         return self.charts[self.start]
 
 
-Plain = Lines | Heatmap | Whiskers  # what can be drawn on paper
+Plain = Lines | Heatmap | Whiskers  # charts that can be drawn on paper
 Chart = Plain | Choosable
 
 
 class Sheet(NamedTuple):
     """Charts in rows on one sheet of paper, and its width and height in inches.
 
-    One legend stands below all charts, unless each has series of its own.
+    There is one legend below all charts, unless each has its own series.
     """
 
     rows: Sequence[Sequence[Plain]]
     size: tuple[float, float]
     title: str = ""
     titles: Sequence[Sequence[str]] = ()  # of the charts, in place of their own
-    outer_labels: bool = False  # axes are labelled at the edges of the sheet only
-    same_scales: bool = False  # horizontal axes show the same throughout, vertical ones along a row
+    outer_labels: bool = False  # axes are labelled only at the edges of the sheet
+    same_scales: bool = False  # all horizontal axes have the same range, as do the vertical ones of a row
     legends: Literal["below", "inside"] = "below"

@@ -1,4 +1,4 @@
-"""Figures on paper: charts drawn with matplotlib, as PNG, SVG or PDF. The only door to matplotlib."""
+"""Figures on paper: charts drawn with matplotlib, as PNG, SVG or PDF; no other module imports matplotlib."""
 
 from __future__ import annotations
 
@@ -50,26 +50,26 @@ _CANVASES: dict[str, tuple[type[FigureCanvasBase], dict[str, None]]] = {
 KNOWN_FORMATS = tuple(_CANVASES)
 FORMATS = ("png", "svg")  # unless others are asked for
 WEIGHTS = {"thin": 0.6, "normal": 1.4, "wide": 5.0}  # of lines
-HUGE = 1e150  # from here on numbers do not decide where an axis ends: its width would leave the floats
+HUGE = 1e150  # larger numbers do not decide where an axis ends, since its width would overflow
 Ends = tuple[float, float]
 FAINT = PALETTE[GREY].paper
 
 
 def write(sheet: Sheet, path: Path, formats: Sequence[str] = FORMATS) -> None:
-    """Draw a sheet of charts, and write it in each of the formats."""
+    """Draw a sheet of charts, and write it in each of the given formats."""
     if formats:
         write_files(files_of(sheet, formats), path)
 
 
 def files_of(sheet: Sheet, formats: Sequence[str]) -> dict[str, bytes]:
-    """Draw a sheet of charts; return the content of its file in each of the formats."""
+    """Draw a sheet of charts, and return the content of its file in each of the given formats."""
     with figure(*sheet.size) as drawing:
         _draw_sheet(sheet, drawing)
         return saved(drawing, formats)
 
 
 def write_files(files: Mapping[str, bytes], path: Path) -> None:
-    """Write what was drawn, in each of the formats, each file whole or not at all."""
+    """Write the drawn files, each of them whole or not at all."""
     own_folder(path.parent)
     for kind, content in files.items():
         write_bytes(path.with_name(f"{path.name}.{kind}"), content)
@@ -89,18 +89,18 @@ def draw(chart: Plain, ax: Axes) -> None:
 
 @contextmanager
 def figure(width: float, height: float) -> Iterator[Figure]:
-    """Yield a figure of so many inches in the style of all of them."""
+    """Yield a figure of this size in inches, in the common style."""
     with mpl.rc_context(STYLE):
         yield Figure(figsize=(width, height), layout="constrained")
 
 
 def settings() -> dict[Any, Any]:
-    """Return how matplotlib is set: what figures look like where their style leaves it open."""
+    """Return the settings of matplotlib, which decide what the style of figures leaves open."""
     return {name: found for name, found in mpl.rcParams.copy().items() if not name.startswith("backend")}
 
 
 def set_as(found: dict[Any, Any]) -> AbstractContextManager[None]:
-    """Draw as matplotlib is set elsewhere."""
+    """Draw with the settings that matplotlib has in another process."""
     return mpl.rc_context(found)
 
 
@@ -109,12 +109,12 @@ def saved(drawing: Figure, formats: Sequence[str]) -> dict[str, bytes]:
     layout = drawing.get_layout_engine()
     if layout is not None:
         layout.execute(drawing)
-    drawing.set_layout_engine("none")  # laid out once, and not again for each format
+    drawing.set_layout_engine("none")  # the layout is done once, not again for each format
     files = {}
     for kind in formats:
         buffer = io.BytesIO()
         canvas, metadata = _CANVASES[kind]
-        # Not `savefig`: it would draw all of it twice, once to lay it out.
+        # `savefig` would draw everything twice, once for the layout.
         getattr(canvas(drawing), f"print_{kind}")(buffer, metadata=metadata)
         files[kind] = buffer.getvalue()
     return files
@@ -161,7 +161,7 @@ def _draw_sheet(sheet: Sheet, drawing: Figure) -> None:
 
 
 def _widen(limits: Sequence[tuple[Axes, Ends, Ends]]) -> None:
-    """Make axes that show the same wide enough for all; each chart has set them for itself alone."""
+    """Give axes that must agree the widest range of all; each chart has set only its own."""
     for shown, _, _ in limits:
         for place, (group, current) in enumerate(
             ((shown.get_shared_x_axes(), shown.get_xlim()), (shown.get_shared_y_axes(), shown.get_ylim()))
@@ -173,7 +173,7 @@ def _widen(limits: Sequence[tuple[Axes, Ends, Ends]]) -> None:
 
 
 def _shrink(ax: Axes, *, many: bool) -> None:
-    """Make the words of a chart small enough for its place among others."""
+    """Make the text of a chart small enough for its place among others."""
     ax.title.set_fontsize(9)
     ax.tick_params(labelsize=8)
     if many:
@@ -184,14 +184,14 @@ def _shrink(ax: Axes, *, many: bool) -> None:
 
 
 def _legend_below(drawing: Figure, axes: Sequence[Axes], width: float) -> None:
-    """Name every series once, below all charts."""
+    """Draw one legend below all charts, with each series once."""
     handles: dict[str, Artist] = {}
     for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
     if len(handles) < 2:
         return
-    room = max(1, int(14 * width / (max(map(len, handles)) + 7)))  # so many names beside each other
+    room = max(1, int(14 * width / (max(map(len, handles)) + 7)))  # how many names fit beside each other
     lines = math.ceil(len(handles) / room)
     columns = math.ceil(len(handles) / lines)
     drawing.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=columns)
@@ -230,7 +230,7 @@ def _seen(chart: Lines) -> list[Series]:
 
 
 def _scale(chart: Lines, ax: Axes) -> None:
-    """Set scales, ends and labels of both axes, from all that is seen."""
+    """Set the scales, ends and labels of both axes from all that is shown."""
     xs = [_array(series.x) + series.shift for series in _seen(chart)]
     xs.append(np.array([line.x for line in chart.verticals]))
     ys = [_array(values) for series in _seen(chart) for values in (series.y, series.low, series.high)]
@@ -245,7 +245,7 @@ def _scale(chart: Lines, ax: Axes) -> None:
 
 
 def _ends(axis: Axis, values: np.ndarray[Any, np.dtype[np.float64]], margin: float) -> tuple[float, float]:
-    """Return where an axis begins and ends: as told, or with some room around the values."""
+    """Return where an axis begins and ends: as given, or with some room around the values."""
     low, high = (float(values.min()), float(values.max())) if values.size else (1.0, 2.0)
     if axis.log:
         room = (high / low) ** margin if high > low else 2.0
@@ -286,11 +286,11 @@ def _draw_series(series: Series, ax: Axes) -> None:
 
 
 def _array(values: Numbers) -> np.ndarray[Any, np.dtype[np.float64]]:
-    return np.array(values, dtype=np.float64)  # what is missing becomes NaN, which is not drawn
+    return np.array(values, dtype=np.float64)  # missing values become NaN, which is not drawn
 
 
 def _stroke(look: Look) -> dict[str, Any]:
-    """Return colour and dash as matplotlib names them; it measures dashes in widths of the line."""
+    """Return the colour and dash for matplotlib, which measures dashes in widths of the line."""
     dash = tuple(part / 2.0 for part in DASHES[look.dash])
     return {"color": PALETTE[look.colour].paper, "linestyle": (0, dash) if dash else "-"}
 

@@ -1,9 +1,9 @@
 """Names, colours, dashes and markers: one table for the page and for the figures.
 
-The names and looks of agents are those of their entries in `agents.named`. A look is three numbers: a colour of the palette, a dash and a marker. The palette is that of Okabe and
-Ito, which colour-blind readers can tell apart; lines differ in dash and marker too, so that they survive
-a black-and-white printer. On the page the colours are a little darker on a light ground, and brighter
-on a dark one, so that thin lines can be seen.
+The names and looks of agents are those of their entries in `agents.named`. A look is three numbers: a colour of the palette,
+a dash and a marker. The palette is that of Okabe and Ito, whose colours colour-blind readers can tell apart. Lines also differ
+in dash and marker, so that they can be told apart in black and white. On the page the colours are a little darker on a light
+background and brighter on a dark one, so that thin lines can be seen.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sojourn.rates.named import ESTIMATORS
 
 
 class Look(NamedTuple):
-    """How a series is drawn: places in the palette, the dashes and the markers; without a marker None."""
+    """How a series is drawn: places in the lists of colours, dashes and markers; None for no marker."""
 
     colour: int = 0
     dash: int = 0
@@ -71,13 +71,13 @@ def title(agent: str) -> str:
 
 
 def look(agent: str) -> Look | None:
-    """Return the look that an agent has everywhere; None for one that has none of its own."""
+    """Return the look that an agent has in all charts, or None if it has no look of its own."""
     known = AGENTS.get(_key(agent))
     return Look(*known.look) if known and known.look else None
 
 
 def looks(agents: Iterable[str]) -> dict[str, Look]:
-    """Return a look for each agent; agents that have none of their own get one that is free.
+    """Return a look for each agent; agents without a look of their own get one that is free.
 
     >>> looks(["smart", "mine"])
     {'smart': Look(colour=1, dash=1, marker=1), 'mine': Look(colour=0, dash=0, marker=0)}
@@ -86,7 +86,7 @@ def looks(agents: Iterable[str]) -> dict[str, Look]:
 
 
 def estimator_looks(estimators: Iterable[str]) -> dict[str, Look]:
-    """Return a look for each estimator of the rate; those that have none of their own get one that is free.
+    """Return a look for each estimator of the rate; those without a look of their own get one that is free.
 
     >>> estimator_looks(["Cumulative"]) == {"Cumulative": look("smart")}
     True
@@ -96,7 +96,7 @@ def estimator_looks(estimators: Iterable[str]) -> dict[str, Look]:
 
 
 def plain(place: int) -> Look:
-    """Return the look of the series at a place, where series are no agents.
+    """Return the look of the series at a place, for series that are not agents.
 
     The first 32 differ in colour or dash.
 
@@ -107,7 +107,7 @@ def plain(place: int) -> Look:
 
 
 def _key(agent: str) -> str:
-    """Return the name of an agent in the registry, however a file or a command spells it."""
+    """Return the name of an agent in the registry, given its name in a file or a command."""
     known = (one.name for one in AGENTS.values() if one.options and agent == _called(one))
     return next(known, agent.replace("-", "_"))
 

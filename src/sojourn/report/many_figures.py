@@ -1,14 +1,14 @@
-"""Many figures at once: some drawn by this process, some by others that are started for it.
+"""Draw many figures at once, some in this process and some in others that are started for it.
 
-Another process takes a second until it can draw. So it is started when a study begins to work out its tables, and is
+Another process takes a second until it can draw. So it is started when a study begins to compute its tables, and is
 ready when there is something to draw:
 
     with drawing(jobs, formats) as write_sheets:
         found = ...
         write_sheets(sheets(found), folder)
 
-The others only draw. What they have drawn is written here, in whole files, so that they can be ended at any moment. A
-sheet that another process could not draw is drawn by this one: at worst the figures take as long as without it.
+The others only draw. This process writes their drawings as whole files, so they can be ended at any moment. A sheet that
+another process could not draw is drawn by this one, so at worst the figures take as long as without the others.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from typing import TypeAlias
 from sojourn.report import figures
 from sojourn.report.charts import Sheet
 
-MOST_OTHERS = 3  # processes: more of them would be starting while these have drawn everything
+MOST_OTHERS = 3  # processes; with more, everything would be drawn before the last of them had started
 
 WriteSheets: TypeAlias = Callable[[Mapping[str, Sheet], Path], None]
 _Other: TypeAlias = "subprocess.Popen[bytes]"
 _Left: TypeAlias = deque[tuple[Path, Sheet]]
 
-# Not by `multiprocessing`, whose new processes run the user's program again as far as it is not under a main guard.
+# This does not use `multiprocessing`, whose processes would run the user's program again unless it has a main guard.
 _COMMAND = f"from {__name__} import serve; serve()"
 
 
 @contextmanager
 def drawing(jobs: int | None = None, formats: Sequence[str] = figures.FORMATS) -> Iterator[WriteSheets]:
-    """Yield a function that writes sheets into a folder, each under its name, by `jobs` processes (one for each core).
+    """Yield a function that writes sheets by name into a folder, with `jobs` processes (by default one per core).
 
-    The files are the same, byte for byte, however many processes there are.
+    The files are the same, byte for byte, for any number of processes.
     """
     width = min(jobs or os.cpu_count() or 1, MOST_OTHERS + 1) if formats else 1
     with _others(width - 1) as others:
@@ -54,7 +54,7 @@ def drawing(jobs: int | None = None, formats: Sequence[str] = figures.FORMATS) -
 
 
 def _write(left: _Left, formats: Sequence[str], others: Sequence[_Other]) -> None:
-    """Take one sheet after the other, all processes from the same heap, until there are none left."""
+    """Write all sheets; each process takes one after the other from the same queue until none is left."""
     with ThreadPoolExecutor(max(1, len(others))) as threads:
         waiting = [threads.submit(_write_elsewhere, left, formats, other) for other in others]
         try:
@@ -64,9 +64,9 @@ def _write(left: _Left, formats: Sequence[str], others: Sequence[_Other]) -> Non
         except BaseException:
             left.clear()
             for other in others:
-                other.kill()  # whoever waits for it then waits no longer
+                other.kill()  # ends the thread that waits for it
             raise
-    _write_here(left, formats)  # what others could not draw
+    _write_here(left, formats)  # sheets that the others could not draw
 
 
 def _write_here(left: _Left, formats: Sequence[str]) -> None:
@@ -76,19 +76,19 @@ def _write_here(left: _Left, formats: Sequence[str]) -> None:
 
 
 def _write_elsewhere(left: _Left, formats: Sequence[str], other: _Other) -> None:
-    """Have sheets drawn by another process; what it does not draw goes back to the heap."""
+    """Have sheets drawn by another process; a sheet that it does not draw goes back to the queue."""
     assert other.stdin is not None
     assert other.stdout is not None
     while left:
         try:
             path, sheet = left.popleft()
-        except IndexError:  # somebody else was quicker
+        except IndexError:  # another process was quicker
             return
         try:
             pickle.dump((figures.settings(), sheet, tuple(formats)), other.stdin)
             other.stdin.flush()
             files: dict[str, bytes] = pickle.load(other.stdout)
-        except (OSError, EOFError, pickle.PickleError):  # it has ended
+        except (OSError, EOFError, pickle.PickleError):  # the other process has ended
             left.append((path, sheet))
             return
         figures.write_files(files, path)
@@ -96,7 +96,7 @@ def _write_elsewhere(left: _Left, formats: Sequence[str], other: _Other) -> None
 
 @contextmanager
 def _others(count: int) -> Iterator[list[_Other]]:
-    """Yield processes that draw what they are sent; none if the machine has no room for them."""
+    """Yield processes that draw what they are sent; none if the machine cannot start them."""
     others: list[_Other] = []
     try:
         with suppress(OSError):
@@ -104,21 +104,21 @@ def _others(count: int) -> Iterator[list[_Other]]:
         yield others
     finally:
         for other in others:
-            other.kill()  # it keeps nothing that could be lost
+            other.kill()  # nothing is lost
             other.communicate()
 
 
 def _other() -> _Other:
-    """Start a process in a session of its own, which Ctrl-C does not reach: this process ends it then."""
+    """Start a process in its own session, which Ctrl-C does not reach; this process ends it instead."""
     pipe = subprocess.PIPE
-    return subprocess.Popen(  # noqa: S603 - Python itself, with words of ours
+    return subprocess.Popen(  # noqa: S603 - Python itself, with our own arguments
         [sys.executable, "-P", "-c", _COMMAND], stdin=pipe, stdout=pipe, start_new_session=True
     )
 
 
 def serve() -> None:
-    """Draw what comes in, as the other processes do, until there is nothing more."""
-    # The process that asked draws what this one could not, and then sees what is wrong.
+    """Draw the sheets that come in until there are no more; the other processes run this."""
+    # After an error, the process that asked draws the sheet itself and meets the same error.
     with suppress(Exception):
         while True:
             settings, sheet, formats = pickle.load(sys.stdin.buffer)

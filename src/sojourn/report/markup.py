@@ -1,4 +1,4 @@
-"""HTML of blocks. Everything that is shown passes `text` or `data`, and so is escaped."""
+"""Turn blocks into HTML; everything that is shown passes through `text` or `data` and so is escaped."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from sojourn.report.chart_json import Json, chart_json
 from sojourn.report.charts import Choosable, Heatmap, Lines, Whiskers
 from sojourn.report.words import EMPTY, number
 
-MANY_ROWS = 12  # from here on a table can be filtered
-SHORT = 24  # characters of a cell that is not broken into lines
-LONG = 70  # from here on a cell is wide
+MANY_ROWS = 12  # a table with more rows can be filtered
+SHORT = 24  # characters; a cell with no more is not broken into lines
+LONG = 70  # characters; a cell with as many or more is wide
 HOLDS = {"yes": "holds", "no": "does not hold", "partly": "holds in part", "open": "open"}
 
-# What could end a script element, or a line of JavaScript; all of it is legal within JSON's strings.
+# Characters that could end a script element or a line of JavaScript; all are legal in JSON strings.
 _UNSAFE = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 _MARKS = (
     (re.compile(r"`([^`]+)`"), r"<code>\1</code>"),
@@ -50,7 +50,7 @@ def text(value: object) -> str:
 
 
 def prose(value: str) -> str:
-    """Return escaped text with its few marks as elements.
+    """Return escaped text, with its marks for stress and code as HTML elements.
 
     >>> prose("a *random* number < `1`")
     'a <em>random</em> number &lt; <code>1</code>'
@@ -62,7 +62,7 @@ def prose(value: str) -> str:
 
 
 def data(value: Json) -> str:
-    r"""Return JSON that can stand in a script element; numbers that are not finite become null.
+    r"""Return JSON that is safe in a script element; numbers that are not finite become null.
 
     >>> data({"name": "</script>", "y": [1.0, float("inf"), 0.1234567891]})
     '{"name":"\\u003c/script\\u003e","y":[1,null,0.12345679]}'
@@ -90,7 +90,7 @@ class Writer:
         self.charts = 0
 
     def section(self, section: Section, anchor: str) -> str:
-        """Return a section."""
+        """Return a section as HTML."""
         badge = '<span class="badge">synthetic data</span>' if section.synthetic else ""
         parts = [
             f'<section id="{text(anchor)}" aria-labelledby="{text(anchor)}-title">',
@@ -104,7 +104,7 @@ class Writer:
         return "\n".join(parts)
 
     def block(self, block: Block) -> str:
-        """Return a block."""
+        """Return a block as HTML."""
         match block:
             case Heading(words, level):
                 return f"<h{level:d}>{text(words)}</h{level:d}>"
@@ -157,7 +157,7 @@ def _verdicts(verdicts: Verdicts) -> str:
 
 
 def _sentence(words: str, end: str) -> str:
-    """Return words that begin large and end as given, unless they end with a mark already."""
+    """Return words with a capital at the start and the given end, unless they already end with a mark."""
     begun = words[:1].upper() + words[1:]
     return begun if begun.endswith((".", "!", "?")) else begun + end
 
@@ -198,5 +198,5 @@ def _cell(column: Column, value: Cell) -> str:
         shown = EMPTY if value is None or isinstance(value, float) else value
         return f'<td class="number">{text(shown)}</td>'
     shown = f"{100 * value:.{column.digits}f} %" if column.unit == "%" else number(value, column.digits)
-    plain = float(value) if isinstance(value, float) else int(value)  # NumPy's numbers have other names
+    plain = float(value) if isinstance(value, float) else int(value)  # numbers of NumPy print differently
     return f'<td class="number" data-value="{plain!r}">{text(shown)}</td>'

@@ -1,4 +1,4 @@
-"""Sections as one HTML page that needs nothing else: no network, no other file."""
+"""Make one HTML page from sections, which needs no network and no other file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TITLE = "Sojourn report"
 
 
 def page_of(sections: Sequence[Section], title: str = TITLE) -> str:
-    """Return the page that shows sections."""
+    """Return the HTML page that shows the given sections."""
     writer = Writer()
     style, script = _style(), _script()
     anchors = [f"part-{place}" for place in range(1, len(sections) + 1)]
@@ -73,7 +73,7 @@ def _style() -> str:
 
 
 def _script() -> str:
-    """Return the page's own script, all parts in one scope that nothing outside sees."""
+    """Return the page's script, with all parts in one scope of their own."""
     known = {"DASHES": [" ".join(map(str, dash)) for dash in DASHES], "GRADIENTS": GRADIENTS}
     constants = "".join(f"const {name} = {json.dumps(value)};\n" for name, value in known.items())
     parts = "\n".join(_asset(f"{name}.js") for name in SCRIPTS)
@@ -81,7 +81,7 @@ def _script() -> str:
 
 
 def _hash(source: str) -> str:
-    """Return what the page's policy allows: this text, and no other.
+    """Return the hash by which the page's security policy allows this text and no other.
 
     >>> _hash("")
     'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='

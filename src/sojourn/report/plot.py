@@ -1,12 +1,12 @@
-"""Figures on axes of your own: learning curves, performance profiles and heatmaps from tables of a sweep.
+"""Draw learning curves, performance profiles and heatmaps from the tables of a sweep, on your own matplotlib axes.
 
     curves(table, ax, figure)           a figure along the steps: mean over the seeds, and its 95 % interval
     profiles(found, ax)                 the performance profiles of `sojourn.stats.profile`, by name
     heatmap(table, ax, x, y, figure)    the mean of a figure for each pair of options
 
-Each draws on the `ax` of a matplotlib figure that you made, in your own style, and sets scales and labels, which you
-may change afterwards. Agents have the colours, dashes and markers that they have in all figures of Sojourn's.
-There is no legend: `ax.legend()` makes one. The page "From a sweep to a figure" of the documentation has all three.
+Each draws on the `ax` of a matplotlib figure that you made, in your own style. It sets scales and labels, which you
+may change afterwards. Agents have the same colours, dashes and markers as in all of Sojourn's figures.
+There is no legend; `ax.legend()` adds one. The page "From a sweep to a figure" in the documentation shows all three.
 
 >>> import polars as pl
 >>> from matplotlib.figure import Figure
@@ -38,21 +38,21 @@ from sojourn.rules.stats import Profile
 
 __all__ = ["curves", "heatmap", "profiles"]
 
-Axes: TypeAlias = Any  # of matplotlib, which has one door
+Axes: TypeAlias = Any  # those of matplotlib, which only `figures` imports
 _WORDS = {
     "rate": "learned rate", "earned": "earned per unit time", "reward": "reward so far",
     "greedy_reward": "reward of greedy steps so far", "clock": "time",
 }  # fmt: skip
-_WIDE = 50.0  # steps that far apart are shown on a log scale
-_MOST_LABELS = 12  # of a heatmap's rows and columns that have their numbers written on them
+_WIDE = 50.0  # if the last step is more than this many times the first, steps are on a log scale
+_MOST_LABELS = 12  # a heatmap with no more rows and columns than this has its numbers written on it
 
 
 def curves(table: pl.DataFrame, ax: Axes, figure: str = "rate") -> None:
-    """Draw a figure along the steps for each agent: the mean over its seeds and, shaded, the 95 % interval of the mean.
+    """Draw the mean of a figure over the seeds along the steps, with its 95 % interval shaded, for each agent.
 
-    `table` is one that `load_curves` returns, with one cell of each agent and world; of curves that were
-    recorded as means, the intervals are those in the table. The figures are "rate", "reward", "greedy_reward",
-    "clock" and "earned", the reward per unit time so far. The module shows how it is called.
+    `table` comes from `load_curves`, and has one cell for each agent and world. If curves were recorded as means, the
+    intervals are those in the table. The figures are "rate", "reward", "greedy_reward",
+    "clock" and "earned", the reward per unit time so far. The docstring of the module has an example.
 
     >>> curves(pl.DataFrame({"agent": ["smart"]}), ax=None)
     Traceback (most recent call last):
@@ -62,7 +62,7 @@ def curves(table: pl.DataFrame, ax: Axes, figure: str = "rate") -> None:
     _check_columns(table, ["cell", "world", "agent", "step"])
     rows = _along(table, figure)
     if rows.is_empty():
-        raise ValueError("the table has no rows; there is nothing to draw")
+        raise ValueError("the table has no rows to draw; give at least one")
     several = rows["world"].n_unique() > 1
     known, series = looks(dict.fromkeys(rows["agent"])), []
     groups = rows.group_by("world", "agent", maintain_order=True)
@@ -86,7 +86,7 @@ def curves(table: pl.DataFrame, ax: Axes, figure: str = "rate") -> None:
 
 
 def _along(table: pl.DataFrame, figure: str) -> pl.DataFrame:
-    """Return mean, low and high of a figure for each cell and step."""
+    """Return the mean of a figure and its interval for each cell and step."""
     if figure not in _WORDS:
         raise ValueError(f"there is no figure {shown(figure)}{nearest(figure, _WORDS)}")
     keys = ("world", "agent", "cell", "step")
@@ -110,7 +110,7 @@ def _along(table: pl.DataFrame, figure: str) -> pl.DataFrame:
 
 
 def profiles(found: Mapping[str, Profile], ax: Axes) -> None:
-    """Draw performance profiles: the share of scores above each threshold, with their intervals shaded.
+    """Draw performance profiles: the share of scores above each threshold, with its interval shaded.
 
     >>> from matplotlib.figure import Figure
     >>> from sojourn.rules import stats
@@ -129,9 +129,9 @@ def profiles(found: Mapping[str, Profile], ax: Axes) -> None:
 
 
 def heatmap(table: pl.DataFrame, ax: Axes, x: str, y: str, figure: str = "earned") -> None:
-    """Draw the mean of a figure over all rows of the table, for each pair of values of two of its columns.
+    """Draw the mean of a figure for each combination of the values in the columns `x` and `y`.
 
-    `ax.figure.colorbar(ax.images[0], ax=ax)` adds the scale of its colours.
+    `ax.figure.colorbar(ax.images[0], ax=ax)` adds a colour bar.
 
     >>> from matplotlib.figure import Figure
     >>> ax = Figure().subplots()
@@ -145,7 +145,7 @@ def heatmap(table: pl.DataFrame, ax: Axes, x: str, y: str, figure: str = "earned
     means = table.filter(pl.col(x).is_not_null() & pl.col(y).is_not_null())
     means = means.group_by(x, y).agg(pl.col(figure).mean())
     if means.is_empty() or means[figure].null_count() == means.height:
-        raise ValueError(f"the table has no row with {x}, {y} and {figure}")
+        raise ValueError(f"the table has no row with {x}, {y} and {figure}; give at least one")
     across, up = means[x].unique().sort().to_list(), means[y].unique().sort().to_list()
     known = {(left, right): mean for left, right, mean in means.iter_rows()}
     values = [[known.get((left, right)) for left in across] for right in up]

@@ -1,4 +1,4 @@
-"""Numbers and settings as a reader wants them."""
+"""Numbers and settings as text for readers."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-EMPTY = "\u2013"  # a dash, where there is no number
+EMPTY = "\u2013"  # a dash in place of a number that is missing
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """Return a number with so many significant digits.
+    """Return a number as text with this many significant digits.
 
     >>> number(1234567), number(0.000012345), number(-0.5), number(12345.678)
     ('1,234,567', '1.234e-5', '-0.5', '12,346')
@@ -31,7 +31,7 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 def several(values: Sequence[Any], shown: int = 8) -> str:
-    """Return values in a line, or how many there are and from where to where.
+    """Return values in a line or, if there are many, their number and range.
 
     >>> several([0.1, 0.2]), several(list(range(100)))
     ('0.1, 0.2', '100 values from 0 to 99')
@@ -42,7 +42,7 @@ def several(values: Sequence[Any], shown: int = 8) -> str:
 
 
 def setting(value: Any) -> str:
-    """Return the value of a setting in words."""
+    """Return the value of a setting as text."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float):
@@ -55,7 +55,7 @@ def setting(value: Any) -> str:
 
 
 def sentences(given: Any) -> list[str]:
-    """Return a list of texts as it stands in a file; anything else is an error."""
+    """Return a list of texts from a file; anything else is an error."""
     if not isinstance(given, list):
         raise TypeError(f"a list of sentences is {type(given).__name__}")
     return [str(one) for one in given]

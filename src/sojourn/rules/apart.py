@@ -1,9 +1,9 @@
-"""Read foreign tables in a process of their own, which may die of them.
+"""Reads other people's tables in a separate process, which may crash on them.
 
-Polars panics over some damaged files, with an exception that is no `Exception`, and some end the whole process
-without a word. So what others wrote is parsed by a reader, a second process that is started when it is first
-needed and kept for the next file. It may use a bounded amount of memory and time. A table comes back as an
-uncompressed Arrow file, which the reader itself has written. If the reader dies, its caller says so in a sentence.
+On some damaged files Polars panics, with an error that is not an `Exception`; some end the whole process without
+a word. So files that others wrote are parsed by a reader, a second process that is started when it is first needed
+and kept for the next file. Its memory and its time are limited. A table comes back as an uncompressed Arrow file,
+which the reader itself has written. If the reader dies, its caller says so in one sentence.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from typing import Any, TypeAlias
 import polars as pl
 from polars.datatypes import DataTypeClass
 
-Facts: TypeAlias = dict[str, Any]  # what a reader says beside the table
+Facts: TypeAlias = dict[str, Any]  # what a reader says besides the table
 Reading: TypeAlias = Callable[[Path], tuple[pl.DataFrame, Facts]]
 
 MEMORY = "SOJOURN_READ_MB"  # the variable that sets the memory of a reader, in MB
-_LEAST_MB, _MB_FOR_EACH = 400, 24  # the memory otherwise: so much, and so many times the size of the file
-_KEPT_FOR_MB = 10  # a larger file has a reader to itself
+_LEAST_MB, _MB_FOR_EACH = 400, 24  # the memory otherwise: so much, plus so many times the size of the file
+_KEPT_FOR_MB = 10  # a larger file gets a reader of its own
 _LEAST_SECONDS = 20.0  # and one more for each MB
 _CODE = (
     "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from sojourn.rules.apart import serve; serve()"
@@ -43,16 +43,16 @@ _ERRORS: dict[str, type[Exception]] = {kind.__name__: kind for kind in (ValueErr
 def read_apart(reading: Reading, path: Path) -> tuple[pl.DataFrame, Facts]:
     """Return what `reading(path)` returns, called in another process; `reading` is a function of a module.
 
-    An error with a sentence is raised here as it was there. Whatever else happens there is a ValueError here.
+    A ValueError, TypeError or OSError that is raised there is raised here, too. Anything else becomes a ValueError.
     """
     if os.getpid() != _reader.owner:
-        _reader.__init__()  # type: ignore[misc] # a fork has its parent's, which it must not use
+        _reader.__init__()  # type: ignore[misc] # a forked process must not use its parent's
     with _reader.lock:
         return _reader.read(reading, path)
 
 
 def read_table(path: Path) -> pl.DataFrame:
-    """Return the table in a Parquet file that may be damaged, or anything else.
+    """Return the table in a Parquet file, which may be damaged or something else altogether.
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder, "table.parquet")
@@ -81,7 +81,7 @@ def check_parquet(path: Path) -> None:
 def check_columns(
     path: Path, schema: Mapping[str, pl.DataType], texts: Iterable[str], numbers: Iterable[str]
 ) -> None:
-    """Refuse a table that lacks one of these columns, or has something else in it than texts or numbers.
+    """Refuse a table that lacks one of these columns, or has something other than texts or numbers in it.
 
     >>> check_columns(Path("table.parquet"), pl.Schema({"rate": pl.String()}), [], ["rate"])
     Traceback (most recent call last):
@@ -104,8 +104,8 @@ def is_number(kind: pl.DataType | DataTypeClass) -> bool:
 
 
 def brief(error: BaseException) -> str:
-    """Return what an error says, on one line and not at length."""
-    text = " ".join(str(error).partition("{")[0].split())  # what follows is for those who wrote polars
+    """Return what an error says, in one short line."""
+    text = " ".join(str(error).partition("{")[0].split())  # what follows is for the authors of polars
     return text if len(text) <= 100 else f"{text[:100]}..."
 
 
@@ -146,7 +146,7 @@ class _Reader:
         finally:
             Path(into).unlink()
             if size > _KEPT_FOR_MB:
-                self.stop()  # it may hold on to memory, which the next file's limit does not provide for
+                self.stop()  # it may still hold memory, which the limit for the next file does not allow for
 
     def _asked(self, question: bytes, seconds: float) -> dict[str, Any] | None:
         """Return the answer to a question, or None if there is none."""
@@ -165,7 +165,7 @@ class _Reader:
                 if not part:
                     return None
                 line += part
-        except BaseException:  # an interrupt: what comes back later would be taken for another answer
+        except BaseException:  # an interrupt: this answer would later be taken for that of the next file
             self.stop()
             raise
         answer: dict[str, Any] = json.loads(line)
@@ -174,7 +174,7 @@ class _Reader:
     def _started(self) -> subprocess.Popen[bytes]:
         if self.process is None or self.process.poll() is not None:
             self.stop()
-            self.process = subprocess.Popen(  # noqa: S603 - this Python, with a code of ours
+            self.process = subprocess.Popen(  # noqa: S603 - this Python, with code of ours
                 [sys.executable, "-P", "-c", _CODE, json.dumps(sys.path)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -201,7 +201,7 @@ class _Reader:
 
 
 def _memory(size: float) -> int:
-    """Return the MB of memory for a file of so many MB."""
+    """Return the MB of memory for a file of `size` MB."""
     given = os.environ.get(MEMORY, "")
     if given and not given.isdecimal():
         raise ValueError(f"{MEMORY} is {given!r}; it must be a whole number of MB")
@@ -231,7 +231,7 @@ def serve() -> None:
 
 
 def _answer(wanted: dict[str, Any]) -> dict[str, Any]:
-    os.chdir(wanted["folder"])  # the caller's, which may have moved since this process began
+    os.chdir(wanted["folder"])  # the caller's, which may have changed since this process began
     path = Path(wanted["path"])
     _, most = resource.getrlimit(resource.RLIMIT_DATA)
     limit = wanted["memory"] * 1_000_000

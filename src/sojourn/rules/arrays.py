@@ -1,7 +1,7 @@
-"""Names for the arrays that everybody passes around, and arrays that nobody can change.
+"""Names for the usual types of arrays, and arrays that nobody can change.
 
 NumPy lets the owner of an array make it writable again, and a view of an array shares its memory. So an owned
-array has its memory in a `bytes`, which Python itself protects: no view, no flag and no pickle opens it.
+array has its memory in a `bytes`, which Python itself protects: no view, flag or pickle makes it writable.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 Flags: TypeAlias = npt.NDArray[np.bool_]
 Indices: TypeAlias = npt.NDArray[np.int32]  # half the memory, where there are as many as rows
-Sparse: TypeAlias = "sparse.csr_array"  # SciPy tells a type checker nothing
+Sparse: TypeAlias = "sparse.csr_array"  # SciPy ships no types
 S = TypeVar("S", bound=np.generic)
 
 
 def owned(array: npt.NDArray[S]) -> npt.NDArray[S]:
-    """Return an array with the same content that nobody can write into.
+    """Return an array with the same content that nobody can write to.
 
     >>> numbers = owned(np.array([1.0, 2.0]))
     >>> numbers.flags.writeable = True
@@ -45,9 +45,9 @@ def _is_owned(array: npt.NDArray[S]) -> bool:
 
 
 def misread(name: str, array: object, kind: type[np.generic], shape: tuple[int | None, ...]) -> str:
-    """Return why compiled code, which looks neither at types nor at bounds, must not read this; else an empty text.
+    """Return why compiled code, which checks neither types nor bounds, must not read this; else an empty text.
 
-    A length of None may be any but 0.
+    A length of None stands for any length except 0.
 
     >>> misread("moves", np.zeros((2, 0)), np.float64, (2, None))
     'moves is an array of float64 of the shape (2, 0); it must be one of float64 of the shape (2, any)'
@@ -63,7 +63,7 @@ def misread(name: str, array: object, kind: type[np.generic], shape: tuple[int |
         what = (
             f"an array of {array.dtype} of the shape {array.shape}"
             if isinstance(array, np.ndarray)
-            else "no array"
+            else "not an array"
         )
     wanted = ", ".join("any" if length is None else str(length) for length in shape)
     return (
@@ -73,16 +73,16 @@ def misread(name: str, array: object, kind: type[np.generic], shape: tuple[int |
 
 
 def outside(name: str, array: npt.NDArray[S], low: float, high: float) -> str:
-    """Return which entry of an array is not in [low, high], as what is no number is not; else an empty text.
+    """Return which entry of an array is not in [low, high], NaN included; else an empty text.
 
     >>> outside("share", np.array([0.5, np.nan]), 0, 1)
-    'share has the entry nan; its entries are 0 to 1'
+    'share has the entry nan; its entries must be 0 to 1'
     """
     numbers: npt.NDArray[np.float64] = array  # type: ignore[assignment] # which numbers it has does not matter here
     if numbers.min() >= low and numbers.max() <= high:
         return ""
     wrong = numbers[~((numbers >= low) & (numbers <= high))]
-    return f"{name} has the entry {wrong[0]}; its entries are {low:g} to {high:g}"
+    return f"{name} has the entry {wrong[0]}; its entries must be {low:g} to {high:g}"
 
 
 def flat_floats(name: str, numbers: npt.ArrayLike) -> Floats:

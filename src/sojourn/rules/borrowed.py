@@ -1,9 +1,9 @@
 """Values in a loop that does not count references to their arrays.
 
-Numba counts who holds an array, and each count is an instruction that waits for memory. In a loop over rules, which take
-values apart and put them together again in every step, counting can cost more than all else. While the loop runs, its
-caller holds the value that it began with: the loop works on the value `borrowed`, whose arrays have no owner, and what it
-returns is `given_back`. In Python, both do nothing.
+Numba counts the references to an array, and each count is an instruction that waits for memory. In a loop over rules, which
+take values apart and put them together again in every step, counting can cost more than everything else. But the caller of
+the loop holds the value that the loop began with all the while. So the loop works on a `borrowed` value, whose arrays have
+no owner, and its result is `given_back`. In Python, both functions do nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ V = TypeVar("V")
 
 
 def borrowed(value: V) -> V:
-    """Return the same value for a loop; compiled, references to its arrays are not counted.
+    """Return the same value for a loop; in compiled code, references to its arrays are not counted.
 
     >>> from sojourn.agents.values.table import zeros
     >>> table = zeros(1, 2)
@@ -29,7 +29,7 @@ def borrowed(value: V) -> V:
 
 
 def given_back(value: V, lender: V) -> V:
-    """Return what a loop made of a value that it had borrowed from `lender`; compiled, its arrays have owners again.
+    """Return what a loop made from a value borrowed from `lender`; in compiled code, its arrays get owners again.
 
     >>> given_back((1.0, 2), (0.5, 1))
     (1.0, 2)
@@ -69,7 +69,7 @@ def _resolve_given_back(value: Numba, lender: Numba) -> Function:
         returned, moved = _reowned(context, builder, value, args)
         context.nrt.incref(builder, value, returned)
         for is_moved in moved:
-            # Its owner is unknown, and must not go before it: none of the lender's arrays ever goes.
+            # Its owner is unknown and must outlive it, so none of the lender's arrays is ever freed.
             with builder.if_then(is_moved, likely=False):
                 context.nrt.incref(builder, lender, args[1])
         return returned
@@ -80,7 +80,7 @@ def _resolve_given_back(value: Numba, lender: Numba) -> Function:
 
 
 def _reowned(context: Numba, builder: Numba, kind: Numba, both: Numba) -> tuple[Numba, list[Numba]]:
-    """Return a value with the lender's owners where it has none, and whether any such array is not where it was."""
+    """Return a value with the lender's owners where it has none, and whether any such array has moved."""
     value, lender = both
     if hasattr(kind, "ndim"):
         array, lent = (context.make_array(kind)(context, builder, one) for one in both)

@@ -1,4 +1,4 @@
-"""What kernels may call: functions that are handed to the compiler when the first kernel is compiled.
+"""The functions that kernels may call, which are handed to the compiler when the first kernel is compiled.
 
 Until then they are only listed here, so that a function can be marked without importing the compiler.
 """
@@ -14,7 +14,7 @@ Connect: TypeAlias = Callable[[Function, Function, bool], None]
 G = TypeVar("G", bound=Function)
 
 _listed: list[tuple[Function, Function, bool]] = []  # what kernels call, types -> function, inline
-_connected: list[Connect] = []  # how to hand them over, once there is a compiler
+_connected: list[Connect] = []  # hands them over, once there is a compiler
 
 
 def bridge(callee: Function, resolve: Function, inline: bool = True) -> None:
@@ -25,7 +25,7 @@ def bridge(callee: Function, resolve: Function, inline: bool = True) -> None:
 
 
 def open_bridge(connect: Connect) -> None:
-    """Hand everything that is listed to the compiler, and from now on whatever is added."""
+    """Hand everything that is listed to the compiler, and from now on everything that is added."""
     if not _connected:
         for callee, resolve, inline in _listed:
             connect(callee, resolve, inline)
@@ -52,9 +52,9 @@ def compiled_apart(function: G) -> G:
 
 
 def written_out(source: str, names: dict[str, Function], known_as: str = "function") -> Function:
-    """Return the function of a source, which counts as one of this module so that its machine code can be kept.
+    """Return the function that a source defines; it counts as one of this module, so that its machine code can be kept.
 
-    It is kept under the name `known_as` and the types of its arguments, which no other function may have.
+    It is kept under the name `known_as` and the types of its arguments; no other function may have the same.
     """
     namespace: dict[str, Function | str] = {**names, "__name__": __name__}
     exec(compile(source, __file__, "exec"), namespace)  # noqa: S102 - field names only

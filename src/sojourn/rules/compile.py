@@ -1,12 +1,12 @@
-"""Rules and kernels: the only door to Numba.
+"""Rules and kernels: everything that Numba compiles goes through here.
 
 A *rule* is a function of one transition, written once for each type of value and looked up
 by the type of its first argument. A *kernel* is a loop that calls rules. Both are plain
-Python: called as they are they run interpreted, line by line, in any debugger. A kernel
-that is *called* runs compiled instead: Numba meets a rule in the kernel's source, asks the
-bridge below for the function registered for that type, and inlines it.
+Python: a rule, or `kernel.python`, runs interpreted, line by line, in any debugger. A kernel
+that is called runs compiled instead: where Numba meets a rule in the kernel's source, it asks the
+bridge (`sojourn.rules.bridge`) for the function registered for that type, and inlines it.
 
-Numba is imported when the first kernel is called, not before: `import sojourn` is cheap.
+Numba is imported only when the first kernel is called, so `import sojourn` is cheap.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ Check: TypeAlias = Callable[..., tuple[Field, ...]]
 F = TypeVar("F", bound=Function)
 G = TypeVar("G", bound=Function)
 
-_USE = "kernel"  # what machine code on disk is called that can be run by itself
+_USE = "kernel"  # the name on disk for machine code that can be run by itself
 
 _lock = threading.Lock()
-_foreign: dict[type, list[Function]] = {}  # rules from outside this package, by their type
+_foreign: dict[type, list[Function]] = {}  # rules from outside this package, by the type that they are for
 _compiled: set[type] = set()  # types that some kernel has been called with
 
 
 class Rule(Generic[F]):
-    """A function that is defined anew for each type of its first argument.
+    """A function with a definition for each type of its first argument.
 
     Calling a rule checks the arguments first. `bare` is the same without checks, for use
     inside other rules, where the arguments have been checked already. In compiled code
-    the two are one.
+    there is no difference between the two.
     """
 
     bare: F
@@ -74,7 +74,7 @@ class Rule(Generic[F]):
         def bare(value: Field, *args: Field) -> Field:
             return registered.get(type(value), generic)(value, *args)
 
-        bare.__qualname__ = f"{generic.__qualname__}.bare"  # what a fingerprint knows it by
+        bare.__qualname__ = f"{generic.__qualname__}.bare"  # by which a fingerprint knows it
         bare.__module__ = generic.__module__
         self.bare = bare  # type: ignore[assignment]
         bridge(self, self._resolve)
@@ -85,7 +85,7 @@ class Rule(Generic[F]):
     else:
 
         def __call__(self, value: Field, *args: Field, **kwargs: Field) -> Field:
-            """Check the arguments, and apply the function of the value's type."""
+            """Check the arguments, and call the function for the value's type."""
             function = self._registered.get(type(value), self._generic)
             if function is self._generic:
                 return function(value, *args, **kwargs)
@@ -106,7 +106,7 @@ class Rule(Generic[F]):
         first = next(iter(inspect.signature(function, eval_str=True).parameters.values()), None)
         if first is None or not isinstance(first.annotation, type) or first.annotation is first.empty:
             raise TypeError(
-                f"{function.__name__} does not say what it is for: annotate its first argument "
+                f"{function.__name__} does not say which class it is for; annotate its first argument "
                 f"with a class, or use @{self.name}.register(Class)"
             )
         return self._register(first.annotation, function)
@@ -123,8 +123,8 @@ class Rule(Generic[F]):
             )
         if self._is_compiled and cls in _compiled:
             raise TypeError(
-                f"{cls.__name__} has been compiled already, so its {name} can no longer change: "
-                "define the class anew, or start a new process"
+                f"{cls.__name__} has been compiled already, so its {name} can no longer change; "
+                "define the class again, or start a new process"
             )
         if _is_foreign(function):
             _foreign.setdefault(cls, []).append(function)
@@ -147,12 +147,12 @@ class Rule(Generic[F]):
 def rule(
     check: Check | None = None, *, compiled: bool = True, fallback: bool = False
 ) -> Callable[[F], Rule[F]]:
-    """Turn a function into a rule; its body says what happens for types without one.
+    """Turn a function into a rule; its body is what happens for types that no function is registered for.
 
-    With `fallback` that is something to do, in compiled code too; otherwise it is an error.
+    With `fallback` the body does something useful, in compiled code too; otherwise it raises an error.
 
     `check` gets the arguments of every call from outside and returns them, cleaned; rules that
-    only other rules call need none. A rule that no kernel ever calls says `compiled=False`: it can be registered
+    only other rules call need none. A rule that no kernel ever calls has `compiled=False`; it can be registered
     for a type at any time.
     """
     return lambda generic: Rule(generic, check or _as_they_are, compiled, fallback)
@@ -171,7 +171,7 @@ def no_rule(name: str, value: Field) -> TypeError:
 
 
 def first_meeting(*values: Field) -> bool:
-    """Whether these values have rules of a user's that no kernel has met yet."""
+    """Whether these values have a user's own rules that no kernel has met yet."""
     types = set(classes(values))
     return not types.isdisjoint(_foreign) and not types <= _compiled
 
@@ -200,8 +200,8 @@ class Kernel(Generic[F]):
     def prepared(self, *args: Field) -> F:
         """Return the compiled function for arguments like these, without running it.
 
-        For kernels so short that looking for the rules' types in every call would cost more
-        than the work. It may be called with arguments of these very types only.
+        This is for kernels so short that looking up the types in every call would cost more
+        than the work. It may be called only with arguments of exactly these types.
         """
         # The machine code itself: Numba's dispatcher would look at the types of all arguments in
         # every call, which takes three times as long as the call.
@@ -210,7 +210,7 @@ class Kernel(Generic[F]):
         return function
 
     def is_at_hand(self, *args: Field) -> bool:
-        """Whether the compiled function for arguments like these need not be compiled, only be found on disk."""
+        """Whether the function for arguments like these has been compiled already, or is on disk."""
         if not self._dispatchers and not is_on_disk(self.python):
             return False  # known without the compiler, which takes a while to import
         signature = _signature(args)
@@ -266,7 +266,7 @@ def _cannot_compile(types: set[type], error: Exception) -> TypeError:
 
 
 def _reason(error: Exception) -> str:
-    """Return the innermost sentence of a Numba error, which tells what is wrong."""
+    """Return the innermost sentence of a Numba error, which says what is wrong."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     layers = [index for index, line in enumerate(lines) if "mode pipeline (step:" in line]
     innermost = lines[layers[-1] + 1 :] if layers else lines
@@ -274,7 +274,10 @@ def _reason(error: Exception) -> str:
 
 
 def _kept_part(function: Function, signature: Signature) -> Function | None:
-    """Return a part of ours alone under a name for the disk: kept parts make a new agent or world compile in half the time."""
+    """Return a part under its name on disk, or None if it is not ours alone.
+
+    With the parts on disk, a new agent or world compiles in half the time.
+    """
     return copy_for(function, signature, "part") if can_be_kept(function, signature) else None
 
 
@@ -284,8 +287,8 @@ def _kept_part(function: Function, signature: Signature) -> Function | None:
 def rules_digest(values: Iterable[Field], makers: Iterable[Function]) -> str:
     """Return a hash of all source that decides what values do: this package, and the files of users' own rules.
 
-    `makers` are the functions that made the values. Versions of Python, NumPy and Numba are not part of it: rules
-    use nothing whose numbers depend on them, as `rules/elementary.py` and the tests of equal numbers see to.
+    `makers` are the functions that made the values. The versions of Python, NumPy and Numba are not part of it: the
+    numbers that rules give do not depend on them, which `rules/elementary.py` and the tests of equal numbers ensure.
     """
     foreign = {function for cls in classes(tuple(values)) for function in _foreign.get(cls, ())}
     foreign |= {make for make in map(inspect.unwrap, makers) if _is_foreign(make)}
@@ -299,13 +302,13 @@ def rules_from_outside() -> Iterator[tuple[type, Function]]:
 
 
 def _is_foreign(function: Function) -> bool:
-    """Whether a function is from outside this package; what is no plain function counts as ours."""
+    """Whether a function is from outside this package; anything but a plain function counts as ours."""
     return hasattr(function, "__code__") and not is_ours(function)
 
 
 @functools.cache
 def _file_digest(function: Function) -> str:
-    """Return a hash of the file that a function is from, or of the function where there is no file."""
+    """Return a hash of the file that a function is from, or of the function if there is no file."""
     file = Path(function.__code__.co_filename)
     source = file.read_bytes() if file.is_file() else function.__code__.co_code
     return hashlib.sha256(source).hexdigest()[:16]

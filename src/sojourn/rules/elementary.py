@@ -1,13 +1,13 @@
 """Elementary functions that give the same bits on every machine.
 
-The libraries that computers bring along for exp, log, sin and cos differ in the last bit
-from one system to the next, and a learner can turn a last bit into another policy. The
-functions here use only operations whose rounding IEEE 754 fixes: + - * / and exact powers
-of two. They are within 2 units in the last place of the true value (expm1 and log1p within
-4), and compiled into the loop that calls them they are as fast as a library call.
+The usual libraries for exp, log, sin and cos differ in the last bit from one system to the
+next, and a learner can turn a last bit into another policy. The functions here use only
+operations whose rounding IEEE 754 fixes: + - * / and exact powers of two. They are within 2
+units in the last place of the true value (expm1 and log1p within 4). They take a few
+nanoseconds more than C's.
 
-Each reduces its argument to a small one and sums a power series there, by halves, so that
-a processor can work on several terms at once. They are meant for finite arguments.
+Each function reduces its argument to a small one and sums a power series there, in halves, so
+that a processor can work on several terms at once. They are meant for finite arguments.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def log1p(x: float) -> float:
 
 @inlined
 def sin(x: float) -> float:
-    """Return the sine of x; beyond 2^31 the machine's own."""
+    """Return the sine of x; beyond 2^31 it is the machine's own."""
     if abs(x) >= 2147483648.0:
         return math.sin(x)
     quadrant = math.floor(x * _PER_HALF_PI + 0.5)
@@ -96,7 +96,7 @@ def sin(x: float) -> float:
 
 @inlined
 def cos(x: float) -> float:
-    """Return the cosine of x; beyond 2^31 the machine's own."""
+    """Return the cosine of x; beyond 2^31 it is the machine's own."""
     if abs(x) >= 2147483648.0:
         return math.cos(x)
     quadrant = math.floor(x * _PER_HALF_PI + 0.5)

@@ -1,13 +1,13 @@
-"""Write files that are either complete or not there at all, and never anywhere else.
+"""Writes files that are either complete or not there at all, and never in another place.
 
 A file is written under a temporary name beside its place, synced, and renamed into place. The
-temporary name is `.NAME.RANDOM.partial`: no two writers share one, so that two of them may write the
+temporary name is `.NAME.RANDOM.partial`. No two writers share one, so two of them may write the
 same file at the same time, and the last to finish wins. A process that is killed leaves its temporary
 file behind; `is_leftover` recognises it, and nothing reads it.
 
-Whoever else may write to the folder cannot lead a writer astray: a file is made anew, never opened if it is
-there, and what is written goes to the opened file, whatever becomes of its name. Renaming replaces a symbolic
-link instead of following it. Files that grow, and folders that we make in folders, may not be links.
+Others who can write to the folder cannot make a writer write elsewhere: it creates a new file and never opens one
+that is there, and it writes to the open file, whatever becomes of its name. Renaming replaces a symbolic link
+instead of following it. Files that grow, and folders that we make in folders, may not be links.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ MOST_TEXT = 50_000_000  # bytes of a text that is read as a whole, which takes t
 _SUFFIX = ".partial"
 _KEPT = 50  # characters of the name that the temporary one has too
 _NEW = os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-# Without waiting, since to open a pipe would wait for its reader.
+# Without waiting, since opening a pipe would wait for its reader.
 _APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
     """Write a file so that it is there whole or not at all, even if the power fails.
 
-    `write` is called with a new file in the same folder, opened. If it fails, that file is removed
+    `write` is called with a new open file in the same folder. If it fails, that file is removed,
     and the one at `path`, if there is one, stays as it was.
     """
     if path.is_dir() or not path.parent.is_dir():
@@ -45,7 +45,7 @@ def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
                 os.fsync(handle.fileno())
             partial.replace(path)
         except OSError as error:
-            # The reader knows the file by its own name, not by the temporary one.
+            # The user knows the file by its own name, not by the temporary one.
             raise OSError(f"{path} could not be written: {error.strerror or error}") from None
         except Exception as error:
             if type(error).__module__.startswith("polars"):  # which has errors of its own for a full disk
@@ -62,7 +62,7 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def check_readable(path: Path, most: int | None = None) -> None:
-    """Refuse what is no file on a disk, for a device or a pipe may have no end, or a file of more bytes than `most`.
+    """Refuse anything but a file on a disk, since a device or a pipe may have no end, and files of more than `most` bytes.
 
     >>> check_readable(Path("/dev/zero"))
     Traceback (most recent call last):
@@ -71,18 +71,18 @@ def check_readable(path: Path, most: int | None = None) -> None:
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; give a file in it")
     if not path.exists():
-        raise FileNotFoundError(f"{path} does not exist; see whether its name is right")
+        raise FileNotFoundError(f"{path} does not exist; check its name")
     if not path.is_file():
         raise ValueError(f"{path} is a device or a pipe; give a file")
     size = path.stat().st_size
     if most is not None and size > most:
         raise ValueError(
-            f"{path} has {size / 1e6:,.0f} MB; at most {most / 1e6:,.0f} MB are read of such a file"
+            f"{path} has {size / 1e6:,.0f} MB; such a file may have at most {most / 1e6:,.0f} MB"
         )
 
 
 def read_text(path: Path, kind: str) -> str:
-    """Return the text in a file of this kind, such as "JSON", or say why there is none."""
+    """Return the text in a file of this kind, such as "JSON", or say why it cannot be read."""
     check_readable(path, MOST_TEXT)
     try:
         return path.read_text(encoding="utf-8")
@@ -111,13 +111,13 @@ def open_to_append(path: Path) -> TextIO:
         raise (
             _is_link(path)
             if stat.S_ISREG(found.st_mode)
-            else OSError(f"{path} is no plain file; remove it, and it is made anew")
+            else OSError(f"{path} is not a plain file; remove it, and a new one is made")
         )
     return handle
 
 
 def own_folder(path: Path) -> Path:
-    """Return a folder in a folder of ours, made if need be; a link to one elsewhere is refused.
+    """Return a folder in a folder of ours, created if necessary; a link to another place is refused.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as place:
@@ -131,7 +131,7 @@ def own_folder(path: Path) -> Path:
 
 
 def _is_link(path: Path) -> OSError:
-    return OSError(f"{path} is a link to somewhere else, where nothing is written; remove it")
+    return OSError(f"{path} is a link to another place, and nothing is written through links; remove it")
 
 
 def is_leftover(path: Path) -> bool:
@@ -144,7 +144,7 @@ def is_leftover(path: Path) -> bool:
 
 
 def remove_leftovers(path: Path) -> None:
-    """Remove what killed writers of the file `path` left behind; nobody may be writing it now."""
+    """Remove what killed writers of the file `path` left behind; no process may be writing it now."""
     for other in path.parent.iterdir():
         if is_leftover(other) and other.name.startswith(f".{path.name[:_KEPT]}."):
             other.unlink(missing_ok=True)

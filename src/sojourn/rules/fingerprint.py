@@ -1,10 +1,10 @@
-"""Whether a user's rules are those that machine code on disk was made from.
+"""Tells whether a user's rules are those that machine code on disk was made from.
 
 Compiled code depends on more than the text of a function: on the functions that it calls, on the
 constants that it reads from its module, on closures and defaults, on types that it makes. The
-fingerprint is a hash of all of that. Where something is met that cannot be told apart from another
-by its content, there is no fingerprint, and the machine code is not kept: a compilation costs a
-second or two, old machine code would be a silently wrong number.
+fingerprint is a hash of all of that. If something in it cannot be identified by its content, there is
+no fingerprint, and the machine code is not kept. Compiling again costs a second or two, but outdated
+machine code would silently give wrong numbers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _CannotTellError(Exception):
 
 
 def fingerprint(classes: Iterable[type], rules: Mapping[type, Sequence[Function]]) -> str | None:
-    """Return a hash of all that compiled code for these classes depends on, or None if that cannot be told.
+    """Return a hash of everything that compiled code for these classes depends on, or None if it cannot be made.
 
     `rules` are the functions from outside this package, by the class that they are registered for.
     """
@@ -49,18 +49,18 @@ def fingerprint(classes: Iterable[type], rules: Mapping[type, Sequence[Function]
 
 
 class _Reader:
-    """Reads whatever a function can reach, each thing once."""
+    """Reads everything that a function can reach, each thing once."""
 
     def __init__(self, rules: Mapping[type, Sequence[Function]]) -> None:
         self._rules = rules
         self._hash = hashlib.sha256(_versions().encode())
-        self._seen: dict[int, Thing] = {}  # by identity; the thing itself, so that it lives as long
+        self._seen: dict[int, Thing] = {}  # by identity; things are held, so that no other gets the same
 
     def digest(self) -> str:
         return self._hash.hexdigest()[:16]
 
     def read(self, thing: Thing) -> None:
-        """Add a thing, and all that it refers to."""
+        """Add a thing, and everything that it refers to."""
         self._add(type(thing).__name__)
         if thing is None or isinstance(thing, bool | int | str | bytes):
             self._add(repr(thing))
@@ -120,7 +120,7 @@ class _Reader:
             self._read_reached(thing, names)
 
     def _read_reached(self, thing: Thing, names: Sequence[str]) -> None:
-        """Add what a name stands for; of a module, whatever a name of the function could mean in it."""
+        """Add what a name stands for; if it is a module, everything in it that has one of the function's names."""
         if not isinstance(thing, ModuleType):
             self.read(thing)
         elif id(thing) not in self._seen:
@@ -143,13 +143,13 @@ class _Reader:
 
 
 def _names(code: CodeType) -> list[str]:
-    """Return all names that a function uses, for globals or attributes, also those of functions inside it."""
+    """Return all names that a function uses for globals or attributes, including those of functions inside it."""
     inside = [name for part in code.co_consts if isinstance(part, CodeType) for name in _names(part)]
     return sorted({*code.co_names, *inside})
 
 
 def _is_known(thing: Thing) -> bool:
-    """Whether a thing is known by its name: it belongs to a package whose version is part of every fingerprint."""
+    """Whether a thing is known by its name, because the version of its package is part of every fingerprint."""
     module = getattr(thing, "__module__", None)
     if isinstance(thing, BuiltinFunctionType | np.ufunc):
         return (module or "numpy").partition(".")[0] in _KNOWN
@@ -157,7 +157,7 @@ def _is_known(thing: Thing) -> bool:
 
 
 def _can_be_found(cls: type) -> bool:
-    """Whether another process finds this class under its name, as Numba's index of machine code needs it."""
+    """Whether another process finds this class under its name, which Numba's index of machine code requires."""
     try:
         found = functools.reduce(getattr, cls.__qualname__.split("."), sys.modules[cls.__module__])
     except (AttributeError, KeyError):

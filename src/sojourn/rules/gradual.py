@@ -1,9 +1,9 @@
 """Kernels that take one step at a time: interpreted at first, and compiled once that is worth it.
 
-To compile a kernel takes a second or more, in which thousands of steps can be interpreted. So it is interpreted for a
-while, and compiled if steps still come. Both give the same bits. Machine code that is on disk is used at once.
+Compiling a kernel takes a second or more, in which thousands of steps can be interpreted. So it is interpreted for a
+while, and compiled if there are still more steps. Both give the same bits. Machine code that is on disk is used at once.
 
-Rules from outside this package are compiled at once: whether both are the same bits for them, nobody has tested.
+Rules from outside this package are compiled at once, since nobody has tested whether both give the same bits for them.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from sojourn.rules.values import Field, classes
 
 PATIENCE = 0.5  # seconds of processor time for which a kernel is interpreted, for values of the same classes
 
-_spent: dict[tuple[object, ...], float] = {}  # such seconds so far, by kernel and classes
+_spent: dict[tuple[object, ...], float] = {}  # these seconds so far, by kernel and classes
 
 
 def gradually(kernel: Kernel[F], like: tuple[Field, ...], use: Callable[[F], None], cost: float = 1.0) -> F:
-    """Return what runs a kernel with arguments like these; once it is compiled, `use` is handed the machine code.
+    """Return a function that runs a kernel with arguments like these; once compiled, the machine code is passed to `use`.
 
     `cost` is how many times as long as usual the kernel takes to compile.
 

@@ -13,11 +13,11 @@ from sojourn.rules.numbers import proper_fraction, whole
 
 
 def share_interval(successes: int, trials: int, level: float = 0.95) -> tuple[float, float]:
-    """Return Wilson's interval for a probability, of which so many trials succeeded.
+    """Return Wilson's interval for a probability, given how many trials succeeded.
 
     E. B. Wilson, "Probable inference, the law of succession, and statistical inference",
     JASA 22 (1927): the probabilities that a normal test at this level would not reject. It
-    stays within [0, 1] and is of use for few trials too.
+    stays within [0, 1], and is useful even for few trials.
 
     >>> low, high = share_interval(15, 20)
     >>> round(low, 3), round(high, 3)
@@ -30,15 +30,15 @@ def share_interval(successes: int, trials: int, level: float = 0.95) -> tuple[fl
     share, weight = successes / trials, z * z / trials
     centre = (share + weight / 2.0) / (1.0 + weight)
     half = z / (1.0 + weight) * math.sqrt(share * (1.0 - share) / trials + weight / (4.0 * trials))
-    # At the ends the interval touches its bound, but for rounding.
+    # At the ends the interval would touch its bound, apart from rounding.
     return (0.0 if successes == 0 else centre - half), (1.0 if successes == trials else centre + half)
 
 
 def mean_interval(numbers: npt.ArrayLike, level: float = 0.95) -> tuple[float, float]:
-    """Return the interval of a mean that the bootstrap gives: quantiles of the means of 4,000 samples with replacement.
+    """Return the bootstrap interval of a mean: quantiles of the means of 4,000 samples with replacement.
 
     B. Efron, "Bootstrap methods: another look at the jackknife", Annals of Statistics 7 (1979). It
-    asks for no shape of the law, which matters where runs end either well or badly. The samples
+    assumes no shape of the law, which matters where runs end either well or badly. The samples
     are the same each time.
 
     >>> low, high = mean_interval([0.0, 1.0] * 50)
@@ -55,7 +55,7 @@ def mean_interval(numbers: npt.ArrayLike, level: float = 0.95) -> tuple[float, f
 
 
 def mean_reach(count: int, level: float = 0.95) -> float:
-    """Return how far a mean's interval by Student's t reaches, in standard deviations of the sample; NaN for one number.
+    """Return how far Student's interval of a mean reaches, in standard deviations of the sample; NaN for one number.
 
     >>> round(mean_reach(4), 4)  # 3.1824 / 2
     1.5912
@@ -66,7 +66,7 @@ def mean_reach(count: int, level: float = 0.95) -> float:
 
 
 def median_interval(numbers: npt.ArrayLike, level: float = 0.95) -> tuple[float, float]:
-    """Return the interval of a median between two of the numbers, by the binomial law of how many lie below it.
+    """Return the interval of a median: two of the numbers, chosen by the binomial law of how many lie below it.
 
     The order statistics X(k) and X(n + 1 - k) hold the median between them with probability
     1 - 2 P(Binomial(n, 1/2) < k), whatever the law; k is the largest for which this is at least
@@ -101,8 +101,8 @@ def sign_test(wins: int, losses: int) -> float:
 def holm(p_values: list[float]) -> list[float]:
     """Return p-values corrected for their number, by Holm's method (Scand. J. Stat. 6, 1979).
 
-    Those below 0.05 then hold together: the chance of any false one among them is at most 5 %,
-    whatever the dependence between the tests.
+    Those below 0.05 then hold jointly: the chance that any of them is false is at most 5 %,
+    however the tests depend on each other.
 
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]

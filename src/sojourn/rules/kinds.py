@@ -1,7 +1,7 @@
-"""Whether what came out of a file is of the kind that a type hint says: typed dictionaries, lists, arrays, values.
+"""Checks that data from a file is of the kind that a type hint says: typed dictionaries, lists, arrays, values.
 
-Code that a type checker has passed believes its hints. What a file holds has passed no type checker, so it is
-compared with the same hints before anything believes them.
+Code that has passed a type checker relies on its hints. Data from a file has passed no type checker, so it is
+compared with the same hints before any code relies on them.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ def check_fields(value: Any) -> None:
     try:
         hints = typing.get_type_hints(type(value))
     except (NameError, TypeError):
-        return  # a class of a user's, with a hint for the type checker only
+        return  # a user's class with a hint that only a type checker can read
     for name, field in named_fields(value):
         check_kind(hints.get(name, Any), field, f"{type(value).__name__}.{name}")
 
 
 def spelled_out(hint: Any) -> Any:
-    """Return what a hint stands for that is only a name of another, as NumPy's are from Python 3.12 on."""
+    """Return what a hint stands for if it is only a name for another, as NumPy's are from Python 3.12 on."""
     if not hasattr(hint, "__value__"):
         return hint
     arguments = get_args(hint)
@@ -56,7 +56,7 @@ def spelled_out(hint: Any) -> Any:
 
 
 def misfit_of(hint: Any, data: Any) -> tuple[str, str] | None:
-    """Return where in data something is wrong, and what; None if all is as the hint says."""
+    """Return where in data something is wrong, and what; None if everything is as the hint says."""
     hint = spelled_out(hint)
     origin, inner = get_origin(hint), get_args(hint)
     if hint is Any or isinstance(hint, typing.TypeVar):
@@ -78,8 +78,8 @@ def misfit_of(hint: Any, data: Any) -> tuple[str, str] | None:
         if not isinstance(data, dict):
             return "", _must_be(data, "a table")
         return _first((f".{key}", inner[1], part) for key, part in data.items())
-    if getattr(hint, "_is_protocol", False):  # an agent, an estimator and the like: which, is asked elsewhere
-        return None if is_value(data) else ("", _must_be(data, "a value of sojourn's"))
+    if getattr(hint, "_is_protocol", False):  # such as an agent; which one is checked elsewhere
+        return None if is_value(data) else ("", _must_be(data, "one of Sojourn's values"))
     return None if isinstance(data, hint) else ("", _must_be(data, f"a {hint.__name__}"))
 
 
@@ -101,7 +101,10 @@ def _misfit_of_any(kinds: Sequence[Any], data: Any) -> tuple[str, str] | None:
     deepest = [wrong for wrong in found if wrong is not None and wrong[0] not in ("", ".kind")]
     if deepest:
         return deepest[0]
-    words = [_WORDS.get(kind, "a table" if typing.is_typeddict(kind) else "what it was") for kind in kinds]
+    words = [
+        _WORDS.get(kind, "a table" if typing.is_typeddict(kind) else "a value of the declared kind")
+        for kind in kinds
+    ]
     return "", _must_be(data, " or ".join(dict.fromkeys(words)))
 
 
@@ -112,7 +115,7 @@ def _misfit_of_array(inner: Sequence[Any], data: Any) -> tuple[str, str] | None:
     if not isinstance(data, np.ndarray) or not issubclass(data.dtype.type, kind):
         return "", _must_be(data, f"an array of {kind.__name__}")
     if Ellipsis not in lengths and data.ndim != len(lengths):
-        return "", f"has the shape {data.shape}; it must have {len(lengths)} dimension"
+        return "", f"has the shape {data.shape}; the number of its dimensions must be {len(lengths)}"
     return None
 
 

@@ -1,6 +1,6 @@
-"""What lanes are to the compiler: types without a reference count, whose entries are selected and not jumped to.
+"""Lanes as the compiler sees them: types without a reference count, whose entries are selected without a jump.
 
-Numba is imported here, and this file only when lanes are compiled; `lanes` has what it means.
+This file imports Numba, and is itself imported only when lanes are compiled. `lanes` says what lanes are.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from sojourn.rules.bridge import Function
 from sojourn.rules.lane_count import LANES
 
 Numba: TypeAlias = Any  # its types, contexts and builders: Numba ships no types
-Codegen: TypeAlias = tuple[Numba, Function]  # the types of an intrinsic, and what writes its instructions
+Codegen: TypeAlias = tuple[Numba, Function]  # the types of an intrinsic, and a function that writes its code
 
 cgutils: Numba = numba_cgutils
 extending: Numba = numba_extending
 
 
 def written_by(function: Callable[..., Codegen]) -> Numba:
-    """Return the function for kernels to call, given what writes its instructions."""
+    """Return a function that kernels can call, given the one that writes its instructions."""
     return extending.intrinsic(function)
 
 
 def extended(callee: Function) -> Callable[[Callable[..., Function | None]], Numba]:
-    """Let a function of Python's own be called with a lane."""
+    """Let one of Python's own functions be called with a lane."""
     decorate: Callable[..., Numba] = extending.overload(callee, strict=False)
     return decorate
 
@@ -49,7 +49,7 @@ class Block(types.Type):
 
 
 class Lane(Block):
-    """What one lane has of a block of two or three axes: a stream, or a table."""
+    """One lane of a block of two or three axes: a stream, or a table."""
 
 
 class BlockModel(models.StructModel):
@@ -83,7 +83,7 @@ def _write(context: Numba, builder: Numba, dtype: Numba, entry: Numba, address: 
 
 
 def _tag(module: Numba, name: str) -> Numba:
-    """Return the mark of memory of a kind: what is written to tables leaves numbers as they are, and the reverse.
+    """Return the mark for memory of one kind: writing to tables does not change numbers, nor the reverse.
 
     The compiler then sees that a number which is written back unchanged need not be written.
     """
@@ -101,7 +101,7 @@ _ROWS, _TABLES = "sojourn rows", "sojourn tables"
 
 @written_by
 def row_of(typing: Numba, array: Numba, first: Numba, place: Numba) -> Codegen:
-    """Return numbers or streams as a block, its address reckoned from the first row of all: the compiler sees them apart."""
+    """Return numbers or streams as a block; its address counts from the first row, so the compiler sees that rows do not overlap."""
     kind = Block(array.dtype, array.ndim, 0)
 
     def code(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
@@ -167,7 +167,7 @@ def _put_number(typing: Numba, block: Numba, lane: Numba, number: Numba) -> Code
 
 
 def lane_of(stack: Numba, lane: Numba) -> Numba:
-    """Return what a lane has of a block."""
+    """Return one lane of a block."""
     return _lane_of(stack, lane)
 
 
@@ -232,7 +232,7 @@ def _is(builder: Numba, action: Numba, number: int) -> Numba:
 
 @written_by
 def _entry(typing: Numba, lane: Numba, state: Numba, action: Numba) -> Codegen:
-    """All entries of the state are read and one is selected: lanes with other actions read the same addresses."""
+    """Read all entries of the state and select one, so that lanes with other actions read the same addresses."""
 
     def code(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
         place = context.cast(builder, args[1], state, types.intp)
@@ -250,7 +250,7 @@ def _entry(typing: Numba, lane: Numba, state: Numba, action: Numba) -> Codegen:
 
 @written_by
 def _put_entry(typing: Numba, lane: Numba, state: Numba, action: Numba, entry: Numba) -> Codegen:
-    """All entries of the state are written, those of other actions as they were."""
+    """Write all entries of the state, those of other actions unchanged."""
 
     def code(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
         place = context.cast(builder, args[1], state, types.intp)
@@ -304,7 +304,7 @@ def _len(lane: Numba) -> Function | None:
 
 @written_by
 def select(typing: Numba, condition: Numba, one: Numba, other: Numba) -> Codegen:
-    """One of two numbers, without a jump."""
+    """Return one of two numbers, without a jump."""
 
     def code(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
         return builder.select(*args)

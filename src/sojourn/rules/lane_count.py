@@ -1,3 +1,3 @@
-"""How many lanes there are."""
+"""The number of lanes."""
 
-LANES = 32  # the length of the last axis, always: compiled code knows it, and addresses are then constants
+LANES = 32  # always the length of the last axis: compiled code knows it, so that addresses are constants

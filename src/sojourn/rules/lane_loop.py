@@ -1,6 +1,6 @@
-"""A loop over lanes that tells the compiler what it may do with it.
+"""A loop over lanes that tells the compiler that they are independent.
 
-Numba is imported here, and this file only when lanes are compiled; `lanes` has what it means.
+This file imports Numba, and is itself imported only when lanes are compiled. `lanes` says what lanes are.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Numba: TypeAlias = Any  # its types, contexts and builders: Numba ships no types
 
 
 class _Distinct(MDValue):  # type: ignore[misc]
-    """A node of metadata that equals no other; that of a loop names itself first."""
+    """A node of metadata that equals no other; the node of a loop has itself as its first operand."""
 
     def __init__(self, module: Numba, operands: list[Numba], of_loop: bool = False) -> None:
         super().__init__(module, operands, str(len(module.metadata)))
@@ -37,8 +37,8 @@ class _Distinct(MDValue):  # type: ignore[misc]
 def each_lane(typing: Numba, body: Numba, work: Numba, count: Numba) -> Codegen:
     """Call body(work, lane) for each lane, in a loop that says that its iterations do not touch each other's memory.
 
-    The calls in it are marked, and LLVM marks what it puts in their place when it inlines them. LLVM then finds by
-    itself that several lanes can be taken at once; told that it must, it would complain to whoever sits there if it cannot.
+    The calls in the loop are marked, and LLVM also marks the code that it inlines in their place. LLVM then finds by
+    itself that several lanes can be taken at once. If it were told that it must, it would print a warning where it cannot.
     """
 
     def code(context: Numba, builder: Numba, signature: Numba, given: Numba) -> Numba:

@@ -1,17 +1,17 @@
 """Lanes: many values of one type side by side, so that a processor takes the same step for several at once.
 
-A stack of lanes is a value whose arrays have the lane as their last axis: a number of the value is an array [lane],
-a table of it an array [state, action, lane]. `one_lane` reads the value of a lane and `put_lane` writes it back.
+A stack of lanes is a value whose arrays have the lane as their last axis: a number of the value becomes an array [lane],
+a table an array [state, action, lane]. `one_lane` reads the value of a lane and `put_lane` writes it back.
 Rules are called with that value as with any other: a table of a lane is indexed as a table, a stream as a stream.
 
-    opened(stack, actions)            the stack as `one_lane` wants it, `actions` being a tuple as long as there are actions
+    opened(stack, actions)            the stack in the form that `one_lane` needs; `actions` is a tuple with an entry for each
     one_lane(stack, lane)             the value of one lane
     put_lane(stack, lane, value)      writes it back
-    for_each_lane(work, count)        in_lane(work, lane) for each lane, a rule of the type of `work`
+    for_each_lane(work, count)        calls in_lane(work, lane), a rule for the type of `work`, for each lane
 
-In Python all this is plain NumPy and a loop. Compiled, `for_each_lane` tells the compiler that no lane reads what
-another writes, and the compiler makes one vector instruction of the same instruction of several lanes. All branches
-become selections, so there must be no loop whose length is known at run time only.
+In Python all this is plain NumPy and a loop. In compiled code, `for_each_lane` tells the compiler that no lane reads what
+another writes, so the compiler can combine the same instruction of several lanes into one vector instruction. All
+branches become selections, so there must be no loop whose length is known only at run time.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from sojourn.rules.values import Field, V, Value, is_value, with_arrays
 Numba: TypeAlias = Any  # its types: Numba ships none of its own
 
 
-_NUM_ROWS = {1: 1, 2: 4, 3: 0}  # of a number, a stream, and a table, which stands elsewhere
+_NUM_ROWS = {1: 1, 2: 4, 3: 0}  # of a number, a stream, and a table, which is kept elsewhere
 
 
 def in_lanes(stack: V, which: Ints) -> V:
-    """Return some entries of a stack, at most `LANES`, as one of lanes; the last of them fills lanes that are left over.
+    """Return at most `LANES` entries of a stack as a stack of lanes; the last entry fills the lanes that are left over.
 
-    All but the tables stand in one array, row after row: compiled code finds a row by its number.
+    Everything except tables is in one array, row after row, where compiled code finds a row by its number.
 
     >>> from typing import NamedTuple
     >>> class Point(NamedTuple):
@@ -69,12 +69,12 @@ def _num_rows(stack: Field) -> int:
 
 
 def opened(stack: Field, actions: tuple[int, ...]) -> Field:
-    """Return what `in_lanes` made as `one_lane` wants it: in Python, as it is."""
+    """Return a stack of lanes in the form that `one_lane` needs; in Python, it stays the same."""
     return stack
 
 
 def one_lane(stack: Field, lane: int) -> Field:
-    """Return the value of one lane; to write into its arrays is to write into the stack.
+    """Return the value of one lane; writing into its arrays writes into the stack.
 
     >>> from typing import NamedTuple
     >>> class Point(NamedTuple):
@@ -89,7 +89,7 @@ def one_lane(stack: Field, lane: int) -> Field:
 
 
 def put_lane(stack: Field, lane: int, value: Field) -> None:
-    """Write the numbers of a value into a lane; arrays are written where they stand by whoever changes them."""
+    """Write the numbers of a value into a lane; its arrays are part of the stack, and need not be written."""
     if is_value(stack):
         for column, field in zip(stack, value, strict=True):
             put_lane(column, lane, field)
@@ -99,7 +99,7 @@ def put_lane(stack: Field, lane: int, value: Field) -> None:
 
 @rule()
 def in_lane(work: Value, lane: int) -> None:
-    """Do in one lane what is to be done in each."""
+    """Do the work in one lane."""
     raise no_rule("in_lane", work)
 
 
@@ -113,7 +113,7 @@ def for_each_lane(work: Value, count: int) -> None:
 
 
 def alike(one: Field, other: Field) -> bool:
-    """Whether all numbers of two values of one type are the same; their arrays are not looked at.
+    """Whether all numbers of two values of one type are the same; arrays are not compared.
 
     >>> from typing import NamedTuple
     >>> class Place(NamedTuple):
@@ -127,7 +127,7 @@ def alike(one: Field, other: Field) -> bool:
 
 
 def chosen(choices: tuple[float, ...], place: int) -> float:
-    """Return the entry at a place of a tuple, which compiled code selects without a jump.
+    """Return the entry at one place of a tuple; compiled code selects it without a jump.
 
     >>> chosen((2.5, 4.0), 1)
     4.0

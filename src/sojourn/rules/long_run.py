@@ -1,21 +1,22 @@
 """How far the rate of one long run can be trusted: an interval, or how long the run should have been.
 
-The rate is all reward over all time. Steps that follow each other are not independent, and in a slow
+The rate is all reward divided by all time. Successive steps are not independent, and in a slow
 system, such as a queue near its capacity, thousands of them say the same thing. So the run is kept as
-1,024 to 2,047 *micro-batches* of equally many steps; when there are 2,048 they are merged by twos, so
-that a run of any length needs the same memory. With R and T a batch's reward and time, and rho the rate,
+1,024 to 2,047 *micro-batches* of equally many steps. When there are 2,048, they are merged in pairs, so
+a run of any length needs the same memory. With R and T a batch's reward and time, and rho the rate,
 the deviations e = R - rho T of the m batches tell three things:
 
-1. How many independent ones they are worth. With c(k) their autocovariances and s the sum of all c(k), over
+1. How many independent batches they are worth. With c(k) their autocovariances and s the sum of all c(k), over
    k of both signs, that is m c(0) / s. The sum ends where Geyer's initial monotone sequence does: pairs
-   c(2j) + c(2j + 1) of a reversible chain are positive and fall, and what is not is noise (C. J. Geyer,
-   "Practical Markov chain Monte Carlo", Statistical Science 7, 1992).
-2. Whether there is an answer. A run worth fewer than 100 independent batches, 150 where they depend on
-   each other, has perhaps not seen the rare long excursions that make the rate; it is told how long it
-   should have been instead.
+   c(2j) + c(2j + 1) of a reversible chain are positive and decrease, and those that do not are noise
+   (C. J. Geyer, "Practical Markov chain Monte Carlo", Statistical Science 7, 1992).
+2. Whether there is an interval. A run worth fewer than 100 independent batches (150 if they depend on each
+   other for long) has perhaps not seen the rare long excursions that decide the rate. Instead of an interval,
+   it gets the time that it would have needed.
 3. The interval: Student's for the means of 20 batches, widened for the correlation between neighbours, and with
    its two sides corrected for skewness (P. Hall, "On the removal of skewness by transformation", JRSS B 54,
-   1992). Where the run is barely long enough it is the hull with those of 8 and 16 batches and of the sum s.
+   1992). If such a dependent run is barely long enough, the interval also covers those of 8 and 16 batches and
+   the one from the sum s.
 """
 
 from __future__ import annotations
@@ -30,15 +31,15 @@ from sojourn.rules.arrays import Floats
 from sojourn.rules.numbers import proper_fraction
 
 MOST = 2048  # micro-batches, at which they are merged
-_LEAST = 256  # steps, below which nothing is said
+_LEAST = 256  # steps, below which there is no interval
 _ENOUGH, _ENOUGH_SLOW, _PLENTY = 100.0, 150.0, 250.0  # independent batches that a run must be worth
 _SLOW = 4.0  # s / c(0), above which batches depend on each other for long
 _BATCHES = 20
-_ROUNDING = 1e-9  # deviations this small beside the rewards are none
+_ROUNDING = 1e-9  # deviations this small compared with the rewards count as 0
 
 
 class RateInterval(NamedTuple):
-    """The rate of a run, between `low` and `high`; or, where the run is too short, the time `needed`."""
+    """The rate of a run and its interval from `low` to `high`; or, if the run is too short, the time `needed`."""
 
     rate: float
     low: float | None
@@ -93,7 +94,7 @@ class MicroBatches:
 
 
 def rate_interval(rewards: Floats, durations: Floats, steps: int, level: float = 0.95) -> RateInterval:
-    """Return the interval of the rate from the rewards and durations of micro-batches, made of so many steps.
+    """Return the interval of the rate from the rewards and durations of micro-batches, which have `steps` steps in all.
 
     >>> rng = np.random.default_rng(1)
     >>> found = rate_interval(rng.normal(3.0, 1.0, 1600), np.full(1600, 2.0), steps=1600)
@@ -137,7 +138,7 @@ def _spread(errors: Floats) -> tuple[float, float]:
 
 
 def _by_batches(errors: Floats, count: int, level: float) -> tuple[float, float]:
-    """Return how far below and above its estimate the sum of all deviations may be, judged by so many batches."""
+    """Return how far below and above its estimate the sum of all deviations may be, judged by `count` batches."""
     edges = np.linspace(0, len(errors), count + 1).round().astype(np.int64)[:-1]
     sums = np.add.reduceat(errors, edges)
     off = sums - sums.mean()
@@ -156,7 +157,7 @@ def _by_batches(errors: Floats, count: int, level: float) -> tuple[float, float]
 def sum_sides(deviations: Floats, level: float) -> tuple[float, float]:
     """Return how far below and above its estimate a sum of uncorrelated deviations may be.
 
-    Student's law, corrected for skewness; where a few large deviations decide, there are as few degrees of freedom.
+    Student's law, corrected for skewness; if a few large deviations decide, it has as few degrees of freedom.
 
     >>> low, high = sum_sides(np.array([1.0, -1.0] * 200), 0.95)
     >>> round(low, 2), round(high, 2)  # 20 times the quantile
@@ -171,7 +172,7 @@ def sum_sides(deviations: Floats, level: float) -> tuple[float, float]:
 
 
 def _bend(skewness: float) -> float:
-    """Return how much Hall's transformation bends for an estimate of this skewness; at most so much."""
+    """Return how much Hall's transformation bends for an estimate of this skewness, within limits."""
     return min(max(skewness / 6.0, -0.2), 0.2)
 
 

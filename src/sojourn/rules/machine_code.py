@@ -1,7 +1,7 @@
-"""Where machine code is kept on disk: in a folder of the user's own that belongs to the very source of it.
+"""Keeps machine code on disk, in a folder of the user's own that belongs to exactly one version of the source.
 
-Kernels are kept, and so is each of their parts that is ours alone: a new agent or world then
-compiles only what is new about it. A kernel with a user's rules is kept if its `fingerprint` can be taken.
+Kernels are kept, and so is each of their parts that is ours alone, so that a new agent or world
+compiles only what is new about it. A kernel with a user's rules is kept if it has a `fingerprint`.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from typing import Any, TypeAlias
 Function: TypeAlias = Callable[..., Any]
 Numba: TypeAlias = Any  # its types and dispatchers: Numba ships no types
 
-_USERS_KERNELS = 200  # how many are kept: one for each of a user's agents, worlds and edits
+_USERS_KERNELS = 200  # so many are kept: one for each of a user's agents, worlds and edits
 
 PACKAGE = Path(__file__).resolve().parents[1]
 
 
 @functools.cache
 def cache_folder() -> Path:
-    """Return the folder for the machine code of this very source, made if necessary."""
+    """Return the folder for the machine code of exactly this source, created if necessary."""
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     root = Path(os.environ.get("SOJOURN_CACHE_DIR") or Path(home) / "sojourn")
     folder = root / f"kernels-{_digest(compiled_files())}"
@@ -51,7 +51,7 @@ def cache_folder() -> Path:
 
 
 class SharedFolderError(OSError):
-    """A folder of machine code that others could have put theirs into."""
+    """Raised for a folder into which others could have put machine code of their own."""
 
 
 def _refuse_shared(place: Path, root: Path) -> None:
@@ -63,9 +63,9 @@ def _refuse_shared(place: Path, root: Path) -> None:
     theirs = found.st_uid not in (os.geteuid(), 0) or not stat.S_ISDIR(found.st_mode)
     if others or theirs:
         raise SharedFolderError(
-            f"{place} {'belongs to somebody else' if theirs else 'can be written to by others'}, so that machine code "
-            "is neither kept nor looked for there and all is compiled anew; give SOJOURN_CACHE_DIR a folder of your "
-            f"own{'' if theirs else ', or take the right to write from the others (chmod go-w)'}"
+            f"{place} {'belongs to somebody else' if theirs else 'can be written to by others'}, so machine code "
+            "is neither kept nor looked for there, and everything is compiled again; set SOJOURN_CACHE_DIR to a folder of "
+            f"your own{'' if theirs else ', or forbid others to write to this one (chmod go-w)'}"
         )
 
 
@@ -87,10 +87,10 @@ _IMPORTS = re.compile(r"^\s*from sojourn\.?([\w.]*) import ([\w, ]+|\([^)]*\))",
 
 
 def compiled_files() -> set[Path]:
-    """Return the files of this package that machine code is made of.
+    """Return the files of this package that machine code is made from.
 
-    These are the files with rules or kernels, and whatever those import: a function can reach
-    nothing else. An edit anywhere else leaves all machine code as it is.
+    These are the files with rules or kernels, and everything that those import: a function can
+    reach nothing else. After an edit anywhere else, all machine code can still be used.
     """
     sources = {path: path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")}
     found: set[Path] = set()
@@ -113,16 +113,16 @@ def _imported(source: str) -> Iterator[Path]:
 
 # --- What is kept -------------------------------------------------------------------
 
-_open = threading.local()  # whether this thread is compiling, with a folder to keep the parts in
+_open = threading.local()  # whether this thread is compiling and has a folder to keep the parts in
 
 
 @contextlib.contextmanager
 def kept_on_disk(config: Numba) -> Iterator[None]:
-    """Keep what is compiled meanwhile in the folder of this source; `config` is Numba's.
+    """Keep everything compiled in this context in the folder of this source; `config` is Numba's.
 
     Numba itself would look only at the file of a function, and go on using old machine code
-    after a rule in another file was edited. A folder that cannot be written to, or not be
-    trusted, costs a compilation in every process, nothing else.
+    after a rule in another file was edited. If the folder cannot be written to, or cannot be trusted,
+    every process compiles again; that is all.
     """
     previous = config.CACHE_DIR
     try:
@@ -142,7 +142,7 @@ def kept_on_disk(config: Numba) -> Iterator[None]:
 
 
 def keep_on_disk(jit: Numba, users: bool = False) -> None:
-    """Let Numba keep the machine code of a kernel, inside `kept_on_disk`; of users' rules, only the newest kernels."""
+    """Let Numba keep the machine code of a kernel, inside `kept_on_disk`; with users' rules, only the newest are kept."""
     if getattr(_open, "yes", False):
         jit.enable_caching()
         if users:
@@ -150,7 +150,7 @@ def keep_on_disk(jit: Numba, users: bool = False) -> None:
 
 
 def is_on_disk(function: Function) -> bool:
-    """Whether there is machine code of a function, or of a copy of it that is named after what it is compiled for."""
+    """Whether there is machine code on disk for a function, or for a copy of it named after what it is compiled for."""
     name = (
         f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}-*.nbi"  # as Numba calls its index
     )
@@ -160,12 +160,12 @@ def is_on_disk(function: Function) -> bool:
         return False
 
 
-_MAIN = "__sojourn_main__"  # what the program that was started is called in machine code on disk
+_MAIN = "__sojourn_main__"  # the name of the main program in machine code on disk
 
 
 @contextlib.contextmanager
 def found_again(classes: Iterable[type]) -> Iterator[None]:
-    """Let classes of the program that was started be found by name by whoever reads the machine code.
+    """Let another process that reads the machine code find the classes of the main program by name.
 
     Numba would store a class of `__main__` as a copy, which in another process is another class.
     """
@@ -181,7 +181,7 @@ def found_again(classes: Iterable[type]) -> Iterator[None]:
 
 
 def _remove_oldest(folder: Path) -> None:
-    """Remove the machine code of rules that were edited since: each edit makes a kernel anew."""
+    """Remove the oldest machine code of users' rules, since every edit of a rule makes a new kernel."""
     files = [(path.stat().st_mtime, path) for path in folder.glob("*/*kernel-of-users*")]
     for _, path in sorted(files)[: -2 * _USERS_KERNELS]:  # each has two files
         path.unlink(missing_ok=True)
@@ -201,10 +201,10 @@ def is_ours(function: Function) -> bool:
 
 
 def copy_for(function: Function, signature: Iterable[Numba], use: str) -> Function:
-    """Return a copy of a function whose name tells what it is compiled for: its use, and the types.
+    """Return a copy of a function whose name says what it is compiled for: its use, and the types.
 
     Numba keeps one index of machine code for each name. With several types in it, two processes
-    that write at once can leave the code of the one under the types of the other; and what was
+    that write at once can leave the code of one under the types of the other. And code that was
     compiled as a part of a kernel cannot be called from Python.
     """
     signature = tuple(signature)
@@ -223,7 +223,7 @@ def copy_for(function: Function, signature: Iterable[Numba], use: str) -> Functi
 
 
 def _classes(signature: Iterable[Numba]) -> Iterator[type]:
-    """Yield the classes of the named tuples in a signature, those inside others too."""
+    """Yield the classes of the named tuples in a signature, including those inside others."""
     for kind in signature:
         if hasattr(kind, "instance_class"):
             yield kind.instance_class
@@ -232,7 +232,7 @@ def _classes(signature: Iterable[Numba]) -> Iterator[type]:
 
 @contextlib.contextmanager
 def garbage_left() -> Iterator[None]:
-    """Look for no garbage meanwhile: Numba makes millions of objects, of which few are, and looking costs a tenth."""
+    """Collect no garbage in this context: Numba makes millions of objects, few are garbage, and collecting takes a tenth of the time."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -242,15 +242,15 @@ def garbage_left() -> Iterator[None]:
             gc.enable()
 
 
-# --- What a user hears of it ------------------------------------------------------------
+# --- What a user is told ----------------------------------------------------------------
 
-_PATIENCE = 1.0  # seconds before somebody at a terminal is told what they wait for
+_PATIENCE = 1.0  # seconds before a user at a terminal is told what takes so long
 _told = threading.Event()
 
 
 @contextlib.contextmanager
 def told_if_long(patience: float = _PATIENCE) -> Iterator[None]:
-    """Say "compiling" if this takes long: once a process, and only to somebody who sits there."""
+    """Print "compiling" if this takes long, once per process and only if somebody is there to read it."""
     if _told.is_set() or not _somebody_waits():
         yield
         return
@@ -265,7 +265,7 @@ def told_if_long(patience: float = _PATIENCE) -> Iterator[None]:
 
 def _tell() -> None:
     _told.set()
-    print("sojourn: compiling; the machine code is kept for the next time ...", file=sys.stderr, flush=True)  # noqa: T201 - what is printed, and why, stands above
+    print("sojourn: compiling; the machine code is kept for the next time ...", file=sys.stderr, flush=True)  # noqa: T201 - a user is waiting
 
 
 def _somebody_waits() -> bool:

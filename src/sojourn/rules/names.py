@@ -1,4 +1,4 @@
-"""Things by name: `package.module:name`, imported when it is first asked for."""
+"""Finds things by name, `package.module:name`, and imports them when they are first asked for."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def is_users(name: str) -> bool:
-    """Whether a name is one of a user's own, such as `mine:queue`, which stands in no list of ours.
+    """Whether a name is a user's own, such as `mine:queue`, and not one from our lists.
 
     >>> is_users("mine:queue"), is_users("river-swim")
     (True, False)
@@ -25,16 +25,16 @@ def is_users(name: str) -> bool:
 
 
 def found(name: str) -> object:
-    """Return what a name such as `package.module:name` stands for, or say in one sentence why it cannot be had.
+    """Return what a name such as `package.module:name` stands for, or say in one sentence why it cannot be found.
 
-    Modules are looked for where Python finds them, and in the folder that one stands in.
+    Modules are looked for where Python finds them, and in the current folder.
 
     >>> found("math:pi")
     3.141592653589793
     """
     module_name, colon, attribute = name.partition(":")
     if not (colon and module_name and attribute):
-        raise ValueError(f"{name!r} is no name of something: write it as package.module:name")
+        raise ValueError(f"{name!r} names nothing; write it as package.module:name")
     module = imported(module_name, name)
     if not hasattr(module, attribute):
         place = getattr(module, "__file__", None)
@@ -50,24 +50,24 @@ def found(name: str) -> object:
 def users_constructor(name: str) -> Callable[..., Any]:
     """Return the function or class that a user's name stands for; it must be from a module that uses Sojourn.
 
-    A sweep in a file calls what it names, with options from the file. So that it calls nothing else on the
-    machine, other modules are refused.
+    A sweep file names functions, and these are called with options from the file. Other modules are refused, so that a
+    file cannot call just any function on the machine.
 
     >>> users_constructor("subprocess:getoutput")
     Traceback (most recent call last):
-    ValueError: 'subprocess:getoutput' is nothing of Sojourn's: its module does not import sojourn
+    ValueError: 'subprocess:getoutput' is not made for Sojourn: its module does not import sojourn
     """
     thing = found(name)
     if not callable(thing):
         raise TypeError(f"{name!r} is {str(thing)[:80]!r}; it must be a function or a class")
     modules = (sys.modules.get(module) for module in (name.partition(":")[0], thing.__module__))
     if not any(_uses_sojourn(module) for module in modules if module is not None):
-        raise ValueError(f"{name!r} is nothing of Sojourn's: its module does not import sojourn")
+        raise ValueError(f"{name!r} is not made for Sojourn: its module does not import sojourn")
     return thing
 
 
 def made(name: str, make: Callable[..., T], *sizes: int, **options: Any) -> T:
-    """Return what a constructor makes of options; whatever a user's own raises becomes a sentence."""
+    """Return what a constructor makes from options; any error of a user's own constructor becomes a sentence."""
     try:
         return make(*sizes, **options)
     except (ValueError, TypeError):
@@ -88,7 +88,7 @@ def _uses_sojourn(module: ModuleType) -> bool:
 
 
 def imported(module: str, name: str | None = None) -> ModuleType:
-    """Return a module, also one in the folder that one stands in; a `name` within it is what an error speaks of.
+    """Return a module, also one in the current folder; error messages mention `name` instead, if it is given.
 
     >>> imported("no_such_module")
     Traceback (most recent call last):
@@ -100,7 +100,7 @@ def imported(module: str, name: str | None = None) -> ModuleType:
     with contextlib.suppress(OSError):  # the folder may be gone
         here = str(Path.cwd())
         if here not in sys.path:
-            sys.path.append(here)  # last, so that nothing in it takes the place of what is installed
+            sys.path.append(here)  # last, so that nothing in it hides what is installed
     importlib.invalidate_caches()
     try:
         return importlib.import_module(module)
@@ -108,16 +108,18 @@ def imported(module: str, name: str | None = None) -> ModuleType:
         raise ValueError(f"{name!r} cannot be found: {error}") from None
     except (Exception, SystemExit) as error:
         told = " ".join(f"{type(error).__name__}: {error}".split())
-        raise ValueError(f"{name!r} cannot be had: its module fails when it is imported ({told})") from error
+        raise ValueError(
+            f"{name!r} cannot be loaded: its module fails when it is imported ({told})"
+        ) from error
 
 
 def public_names(
     package: str, file: str
 ) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
-    """Return `__getattr__`, `__dir__` and `__all__` of a package whose public names stand in its stub.
+    """Return `__getattr__`, `__dir__` and `__all__` of a package whose public names are in its stub.
 
-    Each name that the `.pyi` file imports is imported from there when it is first used, so that importing
-    the package costs nothing.
+    Each name that the `.pyi` file imports is itself imported when it is first used, so importing the package costs
+    nothing.
     """
     stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
     names = {
@@ -141,7 +143,7 @@ def public_names(
 
 
 class Catalogue(MutableMapping[str, T], Generic[T]):
-    """Things by a short name, each given as itself or by its full name, which is looked up at its first use.
+    """Things by short names; each is given as itself, or by its full name, which is looked up at its first use.
 
     >>> numbers: Catalogue[float] = Catalogue({"pi": "math:pi"})
     >>> numbers["half"] = 0.5

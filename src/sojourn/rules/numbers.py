@@ -1,4 +1,4 @@
-"""Checks of what a caller gave: each returns it cleaned, or says in one sentence what is wrong with it."""
+"""Checks of arguments: each returns its argument cleaned, or says in one sentence what is wrong with it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 from typing import SupportsFloat, SupportsIndex, TypeAlias, TypeVar
 
 T = TypeVar("T")
-Number: TypeAlias = SupportsFloat | SupportsIndex | str  # what may be given as one; words are refused
+Number: TypeAlias = SupportsFloat | SupportsIndex | str  # what may be given as a number; texts are refused
 
 
 def finite(name: str, number: Number) -> float:
-    """Return `number` as a finite float, or say in one sentence why it is none."""
+    """Return `number` as a finite float, or say in one sentence why it is not one."""
     result = as_float(name, number)
     if not math.isfinite(result):
         raise ValueError(f"{name} is {result}; it must be a finite number")
@@ -82,7 +82,7 @@ def whole(name: str, number: Number, least: int = 1, most: int | None = None) ->
 
 
 def several(name: str, things: Sequence[T]) -> list[T]:
-    """Return a sequence as a list that is not empty, or say in one sentence why it is none."""
+    """Return a sequence as a list that is not empty, or say in one sentence what is wrong with it."""
     if isinstance(things, str) or not hasattr(things, "__len__"):
         raise TypeError(f"{name} is {shown(things)}; it must be a list")
     if not len(things):
@@ -99,7 +99,7 @@ def within(name: str, number: Number, size: int) -> int:
 
 
 def as_float(name: str, number: Number) -> float:
-    """Return `number` as a float, which may be infinite or no number."""
+    """Return `number` as a float, which may be infinite or NaN."""
     if isinstance(number, str | bytes):
         raise TypeError(f"{name} is {shown(number)}; it must be a number")
     try:
@@ -111,7 +111,7 @@ def as_float(name: str, number: Number) -> float:
 
 
 def shown(thing: object) -> str:
-    """Return what `thing` looks like, on one line and not too long, for a sentence.
+    """Return what `thing` looks like, in one short line, for a message.
 
     >>> import numpy as np
     >>> shown(np.zeros((2, 2)))
@@ -125,7 +125,7 @@ def shown(thing: object) -> str:
 
 
 def nearest(word: str, words: Iterable[str]) -> str:
-    """Return a hint at the word that was perhaps meant.
+    """Return a hint at the word that may have been meant.
 
     >>> nearest("rivr", ["river", "lake"]), nearest("x", ["river", "lake"])
     ("; did you mean 'river'?", '; there are river, lake')
@@ -136,7 +136,7 @@ def nearest(word: str, words: Iterable[str]) -> str:
 
 
 def listed(words: Sequence[str]) -> str:
-    r"""Return words for a sentence: the first dozen of them, and none that would break the line.
+    r"""Return the first dozen of some words for a message, written so that none breaks the line.
 
     >>> listed(["up", "down\n"])
     "up, 'down\\n'"

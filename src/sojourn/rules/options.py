@@ -1,4 +1,4 @@
-"""Options by name: what somebody wrote becomes what a constructor wants, once, by its annotations.
+"""Options by name: what a user wrote is converted to what a constructor takes, according to its annotations.
 
 An option is written in TOML, as `--option key=value`, or in Python. `fitted` reads the annotation of
 each of the constructor's parameters and converts what was written to it:
@@ -6,13 +6,13 @@ each of the constructor's parameters and converts what was written to it:
     int               3 and 3.0 become 3
     float             3 becomes 3.0
     bool              true and "yes" become True, false and "no" become False
-    str, Literal      a word stays what it is
-    a NamedTuple      a table of its fields becomes one: { start = 0.2, factor = 0.999 } a `Decay`
-    tuple, Sequence   a list, which becomes a tuple where a tuple is wanted
+    str, Literal      a word stays as it is
+    a NamedTuple      a table of its fields becomes one: { start = 0.2, factor = 0.999 } becomes a `Decay`
+    tuple, Sequence   a list stays a list, or becomes a tuple for a tuple
     a | b             whichever of them fits
 
 Anything that does not fit is refused with a sentence. A parameter without an annotation, or with `Any`, is
-taken to want what its default is.
+taken to have the type of its default.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _ANYTHING = (inspect.Parameter.empty, Any)
 def fitted(
     constructor: Constructor, options: Mapping[str, Given], *, besides: Collection[str] = ()
 ) -> dict[str, Given]:
-    """Return options as the constructor wants them, or say in one sentence what does not fit.
+    """Return options as the constructor takes them, or say in one sentence what does not fit.
 
-    `besides` names parameters that are no options, since the caller sets them.
+    `besides` names parameters that are not options, since the caller sets them.
 
     >>> def queue(capacity: int, paid: bool = False, patience: float | None = None): ...
     >>> fitted(queue, {"capacity": 3.0, "paid": "yes", "patience": 2})
@@ -79,7 +79,7 @@ def option_kinds(constructor: Constructor) -> dict[str, Any]:
         parameters = inspect.signature(constructor, eval_str=True).parameters.values()
         if isinstance(constructor, type):
             hints = typing.get_type_hints(constructor)
-    except NameError:  # an annotation of what is imported for the type checker only
+    except NameError:  # an annotation with a name that is imported for the type checker only
         parameters = inspect.signature(constructor).parameters.values()
     return {
         parameter.name: _kind(hints.get(parameter.name, parameter.annotation), parameter.default)
@@ -100,7 +100,7 @@ def _needed(constructor: Constructor) -> list[str]:
 
 
 def _kind(annotation: Any, default: Any) -> Any:
-    """Return what a parameter wants: what its annotation says, else what its default is."""
+    """Return the type of a parameter: that of its annotation, else that of its default."""
     if annotation in _ANYTHING or isinstance(annotation, str | typing.ForwardRef):
         return type(default) if default not in (None, inspect.Parameter.empty) else Any
     return annotation
@@ -116,7 +116,7 @@ def wants_list(kind: Any) -> bool:
 
 
 def fit(name: str, kind: Any, given: Given) -> Given:
-    """Return one option as its annotation wants it; `name` is for the sentence if it does not fit.
+    """Return one option as its annotation says; `name` is its name in an error message.
 
     >>> fit("size", int, 3.0), fit("repair", bool, "yes"), fit("goal", str | tuple[int, int], [1, 2])
     (3, True, (1, 2))
@@ -124,7 +124,7 @@ def fit(name: str, kind: Any, given: Given) -> Given:
     members = _members(kind)
     records = [member for member in members if _is_record(member)]
     if records and isinstance(given, Mapping):
-        # Of several, the one that has all these fields; if none has, the first says what is wrong.
+        # Of several, take the one that has all these fields; if none has, the first says what is wrong.
         suits = [record for record in records if set(given) <= set(record._fields)]
         return _record(name, (suits or records)[0], given)
     for member in members:
@@ -144,7 +144,7 @@ class _MisfitError(Exception):
 
 
 def _converted(kind: Any, given: Given) -> Given:
-    """Return what was given as this kind, which is no union; a kind that is none of ours takes it as it is."""
+    """Return what was given as this kind, which is not a union; kinds that are not listed above take anything."""
     match given:
         case bool() if kind is bool:
             return given
@@ -207,7 +207,7 @@ def _is_list(kind: Any) -> bool:
 
 
 def _words(kind: Any) -> str:
-    """Return what a kind is in a sentence."""
+    """Return the words for a kind in a message."""
     if kind in _PLAIN:
         return _PLAIN[kind]
     if typing.get_origin(kind) is Literal:

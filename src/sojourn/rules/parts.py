@@ -1,10 +1,10 @@
 """Parts of kernels: code that is compiled into other code, and never run by itself.
 
-Numba optimises every function and makes machine code of it, once for each level of calls: the innermost loop of a plan six
-times, of which five are thrown away. A part stops before that. What it is kept as is what LLVM links and inlines;
-the kernel is optimised as a whole, once.
+Numba optimises every function and makes machine code from it, once for each level of calls: the innermost loop of a plan
+six times, of which five are thrown away. A part stops before that. It is kept in the form that LLVM links and inlines, and
+the kernel is optimised once, as a whole.
 
-Numba is imported here, and this file only when the first kernel is compiled.
+This file imports Numba, and is itself imported only when the first kernel is compiled.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ Function: TypeAlias = Callable[..., Any]
 Numba: TypeAlias = Any  # its modules and results: Numba ships no types
 Kept: TypeAlias = Callable[[Function, Numba], Function | None]
 
-_ENVIRONMENT = "_ZN08NumbaEnv"  # how Numba calls the variables that point to the Python objects of a function
+_ENVIRONMENT = "_ZN08NumbaEnv"  # begins the names of the variables that point to a function's Python objects
 
 
 class _Part(JITCodeLibrary):
-    """The code of a function, to be linked into a kernel's. Machine code has only its variables for Python objects."""
+    """The code of a function, to be linked into a kernel; only its variables for Python objects become machine code."""
 
     def _optimize_functions(self, ll_module: Numba) -> None:
         codegen: Numba = self._codegen
         ll_module.data_layout = codegen._data_layout
         for function in ll_module.functions:
-            if not function.is_declaration:  # Numba itself makes passes for those, too
+            if not function.is_declaration:  # Numba itself makes passes for declarations, too
                 passes, builder = codegen._function_pass_manager()
                 passes.run(function, builder)
 
     def _optimize_final_module(self) -> None:
-        # Only a little, so that LLVM sees how small it is, and inlines it: lanes need that to be taken several at once.
+        # Only a little, so that LLVM sees how small it is and inlines it; only then are lanes taken several at once.
         codegen: Numba = self._codegen
         passes, builder = codegen._module_pass_manager(opt=1, loop_vectorize=False, slp_vectorize=False)
         passes.run(self._final_module, builder)
@@ -64,7 +64,7 @@ class _PartCompiler(Compiler):
     """Numba's compiler, for parts."""
 
     def compile_extra(self, func: Function) -> Numba:
-        """Compile a function into a library of that kind."""
+        """Compile a function into a part."""
         library: Numba = _Part(self.state.targetctx.codegen(), func.__qualname__)  # type: ignore[no-untyped-call]
         library.enable_object_caching()
         self.state.library = library
@@ -72,9 +72,9 @@ class _PartCompiler(Compiler):
 
 
 class _ByTypes:
-    """What Numba asks for the function behind a call: one for the types of the arguments, whoever calls.
+    """Gives Numba the function behind a call: one for the types of the arguments, the same for all callers.
 
-    Numba's own would compile it again for each kind of caller, inlined or not.
+    Numba's own template would compile it again for each kind of caller, inlined or not.
     """
 
     context: Numba

@@ -6,10 +6,10 @@ import unicodedata
 
 
 def printable(line: str) -> str:
-    r"""Return a line with everything written out that would not be seen but obeyed, as in Python's own `repr`.
+    r"""Return a line with its control characters written out, as in Python's own `repr`.
 
-    Names come from users and from files. A terminal takes control characters in them for commands: to change
-    colours, to move the cursor, to overwrite what was said before.
+    Names come from users and from files. A terminal obeys control characters in them: they can change colours,
+    move the cursor, or overwrite what was printed before.
 
     >>> print(printable("caf\u00e9 \x1b[2Jgone\nsojourn: all is well"))
     café \x1b[2Jgone\nsojourn: all is well

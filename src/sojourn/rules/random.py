@@ -1,11 +1,11 @@
-"""The small generator: fast, seeded, and the same interpreted and compiled.
+"""Random numbers: fast, seeded, and the same in Python and in compiled code.
 
 A stream is an array of four 64-bit words, the state of xoshiro256++ (Blackman and Vigna,
 "Scrambled linear pseudorandom number generators", ACM TOMS 47(4), 2021). Drawing from it
-changes it in place. Streams come from `numpy.random.SeedSequence`, so that streams of
+changes it in place. Streams come from `numpy.random.SeedSequence`, so streams of
 different seeds, and the several streams of one seed, are independent.
 
-Every draw here takes exactly one word of its stream, whatever its value: two runs that
+Every draw here takes exactly one word of its stream, whatever its value, so two runs that
 make the same number of draws stay in step.
 
 >>> rng = stream(0)
@@ -42,7 +42,7 @@ _UNIT = 2.0**-52
 @inlined
 def word(rng: Stream) -> np.uint64:
     """Return the next 64 random bits."""
-    # np.add, because the + of NumPy's scalars warns where wrapping around is meant.
+    # np.add, because the + of NumPy's scalars warns of overflow, which is intended here.
     s0, s1, s2, s3 = rng[0], rng[1], rng[2], rng[3]
     total = np.add(s0, s3)
     result: np.uint64 = np.add((total << _U23) | (total >> _U41), s0)
@@ -60,7 +60,7 @@ def word_at(key: int, index: int) -> np.uint64:
     """Return 64 random bits that depend on `key` and `index` alone.
 
     This is number `index` of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) started at
-    `key`, reached without the numbers before it: noise that is the same whatever else
+    `key`, computed without the numbers before it. So this noise is the same whatever else
     has been drawn.
     """
     z: np.uint64 = np.add(np.uint64(key), np.multiply(np.uint64(index + 1), _STRIDE))
@@ -125,7 +125,7 @@ def normal_quantile(p: float) -> float:
     """Return the point below which the standard normal law has probability p in (0, 1).
 
     Wichura's algorithm AS 241 (Applied Statistics 37, 1988), accurate to about 1e-16.
-    One uniform number makes one normal number, and in the same order.
+    One uniform number makes one normal number, and a larger one makes a larger one.
     """
     centred = p - 0.5
     if abs(centred) <= 0.425:
@@ -209,7 +209,7 @@ def normal_quantile(p: float) -> float:
 def _polynomial(  # its coefficients, as the literature lists them
     x: float, c0: float, c1: float, c2: float, c3: float, c4: float, c5: float, c6: float, c7: float
 ) -> float:
-    """c0 + c1 x + ... + c7 x^7, by halves, so that a processor can work on several at once."""
+    """Return c0 + c1 x + ... + c7 x^7, in halves, so that a processor can work on several terms at once."""
     x2 = x * x
     lower = (c0 + c1 * x) + (c2 + c3 * x) * x2
     upper = (c4 + c5 * x) + (c6 + c7 * x) * x2
@@ -220,7 +220,7 @@ def _polynomial(  # its coefficients, as the literature lists them
 def gamma(rng: Stream, shape: float) -> float:
     """Draw from the gamma law of scale 1 (Marsaglia and Tsang, ACM TOMS 26(3), 2000).
 
-    Shapes below 1 use that gamma(k) is gamma(k + 1) times u^(1/k).
+    Shapes below 1 use the fact that gamma(k) is gamma(k + 1) times u^(1/k), with u uniform.
 
     >>> rng = stream(0)
     >>> round(sum(gamma(rng, 9.0) for _ in range(10_000)) / 10_000, 1)

@@ -1,7 +1,7 @@
 """Records: frozen dataclasses that are written as JSON and read back, with every entry checked.
 
-A study writes its answer as a record; a page reads it again. What is missing in a file or of the wrong
-kind is found here, once, and named by its place, so that nothing else has to look.
+A study writes its answer as a record, and a page reads it again. Whatever is missing in a file or of the
+wrong kind is found here and named by its place, so that no other code has to check.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 else:
-    Json = Any  # what refers to itself cannot be looked up when a record is read
+    Json = Any  # a type that refers to itself cannot be resolved when a record is read
 Options: TypeAlias = dict[str, Json]
 
 _Record = TypeVar("_Record")
@@ -31,7 +31,7 @@ _WORDS: dict[type, str] = {bool: "true or false", int: "a whole number", float: 
 
 
 def as_json(record: DataclassInstance) -> dict[str, Json]:
-    """Return a record as JSON has it; a number that is not finite becomes null.
+    """Return a record in the form of JSON; a number that is not finite becomes null.
 
     >>> @dataclasses.dataclass(frozen=True)
     ... class Point:
@@ -44,7 +44,7 @@ def as_json(record: DataclassInstance) -> dict[str, Json]:
 
 
 def plain(value: Any) -> Json:
-    """Return a value made of records, lists, dictionaries, texts and numbers as JSON has it."""
+    """Return a value made of records, lists, dictionaries, texts and numbers in the form of JSON."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return as_json(value)
     if isinstance(value, dict):
@@ -71,12 +71,12 @@ def load_json(path: Path) -> dict[str, Json]:
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is damaged: {error}") from None
     if not isinstance(content, dict):
-        raise ValueError(f"{path} is damaged: it holds no object")  # noqa: TRY004 - a file's content, no argument
+        raise ValueError(f"{path} is damaged: it does not hold an object")  # noqa: TRY004 - a file's content, not an argument
     return content
 
 
 def parsed_json(text: str) -> Json:
-    r"""Return what stands in JSON; half a character, which JSON can say and nobody can write, is refused.
+    r"""Return what a JSON text holds; half a character, which JSON can express but UTF-8 cannot, is refused.
 
     >>> parsed_json('"\\ud83d\\ude00"') == chr(0x1F600)
     True
@@ -94,27 +94,27 @@ def parsed_json(text: str) -> Json:
 
 
 def check_lengths(record: DataclassInstance, *names: str) -> None:
-    """Refuse a record whose parts of these names are not as long as each other, for its `__post_init__`."""
+    """Refuse a record whose parts with these names differ in length; its `__post_init__` calls this."""
     lengths = [len(getattr(record, name)) for name in names]
     if len(set(lengths)) > 1:
         raise ValueError(
-            f"{', '.join(names)} have {', '.join(map(str, lengths))} entries; they must have as many"
+            f"{', '.join(names)} have {', '.join(map(str, lengths))} entries; they must have equally many"
         )
 
 
 def load_toml(path: Path) -> dict[str, Any]:
-    """Return the table in a TOML file, which may hold dates beside what JSON holds."""
+    """Return the table in a TOML file, which may hold dates besides what JSON holds."""
     text = read_text(path, "TOML")
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ValueError(f"{path} is not a TOML file: {error}") from None
-    except ValueError as error:  # a date that there is not, or a number of more digits than Python reads
+    except ValueError as error:  # a date that does not exist, or a number with more digits than Python reads
         raise ValueError(f"{path} holds something that cannot be read: {error}") from None
 
 
 def read_record(kind: type[_Record], data: Json) -> _Record:
-    """Return the record that JSON describes; further keys are passed over.
+    """Return the record that JSON describes; other keys are ignored.
 
     >>> @dataclasses.dataclass(frozen=True)
     ... class Point:
@@ -147,7 +147,7 @@ def _record(kind: Any, data: Json, place: str) -> Any:
 
 
 def _value(hint: Any, data: Json, place: str) -> Any:
-    """Return what stands at a place of a file, if it is of the kind that is hinted at."""
+    """Return what is at a place of a file, if it is of the kind that the hint says."""
     if dataclasses.is_dataclass(hint):
         return _record(hint, data, place)
     origin, inner = get_origin(hint), get_args(hint)
@@ -166,7 +166,7 @@ def _value(hint: Any, data: Json, place: str) -> Any:
         return None if data is None else _value(present, data, place)
     if hint is Any:
         return data
-    raise TypeError(f"{place} is declared as {hint}, which a record cannot be read with")
+    raise TypeError(f"{place} is declared as {hint}, which cannot be read from a file")
 
 
 def _simple(kind: type, data: Json, place: str) -> bool | int | float | str:
@@ -178,4 +178,4 @@ def _simple(kind: type, data: Json, place: str) -> bool | int | float | str:
 
 
 def _wrong(place: str, data: Json, wanted: str) -> ValueError:
-    return ValueError(f"{place or 'the whole'} is {shown(data)}; it must be {wanted}")
+    return ValueError(f"{place or 'the content'} is {shown(data)}; it must be {wanted}")

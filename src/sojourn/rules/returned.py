@@ -1,8 +1,8 @@
-"""What a rule that a user wrote has returned: checked in Python, before the rule is compiled.
+"""Checks in Python what a user's rule returns, before the rule is compiled.
 
 Most slips (a tuple too short, a whole number where the field was a float, a forgotten return)
-would surface deep inside the compiler. A few interpreted steps find them first; the error names
-the rule and the field.
+would surface deep inside the compiler. A few interpreted steps find them first, and the error
+names the rule and the field.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ def returned(rule: Rule[F], value: Field, *args: Field, parts: tuple[str, ...]) 
 def _check_vector(name: str, part: str, entries: tuple[Field, ...]) -> None:
     for entry in entries:
         if not isinstance(entry, float):
-            raise TypeError(f"{name} returned {entries!r} as the {part}; {entry!r} in it is no float")
+            raise TypeError(f"{name} returned {entries!r} as the {part}; {entry!r} in it is not a float")
 
 
 def same_kind(rule_name: str, before: Field, after: V) -> V:
-    """Return `after`, if each of its fields is of the kind that it was before."""
+    """Return `after`, if each of its fields is of the same kind as before."""
     owner, was = type(before).__name__, before._asdict().items()
     if type(after) is not type(before):
         raise TypeError(f"{rule_name} of {owner} returned {after!r}; it must return a new {owner}")

@@ -1,8 +1,8 @@
-"""The source behind a name of a user's, such as `mine:queue`: a hash that changes with every line of it.
+"""A hash of the source behind a user's name such as `mine:queue`, which changes with every line of it.
 
-It is made of the file of the module that is named, of all files of the user's that it imports, directly or not,
-and of those with rules for classes that are defined in any of these. Installed packages and Python itself
-are not part of it, unless the name is in an installed package: then that package is.
+It covers the file of the named module, all of the user's files that it imports, directly or not, and the files
+with rules for classes that are defined in any of these. It does not cover Python itself or installed packages,
+except the package that the name is in.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def source_of(name: str) -> str:
     found(name)
     module = sys.modules[name.partition(":")[0]]
     spec, digest = _seen.get(module.__name__, (None, ""))
-    if not digest or spec is not module.__spec__:  # or it was imported anew
+    if not digest or spec is not module.__spec__:  # or it was imported again
         digest = _digest(name, module)
         _refuse_if_edited(name, module)
         _seen[module.__name__] = module.__spec__, digest
@@ -40,7 +40,7 @@ def source_of(name: str) -> str:
 
 
 def check_unedited(name: str) -> None:
-    """Refuse a name whose source was edited after it was imported: what runs is not what the files say."""
+    """Refuse a name whose source was edited after it was imported: the code that runs is not that in the files."""
     digest = source_of(name)
     module = sys.modules[name.partition(":")[0]]
     if _digest(name, module) != digest:
@@ -50,7 +50,9 @@ def check_unedited(name: str) -> None:
 def _digest(name: str, module: ModuleType) -> str:
     files = _files(module)
     if not files:
-        raise ValueError(f"{name!r} is in no file, so that nobody could tell which version of it was run")
+        raise ValueError(
+            f"{name!r} is not in a file, so nobody could tell which version of it was run; put it in a file"
+        )
     digest = hashlib.sha256()
     for module_name, path in sorted(files.items()):
         digest.update(module_name.encode() + b"\0" + path.read_bytes() + b"\0")
@@ -58,7 +60,7 @@ def _digest(name: str, module: ModuleType) -> str:
 
 
 def _files(first: ModuleType) -> dict[str, Path]:
-    """Return the files of a module and of whatever of the user's it reaches, by the names of their modules."""
+    """Return the files of a module and of all the user's modules that it reaches, by the names of the modules."""
     top = first.__name__.partition(".")[0]
     files: dict[str, Path] = {}
     waiting = [first.__name__]
@@ -80,7 +82,7 @@ def _file(name: str) -> Path | None:
         outer = name.rpartition(".")[0]
         above = _file(outer) if outer else None
         if outer and (above is None or _is_installed(above)):
-            return None  # to look inside would import it
+            return None  # looking inside would import it
         with contextlib.suppress(ImportError, AttributeError, ValueError):
             spec = importlib.util.find_spec(name)
             place = spec.origin if spec is not None and spec.has_location else None
@@ -113,7 +115,7 @@ def _imports(name: str, path: Path) -> Iterator[str]:
 
 
 def _refuse_if_edited(name: str, module: ModuleType) -> None:
-    """Refuse a module whose functions are not those of its file: it was imported, and edited later."""
+    """Refuse a module whose functions are not those of its file, since it was edited after it was imported."""
     path = _file(module.__name__)
     if (
         path is None or type(module.__loader__) is not SourceFileLoader
@@ -134,6 +136,6 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 def _edited(name: str) -> ValueError:
     return ValueError(
-        f"the source behind {name!r} was edited after it was imported, and what is in memory is still the old one; "
+        f"the source behind {name!r} was edited after it was imported, and the old one is still in memory; "
         "start a new process"
     )

@@ -1,7 +1,7 @@
-"""How compiled code takes a value from a stack, and puts one there: written in its own instructions.
+"""Takes a value from a stack, and puts one there, in the instructions of compiled code.
 
-One function for a whole value takes a tenth of the time to compile that one for each field takes.
-Numba is imported here, and this file only when the first of these functions is compiled.
+One function for a whole value compiles in a tenth of the time that one for each field takes.
+This file imports Numba, and is itself imported only when the first of these functions is compiled.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ def _is_value(kind: Numba) -> bool:
 
 
 def can_be_taken(kind: Numba) -> bool:
-    """Whether a stack of this type has nothing but arrays in a row, and values of such."""
+    """Whether a stack of this type has nothing but contiguous arrays, and values made of them."""
     if _is_value(kind):
         return all(can_be_taken(part) for part in kind.types)
     return isinstance(kind, types.Array) and kind.layout == "C" and kind.ndim > 0
 
 
 def can_be_put(kind: Numba, given: Numba) -> bool:
-    """Whether a value of a type can be written into such a stack: its arrays are of the same kind, and in a row."""
+    """Whether a value of a type can be written into such a stack: its arrays are of the same kind, and contiguous."""
     if _is_value(kind):
         return _is_value(given) and all(map(can_be_put, kind.types, given.types))
     if kind.ndim == 1:
@@ -67,7 +67,7 @@ def taking() -> Function:
 
 
 def _taken(kind: Numba) -> Numba:
-    """Return the type of what a stack of a type has in each place."""
+    """Return the type of the values in a stack of a type."""
     if _is_value(kind):
         return _tuple([_taken(part) for part in kind.types], kind.instance_class)
     return kind.dtype if kind.ndim == 1 else kind.copy(ndim=kind.ndim - 1)
@@ -104,7 +104,7 @@ def putting() -> Function:
 
 
 def _put(context: Numba, builder: Numba, kinds: Numba, both: Numba, place: Numba) -> None:
-    """Write a value; arrays that cannot be written are constants and stay."""
+    """Write a value; read-only arrays are constants, and stay as they are."""
     kind, given = kinds
     stack, value = both
     if _is_value(kind):

@@ -16,11 +16,10 @@ Numba: TypeAlias = Any  # its types: Numba ships none of its own
 def take(stack: Field, index: int) -> Field:
     """Return one value of a stack, which is a value with an array of entries in every field.
 
-    Entries that are themselves arrays are not copied: to write into them is to write into
-    the stack.
+    Entries that are themselves arrays are not copied: writing into them writes into the stack.
     """
     if isinstance(stack, tuple):
-        # All in one line for each field: where steps are interpreted, half of the time goes into this.
+        # In one expression, since this takes half of the time when steps are interpreted.
         return tuple.__new__(
             type(stack),
             [
@@ -50,7 +49,7 @@ def _resolve_take(stack: Numba, index: Numba) -> Function:
 
 
 def put(stack: Field, index: int, value: Field) -> None:
-    """Write a value into one place of a stack; arrays that cannot be written are constants and stay."""
+    """Write a value into one place of a stack; read-only arrays are constants, and stay as they are."""
     for column, field in zip(stack, value, strict=True):
         if isinstance(column, tuple):
             put(column, index, field)

@@ -61,9 +61,9 @@ class Profile(NamedTuple):
 
 
 def iqm(scores: Scores) -> float:
-    """Return the interquartile mean: the mean of what is left without the lowest and the highest quarter.
+    """Return the interquartile mean: the mean of the scores without the lowest and the highest quarter.
 
-    A quarter is rounded down to whole scores. It is less noisy than the median, and outliers do not move it.
+    A quarter is rounded down to whole scores. This mean is less noisy than the median, and outliers do not move it.
 
     >>> iqm([1.0, 2.0, 3.0, 4.0, 100.0])  # without 1 and 100
     3.0
@@ -127,17 +127,19 @@ def difference(
     samples: int = 2000,
     seed: int = 0,
 ) -> Interval:
-    """Return a statistic of one less other, run by run, with its interval.
+    """Return a statistic of `one` minus `other`, run by run, with its interval.
 
-    Runs are paired by their places: those at the same place must have the same seed, as `scores` sees to. Where
-    seeds decide much, this is far more precise than two intervals beside each other.
+    Runs are paired by their places: those at the same place must have the same seed. `scores` returns them in that order.
+    If much depends on the seed, this is far more precise than a comparison of two intervals.
 
     >>> difference([1.0, 5.0, 9.0], [0.0, 4.0, 8.0])  # always 1 more, however much seeds differ
     Interval(value=1.0, low=1.0, high=1.0)
     """
     ours, theirs = _named(one), _named(other)
     if ours.keys() != theirs.keys() or any(len(ours[name]) != len(theirs[name]) for name in ours):
-        raise ValueError("one and other do not pair: they need the same problems, and as many runs of each")
+        raise ValueError(
+            "one and other do not pair: they need the same problems, and equally many runs of each"
+        )
     pairs = {name: ours[name] - theirs[name] for name in ours}
     return bootstrap(pairs, statistic, level=level, samples=samples, seed=seed)
 
@@ -145,8 +147,9 @@ def difference(
 def scores(table: pl.DataFrame, column: str) -> dict[str, dict[str, Floats]]:
     """Return a column of a table of results by agent and world, each in the order of the seeds.
 
-    Runs without a number, because they failed or diverged, are an error: say what they count for first, by
-    `fill_null` or `filter`. So is a seed that is there twice: choose one cell of each agent and world first.
+    Runs without a number, because they failed or diverged, are an error: first say what they count for with
+    `fill_null`, or leave them out with `filter`. So is a seed that occurs twice: first choose one cell for each
+    agent and world.
 
     >>> table = pl.DataFrame({"agent": ["a", "a"], "world": ["w", "w"], "seed": [1, 0], "earned": [2.0, 3.0]})
     >>> scores(table, "earned")
@@ -170,7 +173,7 @@ def scores(table: pl.DataFrame, column: str) -> dict[str, dict[str, Floats]]:
 
 
 def _named(given: Scores) -> dict[str, Floats]:
-    """Return the scores of each problem; those of a plain list are of one."""
+    """Return the scores of each problem; a plain list counts as one problem."""
     strata = given if isinstance(given, Mapping) else {"": given}
     named = {name: np.asarray(column, dtype=np.float64) for name, column in strata.items()}
     if not named:

@@ -1,4 +1,4 @@
-"""Streams of random numbers: how they are seeded, and told from other arrays. `random` draws from them."""
+"""Streams of random numbers: how they are seeded and checked. `random` draws from them."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def is_value(thing: Field) -> TypeGuard[Value]:
 def checked(**checks: Callable[[str, Field], Field]) -> Callable[[type[V]], type[V]]:
     """Make a NamedTuple class refuse bad fields: `@checked(step_size=fraction)`.
 
-    Every construction makes all fields canonical and runs the checks that are named. A check returns its field, cleaned.
+    Every construction makes all fields canonical and runs the named checks. A check returns its field, cleaned.
     """
 
     def decorate(cls: type[V]) -> type[V]:
@@ -126,7 +126,7 @@ def _canonical_field(cls: type, name: str, is_float: bool, field: Field) -> Fiel
 
 
 def validated(value: V) -> V:
-    """Return `value` built anew by its constructors, so that all their checks have run."""
+    """Return `value` rebuilt by its constructors, so that all their checks have run."""
     fields = (validated(field) if is_value(field) else field for _, field in named_fields(value))
     return canonical(type(value)(*fields))
 

@@ -1,8 +1,8 @@
 """States that are vectors: tuples of floats, which compiled code keeps in registers.
 
-A state is a whole number where states can be listed, and a tuple of floats where they cannot. The few places
-that look at a state from outside do so with the functions here. Compiled, each is written out for the type of
-its argument, so that a number costs what it did before there were vectors.
+A state is a whole number if states can be listed, and a tuple of floats if they cannot. The few places
+that look at a state from outside do so with the functions here. In compiled code, each is written out for the
+type of its argument, so a number costs no more than it would without vectors.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from sojourn.rules.bridge import Function, bridge, written_out
 Numba: TypeAlias = Any  # its types: Numba ships none of its own
 
 Vector: TypeAlias = tuple[float, ...]
-State: TypeAlias = Any  # a whole number or a vector; who has a world knows which
+State: TypeAlias = Any  # a whole number or a vector, depending on the world
 Action: TypeAlias = int | float
 
 
 class Bounds(NamedTuple):
-    """The least and the largest of each entry of a vector, which may be infinite.
+    """The least and the largest value of each entry of a vector, which may be infinite.
 
     >>> Bounds((0.0,), (math.inf,))
     Bounds(low=(0.0,), high=(inf,))
@@ -38,7 +38,7 @@ def _is_listed(kind: Numba) -> bool:
     return not hasattr(kind, "count") and not hasattr(kind, "ndim")
 
 
-# --- Is it one? -----------------------------------------------------------------------
+# --- Checks ---------------------------------------------------------------------------
 
 
 def is_state(state: State, size: int) -> bool:
@@ -99,7 +99,7 @@ bridge(is_offered, _resolve_is_offered)
 
 
 def spot(state: State) -> float:
-    """Return the number of a state, for a sentence about it; of a vector the first entry that is not finite, or 0.
+    """Return the number of a state for a message; for a vector, an entry that is not finite, or 0.
 
     >>> spot(3), spot((0.5, math.inf)), spot((0.5,))
     (3, inf, 0.0)
@@ -142,7 +142,7 @@ bridge(number_of, lambda state: _itself if _is_listed(state) else _no_number)
 
 
 def write_state(numbers: Floats, place: int, state: State) -> None:
-    """Write a state into an array, from a place on; it may be an array itself."""
+    """Write a state into an array, from a place on; the state may be an array itself."""
     if isinstance(state, tuple | np.ndarray):
         _write_vector(numbers, place, state)
     else:
@@ -162,7 +162,7 @@ bridge(write_state, lambda numbers, place, state: _write_number if _is_listed(st
 
 
 def is_written(numbers: Floats, place: int, state: State) -> bool:
-    """Whether a state stands in an array from a place on.
+    """Whether an array has this state from a place on.
 
     >>> numbers = np.array([0.0, 2.0, 3.0])
     >>> bool(is_written(numbers, 1, (2.0, 3.0))), bool(is_written(numbers, 0, (2.0, 3.0)))
@@ -191,7 +191,7 @@ bridge(
 
 
 def state_in(numbers: Floats, place: int, like: State) -> State:
-    """Return the state that stands in an array from a place on; `like` is one of its kind.
+    """Return the state that an array has from a place on; `like` is a state of the same kind.
 
     >>> import numpy as np
     >>> numbers = np.zeros(4)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -109,16 +110,12 @@ def run_many(
     *,
     jobs: int | None = None,
     record: int | Points = 0,
-    calls: int = 1,
 ) -> Runs:
     """Run every agent with every seed, on `jobs` threads (one for each core by default).
 
     `agents` is an agent, a sequence of agents, a `grid`, or a mapping from names to agents
     and grids. `seeds` is a number of seeds, 0 to n - 1, or the seeds themselves. The table
     does not depend on the number of jobs.
-
-    Say with `calls` how many such calls there will be, if this is one of many: machine code for runs side by side may
-    then be worth compiling. The table does not depend on that, either.
 
     >>> from sojourn.agents.literature import harmonic_r, smart
     >>> from sojourn.worlds.two_state import TwoState
@@ -136,7 +133,6 @@ def run_many(
     seeds = [whole("seeds", seed, least=0) for seed in seeds]
     if not seeds:
         raise ValueError("seeds is empty; run_many needs at least one")
-    calls = whole("calls", calls)
     jobs = whole("jobs", jobs) if jobs is not None else os.cpu_count() or 1
     points = record_points(record, length.total)
     columns = _columns(rows, seeds)
@@ -149,7 +145,7 @@ def run_many(
 
     with ThreadPoolExecutor(jobs) as pool:
         try:
-            batch = joined(list(pool.map(runs_of, _batches(prepared, seeds, length.total, jobs, calls))))
+            batch = joined(list(pool.map(runs_of, _batches(world, prepared, seeds, length.total, jobs))))
         except BaseException:
             halt.now()
             pool.shutdown(cancel_futures=True)
@@ -167,19 +163,27 @@ def run_many(
     return Runs(columns | batch.figures(), batch.policies, Curve(points, *batch.curves.transpose(1, 0, 2)))
 
 
+_steps_taken: Counter[tuple[type, ...]] = Counter()  # by the classes of the world and the agent
+
+
 class _Some(NamedTuple):
-    """Runs of agents of one type, and the number of steps that all runs of this type will take."""
+    """Runs of agents of one type; `planned` counts all steps of this type, in this call and in earlier ones."""
 
     agents: list[Agent]
     seeds: list[int]
     planned: int
 
 
-def _batches(agents: list[Agent], seeds: list[int], total: int, jobs: int, calls: int) -> Iterator[_Some]:
-    """Cut all pairs of agent and seed into batches: agents of one type each, and enough for all jobs."""
-    for _, group in itertools.groupby(agents, key=lambda agent: list(classes(agent))):
+def _batches(world: World, agents: list[Agent], seeds: list[int], total: int, jobs: int) -> Iterator[_Some]:
+    """Cut all pairs of agent and seed into batches: agents of one type each, and enough for all jobs.
+
+    Runs side by side need machine code of their own. It is compiled as soon as it would have saved its cost on the
+    steps taken so far, whether those came in one large call or in many small ones.
+    """
+    for kind, group in itertools.groupby(agents, key=lambda agent: (*classes(world), *classes(agent))):
         pairs = list(itertools.product(group, seeds))
-        planned = len(pairs) * total * calls
+        _steps_taken[kind] += len(pairs) * total
+        planned = _steps_taken[kind]
         most = max(1, min(_BATCH_RUNS, _BATCH_STEPS // total, len(agents) * len(seeds) // (8 * jobs)))
         if planned >= LANES_PAY:  # runs side by side need enough of each seed, and are soon done
             most = max(most, min(_BATCH_RUNS, LANES * len(seeds), -(-len(pairs) // jobs)))

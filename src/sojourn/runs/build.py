@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from sojourn.models.smdp import SMDP
     from sojourn.rates.protocol import Rate
 
-_ORDER = "actions"  # the option of worlds made of models: how their actions are numbered
-_NAMED_RATE = "sojourn.rates.named:named_rate"  # which brings all estimators with it
-_SIZES = ("num_states", "num_inputs", "num_actions")  # which an agent has from its world
+_ORDER = "actions"  # the option of worlds made from models: how their actions are numbered
+_NAMED_RATE = "sojourn.rates.named:named_rate"  # found when needed, since it imports all estimators
+_SIZES = ("num_states", "num_inputs", "num_actions")  # which an agent gets from its world
 
 
 def build_world(kind: str, options: Mapping[str, Given]) -> World:
@@ -32,16 +32,18 @@ def build_world(kind: str, options: Mapping[str, Given]) -> World:
     wanted = option_kinds(world.make)
     for name, given in options.items():
         if name in wanted and wants_list(wanted[name]) and not isinstance(given, list | tuple):
-            advice = "; write the model into a file, and give that as the data of a world of the kind model"
+            advice = (
+                "; write the model into a file, and give that file as the data of a world of the kind model"
+            )
             raise TypeError(
-                f"{name} is {shown(given)}, but is a list, which a sweep takes for several choices"
+                f"{name} is {shown(given)}, but it must be a list, and a sweep takes a list for several choices"
                 f"{advice if world.model else ''}"
             )
     return world.make(**fitted(world.make, options, besides=world.not_options))
 
 
 def model_behind(kind: str, options: Mapping[str, Given]) -> SMDP | None:
-    """Return the model that a world is made of, with its actions as given; None if it is made of none.
+    """Return the model that a world is made from, with its actions in their given order; None if there is no model.
 
     >>> model_behind("river_swim", {"num_states": 4.0, "actions": "reversed"})
     SMDP(4 states, 8 pairs, 14 rows)
@@ -51,7 +53,7 @@ def model_behind(kind: str, options: Mapping[str, Given]) -> SMDP | None:
         return None
     own = {name: given for name, given in options.items() if name != _ORDER or name in option_kinds(make)}
     model = make(**fitted(make, own))
-    return None if step.knows(type(model)) else model  # a user's function may make a world itself
+    return None if step.knows(type(model)) else model  # a user's function may return a world instead
 
 
 def is_reversed(kind: str, options: Mapping[str, Given]) -> bool:
@@ -63,7 +65,7 @@ def is_reversed(kind: str, options: Mapping[str, Given]) -> bool:
     make = world_kind(kind).model
     own = make is not None and _ORDER in option_kinds(
         make
-    )  # an option of the model's, which means what it means
+    )  # the model itself has an option of this name, with a meaning of its own
     return options.get(_ORDER) == "reversed" and not own
 
 
@@ -88,13 +90,13 @@ def build_agent(kind: str, options: Mapping[str, Given], num_states: int, num_ac
         inspect.signature(make).bind_partial(num_states, num_actions)
     except TypeError:
         raise TypeError(
-            f"{kind!r} does not take the number of states and of actions first, as agents do"
+            f"{kind!r} does not take the number of states and the number of actions first, as agents must"
         ) from None
     sizes = list(inspect.signature(make).parameters)[:2]
     agent: Agent = made(kind, make, num_states, num_actions, **fitted(make, given, besides=sizes))
     if not (draw.knows(type(agent)) and learn.knows(type(agent))):
         raise TypeError(
-            f"{kind!r} makes {shown(agent)}, which is no agent: one is a NamedTuple with draw and learn registered "
-            "for it"
+            f"{kind!r} makes {shown(agent)}, which is not an agent; an agent is a NamedTuple with draw and learn "
+            "registered for it"
         )
     return agent

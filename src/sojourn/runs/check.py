@@ -1,7 +1,7 @@
-"""Checkers for what users write themselves: estimators, agents and worlds.
+"""Checkers for estimators, agents and worlds that users write themselves.
 
-Each raises with one sentence on the first rule that is broken. What passes can be used
-everywhere that Sojourn's own values can, compiled.
+Each checker raises an error with one sentence about the first rule that is broken. Whatever passes can be used,
+compiled, wherever Sojourn's own values can.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _LONG = 50_000  # steps in which a world may show a rare fault
 
 
 class RateReport(NamedTuple):
-    """What `check_rate` found out about an estimator that keeps the rules.
+    """What `check_rate` found out about an estimator that follows the rules.
 
     constant_at_once     a constant stream (r, tau) gives r/tau from the first update on
-    constant_in_limit    it does so in the end
-    scales_with_reward   c r gives c times the rate
-    scales_with_time     k tau gives the rate divided by k
+    constant_in_limit    a constant stream gives r/tau in the limit
+    scales_with_reward   multiplying all rewards by c multiplies the rate by c
+    scales_with_time     multiplying all durations by k divides the rate by k
 
     >>> from sojourn.rates.ratio import Cumulative
     >>> all(check_rate(Cumulative()))
@@ -64,7 +64,7 @@ def check_rate(rate: Any) -> RateReport:
     name = type(rate).__name__
     if not (is_value(rate) and update.knows(type(rate)) and value.knows(type(rate))):
         raise TypeError(
-            f"{name} is no estimator: one is a NamedTuple with update and value registered for it"
+            f"{name} is not an estimator; an estimator is a NamedTuple with update and value registered for it"
         )
     rate = canonical(rate)
     rewards, durations = _transitions(500)
@@ -75,7 +75,9 @@ def check_rate(rate: Any) -> RateReport:
         if type(after) is not type(rate):
             raise TypeError(f"update of {name} returned {type(after).__name__}, not {name}")
         if not math.isfinite(value(after)):
-            raise ValueError(f"value of {name} is {value(after)} after the reward {reward} in {duration}")
+            raise ValueError(
+                f"value of {name} is {value(after)} after the reward {reward} in the duration {duration}; it must be finite"
+            )
     _check_record(rate, name, before)
     compiled, interpreted = np.empty(len(rewards)), np.empty(len(rewards))
     _trace(rate, rewards, durations, compiled)
@@ -83,7 +85,8 @@ def check_rate(rate: Any) -> RateReport:
     if not same(compiled, interpreted):
         at = int(np.flatnonzero(compiled != interpreted)[0])
         raise ValueError(
-            f"{name} differs compiled and interpreted after update {at}: {compiled[at]} and {interpreted[at]}"
+            f"{name} gives different rates compiled and interpreted after update {at}: {compiled[at]} and "
+            f"{interpreted[at]}"
         )
     steady = np.empty(20_000)
     _trace(rate, np.full(len(steady), 3.0), np.full(len(steady), 0.5), steady)
@@ -96,7 +99,9 @@ def check_rate(rate: Any) -> RateReport:
 
 
 def check_agent(agent: Any) -> None:
-    """Check an agent: its record, its actions, and that it learns the same compiled and interpreted.
+    """Check an agent: its actions must be valid, and it must learn the same compiled and interpreted.
+
+    Its rules must return a new agent rather than change the given one, and it must survive pickling.
 
     >>> from sojourn.agents.literature import smart
     >>> check_agent(smart(num_states=3, num_actions=2))
@@ -110,10 +115,10 @@ def check_agent(agent: Any) -> None:
 
 
 def check_world(world: Any) -> None:
-    """Check a world: its record, its transitions, and that it moves the same compiled and interpreted.
+    """Check a world: its transitions must be valid, and it must behave the same compiled and interpreted.
 
-    Every action is taken in all states that it comes to (in as many as 2,000 steps allow), and runs of 100,000
-    steps in all are made. A rarer fault may still turn up in a longer run.
+    Every action is tried in every state that is reached within 2,000 steps, and runs with 100,000 steps in total
+    are made. A rarer fault may still show up in a longer run.
 
     >>> from sojourn.worlds.two_state import TwoState
     >>> check_world(TwoState(log_scale=1e-3))
@@ -124,13 +129,13 @@ def check_world(world: Any) -> None:
         explore_world(world)
     _check_runs(world, agent, type(world).__name__)
     _check_record(world, type(world).__name__, before)
-    # What is wrong only now and then, or only at the start of some episodes.
+    # These runs find faults that occur only now and then, or only at the start of some episodes.
     run(world, agent, steps=min(_LONG, int(getattr(world, "num_steps", _LONG))), seed=6)
     run(world, agent, steps=10, episodes=_LONG // 10, seed=7)
 
 
 def _any_actions(world: World) -> Agent:
-    """Return an agent that takes any action of a world; the world may still be none."""
+    """Return an agent that takes random actions in a world that has not been checked yet."""
     seen, numbers = observed(world), controlled(world)
     if seen is None:
         return random_agent(getattr(world, "num_states", 1), getattr(world, "num_actions", 1))
@@ -144,12 +149,12 @@ def _any_actions(world: World) -> Agent:
 
 def _check_record(record: Value, name: str, before: Value) -> None:
     if not same(record, before):
-        raise ValueError(f"{name} was changed by its rules; they must return a new one")
+        raise ValueError(f"the rules of {name} changed it in place; they must return a new one")
     try:
         restored = pickle.loads(pickle.dumps(record))
     except Exception as error:  # noqa: BLE001 - whatever pickling raises is the answer
         raise TypeError(
-            f"{name} cannot be pickled ({error}); define its class at the top of a module"
+            f"{name} cannot be pickled ({error}); define its class at the top level of a module"
         ) from None
     if not same(restored, record):
         raise ValueError(f"{name} is not the same after pickling")
@@ -160,13 +165,13 @@ def _check_runs(world: World, agent: Agent, name: str) -> None:
     again = run(world, agent, steps=100, episodes=3, seed=5)
     slow = run(world, agent, steps=100, episodes=3, seed=5, compiled=False)
     if not same(fast, again):
-        raise ValueError(f"{name} gives two different runs for one seed; take all randomness from rng")
+        raise ValueError(f"{name} gives two different runs for the same seed; take all randomness from rng")
     if not same(fast, slow):
         raise ValueError(f"{name} gives different runs compiled and interpreted")
 
 
 def _transitions(count: int) -> tuple[Column, Column]:
-    """Return rewards of both signs and zeros, over six orders of magnitude, and durations."""
+    """Return positive, negative and zero rewards, over six orders of magnitude, and durations."""
     rng = np.random.default_rng(20)
     rewards = rng.choice([-1.0, 0.0, 1.0], size=count) * 10.0 ** rng.uniform(-3, 3, size=count)
     return rewards, 10.0 ** rng.uniform(-1, 0, size=count)
@@ -180,14 +185,14 @@ def _traces_agree(rate: Rate, expected: Column, rewards: Column, durations: Colu
 
 @kernel
 def _trace(rate: Rate, rewards: Column, durations: Column, values: Column) -> None:
-    """Write down the rate after every update."""
+    """Write the rate after every update into `values`."""
     for k in range(len(rewards)):
         rate = _update(rate, rewards[k], durations[k])
         values[k] = _value(rate)
 
 
 class Noise(NamedTuple):
-    """A world of pure noise, for agents of any size to be checked in."""
+    """A world of pure noise, in which agents of any size are checked."""
 
     num_states: int
     num_actions: int
@@ -195,13 +200,13 @@ class Noise(NamedTuple):
 
 @start.register
 def start_noise(world: Noise, rng: Stream) -> tuple[Noise, int]:
-    """Start in any state."""
+    """Start in a random state."""
     return world, integer(rng, world.num_states)
 
 
 @step.register
 def step_noise(world: Noise, state: int, action: int, rng: Stream) -> tuple[Noise, int, float, float]:
-    """Go to any state, with a positive, a negative or no reward, sometimes in no time."""
+    """Go to a random state, with a positive, negative or zero reward; some steps take no time."""
     kind = integer(rng, 3)
     reward = (kind - 1.0) * (1.0 + action)
     return world, integer(rng, world.num_states), reward, 0.25 * integer(rng, 5)

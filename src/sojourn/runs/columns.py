@@ -15,7 +15,7 @@ T = TypeVar("T")
 FIGURES = tuple(name for name in Run._fields if name in {"rate", *Totals._fields, "diverged"})
 TRUTHS = ("dynamic_regret", "tracking_error")  # two more, in worlds that know their gain at every time
 
-# Columns of results that no option may have.
+# Names of columns that no option may take.
 _TAKEN = {
     *FIGURES,
     *TRUTHS,
@@ -26,7 +26,7 @@ _FIRSTS = {
     "start",
     "first",
     "kind",
-}  # what a schedule calls the number that it begins with; an estimator by name
+}  # names of the number that a schedule begins with; `kind` names an estimator
 
 
 def flattened(options: Mapping[str, T]) -> dict[str, T | float]:

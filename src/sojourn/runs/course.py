@@ -1,4 +1,4 @@
-"""How far a run goes, and whether it has come to a sound end."""
+"""How far a run goes, and whether it has diverged."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from typing import Any, ParamSpec, TypeVar
 
-_PATIENCE = 5.0  # seconds without a scheduler, or without workers: a worker that is started again takes two
+_PATIENCE = 5.0  # seconds to wait for a scheduler or for workers; restarting a worker takes two
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 @contextlib.contextmanager
 def executor(jobs: int | None, cluster: str | None = None) -> Iterator[tuple[Executor, int]]:
-    """Yield an executor and how much it does at once: threads here, or a Dask cluster's workers."""
+    """Yield an executor, of threads here or of a Dask cluster's workers, and how many tasks it runs at once."""
     if cluster is not None:
         with _connected(cluster) as client, Cluster(client, cluster) as workers:
             yield workers, jobs or workers.width()
@@ -35,7 +35,7 @@ def executor(jobs: int | None, cluster: str | None = None) -> Iterator[tuple[Exe
 
 @contextlib.contextmanager
 def _connected(address: str) -> Iterator[Any]:
-    """Yield a client of the scheduler at this address; Dask ships no types."""
+    """Yield a client of the scheduler at this address; it has no type, since Dask ships none."""
     try:
         from distributed import Client
     except ImportError:
@@ -59,8 +59,8 @@ def _connected(address: str) -> Iterator[Any]:
 class Cluster(Executor):
     """The workers of a Dask cluster.
 
-    Dask itself waits for a scheduler that is gone, and for workers where there are none. This executor is
-    broken instead, after a few seconds: what it had to do fails with a sentence, and so does what it is given then.
+    Dask itself keeps waiting if the scheduler is gone or there are no workers. This executor gives up after a few
+    seconds: all waiting tasks fail with an error that says why, and so do tasks that are submitted later.
     """
 
     def __init__(self, client: Any, address: str) -> None:
@@ -80,7 +80,7 @@ class Cluster(Executor):
         return max(1, self._threads() or 0)
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Have a function called by a worker."""
+        """Submit a function for a worker to call."""
         ours: Future[T] = Future()
         with self._lock:
             if self._broken:
@@ -88,16 +88,16 @@ class Cluster(Executor):
             self._waiting.add(ours)
         try:
             theirs = self._pool.submit(fn, *args, **kwargs)
-        except Exception as error:  # whatever a client says that has lost its scheduler
-            raise BrokenExecutor(f"the Dask cluster at {self._address} takes no tasks: {error}") from error
+        except Exception as error:  # a client that has lost its scheduler may raise anything
+            raise BrokenExecutor(f"the Dask cluster at {self._address} accepts no tasks: {error}") from error
         ours.add_done_callback(lambda _: theirs.cancel() if ours.cancelled() else None)
         theirs.add_done_callback(lambda _: self._pass_on(theirs, ours))
         return ours
 
     def _pass_on(self, theirs: Future[T], ours: Future[T]) -> None:
-        """Pass on what came of a task, unless nobody waits for it any longer."""
+        """Pass on the result of a task, unless nobody is waiting for it any longer."""
         if theirs.cancelled():
-            if not ours.cancelled():  # Dask itself gave it up, as it does when the scheduler is gone
+            if not ours.cancelled():  # Dask cancels tasks itself when the scheduler is gone
                 self._break(f"the Dask scheduler at {self._address} is gone")
             return
         with self._lock:
@@ -111,7 +111,7 @@ class Cluster(Executor):
             ours.set_result(theirs.result())
 
     def _break(self, reason: str) -> None:
-        """Fail all that is waiting, and all that is still to come."""
+        """Fail all waiting tasks, and all that are submitted later."""
         with self._lock:
             if self._closed.is_set() or self._broken:
                 return
@@ -127,12 +127,12 @@ class Cluster(Executor):
             return None
         try:
             found = self._client.sync(self._client.scheduler.ncores, callback_timeout=2)
-        except Exception:  # noqa: BLE001 - whatever a client says that has lost its scheduler
+        except Exception:  # noqa: BLE001 - a client that has lost its scheduler may raise anything
             return None
         return int(sum(found.values()))
 
     def _come_to_have_workers(self) -> bool:
-        """Wait a little for the first worker."""
+        """Wait a few seconds for the first worker, and return whether there is one."""
         deadline = time.monotonic() + _PATIENCE
         while not self._threads():
             if time.monotonic() > deadline:
@@ -141,7 +141,7 @@ class Cluster(Executor):
         return True
 
     def _watch(self) -> None:
-        """Look every second whether scheduler and workers are there."""
+        """Check every second that the scheduler and its workers are there."""
         well = time.monotonic()
         while not self._closed.wait(1.0):
             threads = self._threads()
@@ -152,7 +152,7 @@ class Cluster(Executor):
                 self._break(f"the Dask scheduler at {self._address} {gone}")
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Stop watching; whatever is still running is given up."""
+        """Stop watching, and cancel whatever is still running."""
         self._closed.set()
         with self._lock:
             waiting, self._waiting = self._waiting, set()

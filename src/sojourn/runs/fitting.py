@@ -1,4 +1,4 @@
-"""Whether an agent fits a world: its values are of the world's states and actions, and none that a state lacks."""
+"""Check that an agent's values fit a world's states and actions, and leave out actions that a state does not have."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from sojourn.worlds.protocol import World, controlled, extent, observed
 
 
 def unlike(world: World, agent: Agent) -> str:
-    """Return why the agent's values do not fit the world's states and actions, or an empty text."""
+    """Return why the agent's values do not fit the world's states and actions, or an empty text if they do."""
     name, wanted = type(world).__name__, extent(world)
     is_vector = observed(world) is not None
     if reads_vectors(agent.values) != is_vector:
         kind = type(agent.values).__name__
         if is_vector:
-            return f"the states of {name} are vectors, but the agent has a {kind} of values; take sojourn.tile_q, say"
+            return f"the states of {name} are vectors, but the agent's values are a {kind}; take sojourn.tile_q, for example"
         return f"the states of {name} are numbered, but the agent's values are {kind}; take an agent with a table"
     if sizes(agent.values) == wanted:
         return ""

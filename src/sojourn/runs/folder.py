@@ -1,11 +1,11 @@
-"""Run a sweep into a folder, on any executor, so that it survives being killed.
+"""Run a sweep into a folder, on any executor; it can be killed at any time and resumed.
 
 A sweep is cut into tasks, always in the same way (`sojourn.runs.tasks`). Each finished task becomes a
-part in the folder, written whole or not at all and sealed (`sojourn.runs.parts`).
-Running the sweep again executes the tasks that have no part yet, and when none is
-missing, merges the parts into the final tables. So it does not matter when or how often the
-sweep was stopped: a table is the same as if it never had been. Nor does it matter what became of the
-parts in the meantime: one that is not as it was written is set aside, and its task executed again.
+part in the folder, sealed and written whole or not at all (`sojourn.runs.parts`).
+Running the sweep again executes the tasks that have no part yet. When none is
+missing, the parts are merged into the final tables. So it does not matter when or how often the
+sweep was stopped: the tables are the same as if it had never been. Nor does it matter if parts were
+damaged in the meantime: a damaged part is set aside, and its task is executed again.
 
 The folder holds `sweep.json` (the sweep), `sweep.log`, `parts/` while it is not finished,
 and the tables of `sojourn.runs.results` when it is.
@@ -41,7 +41,7 @@ from sojourn.runs.tasks import Executed, OtherRulesError, Task, execute, plan, r
 
 _SWEEP, _LOG = "sweep.json", "sweep.log"
 _FILES = (_SWEEP, results.RESULTS, results.CURVES, results.TIMINGS)
-_ROUNDS = 3  # a disk that damages what it is given in each of them is of no use
+_ROUNDS = 3  # if parts are damaged in every round, the disk is at fault
 
 
 @dataclass
@@ -49,16 +49,16 @@ class Outcome:
     """How a sweep ended."""
 
     runs: int
-    failed: int  # runs that broke a rule: they are in the table, with their sentence
-    lost: int  # runs that the executor lost: they are missing, and running again runs them
+    failed: int  # runs that broke a rule: they are in the table, with their error
+    lost: int  # runs that the executor lost: they are missing, and the next call makes them
     seconds: float
     reason: str = ""  # why the last of them were lost
 
     def whole(self) -> Outcome:
-        """Return this outcome if no runs were lost; otherwise say so."""
+        """Return this outcome if no runs were lost; otherwise raise an error."""
         if self.lost:
             raise ValueError(
-                f"{self.lost:,} runs were lost ({self.reason}); the same command runs them again"
+                f"{self.lost:,} runs were lost ({self.reason}); give the same command again to make them"
             )
         return self
 
@@ -70,12 +70,12 @@ def run_sweep(
     jobs: int,
     progress: Advance = no_progress,
 ) -> Outcome:
-    """Run the tasks of a sweep that a folder does not have yet, then merge all of them into tables.
+    """Run the tasks of a sweep that are not in its folder yet, then merge all of them into tables.
 
     It can be stopped at any moment: what is finished is kept, and the next call goes on from there.
 
-    `folder` belongs to this sweep alone. `executor` is any of `concurrent.futures`, `jobs` how much it
-    does at once; `progress` is called with the steps and failed runs of each finished task.
+    `folder` belongs to this sweep alone. `executor` is any executor of `concurrent.futures`, and `jobs` is how many
+    tasks it runs at once; `progress` is called with the steps and failed runs of each finished task.
 
     >>> import tempfile
     >>> from concurrent.futures import ThreadPoolExecutor
@@ -119,14 +119,14 @@ def run_sweep(
 class _Done:
     """How far the tasks of a sweep have come."""
 
-    tasks: list[str] = field(default_factory=list)  # the identities of those that came up, in their order
-    runs: int = 0  # those that have their part
-    reason: str = ""  # why the last of the others has none
+    tasks: list[str] = field(default_factory=list)  # the identities of the tasks so far, in their order
+    runs: int = 0  # how many runs have been written to parts
+    reason: str = ""  # why the last task that was lost has no part
 
 
 @dataclass
 class _Work:
-    """Where tasks are executed, where their parts are written, and who is told of them."""
+    """Where tasks are executed, where their parts are written, and where progress is reported."""
 
     parts: Parts
     executor: Executor
@@ -136,7 +136,7 @@ class _Work:
 
 
 def _run_to_the_end(sweep: Sweep, work: _Work, folder: Path) -> tuple[_Done, list[list[Path]]]:
-    """Execute what is missing until all parts are there and sound; return their files."""
+    """Execute the missing tasks until all parts are there and sound; return their files."""
     for _ in range(_ROUNDS):
         done = _run_missing(sweep, work)
         if done.runs < sweep.num_runs:
@@ -149,7 +149,7 @@ def _run_to_the_end(sweep: Sweep, work: _Work, folder: Path) -> tuple[_Done, lis
         some = f"{', '.join(bad[:3])}{' and others' if len(bad) > 3 else ''}"
         warnings.warn(
             f"{len(bad):,} parts of the sweep in {folder} were damaged ({some}); they are kept in "
-            f"{folder / 'set-aside'}, and their runs are run again",
+            f"{folder / 'set-aside'}, and their runs are made again",
             RuntimeWarning,
             stacklevel=3,
         )
@@ -157,7 +157,7 @@ def _run_to_the_end(sweep: Sweep, work: _Work, folder: Path) -> tuple[_Done, lis
 
 
 def _run_missing(sweep: Sweep, work: _Work) -> _Done:
-    """Execute the tasks that have no part; if anything stops this, those that are running stop too."""
+    """Execute the tasks that have no part; if anything stops this, running tasks stop too."""
     done, halt = _Done(), Halt()
     missing = _missing(sweep, work, done)
     waiting: dict[Future[Executed], tuple[int, Task]] = {}
@@ -193,7 +193,7 @@ def _missing(sweep: Sweep, work: _Work, done: _Done) -> Iterator[tuple[int, Task
 
 
 def _keep(future: Future[Executed], index: int, task: Task, work: _Work, done: _Done) -> None:
-    """Write the part of a task that is over, if anything came of it."""
+    """Write the part of a finished task, unless the task was lost."""
     try:
         executed = future.result()
     except (BrokenExecutor, OtherRulesError):
@@ -212,11 +212,11 @@ def _keep(future: Future[Executed], index: int, task: Task, work: _Work, done: _
 
 
 def _refuse_other_rules(executed: Executed, task: Task) -> None:
-    """Refuse what a worker with other rules has made: its numbers may be others under the same ids."""
+    """Raise an error if a worker has other rules, which may give different numbers under the same ids."""
     if not isinstance(executed, Executed) or executed.rules != rules_of(task):  # earlier versions do not say
         place = executed.place if isinstance(executed, Executed) else "one of the workers"
         raise ValueError(
-            f"the rules at {place} are not those of this command, so nothing of what it ran is kept; install the "
+            f"the rules at {place} are not those of this command, so nothing that was run there is kept; install the "
             "same version of Sojourn there, and give the same command again"
         )
 
@@ -237,7 +237,7 @@ def _locked(folder: Path) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise ValueError(
-                f"{folder} is in use by another sweep that is running; wait for it or choose another"
+                f"{folder} is in use by another sweep that is running; wait for it, or choose another folder"
             ) from None
         yield
 
@@ -260,7 +260,7 @@ def _logging(folder: Path) -> Iterator[logging.Logger]:
 
 
 def _claim(sweep: Sweep, folder: Path) -> None:
-    """Write the sweep into its folder, or refuse a folder that holds another one."""
+    """Write the sweep into its folder, or raise an error if the folder holds another one."""
     path = folder / _SWEEP
     data = json.loads(sweep.to_json())
     data |= {
@@ -278,19 +278,19 @@ def _claim(sweep: Sweep, folder: Path) -> None:
         return
     if _without_versions(held) == _without_versions(text):
         raise ValueError(
-            f"{folder} holds this sweep as another version of Sojourn ran it; sojourn results still reads it if it is "
-            "finished, but to run it again choose another folder"
+            f"{folder} holds this sweep as another version of Sojourn ran it; if it is finished, `sojourn results` still "
+            "reads it, but choose another folder to run it again"
         )
     if sweep.sources and _without_sources(held) == _without_sources(text):
         raise ValueError(
             f"{folder} holds this sweep as it was before the source behind {' or '.join(sweep.sources)} was edited, "
-            "which makes other cells of it; choose another folder"
+            "which gives its cells other ids; choose another folder"
         )
     raise ValueError(f"{folder} holds another sweep (see its sweep.json); choose another folder")
 
 
 def _without_sources(text: str) -> Any:
-    """Return a `sweep.json` without the hashes of users' own source."""
+    """Return the content of a `sweep.json` without the hashes of users' own source."""
     try:
         return {key: part for key, part in json.loads(text).items() if key != "sources"}
     except (ValueError, AttributeError):

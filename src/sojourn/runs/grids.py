@@ -14,7 +14,7 @@ from sojourn.rules.numbers import finite, nearest, shown, whole
 from sojourn.rules.options import Choice, Given, Options
 
 Axis: TypeAlias = list[float] | list[int] | list[str] | list[bool] | list[Choice]
-Axes: TypeAlias = Mapping[str, Choice | Axis]  # options, of which those that are lists are axes
+Axes: TypeAlias = Mapping[str, Choice | Axis]  # options; those that are lists are axes
 
 MOST_CHOICES = 10_000  # of an option: each is tried when the sweep is read
 _SPACES = ("logspace", "linspace")
@@ -31,7 +31,7 @@ class Entry:
 
     kind: str
     options: Axes = field(default_factory=dict)
-    label: str = ""  # what results call it; its kind unless given
+    label: str = ""  # its name in the results; its kind if not given
 
     def grid(self) -> Iterator[Options]:
         """Yield the options of every combination, in order."""
@@ -61,7 +61,7 @@ def choices(choice: Choice | Axis) -> Sequence[Choice]:
 
 
 def expand(given: Given) -> Choice | list[Choice]:
-    """Return what TOML says of an option: a grid as the list it stands for, a whole number as a float.
+    """Return an option that TOML gives: a grid as the list it stands for, a whole number as a float.
 
     >>> expand({"linspace": [0, 1, 3]})
     [0.0, 0.5, 1.0]
@@ -85,7 +85,7 @@ def expand(given: Given) -> Choice | list[Choice]:
     ):
         ((space, bounds), *more) = given.items()
         if more or space not in _SPACES:
-            raise ValueError(f"{shown(given)} is no grid{nearest(space, _SPACES)}")
+            raise ValueError(f"{shown(given)} is not a grid{nearest(space, _SPACES)}")
         if not (isinstance(bounds, list) and len(bounds) == 3):
             raise ValueError(f"{space} takes [first, last, count], not {shown(bounds)}")
         return _different([*spaced(space, *bounds)])
@@ -111,7 +111,7 @@ def _part(name: str, given: Given) -> float | str:
 
 def _different(found: list[Choice]) -> list[Choice]:
     if len({json.dumps(entry, sort_keys=True) for entry in found}) != len(found):
-        raise ValueError("the grid has the same choice twice")
+        raise ValueError("the grid contains the same choice twice")
     return found
 
 

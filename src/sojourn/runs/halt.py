@@ -1,4 +1,4 @@
-"""A flag that stops compiled loops which run in other threads."""
+"""A flag that stops compiled loops in other threads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sojourn.rules.arrays import Flags
 class Halt:
     """Stops one piece of work, such as a sweep: its loops look at `flag` every few million steps.
 
-    A copy in another process is never set: what runs there is stopped by whoever started the process.
+    A copy in another process is never set: whatever started that process must stop the work there.
 
     >>> halt = Halt()
     >>> halt.now()

@@ -1,4 +1,4 @@
-"""What is written of many runs: a row for each, and the mean of the curves of each group."""
+"""What is kept of many runs: a row for each run, and a mean curve for each group of runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Kept(NamedTuple):
-    """What is kept of runs beside their totals.
+    """What is kept of runs besides their totals.
 
     Each `group` of consecutive runs shares a curve: their mean, with their standard deviation.
     """
@@ -25,7 +25,7 @@ class Kept(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """What is written of each run."""
+    """What is kept of each run."""
 
     which: Ints  # the runs to make
     totals: Totals  # a stack of them
@@ -38,7 +38,7 @@ class Rows(NamedTuple):
 
 
 class Curves(NamedTuple):
-    """What is written of each group of runs: mean and deviation of their curves, [group, part, point]."""
+    """What is kept of each group of runs: mean and deviation of their curves, [group, part, point]."""
 
     points: Points
     group: int
@@ -48,7 +48,7 @@ class Curves(NamedTuple):
 
 @compiled_apart
 def fold(curves: Curves, run: int, curve: Floats) -> None:
-    """Add the curve of a run to the mean of its group and to the sum of squared deviations, after the runs before it."""
+    """Add the curve of a run to its group's mean and sum of squared deviations; runs must be added in their order."""
     mean, spread = curves.means[run // curves.group], curves.spreads[run // curves.group]
     count = run % curves.group + 1
     for part in range(curve.shape[0]):

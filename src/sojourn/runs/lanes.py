@@ -1,15 +1,15 @@
-"""Take the same step of many runs side by side, by the very rules that a single run is made by.
+"""Take the same step of many runs side by side, by the same rules as in a single run.
 
-Where neither the next state nor anything that a world keeps depends on the actions, runs of one kind of agent stand in
-the same state at every step, and differ in numbers only. One kernel then takes a step of all runs before it goes on to
-the next step, and a processor does for eight of them at once what it would do for one. The numbers are those of the
-loop that takes one run after the other, to the last bit.
+If actions affect neither the next state nor anything that the world keeps, all runs of one kind of agent are in the
+same state at every step, and only their numbers differ. One kernel then takes a step of all runs before it goes on to
+the next step, and the processor does for eight runs at once what it would do for one. The numbers are the same, to the
+last bit, as those of the loop that makes one run after the other.
 
-Where a step of the world draws nothing, each action is tried once for all runs, whatever it costs: the sines of the
-two-state world are taken once for 32 runs. Where it draws, each run takes its own step.
+If a step of the world draws no random numbers, each action is tried only once for all runs, so costly steps are shared:
+the sines of the two-state world are computed once for 32 runs. If it draws some, each run takes its own step.
 
-Nothing is taken on trust. That a world is like this is compared at every step; if it is not so, or a step breaks the
-rules, `walk_lanes` says so, and the runs are made again, one after the other.
+All this is checked at every step. If actions do affect the world, or a step breaks the rules, `walk_lanes` returns
+False, and the runs are made again, one after the other.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ from sojourn.worlds.protocol import World, start, step
 
 _draw, _learn, _start, _step, _value = draw.bare, learn.bare, start.bare, step.bare, value.bare
 
-WIDTH = 8  # numbers in a wide register: lanes are taken by as many
-_BLOCK = 200_000  # steps between two looks at the flag of a halt: a fraction of a second
+WIDTH = 8  # numbers in a wide register: so many lanes are taken at once
+_BLOCK = 200_000  # steps between two checks of the halt flag: a fraction of a second
 
 Words: TypeAlias = npt.NDArray[np.uint64]  # streams
-Numba: TypeAlias = Any  # its types: Numba ships none of its own
+Numba: TypeAlias = Any  # one of Numba's types, which have no stubs
 
 
 class Crew(NamedTuple):
@@ -60,14 +60,14 @@ class Crew(NamedTuple):
     totals: Totals
     rngs: Words
     world_rngs: Words
-    astray: Flags  # lanes whose numbers are not to be used
+    astray: Flags  # lanes whose numbers must not be used
 
 
 # --- What actions lead to -------------------------------------------------------------------
 
 
 class Quiet(NamedTuple):
-    """For worlds that draw nothing in a step: each action is tried once, and lanes choose among what came of it."""
+    """For worlds that draw nothing in a step: each action is tried once, and each lane takes the outcome of its own."""
 
     actions: tuple[int, ...]
 
@@ -101,7 +101,7 @@ class Untold(NamedTuple):
 def foreseen(
     outlook: Outlook, world: World, state: int, rng: Stream, rngs: Words
 ) -> tuple[World, int, Foretold | Untold, bool]:
-    """Return the world after a step and the next state, what lanes need to take it, and whether it can be foreseen."""
+    """Return the world after a step, the next state, what lanes need to take the step, and whether it can be foreseen."""
     raise no_rule("foreseen", outlook)
 
 
@@ -129,7 +129,7 @@ def _each_action(
 
 
 def _resolve_each_action(world: Numba, state: Numba, rng: Numba, actions: Numba) -> Function:
-    """For compiled code: the same, written out, since the length of a tuple is part of its type."""
+    """Return the same for compiled code, written out, since the length of a tuple is part of its type."""
     numbers = range(actions.count)
     steps = "".join(
         f"    world_{i}, state_{i}, reward_{i}, duration_{i} = step(world, state, {i}, rng)\n"
@@ -152,7 +152,7 @@ bridge(_each_action, _resolve_each_action)
 def foreseen_by_trial(
     outlook: Quiet, world: World, state: int, rng: Stream, rngs: Words
 ) -> tuple[World, int, Foretold, bool]:
-    """Try each action, with the first lane's stream, which must stay as it is."""
+    """Try each action with the first lane's stream, which must remain unchanged."""
     stream = one_lane(rngs, 0)
     first, second, third, fourth = stream[0], stream[1], stream[2], stream[3]
     rng[0], rng[1], rng[2], rng[3] = first, second, third, fourth
@@ -176,7 +176,7 @@ def foreseen_by_one(
 def met_as_told(
     outcomes: Foretold, state: int, action: int, lane: int, num_states: int
 ) -> tuple[float, float, bool]:
-    """Choose among what came of each action."""
+    """Return the outcome of this lane's action."""
     return chosen(outcomes.rewards, action), chosen(outcomes.durations, action), True
 
 
@@ -206,7 +206,7 @@ class Moment(NamedTuple):
 
 @in_lane.register
 def step_in_lane(now: Moment, lane: int) -> None:
-    """Take one step of one run: what `_stretch` of `runs/loop.py` does, but for the world."""
+    """Take one step of one run, as `_stretch` in `runs/loop.py` does, except that the next state is known."""
     crew, state = now.crew, now.state
     agent, totals = one_lane(crew.agents, lane), one_lane(crew.totals, lane)
     action: Any  # a whole number, where actions can be listed
@@ -223,7 +223,7 @@ def step_in_lane(now: Moment, lane: int) -> None:
 def _side_by_side(
     world: World, state: int, steps: int, count: int, crew: Crew, course: Course, outlook: Outlook
 ) -> tuple[World, int, bool]:
-    """Take so many steps with all lanes; stop and return False if a step cannot be foreseen."""
+    """Take `steps` steps with all lanes; stop and return False if a step cannot be foreseen."""
     world, crew = borrowed(world), opened(crew, outlook.actions)
     rng = np.empty(4, dtype=np.uint64)
     for _ in range(steps):
@@ -238,7 +238,7 @@ def _side_by_side(
 
 @inlined
 def _begin(world: World, count: int, crew: Crew) -> tuple[World, int, bool]:
-    """Begin an episode in all lanes; False if they begin differently."""
+    """Begin an episode in all lanes; return False if they begin differently."""
     first, state = _start(world, one_lane(crew.world_rngs, 0))
     sound = True
     for lane in range(1, count):
@@ -251,7 +251,7 @@ def _begin(world: World, count: int, crew: Crew) -> tuple[World, int, bool]:
 def walk_lanes(
     world: World, crew: Crew, course: Course, outlook: Outlook, curves: Curves, rows: Rows, halt: Flags
 ) -> bool:
-    """Make the runs of all lanes; False, with nothing written, if their numbers are not to be used."""
+    """Make the runs of all lanes; write nothing and return False if their numbers must not be used."""
     world, state = borrowed(world), 0
     count, points = len(rows.which), curves.points
     wide = (count + WIDTH - 1) // WIDTH * WIDTH  # lanes that are left over repeat the last run

@@ -16,7 +16,7 @@ NEVER = np.iinfo(np.int64).max
 
 
 class Length(NamedTuple):
-    """How long a run is: some episodes of so many steps each, or until the clock shows a time, if that is earlier.
+    """How long a run is: some episodes of `steps` steps each, or until the clock reaches `time`, if that is earlier.
 
     >>> Length(steps=1000, episodes=4).total
     4000
@@ -61,5 +61,7 @@ def record_points(record: int | Sequence[int] | Points, total: int) -> Points:
     if points.ndim != 1 or points.dtype.kind not in "iu":
         raise TypeError("record must be a whole number or a flat sequence of step counts")
     if points.size and not (points[0] >= 1 and points[-1] <= total and (np.diff(points) > 0).all()):
-        raise ValueError(f"record must ascend from at least 1 to at most the {total} steps of the run")
+        raise ValueError(
+            f"the step counts in record must ascend, from at least 1 to at most the {total} steps of the run"
+        )
     return points.astype(np.int64)

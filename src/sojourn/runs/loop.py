@@ -1,8 +1,8 @@
 """Run an agent in a world: one fused loop for every world, agent and estimator.
 
 A seed makes two independent streams of random numbers, one for the world and one for the
-agent: the same seed shows every agent the same world noise. The loop's memory does not
-depend on the number of steps, and it can be interrupted at any time.
+agent, so all agents meet the same noise of the world under the same seed. The memory that the
+loop needs does not depend on the number of steps, and the loop can be interrupted at any time.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from sojourn.worlds.truth import Truth, knows_truth, truth_of, watched
 _draw, _learn, _start, _step, _value = draw.bare, learn.bare, start.bare, step.bare, value.bare
 _watched = watched.bare
 
-_BLOCK = 5_000_000  # steps between two looks at the keyboard: a fraction of a second
+_BLOCK = 5_000_000  # steps between two checks for an interrupt: a fraction of a second
 
 
 class Curve(NamedTuple):
-    """The totals of a run, and its estimated rate, at some points on the way.
+    """The totals of a run and its estimated rate, recorded after some of its steps.
 
     step            the number of steps taken so far
     reward          their total reward
@@ -64,17 +64,16 @@ class Curve(NamedTuple):
     rate: Column
 
 
-PARTS = Curve._fields[1:]  # what is recorded at each point; which step it is, is known before
+PARTS = Curve._fields[1:]  # what is recorded at each point; the steps are known beforehand
 
 
 class Run(NamedTuple):
-    """One run: the trained agent, its totals, and the curve of how they grew.
+    """One run: the trained agent, its totals, and a curve of how they grew.
 
-    The `greedy_` figures are over accepted steps only, those that took the greedy action
-    in the agent's reading. `duration` is the total time, the clock at the end. `diverged` says
-    that the rate or a value is no longer finite; values that are -inf from the beginning do not
-    count, since they mark actions the state does not have. `rate` is the agent's own estimate, `reward / duration`
-    what was earned.
+    `rate` is the agent's own estimate; `reward / duration` is what was earned. `duration` is the total time, the
+    clock at the end. The `greedy_` figures are over accepted steps only, those that took the greedy action in the
+    agent's reading. `diverged` says that the rate or a value is no longer finite; values that are -inf from the
+    beginning do not count, since they mark actions that a state does not have.
 
     >>> import sojourn as sj
     >>> world = sj.Tabular(sj.problems.long_return())  # 30 in a time of 2, then the way back in 1
@@ -94,26 +93,26 @@ class Run(NamedTuple):
     seed: int
     curve: Curve
     diverged: bool
-    truth: Truth | None = None  # of a world that knows its gain at every time
+    truth: Truth | None = None  # only in a world that knows its gain at every time
 
     @property
     def dynamic_regret(self) -> float:
-        """What the best policy of each time would have earned, less what was earned; in a world that changes.
+        """How much more the best policy of each time would have earned, in a world that changes.
 
-        It is the sum of duration times the gain at the beginning of each step, less that of the rewards.
+        It is the sum over all steps of duration times the gain at the step's beginning, minus the sum of the rewards.
         """
         return self._known.dynamic_regret
 
     @property
     def tracking_error(self) -> float:
-        """The mean over time of the squared error of the agent's rate before each step, without the first 100."""
+        """The mean over time of the squared error of the agent's rate before each step, without the first 100 steps."""
         return self._known.tracking_error
 
     @property
     def _known(self) -> Truth:
         if self.truth is None:
             raise ValueError(
-                "the gain of this world at a time is not known; run one of Switching or Drifting"
+                "this world does not know its gain at every time; run a world that does, such as Switching or Drifting"
             )
         return self.truth
 
@@ -133,7 +132,7 @@ def run(
     record: int | Points = 100,
     compiled: bool = True,
 ) -> Run:
-    """Let `agent` learn in `world` for some episodes of so many steps each.
+    """Let `agent` learn in `world` for a number of episodes, each of `steps` steps.
 
     `record` asks for a curve: a number of log-spaced points, or an array of step counts
     such as `evenly_spaced(steps, 1000)`. With `compiled=False` the same source runs in
@@ -164,13 +163,13 @@ def run(
 
 
 def ready(world: W, agent: A) -> tuple[W, A]:
-    """Return world and agent as the loop needs them, or say what is wrong with them."""
+    """Return world and agent as the loop needs them, or raise an error that says what is wrong with them."""
     world = ready_world(world)
     return world, ready_for(world, agent)
 
 
 def ready_for(world: World, agent: A) -> A:
-    """Return an agent as the loop needs it in a world that is ready, or say what is wrong with it."""
+    """Return an agent as the loop needs it in a world that is ready, or raise an error that says what is wrong."""
     agent = ready_agent(agent)
     wrong = unlike(world, agent)
     if wrong:
@@ -201,7 +200,7 @@ class Record(NamedTuple):
 
 
 class Signals(NamedTuple):
-    """What stops a walk: a fault, which the walk itself writes down, or a halt, which others set."""
+    """What stops a walk: a fault, which the walk itself records, or a halt, which is set from outside."""
 
     fault: Column
     halt: Flags
@@ -222,7 +221,7 @@ def go_on(walk: Walk, course: Course, record: Record, signals: Signals, rngs: St
     recorded = 0
     while (
         points[recorded] <= steps
-    ):  # a loop, because Numba would take a third of a second over `searchsorted`
+    ):  # a loop, because Numba takes a third of a second to compile `searchsorted`
         recorded += 1
     while steps < course.until and walk.totals.duration < course.time and fault[0] == 0.0 and not halt[0]:
         if steps % episode == 0:
@@ -251,14 +250,14 @@ def _stretch(
 ) -> Walk:
     """Take `count` steps, or fewer if time is up or the agent stops to think. Every step is taken here.
 
-    The arrays of what it returns are borrowed from the walk that it is given.
+    The arrays of the walk that is returned are borrowed from the one that is given.
     """
     world, agent, state, totals = borrowed(walk.world), borrowed(walk.agent), walk.state, walk.totals
     num_states, num_actions = course.num_states, course.num_actions
     if not is_state(state, num_states):
         _blame(fault, -1, -1, 0.0, 1.0, spot(state))
         return Walk(world, agent, state, totals)
-    # A return and not a break for a fault: with a break, Numba counts references in every step.
+    # On a fault it returns and does not break: with a break, Numba counts references in every step.
     for _ in range(count):
         action, explored = _draw(agent, state, agent_rng)
         if not is_offered(state, action, num_states, num_actions):
@@ -281,7 +280,7 @@ def _stretch(
 def _blame(
     fault: Column, state: float, action: Action, reward: float, duration: float, next_state: float
 ) -> None:
-    """Write down a step that breaks the rules."""
+    """Record a step that breaks the rules."""
     fault[0] = 1.0
     fault[1] = state
     fault[2] = action
@@ -293,13 +292,13 @@ def _blame(
 def walk_through(
     world: World, agent: Agent, length: Length, seed: int, points: Points, compiled: bool = True
 ) -> Run:
-    """Run a world and an agent that `ready` has checked."""
+    """Run an agent in a world; `ready` has already checked both."""
     record = Record(np.append(points, NEVER), np.empty((len(PARTS), len(points))))
     signals = Signals(np.zeros(6), Halt().flag)
     rngs = Streams(*streams(seed, 2))
     walk = Walk(world, copied(agent), first_state(world), Totals())
-    # Compiled, a walk is made into Python objects again in the end, and Numba cannot bear to be
-    # interrupted there. Signals reach the main thread only, so the work is done in another.
+    # At its end, a compiled walk is turned back into Python objects, and Numba crashes if it is
+    # interrupted there. Signals reach the main thread only, so the work is done in another thread.
     with ThreadPoolExecutor(1) as pool:
         while walk.totals.steps < length.total:
             until = min(length.total, walk.totals.steps + _BLOCK)
@@ -311,7 +310,7 @@ def walk_through(
             if signals.fault[0]:
                 raise ValueError(explain(world, agent, walk.totals.steps, Fault(*signals.fault[1:])))
     trained, totals = walk.agent, walk.totals
-    if not compiled:  # the rules leave NumPy scalars where compiled code leaves floats
+    if not compiled:  # interpreted rules leave NumPy scalars where compiled ones leave floats
         trained, totals = canonical(trained), canonical(totals)
     return Run(
         agent=trained,

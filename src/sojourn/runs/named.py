@@ -1,8 +1,8 @@
-"""Every kind of world and agent by the name that sweeps and commands call it.
+"""All kinds of worlds and agents, by the names that sweeps and commands use.
 
 Worlds are listed in `sojourn.worlds.named`, problems in `sojourn.models.problems`, agents in
 `sojourn.agents.named`; those that users add are found here too. A name with a colon, such as
-`package.module:constructor`, is that of a user's own code and needs no list.
+`package.module:constructor`, refers to a user's own code, which need not be listed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def world_names() -> list[str]:
 
 
 def world_kind(name: str) -> NamedWorld:
-    """Return one kind of world. Only this one is looked up, so that a broken entry harms no other."""
+    """Return one kind of world. No other entry is loaded, so a broken one does not affect the rest."""
     if is_users(name):
         return users_world(name)
     if name not in (names := world_names()):
@@ -47,12 +47,12 @@ def world_kind(name: str) -> NamedWorld:
 
 
 def agent_kinds() -> dict[str, NamedAgent]:
-    """Return the entry of every agent in the list, by the name that sweeps call it."""
+    """Return the entry of every listed agent, by the name that sweeps use."""
     return {agent.kind: agent for agent in AGENTS.values()}
 
 
 def agent_kind(name: str) -> NamedAgent:
-    """Return one kind of agent, by the name of its constructor or by a user's own name for one.
+    """Return one kind of agent, by the name of its constructor, which may be a user's own.
 
     >>> agent_kind("rvi_q").title
     'RVI Q-learning'
@@ -66,7 +66,7 @@ def agent_kind(name: str) -> NamedAgent:
 
 
 def plain_kind(name: str) -> str:
-    """Return a kind as lists have it: "two-state" and "two_state" are one; a user's own name stays as it is.
+    """Return the name of a kind with underscores, as the lists spell it; a user's own name stays as it is.
 
     >>> plain_kind("two-state"), plain_kind("mine:queue")
     ('two_state', 'mine:queue')
@@ -75,20 +75,21 @@ def plain_kind(name: str) -> str:
 
 
 def refuse_world(name: str, what_for: str) -> None:
-    """Refuse the name of a world where a model is asked for; `what_for` says what the model would be for.
+    """Raise an error for the name of a world where a model is needed; `what_for` says what the model is needed for.
 
     >>> refuse_world("two-state", "solve")
     Traceback (most recent call last):
-    ValueError: two-state is a world, which has no list of states and laws to solve; `sojourn train` trains agents in it
+    ValueError: two-state is a world, not a model, so it has no list of states and laws to solve; `sojourn train` trains agents in it
     """
     if plain_kind(name) in WORLDS:
         raise ValueError(
-            f"{name} is a world, which has no list of states and laws to {what_for}; `sojourn train` trains agents in it"
+            f"{name} is a world, not a model, so it has no list of states and laws to {what_for}; `sojourn train` trains "
+            "agents in it"
         )
 
 
 def users_sources(kind: str, options: Mapping[str, Choice]) -> dict[str, str]:
-    """Return each user's own name in a kind and its options, with the hash of the source behind it.
+    """Return the names of users' own code in a kind and its options, each with a hash of its source.
 
     >>> users_sources("smart", {"rate": "time-smoothed"})
     {}
@@ -99,7 +100,7 @@ def users_sources(kind: str, options: Mapping[str, Choice]) -> dict[str, str]:
 
 
 def _problems() -> dict[str, str]:
-    """Return the names of problems by those that sweeps call them."""
+    """Return the names of problems, keyed by the names that sweeps use."""
     return {name.replace("-", "_"): name for name in PROBLEMS}
 
 

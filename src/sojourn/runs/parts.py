@@ -1,7 +1,7 @@
-"""The parts of a sweep: what came of each task, in files that are looked through before they are merged.
+"""The parts of a sweep: the results of each task, in files that are checked before they are merged.
 
-Each file carries a seal in its name: a hash of its bytes and of the task that it must belong to, which says what
-cells, seeds and points it holds and by which rules they were run. A file whose seal is wrong, whatever became of it,
+Each file has a seal in its name: a hash of its bytes and of the task it belongs to. The task determines which cells,
+seeds and points the file holds, and by which rules they were run. A file with a wrong seal, whatever happened to it,
 is set aside and never read as a table; its task is executed again.
 """
 
@@ -25,7 +25,7 @@ _RULES = "rules"
 
 
 def identity(task: Task, rules: str) -> str:
-    """Return a hash of a task and of the rules that it is run by: of all that decides what a part holds."""
+    """Return a hash of a task and of the rules it is run by, which together determine what its part holds."""
     return hashlib.sha256(json.dumps([rules, asdict(task)], sort_keys=True).encode()).hexdigest()
 
 
@@ -37,19 +37,19 @@ class Parts:
         self._kinds = ("rows", "curves") if curves else ("rows",)
 
     def claim(self, rules: str) -> None:
-        """Refuse to go on with what was begun with other rules, whose numbers may be others."""
+        """Raise an error if the sweep was begun with other rules, which may give different numbers."""
         path = self._folder / _RULES
         held = path.read_text(encoding="utf-8", errors="replace").strip() if path.is_file() else ""
         if self.written() and held != rules:
             raise ValueError(
-                f"{self._folder.parent} was begun with another version of Sojourn, whose rules may give other "
+                f"{self._folder.parent} was begun with another version of Sojourn, whose rules may give different "
                 "numbers; finish it with that version, or choose another folder"
             )
         if held != rules:
             write_text(path, rules + "\n")
 
     def written(self) -> set[int]:
-        """Return the numbers of the tasks that have their files; `looked_through` says whether these are sound."""
+        """Return the numbers of the tasks whose files exist; `looked_through` checks whether the files are sound."""
         kinds: dict[int, set[str]] = {}
         for path in self._folder.iterdir():
             if found := _NAME.fullmatch(path.name):
@@ -57,7 +57,7 @@ class Parts:
         return {index for index, has in kinds.items() if has.issuperset(self._kinds)}
 
     def write(self, index: int, task: str, rows: pl.DataFrame, curves: pl.DataFrame | None) -> None:
-        """Write what came of a task, given by its identity. The rows come last: with them, it is all there."""
+        """Write the results of a task, given by its identity. The rows come last: once they exist, the part is complete."""
         for kind, table in (("curves", curves), ("rows", rows)):
             if table is not None:
                 buffer = io.BytesIO()
@@ -71,8 +71,8 @@ class Parts:
     def looked_through(self, tasks: list[str]) -> tuple[list[list[Path]], list[str]]:
         """Return the files of each kind in the order of the tasks, given by their identities.
 
-        Files that are not sound are set aside; their names are returned too. If there are any, or if files are
-        missing, there are none to merge yet.
+        Damaged files are set aside, and their names are returned too. If there are any, or if files are missing,
+        no files to merge are returned.
         """
         sound: dict[tuple[int, str], Path] = {}
         bad = []

@@ -1,4 +1,4 @@
-"""Show the progress of long work: a bar on a terminal, elsewhere a line very soon and then every few seconds."""
+"""Show the progress of long work: a bar on a terminal, elsewhere a line soon after the start and then every few seconds."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class Advance(Protocol):
     def __call__(self, steps: float, failures: int = 0, *, earlier: bool = False, note: str = "") -> None:
         """Count steps that are done, and runs that failed.
 
-        Steps done `earlier`, before a restart, do not count for the speed. A note is shown beside the speed.
+        Steps done `earlier`, before a restart, are left out of the speed. A note is shown beside the speed.
         """
 
 
 _SECONDS_BETWEEN_LINES = 5.0
-_SECONDS_TO_FIRST_LINE = 0.5  # what is refused at once, or done at once, is not announced
-_TELLING = 0.05  # the share of the work from which the time of the rest is reckoned
+_SECONDS_TO_FIRST_LINE = 0.5  # work that fails or finishes at once is not announced
+_TELLING = 0.05  # the share of the work that must be done before the time left is estimated
 
 
 def no_progress(steps: float, failures: int = 0, *, earlier: bool = False, note: str = "") -> None:
@@ -88,7 +88,7 @@ def _lines(label: str, total: float, unit: str) -> Iterator[Advance]:
             first.cancel()
             last = now
             left = (now - begin) / now_done * max(total - done, 0.0)
-            # The first work is done by code that was still being compiled: it says nothing of the rest.
+            # The first steps had to wait for compilation, so they say nothing about the rest.
             ahead = f"{left:.0f} s left" if done >= _TELLING * total else "time left not known yet"
             print(  # noqa: T201 - this is what it is for
                 f"{label}: {min(100 * done / total, 100):.0f} % of {_amount(total, unit)}, "

@@ -1,4 +1,4 @@
-"""Try out in Python the rules that a user wrote, before they are compiled."""
+"""Try out a user's rules in Python before they are compiled."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def rehearse(world: World, agent: Agent) -> None:
     for _ in range(2):
         size, num_actions = extent(world)
         if not is_state(state, size):
-            return  # the loop itself says this best
+            return  # the loop itself has the better message for this
         action, explored = returned(draw, agent, state, agent_rng, parts=("action", "explored"))
         _check_action(world, agent, action)
         if not is_offered(state, action, size, num_actions):
@@ -40,7 +40,7 @@ def rehearse(world: World, agent: Agent) -> None:
 
 
 def _check_action(world: World, agent: Agent, action: Action) -> None:
-    """Refuse a number where the world counts its actions, and the other way round."""
+    """Raise an error if the world's actions are whole numbers and this one is a float, or the other way round."""
     counts = controlled(world) is None
     if isinstance(action, int | np.integer) != counts:
         wanted = "a whole number" if counts else "a float"

@@ -2,32 +2,35 @@
 
 `results.parquet` has these columns, in this order; the schema's version is SCHEMA_VERSION:
 
-    cell             text     id of the cell: the same id, the same numbers
+    cell             text     id of the cell: the same id means the same numbers
     world, agent     text     kind of the world; label of the agent
-    ...              number   a column for each option that is given; null where there is none
-    steps, episodes  integer  in an episode; episodes
-    time             number   if the sweep sets times: when the run was to end, and `steps` are those it took
+    ...              number   a column for each option that is given; null where it does not apply
+    steps, episodes  integer  steps of an episode; number of episodes
+    time             number   only if the sweep sets times: when the run was to end; `steps` is then how many it took
     seed             integer
     rate, reward, duration, greedy_reward, greedy_duration    number
     greedy_steps     integer
     diverged         boolean  whether a number of the agent is no longer finite
-    gain             number   the exact optimal gain of the world; null where there is none, as are
-    regret           number   gain * duration - reward: what an optimal policy would have had more, and
-    rate_gap         number   rate - gain: how far the learned rate is off, and
-    policy_gain      number   the exact gain of the final policy; also null if policies are not kept or the run diverged
+    gain             number   the exact optimal gain of the world; null if it is not known
+    regret           number   gain * duration - reward: how much more an optimal policy would have earned; null if the
+                              gain is not known
+    rate_gap         number   rate - gain: the error of the learned rate; null if the gain is not known
+    policy_gain      number   the exact gain of the final policy; null if it is not known, if policies are not kept, or
+                              if the run diverged
     earned           number   reward / duration: what the run earned per unit time
-    dynamic_regret   number   in a world that changes and knows its gain at every time: what the best policy of each
-                              time would have earned, less what was earned; else null, as is
-    tracking_error   number   the mean over time of the squared error of the learned rate, without the first 100 steps
-    state            integer  where the run stood in the end; null where states are vectors
-    policy           list     the greedy action of each state in the end; only if the sweep keeps policies
+    dynamic_regret   number   in a world that changes and knows its gain at every time: how much more the best policy of
+                              each time would have earned; otherwise null
+    tracking_error   number   in such a world: the mean over time of the squared error of the learned rate, without the
+                              first 100 steps; otherwise null
+    state            integer  the last state; null where states are vectors
+    policy           list     the final greedy action of each state; only if the sweep keeps policies
     error            text     why the run failed; null if it did not
 
-`curves.parquet`, if curves were recorded: cell, world, agent and the options as above, seed, step, reward,
-greedy_reward, clock, rate; or, if they are means over the seeds, all but the seed, and of each of these the
-mean, the standard deviation (of the sample, so null for one seed) and the ends of the 95 % interval of the mean by
-Student's t: reward_mean, reward_std, reward_low, reward_high and so on.
-`timings.parquet`: cell, seed, seconds, the one thing that differs from run to run.
+`curves.parquet` exists if curves were recorded. It has the columns from cell to seed as above, and step, reward,
+greedy_reward, clock and rate. If curves are means over the seeds, it has no seed, and four columns for each of the last
+four: the mean, the standard deviation (of the sample, so null for one seed) and the two ends of the 95 % interval of
+the mean by Student's t, such as reward_mean, reward_std, reward_low and reward_high.
+`timings.parquet` has cell, seed and seconds, the only numbers that differ when a sweep is run again.
 """
 
 from __future__ import annotations
@@ -52,18 +55,18 @@ from sojourn.runs.lengths import Points
 from sojourn.runs.loop import PARTS
 from sojourn.runs.stack import Batch, Column
 
-# 4: the actions of policies in 32 bits, where 16 made 4,464 of action 70,000. 5: the gain of the final policy, what was
-# earned, the last state, and in curves what they are of. 6: dynamic regret and tracking error.
+# 4: the actions of policies have 32 bits; with 16, action 70,000 became 4,464. 5: new columns for the gain of the final
+# policy, what was earned and the last state, and in curves for what they belong to. 6: dynamic regret, tracking error.
 SCHEMA_VERSION = 6
 POLICY = pl.List(pl.UInt32)
 _LARGEST_ACTION = 2**32 - 1
 RESULTS, CURVES, TIMINGS = "results.parquet", "curves.parquet", "timings.parquet"
 TEXTS = ("cell", "world", "agent", "error")
-NUMBERS = ("steps", "episodes", "seed", "rate", "reward", "duration")  # that whoever reads a table needs
+NUMBERS = ("steps", "episodes", "seed", "rate", "reward", "duration")  # columns that every reader needs
 
 
 class Gains(NamedTuple):
-    """The exact gains of each run's world and of its final policy; NaN where there is none."""
+    """The exact gains of each run's world and of its final policy; NaN where one is not known."""
 
     best: Floats
     policies: Floats
@@ -72,7 +75,7 @@ class Gains(NamedTuple):
 def results_frame(
     specification: dict[str, pl.Series], batch: Batch, gains: Gains, seconds: float, *, policies: bool
 ) -> pl.DataFrame:
-    """Return rows of the results, with the column `seconds` that `merge` puts into a table of its own."""
+    """Return rows of the results, with a column `seconds` that `merge` moves to a table of its own."""
     count = len(batch.errors)
     columns = dict(specification)
     failed = batch.errors != ""
@@ -116,7 +119,7 @@ def policy_column(policies: Ints) -> pl.Series:
 
 
 def curves_frame(specification: Mapping[str, pl.Series], points: Points, curves: Floats) -> pl.DataFrame:
-    """Return rows of the curves: for each run, given by its specification, one for each point."""
+    """Return rows of the curves: one for each point of each run, which is given by its specification."""
     columns = _at_points(specification, points, len(curves))
     for part, name in enumerate(PARTS):
         columns[name] = pl.Series(curves[:, part, :].ravel())
@@ -126,7 +129,7 @@ def curves_frame(specification: Mapping[str, pl.Series], points: Points, curves:
 def mean_curves_frame(
     specification: Mapping[str, pl.Series], points: Points, means: Floats, deviations: Floats, seeds: int
 ) -> pl.DataFrame:
-    """Return rows of the mean curves over so many seeds: for each cell, one for each point."""
+    """Return rows of the mean curves over `seeds` seeds: one for each point of each cell."""
     columns = _at_points(specification, points, len(means))
     reach = mean_reach(seeds)
     for part, name in enumerate(PARTS):
@@ -139,7 +142,7 @@ def mean_curves_frame(
 
 
 def _at_points(specification: Mapping[str, pl.Series], points: Points, count: int) -> dict[str, pl.Series]:
-    """Return the specification of each of so many curves at each point, and the point."""
+    """Return the specification of each of `count` curves at each point, and the point."""
     places = np.repeat(np.arange(count), len(points))
     columns = {name: column.gather(places) for name, column in specification.items()}
     return {**columns, "step": pl.Series(np.tile(points, count))}
@@ -149,13 +152,15 @@ def _at_points(specification: Mapping[str, pl.Series], points: Points, count: in
 
 
 def claim_folder(folder: Path, mark: str = "sweep") -> None:
-    """Refuse a folder that has other things in it than an earlier run, so that nothing is overwritten."""
+    """Raise an error if a folder holds anything but an earlier run, so that nothing is overwritten."""
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file; choose a folder for the results")
     if not folder.is_dir() or (folder / mark).exists():
         return
     if not all(is_leftover(entry) for entry in folder.iterdir()):
-        raise ValueError(f"{folder} is not empty and holds no earlier run of this; choose another folder")
+        raise ValueError(
+            f"{folder} is not empty and holds no earlier run of this command; choose another folder"
+        )
 
 
 def merge(parts: list[Path], folder: Path, curve_parts: list[Path]) -> None:
@@ -165,7 +170,7 @@ def merge(parts: list[Path], folder: Path, curve_parts: list[Path]) -> None:
         write_whole(folder / CURVES, lambda path: pl.scan_parquet(curve_parts).sink_parquet(path))
     timings = rows.select("cell", "seed", "seconds")
     write_whole(folder / TIMINGS, timings.sink_parquet)
-    # Last, since its presence says that all is done.
+    # Written last, since its presence means that everything is done.
     write_whole(folder / RESULTS, lambda path: rows.drop("seconds").sink_parquet(path))
 
 
@@ -174,14 +179,16 @@ def load_results(folder: str | Path) -> pl.DataFrame:
 
     >>> load_results("no-such-folder")
     Traceback (most recent call last):
-    ValueError: no-such-folder/results.parquet does not exist: there is no sweep in it
+    ValueError: no-such-folder/results.parquet does not exist: the folder holds no sweep
 
-    `sojourn.run_sweep` shows how one comes to be.
+    `sojourn.run_sweep` shows how such a folder is made.
     """
     path = Path(folder) / RESULTS
     if not path.is_file():
         unfinished = Path(folder).joinpath("parts").is_dir()
-        hint = "the sweep is not finished; run it again to go on" if unfinished else "there is no sweep in it"
+        hint = (
+            "the sweep is not finished; run it again to go on" if unfinished else "the folder holds no sweep"
+        )
         raise ValueError(f"{path} does not exist: {hint}")
     table = read_table(path)
     _check(path, table.schema)
@@ -206,7 +213,7 @@ def load_curves(folder: str | Path) -> pl.DataFrame:
 
 
 def _check(path: Path, schema: pl.Schema) -> None:
-    """Refuse a table whose columns are not those of results; options may be texts, numbers and bools."""
+    """Raise an error if the columns of a table are not those of results; options may be texts, numbers and bools."""
     check_columns(path, schema, TEXTS, NUMBERS)
     for name, kind in {"diverged": pl.Null(), **schema}.items():
         is_policy = name == "policy" and isinstance(kind, pl.List) and is_number(kind.inner)
@@ -215,12 +222,12 @@ def _check(path: Path, schema: pl.Schema) -> None:
         )
         if not (fits or is_policy):
             raise ValueError(
-                f"{path} is damaged or of another version: its column {name!r} is of type {kind}, which it never is"
+                f"{path} is damaged or of another version: its column {name!r} is of type {kind}, which no results have"
             )
 
 
 def export_csv(table: pl.DataFrame, path: Path) -> None:
-    """Write a table as CSV; the policy becomes the actions with spaces between them."""
+    """Write a table as CSV; a policy is written as its actions with spaces between them."""
     if "policy" in table.columns:
         table = table.with_columns(pl.col("policy").cast(pl.List(pl.String)).list.join(" "))
     write_whole(path, table.write_csv)
@@ -242,7 +249,7 @@ def summarise(table: pl.DataFrame) -> pl.DataFrame:
 def summary_table(table: pl.DataFrame, title: str) -> Table:
     """Return the summary for a terminal."""
     summary = summarise(table)
-    caption = "rate: the learned one. earned: reward per unit time. Medians over the runs."
+    caption = "rate: the learned rate. earned: reward per unit time. Both are medians over the runs."
     view = Table(title=escape(printable(title)), caption=caption, box=SIMPLE_HEAD)
     for name, dtype in summary.schema.items():
         view.add_column(name, justify="left" if dtype == pl.String else "right")

@@ -1,4 +1,4 @@
-"""Make the rows of the tables from what came of a task."""
+"""Make the rows of the tables from the results of a task."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def tabulate(task: Task, batch: Batch, seconds: float) -> tuple[pl.DataFrame, pl
 
 
 def _length_columns(task: Task, batch: Batch) -> dict[str, pl.Series]:
-    """Return the steps of each run: those it was to take, or beside its time those that it took."""
+    """Return the planned steps of each run; if it ends at a time, that time and the steps it took."""
     if math.isinf(task.length.time):
         return {"steps": pl.Series(np.full(task.num_runs, task.length.steps))}
     time = pl.Series(np.full(task.num_runs, task.length.time))
@@ -65,10 +65,10 @@ def _length_columns(task: Task, batch: Batch) -> dict[str, pl.Series]:
 
 
 def _gain(worlds: Worlds, options: Options) -> float:
-    """Return the exact gain of a world, or NaN where there is none."""
+    """Return the exact gain of a world, or NaN if it is not known."""
     if world_kind(worlds.kind).model is None:
         world = build_world(worlds.kind, options)
-        known = None if knows_truth(world) else gain(world)  # what changes has no gain that holds throughout
+        known = None if knows_truth(world) else gain(world)  # a world that changes has no single gain
         return np.nan if known is None else known
     return _solved(worlds.kind, json.dumps(options, sort_keys=True), worlds.data)
 
@@ -100,7 +100,7 @@ def _policy_gains(task: Task, batch: Batch) -> Floats:
 def _judge(
     kind: str, options: str, _data: tuple[tuple[str, str], ...]
 ) -> tuple[PolicyGains, int | None] | None:
-    """Return who knows the gains of a world's policies, and its last action if actions are numbered from the last."""
+    """Return what computes the gains of a world's policies, and its last action if actions are numbered from the last."""
     chosen = json.loads(options)
     model = model_behind(kind, chosen)
     if model is None:

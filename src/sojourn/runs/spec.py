@@ -1,7 +1,7 @@
 """A sweep as data: worlds, agents, the grids of their options, and seeds.
 
 A *cell* is one world with one agent and all options fixed; a *run* is a cell with a seed. The id of
-a cell is a hash of all that decides its numbers, the version of the rules included: the same id
+a cell is a hash of everything that determines its numbers, including the version of the rules: the same id
 means the same numbers, on any machine. `sojourn.runs.toml` reads sweeps from files.
 """
 
@@ -27,9 +27,10 @@ from sojourn.runs.named import users_sources
 from sojourn.worlds.market.segments import identity
 from sojourn.worlds.protocol import World, extent
 
-# Raise it when any rule gives other numbers than before. 2: an action of value -inf is not explored,
+# Raise this when any rule gives different numbers than before. 2: an action of value -inf is not explored,
 # which changes runs that diverged. 3: ties are broken at random unless an agent says ties="lowest", which changes
 # every run whose values tie; Differential Q divides by at least a tenth of the mean duration.
+# 4: TimeSmoothed has no bias towards its first value.
 RULES_VERSION = 4
 
 MOST_RUNS = 100_000_000
@@ -38,7 +39,7 @@ SPACINGS, CURVES = ("log", "even"), ("each", "mean")
 
 @dataclass(frozen=True)
 class Sweep:
-    """All worlds with all agents and all seeds. Making a sweep checks it to the last option.
+    """All worlds with all agents and all seeds. Creating a sweep checks every option.
 
     >>> worlds = [Entry("two_state", {"log_scale": [1e-3, 1e-2]})]
     >>> sweep = Sweep(worlds, [Entry("smart"), Entry("harmonic_r")], seeds=[0, 1, 2], steps=1000)
@@ -49,14 +50,14 @@ class Sweep:
     worlds: list[Entry]
     agents: list[Entry]
     seeds: list[int]
-    steps: int | list[int] | None = None  # one or several lengths; those of the worlds themselves if None
+    steps: int | list[int] | None = None  # one length or several; if None, those of the worlds themselves
     episodes: int = 1
     record: int = 0
     name: str = "sweep"
     spacing: str = "log"
     curves: str = "each"
     policies: bool = True
-    time: float | list[float] | None = None  # one or several; a run ends there if not by its steps
+    time: float | list[float] | None = None  # one or several; a run ends then, or when its steps run out
 
     def __post_init__(self) -> None:
         for name, entries in (("world", self.worlds), ("agent", self.agents)):
@@ -75,8 +76,8 @@ class Sweep:
             raise ValueError("two agents have the same name in the results; give one of them a label")
         if self.num_runs > MOST_RUNS:
             raise ValueError(
-                f"the sweep has {self.num_runs:,} runs; it may have at most {MOST_RUNS:,}: take fewer choices or "
-                "seeds, or several sweeps"
+                f"the sweep has {self.num_runs:,} runs; it may have at most {MOST_RUNS:,}, so take fewer choices or "
+                "seeds, or make several sweeps"
             )
         _check_different("world", self.worlds)
         _check_different("agent", self.agents)
@@ -86,36 +87,36 @@ class Sweep:
         for length in self.lengths or ():
             whole("steps", length)
         if self.steps is not None and len(set(self.lengths or ())) != len(self.lengths or (0,)):
-            raise ValueError("steps is empty or has the same length twice")
+            raise ValueError("steps is empty or contains the same length twice")
         if self.time is not None and not self.times:
             raise ValueError("time is empty; give at least one, or leave it out")
         for time in self.times:
             positive("time", time)
         if self.times and (self.episodes > 1 or not isinstance(self.steps, int)):
             raise ValueError(
-                "with a time, a sweep has one episode and one number of steps, the most it may take"
+                "a sweep with a time must have one episode and one number of steps, the most that a run may take"
             )
         if len(set(self.times)) != len(self.times):
-            raise ValueError("time has the same time twice")
+            raise ValueError("time contains the same time twice")
         whole("episodes", self.episodes)
         whole("record", self.record, least=0)
         seeds = [whole("seeds", seed, least=0) for seed in self.seeds]
         if max(max(self.lengths or [0]) * self.episodes, *seeds, 0) >= 2**63:
             raise ValueError("seeds and steps times episodes must be less than 2^63")
         if not seeds:
-            raise ValueError("seeds is empty; the sweep needs at least one")
+            raise ValueError("seeds is empty; the sweep needs at least one seed")
         if len(set(seeds)) != len(seeds):
-            raise ValueError("seeds has the same seed twice")
+            raise ValueError("seeds contains the same seed twice")
 
     def _check_options(self) -> None:
-        """Build a world and an agent with every choice of every option, and see whether they fit each other."""
+        """Build a world and an agent with every choice of every option, and check that they fit each other."""
         worlds = []
         for index, entry in enumerate(self.worlds):
             for options in entry.samples():
                 with placed(f"world {index + 1} ({listed([entry.kind])})"):
                     world = build_world(entry.kind, options)
                     if self.steps is None and not hasattr(world, "num_steps"):
-                        raise ValueError("this world has no end of its own, so 'steps' is needed")
+                        raise ValueError("this world has no length of its own, so 'steps' is needed")
             worlds.append(world)
         for index, entry in enumerate(self.agents):
             for options in entry.samples():
@@ -151,7 +152,7 @@ class Sweep:
 
     @functools.cached_property
     def num_steps(self) -> int:
-        """The number of steps of all runs together; with a time, the most that there may be."""
+        """The number of steps of all runs together; with a time, the largest possible number."""
         if self.lengths is not None:
             return self.num_runs // len(self.lengths) * sum(self.lengths) * self.episodes
         worlds = (build_world(entry.kind, options) for entry in self.worlds for options in entry.grid())
@@ -159,8 +160,8 @@ class Sweep:
         return total * sum(map(len, self.agents)) * len(self.seeds)
 
     def lengths_in(self, world: World) -> list[Length]:
-        """How long the runs in one world are."""
-        own: int = getattr(world, "num_steps", 0)  # which it has where the sweep sets none
+        """Return the lengths of the runs in one world."""
+        own: int = getattr(world, "num_steps", 0)  # used only if the sweep sets no steps
         steps = [int(own)] if self.lengths is None else self.lengths
         if self.times:
             return [Length(steps[0], time=time) for time in self.times]
@@ -168,7 +169,7 @@ class Sweep:
 
     @functools.cached_property
     def sources(self) -> dict[str, str]:
-        """The hash of the source behind every user's own name in the sweep."""
+        """The names of users' own code in the sweep, each with a hash of its source."""
         known: dict[str, str] = {}
         for entry in (*self.worlds, *self.agents):
             for options in entry.samples():
@@ -176,7 +177,7 @@ class Sweep:
         return known
 
     def to_json(self) -> str:
-        """Return the sweep as text: what a results folder keeps of it."""
+        """Return the sweep as the text that its results folder keeps."""
         entries = {
             name: [
                 {"kind": entry.kind, "label": entry.label, **_identified(entry.options)} for entry in group
@@ -192,17 +193,17 @@ class Sweep:
 
 
 def _check_different(name: str, entries: list[Entry]) -> None:
-    """Refuse two entries with the same combination of options, whose runs would be there twice."""
+    """Raise an error if two entries share a combination of options, whose runs would be made twice."""
     axes = [_texts(entry) for entry in entries]
     for (one, first), (other, second) in itertools.combinations(enumerate(entries), 2):
-        # Each grid has all combinations, so two have one in common if every axis of them has a choice in common.
+        # Each grid has all combinations, so two grids share one if they share a choice on every axis.
         alike = first.kind == second.kind and axes[one].keys() == axes[other].keys()
         if alike and all(axes[one][option] & axes[other][option] for option in axes[one]):
             raise ValueError(f"{name} {one + 1} and {name} {other + 1} have a cell in common")
 
 
 def _texts(entry: Entry) -> dict[str, set[bytes]]:
-    """Return the choices of each option, as ids have them."""
+    """Return the choices of each option as the texts that ids are made from."""
     return {
         name: {canonical_text("", {name: choice}) for choice in choices(given)}
         for name, given in entry.options.items()
@@ -211,7 +212,7 @@ def _texts(entry: Entry) -> dict[str, set[bytes]]:
 
 @contextlib.contextmanager
 def placed(place: str) -> Iterator[None]:
-    """Say where in the sweep an error is."""
+    """Add to an error where in the sweep it is."""
     try:
         yield
     except (ValueError, TypeError) as error:
@@ -233,9 +234,9 @@ def cell_ids(world: bytes, agents: list[bytes], length: Length) -> list[str]:
 
 
 def canonical_text(kind: str, options: Options) -> bytes:
-    """Return a kind and its options as text; their order and the place of files do not matter to it.
+    """Return a kind and its options as a text that does not depend on their order or on where files are.
 
-    What a user's own name stands for is part of it, by a hash of the source.
+    For the names of users' own code, the text includes a hash of the source.
     """
     sources = users_sources(kind, options)
     written = [kind, _identified(options), *([sources] if sources else [])]
@@ -243,7 +244,7 @@ def canonical_text(kind: str, options: Options) -> bytes:
 
 
 def _identified(options: Axes) -> dict[str, Choice | list[Choice]]:
-    """Return options as ids and files show them: data by a hash of its content, a bool as a word."""
+    """Return options as they appear in ids and files: data as a hash of its content, a bool as a word."""
     written: dict[str, Choice | list[Choice]] = {}
     for name, given in options.items():
         several = [_identity(name, choice) for choice in choices(given)]

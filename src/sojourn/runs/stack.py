@@ -1,7 +1,7 @@
-"""Make runs that differ only in the agent and the seed in one compiled call.
+"""Make many runs in one compiled call; they differ only in the agent and the seed.
 
-A run of the paper's simulation takes a tenth of a millisecond, less than the Python around it would. So the
-agents of many runs are stacked, and one kernel takes one after the other.
+A run of the paper's simulation takes a tenth of a millisecond, less than the Python code around it would take. So
+the agents of many runs are stacked, and one kernel makes the runs one after the other.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ class Batch(NamedTuple):
     totals: Totals  # a stack of them
     rates: Floats
     diverged: Flags
-    states: Ints  # where each run stood in the end
+    states: Ints  # the last state of each run
     policies: Ints
     curves: Floats  # [run, part of the curve, point]
     spreads: Floats  # if curves are means, their deviations
-    errors: Column  # the sentence of a run that broke the rules, else ""
-    dynamic_regrets: Floats  # NaN where the gain at a time is not known
+    errors: Column  # what a run did that broke the rules, else ""
+    dynamic_regrets: Floats  # NaN in a world that does not know its gain at every time
     tracking_errors: Floats
 
     def figures(self) -> dict[str, Column]:
@@ -88,8 +88,8 @@ def run_batch(
 ) -> Batch:
     """Run each agent of a stack with the seed at the same place; a run that fails does not stop the others.
 
-    The arrays of the stack are used up. `planned` is the number of steps that runs of this kind will take
-    altogether, in this batch and others: if they are many, runs are taken side by side where that can be done.
+    The arrays of the stack are overwritten. `planned` is the number of steps that all runs of this kind will take,
+    in this batch and others: if it is large, runs are taken side by side where possible.
     """
     count, halt = len(seeds), halt or Halt()
     first = take(agents, 0)
@@ -132,7 +132,7 @@ def run_batch(
 
 
 def no_rows(count: int, num_states: int) -> Rows:
-    """Return empty rows of so many runs, with room for policies of so many states."""
+    """Return empty rows for `count` runs, with space for policies of `num_states` states."""
     return Rows(
         which=np.arange(count),
         totals=no_totals(count),
@@ -146,13 +146,13 @@ def no_rows(count: int, num_states: int) -> Rows:
 
 
 def no_curves(count: int, kept: Kept) -> Curves:
-    """Return empty curves of so many runs."""
+    """Return empty curves for `count` runs."""
     means, spreads = np.zeros((2, count // kept.group, len(PARTS), len(kept.points)))
     return Curves(np.append(kept.points, NEVER), kept.group, means, spreads)
 
 
 class Begun(NamedTuple):
-    """A world, and a state of the kind that it has."""
+    """A world, and a state of the type that it has."""
 
     world: World
     state: State
@@ -168,7 +168,7 @@ def _walk_batch(
     rows: Rows,
     halt: Flags,
 ) -> None:
-    """Take one run after the other."""
+    """Make one run after the other."""
     record = Record(curves.points, np.empty(curves.means.shape[1:]))
     for i in rows.which:
         start = Walk(begun.world, take(agents, i), begun.state, take(rows.totals, i))

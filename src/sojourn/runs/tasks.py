@@ -1,7 +1,7 @@
 """The tasks of a sweep: how it is cut, and how a task is run.
 
-A task is data and can be run anywhere, by `execute`. How a sweep is cut depends on its
-content alone, so that the n-th task is the same each time.
+A task is data, and `execute` can run it anywhere. How a sweep is cut depends on its
+content alone, so the n-th task is the same each time.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Worlds(NamedTuple):
     options: list[Options]
     data: tuple[
         tuple[str, str], ...
-    ] = ()  # each data that they name, and what it is: workers may have another
+    ] = ()  # the data that they name and their identities, since a worker may have other data of that name
 
 
 class Agents(NamedTuple):
@@ -60,7 +60,7 @@ class Agents(NamedTuple):
 
     kind: str
     label: str
-    combinations: str  # the list of their options, as JSON: many tasks share it, and it is a key
+    combinations: str  # the list of their options as JSON, which many tasks share and caches use as a key
     number: int
 
     @classmethod
@@ -70,11 +70,11 @@ class Agents(NamedTuple):
 
 
 class Recording(NamedTuple):
-    """What is kept of each run beside its totals."""
+    """What is kept of each run besides its totals."""
 
     num_points: int = 0  # of its curve
     spacing: str = "log"
-    mean: bool = False  # one curve for each cell, the mean over its seeds: all of them are then in one task
+    mean: bool = False  # one curve for each cell, the mean over its seeds, which are then all in one task
     policies: bool = True
 
     def points(self, length: Length) -> Points:
@@ -85,7 +85,7 @@ class Recording(NamedTuple):
 
 @dataclass(frozen=True)
 class Task:
-    """Runs of some agents of one kind in some worlds of one kind, each pair with all seeds."""
+    """Runs of some agents of one kind in some worlds of one kind, each pair with all of the task's seeds."""
 
     worlds: Worlds
     agents: Agents
@@ -93,9 +93,7 @@ class Task:
     length: Length
     recording: Recording
     columns: dict[str, bool] = field(default_factory=dict)  # see `option_columns`
-    sources: dict[str, str] = field(
-        default_factory=dict
-    )  # of the users' own names in the sweep: see `Sweep.sources`
+    sources: dict[str, str] = field(default_factory=dict)  # see `Sweep.sources`
     planned: int = 0  # steps of all tasks with agents of this kind
 
     @property
@@ -147,30 +145,30 @@ def plan(sweep: Sweep) -> Iterator[Task]:
 
 
 def _data(worlds: list[Options]) -> tuple[tuple[str, str], ...]:
-    """Return all data that worlds name, and the identity of each."""
+    """Return the data that worlds name, each with its identity."""
     names = {options["data"] for options in worlds if "data" in options}
     return tuple((name, identity(name)) for name in sorted(map(str, names)))
 
 
 def _most_runs(steps: int, num_values: int) -> int:
-    """Return the largest number of runs in a task, given the steps and the size of the table of each."""
+    """Return the largest number of runs in a task, given the steps and the table size of each run."""
     return max(1, min(BATCH_RUNS, BATCH_STEPS // steps, BATCH_VALUES // num_values))
 
 
 def _size(sweep: Sweep, kind: str, options: Options) -> tuple[list[Length], tuple[int, int]]:
-    """Return a world's lengths and the shape of its tables: worlds that agree in them may share a task."""
+    """Return a world's lengths and the shape of its tables; worlds that agree in both may share a task."""
     world = _world(kind, json.dumps(options), _data([options]))
     return sweep.lengths_in(world), extent(world)
 
 
 @functools.lru_cache(maxsize=2)
 def _world(kind: str, options: str, _known: tuple[tuple[str, str], ...]) -> World:
-    """Return a world; the last ones are kept, since some take a second to build and many tasks share them."""
+    """Return a world; the last two are kept, since some take a second to build and many tasks share them."""
     return build_world(kind, json.loads(options))
 
 
 def option_columns(sweep: Sweep) -> dict[str, bool]:
-    """Return the names of all options of a sweep, each a column of the results, and whether it is text."""
+    """Return the options of a sweep, each a column of the results, and whether the column is text."""
     columns: dict[str, bool] = {}
     for entry in (*sweep.worlds, *sweep.agents):
         for options in entry.samples():
@@ -188,7 +186,7 @@ def _chunks(items: Iterator[T], size: int) -> Iterator[list[T]]:
 
 
 class Executed(NamedTuple):
-    """What came of a task, where, and by which rules."""
+    """The results of a task, where it was run, and by which rules."""
 
     batch: Batch
     seconds: float
@@ -205,7 +203,7 @@ def execute(task: Task, halt: Halt | None = None) -> Executed:
     _refuse_other_sources(task.sources)
     for name, known in task.worlds.data:
         if identity(name) != known:
-            raise ValueError(f"{name} is not what it was when the sweep began")
+            raise ValueError(f"{name} is not the data that the sweep began with")
     group = len(task.seeds) if task.recording.mean else 1
     kept = Kept(task.recording.points(task.length), group, task.recording.policies)
     batches = []
@@ -218,27 +216,27 @@ def execute(task: Task, halt: Halt | None = None) -> Executed:
 
 
 class OtherRulesError(ValueError):
-    """Where a task is to be run, a name stands for something else than where the sweep was begun, or for nothing."""
+    """A name in the sweep stands for other code, or for none, where a task is to be run."""
 
 
 def _refuse_other_sources(sources: Mapping[str, str]) -> None:
-    """Refuse to run by other source of a user's than that of the sweep: its numbers may be others."""
+    """Raise an error if users' source here is not that of the sweep, since it may give different numbers."""
     for name, known in sources.items():
         try:
             check_unedited(name)
         except ValueError as error:
             raise OtherRulesError(
-                f"{error} (at {_place()}; a module is found there if it is in the folder that the worker was started in)"
+                f"{error} (at {_place()}; a worker finds the modules in the folder it was started in)"
             ) from None
         if source_of(name) != known:
             raise OtherRulesError(
                 f"the source behind {name!r} at {_place()} is not that of this command, so nothing is run there; "
-                "copy the files, start the worker again, and give the same command"
+                "copy the files there, start the worker again, and give the same command again"
             )
 
 
 def rules_of(task: Task) -> str:
-    """Return a hash of the rules that this process would run a task by; other rules have another."""
+    """Return a hash of the rules that this process would run a task by; other rules have another hash."""
     return _rules_of(
         task.worlds.kind,
         json.dumps(task.worlds.options[0], sort_keys=True),
@@ -258,7 +256,7 @@ def _rules_of(world_name: str, options: str, agent_name: str, combinations: str)
 def _place() -> str:
     """Return where this process is: the address of a Dask worker, or the name of the machine."""
     if dask := sys.modules.get("distributed"):
-        with contextlib.suppress(ValueError):  # this is no worker
+        with contextlib.suppress(ValueError):  # this process is not a worker
             return str(dask.get_worker().address)
     return f"{socket.gethostname()}, process {os.getpid()}"
 
@@ -273,7 +271,7 @@ def _agents(kind: str, combinations: str, num_states: int, num_actions: int) -> 
 
 
 def _repeated(stack: V, count: int) -> V:
-    """Return a stack with every entry `count` times, in arrays of its own."""
+    """Return a stack in new arrays, with every entry repeated `count` times."""
     return replaced(
         stack,
         **{
@@ -296,7 +294,7 @@ class Estimate:
 
 
 def estimate(sweep: Sweep, jobs: int) -> Estimate:
-    """Estimate time, memory and disk of a sweep from a short trial of each agent in the first world."""
+    """Estimate the time, memory and disk that a sweep needs, from a short trial of each agent in the first world."""
     world_options = next(sweep.worlds[0].grid())
     world = build_world(sweep.worlds[0].kind, world_options)
     length = max(sweep.lengths_in(world)).steps
@@ -315,7 +313,7 @@ def estimate(sweep: Sweep, jobs: int) -> Estimate:
             recording=Recording(policies=sweep.policies),
             planned=planned,
         )
-        execute(trial)  # compiles
+        execute(trial)  # the first call compiles
         seconds += len(entry) * steps_each * execute(trial).seconds / trial.num_steps
     num_states, num_actions = extent(world)
     runs = min(sweep.num_runs, _most_runs(length * sweep.episodes, num_states * num_actions))

@@ -3,7 +3,7 @@
     name = "first-look"
     seeds = 5                                   # 0 to 4, or a list
     steps = 1000                                # or a list of lengths
-    time = 500.0                                # or a list: a run ends then, after at most so many steps
+    time = 500.0                                # or a list: a run ends then, or after `steps` steps if that is earlier
     episodes = 4
     record = 0                                  # points of each run's curve
     spacing = "log"                             # of the points, or "even"
@@ -23,7 +23,7 @@
 An option is a number or a word; a list, a `logspace` or a `linspace` (first, last, count)
 makes it an axis of the grid of its own world or agent. A *cell* is one world with one agent
 and all options fixed; a *run* is a cell with a seed. Worlds that have a length of their own,
-such as a market, are run to their end where `steps` is not given.
+such as a market, are run to their end if `steps` is not given.
 
     [[world]]
     kind = "market"
@@ -31,9 +31,9 @@ such as a market, are run to their end where `steps` is not given.
     segment = [0, 1, 2]
     duration = ["random", "scaled"]
 
-A run of 100 steps is the beginning of the run of 1,000 with the same seed, so that
-`steps = [100, 1000]` shows how policies change. The named problems, and models in
-files, are worlds too, and their results have the exact gain beside them:
+A run of 100 steps is the beginning of the run of 1,000 with the same seed, so
+`steps = [100, 1000]` shows how policies change. The named problems and models in
+files are worlds too, and their results include the exact gain:
 
     [[world]]
     kind = "admission-control"
@@ -44,8 +44,8 @@ files, are worlds too, and their results have the exact gain beside them:
     kind = "model"
     data = "my-queue.toml"
 
-Code of your own has a name everywhere, `package.module:name`; the folder one stands in is importable. An
-estimator is named by the option `rate`, one of ours too; it may have options of its own, and axes among them:
+Your own code can be named everywhere, as `package.module:name`; modules in the current folder are found. The option
+`rate` names an estimator, yours or one of ours; it may have options of its own, some of which may be axes:
 
     [[world]]
     kind = "mine:Queue"                         # a world, or a function that returns a model
@@ -56,8 +56,8 @@ estimator is named by the option `rate`, one of ours too; it may have options of
     label = "SMART, forgetting"
     rate = { kind = "mine:TimeForgetting", step_size = [0.01, 0.1] }
 
-The id of a cell is a hash of all that decides its numbers, the version of the rules
-included: the same id means the same numbers, on any machine.
+The id of a cell is a hash of everything that determines its numbers, including the version
+of the rules: the same id means the same numbers, on any machine.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def parse_sweep(data: Mapping[str, Any]) -> Sweep:
 
 
 def _seeds(given: int | list[int]) -> list[int]:
-    """Return the seeds: a number of them, from 0 on, or a list."""
+    """Return the seeds, given as a list or as their number, counted from 0."""
     if isinstance(given, list):
         return [whole("seeds", seed, least=0) for seed in given]
     return list(range(whole("seeds", given, most=MOST_SEEDS)))

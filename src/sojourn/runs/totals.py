@@ -1,4 +1,4 @@
-"""The totals of a run: the one record that the loop carries, batches stack and tables are made from."""
+"""The totals of a run: the loop updates them, batches stack them, and tables are made from them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Totals(NamedTuple):
 
 @inlined
 def counted(totals: Totals, reward: float, duration: float, accepted: bool) -> Totals:
-    """Return totals with one more step."""
+    """Return the totals with one more step counted."""
     if accepted:
         return Totals(
             steps=totals.steps + 1,
@@ -48,7 +48,7 @@ def counted(totals: Totals, reward: float, duration: float, accepted: bool) -> T
 
 
 def no_totals(count: int) -> Totals:
-    """Return a stack of so many totals, nothing counted in any of them.
+    """Return a stack of `count` totals, all zero.
 
     >>> no_totals(2).steps, no_totals(2).reward
     (array([0, 0]), array([0., 0.]))

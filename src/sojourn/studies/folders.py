@@ -1,4 +1,4 @@
-"""Which command wrote a folder, told by its files; and what the page says about it."""
+"""Find out from its files which command wrote a folder, and make the page's section about it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Found(NamedTuple):
 def find(folder: Path) -> list[Found]:
     """Return what a folder holds; or, if it holds nothing itself, what its subfolders hold.
 
-    A folder that was named must be whole; one that was only met may be left out with a reason.
+    A folder that was named must be readable; an unreadable subfolder may be left out, with the reason.
     """
     if not folder.is_dir():
         wrong = "is a file" if folder.exists() else "does not exist"
@@ -76,7 +76,7 @@ def find(folder: Path) -> list[Found]:
 
 
 def _kinds(folder: Path) -> list[str]:
-    """Return the kinds of output in a folder; one that stopped half-way counts."""
+    """Return the kinds of output in a folder; unfinished output counts."""
     kinds = [kind for file, kind in FILES.items() if folder.joinpath(file).is_file()]
     if "comparison" in kinds or "observations" in kinds:
         return kinds  # its results.parquet belongs to it
@@ -90,7 +90,7 @@ def _kinds(folder: Path) -> list[str]:
 
 
 def _begun(folder: Path) -> bool:
-    """Return whether a study began here: its own sweep is inside, which any other sweep could be too."""
+    """Return whether a study began here: its sweep is in a subfolder and has the name of the study."""
     file = folder / "sweep" / "sweep.json"
     try:
         return file.is_file() and load_json(file).get("name") in STUDIES
@@ -99,7 +99,7 @@ def _begun(folder: Path) -> bool:
 
 
 def read(found: Found, budget: Budget) -> Section:
-    """Return the section of an output; a sentence says what is wrong with one that cannot be read."""
+    """Return the section of an output; if it cannot be read, the section or an error says why."""
     try:
         return _read(found, budget)
     except ValueError as error:
@@ -120,7 +120,7 @@ def _read(found: Found, budget: Budget) -> Section:
         given = load_json(file)
         kind = str(given.get("study"))
         if kind not in STUDIES:
-            raise ValueError(f"{file} is of no study that is known here: {kind!r}")
+            raise ValueError(f"{file} belongs to an unknown study: {kind!r}")
     else:
         file = folder / f"{kind}.json"
         if not file.is_file():
@@ -132,7 +132,7 @@ def _read(found: Found, budget: Budget) -> Section:
         raise ValueError(f"a table in {folder} cannot be read: {_first_line(error)}") from None
     except (LookupError, TypeError, AttributeError, ArithmeticError, ValueError) as error:
         if isinstance(error, ValueError) and f"{folder}{os.sep}" in str(error):
-            raise  # a sentence of ours, which names its file
+            raise  # this is our own message, which names the file
         told = f"no {error}" if isinstance(error, KeyError) else _first_line(error)
         raise ValueError(
             f"{file} is damaged or of another version ({told}); make it again with the command that wrote it"
@@ -140,11 +140,11 @@ def _read(found: Found, budget: Budget) -> Section:
 
 
 def _drawable(section: Section) -> Section:
-    """Return a section of which every chart has what it shows at first; tables that were cut may lack it."""
+    """Check that every chart of a section has what it shows first, which tables that were cut may lack."""
     for block in (section.picture, *section.blocks):
         for chart in block.items if isinstance(block, Charts) else (block,):
             if isinstance(chart, Choosable) and chart.start not in chart.charts:
-                raise ValueError("its tables do not have all combinations of what can be chosen on the page")
+                raise ValueError("its tables lack some combinations that can be chosen on the page")
     return section
 
 

@@ -1,4 +1,4 @@
-"""One HTML page about whatever commands have left in folders."""
+"""One HTML page about the results that commands have left in folders."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def write_report(
 ) -> Path:
     """Write one page about the results in folders, and return its path.
 
-    With `claims` the ledger of the paper's claims comes last. The page stays under 8 MB: what is
-    too long is thinned out, and the page says so.
+    With `claims` the ledger of the paper's claims comes last. The page stays under 8 MB: long tables and curves are
+    thinned out, and the page says so.
 
     >>> import tempfile
     >>> from sojourn.studies.solution.answer import solve_named

@@ -1,4 +1,4 @@
-"""The tables that a study leaves in its folder, for its page and for whoever goes on from there."""
+"""The tables that a study leaves in its folder, for its page and for further work."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def write_tables(folder: Path, tables: Mapping[str, pl.DataFrame]) -> None:
 
 
 def read_tables(folder: Path, files: Mapping[str, str]) -> list[pl.DataFrame]:
-    """Return the tables in these files; a folder without them is of another version.
+    """Return the tables in these files; raise an error if one is missing.
 
-    Each file is given with its columns: those of texts, a bar, and those of numbers.
+    Each file is given with its columns: the names of those with texts, a bar, and the names of those with numbers.
     """
     missing = next((name for name in files if not folder.joinpath(name).is_file()), None)
     if missing is not None:

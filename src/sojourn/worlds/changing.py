@@ -1,10 +1,10 @@
 """Worlds that change: models that take turns, at given times, in a fixed rhythm or at random.
 
 The regime of a step is the one in force when the step begins, and stays until the step ends. Agents do not see it.
-Random times depend on the seed alone, so that every agent meets the same. What the world owed a perfect player is
-kept on the way (`sojourn.worlds.truth`).
+Random times depend on the seed alone, so they are the same for every agent. The world keeps a record of what the best
+policy of each time would have earned (`sojourn.worlds.truth`).
 
-The models stand below each other in one table of states, that of regime k from k n on, with n states each.
+The models are stacked in one table of states: with n states each, those of regime k begin at k n.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from sojourn.rules.numbers import positive, several, shown
 from sojourn.rules.random import unit, word, word_at
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import checked
-from sojourn.worlds.protocol import gain, start, step, unreadable
+from sojourn.worlds.protocol import NotDrawnError, gain, start, step, unreadable
 from sojourn.worlds.tabular import Tabular, TabularWorld, below_each_other
 from sojourn.worlds.truth import Truth, begun_again, believing, counted_in, truth_of, watched
 
@@ -44,13 +44,13 @@ def Switching(  # noqa: N802 - it is named for the world that it makes
 ) -> SwitchingWorld:
     """Return a world in which models with the same states and actions take turns.
 
-    `times` says when: a number is how long each regime holds; a list has the times at which the next one begins,
-    the first again after the last; `sojourn.laws.Exponential(mean)` draws how long each holds, and then any other
-    regime follows. The gain at a time is that of the best policy, or that of `policy` if one is given, solved
+    `times` says when. A number is how long each regime holds. A list has the times at which the next regime begins;
+    the first one follows the last. `sojourn.laws.Exponential(mean)` draws how long each regime holds, and any other
+    regime may follow. The gain at a time is that of the best policy, or that of `policy` if one is given, solved
     exactly. If a regime holds for less than three times the longest mean duration, a warning says that its gain
-    is no bound.
+    does not bound what can be earned.
 
-    Here one action pays 5 a time of 1, and then 2:
+    In this example there is one action, which takes a time of 1 and pays 5, and later 2:
 
     >>> from sojourn.models import from_transitions
     >>> rich, poor = (from_transitions([(0, 0, 0, 1.0, pay, 1.0)]) for pay in (5.0, 2.0))
@@ -74,7 +74,7 @@ def Switching(  # noqa: N802 - it is named for the world that it makes
 def Drifting(  # noqa: N802 - it is named for the world that it makes
     model_at: Callable[[float], SMDP], times: Sequence[float] | Floats, *, policy: Sequence[int] | None = None
 ) -> SwitchingWorld:
-    """Return a world whose model moves along a path: from each of the times on it is `model_at(time)`, until the next.
+    """Return a world whose model changes along a path: from each of the times until the next, it is `model_at(time)`.
 
     >>> from sojourn.models import from_transitions
     >>> world = Drifting(lambda t: from_transitions([(0, 0, 0, 1.0, 1.0 + t / 100, 1.0)]), times=[0.0, 10.0, 20.0])
@@ -88,7 +88,7 @@ def Drifting(  # noqa: N802 - it is named for the world that it makes
 
 
 class Timetable(NamedTuple):
-    """When regimes change: at `switches`, every `period`, or after exponential times of this `mean`; 0 is none."""
+    """When regimes change: at `switches`, every `period`, or after exponential times of this `mean`; 0 means unused."""
 
     switches: Floats  # ascending, with infinity at the end
     period: float
@@ -97,7 +97,7 @@ class Timetable(NamedTuple):
 
 
 class Regime(NamedTuple):
-    """Which regime is in force, until when, and how many there were before it."""
+    """Which regime is in force, until when, and how many came before it."""
 
     number: int = 0
     until: float = 0.0
@@ -106,7 +106,7 @@ class Regime(NamedTuple):
 
 @checked()
 class SwitchingWorld(NamedTuple):
-    """What `Switching` and `Drifting` make."""
+    """The world that `Switching` and `Drifting` make."""
 
     regimes: TabularWorld
     available: Flags
@@ -142,7 +142,7 @@ def start_switching(world: SwitchingWorld, rng: Stream) -> tuple[SwitchingWorld,
 def step_switching(
     world: SwitchingWorld, state: int, action: int, rng: Stream
 ) -> tuple[SwitchingWorld, int, float, float]:
-    """Take a step in the regime in force, and look at the clock when it is over."""
+    """Take a step in the regime in force, and then see by the clock which regime is next."""
     first = world.regime.number * world.available.shape[0]
     _, after, reward, duration = _step(world.regimes, first + state, action, rng)
     truth = counted_in(world.truth, world.gains[world.regime.number], reward, duration)
@@ -171,7 +171,7 @@ def _at(world: SwitchingWorld, regime: Regime, truth: Truth, noise_key: int) -> 
 
 @inlined
 def _in_force(timetable: Timetable, regime: Regime, clock: float, noise_key: int) -> Regime:
-    """Return the regime at a time, from one that was in force before."""
+    """Return the regime at a time, given one that was in force before."""
     index, until, before = regime.number, regime.until, regime.before
     while until <= clock:
         before += 1
@@ -182,7 +182,7 @@ def _in_force(timetable: Timetable, regime: Regime, clock: float, noise_key: int
 
 @inlined
 def _next(mean: float, count: int, index: int, before: int, noise_key: int) -> int:
-    """Return the next regime: the next in the list, or any other where times are drawn."""
+    """Return the next regime: the next in the list, or any other one if times are drawn."""
     if mean == 0.0 or count == 1:
         return (index + 1) % count
     return (index + 1 + int(unit(word_at(noise_key, 2 * before + 1)) * (count - 1))) % count
@@ -190,7 +190,7 @@ def _next(mean: float, count: int, index: int, before: int, noise_key: int) -> i
 
 @inlined
 def _end(timetable: Timetable, before: int, since: float, noise_key: int) -> float:
-    """Return when a regime ends that has so many before it."""
+    """Return when the regime that follows `before` others ends."""
     if timetable.mean > 0.0:
         return since - timetable.mean * log(unit(word_at(noise_key, 2 * before)))
     if timetable.period > 0.0:
@@ -206,7 +206,7 @@ def watched_switching(world: SwitchingWorld, rate: float) -> SwitchingWorld:
 
 @truth_of.register
 def truth_of_switching(world: SwitchingWorld) -> Truth:
-    """Return what was kept."""
+    """Return the truth that was kept."""
     return world.truth
 
 
@@ -214,7 +214,7 @@ def truth_of_switching(world: SwitchingWorld) -> Truth:
 def gain_switching(world: SwitchingWorld, clock: float) -> float:
     """Return the gain of the regime in force."""
     if world.timetable.mean > 0.0 and world.noise_key == 0:
-        raise ValueError(
+        raise NotDrawnError(
             "the times of this world are drawn when it starts; ask a world that sojourn.start has returned"
         )
     first = Regime(0, _end(world.timetable, 0, 0.0, world.noise_key), 0)
@@ -223,7 +223,7 @@ def gain_switching(world: SwitchingWorld, clock: float) -> float:
 
 @unreadable.register
 def unreadable_switching(world: SwitchingWorld) -> str:
-    """Every regime must have its rows of the table and its gain, and the times an end."""
+    """Every regime must have its rows of the table and its gain, and the times must end with infinity."""
     count = world.timetable.num_regimes
     return (
         unreadable(world.regimes)
@@ -238,9 +238,13 @@ def unreadable_switching(world: SwitchingWorld) -> str:
         or (
             ""
             if len(world.timetable.switches) and world.timetable.switches[-1] == math.inf
-            else "switches has no end"
+            else "switches must end with infinity"
         )
-        or ("" if 0 <= world.regime.number < count else f"regime is {world.regime.number}; there are {count}")
+        or (
+            ""
+            if 0 <= world.regime.number < count
+            else f"regime is {world.regime.number}; it must be 0 to {count - 1}"
+        )
     )
 
 
@@ -253,12 +257,12 @@ def _alike(regimes: Sequence[SMDP]) -> list[SMDP]:
     for place, model in enumerate(models):
         if not isinstance(model, SMDP):
             raise TypeError(
-                f"regime {place} is {shown(model)}; it must be an SMDP, such as sojourn.models makes"
+                f"regime {place} is {shown(model)}; it must be an SMDP, which sojourn.models makes"
             )
         table = model.pair_table() >= 0
         if table.shape != (models[0].pair_table()).shape or (table != (models[0].pair_table() >= 0)).any():
             raise ValueError(
-                f"regime {place} has other states or actions than regime 0; all must have the same"
+                f"regime {place} has other states or actions than regime 0; all regimes must have the same"
             )
     return models
 
@@ -278,16 +282,16 @@ def _timetable(times: Times, count: int) -> Timetable:
 
 
 def _warn(models: Sequence[SMDP], timetable: Timetable) -> None:
-    """Say so where a regime holds for less than three times the longest mean duration."""
+    """Warn if a regime holds for less than three times the longest mean duration."""
     longest = max(float(model.duration.max()) for model in models)
     holds = np.diff(timetable.switches[:-1], prepend=0.0)
     shortest = timetable.period or timetable.mean or float(holds.min(initial=math.inf))
     if shortest < _HOLDS * longest:
         told = "holds for a mean of" if timetable.mean else "holds for only"
         warnings.warn(
-            f"a regime {told} {shortest:g}, less than three times the longest mean duration, {longest:g}: the gain "
-            "of each regime is then no bound of what can be earned, and a dynamic regret may be negative; where "
-            "regimes change at random, sojourn.modulated makes the model that has them in its states",
+            f"a regime {told} {shortest:g}, less than three times the longest mean duration, {longest:g}, so the gain "
+            "of each regime does not bound what can be earned, and dynamic regret may be negative; if regimes "
+            "change at random, sojourn.modulated makes a model that has them in its states",
             RuntimeWarning,
             stacklevel=3,
         )

@@ -1,4 +1,4 @@
-"""Checks of a world before it runs, and the sentence for a step that breaks a rule."""
+"""Checks of a world before it runs, and the error message for a step that breaks a rule."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from sojourn.worlds.protocol import NO_STATE, W, World, controlled, extent, obse
 
 
 def ready_world(world: W) -> W:
-    """Return a world as compiled code needs it, or refuse it with a sentence.
+    """Return a world in the form that compiled code needs, or refuse it with a sentence.
 
-    Its arrays are its own: whoever changes those that it was made of changes nothing here.
+    Its arrays are its own: changing those that it was made from does not change them.
     """
     if not (is_value(world) and start.knows(type(world)) and step.knows(type(world))):
         raise TypeError(
-            f"{type(world).__name__} is no world: a world is a NamedTuple with start and step registered for it"
+            f"{type(world).__name__} is not a world; a world is a NamedTuple with start and step registered for it"
         )
     world = with_arrays(validated(world), owned)
     wrong = unreadable(world)
@@ -41,7 +41,7 @@ def ready_world(world: W) -> W:
 
 
 def _check_available(world: World) -> None:
-    """Refuse a world that says wrongly which actions its states have."""
+    """Refuse a world whose `available` cannot be right."""
     available = getattr(world, "available", None)
     if available is None:
         return
@@ -52,7 +52,7 @@ def _check_available(world: World) -> None:
         )
     if not available.any(axis=1).all():
         raise ValueError(
-            f"{name}.available gives state {int(available.any(axis=1).argmin())} no action; it needs one"
+            f"{name}.available gives state {int(available.any(axis=1).argmin())} no action; every state needs one"
         )
 
 
@@ -62,7 +62,7 @@ def _check_bounds(name: str, bounds: Bounds) -> None:
 
 
 def first_state(world: World) -> State:
-    """Return a state of the kind that the world has, for compiled code to know its type."""
+    """Return an example of the world's states, from which compiled code knows their type."""
     if observed(world) is None:
         return 0
     state = start.bare(world, stream(0))[1]
@@ -70,7 +70,7 @@ def first_state(world: World) -> State:
 
 
 def rehearse_world(world: World) -> None:
-    """Take two steps in Python and check what the rules of a user's world return; the world stays as it was."""
+    """Take two steps in Python and check what the rules of a user's world return; the world is not changed."""
     if not first_meeting(world):
         return
     rng = stream(0)
@@ -78,7 +78,7 @@ def rehearse_world(world: World) -> None:
     for _ in range(2):
         size, num_actions = extent(world)
         if not is_state(state, size):
-            return  # whoever runs the world says this best
+            return  # the code that runs the world has a better message for this
         world, state, _, _ = returned(
             step,
             world,
@@ -92,7 +92,7 @@ def rehearse_world(world: World) -> None:
 def explore_world(world: World, most: int = 2000) -> None:
     """Take every action in every state that can be reached, in Python, and check what the rules return.
 
-    A run visits the states that its agent goes to; this goes to all, as far as so many steps suffice.
+    A run visits only the states that its agent goes to. This visits all states, as far as `most` steps suffice.
     """
     rng, taken = stream(1), 0
     reached: dict[int, World] = {}
@@ -139,7 +139,7 @@ def _some_action(world: World, state: State, num_actions: int) -> Action:
 class Fault(NamedTuple):
     """A step that broke the rules; the state is -1 if the start of an episode did.
 
-    Of a state that is a vector, it has the entry that is not finite, or 0.
+    A state that is a vector is given by an entry that is not finite, or by 0.
     """
 
     state: float
@@ -150,7 +150,7 @@ class Fault(NamedTuple):
 
 
 def explain_step(world: World, agent: str, at: int, fault: Fault) -> str:
-    """Say in one sentence which rule a step of a world broke; `agent` is the name of who took it."""
+    """Say in one sentence which rule a step of a world broke; `agent` names who took the step."""
     state, action, reward, duration, next_state = fault
     name, is_vector = type(world).__name__, observed(world) is not None
     states = "the entries of a state are finite" if is_vector else f"states are 0 to {extent(world)[0] - 1}"

@@ -1,8 +1,8 @@
 """A world whose rewards have heavy tails, or whose records are sometimes wrong.
 
-A tail is real: what the world pays is multiplied by a random number of mean 1, so that its gain stays as it is.
-Wrong records are not: the agent is told another reward, or another duration, than there was, while the world itself
-and its truth go on by the right ones.
+A heavy tail is real: what the world pays is multiplied by a random number of mean 1, so its gain stays the same.
+A wrong record is not: the agent is told a wrong reward or duration, while the world itself and its truth go on with
+the right ones.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def _tail(name: str, number: Number) -> float:
 class Disturbed(NamedTuple):
     """Any world, with heavy tails or wrong records.
 
-    With `tail` a, rewards are multiplied by a Pareto number of index a and mean 1; its variance is infinite for a up
-    to 2. A share `wrong_rewards` of the rewards is recorded multiplied by `reward_factor`, a share `wrong_durations`
-    of the durations by `duration_factor`.
+    Rewards are multiplied by a Pareto number of index `tail` and mean 1, whose variance is infinite for a `tail` up to
+    2; 0 means no tail. A share `wrong_rewards` of the rewards is recorded multiplied by `reward_factor`, and a share
+    `wrong_durations` of the durations multiplied by `duration_factor`.
 
     >>> import sojourn as sj
     >>> world = Disturbed(sj.Tabular(sj.problems.long_return()), wrong_rewards=1.0, reward_factor=10.0)
@@ -87,7 +87,7 @@ def start_disturbed(world: Disturbed, rng: Stream) -> tuple[Disturbed, int]:
 def step_disturbed(
     world: Disturbed, state: int, action: int, rng: Stream
 ) -> tuple[Disturbed, int, float, float]:
-    """Take a step of the world, and tell of it with errors; three numbers are drawn whatever the settings."""
+    """Take a step in the world, and report it with errors; three numbers are drawn whatever the settings."""
     inner, after, reward, duration = _step(world.world, state, action, rng)
     paid = reward * _pareto(uniform(rng), world.tail)
     told = paid * _factor(uniform(rng), world.wrong_rewards, world.reward_factor)
@@ -97,7 +97,7 @@ def step_disturbed(
 
 @inlined
 def _pareto(u: float, tail: float) -> float:
-    """Return the Pareto number of mean 1 whose share of larger ones is u; 1 without a tail."""
+    """Return the Pareto number of mean 1 that is exceeded with probability u; 1 without a tail."""
     return (tail - 1.0) / tail * exp(-log(u) / tail) if tail > 0.0 else 1.0
 
 
@@ -127,7 +127,7 @@ def unreadable_disturbed(world: Disturbed) -> str:
 
 @watched.register
 def watched_disturbed(world: Disturbed, rate: float) -> Disturbed:
-    """Let the world inside know."""
+    """Pass the agent's estimate to the world inside."""
     return _with(world, _watched(world.world, rate), world.unpaid)
 
 
@@ -148,7 +148,7 @@ def truth_of_disturbed(world: Disturbed) -> Truth:
 
 @knows_truth.register
 def knows_truth_disturbed(world: Disturbed) -> bool:
-    """Whether the world inside does."""
+    """Whether the world inside keeps its truth."""
     return knows_truth(world.world)
 
 

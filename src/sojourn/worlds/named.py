@@ -1,11 +1,11 @@
-"""Every kind of world by name: what sweeps, environments and checks know of it.
+"""Every kind of world by name, with what sweeps, environments and checks need to know about it.
 
-A world of your own needs no entry: it is `package.module:MyQueue` everywhere. To give it a short name:
+A world of your own needs no entry: you can call it `package.module:MyQueue` everywhere. To give it a short name:
 
     add_world(NamedWorld("my_queue", MyQueue, "a queue with two servers"))
 
 Sweeps then know the kind "my-queue", with the parameters of `MyQueue` as its options, and Gymnasium
-the environment "sojourn/MyQueue-v0". Problems are worlds as well; they are listed in
+knows the environment "sojourn/MyQueue-v0". Problems are worlds as well; they are listed in
 `sojourn.models.problems`.
 """
 
@@ -33,9 +33,9 @@ class NamedWorld(NamedTuple):
 
     name: str  # in tables and files, with underscores
     constructor: Callable[..., World] | str  # or its name, as package.module:name
-    about: str  # what it is, in a line
+    about: str  # a description in one line
     model: Callable[..., SMDP] | None = None  # the finite model behind it, whose gain is then known
-    not_options: tuple[str, ...] = ()  # parameters of `make` that nobody sets by name
+    not_options: tuple[str, ...] = ()  # parameters of `make` that are not options
     example: Options = MappingProxyType({})  # options of a small one, for tests and documentation
     environment: str = ""  # package.module:class of its environment; without one it is a plain `WorldEnv`
 
@@ -50,7 +50,7 @@ _CONTINUOUS, _CHANGES = "sojourn.worlds.continuous:", "sojourn.worlds.changes:"
 
 
 def add_world(world: NamedWorld) -> None:
-    """Make a kind of world known by its name, to sweeps, environments and the checks.
+    """Make a kind of world known by name to sweeps, environments and checks.
 
     >>> from sojourn.worlds.two_state import TwoState
     >>> add_world(NamedWorld("steady", lambda: TwoState(log_scale=0.0), "two states that do not drift"))
@@ -65,10 +65,10 @@ def add_world(world: NamedWorld) -> None:
 
 
 def users_world(name: str) -> NamedWorld:
-    """Return the entry of a world by a user's own name for it: `package.module:constructor`.
+    """Return the entry of a user's own world by its name, `package.module:constructor`.
 
-    The constructor makes worlds, or models, whose gain is then known. It needs no entry; one that its module has
-    added is taken.
+    The constructor makes worlds, or models, whose gain is then known. It needs no entry; if its module has added one,
+    that one is returned.
     """
     make = users_constructor(name)
     for world in WORLDS.values():
@@ -107,8 +107,8 @@ for _world in (
         "update_or_wait", _CONTINUOUS + "UpdateOrWait", "how long to wait before the next update is sent"
     ),
     NamedWorld("fleet", _CONTINUOUS + "Fleet", "four machines wear, and one crew mends them: which one next"),
-    NamedWorld("pay_rise", _CHANGES + "pay_rise", "a long job or a short one, whose pay goes up and down"),
-    NamedWorld("seasons", _CHANGES + "seasons", "two jobs whose pay goes round with the seasons"),
+    NamedWorld("pay_rise", _CHANGES + "pay_rise", "a long job, or a short one whose pay goes up and down"),
+    NamedWorld("seasons", _CHANGES + "seasons", "two jobs whose pay changes with the seasons"),
     NamedWorld("rush_hours", _CHANGES + "rush_hours", "a queue whose arrivals are slow, then fast"),
     NamedWorld("fading_trade", _CHANGES + "fading_trade", "a long job whose pay fades away, or a short one"),
     NamedWorld("heavy_tails", _CHANGES + "heavy_tails", "jobs whose pay changes and has a heavy tail"),

@@ -1,4 +1,4 @@
-"""Worlds made of models: any problem, any model in a file, and whatever a user's own function makes."""
+"""Worlds made from models: any problem, any model in a file, and any model that a user's own function makes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def model_in_file(data: str | None = None) -> SMDP:
 
 
 class WorldOfModel:
-    """Makes worlds of a model; beside its options they have `actions`: "given", or "reversed" in number.
+    """Makes worlds from a model; besides the model's options there is `actions`, the order of its actions: "given" or "reversed".
 
     >>> from sojourn.models.problems import PROBLEMS
     >>> WorldOfModel(PROBLEMS["long-shot"])(actions="reversed", short_duration=2.0).num_actions
@@ -51,7 +51,7 @@ def _ordered(model: SMDP, actions: Order) -> TabularWorld:
 
 
 class WorldOfUser:
-    """Makes worlds by a user's own function or class; worlds of a model have the option `actions` beside theirs."""
+    """Makes worlds with a user's own function or class; if it makes models, there is also the option `actions`."""
 
     def __init__(self, name: str, make: Callable[..., Any]) -> None:
         self.name, self.make = name, make
@@ -72,12 +72,12 @@ class WorldOfUser:
             return _ordered(thing, order or ACTIONS[0])
         if not (start.knows(type(thing)) and step.knows(type(thing))):
             raise TypeError(
-                f"{self.name!r} makes {shown(thing)}, which is neither a world, a NamedTuple with start and step "
-                "registered for it, nor a model"
+                f"{self.name!r} makes {shown(thing)}, which is neither a model nor a world (a NamedTuple with start "
+                "and step registered for it)"
             )
         if order is not None:
             raise ValueError(
-                f"actions is given, but {self.name!r} makes no model whose actions could be reversed"
+                f"actions is given, but {self.name!r} does not make a model; only actions of a model can be reversed"
             )
         world: World = thing
         return world

@@ -1,13 +1,13 @@
-"""What a world is: a value with two rules.
+"""A world is a value with two rules.
 
     start(world, rng) -> (world, state)
     step(world, state, action, rng) -> (world, next_state, reward, duration)
 
-A world says how many states and actions it has (`num_states`, `num_actions`), holds all
-that changes between steps except the state, in numbers (its arrays are constants, shared by
-all runs, and cannot be written into), and draws all its randomness from `rng` with
-the functions of `sojourn.rules.random`. `reward` is the total over the step, never a rate;
-`duration` is finite and at least 0; states and actions are numbered from 0.
+A world says how many states and actions it has (`num_states`, `num_actions`); both are numbered
+from 0. It holds in numbers everything that changes between steps, except the state; its arrays
+are constants, shared by all runs, and cannot be written to. It draws all its random numbers from
+`rng` with the functions of `sojourn.rules.random`. `reward` is the total over the step, never a
+rate; `duration` is finite and at least 0.
 
 A new world is one small file. This one, a machine that earns 5 a day until it is serviced
 or breaks down, runs compiled like the built-in ones:
@@ -37,19 +37,19 @@ or breaks down, runs compiled like the built-in ones:
 
     run = sj.run(Machine(), sj.smart(num_states=30, num_actions=2), steps=100_000, seed=0)
 
-`sojourn.check_world(Machine())` tells whether it keeps the rules. Compiled code takes global
-names as they are when it is first compiled; what may vary belongs into the world's fields.
+`sojourn.check_world(Machine())` checks whether it keeps the rules. Compiled code keeps the values
+that global names have when it is first compiled, so whatever may vary belongs in the world's fields.
 
-A world in which some states lack some actions says so with `available`, an array [state,
-action] of bools: an environment made of it then shows action masks. A step that takes an action
-the state does not have returns `NO_STATE` as the next state, and the loop stops with a sentence.
+If some states lack some actions, the world says so with `available`, an array [state, action] of
+bools; an environment made from it then shows action masks. A step that takes an action which the state
+does not have returns `NO_STATE` as the next state, and the loop stops with an error message.
 
-Where states cannot be listed, a state is a tuple of floats, always of the same length. Such a world has 0 for
-`num_states`, and `observed`, the `Bounds` of what is seen, which may be infinite. Where some actions are not always
-there, the state goes on, behind what is seen, with a 1.0 or 0.0 for each action. A world whose actions are numbers
-has 0 for `num_actions`, and `controlled`, their `Bounds`. `sojourn.continuous` has examples.
+If states cannot be listed, a state is a tuple of floats, always of the same length. `num_states` is then 0, and
+`observed` has the `Bounds` of what is seen, which may be infinite. If some actions are not always available, the state
+continues after what is seen with a 1.0 or 0.0 for each action. If actions are numbers, `num_actions` is 0, and
+`controlled` has their `Bounds`. `sojourn.continuous` has examples.
 
-Two more rules are for worlds whose truth is known: `gain`, and `optimal`, the best action of a state.
+Two more rules are for worlds whose truth is known: `gain`, the exact gain, and `optimal`, the best action of a state.
 """
 
 from __future__ import annotations
@@ -64,15 +64,15 @@ from sojourn.rules.vectors import Action, Bounds, State
 
 
 class World(Value, Protocol):
-    """What every world has: whoever runs one looks at nothing else."""
+    """What every world has; the code that runs a world uses nothing else of it."""
 
     @property
     def num_states(self) -> int:
-        """The number of states; 0 where they are vectors."""
+        """The number of states; 0 if they are vectors."""
 
     @property
     def num_actions(self) -> int:
-        """The number of actions; 0 where they are numbers."""
+        """The number of actions; 0 if they are numbers."""
 
 
 W = TypeVar("W", bound=World)
@@ -85,7 +85,7 @@ def _check_start(world: W, rng: Stream) -> tuple[W, Stream]:
 
 
 def observed(world: World) -> Bounds | None:
-    """Return the bounds of what is seen of a world whose states are vectors; None where states can be listed.
+    """Return the bounds of what is seen in a world whose states are vectors; None if states can be listed.
 
     >>> from sojourn.worlds.continuous.wear import Wear
     >>> observed(Wear())
@@ -95,12 +95,12 @@ def observed(world: World) -> Bounds | None:
 
 
 def controlled(world: World) -> Bounds | None:
-    """Return the bounds of actions that are numbers; None where actions can be listed."""
+    """Return the bounds of actions that are numbers; None if actions can be listed."""
     return getattr(world, "controlled", None)
 
 
 def extent(world: World) -> tuple[int, int]:
-    """Return the number of states, or of entries seen; and the number of actions, or 0 where they are numbers.
+    """Return the number of states, or of the entries seen of a vector, and the number of actions, 0 if they are numbers.
 
     >>> from sojourn.worlds.continuous.hold import Hold
     >>> extent(Hold())
@@ -111,7 +111,7 @@ def extent(world: World) -> tuple[int, int]:
 
 
 def is_masked(world: World, state: State) -> bool:
-    """Whether a state says which actions there are."""
+    """Whether a state says which actions it has."""
     return isinstance(state, tuple) and len(state) > extent(world)[0]
 
 
@@ -134,20 +134,20 @@ def _vector(state: State, size: int) -> State:
 
 @rule(compiled=False)
 def unreadable(world: World) -> str:
-    """Return why compiled code must not read a world's fields, which it does without a look, or an empty text.
+    """Return why compiled code must not read a world's fields, or an empty text if it may.
 
-    However a world was made, `_replace` and pickles included, it is asked before it runs. A world without
-    arrays needs no such rule.
+    Compiled code reads fields without checking them. So this is called before a world runs, however the world was
+    made, even by `_replace` or from a pickle. A world without arrays needs no such rule.
     """
     return ""
 
 
 @rule(compiled=False)
 def is_unswayed(world: World) -> bool:
-    """Whether the next state, and all that a world keeps, are the same whatever the action; rewards and durations are not.
+    """Whether the action affects only the reward and the duration, not the next state or anything that the world keeps.
 
-    Many runs in such a world are taken side by side, in a fraction of the time. It is a hint: a world that is
-    not as it says costs time, and nothing else.
+    Many runs in such a world are taken side by side, in a fraction of the time. This is only a hint: if it is
+    wrong, it costs time and nothing else.
 
     >>> import sojourn as sj
     >>> is_unswayed(sj.TwoState(log_scale=0.001)), is_unswayed(sj.Tabular(sj.problems.long_return()))
@@ -180,15 +180,19 @@ def step(world: W, state: State, action: Action, rng: Stream) -> tuple[W, State,
     raise no_rule("step", world)
 
 
+class NotDrawnError(ValueError):
+    """Raised if the gain of a world depends on times that are drawn only when it starts."""
+
+
 def _check_gain(world: W, clock: Number = 0.0) -> tuple[W, float]:
     return world, at_least_zero("clock", clock)
 
 
 @rule(_check_gain, compiled=False)
 def gain(world: World, clock: float = 0.0) -> float | None:
-    """Return the exact gain of a world; of one that changes, that of the law at a time of its episode.
+    """Return the exact gain of a world, or None if it is not known.
 
-    It is None where it is not known.
+    If the world changes, this is the gain of the law in force at the time `clock` of an episode.
 
     >>> import sojourn as sj
     >>> round(gain(sj.continuous.Offers()), 4)
@@ -203,7 +207,7 @@ def gain(world: World, clock: float = 0.0) -> float | None:
 
 @rule(compiled=False)
 def optimal(world: World, state: State) -> Action:
-    """Return the best action of a state, for worlds in which it is known.
+    """Return the best action of a state, in worlds where it is known.
 
     >>> from sojourn.worlds.continuous.wear import Wear
     >>> optimal(Wear(), (0.9,))  # replace the machine

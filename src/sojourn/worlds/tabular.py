@@ -1,4 +1,4 @@
-"""A finite model as a world of the compiled loop.
+"""A finite model as a world.
 
 Action a in state s is one *pair* of the model, a pair has *rows*, and a row has a probability,
 a next state, and laws of its reward and its duration (see `sojourn.models.smdp`). A step draws
@@ -8,12 +8,12 @@ not constant.
 A row is drawn by the alias method (Walker, ACM TOMS 3, 1977; tables as Vose, IEEE TSE 17,
 1991, makes them). The n rows of a pair stand for n cells of the same probability 1/n, and
 cell i belongs to row i from 0 up to `share[i]` and to row `other[i]` from there to 1. With u
-uniform, cell i = floor(n u) and the point n u - i in it are one draw and one comparison, however
-many rows there are: a search among cumulative probabilities would cost a loop in every step.
+uniform, i = floor(n u) is the cell and n u - i the point in it: one draw and one comparison, however
+many rows there are. A search among cumulative probabilities would need a loop in every step.
 
 A state need not have every action. Agents do not take an action whose value is -inf, and a run
-begins with that value for what a state lacks (`initial_values` has it for a loop of one's own).
-Taking such an action all the same leads to `NO_STATE`, which stops a run with a sentence.
+begins with that value for the actions that a state lacks (`initial_values` has it for a loop of your
+own). Taking such an action all the same leads to `NO_STATE`, which stops a run with an error message.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from sojourn.worlds.draws import sampled
 from sojourn.worlds.protocol import NO_STATE, start, step, unreadable
 
 _LARGEST = float(np.finfo(np.float64).max)
-_PATIENCE = 20_000  # rows whose tables Python makes sooner than a compiler is ready
+_PATIENCE = 20_000  # for up to so many rows, Python makes the tables sooner than a compiler would be ready
 
 
 def Tabular(model: SMDP, start: int = 0) -> TabularWorld:  # noqa: N802 - it is named for the world that it makes
-    """Return the world that moves as a model does, from the state `start`.
+    """Return the world that follows a model, starting in the state `start`.
 
     >>> from sojourn.models import from_transitions
     >>> model = from_transitions([
@@ -58,7 +58,7 @@ def Tabular(model: SMDP, start: int = 0) -> TabularWorld:  # noqa: N802 - it is 
     start = within("start", start, model.num_states)
     reward, duration, by_rows = model.flat_laws()
     pairs = model.pair_table()
-    # One more pair stands for every action that a state does not have: its one row leads nowhere.
+    # One extra pair stands for every action that a state does not have: its only row leads nowhere.
     nowhere = model.num_rows if by_rows else model.num_pairs
     kinds = np.zeros((nowhere + 1, 2), dtype=np.int8)
     parameters = np.ones((nowhere + 1, 6))
@@ -82,7 +82,7 @@ def Tabular(model: SMDP, start: int = 0) -> TabularWorld:  # noqa: N802 - it is 
 
 @checked()
 class TabularWorld(NamedTuple):
-    """What `Tabular` makes: a model in flat arrays, those of the laws by rows or by pairs."""
+    """The world that `Tabular` makes: a model in flat arrays, with laws by rows or by pairs."""
 
     pairs: Ints  # [state, action]; the last pair for an action that the state does not have
     row_offsets: Ints
@@ -112,7 +112,7 @@ class TabularWorld(NamedTuple):
 
 @unreadable.register
 def unreadable_tabular(world: TabularWorld) -> str:
-    """Every number that is an index must be one, every law one of ours, every share a share."""
+    """Every index must be in range, every law a known one, and every share between 0 and 1."""
     if not (type(world.by_rows) is bool and type(world.first) is int):
         return "by_rows must be true or false, and first a whole number"
     wrong = misread("pairs", world.pairs, np.int64, (None, None)) or misread(
@@ -147,7 +147,7 @@ def available(model: SMDP) -> Flags:
 
 
 def initial_values(model: SMDP, value: float = 0.0) -> Floats:
-    """Return values [state, action] for an agent to begin with: -inf for actions that a state does not have.
+    """Return values [state, action] for an agent to begin with: `value`, and -inf for actions that a state lacks.
 
     >>> from sojourn.models import from_transitions
     >>> initial_values(from_transitions([(0, 0, 1, 1.0, 0.0, 1.0), (0, 1, 0, 1.0, 0.0, 1.0), (1, 1, 0, 1.0, 0.0, 1.0)]))
@@ -182,7 +182,7 @@ def step_tabular(
 
 @inlined
 def _either(condition: bool, one: int, other: int) -> int:
-    # In a function of numbers, for the reason that worlds/market.py gives.
+    # In a function of numbers, for the reason that worlds/market/world.py gives.
     return one if condition else other
 
 
@@ -190,7 +190,7 @@ def _either(condition: bool, one: int, other: int) -> int:
 
 
 def below_each_other(tables: Sequence[TabularWorld]) -> TabularWorld:
-    """Return one table with the states of several below each other; laws are by rows if those of any table are."""
+    """Return one table with the states of several tables below each other; its laws are by rows if any table's are."""
     by_rows = any(table.by_rows for table in tables)
     pairs, rows, states = np.cumsum([[0, 0, 0], *(_sizes(table) for table in tables)], axis=0).T
 
@@ -263,7 +263,7 @@ def _fill(
                 num_large -= 1
                 small[num_small] = greater
                 num_small += 1
-        for k in range(num_small):  # what rounding has left
+        for k in range(num_small):  # left over by rounding
             share[small[k]] = 1.0
             other[small[k]] = small[k]
         for k in range(num_large):

@@ -1,4 +1,4 @@
-"""What can be known of a world that changes: its gain at a time, and how far a run stayed behind it.
+"""The truth about a world that changes: its gain at each time, and how far a run fell behind it.
 
 The law of a step is fixed when the step begins; the *frozen gain* at that time is the optimal gain of a world in
 which that law holds for ever: `gain(world, clock)`. A world that knows it keeps a `Truth`, and has two more rules:
@@ -24,10 +24,11 @@ WARM_UP = 100.0  # steps that no tracking error is counted for
 
 
 class Truth(NamedTuple):
-    """What a run was measured by: times, rewards and rates as they truly were.
+    """What a run is measured by: times, rewards and rates as they truly were.
 
-    `owed` is the sum of duration times frozen gain, `earned` that of the rewards; `squares` is the sum of duration
-    times squared error of the agent's rate and `duration` that of the durations, both without the first 100 steps.
+    `owed` is the sum of duration times frozen gain, and `earned` the sum of the rewards. `squares` is the sum of
+    duration times the squared error of the agent's rate, and `duration` the sum of the durations, both without the
+    first 100 steps.
 
     >>> truth = counted_in(believing(Truth(), 1.0), gain=3.0, reward=5.0, duration=2.0)
     >>> truth.clock, truth.dynamic_regret  # 2 times 3, less 5
@@ -55,13 +56,13 @@ class Truth(NamedTuple):
 
 @inlined
 def believing(truth: Truth, rate: float) -> Truth:
-    """Return the truth beside the agent's estimate."""
+    """Return the truth with the agent's estimate of the rate."""
     return Truth(truth.clock, rate, truth.owed, truth.earned, truth.squares, truth.duration, truth.steps)
 
 
 @inlined
 def begun_again(truth: Truth) -> Truth:
-    """Return the truth at the start of an episode: the clock begins again, sums go on."""
+    """Return the truth at the start of an episode: the clock begins at 0 again, and the sums go on."""
     return Truth(0.0, truth.rate, truth.owed, truth.earned, truth.squares, truth.duration, truth.steps)
 
 
@@ -83,22 +84,22 @@ def counted_in(truth: Truth, gain: float, reward: float, duration: float) -> Tru
 
 @rule(fallback=True)
 def watched(world: W, rate: float) -> W:
-    """Return the world once it knows what the agent believes the rate to be."""
+    """Return the world after it has been told the agent's estimate of the rate."""
     return world
 
 
 @rule(fallback=True)
 def truth_of(world: World) -> Truth:
-    """Return what a world has kept; of one that knows no truth, nothing."""
+    """Return the truth that a world has kept; all zeros if it keeps none."""
     return Truth(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @rule(compiled=False, fallback=True)
 def knows_truth(world: World) -> bool:
-    """Whether a world keeps what is true while it changes."""
+    """Whether a world keeps its truth."""
     return truth_of.knows(type(world))
 
 
 def truths(count: int) -> Truth:
-    """Return a stack of so many truths, nothing counted in any of them."""
+    """Return a stack of `count` truths in which nothing has been counted yet."""
     return Truth._make(np.zeros(count) for _ in Truth._fields)

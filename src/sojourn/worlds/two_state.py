@@ -6,13 +6,14 @@ reward 0 (`return_reward`) and duration 1. At decision step t of the episode, co
     action 0 (A):  r = slope t,                          tau = max(floor, N(mean, spread))
     action 1 (B):  r = (sin t + offset) 10^(v t),        tau = (cos t + offset) 10^(v t / 2)
 
-with v the `log_scale`; durations below the floor are raised to it (with the default offset
-only A's normal law ever comes near). A is the better action at first and B in the end: the smaller v,
-the later they cross. An episode begins again at t = 0 with the same noise. The noise of a
-step depends on the seed and on t alone, so that every agent meets the same.
+where v is the `log_scale`. Durations below the floor are raised to it (with the default offset
+only A's normal law ever comes near). For small v, A is the better action from about step 20 on, until
+B passes it: the smaller v, the later. An episode begins again at t = 0 with the same noise. The noise
+of a step depends on the seed and on t alone, so it is the same for every agent.
 
-With `clock="visits"` t counts the visits to state 0 instead, and in the durations of B how often B was chosen: so it
-is in the code of the paper's authors (github.com/erelon/SMDP_Agents, `sincoslog` in examples/envs/configs.py, commit 1d662de).
+With `clock="visits"`, t counts the visits to state 0 instead, except in the durations of B, where it counts how often B
+was chosen. The code of the paper's authors does so (github.com/erelon/SMDP_Agents, `sincoslog` in
+examples/envs/configs.py, commit 1d662de).
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _VISITS = CLOCKS.index("visits")
 
 
 def _clock(name: str, given: Number) -> int:
-    """Return the place of a clock's name, which is what compiled code has."""
+    """Return the place of a clock's name in CLOCKS, by which compiled code knows it."""
     if isinstance(given, str):
         if given not in CLOCKS:
             raise ValueError(f"{name} is {given!r}; it must be 'steps' or 'visits'")
@@ -93,7 +94,7 @@ class TwoState(NamedTuple):
     clock: int | str = "steps"
     noise_key: int = 0  # drawn at the first start, kept from then on
     t: int = 0
-    chosen: int = 0  # how often B was, in this episode; of the clock of visits only
+    chosen: int = 0  # how often B was chosen in this episode; counted only with the clock of visits
 
     @property
     def num_states(self) -> int:
@@ -108,7 +109,7 @@ class TwoState(NamedTuple):
 
 @is_unswayed.register
 def is_unswayed_two_state(world: TwoState) -> bool:
-    """Unless it counts how often B was chosen."""
+    """True, unless the world counts how often B was chosen."""
     return world.clock != _VISITS
 
 

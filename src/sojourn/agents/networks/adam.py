@@ -1,4 +1,4 @@
-"""Adam (Kingma and Ba, 2015): each weight moves by its mean gradient over the root of its mean squared gradient."""
+"""Adam (Kingma and Ba, 2015): a weight moves by its mean gradient, divided by the root of its mean squared gradient."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sojourn.rules.arrays import Floats
 from sojourn.rules.bridge import compiled_apart
 from sojourn.rules.elementary import exp, log1p
 
-_FIRST, _SECOND = 0.9, 0.999  # what is kept of the means
+_FIRST, _SECOND = 0.9, 0.999  # the shares of the means that are kept
 _SMALL = 1e-8
 
 
@@ -25,17 +25,17 @@ class Adam(NamedTuple):
 
 
 def adam(weights: Reals) -> Adam:
-    """Return means of nothing, for weights like these."""
+    """Return means of 0 for weights like these."""
     return Adam(np.zeros_like(weights), np.zeros_like(weights), np.zeros(1))
 
 
 @compiled_apart
 def descend(weights: Reals, gradient: Reals, means: Adam, step_size: float, longest: float) -> None:
-    """Move weights against a gradient, which is made shorter if its length is more than `longest`."""
+    """Move weights against a gradient, which is shortened if it is longer than `longest`."""
     kind = weights.dtype.type
     means.moves[0] += 1.0
     moves = means.moves[0]
-    # exp and log1p are ours: the same bits everywhere.
+    # exp and log1p are Sojourn's own, which give the same bits everywhere.
     first_share = 1.0 - exp(moves * log1p(_FIRST - 1.0))
     second_share = 1.0 - exp(moves * log1p(_SECOND - 1.0))
     shorter = kind(1.0 / max(1.0, length(gradient) / longest))
@@ -53,7 +53,7 @@ def descend(weights: Reals, gradient: Reals, means: Adam, step_size: float, long
 
 @compiled_apart
 def length(gradient: Reals) -> float:
-    """Return the length of a gradient; four sums at a time, in a fixed order, for a processor adds them at once."""
+    """Return the length of a gradient, from four sums in a fixed order, which a processor adds at the same time."""
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
     whole = len(gradient) - len(gradient) % 4
     for i in range(0, whole, 4):
@@ -68,7 +68,7 @@ def length(gradient: Reals) -> float:
 
 @compiled_apart
 def approach(weights: Reals, goal: Reals, share: float) -> None:
-    """Move weights by a share of the way to others."""
+    """Move weights a share of the way to a goal."""
     part = weights.dtype.type(share)
     for i in range(len(weights)):
         weights[i] += part * (goal[i] - weights[i])

@@ -1,4 +1,4 @@
-"""A network agent: arrays that kernels read and write, behind the protocol of agents of observations."""
+"""A network agent: arrays that kernels read and write, with the methods of an agent of observations."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ class Learned(Value, Protocol):
 
     @property
     def earnings(self) -> Earnings:
-        """What it knows of rewards and time."""
+        """What it knows about rewards and time."""
 
 
 class Kernels(NamedTuple):
-    """What a network agent does, each a kernel.
+    """The two kernels of a network agent.
 
-    `choose` is of (learned, observations, allowed, actions, explored), `learn` of (learned, transitions). It writes the
-    last two; `explored` says on the way in where chance may decide, on the way out where it decided against the best.
+    `choose` takes (learned, observations, allowed, actions, explored) and writes the last two; on the way in, `explored`
+    says where chance may decide, and on the way out, where it decided against the best action. `learn` takes (learned,
+    transitions).
     """
 
     choose: Kernel[Any]
@@ -55,13 +56,13 @@ class NetworkAgent:
 
     @property
     def estimator(self) -> Rate:
-        """The estimator of the rate as it is now, a value of its own."""
+        """A copy of the estimator of the rate as it is now."""
         estimator: Rate = canonical(take(self.learned.earnings.rate, 0))
         return estimator
 
     @property
     def rate(self) -> float:
-        """The rate that is learned with: the estimate, and what centring adds to it."""
+        """The rate that the agent learns with: the estimate, and what centring adds to it."""
         return float(value(self.estimator))
 
     @property
@@ -79,7 +80,7 @@ class NetworkAgent:
         return self._choose(observations, allowed, chance=False)[0]
 
     def learn(self, transitions: Transitions) -> None:
-        """Learn from what followed; every so many steps, from a batch."""
+        """Take in what followed, and learn from a batch whenever one is due."""
         self._run("learn", self.learned, transitions)
 
     def state(self) -> Memory:
@@ -102,7 +103,7 @@ class NetworkAgent:
             )
         if not 0 < count <= spaces.places:
             raise ValueError(
-                f"there are {count} observations; this agent is for up to {spaces.places} at once"
+                f"there are {count} observations; this agent takes up to {spaces.places} at once"
             )
         actions: Actions = (
             np.zeros((count, len(spaces.low))) if spaces.is_continuous else np.zeros(count, dtype=np.int64)
@@ -112,7 +113,7 @@ class NetworkAgent:
         return actions, explored
 
     def _run(self, name: str, *arguments: Any) -> None:
-        """Run a kernel, compiled for the types that it is first called with: they are always the same."""
+        """Run a kernel, compiled for the types of its first call, which never change."""
         function = self._prepared.get(name)
         if function is None:
             kernel: Kernel[Any] = getattr(self._kernels, name)
@@ -121,7 +122,7 @@ class NetworkAgent:
         function(*arguments)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_prepared": {}}  # machine code is found again
+        return self.__dict__ | {"_prepared": {}}  # machine code is looked up again
 
     def __repr__(self) -> str:
         return f"<{self.kind} with {type(self.estimator).__name__}, rate {self.rate:.4g}>"

@@ -4,9 +4,9 @@ With rho_eff the rate, corrected by centring, and s the unit of rewards, a batch
 
     y = (r - rho_eff tau) / s + Q'(o', argmax Q(o', .)),
 
-Q' being the target network, which follows Q slowly (van Hasselt, Guez and Silver 2016 for the double estimate; the
-average reward replaces the discount). The estimator of the rate sees single steps, in order, those that took the
-greedy action.
+where Q' is the target network, which follows Q slowly (van Hasselt, Guez and Silver 2016 for the double estimate; the
+average reward replaces the discount). The estimator of the rate sees the steps that took the greedy action, one by
+one and in order.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ from sojourn.rules.values import stacked
 
 _chance, _later = chance.bare, later.bare
 _LONGEST = 10.0  # of a gradient
-_RENEWAL = 1000  # steps between two looks at the units of observations and rewards
+_RENEWAL = 1000  # steps from one change of the units of observations and rewards to the next
 
 _SEEN, _DUE = range(2)  # places in `counts`: transitions so far, and those since the last batch
 
@@ -79,7 +79,7 @@ class Replay(NamedTuple):
 
 
 class Pace(NamedTuple):
-    """How much is learned when."""
+    """When the agent learns, and how fast the target follows."""
 
     warm_up: int  # transitions before anything is learned
     every: int  # transitions from batch to batch
@@ -87,15 +87,15 @@ class Pace(NamedTuple):
 
 
 class DeepQ(NamedTuple):
-    """All that a deep Q agent has learned. Its exploration and step size are stacks of one."""
+    """Everything that a deep Q agent has learned. Its exploration and step size are stacks of one."""
 
     network: Perceptron
     target: Reals
     means: Adam
     replay: Replay
-    chosen: Ints  # the transitions of a batch, the best action where each led, and what its value should be
-    best: Ints
-    aims: Floats
+    chosen: Ints  # the transitions of a batch
+    best: Ints  # the best action where each of them led
+    aims: Floats  # what the value of each of them should be
     seen: Moments
     earnings: Earnings
     exploration: Exploration
@@ -117,10 +117,10 @@ def _best(values: Reals, row: int, allowed: Masks, mask: int) -> int:
 
 @kernel
 def _choose(agent: DeepQ, observations: Floats, allowed: Masks, actions: Ints, explored: Flags) -> None:
-    """Write the greedy action of each observation; or, with probability epsilon, any that is allowed.
+    """Write the greedy action of each observation or, with probability epsilon, any allowed action.
 
-    One number decides all. `explored` says on the way in where chance has no say, and on the way out which actions are
-    not the greedy ones.
+    One random number decides both. On the way in, `explored` says where chance may decide; on the way out, it says
+    which actions are not the greedy ones.
     """
     inputs, values = inputs_in(agent.network), outputs_in(agent.network, agent.network.units)
     for row in range(len(observations)):
@@ -139,7 +139,7 @@ def _choose(agent: DeepQ, observations: Floats, allowed: Masks, actions: Ints, e
 
 @compiled_apart
 def _nth(allowed: Masks, row: int, share: float) -> int:
-    """Return the action at this share, in [0, 1), of those that are allowed."""
+    """Return the action at this share, in [0, 1), of the allowed actions."""
     count = 0
     for action in range(allowed.shape[1]):
         count += allowed[row, action]
@@ -155,7 +155,7 @@ def _nth(allowed: Masks, row: int, share: float) -> int:
 
 @kernel
 def _learn(agent: DeepQ, steps: Transitions) -> None:
-    """Remember each transition, show the estimator those that were greedy, and learn from batches that are due."""
+    """Remember each transition, show the greedy ones to the estimator, and learn from the batches that are due."""
     replay, counts, pace = agent.replay, agent.counts, agent.pace
     for i in range(len(steps.rewards)):
         at = counts[_SEEN] % len(replay.rewards)
@@ -184,7 +184,7 @@ def _learn(agent: DeepQ, steps: Transitions) -> None:
 
 @compiled_apart
 def _renew(agent: DeepQ) -> None:
-    """See observations and rewards in their present units; what was learned in others stays."""
+    """Change to the present units of observations and rewards; what was learned in earlier units is kept."""
     if agent.counts[_SEEN] > agent.pace.warm_up:
         for weights in (agent.network.weights, agent.target):
             refit_inputs(agent.seen, agent.network, weights)
@@ -195,7 +195,7 @@ def _renew(agent: DeepQ) -> None:
 
 @compiled_apart
 def _learn_from_batch(agent: DeepQ) -> None:
-    """One step of Adam on the mean of (y - Q)^2 / 2 over a batch, then a step of the target."""
+    """Take one step of Adam on the mean of (y - Q)^2 / 2 over a batch, then one step of the target."""
     network, replay, chosen, aims = agent.network, agent.replay, agent.chosen, agent.aims
     size = len(chosen)
     inputs, values = inputs_in(network), outputs_in(network, network.units)
@@ -249,14 +249,14 @@ def deep_q(  # an option for each thing that users tune, as in every constructor
 ) -> NetworkAgent:
     """Deep Q-learning for reward per unit time: double, with replay and a soft target.
 
-    `hidden` are the widths of the hidden layers. After `warm_up` steps it learns from a batch of remembered steps
-    after every `every` steps, by Adam. Any estimator of the rate can be plugged in; it sees the greedy steps.
-    `centring` corrects it by the level of the values. Step size and exploration may follow a schedule, by steps; by
-    default both fall, and neither to 0, so that learning goes on. A tenth of the steps stays random: what goes wrong
-    seldom is remembered then, and a policy that is followed without chance does not get stuck there.
+    `hidden` are the widths of the hidden layers. After the first `warm_up` steps, it learns from a batch of remembered
+    steps every `every` steps, by Adam. You can give any estimator of the rate; it sees the greedy steps. `centring`
+    corrects it by the level of the values. Step size and exploration may follow a schedule over the steps; by default
+    both fall, but not to 0, so that learning continues. A tenth of the steps stays random, so that the agent remembers
+    rare mishaps, and its policy, followed without chance, does not get stuck in them.
 
-    With `precision="double"` all is computed in plain loops, the same bits on every machine, compiled and
-    interpreted; the default uses BLAS in single precision, which is several times faster.
+    With `precision="double"` everything is computed in plain loops, which give the same bits on every machine, compiled
+    or interpreted; the default uses BLAS in single precision, which is several times faster.
 
     >>> agent = deep_q(Spaces(num_inputs=2, num_actions=3), hidden=(8,), compiled=False)
     >>> agent

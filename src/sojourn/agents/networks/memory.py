@@ -1,4 +1,4 @@
-"""What a network remembers, as tables of arrays: for files, which hold data only."""
+"""What a network remembers, as arrays by name, for files, which hold only data."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def written_over(value: Value, arrays: Mapping[str, Any]) -> None:
     own = dict(arrays_in(value))
     if set(own) != set(arrays):
         missing = ", ".join(sorted(set(own) ^ set(arrays))[:3])
-        raise ValueError(f"it was saved by another agent than this one: {missing} is only in one of both")
+        raise ValueError(f"it was saved by another agent, not this one: only one of the two has {missing}")
     for path, array in own.items():
         wrong = misread(path, arrays[path], array.dtype.type, array.shape)
         if wrong:
-            raise ValueError(f"it was saved by another agent than this one: {wrong}")
+            raise ValueError(f"it was saved by another agent, not this one: {wrong}")
     for path, array in own.items():
         array[...] = arrays[path]

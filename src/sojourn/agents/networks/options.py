@@ -13,7 +13,7 @@ from sojourn.rules.arrays import Floats
 from sojourn.rules.numbers import fraction, shown, whole
 
 _WIDEST = 4096
-_UNBOUNDED = 1e30  # some environments say "no bound" with the largest number that a float can hold
+_UNBOUNDED = 1e30  # some environments give the largest number that a float can hold for "no bound"
 
 
 def checked_hidden(hidden: Sequence[int]) -> tuple[int, ...]:
@@ -28,14 +28,14 @@ def checked_hidden(hidden: Sequence[int]) -> tuple[int, ...]:
 
 
 def checked_precision(precision: str) -> str:
-    """Return the name of a precision, or say which there are."""
+    """Return the name of a precision, or say which names there are."""
     if precision not in PRECISIONS:
         raise ValueError(f"precision is {precision!r}; it must be one of {', '.join(map(repr, PRECISIONS))}")
     return precision
 
 
 def schedule_of(name: str, given: float | Decay | Linear) -> Exploration:
-    """Return a step size that changes with the steps, a number being a constant."""
+    """Return a step size that changes with the steps; a number becomes a constant."""
     if isinstance(given, Decay | Linear):
         fraction(f"{name}.start", given.start)
         return exploration_of(given)
@@ -45,8 +45,8 @@ def schedule_of(name: str, given: float | Decay | Linear) -> Exploration:
 def bounds_of(spaces: Spaces) -> tuple[Floats, Floats, Floats]:
     """Return the points of the environment that -1 and 1 of a network stand for, and how far its means may go.
 
-    The points are the bounds of the actions, in each dimension, and means stay between them. Where a bound is infinite
-    there is no unit but the environment's own, and no end.
+    In each dimension, the points are the bounds of the actions, and means stay between them. Where a bound is infinite,
+    the unit is the environment's own, and means may go anywhere.
 
     >>> low, high, furthest = bounds_of(Spaces(1, low=np.array([0.0, -np.inf]), high=np.array([20.0, np.inf])))
     >>> low.tolist(), high.tolist(), furthest.tolist()

@@ -2,15 +2,15 @@
 
 With x the units of one layer, W and b its weights, the next layer is
 
-    y = x W + b,    and max(0, y) but in the last layer.
+    y = x W + b,    and max(0, y) except in the last layer.
 
 With d the gradient of a loss by y, set to 0 where max(0, y) is 0, the gradients of the loss are
 
     by W  x' d,     by b  the sum of the rows of d,     by x  d W'.
 
-All weights of a network stand in one flat array: for each layer W by rows, then b. An agent may append numbers of its
-own, which then learn like weights. All units of a batch stand in one flat array too, layer after layer, each with room
-for the same number of rows; a batch may have fewer. So nothing is allocated while a network learns.
+All weights of a network are in one flat array: for each layer W by rows, then b. An agent may append numbers of its
+own, which are then learned like weights. All units of a batch are in one flat array, too, layer after layer, each with
+room for the same number of rows; a batch may have fewer. So nothing is allocated while a network learns.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PRECISIONS: dict[str, Kind] = {"single": np.float32, "double": np.float64}
 
 
 class Perceptron(NamedTuple):
-    """A network, and the room that a batch needs: its units, and gradients by units and by weights.
+    """A network, and the room that a batch needs for its units and for gradients by units and by weights.
 
     `widths` are the numbers of units: inputs, hidden layers, outputs.
     """
@@ -54,10 +54,10 @@ def perceptron(
     last: float = 1.0,
     further: Sequence[float] = (),
 ) -> Perceptron:
-    """Return a network with room for so many rows, its weights drawn as He et al. (2015) do.
+    """Return a network with room for `rows` rows, with weights drawn as He et al. (2015) do.
 
-    Each weight is normal with variance 2 / inputs of its layer, biases are 0; those of the last layer, which has no
-    ReLU, are multiplied by `last` / sqrt(2). `further` are numbers that an agent appends to the weights.
+    Each weight is normal with variance 2 / inputs of its layer, and biases are 0; weights of the last layer, which has
+    no ReLU, are multiplied by `last` / sqrt(2). `further` are numbers that an agent appends to the weights.
 
     >>> from sojourn.rules.streams import stream
     >>> perceptron((2, 3, 1), 4, stream(0)).weights.shape  # 2 * 3 + 3 and 3 * 1 + 1
@@ -107,7 +107,7 @@ def outputs_in(network: Perceptron, flat: Reals) -> Reals:
 
 @compiled_apart
 def inputs_in(network: Perceptron) -> Reals:
-    """Return the first layer, rows by inputs, as a view: it is to be filled before `forward`."""
+    """Return the first layer, rows by inputs, as a view; fill it before you call `forward`."""
     width = network.widths[0]
     room = room_of(network)
     return network.units[: room * width].reshape(room, width)
@@ -140,9 +140,9 @@ def forward(network: Perceptron, weights: Reals, rows: int) -> None:
 
 @compiled_apart
 def backward(network: Perceptron, rows: int) -> None:
-    """Compute the gradient by the weights from the slopes of the outputs; `forward` must have gone before.
+    """Compute the gradient by the weights from the slopes of the outputs; call `forward` first.
 
-    The gradient by what an agent appended to the weights stays as it is.
+    The gradient by numbers that an agent appended to the weights stays as it is.
     """
     room = room_of(network)
     layers = len(network.widths) - 1

@@ -1,8 +1,8 @@
-"""Policies that a network gives: a probability for each numbered action, or a normal law of continuous ones.
+"""Policies that a network gives: a probability for each numbered action, or a normal law for continuous actions.
 
-Each has its logarithm of the probability of an action and the slopes of it by the network's outputs. In units of the
-network, a continuous action z goes from -1 to 1 between its bounds; the logarithms of its deviations are the last of the
-network's weights.
+For each there is the logarithm of the probability of an action, and its slopes by the network's outputs. In units of
+the network, a continuous action z goes from -1 to 1 between its bounds; the logarithms of its deviations are the last
+weights of the network.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def chances(outputs: Reals, row: int, allowed: Masks, mask: int, out: Floats) ->
 
 @compiled_apart
 def drawn_action(probabilities: Floats, rng: Stream) -> int:
-    """Draw an action; one that has no probability is never drawn."""
+    """Draw an action; one with a probability of 0 is never drawn."""
     left = uniform(rng)
     last = 0
     for action in range(len(probabilities)):
@@ -47,7 +47,7 @@ def drawn_action(probabilities: Floats, rng: Stream) -> int:
             left -= probabilities[action]
             if left < 0.0:
                 return action
-    return last  # where rounding has left something
+    return last  # if rounding has left something over
 
 
 @compiled_apart
@@ -70,7 +70,7 @@ def log_chance(probabilities: Floats, action: int) -> float:
 def choice_slopes(
     probabilities: Floats, action: int, push: float, spread: float, slopes: Reals, row: int
 ) -> None:
-    """Write the slopes of push log p(action) + spread H(p) by the outputs, H being the entropy."""
+    """Write the slopes of push log p(action) + spread H(p) by the outputs, where H is the entropy."""
     entropy = 0.0
     for j in range(len(probabilities)):
         if probabilities[j] > 0.0:
@@ -92,7 +92,7 @@ def log_deviation(network: Perceptron, dimension: int, dimensions: int) -> float
 
 @compiled_apart
 def held_mean(outputs: Reals, row: int, dimension: int, furthest: Floats) -> float:
-    """Return the mean of one dimension of an action: the output, or where that is beyond a bound, the bound."""
+    """Return the mean of one dimension of an action: the output, or the bound if the output is beyond it."""
     end = float(furthest[dimension])
     return min(max(float(outputs[row, dimension]), -end), end)
 
@@ -124,7 +124,7 @@ def point_slopes(
 ) -> None:
     """Write the slopes of push log p(action) by the means, and add those by the logarithms of the deviations.
 
-    An output beyond a bound is never pushed farther out, where it would not be heard of again.
+    An output beyond a bound is never pushed farther out, since it might not come back.
     """
     dimensions = points.shape[1]
     for j in range(dimensions):

@@ -1,10 +1,10 @@
 """Proximal policy optimisation for the average reward, with numbered or continuous actions.
 
-The policy moves by the clipped objective of Schulman et al. (2017) with the advantages of a `rollout`, normalised, and
-the critic towards A + v. A continuous action is normal about a mean that stays between the bounds: were it to go
-beyond, all that is drawn would be taken at the bound, earn the same, and say nothing on how to come back.
+The policy moves by the clipped objective of Schulman et al. (2017) with the normalised advantages of a `rollout`, and
+the critic moves towards A + v. A continuous action is normal around a mean that stays between the bounds. If the mean
+went beyond a bound, all draws would be moved to the bound and earn the same, and nothing would show the way back.
 
-The first rollout only measures: observations have no unit before it.
+The first rollout only measures, as observations have no unit before it.
 """
 
 from __future__ import annotations
@@ -53,18 +53,18 @@ def _look(agent: PPO, observations: Floats) -> None:
 
 @kernel
 def choose_choices(agent: PPO, observations: Floats, allowed: Masks, actions: Ints, explored: Flags) -> None:
-    """Draw numbered actions, or take the likeliest where `explored` says that chance has no say."""
+    """Draw numbered actions where `explored` says that chance may decide, and take the likeliest ones elsewhere."""
     _look(agent, observations)
     outputs = outputs_in(agent.policy, agent.policy.units)
     for row in range(len(observations)):
         chances(outputs, row, allowed, row, agent.chances)
         actions[row] = drawn_action(agent.chances, agent.rng) if explored[row] else likeliest(agent.chances)
-        explored[row] = False  # all that a policy does is its own
+        explored[row] = False  # every action that a policy draws is its own
 
 
 @kernel
 def choose_points(agent: PPO, observations: Floats, allowed: Masks, actions: Floats, explored: Flags) -> None:
-    """Draw continuous actions, or take their means, in the units of the environment."""
+    """Draw continuous actions where `explored` says so, and take their means elsewhere, in the environment's units."""
     _look(agent, observations)
     outputs = outputs_in(agent.policy, agent.policy.units)
     for row in range(len(observations)):
@@ -78,7 +78,7 @@ def choose_points(agent: PPO, observations: Floats, allowed: Masks, actions: Flo
 
 @kernel
 def learn_choices(agent: PPO, steps: Transitions) -> None:
-    """Take in steps with numbered actions; when the rollout is full, learn from it."""
+    """Add steps with numbered actions to the rollout; when it is full, learn from it."""
     for i in range(len(steps.rewards)):
         agent.rollout.choices[agent.counts[COUNT]] = steps.actions[i]
         take_in(agent, steps, i)
@@ -88,7 +88,7 @@ def learn_choices(agent: PPO, steps: Transitions) -> None:
 
 @kernel
 def learn_points(agent: PPO, steps: Transitions) -> None:
-    """Take in steps with continuous actions; when the rollout is full, learn from it."""
+    """Add steps with continuous actions to the rollout; when it is full, learn from it."""
     for i in range(len(steps.rewards)):
         at = agent.counts[COUNT]
         for j in range(len(agent.low)):
@@ -101,7 +101,7 @@ def learn_points(agent: PPO, steps: Transitions) -> None:
 
 @compiled_apart
 def _learn_from_rollout(agent: PPO) -> None:
-    """Move critic and policy, unless this is the first rollout; then begin the next."""
+    """Move critic and policy, unless this is the first rollout; then begin the next rollout."""
     count = agent.counts[COUNT]
     if agent.counts[ROLLOUTS] > 0:
         judge(agent, count)
@@ -126,7 +126,7 @@ def _learn_from_rollout(agent: PPO) -> None:
 
 @compiled_apart
 def _shuffle(order: Ints, count: int, rng: Stream) -> None:
-    """Bring numbers into a random order (Fisher and Yates)."""
+    """Put numbers into a random order (Fisher and Yates)."""
     for left in range(count - 1):
         last = count - 1 - left
         other = integer(rng, last + 1)
@@ -135,7 +135,7 @@ def _shuffle(order: Ints, count: int, rng: Stream) -> None:
 
 @compiled_apart
 def _improve(agent: PPO, start: int, size: int) -> None:
-    """One step of Adam for the policy and one for the critic, from a batch."""
+    """Take one step of Adam for the policy and one for the critic, from a batch."""
     rollout, policy, critic, pace = agent.rollout, agent.policy, agent.critic, agent.pace
     inputs, critic_inputs = inputs_in(policy), inputs_in(critic)
     for row in range(size):

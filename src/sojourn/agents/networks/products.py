@@ -1,8 +1,8 @@
 """Products of matrices, in two ways: plain loops for float64, BLAS for float32.
 
-Plain loops add in a fixed order, so that they give the same bits interpreted and compiled, on every machine. BLAS is
-three to four times faster and gives up that promise: it may add in another order on another processor. Which of the
-two a network uses is decided by the type of its numbers alone.
+Plain loops add in a fixed order, so they give the same bits on every machine, interpreted or compiled. BLAS is three to
+four times faster, but does not promise that: it may add in another order on another processor. The type of a network's
+numbers alone decides which of the two it uses.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sojourn.rules.bridge import Function, bridge
 
 Reals: TypeAlias = NDArray[np.floating[Any]]  # of single or double precision
-Numba: TypeAlias = Any  # its types: Numba ships none of its own
+Numba: TypeAlias = Any  # a type of Numba's, which has no annotations
 
 
 def times(x: Reals, w: Reals, out: Reals) -> None:
@@ -30,7 +30,7 @@ def times(x: Reals, w: Reals, out: Reals) -> None:
 
 
 def times_transposed(x: Reals, w: Reals, out: Reals) -> None:
-    """Write x w' into `out`, w' being w with rows for columns."""
+    """Write x w' into `out`, where w' is the transpose of w."""
     (_times_transposed_blas if out.dtype == np.float32 else _times_transposed_plain)(x, w, out)
 
 
@@ -82,7 +82,7 @@ def _transposed_times_blas(x: Reals, w: Reals, out: Reals) -> None:
 
 
 def _by_precision(single: Function, double: Function) -> Function:
-    """For compiled code: the function for the type of numbers that is written."""
+    """Return how compiled code chooses a function: by the type of the numbers that are written."""
 
     def resolve(x: Numba, w: Numba, out: Numba) -> Function:
         return single if str(out.dtype) == "float32" else double

@@ -1,18 +1,18 @@
 """What an agent of observations is: any object that draws actions for arrays of observations and learns from steps.
 
-Such an agent need not be one of Sojourn's: written in Python, with any framework, it trains in a `Learner` if it has
+Such an agent need not be one of Sojourn's. Written in Python, with any framework, it can train in a `Learner` if it has
 
     draw(observations, allowed) -> (actions, explored)     actions to take, and which of them were not the best
-    learn(transitions) -> None                             what followed
-    greedy(observations, allowed) -> actions               the best ones, without chance
+    learn(transitions) -> None                             learns from what followed
+    greedy(observations, allowed) -> actions               the best actions, without chance
     rate -> float                                          its estimate of the rate, to be shown
-    state() -> {name: array, number, text, ...}            all that it needs to go on
-    restored(state) -> None                                go on from there
+    state() -> {name: array, number, text, ...}            everything that it needs to continue
+    restored(state) -> None                                continues from such a state
 
-Every argument is about several environments at once, the *places*; a single environment is one place. Observations
+Every argument covers several environments at once, called *places*; a single environment is one place. Observations
 are flat: an array of places by inputs. `allowed` is an array of places by actions, 1 where an action may be taken;
-for continuous actions it has no columns. Actions are numbers from 0, or an array of places by dimensions; points that
-are drawn beyond the bounds are taken at the bounds, and shown to `learn` as they were drawn.
+for continuous actions it has no columns. Actions are numbers from 0, or an array of places by dimensions. A point that
+is drawn beyond the bounds is moved to the bounds before it is taken, but `learn` sees it as it was drawn.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ Memory: TypeAlias = dict[str, Any]  # what a file can hold: numbers, texts, arra
 
 
 class Spaces(NamedTuple):
-    """What an agent is told of the environments that it will learn in.
+    """What an agent is told about the environments that it will learn in.
 
-    Actions are `num_actions` that are numbered, or points between `low` and `high`. `places` is how many
+    There are `num_actions` numbered actions, or actions are points between `low` and `high`. `places` is how many
     environments there are at once.
 
     >>> Spaces(num_inputs=2, num_actions=3).places
@@ -56,9 +56,9 @@ class Spaces(NamedTuple):
 class Transitions(NamedTuple):
     """Steps that were taken, at most one at each place.
 
-    `next_observations` and `next_allowed` are where the action led: where an episode was terminated, to the first
-    observation of the next one; where it was truncated, to its own last one, and `cut` says that the place goes on
-    elsewhere.
+    `next_observations` and `next_allowed` say where the action led. If the episode was terminated, that is the first
+    observation of the next episode. If it was truncated, that is its own last observation, and `cut` says that the
+    place continues elsewhere.
 
     >>> from sojourn.agents.networks.deep_q import deep_q
     >>> agent, here, all_allowed = deep_q(Spaces(1, 2), compiled=False), np.zeros((1, 1)), np.ones((1, 2), np.int8)
@@ -106,10 +106,10 @@ class ObservingAgent(Protocol):
         """Return the best actions."""
 
     def state(self) -> Memory:
-        """Return all that is needed to go on."""
+        """Return everything that is needed to continue."""
 
     def restored(self, state: Memory) -> None:
-        """Go on from a state."""
+        """Continue from a state."""
 
 
 def checked_spaces(spaces: Spaces, agent: str, continuous: bool) -> Spaces:
@@ -122,10 +122,11 @@ def checked_spaces(spaces: Spaces, agent: str, continuous: bool) -> Spaces:
     if not spaces.is_continuous:
         return spaces
     if not continuous:
-        raise ValueError(f"{agent} chooses among actions that are numbered; for continuous ones take ppo")
+        raise ValueError(f"{agent} is for numbered actions only; for continuous actions use ppo")
     low, high = np.asarray(spaces.low, dtype=np.float64), np.asarray(spaces.high, dtype=np.float64)
     if low.ndim != 1 or low.shape != high.shape or not low.size or not (low < high).all():
         raise ValueError(
-            f"the actions go from {shown(spaces.low)} to {shown(spaces.high)}; each must go from a number to a larger one"
+            f"the bounds of the actions are {shown(spaces.low)} and {shown(spaces.high)}; each low bound must be below "
+            "its high bound"
         )
     return spaces._replace(low=low, high=high)

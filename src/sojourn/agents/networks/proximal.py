@@ -52,12 +52,15 @@ def ppo(  # an option for each thing that users tune, as in every constructor of
 ) -> NetworkAgent:
     """Proximal policy optimisation for reward per unit time, with numbered or continuous actions.
 
-    After every `rollout` steps, of all environments together, the policy and the critic learn from these in batches,
-    `epochs` times each. `trace` is lambda of the advantages, `clip` how far the probability of an action may move,
-    `entropy` the weight of its spread. Any estimator of the rate can be plugged in; it sees every step. `centring`
-    corrects it by the level of the values. Continuous actions begin in the middle of their bounds with a deviation of
-    half of the way to one, so bounds should say what may be worth trying; what is best comes to stand out only as the
-    deviation falls, which takes some 200,000 steps. `hidden`, `step_size` and `precision` are as in `deep_q`.
+    After every `rollout` steps, of all environments together, the policy and the critic learn from these steps in
+    batches, using each step `epochs` times. `trace` is lambda of the advantages, `clip` is how far the probability of
+    an action may move, and `entropy` is the weight of the policy's entropy. You can give any estimator of the rate; it
+    sees every step. `centring` corrects it by the level of the values. `hidden`, `step_size` and `precision` are as in
+    `deep_q`.
+
+    Continuous actions begin in the middle of their bounds, with a standard deviation of half the distance to a bound,
+    so the bounds should hold only actions that may be worth trying. The best actions stand out only as the deviation
+    falls, which takes about 200,000 steps.
 
     >>> agent = ppo(Spaces(num_inputs=2, low=[-1.0], high=[1.0]), hidden=(8,), compiled=False)
     >>> agent.greedy(np.zeros((1, 2)), np.zeros((1, 0))).shape
@@ -70,7 +73,7 @@ def ppo(  # an option for each thing that users tune, as in every constructor of
     rng, layers = stream(spaces.seed), checked_hidden(hidden)
     low, high, furthest = bounds_of(spaces)
     dimensions = len(low)
-    # A policy that begins with equal chances: small weights in its last layer.
+    # Small weights in its last layer make a policy begin with nearly equal probabilities.
     policy = perceptron(
         (spaces.num_inputs, *layers, dimensions or spaces.num_actions),
         room,
@@ -110,7 +113,7 @@ def ppo(  # an option for each thing that users tune, as in every constructor of
 
 
 def _empty(spaces: Spaces, room: int, dimensions: int, kind: Kind) -> Rollout:
-    """Return a rollout with room for so many steps."""
+    """Return a rollout with room for `room` steps."""
     return Rollout(
         places=np.zeros(room, dtype=np.int64),
         observations=np.zeros((room, spaces.num_inputs), dtype=kind),

@@ -1,11 +1,11 @@
-"""What PPO keeps of its last steps, and what it makes of them: advantages, and what the critic should have said.
+"""What PPO keeps of its last steps, and what it computes from them: advantages, and the aims of the critic.
 
-From a rollout of steps, with v the critic, rho_eff the rate, corrected by centring, and s the unit of rewards,
+For a rollout of steps, with v the critic, rho_eff the rate, corrected by centring, and s the unit of rewards,
 
     delta = (r - rho_eff tau) / s + v(o') - v(o),      A = delta + lambda A',
 
-A' being the advantage of the next step at the same place, nothing where an episode was truncated (generalised advantage
-estimation, Schulman et al. 2016, without a discount). The estimator of the rate sees all steps, one by one, in order.
+where A' is the advantage of the next step at the same place, or 0 if the episode was truncated (generalised advantage
+estimation, Schulman et al. 2016, without a discount). The estimator of the rate sees all steps, one by one and in order.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from sojourn.rules.streams import Stream
 
 _later = later.bare
 
-# A rate that is wrong moves all aims of the critic by its error times 1 / (1 - lambda) steps. Were the critic to follow
-# at once, centring would swing about the rate for ever; it follows the mean of the advantages by this share.
+# A wrong rate moves all aims of the critic by its error times 1 / (1 - lambda) steps. If the critic followed at once,
+# centring would swing around the rate for ever, so the critic follows only this share of the mean of the advantages.
 _LEVEL_SHARE = 0.2
 
 COUNT, ROLLOUTS = range(2)  # places in `counts`: steps in the rollout, and rollouts so far
 
 
 class Rollout(NamedTuple):
-    """The steps since the policy last moved, and what is computed of them."""
+    """The steps since the policy last moved, and what is computed from them."""
 
     places: Ints
     observations: Reals
     allowed: Masks
-    choices: Ints  # numbered actions; or
-    points: Floats  # continuous ones, in units of the network
+    choices: Ints  # actions that are numbered
+    points: Floats  # actions that are continuous, in units of the network
     rewards: Floats
     durations: Floats
     next_observations: Reals
@@ -54,7 +54,7 @@ class Rollout(NamedTuple):
 
 
 class Pace(NamedTuple):
-    """How much is learned when, and how."""
+    """When and how the agent learns."""
 
     steps: int  # of a rollout
     batch: int
@@ -66,7 +66,7 @@ class Pace(NamedTuple):
 
 
 class PPO(NamedTuple):
-    """All that a PPO agent has learned. Its step size is a stack of one."""
+    """Everything that a PPO agent has learned. Its step size is a stack of one."""
 
     policy: Perceptron
     policy_means: Adam
@@ -75,9 +75,7 @@ class PPO(NamedTuple):
     rollout: Rollout
     low: Floats
     high: Floats
-    furthest: (
-        Floats  # from 0, in units of the network, that the mean of an action may be: 1 where there are bounds
-    )
+    furthest: Floats  # from 0 that the mean of an action may be, in units of the network: 1 if bounded
     chances: Floats  # room for the probabilities of one observation
     seen: Moments
     earnings: Earnings
@@ -89,7 +87,7 @@ class PPO(NamedTuple):
 
 @compiled_apart
 def take_in(agent: PPO, steps: Transitions, i: int) -> None:
-    """Add a step to the rollout, all but its action, and show it to the estimator of the rate."""
+    """Add a step, except for its action, to the rollout, and show it to the estimator of the rate."""
     rollout = agent.rollout
     at = agent.counts[COUNT]
     for j in range(rollout.observations.shape[1]):
@@ -108,7 +106,7 @@ def take_in(agent: PPO, steps: Transitions, i: int) -> None:
 
 @compiled_apart
 def judge(agent: PPO, count: int) -> None:
-    """Compute the advantage of each step, what the critic should say of it, and the probability of its action."""
+    """Compute the advantage of each step, the aim of the critic there, and the probability of its action."""
     rollout, critic = agent.rollout, agent.critic
     inputs, values = inputs_in(critic), outputs_in(critic, critic.units)
     rate, scale = rate_of(agent.earnings), scale_of(agent.earnings)
@@ -141,7 +139,7 @@ def judge(agent: PPO, count: int) -> None:
 
 @compiled_apart
 def _standardise(numbers: Floats, count: int) -> None:
-    """Give numbers the mean 0 and the deviation 1."""
+    """Scale numbers to a mean of 0 and a deviation of 1."""
     mean = 0.0
     for i in range(count):
         mean += numbers[i] / count
@@ -167,7 +165,7 @@ def _log_chances(agent: PPO, count: int) -> None:
 
 @compiled_apart
 def log_of(agent: PPO, outputs: Reals, row: int, at: int) -> float:
-    """Return the logarithm of the probability of an action of the rollout, by the policy's outputs in a row."""
+    """Return the logarithm of the probability of an action of the rollout, from the policy's outputs in a row."""
     if len(agent.low):
         return log_density(agent.policy, outputs, row, agent.furthest, agent.rollout.points, at)
     chances(outputs, row, agent.rollout.allowed, at, agent.chances)

@@ -1,11 +1,12 @@
-"""Units of observations and rewards, by which one setting serves all problems.
+"""Units of observations and rewards, which let the same settings work on all problems.
 
-Observations are normalised by their mean and deviation over about the last ten thousand. Rewards are divided by the
-root mean square of r - rho tau over as many steps, what a step earns beyond the rate; rates stay in the user's units.
+Observations are normalised by the mean and deviation of about the last ten thousand of them. Rewards are divided by
+the root mean square, over as many steps, of r - rho tau, which is what a step earns beyond the rate. Rates stay in the
+user's units.
 
-An agent that gets better sees other observations and earns other rewards than it did at first, by factors of ten and
-more, so units must follow. They do so from time to time, and whenever they change, so do the weights of the first and
-the last layer: what a network says in the user's units stays as it was (van Hasselt et al. 2016 for the last layer).
+As an agent gets better, its observations and rewards change by factors of ten and more, so units must follow. They do
+so from time to time. Whenever they change, the weights of the first and the last layer change, too, so that what a
+network says in the user's units stays as it was (van Hasselt et al. 2016 for the last layer).
 """
 
 from __future__ import annotations
@@ -29,13 +30,11 @@ _value = value.bare
 
 _LARGEST = 10.0  # of a normalised observation
 _SQUARE_STEP = 0.0001  # of means, at least: about the last ten thousand steps
-_NARROWEST = (
-    0.01  # of a unit, to the widest that there was: what hardly moves any more is no reason to magnify it
-)
+_NARROWEST = 0.01  # unit, relative to the widest so far: inputs that hardly move any more are not magnified
 
 
 class Moments(NamedTuple):
-    """Running means and variances of observations, over so many of them; and the units that networks see them in."""
+    """Running means and variances of observations, how many were seen, and the units in which networks see them."""
 
     means: Floats
     squares: Floats
@@ -46,14 +45,14 @@ class Moments(NamedTuple):
 
 
 def moments(num_inputs: int) -> Moments:
-    """Return the moments of nothing, and units in which observations stay as they are."""
+    """Return moments before any observation, with units in which observations stay as they are."""
     zeros = [np.zeros(num_inputs) for _ in range(4)]
     return Moments(zeros[0], zeros[1], np.zeros(1), zeros[2], np.ones(num_inputs), zeros[3])
 
 
 @compiled_apart
 def observe(known: Moments, observations: Reals, row: int) -> None:
-    """Take in one more observation; the units stay."""
+    """Take in one more observation; the units stay as they are."""
     known.seen[0] += 1.0
     share = max(_SQUARE_STEP, 1.0 / known.seen[0])
     for j in range(len(known.means)):
@@ -72,7 +71,7 @@ def normalise(known: Moments, observations: Reals, row: int, out: Reals, at: int
 
 @compiled_apart
 def _next_unit(known: Moments, j: int) -> float:
-    """Return the unit of an input by what is known now; what has never differed from its mean keeps its own."""
+    """Return the next unit of an input, by what is known now; an input that has never changed has a unit of 1."""
     deviation = math.sqrt(known.squares[j])
     widest = max(known.widest[j], deviation)
     return max(deviation, _NARROWEST * widest) if widest > 0.0 else 1.0
@@ -80,7 +79,7 @@ def _next_unit(known: Moments, j: int) -> float:
 
 @compiled_apart
 def refit_inputs(known: Moments, network: Perceptron, weights: Reals) -> None:
-    """Let a network say of observations in the units to come what it says now."""
+    """Change weights so that the network says the same about observations in the next units as it says now."""
     inputs, outputs = network.widths[0], network.widths[1]
     for i in range(inputs):
         shift = (known.means[i] - known.centres[i]) / known.units[i]
@@ -93,7 +92,7 @@ def refit_inputs(known: Moments, network: Perceptron, weights: Reals) -> None:
 
 @compiled_apart
 def renew_units(known: Moments) -> None:
-    """See observations in the units that they have by now."""
+    """Change to the next units of observations."""
     for j in range(len(known.means)):
         known.units[j] = _next_unit(known, j)
         known.centres[j] = known.means[j]
@@ -101,10 +100,11 @@ def renew_units(known: Moments) -> None:
 
 
 class Earnings(NamedTuple):
-    """What an agent knows of rewards and time: its estimator of the rate, and the scale of the rewards.
+    """What an agent knows about rewards and time: its estimator of the rate, and the scale of the rewards.
 
-    `rate` is a stack of one estimator, `carried` what each place has earned since time last passed there, `square`
-    the running mean square of r - rho tau and the steps that it is made of, `unit` that of rewards, one number.
+    `rate` is a stack of one estimator. `carried` is what each place has earned since time last passed there. `square`
+    has the running mean square of r - rho tau, and the number of steps in it. `unit` has one number, the unit of
+    rewards.
     """
 
     rate: Rate
@@ -114,13 +114,13 @@ class Earnings(NamedTuple):
 
 
 def earnings(rate: Rate, places: int) -> Earnings:
-    """Return the earnings of an agent that has seen nothing, in so many environments at once."""
+    """Return the earnings of an agent that has seen nothing, in `places` environments at once."""
     return Earnings(stacked([rate]), np.zeros(places), np.zeros(2), np.ones(1))
 
 
 @compiled_apart
 def earn(known: Earnings, place: int, reward: float, duration: float, accepted: bool) -> None:
-    """Take in one transition; only those that are accepted are evidence for the rate."""
+    """Take in one transition, which is evidence for the rate only if it is accepted."""
     rate = timed(take(known.rate, 0), duration)
     left = reward - own_value(rate) * duration
     known.square[1] += 1.0
@@ -137,7 +137,7 @@ def _next_scale(known: Earnings) -> float:
 
 @compiled_apart
 def refit_outputs(known: Earnings, network: Perceptron, weights: Reals) -> None:
-    """Let a network say in the unit of rewards to come what it says now."""
+    """Change weights so that the network says the same in the next unit of rewards as it says now."""
     layers = len(network.widths) - 1
     last = 0  # the first weight of the last layer
     for layer in range(layers - 1):
@@ -149,7 +149,7 @@ def refit_outputs(known: Earnings, network: Perceptron, weights: Reals) -> None:
 
 @compiled_apart
 def renew_scale(known: Earnings) -> None:
-    """See rewards in the unit that they have by now; it is 1 while there is none."""
+    """Change to the next unit of rewards; it is 1 until there is one."""
     known.unit[0] = _next_scale(known)
 
 
@@ -167,5 +167,5 @@ def rate_of(known: Earnings) -> float:
 
 @compiled_apart
 def settle(known: Earnings, level: float, share: float) -> None:
-    """Move the level of the values, in units of rewards, by a share of the way to this one."""
+    """Move the level of the values, in units of rewards, a share of the way to this level."""
     put(known.rate, 0, levelled_by(take(known.rate, 0), level, share))

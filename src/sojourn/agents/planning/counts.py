@@ -1,9 +1,9 @@
-"""SparseCounts: what a learner of models has seen of each pair of state and action.
+"""SparseCounts: what an agent that learns a model has seen of each pair of state and action.
 
-For each pair: how often, the means of reward and duration, and the sums of squares around them; and which states
-came next how often. Only successors that were seen take room: a pair's successors are a chain of links, in the
-order in which they were first seen. All is in two arrays of floats, for compiled code needs seconds for every further
-array that it is given; the names below say which column is which.
+For each pair they have how often it was seen, the means of reward and duration, the sums of squares around these
+means, and how often each state came next. Only successors that were seen take room: a pair's successors are a chain
+of links, in the order in which they were first seen. Everything is in two arrays of floats, because every further
+array would add seconds of compilation; the names below say which column is which.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SUCCESSOR, TIMES, NEXT = range(3)
 
 
 class SparseCounts(NamedTuple):
-    """What was seen."""
+    """What was seen of each pair."""
 
     pairs: Floats  # [state, action, column]
     links: Floats  # [link, column]
@@ -59,7 +59,7 @@ def with_room(counts: SparseCounts) -> SparseCounts:
 def count(
     counts: SparseCounts, state: int, action: int, reward: float, duration: float, next_state: int
 ) -> SparseCounts:
-    """Return the counts with one transition more; the arrays are written in place."""
+    """Return the counts with one more transition; the arrays are written in place."""
     pairs, links, used = counts.pairs, counts.links, counts.used
     pairs[state, action, VISITS] += 1.0
     visits = pairs[state, action, VISITS]
@@ -88,7 +88,7 @@ def count(
 
 
 def wrong_counts(counts: SparseCounts, shape: tuple[int, int]) -> str:
-    """Return what does not fit in counts that came from elsewhere, or an empty text: compiled code trusts them."""
+    """Return what is wrong with counts that came from elsewhere, or an empty text; compiled code does not check them."""
     pairs, links, used = counts.pairs, counts.links, counts.used
     if pairs.shape != (*shape, 7):
         return f"counts have the shape {pairs.shape}"
@@ -99,6 +99,6 @@ def wrong_counts(counts: SparseCounts, shape: tuple[int, int]) -> str:
         ((first >= NONE) & (first < used)).all()
         and ((successor >= 0.0) & (successor < shape[0])).all()
         and (following < used).all()
-        and ((following == NONE) | (following > np.arange(used))).all()  # a chain goes on only, and ends
+        and ((following == NONE) | (following > np.arange(used))).all()  # a chain only goes on, and ends
     )
-    return "" if sound else "chains of successors lead out of its counts"
+    return "" if sound else "counts have links or states out of range"

@@ -1,4 +1,4 @@
-"""The models that a planner plans with: what it saw, taken at its word, and what unknown pairs may promise."""
+"""The models that a planner plans with: the means of what it saw, and what it hopes unknown pairs will pay."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from sojourn.agents.planning.solve import Model
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.bridge import compiled_apart
 
-_LEAST = 1e-6  # of the mean duration: a plan must not go round for ever in no time
+_LEAST = 1e-6  # of the mean duration: a plan must not loop for ever without time passing
 
 
 class Outlook(NamedTuple):
     """What a plan assumes beyond the counts."""
 
-    known: float  # a pair seen at most so often is unknown; -1 if all are known
+    known: float  # a pair seen at most this often is unknown; -1 if all are known
     promise: float  # what an unknown pair pays per unit time
-    reward: float  # the mean of a step, over all that was seen
+    reward: float  # the mean of all steps seen
     duration: float
 
 
@@ -36,10 +36,10 @@ class Outlook(NamedTuple):
 def model_of(
     counts: SparseCounts, q: Floats, states: Ints, place: Ints, home: int, outlook: Outlook
 ) -> Model:
-    """Return a model of the states seen; each has its place in it. What is -inf in q is not available.
+    """Return a model of the states seen, each at its `place`. Pairs that are -inf in q are not available.
 
-    An unknown pair stays where it is and pays what is promised. A pair never tried is not allowed, unless nothing
-    was tried in its state: then it leads `home` as a mean step would.
+    An unknown pair stays where it is and pays the promise. A pair that was never tried is not allowed, unless nothing
+    was tried in its state; it then leads `home`, with the mean reward and duration of a step.
     """
     pairs, links = counts.pairs, counts.links
     num_actions = pairs.shape[1]

@@ -1,4 +1,4 @@
-"""When the planner plans, and how: the best policy of what was seen on average, and one that tries what is not known.
+"""When the planner plans, and how: it finds the best policy of the mean model, and one that tries unknown pairs.
 
 The planner itself is in `planner.py`, which says why it plans like this.
 """
@@ -22,9 +22,9 @@ _KNOWN = 2.0  # a pair seen 2 log T times is known
 _WORK = 4000.0  # entries of plans that a step may cost in the long run; a thousand take about a microsecond
 _CREDIT = 20.0  # steps' worth of work that may be done ahead
 
-# Columns of `states`. There are two kinds of plan, the best one and one to try something: its action, its values and
-# the expected times until home, where the next plan of the kind begins. PLANNED is how often the planned pair had been
-# seen, GUESS the value of an action that was not tried, SEEN whether the state was seen.
+# Columns of `states`. There are two kinds of plan, the best one and one to try something. Each has an action, a value
+# and the expected time until home, from which the next plan of the kind begins. PLANNED is how often the planned pair
+# had been seen, GUESS the value of an action that was not tried, SEEN whether the state was seen.
 BEST, TRY = range(2)
 ACTION, VALUE, TIME, PLANNED, GUESS, SEEN = 0, 2, 4, 6, 7, 8
 
@@ -34,7 +34,7 @@ class Course(NamedTuple):
 
     steps: int = 0
     begun: int = 0  # the step of the last plan
-    stretch: int = 0  # how long the one before was followed
+    stretch: int = 0  # for how many steps the plan before it was followed
     trying: bool = True
     tries: int = 0
     reward: float = 0.0
@@ -69,7 +69,7 @@ def gone_on(course: Course, reward: float, duration: float) -> Course:
 
 @inlined
 def is_due(counts: SparseCounts, states: Floats, course: Course, state: int) -> bool:
-    """Whether to plan anew: the planned pair was seen twice as often as before, or the plan is old."""
+    """Whether to plan again: the planned pair was seen twice as often as before, or the plan is old."""
     if course.work > _CREDIT * _WORK:
         return False
     if course.steps - course.begun > course.stretch + 1:
@@ -80,7 +80,7 @@ def is_due(counts: SparseCounts, states: Floats, course: Course, state: int) -> 
 
 @compiled_apart
 def plan(q: Floats, counts: SparseCounts, states: Floats, course: Course, state: int) -> tuple[float, Course]:
-    """Plan from the state where the agent stands: the best policy by what was seen, and what to do next."""
+    """Plan from the agent's current state: the best policy by what was seen, and what to do next."""
     seen, place = places_of(states)
     home = place[state]
     reward = course.reward / course.steps
@@ -121,7 +121,7 @@ def plan(q: Floats, counts: SparseCounts, states: Floats, course: Course, state:
 
 @inlined
 def promised(course: Course) -> float:
-    """Return more than any step paid so far per unit time."""
+    """Return a rate above that of any step so far."""
     if not course.highest >= course.lowest:
         return 1.0  # no time has passed yet
     return course.highest + max(course.highest - course.lowest, abs(course.highest), 1e-6)
@@ -146,7 +146,7 @@ def places_of(states: Floats) -> tuple[Ints, Ints]:
 
 @inlined
 def least_visits(q: Floats, counts: SparseCounts, seen: Ints) -> float:
-    """Return how often the pair was seen that was seen least, of the states seen."""
+    """Return how often the least seen pair of the states seen was seen."""
     least = np.inf
     for k in range(len(seen)):
         for action in range(q.shape[1]):
@@ -157,7 +157,7 @@ def least_visits(q: Floats, counts: SparseCounts, seen: Ints) -> float:
 
 @compiled_apart
 def planned(model: Model, states: Floats, seen: Ints, kind: int, home: int) -> tuple[float, int]:
-    """Improve the plan of a kind for a model; return its gain, and the work."""
+    """Improve the plan of a kind for a model; return its gain and the work done."""
     size = len(seen)
     num_actions = len(model.allowed) // size
     policy, h, w = np.empty(size, np.int64), np.empty(size), np.empty(size)
@@ -181,7 +181,7 @@ def planned(model: Model, states: Floats, seen: Ints, kind: int, home: int) -> t
 def write_values(
     q: Floats, counts: SparseCounts, model: Model, states: Floats, seen: Ints, gain: float
 ) -> None:
-    """Write Q(s, a) of the mean model; a pair that was never tried is below all others."""
+    """Write Q(s, a) of the mean model; a pair that was never tried gets a value below all others."""
     num_actions = q.shape[1]
     h = np.empty(len(seen))
     for k in range(len(seen)):
@@ -204,7 +204,7 @@ def write_values(
 def write_errors(
     q: Floats, counts: SparseCounts, model: Model, states: Floats, seen: Ints, gain: float
 ) -> None:
-    """Write the standard error of each Q(s, a): that of the mean of r - g t + h(s'), its variance pooled."""
+    """Write the standard error of each Q(s, a): that of the mean of r - g t + h(s'), with its variance pooled."""
     pairs, num_actions = counts.pairs, q.shape[1]
     total, freedom = 0.0, 0.0
     for k in range(len(seen)):

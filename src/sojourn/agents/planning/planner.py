@@ -1,17 +1,18 @@
 """The planner: it learns a model of its world and plans with it. There is nothing to tune.
 
-It counts what it sees. Now and then it plans: when the pair it is about to take has been seen twice as often as at
-the last plan, and after stretches that grow by one step each. A plan is the best policy of the mean model, in which
-every pair is what it was on average; a pair that was never tried is left out.
+It counts what it sees. It plans when the pair it is about to take has been seen twice as often as at the last plan,
+and when it has followed its plan for longer than the one before. A plan is the best policy of the mean model, in
+which every pair is what it was on average; a pair that was never tried is left out.
 
-    to try     while a pair of the states seen is unknown, and at most 2 T^0.6 of T steps: the plan goes where pairs
-               seen least often are, as if they paid more than anything seen so far. A pair is known when it was seen
-               2 log T times, if all states were seen.
-    to earn    else the agent follows the plan, with doubt: in each state it draws each action's value from what it may
-               be, its mean Q(s, a) and standard error (Thompson 1933), and takes the best.
+    to try     while some pair of the states seen is unknown, but for at most 2 T^0.6 of T steps: the plan leads to the
+               pairs seen least often, as if they paid more than anything seen so far. A pair is known once it has been
+               seen 2 log T times, if all states have been seen.
+    to earn    otherwise the agent follows the plan, but with doubt: in each state it draws a value for each action,
+               with mean Q(s, a) and its standard error (Thompson 1933), and takes the action with the largest.
 
-The error of Q(s, a) is that of n draws of r - g t + h(s'), its variance pooled with that of all pairs. So an action is
-tried as long as it may be the best one, where the agent goes anyway, and at the price of single steps.
+The error of Q(s, a) is that of the mean of n draws of r - g t + h(s'), with its variance pooled with that of all pairs.
+So an action is tried as long as it may be the best one, in states that the agent visits anyway, and a try costs only a
+single step.
 """
 
 from __future__ import annotations
@@ -41,14 +42,14 @@ from sojourn.rules.streams import Stream
 
 
 class PlannedRate(NamedTuple):
-    """The gain of the best policy by the mean of what was seen."""
+    """The gain of the best policy of the mean model."""
 
     rate: float = 0.0
 
 
 @update.register
 def update_planned(rate: PlannedRate, reward: float, duration: float) -> PlannedRate:
-    """Nothing: plans say it."""
+    """Nothing changes, as plans set the rate."""
     return rate
 
 
@@ -74,7 +75,7 @@ class Planner(NamedTuple):
 
 
 def planner(num_states: int, num_actions: int) -> Planner:
-    """Learn a model of the world from counts, plan with it, and follow the plan: there is nothing to tune.
+    """Learn a model of the world from counts, plan with it, and follow the plan; there is nothing to tune.
 
     >>> agent = planner(num_states=2, num_actions=1)
     >>> agent = think(learn(agent, 0, 0, 6.0, 2.0, 1), 1)
@@ -98,25 +99,25 @@ def planner(num_states: int, num_actions: int) -> Planner:
 
 @looks_ahead.register
 def looks_ahead_planner(agent: Planner) -> bool:
-    """No: it counts, and its plans look ahead."""
+    """It does not: it counts, and its plans look ahead."""
     return False
 
 
 @misfit.register
 def misfit_planner(agent: Planner) -> str:
-    """Its counts must be of as many pairs as its values, and its plans of actions that there are."""
+    """Its counts must have as many pairs as its values, and the actions of its plans must exist."""
     num_states, num_actions = agent.q.shape
     if agent.states.shape != (num_states, 9):
         return f"states have the shape {agent.states.shape}"
     actions = agent.states[:, ACTION : ACTION + 2]
     if not ((actions >= 0.0) & (actions < num_actions)).all():
-        return "plans have actions that there are not"
+        return "plan has an action out of range"
     return wrong_counts(agent.counts, (num_states, num_actions))
 
 
 @draw.register
 def draw_planned(agent: Planner, state: int, rng: Stream) -> tuple[int, bool]:
-    """To try, the plan's action; to earn, the one whose value is the largest draw of what it may be."""
+    """To try, the plan's action; to earn, the action with the largest value drawn."""
     pairs = agent.counts.pairs
     action = int(agent.states[state, ACTION + TRY])
     if agent.course.trying and read(agent.values, state, action) != -np.inf:
@@ -144,7 +145,7 @@ def learn_model(
     next_state: int,
     explored: bool,
 ) -> Planner:
-    """Count the transition; pause if it is time to plan, or room for counts is short."""
+    """Count the transition; pause if it is time to plan, or if there is no room for more counts."""
     counts, states = agent.counts, agent.states
     if not has_room(counts):
         counts = with_room(counts)
@@ -165,7 +166,7 @@ def learn_model(
 
 @pauses.register
 def pauses_planner(agent: Planner) -> bool:
-    """When it is time to plan, or room for counts is short."""
+    """When it is time to plan, or there is no room for more counts."""
     return agent.pausing
 
 

@@ -1,14 +1,14 @@
 """The best policy of a small model, by policy iteration on sparse rows.
 
-In every plan each step leads back home, to the state where the agent stands, with a small probability e. So with
+In every plan each step leads back home, to the agent's current state, with a small probability e. So with
 h(home) = 0 a policy's values solve
 
     h = r - g t + (1 - e) P h,      that is      M h = r - g t,  M = I - (1 - e) P,
 
-whatever the chain is like, and g is the reward of a cycle from home to home over its time. M is an M-matrix, so
+whatever the chain is like, and g is the reward of a cycle from home to home divided by its time. M is an M-matrix, so
 the incomplete factorisation without fill exists (Meijerink and van der Vorst, Math. Comp. 31, 1977); it is the
 preconditioner of BiCGSTAB (van der Vorst, SIAM J. Sci. Stat. Comput. 13, 1992). On queues and other chains that
-step to a neighbour it is exact, elsewhere a few rounds do. Values of the last plan are where the next one begins.
+step to a neighbour it is exact; elsewhere a few rounds are enough. The next plan starts from the values of the last.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ class Model(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """The matrix M of a policy in compressed rows, their columns sorted, and its incomplete factors."""
+    """The matrix M of a policy in compressed rows with sorted columns, and its incomplete factors."""
 
     begin: Ints
     column: Ints
     entry: Floats
-    factor: Floats  # L below the diagonal (its own diagonal is 1), U from there on
-    diagonal: Ints  # where in each row the diagonal stands
+    factor: Floats  # L below the diagonal (its own diagonal is 1), U from the diagonal on
+    diagonal: Ints  # the place of the diagonal in each row
 
 
 @inlined
 def look_ahead(model: Model, h: Floats, pair: int, gain: float) -> float:
-    """R - g t + (1 - e) P h of a pair."""
+    """Return r - g t + (1 - e) P h of a pair."""
     ahead = 0.0
     for entry in range(model.begin[pair], model.begin[pair + 1]):
         ahead += model.share[entry] * h[model.successor[entry]]
@@ -59,9 +59,9 @@ def look_ahead(model: Model, h: Floats, pair: int, gain: float) -> float:
 
 @compiled_apart
 def improve(model: Model, policy: Ints, h: Floats, w: Floats, home: int) -> tuple[float, int]:
-    """Make a policy the best one, and h its values; return its gain, and the work in entries touched.
+    """Turn a policy into the best one, and h into its values; return its gain, and the work in entries touched.
 
-    h and w, the expected time until home, begin where the last plan left them.
+    h, and the expected time w until home, start from where the last plan left them.
     """
     size = len(policy)
     num_actions = len(model.allowed) // size
@@ -101,7 +101,7 @@ def improve(model: Model, policy: Ints, h: Floats, w: Floats, home: int) -> tupl
 
 @compiled_apart
 def rows_of(model: Model, policy: Ints) -> Rows:
-    """Return M for a policy, and its incomplete factors: elimination that keeps only entries M has."""
+    """Return M for a policy, and its incomplete factors: elimination that keeps only entries that M has."""
     size = len(policy)
     num_actions = len(model.allowed) // size
     most = size
@@ -156,7 +156,7 @@ def rows_of(model: Model, policy: Ints) -> Rows:
 
 @compiled_apart
 def precondition(rows: Rows, right: Floats, out: Floats) -> None:
-    """Solve with the incomplete factors in M's place."""
+    """Solve with the incomplete factors in place of M."""
     begin, column, factor, diagonal = rows.begin, rows.column, rows.factor, rows.diagonal
     size = len(right)
     for row in range(size):
@@ -173,7 +173,7 @@ def precondition(rows: Rows, right: Floats, out: Floats) -> None:
 
 @compiled_apart
 def multiply(rows: Rows, x: Floats, out: Floats) -> None:
-    """M x."""
+    """Write M x to `out`."""
     for row in range(len(x)):
         total = 0.0
         for k in range(rows.begin[row], rows.begin[row + 1]):
@@ -183,7 +183,7 @@ def multiply(rows: Rows, x: Floats, out: Floats) -> None:
 
 @compiled_apart
 def dot(x: Floats, y: Floats) -> float:
-    """The sum of x y."""
+    """Return the sum of x y."""
     total = 0.0
     for i in range(len(x)):
         total += x[i] * y[i]
@@ -192,16 +192,16 @@ def dot(x: Floats, y: Floats) -> float:
 
 @compiled_apart
 def add(x: Floats, factor: float, y: Floats) -> None:
-    """X += factor y."""
+    """Add factor y to x."""
     for i in range(len(x)):
         x[i] += factor * y[i]
 
 
 @compiled_apart
 def solve_rows(rows: Rows, right: Floats, x: Floats) -> int:
-    """Solve M x = right, from the x given, in place, by BiCGSTAB; return the rounds it took.
+    """Solve M x = right in place by BiCGSTAB, starting from the given x; return the number of rounds.
 
-    Where it breaks down it begins anew; should it lead nowhere, x stays as it was.
+    If the method breaks down, it starts afresh; if it ends worse than it began, x stays as it was.
     """
     size = len(x)
     begun = x.copy()
@@ -240,7 +240,7 @@ def solve_rows(rows: Rows, right: Floats, x: Floats) -> int:
             beta = rho / last * (alpha / omega)
             for i in range(size):
                 direction[i] = residual[i] + beta * (direction[i] - omega * v[i])
-    if not left <= first:  # or it is no number
+    if not left <= first:  # or it is not a number
         for i in range(size):
             x[i] = begun[i]
     return rounds

@@ -1,5 +1,5 @@
-"""Values: what an agent knows of each pair of state and action.
+"""Values: what an agent knows about each pair of state and action.
 
-`protocol` says what values are; then one kind a file. No rule outside this folder looks inside
-one: whoever learns reads, asks for the best action, and moves.
+`protocol` says what values are, and each kind of values has a file. No rule outside this folder
+looks inside them: agents read a value, ask for the best action, and move a value.
 """

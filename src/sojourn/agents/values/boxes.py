@@ -1,4 +1,4 @@
-"""Where states that are vectors lie: a box, which tiles divide. It is known, or made of what has been seen."""
+"""The box in which states that are vectors lie, and which tiles divide; it is known, or set by what has been seen."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SPREAD = 3.0  # standard deviations on each side of the mean
 
 
 class Box(Value, Protocol):
-    """Where states lie: an entry s is (s - low) per_unit of the way through the box."""
+    """Where states lie; an entry s is (s - low) per_unit of the way through the box."""
 
     @property
     def low(self) -> Floats:
@@ -39,7 +39,7 @@ class FixedBox(NamedTuple):
 
 
 class RunningBox(NamedTuple):
-    """A box that is made of what has been seen, within bounds that may be infinite."""
+    """A box that is set by what has been seen, within bounds that may be infinite."""
 
     low: Floats
     per_unit: Floats
@@ -53,16 +53,16 @@ class RunningBox(NamedTuple):
 
 @rule(fallback=True)
 def noted(box: B, state: State, known: Floats) -> B:
-    """Return the box after one more state was seen; if it changes, what is known of places in it is forgotten.
+    """Return the box after one more state was seen; if it changes, known places in it are forgotten.
 
-    `known` are the states whose places are known; none is infinite.
+    `known` has the states whose places are known; it is filled with inf to forget them.
     """
     return box
 
 
 @noted.register
 def noted_running(box: RunningBox, state: State, known: Floats) -> RunningBox:
-    """Keep mean and deviation (Welford 1962), and set the box anew when the number of states has doubled."""
+    """Update mean and deviation (Welford 1962), and set the box again when the number of states has doubled."""
     seen, next_change = box.seen + 1, box.next_change
     _take_in(box, seen, state)
     if seen == next_change:

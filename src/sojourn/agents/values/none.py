@@ -1,4 +1,4 @@
-"""No values: for agents that keep none, where states are vectors."""
+"""No values, for agents that keep none where states are vectors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from sojourn.rules.vectors import State, Vector
 
 
 class NoValues(NamedTuple):
-    """All actions are worth 0 in all states, vectors of `num_inputs` entries. With 0 actions, they are numbers."""
+    """All actions are worth 0 in all states, vectors of `num_inputs` entries. If `num_actions` is 0, actions are numbers."""
 
     num_inputs: int
     num_actions: int
@@ -41,7 +41,7 @@ def read_nothing(values: NoValues, state: State, action: int) -> float:
 
 @best.register
 def best_of_nothing(values: NoValues, state: State, share: float) -> tuple[int, float]:
-    """The first action that there is."""
+    """The first available action."""
     action = 0
     while not is_available(values, state, action):
         action += 1
@@ -56,36 +56,36 @@ def move_nothing(values: NoValues, state: State, action: int, amount: float) -> 
 
 @is_available.register
 def is_available_in_vector(values: NoValues, state: State, action: int) -> bool:
-    """By the mask of the state, if it has one."""
+    """Whether the state's mask allows the action, if it has a mask."""
     return is_unmasked(values.num_inputs, state, action)
 
 
 @sizes.register
 def sizes_of_nothing(values: NoValues) -> tuple[int, int]:
-    """As they were given."""
+    """The sizes that were given."""
     return values.num_inputs, values.num_actions
 
 
 @num_missing.register
 def nothing_missing(values: NoValues) -> int:
-    """States say themselves which actions they have."""
+    """Always 0, as the states themselves say which actions they have."""
     return 0
 
 
 @is_sound.register
 def nothing_is_sound(values: NoValues, missing: int) -> bool:
-    """Nothing can grow."""
+    """Always, as there are no values that could grow."""
     return True
 
 
 @write_policy.register
 def write_no_policy(values: NoValues, actions: Ints) -> None:
-    """There is no list of states."""
+    """Write nothing, as there is no list of states."""
 
 
 @reads_vectors.register
 def nothing_reads_vectors(values: NoValues) -> bool:
-    """They do."""
+    """Their states are vectors."""
     return True
 
 
@@ -97,18 +97,18 @@ def checked_vector_of_nothing(values: NoValues, name: str, state: State) -> Vect
 
 @ready_values.register
 def nothing_is_ready(values: NoValues) -> NoValues:
-    """There is nothing to look at."""
+    """There is nothing to check."""
     return values
 
 
 @restricted.register
 def nothing_is_restricted(values: NoValues, available: Flags) -> NoValues:
-    """States say themselves which actions they have."""
+    """Nothing changes, as the states themselves say which actions they have."""
     return values
 
 
 def checked_vector(name: str, state: State, num_inputs: int, num_actions: int) -> Vector:
-    """Return a state as floats: the entries that are seen and, where some actions are missing, the mask.
+    """Return a state as floats: the entries that are seen and, if it has one, the mask of its actions.
 
     >>> checked_vector("state", np.array([2, 0, 1]), num_inputs=1, num_actions=2)
     (2.0, 0.0, 1.0)

@@ -1,13 +1,13 @@
-"""What values are: Q(s, a) behind a few rules, so that agents do not know how it is kept.
+"""What values are: Q(s, a) behind a few rules, so that agents need not know how it is stored.
 
     read(values, state, action) -> float                   Q(s, a)
     best(values, state, share) -> (action, value)          the action with the largest value, and that value
     move(values, state, action, amount) -> values          Q(s, a) += amount
-    sizes(values) -> (num_states, num_actions)             or, of vectors, the numbers that are seen in a state
+    sizes(values) -> (num_states, num_actions)             for vectors, the number of entries seen in place of num_states
 
-`share`, in [0, 1), decides between actions that are equally good: 0 takes the first of them, and a
-number that was drawn already picks one without a draw of its own. An action of value -inf is not
-available in its state: it is never the best, and nobody explores it. `move` may write into the
+`share`, in [0, 1), decides between equally good actions: 0 takes the first of them, and a random
+number that is already drawn picks one without a second draw. An action of value -inf is not
+available in its state: it is never the best, and it is never explored. `move` may write into the
 arrays of the values it was given.
 """
 
@@ -26,7 +26,7 @@ from sojourn.rules.vectors import State, Vector
 
 
 class Values(Value, Protocol):
-    """Anything that the rules of this file are registered for."""
+    """Any type that the rules of this file are registered for."""
 
 
 V = TypeVar("V", bound=Values)
@@ -57,7 +57,7 @@ def best(values: Values, state: State, share: float) -> tuple[int, float]:
 
 @rule()
 def move(values: V, state: State, action: int, amount: float) -> V:
-    """Return the values with one of them moved by so much.
+    """Return the values with one of them moved by an amount.
 
     >>> from sojourn.agents.values.table import Table
     >>> move(Table(np.array([[1.0, 3.0]])), 0, 1, 0.5)
@@ -68,7 +68,7 @@ def move(values: V, state: State, action: int, amount: float) -> V:
 
 @rule()
 def sizes(values: Values) -> tuple[int, int]:
-    """Return the number of states and of actions.
+    """Return the numbers of states and of actions.
 
     >>> from sojourn.agents.values.table import Table
     >>> sizes(Table(np.zeros((3, 2))))
@@ -85,7 +85,7 @@ def num_missing(values: Values) -> int:
 
 @rule()
 def is_sound(values: Values, missing: int) -> bool:
-    """Whether all values are finite but the -inf of so many pairs that are not available."""
+    """Whether all values are finite, except for exactly `missing` pairs that are -inf."""
     raise no_rule("is_sound", values)
 
 
@@ -103,19 +103,19 @@ def restricted(values: V, available: Flags) -> V:
 
 @rule(compiled=False)
 def entries(values: Values) -> Floats:
-    """Return the array [state, action] of all values itself, for those who look at a whole table."""
+    """Return the array [state, action] of all values; it is the array itself, not a copy."""
     raise no_rule("entries", values)
 
 
 @rule(compiled=False)
 def reads_vectors(values: Values) -> bool:
-    """Whether states are vectors to these values; to those without this rule, they are numbered."""
+    """Whether these values are for states that are vectors; without this rule, states are numbered."""
     return False
 
 
 @rule(compiled=False)
 def checked_state(values: Values, name: str, state: State) -> State:
-    """Return a state that somebody gave, cleaned, or say what is wrong with it."""
+    """Return a state given by a user in the form that rules need, or say what is wrong with it."""
     return within(name, state, sizes(values)[0])
 
 
@@ -127,7 +127,7 @@ def is_available(values: Values, state: State, action: int) -> bool:
 
 @inlined
 def is_unmasked(num_inputs: int, state: Vector, action: int) -> bool:
-    """Whether a vector has an action: it may go on, behind its inputs, with a 1 or 0 for each.
+    """Whether a vector allows an action; after its inputs it may have a 1 or 0 for each action.
 
     >>> is_unmasked(1, (0.5,), 1), is_unmasked(1, (0.5, 1.0, 0.0), 1)
     (True, False)
@@ -137,7 +137,7 @@ def is_unmasked(num_inputs: int, state: Vector, action: int) -> bool:
 
 @inlined
 def nth_available(values: Values, state: State, share: float) -> int:
-    """Return the action at this share, in [0, 1), of those available in a state."""
+    """Return the action at this share, in [0, 1), of the actions available in a state."""
     num_actions = sizes(values)[1]
     count = 0
     for action in range(num_actions):
@@ -155,7 +155,7 @@ def nth_available(values: Values, state: State, share: float) -> int:
 
 @rule(fallback=True)
 def write_policy(values: Values, actions: Ints) -> None:
-    """Write the best action of every state, of equally good ones the first; where states are vectors, nothing."""
+    """Write the best action of every state, the first if several are equally good; for vectors, write nothing."""
     for state in range(len(actions)):
         actions[state] = best(values, state, 0.0)[0]
 

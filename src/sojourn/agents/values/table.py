@@ -64,7 +64,7 @@ def first_best(q: Floats, state: int) -> tuple[int, float]:
 
 
 def greedy_action(q: Floats, state: int) -> int:
-    """Return the action with the largest value in a row of an array; of equal ones, the first.
+    """Return the action with the largest value in a row of an array; the first if several are equal.
 
     >>> greedy_action(np.array([[1.0, 3.0, 3.0]]), 0)
     1
@@ -81,7 +81,7 @@ def largest(q: Floats, state: int) -> float:
     return first_best(*_row(q, state))[1]
 
 
-# Compiled, they look at nothing, as all compiled code.
+# When compiled, they check nothing, like all compiled code.
 bridge(greedy_action, lambda *_: lambda q, state: first_best(q, state)[0])
 bridge(largest, lambda *_: lambda q, state: first_best(q, state)[1])
 
@@ -94,7 +94,7 @@ def read_table(values: Table, state: int, action: int) -> float:
 
 @best.register
 def best_of_table(values: Table, state: int, share: float) -> tuple[int, float]:
-    """The first of the largest, or with a share above 0 the one at this share among the largest."""
+    """The first of the largest or, if the share is above 0, the one at this share among the largest."""
     q = values.q
     action, highest = first_best(q, state)
     if share > 0.0:
@@ -120,7 +120,7 @@ def move_table(values: Table, state: int, action: int, amount: float) -> Table:
 
 @sizes.register
 def sizes_of_table(values: Table) -> tuple[int, int]:
-    """Rows and columns."""
+    """The numbers of rows and columns."""
     return values.q.shape[0], values.q.shape[1]
 
 
@@ -138,7 +138,7 @@ def num_missing_in_table(values: Table) -> int:
 
 @is_sound.register
 def is_table_sound(values: Table, missing: int) -> bool:
-    """Whether nothing is infinite or no number, but so many -inf."""
+    """Whether all values are finite, except for exactly `missing` that are -inf."""
     q = values.q
     sound = num_missing(values) == missing
     for state in range(q.shape[0]):
@@ -152,12 +152,12 @@ def is_table_sound(values: Table, missing: int) -> bool:
 
 @ready_values.register
 def ready_table(values: Table) -> Table:
-    """Return the table with floats in it, for a table of whole numbers would stay one."""
+    """Return the table with floats in it, as a table of whole numbers would round what it learns."""
     q = np.asarray(values.q)
     if q.ndim != 2 or not q.size or q.dtype.kind not in "biuf":
         raise ValueError(
-            f"the agent's table is an array of {q.dtype} of the shape {q.shape}; it must be one of numbers, states by "
-            "actions"
+            f"the agent's table is an array of {q.dtype} of the shape {q.shape}; it must be an array of numbers, "
+            "states by actions"
         )
     q = np.ascontiguousarray(q, dtype=np.float64)
     return Table(q)
@@ -165,11 +165,11 @@ def ready_table(values: Table) -> Table:
 
 @restricted.register
 def restricted_table(values: Table, available: Flags) -> Table:
-    """-inf for what is not available; a stack of tables is restricted as one table is."""
+    """-inf for actions that are not available; a stack of tables is restricted like a single one."""
     return Table(np.where(available, values.q, -np.inf))
 
 
 @entries.register
 def entries_of_table(values: Table) -> Floats:
-    """The array itself: to write into it is to change the table."""
+    """The array itself; writing into it changes the table."""
     return values.q

@@ -1,25 +1,25 @@
-"""Values of tiles: for states that are vectors, which cannot be listed.
+"""Tiles: values for states that are vectors, which cannot be listed.
 
 A *tiling* cuts the box in which states lie into tiles, `tiles` along each side. There are several tilings, each
-shifted against the others by a part of a tile. A state lies in one tile of each, and its value is the sum of their
-weights:
+shifted against the others by part of a tile. A state lies in one tile of each tiling, and its value is the sum of the
+weights of these tiles:
 
     Q(s, a) = sum of w[i, a] over the tiles i in which s lies
 
-To move Q(s, a) is to move each of these weights by the same amount; states nearby move along, as far as they share
-tiles. (Albus 1975; Sutton and Barto, Reinforcement Learning, 2018, section 9.5.4, where also the shifts are from.)
+To move Q(s, a), each of these weights is moved by the same amount; the values of nearby states move with it, as far as
+they share tiles. (Albus 1975; Sutton and Barto, Reinforcement Learning, 2018, section 9.5.4, which also has the shifts.)
 
-Where a state has more than two entries, tilings of all of them together are coarse, with two tiles along each side,
-and each entry has finer tilings of its own: values are then mostly sums of what single entries are worth.
+If a state has more than two entries, the tilings of all entries together are coarse, with two tiles along each side,
+and each entry has finer tilings of its own; values are then mostly sums of the values of single entries.
 
-`DenseTiles` have a weight for every tile. Where these are too many, `HashedTiles` have a table of given size, in
-which a hash gives each tile its place; tiles that share a place share their weight.
+`DenseTiles` have a weight for every tile. If there are too many tiles for that, `HashedTiles` have a table of a given
+size, in which a hash gives each tile its place; tiles that share a place share their weight.
 
-The box is that of the bounds. Where these are not finite, it is the mean of what has been seen, plus and minus three
-standard deviations; it is set anew after 1, 2, 4, 8, ... steps, and so ever more rarely. What lies outside counts as
-on its edge.
+The bounds give the box. Where they are infinite, the box is the mean of what has been seen, plus and minus three
+standard deviations; it is set again after 1, 2, 4, 8, ... steps, so less and less often. States outside the box count
+as lying on its edge.
 
-States may go on, behind the entries that are seen, with a 1 or 0 for each action: those with a 0 are not available.
+After the entries that are seen, a state may have a 1 or 0 for each action; actions with a 0 are not available.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ _U1 = np.uint64(1)
 class Tilings(NamedTuple):
     """How each tiling cuts the box, and how its tiles are counted.
 
-    An entry that is x of the way through the box lies in the tile `int(tiles x + shift)` along it. Tiles are counted
-    from `first` of their tiling on, those along an entry `strides` apart; an entry that a tiling does not look at has
-    strides of 0.
+    An entry that is x of the way through the box lies in the tile `int(tiles x + shift)` along it. The tiles of a
+    tiling are counted from `first` on, and tiles next to each other along an entry are `strides` apart; the stride of
+    an entry that a tiling ignores is 0.
     """
 
     tiles: Floats  # of each tiling
@@ -81,7 +81,7 @@ class Tiles(Value, Protocol):
 
     @property
     def points(self) -> Floats:
-        """The two states that were looked at last, one after the other."""
+        """The two states that were looked at last, in one array."""
 
     @property
     def active(self) -> Ints:
@@ -89,7 +89,7 @@ class Tiles(Value, Protocol):
 
     @property
     def latest(self) -> Ints:
-        """Which of the two is the last one."""
+        """Which of the two was looked at last."""
 
 
 class DenseTiles(NamedTuple):
@@ -112,7 +112,7 @@ class DenseTiles(NamedTuple):
 
 
 class HashedTiles(NamedTuple):
-    """Weights in a table whose length is a power of two, in which a hash places all tiles.
+    """Weights in a table whose length is a power of two; a hash gives each tile its place.
 
     >>> from sojourn.agents.values.tiling import tiled
     >>> from sojourn.rules.vectors import Bounds
@@ -137,21 +137,21 @@ def place_of(values: Tiles, tile: int) -> int:
 
 @place_of.register
 def own_place(values: DenseTiles, tile: int) -> int:
-    """Every tile has its own."""
+    """Every tile has its own place."""
     return tile
 
 
 @place_of.register
 def hashed_place(values: HashedTiles, tile: int) -> int:
-    """That of its hash."""
+    """The place that its hash gives."""
     return np.int64(word_at(tile, 0) >> _U1) & (len(values.weights) - 1)  # type: ignore[return-value]
 
 
 @inlined
 def _found(values: Tiles, state: State) -> int:
-    """Return the row in which the places of a state's weights stand.
+    """Return the row that has the places of a state's weights.
 
-    A step looks at two states, at each of them several times: their places are worked out once.
+    A step looks at two states, several times at each, so their places are worked out only once.
     """
     points, latest = values.points, values.latest
     row: int = latest[0]
@@ -167,7 +167,7 @@ def _found(values: Tiles, state: State) -> int:
 
 @inlined
 def _find(values: Tiles, row: int) -> None:
-    """Write down where the weights are of the tiles in which a state lies."""
+    """Write the places of the weights of the tiles in which a state lies."""
     points, active, cut, box = values.points, values.active, values.cut, values.box
     first = row * (len(points) // 2)
     for k in range(active.shape[1]):
@@ -180,7 +180,7 @@ def _find(values: Tiles, row: int) -> None:
         active[row, k] = place_of(values, active[row, k])
 
 
-# Places are never negative. Told so by an unsigned number, compiled code need not look whether to count from the end.
+# Places are never negative. With an unsigned index, compiled code need not check whether to count from the end.
 
 
 @inlined
@@ -202,7 +202,7 @@ def read_tiles(values: Tiles, state: State, action: int) -> float:
 @best.register(DenseTiles)
 @best.register(HashedTiles)
 def best_of_tiles(values: Tiles, state: State, share: float) -> tuple[int, float]:
-    """The first of the largest, or with a share above 0 the one at this share among the largest."""
+    """The first of the largest or, if the share is above 0, the one at this share among the largest."""
     row, num_actions = _found(values, state), values.weights.shape[1]
     chosen, highest, count = 0, -np.inf, 0
     for action in range(num_actions):
@@ -225,7 +225,7 @@ def best_of_tiles(values: Tiles, state: State, share: float) -> tuple[int, float
 @is_available.register(DenseTiles)
 @is_available.register(HashedTiles)
 def is_available_in_tiles(values: Tiles, state: State, action: int) -> bool:
-    """By the mask of the state, if it has one."""
+    """Whether the state's mask allows the action, if it has a mask."""
     return is_unmasked(values.cut.shifts.shape[0], state, action)
 
 
@@ -240,7 +240,7 @@ def _moved(values: Tiles, state: State, action: int, amount: float) -> None:
 
 @move.register
 def move_dense(values: DenseTiles, state: State, action: int, amount: float) -> DenseTiles:
-    """Every weight by its share, in place."""
+    """Move every weight by its share, in place."""
     _moved(values, state, action, amount)
     return DenseTiles(
         weights=values.weights,
@@ -254,7 +254,7 @@ def move_dense(values: DenseTiles, state: State, action: int, amount: float) -> 
 
 @move.register
 def move_hashed(values: HashedTiles, state: State, action: int, amount: float) -> HashedTiles:
-    """Every weight by its share, in place."""
+    """Move every weight by its share, in place."""
     _moved(values, state, action, amount)
     return HashedTiles(
         weights=values.weights,
@@ -269,14 +269,14 @@ def move_hashed(values: HashedTiles, state: State, action: int, amount: float) -
 @sizes.register(DenseTiles)
 @sizes.register(HashedTiles)
 def sizes_of_tiles(values: Tiles) -> tuple[int, int]:
-    """The entries that are seen, and the actions."""
+    """The numbers of entries that are seen and of actions."""
     return values.cut.shifts.shape[0], values.weights.shape[1]
 
 
 @num_missing.register(DenseTiles)
 @num_missing.register(HashedTiles)
 def none_missing(values: Tiles) -> int:
-    """States say themselves which actions they have."""
+    """Always 0, as the states themselves say which actions they have."""
     return 0
 
 
@@ -295,4 +295,4 @@ def are_tiles_sound(values: Tiles, missing: int) -> bool:
 @write_policy.register(DenseTiles)
 @write_policy.register(HashedTiles)
 def no_policy(values: Tiles, actions: Ints) -> None:
-    """There is no list of states."""
+    """Write nothing, as there is no list of states."""

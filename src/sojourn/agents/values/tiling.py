@@ -1,4 +1,4 @@
-"""Makes tiles, and what is done to them in Python: they are checked, and so are the states that they are asked about."""
+"""Makes tiles, and checks them and the states that they are asked about; all of this is done in Python."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from sojourn.rules.numbers import finite, shown, whole
 from sojourn.rules.vectors import Bounds, State, Vector
 
 _MOST_TILINGS, _MOST_TILES, _MOST_MEMORY, _MOST_TILES_IN_ALL = 1024, 10_000, 1 << 26, 1 << 52
-_MOST_TOGETHER = 2  # entries that are cut finely together; tiles grow with the power of their number
+_MOST_TOGETHER = 2  # entries that are cut finely together, as tiles grow exponentially with their number
 _COARSE = 2
 
 
 def tiled(
     bounds: Bounds, num_actions: int, *, tilings: int, tiles: int, memory: int, initial: float = 0.0
 ) -> DenseTiles | HashedTiles:
-    """Return tiles over a box, dense ones if there are at most `memory` of them, all values being `initial`.
+    """Return tiles over a box, with all values `initial`; they are dense if there are at most `memory` of them.
 
     >>> values = tiled(Bounds((0.0, 0.0), (1.0, 1.0)), 3, tilings=8, tiles=8, memory=65_536)
     >>> values.weights.shape  # nine along each side, since tilings are shifted
@@ -57,7 +57,7 @@ def tiled(
 
 
 def tilings_of(num_inputs: int, tilings: int, tiles: int) -> Tilings:
-    """Return tilings of all entries together; where there are more than two, coarse ones, after those of each alone.
+    """Return tilings of all entries together; with more than two entries, these are coarse and follow those of each alone.
 
     >>> tilings_of(2, tilings=2, tiles=8).strides  # nine tiles along each side, since tilings are shifted
     array([[1, 1],
@@ -81,12 +81,12 @@ def tilings_of(num_inputs: int, tilings: int, tiles: int) -> Tilings:
         sides.append(float(along))
         first.append(first[-1] + (along + 1) ** len(entries))
     if first[-1] > _MOST_TILES_IN_ALL:
-        raise ValueError(f"a state has {num_inputs} entries, too many for tiles; take sojourn.deep_q")
+        raise ValueError(f"a state has {num_inputs} entries, too many for tiles; use sojourn.deep_q")
     return Tilings(np.array(sides), np.array(first[:-1], dtype=np.int64), shifts, strides.astype(np.int64))
 
 
 def bounds_of(num_inputs: int, given: Bounds | tuple[Sequence[float], Sequence[float]] | None) -> Bounds:
-    """Return the bounds that somebody gave for so many entries, or none, which is infinite ones.
+    """Return the bounds that a user gave for this many entries, or infinite bounds if there are none.
 
     >>> bounds_of(1, ([0], [2.5]))
     Bounds(low=(0.0,), high=(2.5,))
@@ -112,7 +112,7 @@ def bounds_of(num_inputs: int, given: Bounds | tuple[Sequence[float], Sequence[f
 @reads_vectors.register(DenseTiles)
 @reads_vectors.register(HashedTiles)
 def tiles_read_vectors(values: DenseTiles | HashedTiles) -> bool:
-    """They do."""
+    """Their states are vectors."""
     return True
 
 
@@ -126,7 +126,7 @@ def checked_vector_of_tiles(values: DenseTiles | HashedTiles, name: str, state: 
 @ready_values.register(DenseTiles)
 @ready_values.register(HashedTiles)
 def ready_tiles(values: DenseTiles | HashedTiles) -> DenseTiles | HashedTiles:
-    """Compiled code looks neither at types nor at bounds, so they are looked at here."""
+    """Check types and bounds here, as compiled code checks neither."""
     cut = values.cut
     seen, count = np.shape(cut.shifts) if np.ndim(cut.shifts) == 2 else (0, 0)
     num_actions = np.shape(values.weights)[1] if np.ndim(values.weights) == 2 else 0
@@ -148,7 +148,7 @@ def ready_tiles(values: DenseTiles | HashedTiles) -> DenseTiles | HashedTiles:
             wrong = wrong or misread(name, field, np.float64, (seen,))
     if wrong:
         raise ValueError(f"the agent's tiles cannot be used: {wrong}")
-    values.points.fill(np.inf)  # what is known of places may be of another box
+    values.points.fill(np.inf)  # the known places may be those of another box
     return values
 
 
@@ -156,7 +156,7 @@ def _misplaced(values: DenseTiles | HashedTiles) -> str:
     """Return why a tile could have its place outside the weights, or an empty text."""
     cut, length = values.cut, len(values.weights)
     if isinstance(values, HashedTiles):
-        return "" if length & (length - 1) == 0 else f"there are {length} weights; it must be a power of two"
+        return "" if length & (length - 1) == 0 else f"there are {length} weights, not a power of two"
     last = cut.first + (cut.strides * cut.tiles).sum(axis=0)
     fits = min(cut.first.min(), cut.strides.min()) >= 0 and last.max() < length
     return "" if fits else "tiles lie outside the weights"
@@ -167,14 +167,14 @@ def _misplaced(values: DenseTiles | HashedTiles) -> str:
 def no_entries(values: DenseTiles | HashedTiles) -> Floats:
     """Refuse: there is no list of states."""
     raise TypeError(
-        "tiles have no array of states by actions, for their states are vectors; look at agent.values"
+        "tiles have no array of states by actions, as their states are vectors; look at agent.values"
     )
 
 
 @restricted.register(DenseTiles)
 @restricted.register(HashedTiles)
 def restricted_tiles(values: DenseTiles | HashedTiles, available: Flags) -> DenseTiles | HashedTiles:
-    """States say themselves which actions they have."""
+    """Nothing changes, as the states themselves say which actions they have."""
     return values
 
 

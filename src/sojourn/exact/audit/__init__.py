@@ -1,5 +1,5 @@
-"""The audit of a model: where each estimator of the rate ends, and whether the optimal policy survives it.
+"""The audit of a model: what each estimator of the rate converges to, and whether the optimal policy survives it.
 
-`limits` has the law of a step that limits are made of, `frontier` the policy that is greedy for any rate, `signs` the
-parts of a law above and below zero.
+`limits` has the law of a step, from which the limits follow. `frontier` finds the policy that is greedy at a given rate,
+and `signs` the parts of a law above and below zero.
 """

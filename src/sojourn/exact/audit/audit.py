@@ -1,14 +1,13 @@
 """The audit of a model: the exact long-run value of every estimator of the rate.
 
-It answers two questions about a learner before it is run. Does its rate come to the gain of the
-policy that it follows (`limits`)? And if not, is the policy that is greedy for the rate it comes
-to still an optimal one (`frontier`)? An estimator may be wrong and do no harm, while its limit
-lies in the interval; outside of it, a learner that explores enough is led away from the optimal
-policy even when it has found it.
+It answers two questions about a learner before the learner is run. Does its rate converge to the gain of the
+policy that it follows (`limits`)? And if not, is the policy that is greedy at that limit still an optimal
+one (`frontier`)? A wrong estimator does no harm as long as its limit lies in the interval. If the limit lies outside,
+a learner that explores enough is led away from the optimal policy even after it has found it.
 
-A learner that explores little may stay with a policy for a bad reason: with a rate that is too low all values grow, and
-those of actions that are seldom taken lag behind. `lock_in` has the equations of that, and `confirmed` finds
-the policies that are kept so: `Audit.self_confirming`.
+A learner that explores little may stay with a policy for a bad reason: if the rate is too low, all values grow, and
+those of actions that are seldom taken lag behind. `lock_in` has the equations for this, and `confirmed` finds
+the policies that are kept in this way: `Audit.self_confirming`.
 """
 
 from __future__ import annotations
@@ -39,27 +38,27 @@ _ROUNDING = 1e-9
 
 
 class Limit(NamedTuple):
-    """What an estimator comes to under the policy.
+    """The limit of an estimator under the policy, and what follows from it.
 
-    rate            the limit; None if the estimator has no `limit` rule, and then so is all that follows from it
-    error           the limit less the policy's gain; 0 exactly where it differs from 0 by rounding alone
-    keeps_optimum   whether only optimal policies are greedy for this rate
-    greedy_gain     what the policy earns that is greedy for this rate
-    drift           v / alpha: while a learner follows the policy with the audit's `exploration` at this rate, a step
-                    moves its values by the step size times this, in the mean. It is 0 for the policy's gain
-    settled_gain    what is earned in the end by following the greedy policy, taking its limit, following the policy
-                    that is greedy for that, and so on; None if this goes in circles
+    rate            the limit; None if the estimator has no `limit` rule, and then all fields below are None too
+    error           the limit minus the policy's gain; exactly 0 if the two differ only by rounding
+    keeps_optimum   whether only optimal policies are greedy at this rate
+    greedy_gain     the gain of the policy that is greedy at this rate
+    drift           v / alpha: while a learner follows the policy with the audit's `exploration` at this rate, each step
+                    moves its values on average by the step size times this. It is 0 if the rate is the policy's gain
+    settled_gain    the gain at the end of this process: follow the greedy policy, take the estimator's limit under it,
+                    follow the policy that is greedy at that limit, and so on; None if this goes in circles
 
-    Falling values make actions look good that are seldom taken, since those fall more seldom; growing values make
-    them look bad. An infinite limit has an `error` and no more; a policy of probabilities has no `drift`.
+    Falling values make seldom-taken actions look good, since their values fall less often; growing values make
+    them look bad. For an infinite limit only `error` is given. A policy with probabilities has no `drift`.
 
     >>> from sojourn.models.problems import long_return
     >>> limit = audit(long_return())["Harmonic"]  # half of 15, since the way back counts as a rate of 0
     >>> limit.rate, limit.error, limit.keeps_optimum
     (7.5, -2.5, False)
 
-    A round of two steps earns 30 - 7.5 * 3 = 7.5 more than it is charged. At an exploration of 0.2 each of its two pairs is
-    taken in a share of 0.45 of the steps, so that v / alpha = 7.5 / (1 / 0.45 + 1 / 0.45):
+    A round of two steps earns 30 - 7.5 * 3 = 7.5 more than it is charged. At an exploration of 0.2, each of its two pairs
+    makes up 0.45 of the steps, so v / alpha = 7.5 / (1 / 0.45 + 1 / 0.45):
 
     >>> round(limit.drift, 9)
     1.6875
@@ -77,15 +76,15 @@ class Limit(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """What every estimator of the rate makes of a model under a policy.
+    """The limit of every estimator of the rate in a model, under a policy.
 
-    `gain` is the policy's, `best_gain` the largest of all; an optimal policy is greedy for the rates
-    from `low` to `high`. `limits` has a row for each estimator; `audit["Harmonic"]` is one of them. `held` are the lowest
-    and highest rate at which a learner that follows the policy with this `exploration` keeps it, None if it never does
-    or the policy has probabilities.
+    `gain` is the gain of the policy, `best_gain` the largest of any policy. An optimal policy is greedy at the rates
+    from `low` to `high`. `limits` has a row for each estimator; `audit["Harmonic"]` is one of them. `held` is the lowest
+    and the highest rate at which a learner that follows the policy with this `exploration` keeps it; it is None if the
+    learner never keeps it or the policy has probabilities.
 
     >>> from sojourn.models.problems import jobs
-    >>> found = audit(jobs())  # where the harmonic mean is right, and the arithmetic one is not
+    >>> found = audit(jobs())  # here the harmonic mean is right, and the arithmetic one is not
     >>> [limit.estimator for limit in found if abs(limit.error) > 1e-9]
     ['MeanOfRates', 'Fixed']
 
@@ -110,19 +109,20 @@ class Audit:
     def self_confirming(self) -> dict[str, tuple[SelfConfirming, ...]]:
         """The policies that a learner with this exploration keeps, the best first, for each estimator with a limit.
 
-        All are there if `complete` is true. Otherwise the model has too many policies to look at each, and these
-        are the ones that a learner comes to who begins with the audited policy (an optimal one if that has probabilities).
+        If `complete` is true, these are all of them. Otherwise the model has too many policies to examine each, and these
+        are the ones reached by a learner that starts with the audited policy (or with an optimal one, if the audited
+        policy has probabilities).
         """
         return self._search.confirmed(self.estimators)
 
     @property
     def complete(self) -> bool:
-        """Whether every policy was looked at, of which a model may have up to 512 for that."""
+        """Whether every policy was examined; this is done for models with at most 512 policies."""
         return self._search.complete
 
     @property
     def num_policies(self) -> int:
-        """How many policies the model has, in the states that a learner comes to again and again."""
+        """The number of policies, counting only choices in states that a learner visits again and again."""
         return self._search.num_policies
 
     @cached_property
@@ -141,7 +141,7 @@ class Audit:
         return iter(self.limits)
 
     def frontier(self) -> Frontier:
-        """Return F, the most that any policy has of r - rate d per step, over the rates of interest."""
+        """Return F, the largest mean of r - rate d per step that any policy has, over the rates of interest."""
         rates = [one.rate for one in self.limits] + [self.gain, self.best_gain, self.low, self.high]
         finite = [rate for rate in rates if rate is not None and np.isfinite(rate)]
         margin = 0.15 * (max(finite) - min(finite)) or 1.0
@@ -155,15 +155,15 @@ def audit(
     *,
     exploration: float = 0.2,
 ) -> Audit:
-    """Return the exact long-run limit of every estimator under a policy, an optimal one unless given.
+    """Return the exact long-run limit of every estimator under a policy, by default an optimal one.
 
-    A policy is an action for each state, probabilities [state, action], or {state: action} by names; it must have one
-    recurrent class, and the model one optimal gain. `estimators` are those to look at instead of all
-    that have a name, with labels of your own if you give a mapping. `exploration` is the share of random actions of
+    A policy is an action for each state, probabilities [state, action], or {state: action} by names. It must have one
+    recurrent class, and the model must have one optimal gain. `estimators` are the estimators to audit instead of all
+    the named ones; give a mapping to choose their labels. `exploration` is the share of random actions of
     the learners whose lock-in is predicted; the limits do not depend on it.
 
-    In `long_shot` the short action earns 1 or 9 in a time of 1, and so 5; the harmonic mean of these rates
-    is 1.8. An optimal policy is greedy for rates above 7/3, so an agent that learns 1.8 takes the long
+    In `long_shot` the short action earns 1 or 9 in a time of 1, and so 5 on average; the harmonic mean of these rates
+    is 1.8. An optimal policy is greedy at rates above 7/3, so an agent that learns 1.8 takes the long
     action, which earns 3, and stays with it:
 
     >>> from sojourn.models.problems import long_shot
@@ -175,14 +175,14 @@ def audit(
     >>> found["Cumulative"].error
     0.0
 
-    Rates from 7/3 on do no harm, whatever they are:
+    No rate above 7/3 does any harm:
 
     >>> from sojourn.rates.contrast import Fixed
     >>> audit(long_shot(), estimators={"three": Fixed(3.0)})["three"].keeps_optimum
     True
 
-    A learner that explores half of the time keeps A at far lower rates too. While it follows A, B is taken a third as often,
-    and A stays ahead where 3 (5 - rate) is more than 12 - 4 rate, above -3:
+    A learner that explores half of the time keeps A at far lower rates too. While it follows A, it takes B a third as often,
+    and A stays ahead as long as 3 (5 - rate) is more than 12 - 4 rate, so at all rates above -3:
 
     >>> audit(long_shot(), exploration=0.5).held
     (-3.0, inf)
@@ -235,7 +235,7 @@ def audit(
 
 
 def _cleaned(number: float, slack: float) -> float:
-    """Return a number, or 0 if it differs from 0 only by rounding; nobody else decides this."""
+    """Return a number, or 0 if it differs from 0 only by rounding."""
     return number if abs(number) > slack else 0.0
 
 
@@ -250,7 +250,7 @@ def _labelled(
     )
     result: dict[str, tuple[tuple[str, ...], Rate]] = {}
     for name, rate in given:
-        value(rate)  # which refuses what is not an estimator
+        value(rate)  # raises an error if it is not an estimator
         if name in result:
             raise ValueError(f"two estimators are called {name}; give a mapping with a label for each")
         result[name] = ((), rate)
@@ -258,7 +258,7 @@ def _labelled(
 
 
 class _Greedy:
-    """Finds the policy that is greedy for a rate, each once."""
+    """Finds the policy that is greedy at a rate, once for each rate."""
 
     def __init__(self, model: SMDP) -> None:
         self._model = model

@@ -1,8 +1,8 @@
 """Find the self-confirming policies of a model for an estimator of the rate.
 
-While a learner follows a policy and explores, its rate comes to the estimator's limit on the steps that the policy
-itself would have taken; `lock_in` says whether it keeps the policy at that rate. A small model is searched policy by
-policy. A larger one is searched along the path of a learner: from a given policy to the one that is greedy for the
+While a learner follows a policy and explores, its rate converges to the estimator's limit on the steps that the policy
+itself would have taken; `lock_in` says whether the learner keeps the policy at that rate. A small model is searched policy
+by policy. A larger one is searched along the path of a learner: from a given policy to the one that is greedy for the
 values that result from it, and so on, until a policy is kept or comes up again.
 """
 
@@ -21,17 +21,17 @@ from sojourn.models.smdp import SMDP
 from sojourn.rates.protocol import Rate, limit
 from sojourn.rules.arrays import Ints
 
-MOST_POLICIES = 512  # a model with more is searched along the way of a learner
-_MOST_STEPS = 50  # of that way
-_EQUAL = 1e-9  # relative to the largest gain of all: policies that are closer are equally good
+MOST_POLICIES = 512  # a model with more is searched along the path of a learner
+_MOST_STEPS = 50  # of that path
+_EQUAL = 1e-9  # relative to the largest rate of any pair: gains that are closer are equally good
 
 
 class SelfConfirming(NamedTuple):
-    """A policy that a learner keeps once it follows it, and what becomes of the learner there.
+    """A policy that a learner keeps once it follows it, with the learner's rate and drift there.
 
-    `gain` is what the policy earns, `rate` what the estimator comes to, `drift` v / alpha: values grow by the step size
-    times this in a step. `margin` is by how much the policy's actions stay ahead of the others, infinite where there is no
-    choice. `trap` says that the policy is not optimal.
+    `gain` is the gain of the policy and `rate` the limit of the estimator. `drift` is v / alpha: each step moves the values
+    by the step size times this. `margin` is by how much the policy's actions stay ahead of the others; it is infinite if
+    there is no choice. `trap` says that the policy is not optimal.
 
     >>> import sojourn as sj
     >>> found = sj.audit(sj.problems.long_return(), exploration=0.2).self_confirming["Harmonic"]
@@ -48,13 +48,13 @@ class SelfConfirming(NamedTuple):
 
 
 class Search:
-    """Looks for self-confirming policies of a model, each policy worked out once.
+    """Searches a model for self-confirming policies and works out each policy once.
 
-    `complete` says that every policy is looked at, so that what is not found is not there.
+    `complete` says that every policy is examined, so that no self-confirming policy is missed.
     """
 
     def __init__(self, model: SMDP, start: Ints, exploration: float, best_gain: float) -> None:
-        """Begin where `start` leads if there are too many policies to look at all."""
+        """Search from the policy `start` if there are too many policies to examine all."""
         self._model, self._start, self._exploration, self._best = model, start, exploration, best_gain
         self._choices = _choices(model)
         self._known: dict[bytes, Followed] = {}
@@ -72,7 +72,7 @@ class Search:
         return result
 
     def _candidates(self, estimator: Rate) -> Iterator[tuple[Followed, float]]:
-        """Go through the policies to look at, with the estimator's limit there where it is finite."""
+        """Go through the policies to examine, each with the estimator's limit, leaving out infinite limits."""
         policies = (np.array(each) for each in itertools.product(*self._choices)) if self.complete else None
         for kept in map(self._of, policies) if policies is not None else self._way(estimator):
             rate = limit(estimator, kept.steps)
@@ -80,7 +80,7 @@ class Search:
                 yield kept, rate
 
     def _way(self, estimator: Rate) -> Iterator[Followed]:
-        """Go the way of a learner from the start, until a policy comes again."""
+        """Follow the path of a learner from the start until a policy comes up again."""
         policy, seen = self._start, set[bytes]()
         while policy.tobytes() not in seen and len(seen) < _MOST_STEPS:
             seen.add(policy.tobytes())
@@ -111,7 +111,7 @@ class Search:
 
 
 def _choices(model: SMDP) -> list[Ints]:
-    """Return the actions to choose from in each state; one is enough where a learner does not come again."""
+    """Return the actions to choose from in each state; one is enough in states that a learner leaves for good."""
     counts = np.diff(model.pair_offsets)
     even = np.zeros((model.num_states, model.num_actions))
     even[model.state_of_pair(), model.action] = (1.0 / counts)[model.state_of_pair()]

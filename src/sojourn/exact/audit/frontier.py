@@ -1,19 +1,19 @@
-"""Find the policy that is greedy for a given rate, whether the rate is right or wrong.
+"""Find the policy that is greedy at a given rate, whether the rate is right or wrong.
 
-A learner with the rate rho values a step by r - rho d. In the end a policy is greedy that collects the most of this
-per step,
+A learner with the rate rho values a step by r - rho d. In the end the policy that collects the most of this per step
+is greedy,
 
     F(rho) = max over policies of r(pi) - rho d(pi)
 
-with r(pi) and d(pi) the policy's mean reward and duration of a step. Each policy is a line over rho with the slope
--d(pi), and crosses zero at its gain. F is the maximum of all lines, so it is convex, falls, and is 0 at the optimal
-gain. At its corners the greedy policy changes, and around the optimal gain lies the *interval* of rates at which an
-optimal policy is greedy. To the left of it, long actions are taken too often, since a low rate makes time cheap; to
-the right, short ones.
+where r(pi) and d(pi) are the mean reward and the mean duration of a step under the policy. Each policy is a line over rho
+with the slope -d(pi), and crosses zero at its gain. F is the maximum of all lines, so it is convex, falls, and is 0 at the
+optimal gain. At its corners the greedy policy changes, and around the optimal gain lies the *interval* of rates at which an
+optimal policy is greedy. To the left of the interval, long actions are taken too often, since a low rate makes time cheap;
+to the right, short ones are.
 
-F(rho) for one rho is an average-reward problem with rewards r - rho d and durations 1, which `solve` solves exactly.
-An end of the interval is found as Newton's method finds a root: take the policy that is greedy far out, go to where
-its line meets that of the optimal policy, and see which policy is greedy there. Each time its line meets the optimal
+For a given rho, F(rho) is an average-reward problem with rewards r - rho d and durations 1, which `solve` solves exactly.
+An end of the interval is found in the way that Newton's method finds a root: take the policy that is greedy far out, go to
+where its line meets that of the optimal policy, and see which policy is greedy there. Each new line meets the optimal
 one nearer to the gain, until none does.
 """
 
@@ -34,11 +34,11 @@ from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats, Ints
 
 _TIE = 1e-9  # relative to the largest reward: policies that are closer are equally good
-_MOST_SOLVED = 100  # rates at which a frontier looks who is greedy
+_MOST_SOLVED = 100  # rates at which a frontier finds the greedy policy
 
 
 class Line(NamedTuple):
-    """A policy with its mean reward and duration of a step."""
+    """A policy with the mean reward and the mean duration of its steps."""
 
     policy: Ints
     reward: float
@@ -46,11 +46,11 @@ class Line(NamedTuple):
 
     @property
     def gain(self) -> float:
-        """The gain: where the line meets zero."""
+        """The gain, which is where the line crosses zero."""
         return self.reward / self.duration
 
     def at(self, rate: float) -> float:
-        """The height of the line."""
+        """The height of the line at a rate."""
         return self.reward - rate * self.duration
 
     def crossing(self, other: Line) -> float:
@@ -59,7 +59,7 @@ class Line(NamedTuple):
 
 
 class Point(NamedTuple):
-    """A rate, and the line of a policy that is greedy for it."""
+    """A rate, and the line of a policy that is greedy at it."""
 
     rate: float
     line: Line
@@ -71,7 +71,7 @@ class Point(NamedTuple):
 
 
 class Frontier(NamedTuple):
-    """F between two rates: its corners, with the ends, and the gain of the policy that is greedy to the right of each."""
+    """F between two rates: its ends and corners, and the gain of the policy that is greedy to the right of each."""
 
     rate: Floats
     value: Floats
@@ -79,7 +79,7 @@ class Frontier(NamedTuple):
 
 
 def greedy_line(model: SMDP, rate: float) -> Line:
-    """Return the line of a policy that is greedy for a rate.
+    """Return the line of a policy that is greedy at a rate.
 
     >>> from sojourn.models.problems import long_shot
     >>> greedy_line(long_shot(), rate=1.8)[1:], greedy_line(long_shot(), rate=4.0)[1:]
@@ -91,7 +91,7 @@ def greedy_line(model: SMDP, rate: float) -> Line:
 def interval(model: SMDP, best: Solution) -> tuple[float, float]:
     """Return the lowest and the highest rate at which an optimal policy is greedy.
 
-    In `long_shot`, A earns 5 in 1 and B 12 in 4; they are as good as each other at 7/3:
+    In `long_shot`, A earns 5 in a time of 1 and B earns 12 in a time of 4; at a rate of 7/3 they are equally good:
 
     >>> from sojourn.models.problems import long_shot
     >>> interval(long_shot(), solve(long_shot()))
@@ -104,8 +104,8 @@ def interval(model: SMDP, best: Solution) -> tuple[float, float]:
 def frontier(model: SMDP, low: float, high: float) -> Frontier:
     """Return F from one rate to another.
 
-    Every value is that of F. Where F has very many corners, not all of them are there, and points between
-    them stand for the others, most of them where F bends most.
+    All values are exact. If F has very many corners, not all of them are returned; points between them stand for the
+    others, most of them where F bends most.
 
     >>> from sojourn.models.problems import long_shot
     >>> frontier(long_shot(), 0.0, 6.0)
@@ -135,7 +135,7 @@ def frontier(model: SMDP, low: float, high: float) -> Frontier:
 
 
 def _unknown(left: Point, right: Point) -> float:
-    """Return how far F can lie above the lines of two points between them, since it is convex."""
+    """Return how far F, which is convex, can lie above the lines of two points between them."""
     if left.line.duration <= right.line.duration * (1.0 + _TIE):
         return 0.0
     rate = left.line.crossing(right.line)
@@ -144,7 +144,7 @@ def _unknown(left: Point, right: Point) -> float:
 
 
 def _end(model: SMDP, tied: SMDP, sign: float) -> float:
-    """Return one end of the interval: the lower for sign 1, where longer steps win, else the upper."""
+    """Return one end of the interval: the lower for sign 1, where longer steps win, and the upper for sign -1."""
     optimal, other = _best_line(tied, sign * tied.duration), _best_line(model, sign * model.duration)
     while sign * (other.duration - optimal.duration) > _TIE * optimal.duration:
         rate = other.crossing(optimal)
@@ -160,10 +160,10 @@ def _end(model: SMDP, tied: SMDP, sign: float) -> float:
 
 
 def _best_line(model: SMDP, worth: Floats) -> Line:
-    """Return the line of a policy that has the most per step of what each pair is worth."""
+    """Return the line of a policy that collects the most worth per step, given what each pair is worth."""
     per_step = model.with_means(worth, np.ones(model.num_pairs))
     policy = solve(per_step).policy
-    # A policy may keep to several parts of the model, where they are worth the same or are apart.
+    # A policy may stay in several parts of the model, if they are worth the same or not connected.
     found = evaluate(per_step, policy)
     best = max(range(len(found.classes)), key=lambda part: float(found.gains[found.classes[part][0]]))
     states, law = found.classes[best], found.class_laws[best]

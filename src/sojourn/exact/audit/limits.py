@@ -1,9 +1,8 @@
 """The law of a step in the long run under a fixed policy, from which the limits of estimators follow.
 
-In the long run a policy visits its pairs of state and action with fixed shares, so that reward r and
-duration tau of a step have a joint law, whatever the steps before. Every estimator has a rule, `limit`, that makes
-its long-run value of this law. With E[x; A] for the mean of x on A and 0
-elsewhere, and P+ and P- for the shares of steps with r > 0 and r < 0:
+In the long run a policy visits its pairs of state and action with fixed shares, so the reward r and the duration tau of a
+step have a fixed joint law. Every estimator has a rule, `limit`, that computes its long-run value from this law. Let E[x; A]
+be the mean of x with everything outside A counted as 0, and P+ and P- the shares of steps with r > 0 and r < 0:
 
     Cumulative, SmoothedCumulative       E[r] / E[tau], the gain
     Exponential, TimeSmoothed            the same, for small step sizes
@@ -12,11 +11,11 @@ elsewhere, and P+ and P- for the shares of steps with r > 0 and r < 0:
     Harmonic, CumulativeHarmonic         P+^2 / E[tau/r; r > 0] + P-^2 / E[tau/r; r < 0]
     WeightedHarmonic, CumulativeWeightedHarmonic
                                          P+ E[r; r > 0] / E[tau; r > 0] + P- E[r; r < 0] / E[tau; r < 0]
-    MeanOfRates                          E[r/tau], infinite where durations come near 0, as exponential ones do
-    Fixed                                its constant, 0 unless told otherwise
+    MeanOfRates                          E[r/tau], infinite if durations come near 0, as exponential ones do
+    Fixed                                its constant, by default 0
 
-The cumulative ones converge; the others, with a constant step size, go on to fluctuate about a
-value that tends to this limit with the step size.
+The cumulative ones converge. The others, with a constant step size, keep fluctuating about a value that tends to this
+limit as the step size goes to 0.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ def steps_of(model: SMDP, policy: ArrayLike, worth: PolicyValue) -> Steps:
 
 
 def steps_of_shares(model: SMDP, weight: Floats) -> Steps:
-    """Return the law of a step where each pair has this share of the steps."""
+    """Return the law of a step if each pair has the given share of the steps."""
     reward, duration, by_rows = model.flat_laws()
     if by_rows:
         counts = np.diff(model.row_offsets)
@@ -62,7 +61,7 @@ def steps_of_shares(model: SMDP, weight: Floats) -> Steps:
         at = int(taken[np.argmax(laws.can_be_zero(lasting))])
         pair = int(np.searchsorted(model.row_offsets, at, side="right")) - 1 if by_rows else at
         raise ValueError(
-            f"{model.place(pair)} may take no time, and what an estimator makes of such steps in the long run is not known; "
+            f"{model.place(pair)} may take no time, and the long-run limit of an estimator on such steps is not known; "
             "audit a model whose decisions all take time"
         )
     mean_duration = laws.means(lasting)
@@ -78,7 +77,7 @@ def steps_of_shares(model: SMDP, weight: Floats) -> Steps:
 
 
 def _side(weight: Floats, part: Floats, duration: Floats) -> Side:
-    # Reward and duration are independent once the place is known; their dependence is between places.
+    # Within one place, reward and duration are independent; they depend on each other only across places.
     share, reward, inverse = part.T
     return Side(
         share=float(weight @ share),
@@ -89,7 +88,7 @@ def _side(weight: Floats, part: Floats, duration: Floats) -> Side:
 
 
 def _mean_rate(weight: Floats, above: Floats, below: Floats, pace: Floats) -> float:
-    """Return E[r/tau], with E[1/tau] the `pace` of each place; infinite where it does not exist."""
+    """Return E[r/tau], where `pace` is E[1/tau] of each place; infinite if it does not exist."""
     with np.errstate(invalid="ignore"):  # 0 times infinity, where a place has no reward of that sign
         gained, lost = (np.where(part[:, 1] != 0.0, part[:, 1] * pace, 0.0) for part in (above, below))
     total = float(weight @ gained), float(weight @ lost)

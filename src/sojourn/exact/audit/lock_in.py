@@ -7,11 +7,12 @@ a) times the mean of delta is v for every pair:
 
     Q(s, a) = r(s, a) - rho d(s, a) + sum of P(s' | s, a) max Q(s', .) - v / (alpha mu(s, a))
 
-A pair that is seldom taken lags behind what it is worth, the more the faster values grow. At the pairs of pi these are
-the equations of a policy's bias and gain, with durations of 1 / mu and the gain v / alpha; those of all other pairs
-follow. The step size cancels. A policy that is greedy for this Q is *self-confirming*: the learner stays with it.
+The value of a pair that is seldom taken lags behind what the pair is worth, and the faster values grow, the more it lags.
+At the pairs of pi these are the equations of a policy's bias and gain, with durations of 1 / mu and the gain v / alpha; the
+values of all other pairs follow from them. The step size cancels. A policy that is greedy for this Q is *self-confirming*:
+the learner stays with it.
 
-Q and v are linear in rho, so that the rates at which a policy is self-confirming are an interval.
+Q and v are linear in rho, so the rates at which a policy is self-confirming form an interval.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ _TIE = 1e-9  # relative to the largest value: values that are closer are equal
 
 
 class LearnedValues(NamedTuple):
-    """What a learner that follows a policy comes to at a fixed rate, up to a constant in all values.
+    """The values that a learner has in the long run if it follows a policy at a fixed rate, up to a common constant.
 
     `q` [state, action] are the values, nan where a pair is not taken in the long run or does not exist. `drift` is v /
-    alpha: a step moves the values by the step size times this, in the mean. `margin` is by how much the policy's action is
-    ahead of the next best, in the state where that is least: the policy is self-confirming if it is not below 0.
+    alpha: each step moves the values on average by the step size times this. `margin` is the smallest lead, over all states,
+    of the policy's action over the next best; the policy is self-confirming if the margin is not below 0.
 
     >>> import sojourn as sj
     >>> sj.learned_values(sj.problems.long_shot(), [1], rate=3.0, exploration=0.5).margin  # B earns 3: nothing grows
@@ -55,11 +56,11 @@ class LearnedValues(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Followed:
-    """A policy that a learner follows while it explores, and what becomes of its values at every rate.
+    """A policy that a learner follows while it explores, and the learner's long-run values at every rate.
 
-    Values are `of_reward` - rate `of_time`, for each pair, and v / alpha is made of the two `growth` likewise. `shares`
-    are those of the pairs in all steps. `gain` is the policy's own, without exploration. It is None if the policy has
-    several recurrent classes: their values grow apart until one overtakes the other, so that it is not kept.
+    The value of each pair is `of_reward` - rate `of_time`, and v / alpha is `growth[0]` - rate `growth[1]`. `shares`
+    are the shares of the pairs in all steps. `gain` is the policy's own, without exploration. It is None if the policy has
+    several recurrent classes: their values grow apart until one overtakes the other, so the policy is not kept.
     """
 
     model: SMDP = field(repr=False)
@@ -80,7 +81,7 @@ class Followed:
         return self.of_reward - rate * self.of_time
 
     def margin(self, rate: float) -> float:
-        """Return by how much the policy's action is ahead where that is least; -inf if its classes grow apart."""
+        """Return the smallest lead of the policy's action in any state; -inf if its classes grow apart."""
         if self.gain is None:
             return -math.inf
         ahead, slope = self._leads()
@@ -105,7 +106,7 @@ class Followed:
         return (low, high) if low <= high else None
 
     def greedy(self, rate: float) -> Ints:
-        """Return the policy that is greedy for the values at a rate; it keeps its actions where they are as good."""
+        """Return the policy that is greedy for the values at a rate; where actions tie, the followed one is kept."""
         values, policy = self.values(rate), self.policy.copy()
         for state in np.flatnonzero(self._taken[self.pairs]):
             first, end = self.model.pair_offsets[state : state + 2]
@@ -126,7 +127,7 @@ class Followed:
         return np.asarray(self.shares > 0.0)
 
     def _leads(self) -> tuple[Floats, Floats]:
-        """Return for every other pair by how much the policy's is ahead, at rate 0 and for each unit of the rate."""
+        """Return the lead of the policy's pair over each other pair: at rate 0, and its loss per unit of the rate."""
         others = self._taken
         others[self.pairs] = False
         own = self.pairs[self.model.state_of_pair()[others]]
@@ -140,12 +141,10 @@ class Followed:
 
 
 def followed(model: SMDP, policy: ArrayLike, exploration: float) -> Followed:
-    """Return what becomes of the values of a learner that follows a policy, an action for each state, and explores."""
+    """Return the long-run values of a learner that follows a policy, one action for each state, and explores."""
     own = np.asarray(policy)
     if own.ndim != 1:
-        raise ValueError(
-            f"policy has the shape {own.shape}; a learner follows a policy with an action for each state"
-        )
+        raise ValueError(f"policy has the shape {own.shape}; it must have one action for each state")
     pairs, state = pairs_of(model, own), model.state_of_pair()
     chance = fraction("exploration", exploration) / np.diff(model.pair_offsets)[state]
     chance[pairs] += 1.0 - exploration
@@ -170,7 +169,7 @@ def followed(model: SMDP, policy: ArrayLike, exploration: float) -> Followed:
 
 
 def _of_pairs(model: SMDP, shares: Floats, visited: Ints, amount: Floats, found: Valued) -> Floats:
-    """Return the values of all pairs for one amount, reward or time; nan for pairs that are not taken."""
+    """Return the values of all pairs for one amount, either reward or time; nan for pairs that are not taken."""
     value, growth = np.zeros(model.num_states), np.zeros(model.num_states)
     value[visited], growth[visited] = found.bias, found.gains
     ahead = np.add.reduceat(model.probability * value[model.successor], model.row_offsets[:-1])
@@ -180,11 +179,11 @@ def _of_pairs(model: SMDP, shares: Floats, visited: Ints, amount: Floats, found:
 
 
 def learned_values(model: SMDP, policy: ArrayLike, rate: float, exploration: float = 0.2) -> LearnedValues:
-    """Return the values that a learner with a fixed rate comes to while it follows a policy and explores.
+    """Return the long-run values of a learner with a fixed rate that follows a policy and explores.
 
-    In `long_shot` at a rate of 1.8, A is worth 5 - 1.8 = 3.2 a step and B 12 - 1.8 * 4 = 4.8. At an exploration of 0.2
-    A is taken nine times as often as B, and grows by 0.9 * 3.2 = 2.88 times the step size. B lags behind by
-    2.88 / 0.1 = 28.8, so that A stays ahead by 28.8 - 4.8 = 24:
+    In `long_shot` at a rate of 1.8, a step of A is worth 5 - 1.8 = 3.2 and one of B 12 - 1.8 * 4 = 4.8. At an exploration of
+    0.2, A is taken nine times as often as B, and its value grows by 0.9 * 3.2 = 2.88 times the step size. B lags behind by
+    2.88 / 0.1 = 28.8, so A stays ahead by 28.8 - 4.8 = 24:
 
     >>> from sojourn.models.problems import long_shot
     >>> found = learned_values(long_shot(), [0], rate=1.8, exploration=0.2)

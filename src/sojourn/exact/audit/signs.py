@@ -3,13 +3,13 @@
 For a reward x and either sign, the harmonic means need
 
     share     P(x > 0)
-    mean      E[x; x > 0], the mean over all draws of x where it is above 0 and of 0 elsewhere
+    mean      E[x; x > 0], the mean of x over all draws, with those of at most 0 counted as 0
     inverse   E[1/x; x > 0]
 
-and the same below zero. The inverse is infinite where a law has a density up to zero, as the
-exponential one has, the gamma and Weibull laws with a shape of at most 1, and every uniform or normal law
-that covers zero: the harmonic mean of such rewards is 0. A normal law whose mean is more than nine
-standard deviations away from zero counts as one that does not come there.
+and the same below zero. The inverse is infinite if the density of a law does not vanish at zero. This is so for the
+exponential law, for the gamma and Weibull laws with a shape of at most 1, and for every uniform or normal law
+that covers zero; the harmonic mean of such rewards is 0. A normal law whose mean is more than nine
+standard deviations away from zero is taken never to reach it.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from sojourn.models.laws import (
 from sojourn.rules.arrays import Floats
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(100)
-_REACH = 12.0  # standard deviations: the normal law has 1e-33 beyond
-_NEVER = 9.0  # and 1e-19 beyond these, which no run will see
+_REACH = 12.0  # standard deviations: the normal law has a probability of 1e-33 beyond them
+_NEVER = 9.0  # and of 1e-19 beyond these, which no run will see
 _ROOT = math.sqrt(2.0 * math.pi)
 
 
@@ -153,15 +153,15 @@ def _floored_below(location: float, scale: float, floor: float) -> Part:
 
 
 def _inverse_between(location: float, scale: float, begin: float, end: float) -> float:
-    """Return the integral of the normal density over x between two numbers above 0, divided by x."""
+    """Return the integral, between two positive numbers, of the normal density at x divided by x."""
     low, high = max((begin - location) / scale, -_REACH), min((end - location) / scale, _REACH)
     if low >= high:
         return 0.0
     if location > _REACH * scale:
         z = low + (high - low) * (_NODES + 1.0) / 2.0
         return float(_WEIGHTS @ (np.exp(-z * z / 2.0) / (location + scale * z))) * (high - low) / 2.0 / _ROOT
-    # With x = e^u it is the integral of the density alone over u, which is smooth however small x is. A piece
-    # for each power of e keeps the nodes close to each other where the floor is tiny.
+    # With x = e^u this is the integral of the density alone over u, which is smooth however small x is. One piece
+    # for each power of e keeps the nodes close together even if the floor is tiny.
     first, last = math.log(begin), math.log(location + scale * high)
     ends = np.linspace(first, last, 1 + math.ceil(last - first))
     width = (last - first) / (len(ends) - 1)
@@ -171,7 +171,7 @@ def _inverse_between(location: float, scale: float, begin: float, end: float) ->
 
 
 def _inverse_from_zero(location: float, scale: float, end: float) -> float:
-    """Return the same from 0 on: infinite, unless the law does not come near 0."""
+    """Return the same integral from 0 on; it is infinite unless the law stays away from 0."""
     if abs(location) < _NEVER * scale:
         return math.inf
     return _inverse_between(location, scale, location / 10.0, end) if location > 0.0 else 0.0

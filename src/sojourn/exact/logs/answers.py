@@ -1,4 +1,4 @@
-"""What a log says, as values with a sentence each, which names what it assumes."""
+"""The answers that a log gives, each with a sentence that also says what it assumes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ ASSUMED = "if the states are Markov, the log is stationary, and every action had
 
 
 class Behaviour(NamedTuple):
-    """What was earned per unit time while the log was made: the gain of that behaviour is between `low` and `high`.
+    """What was earned per unit time while the log was made; the gain of that behaviour is between `low` and `high`.
 
     >>> import sojourn as sj
     >>> log = sj.read_log({"state": [0, 0, 0], "action": [0, 1, 0], "reward": [1, 5, 1], "duration": [1, 2, 1]})
-    >>> log.behaviour.rate  # 6 in a time of 3: where the last row led is not known, and it is left out
+    >>> log.behaviour.rate  # 6 in a time of 3; the last row is left out, since its next state is not known
     2.0
     """
 
@@ -29,7 +29,7 @@ class Behaviour(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """What was found, in words."""
+        """The result in one sentence."""
         return (
             f"the log earned {self.rate:.6g} per unit time, {100.0 * self.level:g} % interval {self.low:.6g} to "
             f"{self.high:.6g} ({self.rows:,} rows, {ASSUMED})"
@@ -37,16 +37,17 @@ class Behaviour(NamedTuple):
 
 
 class LogEvaluation(NamedTuple):
-    """What a policy would earn per unit time, judged by the model of a log: between `low` and `high`.
+    """What a policy would earn per unit time according to the model of a log: about `gain`, between `low` and `high`.
 
-    `rests_on` is the smallest count among the pairs that make up at least a thousandth of the policy's steps. `weighted` is an answer without the model, from the
-    probabilities of the actions, if the log has them and enough of it fits the policy.
+    `rests_on` is the smallest count among the pairs that make up at least a thousandth of the policy's steps. `weighted` is
+    an answer that uses the probabilities of the actions and no model. It is None if the log does not have them, or if too
+    little of the log fits the policy.
 
     >>> import sojourn as sj
     >>> log = sj.read_log({
     ...     "state": [0] * 9, "action": ["a", "b", "b"] * 3, "reward": [1, 5, 7] * 3, "duration": [1.0, 2.0, 2.0] * 3,
     ... })
-    >>> log.evaluate({0: "b"}).gain  # 5, 7, 5, 7, 5 in a time of 2 each; where the last row led is not known
+    >>> log.evaluate({0: "b"}).gain  # 5, 7, 5, 7, 5 in a time of 2 each; the next state of the last row is not known
     2.9
     """
 
@@ -59,7 +60,7 @@ class LogEvaluation(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """What was found, in words."""
+        """The result in one sentence."""
         return (
             f"the policy would earn {self.gain:.6g} per unit time, {100.0 * self.level:g} % interval {self.low:.6g} to "
             f"{self.high:.6g} (it rests on pairs seen at least {self.rests_on:,} times, {ASSUMED})"
@@ -70,10 +71,11 @@ class Improvement(NamedTuple):
     """A policy that surely earns more than the log did, as far as the log can tell, or the advice to go on as before.
 
     `policy` has an action for each state. It would earn about `gain` per unit time, and at least `low` with the probability
-    `level`, although it was chosen on the same rows; `beats_behaviour` is the probability that it earns more than
-    the behaviour did. `counts` is how often the log has each state with the action of the policy, `visits` the share
-    of its steps that the policy would make there. Where nothing is surely better `kept` is true: the advice is to go on
-    as before, `gain` and `low` are those of the behaviour, nothing beats it, and `policy` only lists its commonest actions.
+    `level`; both allow for the fact that it was chosen on the same rows. `beats_behaviour` is the probability that it earns
+    more than the behaviour did. `counts` is how often the log takes the policy's action in each state, and `visits` the share
+    of its steps that the policy would spend there. If nothing is surely better, `kept` is true, and the advice is to go on
+    as before: `gain` and `low` are then those of the behaviour, `beats_behaviour` is 0, and `policy` only lists the
+    commonest action of each state.
 
     >>> import sojourn as sj
     >>> log = sj.read_log({
@@ -96,7 +98,7 @@ class Improvement(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """What was found, in words."""
+        """The result in one sentence."""
         if self.kept:
             return (
                 f"nothing in the log is surely better than what was done, which earned {self.behaviour.rate:.6g} per "

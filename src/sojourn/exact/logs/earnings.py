@@ -1,20 +1,23 @@
-"""Read what was earned and how long it took, row by row, from any table that has both."""
+"""Read rewards and durations, row by row, from any table that has both."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from sojourn.exact.logs.table import Frame, Reading, columns_of, taken
 from sojourn.rules.arrays import Floats
 
 
 class Earnings(NamedTuple):
-    """Rewards and durations in their order, and a sentence for each reason why rows were left out."""
+    """Rewards and durations in the order of the rows; how many rows were left out, and a sentence for each reason."""
 
     rewards: Floats
     durations: Floats
     refused: tuple[str, ...]
+    left_out: int = 0
 
 
 def read_earnings(
@@ -31,4 +34,6 @@ def read_earnings(
     rewards, durations = reading.number("reward"), reading.duration()
     if not reading.usable.any():
         raise reading.nothing_left()
-    return Earnings(rewards[reading.usable], durations[reading.usable], tuple(reading.refused))
+    usable = reading.usable
+    left_out = int(np.count_nonzero(~usable))
+    return Earnings(rewards[usable], durations[usable], tuple(reading.refused), left_out)

@@ -1,20 +1,21 @@
-"""What the rows of a log say about a policy: its estimated gain, and how sure that is.
+"""What the rows of a log show about a policy: its estimated gain, and how certain that is.
 
 For each pair of a state and an action that was seen n times, the log gives the mean reward, the mean duration and the
 shares of the successors. These make a model, in which a policy x(pair | state) has a gain rho and a bias h,
 
     h + rho d = r + P h
 
-With w(s) the visits of state s per unit time, the gain is a sum of independent means, up to terms of second
-order: a change of pair p's mean of
+Let w(s) be the visits to state s per unit time. Up to terms of second order, the gain is a sum of independent means: if
+the mean over the rows of a pair of
 
     delta = r - rho tau + h(s') - h(s)
 
-by e changes rho by w x e. So its variance is the sum of (w x)^2 v / n, v the variance of delta among the rows of the
-pair. Pairs seen a few times borrow from all: v = (SS + 2 V) / (n + 1), SS their sum of squares and V the pooled variance.
+changes by e, rho changes by w x e. So the variance of rho is the sum of (w x)^2 v / n, where v is the variance of delta
+among the rows of the pair. Pairs that were seen only a few times borrow from all others: v = (SS + 2 V) / (n + 1), with SS
+the pair's sum of squares and V the pooled variance.
 
-A log need not show how all states are connected. So that every policy has one gain, each step is mixed with a
-restart, of probability 1e-5, in a state drawn as the log visited them.
+A log need not show how all states are connected. So that every policy has one gain, each step may be followed, with a
+probability of 1e-5, by a restart in a state drawn as often as the log visited it.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ from scipy.sparse import linalg
 from sojourn.rules.arrays import Floats, Ints, Sparse
 
 _RESTART = 1e-5
-_DENSE = 500  # states, up to which matrices are dense
-_BORROWED = 2.0  # rows of the pooled variance that each pair gets
+_DENSE = 500  # up to this many states, matrices are dense
+_BORROWED = 2.0  # rows of the pooled variance that are added to each pair
 
 
 class Rows(NamedTuple):
-    """The rows of a log, in numbers: states, actions, next states; rewards and durations."""
+    """The rows of a log, with states, actions and next states as numbers."""
 
     state: Ints
     action: Ints
@@ -45,8 +46,8 @@ class Rows(NamedTuple):
 class Fit(NamedTuple):
     """Counts, means and sums of squares of a log's pairs, and of their successors.
 
-    Pairs stand in order of state and action, as in a model, and *cells*, the different successors of pairs, in
-    order of pair. Every state has a pair. Sums of a cell are of rewards and durations less the pair's means.
+    Pairs are ordered by state and action, as in a model. A *cell* is a pair with one of its successors; cells are ordered
+    by pair. Every state has a pair. The sums of a cell are sums of rewards and durations minus the means of the pair.
     """
 
     offsets: Ints  # of the pairs of each state
@@ -65,17 +66,17 @@ class Fit(NamedTuple):
 
     @property
     def num_states(self) -> int:
-        """How many states there are."""
+        """The number of states."""
         return len(self.offsets) - 1
 
     @property
     def visits(self) -> Ints:
-        """How many rows each state has."""
+        """The number of rows of each state."""
         return np.add.reduceat(self.seen, self.offsets[:-1])
 
     @property
     def behaviour(self) -> Floats:
-        """The share of each pair among the rows of its state: the policy that made the log, as far as it is seen."""
+        """The share of each pair among the rows of its state, which estimates the policy that made the log."""
         return np.asarray(self.seen / self.visits[self.state])
 
     def over_pairs(self, cells: Floats) -> Floats:
@@ -84,7 +85,7 @@ class Fit(NamedTuple):
 
 
 def fitted(rows: Rows, num_states: int) -> Fit:
-    """Return the counts, means and squares of the rows of a log in which every state is left at least once."""
+    """Return the counts, means and sums of squares of a log in which every state is left at least once."""
     actions = int(rows.action.max()) + 1
     keys, row_pair, count = np.unique(
         rows.state * actions + rows.action, return_inverse=True, return_counts=True
@@ -116,7 +117,7 @@ def fitted(rows: Rows, num_states: int) -> Fit:
 
 
 class Worth(NamedTuple):
-    """What a policy is worth in the model of a log: gain, bias, and visits of each state per unit time."""
+    """The worth of a policy in the model of a log: gain, bias, and visits to each state per unit time."""
 
     share: Floats  # of each pair in its state
     gain: float
@@ -129,14 +130,14 @@ class Worth(NamedTuple):
 
 
 def worth(fit: Fit, share: Floats, reward: Floats | None = None) -> Worth:
-    """Return what the policy with these shares of pairs is worth, with other mean rewards if they are given."""
+    """Return the worth of the policy with these shares of pairs; `reward` replaces the mean rewards if given."""
     first, count = fit.offsets[:-1], fit.num_states
     rewards = np.add.reduceat(share * (fit.reward if reward is None else reward), first)
     durations = np.add.reduceat(share * fit.duration, first)
     again = _RESTART * fit.visits / fit.visits.sum()
     chance = (1.0 - _RESTART) * share[fit.cell_pair] * fit.cell_share
     place = fit.state[fit.cell_pair] * count + fit.cell_next
-    # The bias of state 0 is 0, so that the gain can take its column; the first row of the inverse is then w.
+    # The bias of state 0 is 0, so its column is free for the gain; the first row of the inverse is then w.
     if count <= _DENSE:
         system = np.eye(count) - np.bincount(place, chance, minlength=count**2).reshape(count, count) - again
         system[:, 0] = durations
@@ -150,7 +151,7 @@ def worth(fit: Fit, share: Floats, reward: Floats | None = None) -> Worth:
 
 
 def _large(matrix: Sparse, again: Floats, rewards: Floats, durations: Floats) -> tuple[Floats, Floats]:
-    """Return the same of a large model: the restart is one more state, which takes no time."""
+    """Return the same for a large model, in which the restart is one more state that takes no time."""
     count = len(rewards)
     restart = sparse.coo_array(again / _RESTART)
     leave = sparse.coo_array(np.full((count, 1), _RESTART))
@@ -164,7 +165,7 @@ def _large(matrix: Sparse, again: Floats, rewards: Floats, durations: Floats) ->
 
 
 def spread(fit: Fit, reward: Floats | float, duration: Floats | float, cells: Floats) -> Floats:
-    """Return the sum of squares, of each pair, of a r + b tau + g: a and b given by pair, g by cell, means taken off."""
+    """Return each pair's sum of squares of a r + b tau + g minus its mean, with a and b given by pair and g by cell."""
     a, b = np.broadcast_to(reward, fit.reward.shape), np.broadcast_to(duration, fit.reward.shape)
     off = cells - fit.over_pairs(cells * fit.cell_share)[fit.cell_pair]
     sums = a[fit.cell_pair] * fit.cell_sums[0] + b[fit.cell_pair] * fit.cell_sums[1]
@@ -175,25 +176,25 @@ def spread(fit: Fit, reward: Floats | float, duration: Floats | float, cells: Fl
 
 
 def inside(fit: Fit) -> Floats:
-    """Return the sums of squares of rewards, of durations and of their product that successors do not explain, by pair."""
+    """Return the part of each pair's `squares` that its successors do not explain."""
     reward, duration = fit.cell_sums
     told = (fit.over_pairs(one / fit.cell_count) for one in (reward**2, duration**2, reward * duration))
     return np.asarray(fit.squares - np.array(list(told)))
 
 
 def ahead(fit: Fit, bias: Floats) -> Floats:
-    """Return h(s') - h(s) of each cell."""
+    """Return h(s') - h(s) for each cell."""
     return bias[fit.cell_next] - bias[fit.state[fit.cell_pair]]
 
 
 def shrunk(fit: Fit, squares: Floats) -> Floats:
-    """Return the variances of pairs, each with two rows of the variance of all."""
+    """Return the variance of each pair, with two rows of the pooled variance added."""
     left = fit.seen.sum() - len(fit.seen)
     pooled = squares.sum() / max(left, 1)
     return np.asarray((squares + _BORROWED * pooled) / (fit.seen - 1 + _BORROWED))
 
 
 def advantage(fit: Fit, found: Worth, reward: Floats | None = None) -> Floats:
-    """Return the mean delta of each pair: what taking it once, and then the policy, is worth beside the policy."""
+    """Return the mean delta of each pair: the advantage of taking it once before following the policy."""
     mean = fit.over_pairs(ahead(fit, found.bias) * fit.cell_share)
     return np.asarray((fit.reward if reward is None else reward) - found.gain * fit.duration + mean)

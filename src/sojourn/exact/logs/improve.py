@@ -1,24 +1,26 @@
 """A policy that is surely better than the one that made the log, or that one itself.
 
-Solving the model of a log picks what looks best, and what looks best is often what was seen by luck a few times. So
-(compare R. Laroche, P. Trichelair and R. Tachet des Combes, "Safe policy improvement with baseline bootstrapping",
-ICML 2019):
+Solving the model of a log picks what looks best, and that is often what was seen only a few times and was lucky. So a policy
+is chosen as follows (compare R. Laroche, P. Trichelair and R. Tachet des Combes, "Safe policy improvement with baseline
+bootstrapping", ICML 2019):
 
-1. Candidates are made by policy iteration on rewards less c standard errors, among actions that were taken at least m
-   times in their state; a state without one keeps its commonest. m is 5, 10, 20 or 40, c is 0, 1/2, 1, 2 or 3.
-2. A candidate and the behaviour are compared on the same rows: the difference of their gains has the variance
+1. Candidates are found by policy iteration on rewards minus c standard errors, using only actions that were taken at least
+   m times in their state. A state without such an action keeps its commonest one. m is 5, 10, 20 or 40, and c is 0, 1/2, 1,
+   2 or 3.
+2. Each candidate is compared with the behaviour on the same rows. The difference of their gains has the variance
 
        sum over pairs of var(x delta - x_b delta_b) / n  +  sum over states of w_b^2 sum of pi_b adv_b^2 / n(s)
 
-   x and x_b how often each of them takes the pair per unit time. The second part is the chance of the actions.
-3. A candidate must be better with a probability of 98 %, by Student's law with Satterthwaite's degrees of freedom, and
-   better than its luck (see `luck`) with one of 90 %. Of those that are, the one of which most is sure is chosen; without
-   any, the behaviour is kept.
-4. The gain that is reported has its luck taken off. Its lower limit, found along a path (see `lower_limit`), is the
-   lesser of two: that at 99.75 % for a promise of 95 %, and that at 95 % less the luck. Both pay for having chosen and
-   measured on the same rows; the second counts where there are many states.
+   where x and x_b are how often each of them takes the pair per unit time. The second part is due to the random choice of
+   actions in the log.
+3. A candidate must be better with a probability of 98 %, by Student's law with Satterthwaite's degrees of freedom, and must
+   be better by more than its luck (see `luck`) with a probability of 90 %. Among such candidates, the one with the largest
+   sure advantage is chosen. If there is none, the behaviour is kept.
+4. The luck is subtracted from the reported gain. The lower limit of the gain is found along a path (see `lower_limit`). It
+   is the smaller of two: for a promise of 95 %, the limit at 99.75 %, and the limit at 95 % minus the luck. Both allow for
+   choosing and measuring on the same rows; the second matters if there are many states.
 
-The constants were chosen on logs of other seeds than those that the documentation's figures are from.
+The constants were chosen on logs with other seeds than those behind the documentation's figures.
 """
 
 from __future__ import annotations
@@ -35,13 +37,13 @@ from sojourn.rules.arrays import Flags, Floats, Ints
 LEAST = (5, 10, 20, 40)
 PENALTIES = (0.0, 0.5, 1.0, 2.0, 3.0)
 _ROUNDS = 30
-_SURE, _LIKELY = 0.98, 0.9  # levels at which a candidate must be better, and better than its luck
-_PAID = 0.05  # by how much less often the limit may be wrong than it says, as the price of the choice
-_PATH = 6  # steps to the lower limit
+_SURE, _LIKELY = 0.98, 0.9  # how surely a candidate must be better, and better by more than its luck
+_PAID = 0.05  # the limit may be wrong only this share as often as it says, to allow for the choice
+_PATH = 6  # steps on the path to the lower limit
 
 
 class Choice(NamedTuple):
-    """A policy that is surely better: its worth; its gain less luck, with a limit; the probability that it is better."""
+    """A policy that is surely better: its worth, its gain minus luck, a lower limit, and how probably it is better."""
 
     found: Worth
     gain: float
@@ -50,7 +52,7 @@ class Choice(NamedTuple):
 
 
 def chosen(fit: Fit, level: float = 0.95) -> Choice | None:
-    """Return the policy to follow; None where the behaviour is to be kept."""
+    """Return the policy to follow, or None if the behaviour should be kept."""
     base = worth(fit, fit.behaviour)
     best, most, beats = None, 0.0, 0.0
     for share in candidates(fit, base):
@@ -73,7 +75,7 @@ def chosen(fit: Fit, level: float = 0.95) -> Choice | None:
 
 
 def candidates(fit: Fit, base: Worth) -> list[Floats]:
-    """Return the different policies that policy iteration on lowered rewards finds."""
+    """Return the different policies that policy iteration finds on lowered rewards."""
     found: dict[bytes, Floats] = {}
     commonest = first_best(fit, fit.seen.astype(np.float64))
     for least in LEAST:
@@ -115,12 +117,12 @@ def first_best(fit: Fit, numbers: Floats) -> Ints:
 
 
 def luck(fit: Fit, found: Worth) -> float:
-    """Return how much of a policy's estimated gain is the luck of what looked best in each state, on average.
+    """Return how much of a policy's estimated gain is due, on average, to lucky estimates in the choice of actions.
 
-    Of two means whose difference D has the standard error e, the better one is estimated too high by e phi(d / e) on
-    average, d the true difference and phi the normal density. With D in the place of d that would be too little, since D
-    has itself gained from the choice; root 2 e phi(D / e) is never too little on average. It adds up over states:
-    in a log of thousands of them it is many standard errors.
+    If the difference D of two means has the standard error e, the larger of them is estimated too high by e phi(d / e) on
+    average, where d is the true difference and phi the normal density. D in place of d would give too little, since D is
+    itself enlarged by the choice; root 2 e phi(D / e) is never too little on average. Luck adds up over states: in a log of
+    thousands of states it is many standard errors.
     """
     surplus = advantage(fit, found)
     error = shrunk(fit, spread(fit, 1.0, -found.gain, ahead(fit, found.bias))) / fit.seen
@@ -133,10 +135,10 @@ def luck(fit: Fit, found: Worth) -> float:
 
 
 def compared(fit: Fit, found: Worth, base: Worth) -> tuple[float, float]:
-    """Return the standard error of the difference of two gains, the second that of the behaviour, and its freedom."""
+    """Return the standard error of the difference between a gain and the behaviour's, and its degrees of freedom."""
     own, other = found.weight(fit), base.weight(fit)
     gains, biases = (found.gain, base.gain), (ahead(fit, found.bias), ahead(fit, base.bias))
-    # Pairs borrow from the pooled variances and covariance of both deltas, each at its own weights.
+    # Pairs borrow from the pooled variances and covariance of both deltas, each with its own weight.
     one, two = (spread(fit, 1.0, -gain, bias) for gain, bias in zip(gains, biases, strict=True))
     both = (spread(fit, 2.0, -sum(gains), biases[0] + biases[1]) - one - two) / 2.0
     variance = (
@@ -158,7 +160,7 @@ def standard_error(fit: Fit, found: Worth) -> tuple[float, float]:
 
 
 def _error(parts: Floats, fit: Fit) -> tuple[float, float]:
-    """Return the root of a sum of variances, and its degrees of freedom if each part has those of its pair."""
+    """Return the root of a sum of variances, and its degrees of freedom, given those of each pair."""
     total = float(parts.sum())
     if total <= 0.0:
         return 0.0, 1e6
@@ -166,11 +168,12 @@ def _error(parts: Floats, fit: Fit) -> tuple[float, float]:
 
 
 def lower_limit(fit: Fit, found: Worth, quantile: float) -> float:
-    """Return the least gain of the policy among models about as plausible as the one that was fitted.
+    """Return the smallest gain of the policy among models about as plausible as the fitted one.
 
-    The model is moved, in small steps, the way that lowers the gain most for its loss of likelihood: rows of a large delta
-    lose weight, those of a small one gain it. Each step costs its standard error as it is there. Where the gain
-    falls ever faster, as in a queue that fills up, one step by the first standard error would stop too soon.
+    The model is moved in small steps, in the direction that lowers the gain most for a given loss of likelihood: rows with a
+    large delta lose weight, and rows with a small one gain it. Each step lowers the gain by its share of the standard error
+    at that point. If the gain falls ever faster, as in a queue that fills up, a single step by the first standard error
+    would stop too soon.
     """
     step, gain = quantile / _PATH, found.gain
     noise = inside(fit)
@@ -189,7 +192,7 @@ def lower_limit(fit: Fit, found: Worth, quantile: float) -> float:
         share = fit.cell_share * np.exp(-force[fit.cell_pair] * off)
         share /= fit.over_pairs(share)[fit.cell_pair]
         moved = (share - fit.cell_share) / fit.cell_count
-        # What is not told by the successor is moved as a mean.
+        # The part that the successor does not explain is moved as a mean.
         fit = fit._replace(
             cell_share=share,
             reward=fit.reward

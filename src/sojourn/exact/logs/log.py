@@ -1,8 +1,8 @@
 """A log of past decisions: what was earned, what its model says, and what would surely be better.
 
 Every answer assumes three things: the states tell all that matters for what comes next (they are *Markov*), the log is
-*stationary* (what an action does is the same at its end as at its beginning), and every action that is to be
-judged had *some chance* of being taken. What the log has never seen, such as a rare disaster, it cannot tell.
+*stationary* (an action does the same at the end of the log as at its beginning), and every action that is to be
+judged had *some chance* of being taken. The log says nothing about events that it has never seen, such as a rare disaster.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SELDOM = 1e-3  # of the steps
 class Log:
     """A log of past decisions, as `read_log` returns it.
 
-    `states` and `actions` are the labels, `refused` and `findings` sentences on rows that were left out.
+    `states` and `actions` are the labels. `refused` and `findings` are sentences about rows that were left out or changed.
 
     >>> import sojourn as sj
     >>> log = sj.read_log({"state": [0, 1, 0], "action": [0, 0, 0], "reward": [6, 0, 6], "duration": [1, 2, 1]})
@@ -75,7 +75,7 @@ class Log:
 
     @functools.cached_property
     def fit(self) -> Fit:
-        """Counts and means of every pair of a state and an action."""
+        """The counts and means of every pair of a state and an action."""
         return fitted(self._rows, len(self.states))
 
     def counts(self) -> dict[Label, dict[Label, int]]:
@@ -86,10 +86,10 @@ class Log:
         return found
 
     def model(self) -> SMDP:
-        """Return the model with the means and shares that the log has, and its counts.
+        """Return the model that has the means, shares and counts of the log.
 
-        A solution of it is an estimate, and says so. It is often too good: what looks best may be what was seen
-        by luck a few times. `improve` allows for that.
+        A solution of this model is an estimate, and says so. It is often too good, since an action that was taken only a few
+        times may look best by luck. `improve` allows for that.
         """
         fit = self.fit
         return SMDP(
@@ -115,15 +115,15 @@ class Log:
         clock = float(rows.duration.sum())
         rate = float(rows.reward.sum()) / clock
         bias = worth(self.fit, self.fit.behaviour).bias
-        # A step's surplus over the rate, what it does to the future included: these are uncorrelated.
+        # The surplus of each step over the rate, including its effect on the future; surpluses are uncorrelated.
         surplus = rows.reward - rate * rows.duration + bias[rows.next_state] - bias[rows.state]
         below, above = sum_sides(surplus, level)
         return Behaviour(rate, rate + below / clock, rate + above / clock, level, len(self), clock)
 
     def improve(self, level: float = 0.95) -> Improvement:
-        """Return a policy that is surely better than the behaviour, or the advice to keep that.
+        """Return a policy that is surely better than the behaviour, or the advice to keep the behaviour.
 
-        `sojourn.exact.logs.improve` has the method.
+        `sojourn.exact.logs.improve` describes the method.
         """
         level, fit = proper_fraction("level", level), self.fit
         choice, behaviour = chosen(fit, level), self._behaviour(level)
@@ -146,9 +146,10 @@ class Log:
         return dict(zip(self.states, values, strict=True))
 
     def evaluate(self, policy: Policy, level: float = 0.95) -> LogEvaluation:
-        """Return what a policy would earn: {state: action}, or {state: {action: probability}}.
+        """Return what a policy would earn; it is {state: action} or {state: {action: probability}}.
 
-        A state that is not mentioned keeps its behaviour. The policy may only take actions that the log has.
+        A state that is not mentioned keeps its behaviour. In each state the policy may only take actions that the log took
+        there.
         """
         level, fit = proper_fraction("level", level), self.fit
         share = self._shares(policy)
@@ -171,7 +172,9 @@ class Log:
         share, seen = self.fit.behaviour, self.counts()
         for state, wanted in policy.items():
             if state not in seen:
-                raise ValueError(f"the policy has the state {shown(state)}, which the log does not have")
+                raise ValueError(
+                    f"the policy has the state {shown(state)}, which the log does not have; see log.states"
+                )
             chances = wanted if isinstance(wanted, Mapping) else {wanted: 1.0}
             for action in chances:
                 if action not in seen[state]:
@@ -196,17 +199,17 @@ class Log:
 
 
 class _Kept(NamedTuple):
-    """The rows that are kept, and at which places they were."""
+    """The rows that are kept, and their places in the log."""
 
     rows: Rows
     at: Ints
 
 
 def _closed(rows: Rows, trajectory: Ints, labels: tuple[Label, ...]) -> tuple[_Kept, Ints, tuple[str, ...]]:
-    """Return the rows that lead to states which are left again, those states, and what was left out.
+    """Return the rows that lead to states which are left again, those states, and sentences on what was changed.
 
-    A trajectory that ends in a state that is never left goes on at the beginning of the next one, as a task does that
-    begins anew. Other rows that lead to such a state are left out: the log does not say what comes then.
+    A trajectory that ends in a state that is never left goes on at the beginning of the next trajectory, like a task that
+    starts again. Other rows that lead to such a state are left out, since the log does not say what follows.
     """
     after, findings = rows.next_state.copy(), []
     left = np.zeros(len(labels), dtype=bool)
@@ -217,7 +220,7 @@ def _closed(rows: Rows, trajectory: Ints, labels: tuple[Label, ...]) -> tuple[_K
         after[stops] = rows.state[stops + 1]
         findings.append(
             f"{_counted(stops.size, 'trajectory ends', 'trajectories end')} in a state that is never left, "
-            f"such as {shown(labels[rows.next_state[stops[0]]])}; what follows is the beginning of the next one"
+            f"such as {shown(labels[rows.next_state[stops[0]]])}; the beginning of the next trajectory is taken to follow"
         )
     kept = np.ones(len(after), dtype=bool)
     while True:
@@ -234,7 +237,9 @@ def _closed(rows: Rows, trajectory: Ints, labels: tuple[Label, ...]) -> tuple[_K
             f"such as {shown(labels[after[missing[0]]])}, and {'is' if missing.size == 1 else 'are'} left out"
         )
     if not kept.any():
-        raise ValueError("no state of the log is ever left again; next states must be among the states")
+        raise ValueError(
+            "every row of the log leads sooner or later to a state that is never left; next states must be among the states"
+        )
     at = np.flatnonzero(kept)
     taken = Rows(rows.state[at], rows.action[at], rows.reward[at], rows.duration[at], after[at])
     return _Kept(taken, at), np.flatnonzero(left), tuple(findings)
@@ -245,7 +250,7 @@ def _counted(count: int, one: str, several: str) -> str:
 
 
 def label_names(labels: tuple[Label, ...]) -> tuple[str, ...]:
-    """Return labels as texts that differ.
+    """Return labels as texts, all of them different.
 
     >>> label_names(("up", ("down", 2)))
     ('up', 'down, 2')

@@ -1,7 +1,7 @@
 """Read a log: a file or a frame with one row for each decision that was made.
 
-What cannot be used is left out, counted and explained: a row without a state, a reward that is a text, a negative
-duration. Rows are counted from 1, the heading of a file not included.
+Rows that cannot be used are left out, counted and explained: rows without a state, with text as a reward, or with a negative
+duration. Rows are counted from 1; the heading of a file does not count.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ Labels: TypeAlias = list[Hashable]
 
 _DECIMAL_COMMA = r"^([+-]?\d+),(\d+)$"
 _SHOWN = 5  # row numbers in a sentence
-_LARGEST = 1e60  # of a reward or a duration, whose fourth powers must be floats; the smallest duration above 0 is 1 over it
+_LARGEST = 1e60  # a reward or a duration, whose fourth power must fit a float; 1 over it is the smallest duration above 0
 
 
-def read_log(  # a log has that many columns
+def read_log(  # one argument for each column of a log
     source: str | Path | Frame,
     *,
     state: Columns = "state",
@@ -43,10 +43,10 @@ def read_log(  # a log has that many columns
 ) -> Log:
     """Return the log in a CSV or Parquet file, in a frame of polars or pandas, or in columns by name.
 
-    Every argument names a column; `state`, `action` and `next_state` may be several, whose tuples are then the labels.
-    Labels may be anything. Left out, `next_state`, `trajectory` and `probability` are the columns of these names, if
-    there are any; without `next_state` it is the state of the next row of the same trajectory. `probability` is that
-    with which the action was taken. Durations are 0 or more.
+    Every argument names a column. `state`, `action` and `next_state` may name several columns; the labels are then tuples.
+    Labels may be anything. If `next_state`, `trajectory` or `probability` is not given, the column of that name is used, if
+    there is one. Without next states, the state of the next row of the same trajectory is taken. `probability` is the
+    probability with which the action was chosen. Durations must be 0 or more.
 
     Rows that cannot be used are left out; `refused` has a sentence for each reason.
 
@@ -70,7 +70,7 @@ def read_log(  # a log has that many columns
 
 
 def columns_of(source: str | Path | Frame) -> Mapping[str, Iterable[Any]]:
-    """Return what has columns by name, and can say which."""
+    """Return the columns of a source by name."""
     if isinstance(source, str | Path):
         return _read_file(Path(source))
     if isinstance(source, pl.LazyFrame):
@@ -103,15 +103,16 @@ def table_in_file(path: Path) -> tuple[pl.DataFrame, Facts]:
 
 
 def _separator(path: Path) -> str:
-    """Return what stands between the columns of a file.
+    """Return the separator between the columns of a file.
 
-    A comma, unless the first line has semicolons or tabs and no comma: so spreadsheets write where a comma is for decimals.
+    It is a comma, unless the first line has semicolons or tabs and no comma. Spreadsheets write such files in countries where
+    numbers have a decimal comma.
     """
     with path.open("rb") as file:
         beginning = file.read(65_536)
     try:
         first = beginning.partition(b"\n")[0].decode()
-    except UnicodeDecodeError:  # compressed, or no table
+    except UnicodeDecodeError:  # compressed, or not a table
         return ","
     return next((mark for mark in (";", "\t") if mark in first and "," not in first), ",")
 
@@ -138,19 +139,19 @@ def _is_missing(label: Hashable) -> bool:
         return any(map(_is_missing, label))
     try:
         return label is None or bool(label != label)  # a float that is not a number
-    except TypeError:  # pandas' NA is neither equal to itself nor not
+    except TypeError:  # NA of pandas is neither equal nor unequal to itself
         return True
 
 
 def _numbers(values: Labels) -> tuple[Floats, Flags]:
-    """Return values as numbers, NaN where there are none, and where there is a text instead of one."""
+    """Return values as numbers, with NaN for missing ones, and flags for those that are text instead."""
     numbers, texts = np.full(len(values), np.nan), np.zeros(len(values), dtype=bool)
     for row, given in enumerate(values):
         if type(given) is float or type(given) is int:
             numbers[row] = given
         elif not _is_missing(given) and given != "":
             try:
-                numbers[row] = float(given)  # type: ignore[arg-type] # what is no number is a text
+                numbers[row] = float(given)  # type: ignore[arg-type] # anything but a number counts as text
             except (TypeError, ValueError):
                 texts[row] = True
     return numbers, texts
@@ -160,14 +161,14 @@ def _numbers(values: Labels) -> tuple[Floats, Flags]:
 
 
 class Numbered(NamedTuple):
-    """Labels, and the number of each row's; -1 for a label that is missing."""
+    """The labels, and the number of the label in each row; -1 if it is missing."""
 
     labels: tuple[Hashable, ...]
     number: Ints
 
 
 class Reading:
-    """The columns of a log while they are looked at."""
+    """The columns of a log while they are read and checked."""
 
     def __init__(self, columns: dict[str, Labels]) -> None:
         sizes = {len(values) for values in columns.values()}
@@ -175,7 +176,7 @@ class Reading:
             raise ValueError("the log has no rows; give at least one")
         if len(sizes) > 1:
             raise ValueError(
-                f"the columns of the log have {', '.join(map(str, sorted(sizes)))} rows; give as many in each"
+                f"the columns of the log have {', '.join(map(str, sorted(sizes)))} rows; they must all have the same number"
             )
         self.columns = columns
         self.size = len(next(iter(columns.values())))
@@ -183,7 +184,7 @@ class Reading:
         self.refused: list[str] = []
 
     def refuse(self, wrong: Flags, one: str, several: str) -> None:
-        """Leave out rows that are wrong, and say why."""
+        """Leave out the rows that are wrong, and note why."""
         rows = np.flatnonzero(wrong & self.usable) + 1
         if rows.size:
             self.usable[rows - 1] = False
@@ -196,7 +197,7 @@ class Reading:
             self.refused.append(told)
 
     def number(self, name: str) -> Floats:
-        """Return a column of numbers; what is none is refused."""
+        """Return a column of numbers; rows without a finite number are refused."""
         numbers, texts = _numbers(self.columns[name])
         self.refuse(texts, f"has a text where the {name} belongs", f"have a text where the {name} belongs")
         self.refuse(np.isnan(numbers), f"has no {name}", f"have no {name}")
@@ -204,17 +205,17 @@ class Reading:
         return numbers
 
     def duration(self) -> Floats:
-        """Return the durations; a negative one is refused."""
+        """Return the durations; rows with a negative one are refused."""
         duration = self.number("duration")
         self.refuse(duration < 0.0, "has a negative duration", "have a negative duration")
         return duration
 
     def nothing_left(self) -> ValueError:
-        """Return the error for a log without a row that can be used."""
+        """Return the error for a log that has no usable row."""
         return ValueError(f"the log has no row that can be used: {'; '.join(self.refused)}")
 
     def log(self) -> Log:
-        """Return the log of what is usable."""
+        """Return the log of the usable rows."""
         state, after = self.states()
         action = _numbered(self.columns["action"])
         self.refuse(state.number < 0, "has no state", "have no state")
@@ -225,7 +226,7 @@ class Reading:
             ("reward", np.abs(reward) > _LARGEST),
             ("duration", tiny | (duration > _LARGEST)),
         ):
-            told = f"a {name} too large or too small to reckon with"
+            told = f"a {name} too large or too small to compute with"
             self.refuse(wrong, f"has {told}", f"have {told}")
         probability = None
         if "probability" in self.columns:
@@ -255,14 +256,14 @@ class Reading:
         )
 
     def states(self) -> tuple[Numbered, Ints | None]:
-        """Return the states, numbered together with the next ones where these are given."""
+        """Return the states, numbered together with the next states if these are given."""
         if "next_state" not in self.columns:
             return _numbered(self.columns["state"]), None
         both = _numbered([*self.columns["state"], *self.columns["next_state"]])
         return Numbered(both.labels, both.number[: self.size]), both.number[self.size :]
 
     def following(self, state: Ints, trajectory: Ints, order: Ints) -> Ints:
-        """Return the state of the next row of each row's trajectory; the last row of each has none, and is no refusal."""
+        """Return the state of the next row of the same trajectory; the last row has none, which is not refused."""
         after = np.full(self.size, -1, dtype=np.int64)
         after[order[:-1]] = state[order[1:]]
         last = order[np.diff(trajectory[order], append=-1) != 0]
@@ -272,7 +273,7 @@ class Reading:
 
 
 def _numbered(values: Labels) -> Numbered:
-    """Number labels in their order, or where they have none in that of their first row."""
+    """Number labels in sorted order or, if they cannot be sorted, in order of appearance."""
     known = [None if _is_missing(label) else label for label in values]
     try:
         different = [label for label in dict.fromkeys(known) if label is not None]

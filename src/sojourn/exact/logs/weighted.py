@@ -1,10 +1,10 @@
 """What a policy would earn, from the probabilities of the actions alone: importance-weighted cycles.
 
-A *cycle* is what happens from one visit of a state to the next. By renewal-reward the gain of a policy is the mean reward
-of its cycles over their mean time. A log of another behaviour has other cycles; weighting each step by the product of
-pi(a | s) / probability(a | s) over its cycle so far makes both means right (per-decision importance sampling, D.
-Precup, R. S. Sutton and S. Singh, ICML 2000). Nothing else is assumed of the states than that the future does not
-depend on the past at the one where cycles begin. Long cycles have wild weights: the answer is then wide, or there is none.
+A *cycle* is what happens from one visit to a state until the next. The gain of a policy is the mean reward of its cycles
+over their mean time (the renewal-reward theorem). A log of another behaviour has other cycles; weighting each step by the
+product of pi(a | s) / probability(a | s) over its cycle so far makes both means right (per-decision importance sampling, D.
+Precup, R. S. Sutton and S. Singh, ICML 2000). The only assumption about the states is that, where cycles begin, the future
+does not depend on the past. In long cycles the weights vary wildly; the interval is then wide, or there is no answer.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from sojourn.exact.logs.fit import Rows
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.long_run import sum_sides
 
-_LEAST = 30.0  # cycles that the weights must be worth
+_LEAST = 30.0  # the number of cycles that the weighted ones must be worth
 
 
 class Weighted(NamedTuple):
-    """A rate from weighted cycles, which are worth `worth` of the log's `cycles`; between `low` and `high`."""
+    """A rate from weighted cycles, between `low` and `high`; the log's `cycles` are worth `worth` unweighted ones."""
 
     rate: float
     low: float
@@ -31,9 +31,9 @@ class Weighted(NamedTuple):
 
 
 def weighted(rows: Rows, trajectory: Ints, ratio: Floats, visits: Floats, level: float) -> Weighted | None:
-    """Return the rate of a policy, whose probabilities are `ratio` times those of the log; None where too little fits.
+    """Return the rate of a policy whose probabilities are `ratio` times those of the log; None if too little fits.
 
-    Cycles begin where both the policy, by its visits, and the log are often.
+    Cycles begin in a state that both the policy, by its `visits`, and the log visit often.
     """
     seen = np.bincount(rows.state, minlength=len(visits))
     begins = rows.state == int(np.argmax(seen * np.maximum(visits, 0.0)))
@@ -41,7 +41,7 @@ def weighted(rows: Rows, trajectory: Ints, ratio: Floats, visits: Floats, level:
     part = np.cumsum(np.append(True, broken | begins[1:])) - 1
     first = np.flatnonzero(np.append(True, np.diff(part) != 0))
     last = np.append(first[1:], len(part)) - 1
-    # A whole cycle begins in the state and ends where the next row begins in it.
+    # A whole cycle begins in that state, and its last row leads back to it.
     whole = begins[first] & (rows.next_state[last] == rows.state[np.argmax(begins)])
     if not whole.any():
         return None

@@ -1,9 +1,8 @@
-"""Named problems: models with a source, whose exact gains are computed and never typed in.
+"""Named problems: models from the literature and our own, whose exact gains are computed, never typed in.
 
-Each is a function of keyword arguments that returns a model with laws for simulation; its docstring
-tells the mathematics, and its paragraphs States, Actions, Rewards, Durations and Source are
-those of its Gymnasium environment (`sojourn.envs.problems`). `PROBLEMS` has them by the
-names of the command line. State 0 is the one to begin in.
+Each problem is a function of keyword arguments that returns a model with laws for simulation. Its docstring has the
+mathematics; the paragraphs States, Actions, Rewards, Durations and Source also appear in its Gymnasium environment
+(`sojourn.envs.problems`). `PROBLEMS` lists the problems by their names on the command line. State 0 is the start.
 
 >>> from sojourn.models.problems import PROBLEMS
 >>> PROBLEMS["long-shot"]().num_states

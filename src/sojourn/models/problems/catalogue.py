@@ -1,4 +1,4 @@
-"""The list of problems: each by the name that commands call it, and where it is defined."""
+"""The list of problems: the name of each on the command line, and where it is defined."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PROBLEMS: Catalogue[Callable[..., SMDP]] = Catalogue(
     }
 )
 
-# Their gain depends on the state where one begins, so that no agent is judged by it; they can be solved.
+# The gain of these depends on the start, so agents are not compared on them; they can be solved.
 SEVERAL_GAINS: Catalogue[Callable[..., SMDP]] = Catalogue(
     {
         "hell-or-heaven": "sojourn.models.problems.horizons:hell_or_heaven",

@@ -1,7 +1,7 @@
-"""Problems of the authors of Harmonic R-Learning, in which ways to average a rate part from each other.
+"""Problems by the authors of Harmonic R-Learning, in which different ways to average a rate disagree.
 
-They are written after the definitions in their repository, github.com/erelon/SMDP_Agents, file examples/envs/configs.py
-at commit 1d662de; the analyses are Sojourn's own, where nothing else is said.
+They follow the definitions in the authors' repository, github.com/erelon/SMDP_Agents, file examples/envs/configs.py
+at commit 1d662de. The analyses are Sojourn's own, unless something else is said.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ def high_time_variance(
     steady_reward: float = 1.0,
     steady_duration: float = 1.0,
 ) -> SMDP:
-    """A long step and then a burst of short ones, or a steady step: forgetting by steps forgets the long one.
+    """A long step and then a burst of short ones, or a steady step: an estimator that counts steps forgets the long one.
 
-    A round of A earns 10 + 10 * 1 in a time of 10 + 10 * 0.1, and so 20/11 = 1.818; B earns 1. A step of either takes a time
-    of 1 in the mean, so that A is greedy at every rate. Yet a learner can lose it: ten of the eleven steps of a round
-    have the rate 10, so that estimators which count steps are far too high. Then all values fall, and that of B, which is
-    seldom taken, falls later. With exploration e and k = (1 - e/2) / (e/2), A is kept at rates up to
+    A round of A earns 10 + 10 * 1 in a time of 10 + 10 * 0.1, which is 20/11 = 1.818 per unit time; B earns 1. A step of
+    either takes a mean time of 1, so A is greedy at every rate. Yet a learner can lose A: ten of the eleven steps of a round
+    have the rate 10, so estimators that count steps are far too high. Then all values fall, and that of B, which is seldom
+    taken, lags behind. With exploration e and k = (1 - e/2) / (e/2), A is kept at rates up to
 
         (20 k / 11 - 1) / (k - 1)
 
-    which is 1.9205 for e = 0.2. (The authors have 19/10, which leaves out that values fall.)
+    which is 1.9205 for e = 0.2. (The authors give 19/10, which does not take into account that values fall.)
 
-    States: 0 has the choice, then those of the burst in order.
+    States: 0 has the choice; then come those of the burst, in order.
 
     Actions: in state 0, 0 is A, the long step, and 1 is B, the steady one; elsewhere only 0.
 
@@ -69,18 +69,18 @@ def ratio_vs_step_rate(
     steady_reward: float = 1.0,
     steady_duration: float = 1.0,
 ) -> SMDP:
-    """A rare jackpot in a long grind, or a steady income: the mean of the rates prefers the worse.
+    """A rare jackpot in a long grind, or a steady income: the mean of the rates prefers the worse one.
 
-    A earns (0.01 * 100 + 0.99 * 1) / (0.01 * 1 + 0.99 * 1000) = 1.99 / 990.01 = 0.002, B earns 1. But the mean of A's rates
-    is 0.01 * 100 + 0.99 / 1000 = 1.00099.
+    A earns (0.01 * 100 + 0.99 * 1) / (0.01 * 1 + 0.99 * 1000) = 1.99 / 990.01 = 0.002 per unit time, and B earns 1. But the
+    mean of A's rates is 0.01 * 100 + 0.99 / 1000 = 1.00099.
 
     States: one.
 
     Actions: 0 is A, the jackpot; 1 is B, the steady one.
 
-    Rewards: 100 with probability 0.01, else 1, for A; 1 for B.
+    Rewards: 100 with probability 0.01 and otherwise 1 for A; 1 for B.
 
-    Durations: 1 with the jackpot, 1000 without it, for A; 1 for B.
+    Durations: 1 with the jackpot and 1000 without it for A; 1 for B.
 
     Source: `ratio_vs_step_rate` in the repository of the authors of Harmonic R-Learning,
     github.com/erelon/SMDP_Agents, examples/envs/configs.py, commit 1d662de.
@@ -99,13 +99,13 @@ def ratio_vs_step_rate(
 def harmonic_criterion(
     *, spread: float = 10.0, steady_rate: float = 0.5, steady_duration: float = 100.0
 ) -> SMDP:
-    """Three ways to average a rate, three numbers: 1, 5.05 and 0.198 for one action, between them the other's 0.5.
+    """Three ways to average a rate give 1, 5.05 and 0.198 for one action; the other's rate of 0.5 lies between them.
 
-    A pays 10 in a time of 1, or 1 in a time of 10, equally often. Its gain is 5.5 / 5.5 = 1, the mean of its rates (10 +
-    0.1) / 2 = 5.05, their harmonic mean 2 / (0.1 + 10) = 0.198; the first is the geometric mean of the others, whatever
-    the spread. B earns 0.5, in a time of 100, and is greedy at rates below (50 - 5.5) / (100 - 5.5) = 0.471: the harmonic
-    mean is low enough to prefer it. Yet a learner with that rate stays with A: values grow, and B, which is seldom taken, lags
-    behind. From B it would leave, since B's own rate is 0.5.
+    A pays 10 in a time of 1, or 1 in a time of 10, equally often. Its gain is 5.5 / 5.5 = 1, the mean of its rates is (10 +
+    0.1) / 2 = 5.05, and their harmonic mean is 2 / (0.1 + 10) = 0.198. The gain is the geometric mean of the other two for
+    any spread. B earns 0.5 per unit time, in a time of 100, and is greedy at rates below (50 - 5.5) / (100 - 5.5) = 0.471: the
+    harmonic mean is low enough to prefer it. Yet a learner with that rate stays with A: values grow, and that of B, which is
+    seldom taken, lags behind. If it started with B, it would leave B, since B's own rate is 0.5.
 
     States: one.
 
@@ -116,8 +116,8 @@ def harmonic_criterion(
     Durations: 1 or 10 for A, 100 for B.
 
     Source: `harmonic_criterion` in the repository of the authors of Harmonic R-Learning,
-    github.com/erelon/SMDP_Agents, examples/envs/configs.py, commit 1d662de, which says of such a rate in r - rho tau
-    that it is "a type error, not a better gain estimate".
+    github.com/erelon/SMDP_Agents, examples/envs/configs.py, commit 1d662de, which calls the use of such a rate in
+    r - rho tau "a type error, not a better gain estimate".
 
     >>> harmonic_criterion().reward / harmonic_criterion().duration
     array([1. , 0.5])
@@ -139,24 +139,24 @@ def two_states_uneven(
     leave: float = 0.2,
     escape: float = 0.8,
 ) -> SMDP:
-    """A good state and a bad one, in which the action that pays less is the one that leads out.
+    """A good state and a bad one; in the bad one, the action that pays less is the one that leads out.
 
-    All steps take the same random time, from 1 to 500, and pay it times a rate: 0.8 or 0.4 in the good state, 0.8 / 1.5 or
-    0.8 / 3 in the bad one. The good state is left with probability 0.2, the bad one with 0.2 by the first action
-    and 0.8 by the second. So the first action everywhere earns (0.8 + 0.8 / 1.5) / 2 = 0.667, and with the second one in
-    the bad state it is 0.8 * 0.8 + 0.2 * 0.8 / 3 = 0.693.
+    All steps take a random time from 1 to 500 with the same law, and pay that time multiplied by a rate: 0.8 or 0.4 in the
+    good state, 0.8 / 1.5 or 0.8 / 3 in the bad one. The good state is left with probability 0.2; the bad one is left with 0.2
+    by the first action and 0.8 by the second. So taking the first action everywhere earns (0.8 + 0.8 / 1.5) / 2 = 0.667 per
+    unit time, and taking the second one in the bad state earns 0.8 * 0.8 + 0.2 * 0.8 / 3 = 0.693.
 
     States: 0 is the good one, 1 the bad one.
 
-    Actions: 0 pays more in both, 1 leads out of the bad one.
+    Actions: 0 pays more in both states, 1 leads out of the bad one.
 
-    Rewards: the duration times the rate of state and action.
+    Rewards: the duration times the rate of the state and action.
 
     Durations: the middles of 50 equal parts of 1 to 500, equally likely.
 
     Source: `UnevenTwoStates` in the repository of the authors of Harmonic R-Learning,
     github.com/erelon/SMDP_Agents, examples/envs/two_states.py, commit 1d662de. There durations are uniform, and rewards have
-    noise of deviation 5, cut off at 1 and at the duration; without it their gains are these exactly.
+    noise with a standard deviation of 5, cut off at 1 and at the duration. Without the noise the gains are exactly the same.
 
     >>> model = two_states_uneven()
     >>> (model.reward / model.duration).round(3)

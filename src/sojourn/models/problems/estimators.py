@@ -1,4 +1,4 @@
-"""Problems that tell estimators of the rate apart: two that the harmonic mean gets wrong, one that it does best."""
+"""Problems that tell estimators of the rate apart: the harmonic mean is wrong in two of them and best in one."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def long_shot(
     long_rewards: Sequence[float] = (4.0, 20.0),
     long_duration: float = 4.0,
 ) -> SMDP:
-    """A short action and a long one, with rewards that vary: the harmonic mean prefers the worse.
+    """A short action and a long one, with rewards that vary: the harmonic mean prefers the worse one.
 
-    Each action has two rewards, equally likely, and a fixed duration. By renewal-reward the gain
-    of always A is (1 + 9) / 2 / 1 = 5 and that of always B (4 + 20) / 2 / 4 = 3. The
+    Each action has two rewards, equally likely, and a fixed duration. The gain of always taking A is
+    (1 + 9) / 2 / 1 = 5, and that of always taking B is (4 + 20) / 2 / 4 = 3. The
     harmonic mean of A's rates 1 and 9 is only 1.8, because reward and duration are independent.
     A rate of 1.8 makes time too cheap: 12 - 1.8 * 4 = 4.8 for B is more than 5 - 1.8 = 3.2 for A. (An agent
-    that explores little may keep to A all the same, if it began with it: at so low a rate all values
+    that explores little may keep to A all the same if it started with A: at such a low rate all values
     grow, and the value of an action that is seldom taken lags behind.)
 
     States: one.
@@ -58,13 +58,13 @@ def long_return(
     return_reward: float = 0.0,
     return_duration: float = 1.0,
 ) -> SMDP:
-    """The paper's two states with constant numbers: counting the way back as one rate of 0 misleads.
+    """The paper's two states with constant numbers: counting the way back as a rate of 0 is misleading.
 
-    Of two actions, both lead to the second state, which leads back. By renewal-reward the gain
-    of A is 30 / (2 + 1) = 10 and that of B 770 / (100 + 1) = 7.62. The modified harmonic
-    mean gives the way back half the weight, whatever its time: (15 + 0) / 2 = 7.5 with A. At a
-    rate of 7.5, B looks better by 770 - 750 = 20 to 30 - 15 = 15, and under B the mean falls to
-    3.85, where B looks better still.
+    Both actions lead to the second state, which leads back. The gain of A is 30 / (2 + 1) = 10
+    and that of B is 770 / (100 + 1) = 7.62. The modified harmonic
+    mean gives the way back half the weight, however long it takes: (15 + 0) / 2 = 7.5 with A. At a
+    rate of 7.5, B looks better than A, with 770 - 750 = 20 against 30 - 15 = 15. Under B the mean falls to
+    3.85, and B looks better still.
 
     States: 0 has the choice, 1 is the way back.
 
@@ -74,7 +74,7 @@ def long_return(
 
     Durations: 2 for A, 100 for B, 1 for the way back.
 
-    Source: the graph of the simulation study of the Harmonic R-Learning paper, with numbers of Sojourn's own.
+    Source: the graph of the simulation study in the Harmonic R-Learning paper, with Sojourn's own numbers.
 
     >>> model = long_return()
     >>> model.reward, model.duration
@@ -101,23 +101,23 @@ def jobs(
 ) -> SMDP:
     """Jobs of random size at a random pace: here the harmonic mean is the better estimator.
 
-    A job of size r pays r and takes r s, where the pace s (time for each unit of size) is independent
+    A job of size r pays r and takes a time of r s, where the pace s (time per unit of size) is independent
     of r. The rate of a job is 1/s, so the harmonic mean of n rates is 1 / (mean of s), and the
     ratio of sums is 1 / (mean of s weighted by r). Both tend to the gain
 
         E[r] / E[r s] = 1 / E[s]
 
-    but the variance of the second is larger by E[r^2] / E[r]^2, here 2.06.
+    but the variance of the second is larger by the factor E[r^2] / E[r]^2, here 2.06.
 
     States: one.
 
-    Actions: 0 takes the next job to the first machine, with mean pace 1; 1 to the second, with mean pace 0.9.
+    Actions: 0 takes the next job to the first machine, with a mean pace of 1; 1 takes it to the second, with 0.9.
 
-    Rewards: the size of the job, each of `sizes` with the same probability.
+    Rewards: the size of the job; all of `sizes` are equally likely.
 
-    Durations: size times pace, each of the machine's paces with the same probability.
+    Durations: size times pace; all paces of the machine are equally likely.
 
-    Source: Sojourn's own, where the harmonic rate of Harmonic R-Learning is right.
+    Source: Sojourn's own, an example in which the harmonic rate of Harmonic R-Learning is right.
 
     >>> jobs().reward / jobs().duration * (1.0, 0.9)
     array([1., 1.])

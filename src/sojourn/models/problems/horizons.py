@@ -1,9 +1,9 @@
-"""Problems about the long run: what is paid once does not count, what is left for good decides all.
+"""Problems about the long run, in which a single payment does not count and an irreversible choice decides everything.
 
-They are written after the definitions in the repository of the authors of Harmonic R-Learning,
-github.com/erelon/SMDP_Agents, file examples/envs/configs.py at commit 1d662de. In three of them the gain depends on the state
-where one begins, so that a learner without restarts has nothing to learn; `solve` has a gain for each state, and
-`solve_ratio` the other criterion. These three are not among `PROBLEMS`, which agents are compared on.
+They follow the definitions in the repository of the authors of Harmonic R-Learning,
+github.com/erelon/SMDP_Agents, file examples/envs/configs.py at commit 1d662de. In three of them the gain depends on the
+start, so a learner without restarts has nothing to learn. `solve` finds a gain for each state, and `solve_ratio` uses
+another criterion. These three are not among `PROBLEMS`, on which agents are compared.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from sojourn.rules.numbers import finite, whole
 
 
 def bonus(*, once: float = 100.0, income: float = 10.0) -> SMDP:
-    """A bonus on the way into a loop that pays regardless: the gain does not see it, the bias does.
+    """A bonus on the way into a loop that pays in any case: the bonus changes the bias, but not the gain.
 
-    Both actions lead to the same loop, so that every policy earns 10. But the bias of the start is 100 - 10 with the
+    Both actions lead to the same loop, so every policy earns 10 per unit time. But the bias of the start is 100 - 10 with the
     bonus, and -10 without it.
 
     States: 0 is the start, 1 the loop.
 
-    Actions: in state 0, 0 leaves the bonus and 1 takes it; in state 1 only 0.
+    Actions: in state 0, 0 leaves the bonus and 1 takes it; in state 1 there is only 0.
 
-    Rewards: 100 for the bonus, 10 in the loop, else 0.
+    Rewards: 100 for the bonus, 10 in the loop, 0 otherwise.
 
     Durations: 1.
 
@@ -46,13 +46,13 @@ def bonus(*, once: float = 100.0, income: float = 10.0) -> SMDP:
 
 
 def schwartz(*, length: int = 49, payout: float = 50.0) -> SMDP:
-    """A long way through noise to a payout, where staying pays as much at every step.
+    """A long way through noise to a payout; before the last step, staying pays as much as going on.
 
-    Every step but the last pays 1 or -1, equally likely. Going on all the way earns 50 / 50 = 1, staying 0.
+    Every step but the last pays 1 or -1, equally likely. Going on all the way earns 50 / 50 = 1 per unit time, staying 0.
 
-    States: the places of the way, 0 to 49.
+    States: the places along the way, 0 to 49.
 
-    Actions: 0 stays, 1 goes on, from the last place to the first.
+    Actions: 0 stays, 1 goes on; the last place leads back to the first.
 
     Rewards: 1 or -1; 50 for going on from the last place.
 
@@ -76,12 +76,12 @@ def schwartz(*, length: int = 49, payout: float = 50.0) -> SMDP:
 def hell_or_heaven(*, jackpot: float = 100.0) -> SMDP:
     """A jackpot once and then a loss for ever, or nothing and then an income for ever.
 
-    From the start the gain is 1 without the jackpot and -1 with it. (In episodes of L steps the jackpot is right up to
+    From the start the gain is 1 without the jackpot and -1 with it. (In episodes of L steps, taking the jackpot is right up to
     L = 51.)
 
     States: 0 is the start, 1 heaven, 2 hell.
 
-    Actions: in state 0, 0 leads to heaven and 1 to hell; elsewhere only 0.
+    Actions: in state 0, 0 leads to heaven and 1 to hell; elsewhere there is only 0.
 
     Rewards: 100 on the way to hell, 0 on the way to heaven, 1 in heaven, -1 in hell.
 
@@ -106,19 +106,19 @@ def hell_or_heaven(*, jackpot: float = 100.0) -> SMDP:
 
 
 def gemini() -> SMDP:
-    """A gamble on two loops, or a sure thing: two criteria for reward per time choose differently.
+    """A gamble on two loops, or a sure income: two criteria for reward per time choose differently.
 
-    The gamble leads to a loop of rate 20 or to one of rate 0 in which a step takes 19, equally likely. The mean of what a
-    run earns per unit time is 10, but the mean reward of a step over its mean time is 10 / 10 = 1. The sure thing is
-    worth 4 by both.
+    The gamble leads to a loop with a rate of 20 or, equally likely, to one with a rate of 0 in which a step takes a time of
+    19. The mean of what a run earns per unit time is 10, but the mean reward of a step over its mean time is 10 / 10 = 1. The
+    sure income is 4 by both criteria.
 
     States: 0 is the start, 1 and 2 are the loops.
 
-    Actions: in state 0, 0 gambles and 1 stays; elsewhere only 0.
+    Actions: in state 0, 0 gambles and 1 stays; elsewhere there is only 0.
 
-    Rewards: 20 with a step of time 1, 0 with one of time 19, 4 for staying.
+    Rewards: 20 for a step that takes 1 and 0 for one that takes 19; 4 for staying.
 
-    Durations: 1 and 19, 1 for staying.
+    Durations: 1 or 19; 1 for staying.
 
     Source: `gemini_three_state` in the repository of the authors of Harmonic R-Learning,
     github.com/erelon/SMDP_Agents, examples/envs/configs.py, commit 1d662de.
@@ -142,8 +142,8 @@ def gemini() -> SMDP:
 def feinberg() -> SMDP:
     """Two loops and no choice: 7.5 by one criterion for reward per time, 6.67 by the other.
 
-    The loops have rates of 10 and 5, and one comes to either equally often: (10 + 5) / 2 = 7.5 is the mean of what a run
-    earns per unit time. A step pays 10 in both and takes 1.5 in the mean: 6.67.
+    The loops have rates of 10 and 5, and each is reached equally often, so the mean of what a run earns per unit time is
+    (10 + 5) / 2 = 7.5. But a step pays 10 in both loops and takes 1.5 on average, which gives 10 / 1.5 = 6.67.
 
     States: 0 is the start, 1 and 2 are the loops.
 

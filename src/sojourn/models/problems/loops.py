@@ -1,4 +1,4 @@
-"""Small problems of the literature: two states, a river, two loops."""
+"""Small problems from the literature: two states, a river, two loops."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _TRANSITIONS = (((0.7, 0.3), (0.4, 0.6)), ((0.9, 0.1), (0.2, 0.8)))
 _REWARDS = (((6.0, -5.0), (7.0, 12.0)), ((10.0, 17.0), (-14.0, 13.0)))
 _DURATIONS = (((1.0, 5.0), (120.0, 60.0)), ((50.0, 75.0), (7.0, 2.0)))
 
-MOST_STATES = 100_000  # of these problems; what is larger is better made of arrays
-MOST_SWUM = 1000  # of a river, which is made of a dense array
+MOST_STATES = 100_000  # of these problems; larger models are better made from arrays
+MOST_SWUM = 1000  # states of a river, which is made from a dense array
 
 
 def gosavi(
     *, transitions: Tables = _TRANSITIONS, rewards: Tables = _REWARDS, durations: Tables = _DURATIONS
 ) -> SMDP:
-    """Gosavi's example of a semi-Markov decision process: two states with durations from 1 to 120.
+    """An example of a semi-Markov decision process by Gosavi: two states with durations from 1 to 120.
 
-    Each action has a matrix of probabilities P, of rewards R and of durations T, all for the
+    Each action has a matrix of probabilities P, of rewards R and of durations T, which are those of the
     step from one state to another:
 
         P(0) = .7 .3   P(1) = .9 .1   R(0) = 6 -5   R(1) =  10 17   T(0) =   1  5   T(1) = 50 75
@@ -59,18 +59,18 @@ def river_swim(
     left_reward: float = 5.0,
     right_reward: float = 10_000.0,
 ) -> SMDP:
-    """RiverSwim: against the current to a large reward, or with it to a small one.
+    """The RiverSwim problem: swim against the current to a large reward, or with it to a small one.
 
-    Left always succeeds. Right, in the middle, goes one on with probability .3, stays with .6 and goes
-    back with .1; at the left end it stays with .7 and goes on with .3; at the right end it
-    is carried back with .7 and stays with .3. These are the numbers of the source; later papers
-    often take others (.35, .6 and .05, rewards of 0.005 and 1).
+    Swimming left always succeeds. Swimming right in the middle moves one state to the right with probability .3, stays with .6
+    and moves back with .1. At the left end it stays with .7 and moves right with .3; at the right end it
+    moves back with .7 and stays with .3. These are the numbers of the source; later papers
+    often use others (.35, .6 and .05, rewards of 0.005 and 1).
 
     States: 0 is the left end, the last one the right end.
 
     Actions: 0 swims left, 1 right.
 
-    Rewards: 5 for left at the left end, 10,000 for right that stays at the right end, else 0.
+    Rewards: 5 for swimming left at the left end, 10,000 for swimming right and staying at the right end, 0 otherwise.
 
     Durations: 1.
 
@@ -109,15 +109,15 @@ def two_choice(
 ) -> SMDP:
     """Two loops from one state: a short one with a small reward, a long one with a large reward.
 
-    The reward comes with the last step of a loop. By renewal-reward the gains are 5 / 5 = 1 and
-    20 / 10 = 2. Discounted with factor g, the short loop is worth 5 g^4 / (1 - g^5) and the
-    long one 20 g^9 / (1 - g^10), so that the short one looks better where g^5 < 1/3, below 0.80.
+    The reward comes with the last step of a loop. The gains are 5 / 5 = 1 and 20 / 10 = 2. Discounted
+    with factor g, the short loop is worth 5 g^4 / (1 - g^5) and the
+    long one 20 g^9 / (1 - g^10), so the short one looks better if g^5 < 1/3, which is g below 0.80.
 
-    States: 0 has the choice, then those of the short loop in order, then those of the long one.
+    States: 0 has the choice; then come those of the short loop in order, then those of the long one.
 
-    Actions: in state 0, 0 is the short loop and 1 the long one; elsewhere only 0.
+    Actions: in state 0, 0 is the short loop and 1 the long one; elsewhere there is only 0.
 
-    Rewards: 5 at the end of the short loop, 20 at that of the long one, else 0.
+    Rewards: 5 at the end of the short loop, 20 at the end of the long one, 0 otherwise.
 
     Durations: 1.
 

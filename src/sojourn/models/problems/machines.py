@@ -1,4 +1,4 @@
-"""When to repair, when to replace."""
+"""Problems of when to repair or replace a machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DETERIORATION = (
     (0.0, 0.0, 0.0, 0.5, 0.5),
 )
 
-MOST_AGES = 100_000  # of these problems; what is larger is better made of arrays
+MOST_AGES = 100_000  # of these problems; larger models are better made from arrays
 
 
 def tijms_maintenance(
@@ -29,25 +29,25 @@ def tijms_maintenance(
     failure_cost: float = 10.0,
     failure_duration: float = 2.0,
 ) -> SMDP:
-    """Tijms' maintenance problem: repair now, or see whether the machine works for another day.
+    """A maintenance problem by Tijms: repair now, or see whether the machine works for another day.
 
-    Every morning the working condition is found to be one of 1 (as new) to 5 (failed). Left alone, a
-    machine in condition i is in condition j the next morning with probability
+    Every morning the condition of the machine is inspected; it is from 1 (as new) to 5 (failed). Left alone, a
+    machine in condition i is in condition j the next morning with the probability
 
         i = 1: .9 .1 0 0 0    2: 0 .8 .1 .05 .05    3: 0 0 .7 .1 .2    4: 0 0 0 .5 .5
 
-    In 2, 3 and 4 it can be repaired, in 5 it must. After a repair the condition is 1.
+    In conditions 2, 3 and 4 it can be repaired, in 5 it must be. After a repair the condition is 1.
 
     States: number s is condition s + 1.
 
     Actions: 0 leaves the machine alone (conditions 1 to 4); 1 repairs it (conditions 2 to 5).
 
-    Rewards: costs, so negative: -7, -7 and -5 for a repair in 2, 3 and 4, -10 in 5, else 0.
+    Rewards: costs, so they are negative: -7, -7 and -5 for a repair in 2, 3 and 4, -10 in 5, and 0 otherwise.
 
     Durations: 1 day; the repair of a failed machine takes 2.
 
-    Source: H. C. Tijms, "A First Course in Stochastic Models", Wiley 2003, example 6.1.1. Its auxiliary
-    state for the second day of a repair is here a duration of 2.
+    Source: H. C. Tijms, "A First Course in Stochastic Models", Wiley 2003, example 6.1.1. A duration of 2 takes the
+    place of its auxiliary state for the second day of a repair.
 
     >>> model = tijms_maintenance()
     >>> model.action, model.reward
@@ -57,12 +57,13 @@ def tijms_maintenance(
     if table.ndim != 2 or len(table) < 2 or table.shape[1] != len(table) + 1:
         raise ValueError(
             f"deterioration has the shape {table.shape}; it must have a row for each working condition "
-            "and one column more, for failure"
+            "and one column more than rows, for failure"
         )
     failed = len(table)
     if len(several("preventive_costs", preventive_costs)) != failed - 1:
         raise ValueError(
-            f"preventive_costs has {len(preventive_costs)} costs for {failed - 1} conditions, 2 to {failed}"
+            f"preventive_costs has the length {len(preventive_costs)}; it must be {failed - 1}, one for each of the "
+            f"conditions 2 to {failed}"
         )
     rows: list[Transition] = [
         (state, 0, after, float(table[state, after]), 0.0, 1.0)
@@ -99,32 +100,32 @@ def replacement(
     failure_cost: float = 5.0,
     planned_cost: float = 1.0,
 ) -> SMDP:
-    """Replacement of a machine with a gamma lifetime X: at a failure, or planned before one.
+    """Replacement of a machine with a gamma lifetime X, either at a failure or planned before one.
 
     Decisions are made when the machine is new and at every multiple of the interval D. Let S(t) =
-    P(X > t). Keeping it at age t = i D ends after D with the machine at age t + D, with probability
-    S(t + D) / S(t), or before, with a failure, and a new machine in its place. The mean duration is
+    P(X > t). Suppose that the machine is kept at age t = i D. With probability S(t + D) / S(t) it reaches age t + D, after a
+    time of D; otherwise it fails before that, and a new machine takes its place. The mean duration is
 
         (integral of S from t to t + D) / S(t),     integral of S from 0 to t = t S(t) + E[X; X <= t]
 
-    so nothing is lost by counting age in intervals except that one may replace only then. A failure
-    takes its mean time of all failures in the interval. To replace at age t is to pay and to keep a new
-    machine for its first interval. By renewal-reward, replacing at age T has the gain
+    so nothing is lost by counting age in intervals, except that the machine can be replaced only at these times. The
+    duration until a failure is the mean over all failures in the interval. Replacing at age t means paying and keeping a new
+    machine for its first interval. Replacing at age T has the gain
 
         -(failure_cost (1 - S(T)) + planned_cost S(T)) / (integral of S from 0 to T)
 
-    States: the age in intervals, from 0; at the last age one must replace.
+    States: the age in intervals, from 0; at the last age the machine must be replaced.
 
-    Actions: 0 keeps the machine (all ages but the last); 1 replaces it (all but 0).
+    Actions: 0 keeps the machine (at all ages but the last); 1 replaces it (at all ages but 0).
 
-    Rewards: -5 for a failure, -1 for a planned replacement, whatever comes first; else 0.
+    Rewards: -5 for a failure, -1 for a planned replacement, 0 otherwise.
 
-    Durations: up to one interval of 0.25; lifetimes are gamma with shape 4 and scale 0.5, 2 on average.
+    Durations: up to one interval of 0.25; lifetimes have a gamma law with shape 4 and scale 0.5, and are 2 on average.
 
     Source: age replacement as in R. E. Barlow and F. Proschan, "Mathematical Theory of Reliability", Wiley
     1965, chapter 3; the numbers are our choice.
 
-    >>> model = replacement(shape=1.0, scale=1.0)        # without memory there is nothing to prevent
+    >>> model = replacement(shape=1.0, scale=1.0)        # an old machine is as good as a new one
     >>> (model.reward / model.duration)[0].round(9)
     np.float64(-5.0)
     """
@@ -148,7 +149,7 @@ def replacement(
         rows: list[Transition] = [(state, action, age + 1, through, -paid, interval)]
         if fails > 0.0:
             until = float(mean_duration[age] - interval * through) / fails
-            # Rounding may lead out of the interval where failures are rare.
+            # If failures are rare, rounding may lead out of the interval.
             until = min(max(until, 1e-9 * interval), interval)
             rows.append((state, action, 0, fails, -paid - failure_cost, until))
         return rows

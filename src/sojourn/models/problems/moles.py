@@ -1,4 +1,4 @@
-"""Whack-a-mole: holes on a board, and time that passes while one goes to them."""
+"""Whack-a-mole: holes on a board, and time that passes on the way from one to another."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sojourn.models.transitions import Transition, from_transitions
 from sojourn.rules.arrays import Floats
 from sojourn.rules.numbers import positive, probability, whole
 
-MOST_HOLES = 9  # of which there are 4,608 states
+MOST_HOLES = 9  # which make 4,608 states
 
 
 def whack_a_mole(
@@ -23,17 +23,17 @@ def whack_a_mole(
     hit_duration: float = 1.0,
     duration_per_distance: float = 1.0,
 ) -> SMDP:
-    """Moles come up while one walks from hole to hole: the farther, the longer it takes and the more come up.
+    """Moles come up while the player walks between holes: longer ways take more time, and more moles come up.
 
-    A hole without a mole gets one with probability 0.2 in a unit of time, and so with 1 - 0.8^t in a time of t. A mole stays until
-    it is hit; with `down` it goes by itself, too. One can hit at the hole where one stands, which is in vain if there is
-    no mole, or go to any other hole. A board of 3 by 3 has 4,608 states and 1.6 million rows.
+    A hole without a mole gets one with probability 0.2 in a unit of time, and so with 1 - 0.8^t in a time of t. A mole stays
+    until it is hit; if `down` is above 0, moles also go down by themselves. The player can hit at the current hole, which is
+    in vain if there is no mole, or go to any other hole. A board of 3 by 3 has 4,608 states and 1.6 million rows.
 
-    States: each set of holes with moles, by each hole where one may stand: place + holes * (sum of 2^hole with a mole).
+    States: the current hole and the set of holes with moles, numbered hole + holes * (sum of 2^h over holes h with a mole).
 
-    Actions: 0 to the last hole go there, which is not for the hole where one stands; the one after them hits.
+    Actions: the number of a hole goes there, and is not available at the hole itself; one more action hits.
 
-    Rewards: 1 for a mole that is hit, else 0.
+    Rewards: 1 for hitting a mole, 0 otherwise.
 
     Durations: the distance for going, 1 for hitting.
 
@@ -78,8 +78,8 @@ def _distance(one: int, other: int, width: int) -> float:
 
 
 def _later(moles: int, holes: int, rise: float, fall: float, time: float) -> Floats:
-    """Return the law of the set of moles after a time: holes are independent of each other."""
-    chances = [1.0 - (1.0 - rise) ** time, (1.0 - fall) ** time]  # of a mole, without and with one before
+    """Return the law of the set of moles after a time; holes are independent of each other."""
+    chances = [1.0 - (1.0 - rise) ** time, (1.0 - fall) ** time]  # of a mole, after none and after one
     law = np.ones(1)
     for hole in range(holes):
         there = chances[moles >> hole & 1]

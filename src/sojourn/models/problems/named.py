@@ -1,4 +1,4 @@
-"""Models by name: the problems, and models in files, as commands call for them."""
+"""Models by the names that commands use: problems, files, and functions of the user."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sojourn.rules.options import Given, fitted
 def named_model(name: str, options: Mapping[str, Given] | None = None) -> SMDP:
     """Return a problem by name with these options, or the model in a TOML or JSON file.
 
-    A name such as `package.module:function` is that of a user's own function, which returns the model.
+    A name such as `package.module:function` stands for a user's own function that returns the model.
 
     >>> named_model("river-swim", {"num_states": 4})
     SMDP(4 states, 8 pairs, 14 rows)
@@ -33,7 +33,7 @@ def named_model(name: str, options: Mapping[str, Given] | None = None) -> SMDP:
         return make(**fitted(make, options))
     if is_file(name):
         if options:
-            raise ValueError(f"{name} is a file, which takes no options; change it in the file")
+            raise ValueError(f"{name} is a file, which takes no options; change the model in the file")
         return load_model(name)
     if is_users(name):
         return _users_model(name, options)
@@ -44,12 +44,14 @@ def _users_model(name: str, options: Mapping[str, Given]) -> SMDP:
     make = users_constructor(name)
     model = made(name, make, **fitted(make, options))
     if not isinstance(model, SMDP):
-        raise TypeError(f"{name!r} makes {shown(model)}; it must make a model, as those of sojourn.model do")
+        raise TypeError(
+            f"{name!r} returns {shown(model)}; it must return a model, as the functions of sojourn.model do"
+        )
     return model
 
 
 def is_file(name: str) -> bool:
-    """Whether a name is that of a file rather than of a problem."""
+    """Whether a name stands for a file rather than a problem."""
     return (
         name not in PROBLEMS
         and name not in SEVERAL_GAINS

@@ -1,4 +1,4 @@
-"""Whom to let in."""
+"""Problems of whom to let into a queue."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sojourn.models.smdp import SMDP
 from sojourn.models.transitions import Transition, from_transitions
 from sojourn.rules.numbers import finite, positive, probability, several, whole
 
-MOST_SERVERS, MOST_JOBS = 200, 1000  # with which a model has about a million rows
+MOST_SERVERS, MOST_JOBS = 200, 1000  # with these a model has about a million rows
 
 
 def access_control(
@@ -23,18 +23,18 @@ def access_control(
     """Access control: customers of four priorities wait for ten servers; accept or reject the first.
 
     The queue never ends, and each customer's priority is equally likely to be 1, 2, 4 or 8. An
-    accepted customer takes a free server. After the decision each busy server, the new customer's
-    included, becomes free with probability .06: of b busy ones, k become free with probability
+    accepted customer takes a free server. After the decision each busy server, including that of the new
+    customer, becomes free with probability .06, so k of b busy servers become free with probability
     C(b, k) .06^k .94^(b - k).
 
     With `freed_first` the servers become free before the decision takes effect, as in the code of Wan, Naik and Sutton
-    (2021): a customer can be accepted in every state, and is rejected if no server has become free in the meantime.
+    (2021). A customer can then be accepted in every state, and is rejected after all if no server is free by then.
 
     States: (free servers, priority of the first customer); number 4 b + i has b busy servers and priority i.
 
-    Actions: 0 rejects, 1 accepts; with no server free there is only 0, unless servers are freed first.
+    Actions: 0 rejects, 1 accepts; if no server is free there is only 0, unless servers are freed first.
 
-    Rewards: the priority of a customer who is accepted, else 0.
+    Rewards: the priority of a customer who is accepted, 0 otherwise.
 
     Durations: 1.
 
@@ -75,27 +75,27 @@ def admission_control(
     holding_cost: float = 1.0,
     capacity: int = 20,
 ) -> SMDP:
-    """Admission to an M/M/1 queue: each arrival pays once if it is let in, and costs while it is there.
+    """Admission to an M/M/1 queue: each job pays once if it is let in, and costs as long as it is there.
 
-    Jobs arrive at rate l = 1 and are served at rate m = 1.2, one after the other. A decision is made
-    at every arrival. It leaves n jobs; until the next arrival, services and that arrival compete, so
-    that with q = m / (l + m) there are exactly k < n services with probability (1 - q) q^k, and n with
-    q^n. Each stage with j > 0 jobs takes 1 / (l + m) on average, whichever way it ends, and costs j for each
-    unit of time, so that k services cost on average
+    Jobs arrive at rate l = 1 and are served one after the other at rate m = 1.2. A decision is made
+    at every arrival. Let n be the number of jobs after it. Until the next arrival, services and that arrival compete: with
+    q = m / (l + m) there are exactly k < n services with probability (1 - q) q^k, and n with
+    q^n. Each stage with j > 0 jobs takes 1 / (l + m) on average, however it ends, and costs j per
+    unit of time, so k services cost on average
 
         holding_cost (n + (n - 1) + ... + (n - k)) / (l + m)
 
-    Letting in while there are fewer than L jobs makes the queue M/M/1/L, with p(j) proportional to
+    Letting jobs in while there are fewer than L makes the queue M/M/1/L, with p(j) proportional to
     (l / m)^j, and the gain is l reward (1 - p(L)) - holding_cost sum j p(j).
 
-    States: the jobs that the arrival sees, 0 to 20.
+    States: the number of jobs that the arrival sees, 0 to 20.
 
     Actions: 0 rejects, 1 accepts; with 20 jobs there is only 0.
 
-    Rewards: 5 for an accepted job, less the mean holding cost given the number of services.
+    Rewards: 5 for an accepted job, minus the mean holding cost given the number of services.
 
-    Durations: exponential with mean 1 / l. They are drawn apart from the number of services: each has its
-    own law right, and the means are exact, but not their joint law.
+    Durations: exponential with mean 1 / l. They are drawn independently of the number of services: each has the
+    right law, and the means are exact, but the joint law is not.
 
     Source: P. Naor, "The regulation of queue size by levying tolls", Econometrica 37, 1969.
 

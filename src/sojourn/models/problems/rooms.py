@@ -30,7 +30,7 @@ _PLAN = (
 _CELLS = [(row, column) for row, line in enumerate(_PLAN) for column, mark in enumerate(line) if mark == " "]
 _NUMBER = {cell: number for number, cell in enumerate(_CELLS)}
 _MOVES = (("up", -1, 0), ("right", 0, 1), ("down", 1, 0), ("left", 0, -1))
-_RARE = 1e-6  # the probability of longer ways of an option that are not told apart
+_RARE = 1e-6  # the probability below which the longer ways of an option are lumped together
 _HALLWAYS = {"north": (3, 6), "west": (6, 2), "east": (7, 9), "south": (10, 6)}
 _ROOMS = {  # rows and columns, and the two hallways
     "upper left": (range(1, 6), range(1, 6), ("north", "west")),
@@ -48,25 +48,25 @@ def four_rooms(
     slip: float = 1.0 / 3.0,
     goal_reward: float = 1.0,
 ) -> SMDP:
-    """Four rooms: single steps, and options that go to a hallway and take as long as it takes.
+    """Four rooms: single steps, and options that go to a hallway, however long that takes.
 
-    A step succeeds with probability 2/3, else it goes in one of the three other directions, equally
-    likely; against a wall it stays. Each of the eight options belongs to a room and goes to one of its
+    A step succeeds with probability 2/3; otherwise it goes in one of the three other directions, equally
+    likely. A step against a wall stays in place. Each of the eight options belongs to a room and goes to one of its
     two hallways. It can begin in the room and in the room's other hallway, follows a shortest path
     (of equal ones, the first of up, right, down, left), and ends as soon as it is outside the
-    room, hallways included. Where it ends and after how many steps is computed from the single steps, so
-    that the means are those of `sojourn.models.from_options` and simulated durations are whole numbers
-    (but for one in a million, which is longer, and its mean). Who comes to the goal, a hallway or a cell (row, column) of the
-    13 by 13 plan with its walls, is put to the start in the same step, and an option ends.
+    room; hallways are outside. Where it ends and after how many steps is computed from the single steps. So
+    the means are those of `sojourn.models.from_options`, and simulated durations are whole numbers
+    (except for about one in a million, which is longer and gets the mean of such durations). The goal is a hallway or a cell
+    (row, column) of the 13 by 13 plan with its walls. Reaching it leads back to the start in the same step and ends an option.
 
-    States: the cells but the goal, row by row; 0, the upper left corner, is the start.
+    States: all cells but the goal, row by row; 0, the upper left corner, is the start.
 
     Actions: 0 to 3 are the steps up, right, down and left; 4 to 11 are the options, two for each room.
-    Either can be left out; the options then are 0 to 7.
+    Either kind can be left out; without steps, the options are 0 to 7.
 
-    Rewards: 1 on coming to the goal, else 0.
+    Rewards: 1 for reaching the goal, 0 otherwise.
 
-    Durations: the number of steps: 1 for a step, for an option as many as it takes.
+    Durations: the number of steps: 1 for a step, and as many as it takes for an option.
 
     Source: R. S. Sutton, D. Precup and S. Singh, "Between MDPs and semi-MDPs", Artificial Intelligence 112, 1999.
 
@@ -80,7 +80,7 @@ def four_rooms(
             f"goal is {goal!r}; it must be a hallway ({', '.join(_HALLWAYS)}) or a free cell (row, column), not the start"
         )
     if not (with_options or with_primitives):
-        raise ValueError("there are neither options nor primitives; leave at most one of them out")
+        raise ValueError("there are neither options nor primitives; leave out at most one of them")
     steps = _steps(end, probability("slip", slip), finite("goal_reward", goal_reward))
     options = [primitive(steps, action) for action in range(4)] if with_primitives else []
     if with_options:
@@ -129,7 +129,7 @@ def _to_hallway(goal: int, room: str, target: str, other: str) -> Option:
     policy, begins, ends = np.full(len(_CELLS), -1), np.zeros(len(_CELLS), dtype=bool), np.ones(len(_CELLS))
     distance = {_HALLWAYS[target]: 0}
     shell = [_HALLWAYS[target]]
-    for row, column in shell:  # which grows: breadth first
+    for row, column in shell:  # the list grows meanwhile: breadth-first search
         for action in range(4):
             _, down, right = _MOVES[action]
             cell = (row - down, column - right)
@@ -143,16 +143,16 @@ def _to_hallway(goal: int, room: str, target: str, other: str) -> Option:
                 policy[_NUMBER[cell]] = min(policy[_NUMBER[cell]], action)
     begins[[_NUMBER[cell] for cell in inside | {_HALLWAYS[other]}]] = True
     ends[[_NUMBER[cell] for cell in inside]] = 0.0
-    # At the goal nothing is chosen; it is taken out at the end.
+    # Nothing is chosen at the goal; it is removed at the end.
     policy[goal], begins[goal], ends[goal] = 0, True, 1.0
     return Option(policy, ends, begins, f"{room} to {target}")
 
 
 def _lengths(steps: SMDP, option: Option) -> Iterator[tuple[int, int, float, float]]:
-    """Yield (state, where it ends, probability, number of steps) of an option.
+    """Yield (state, where it ends, probability, number of steps) for an option.
 
-    With P the chain of its policy, C(s, s') = P(s, s') (1 - beta(s')) and E(s, s') = P(s, s') beta(s'), it
-    ends after exactly k steps with C^(k - 1) E. What is left when that is rare takes its mean.
+    With P the chain of its policy, C(s, s') = P(s, s') (1 - beta(s')) and E(s, s') = P(s, s') beta(s'), the law of its end
+    after exactly k steps is C^(k - 1) E. Once longer ways are rare, they are lumped together with their mean.
     """
     policy = np.asarray(option.policy)
     states = np.flatnonzero(policy >= 0)
@@ -179,5 +179,5 @@ def _lengths(steps: SMDP, option: Option) -> Iterator[tuple[int, int, float, flo
 
 
 def _shifted(cell: int, goal: int) -> int:
-    """Return the state of a cell: without the goal, from which one goes on at the start."""
+    """Return the state of a cell; the goal is left out, and leads to the start."""
     return 0 if cell == goal else cell - (cell > goal)

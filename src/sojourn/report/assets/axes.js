@@ -12,7 +12,7 @@ function widest(texts) {
   return Math.max(0, ...texts.map((text) => textWidth(text)));
 }
 
-// As much of a text as there is room for.
+// The part of a text that fits.
 function shortened(text, room) {
   if (textWidth(text) <= room) return text;
   let end = text.length;
@@ -20,7 +20,7 @@ function shortened(text, room) {
   return `${text.slice(0, end)}…`;
 }
 
-// Draw the vertical axis; its title stands above it, so that it can be read without turning the head.
+// Draw the vertical axis, with its title above it so that it is not rotated.
 function verticalAxis(svg, frame, scale, axis, ticks) {
   for (const tick of ticks) {
     const y = scale(tick);
@@ -38,14 +38,14 @@ function horizontalAxis(svg, frame, scale, axis, ticks) {
   for (const [x, text] of order) {
     make("line", { x1: x, x2: x, y1: frame.bottom, y2: frame.bottom + 5, class: "axis tick" }, svg);
     const half = textWidth(text) / 2;
-    if (x - half < free) continue; // rather no label than one over another
+    if (x - half < free) continue; // leave out labels that would overlap
     make("text", { x, y: frame.bottom + 18, "text-anchor": "middle", class: "xtick" }, svg, text);
     free = x + half + 8;
   }
   wrapped(svg, axis.label || "", (frame.left + frame.right) / 2, frame.bottom + 36, frame.right - frame.left);
 }
 
-// A title in as many lines as it needs.
+// Draw a title in as many lines as it needs.
 function wrapped(svg, text, x, y, width) {
   const lines = linesOf(text, width);
   lines.forEach((line, index) => {

@@ -1,4 +1,4 @@
-// A chart in its figure: choices, legend, tooltip, zoom. What is inside is drawn by its kind.
+// A chart in its figure: choices, legend, tooltip, zoom. Each kind of chart draws its own contents.
 
 const KINDS = { lines: drawLines, heatmap: drawHeatmap, whiskers: drawWhiskers };
 const ALL = [];
@@ -8,7 +8,7 @@ class Chart {
     this.figure = figure;
     this.given = JSON.parse(figure.querySelector("script").textContent);
     this.canvas = figure.querySelector(".canvas");
-    this.canvas.replaceChildren(); // of what stands there for those without scripts
+    this.canvas.replaceChildren(); // remove the text for readers without scripts
     this.hidden = new Set(this.given.hidden || []);
     this.zoom = null;
     this.chosen = (this.given.choices || []).map((choice) => choice.start || 0);
@@ -153,7 +153,7 @@ class Chart {
       from = null;
     });
     this.svg.addEventListener("pointercancel", () => { from = null; this.leave(); });
-    // A finger that is lifted leaves too; what it asked for stays until it touches something else.
+    // Lifting a finger fires this event too; its tooltip stays until the finger touches something else.
     this.svg.addEventListener("pointerleave", (event) => event.pointerType === "touch" || this.leave());
     document.addEventListener("pointerdown", (event) => this.svg.contains(event.target) || this.leave());
     this.svg.addEventListener("dblclick", () => this.zoomTo(null));
@@ -166,7 +166,7 @@ class Chart {
     const within = (value, low, high) => Math.max(low, Math.min(high, value));
     const xs = [from[0], to[0]].map((value) => within(value, frame.left, frame.right)).sort((a, b) => a - b);
     const ys = [from[1], to[1]].map((value) => within(value, frame.top, frame.bottom)).sort((a, b) => a - b);
-    // A flat drag is meant for the horizontal axis alone.
+    // A flat drag zooms only the horizontal axis.
     return { xs, ys, both: Boolean(this.drawn.y) && ys[1] - ys[0] > 24 };
   }
 
@@ -226,7 +226,7 @@ class Chart {
     return undefined;
   }
 
-  // The tooltip stands beside the pointer, on the side that has room.
+  // Place the tooltip beside the pointer, on the side that has room.
   moveTip(found, py) {
     const size = this.svg.getBoundingClientRect().width / this.width;
     const [x, y] = [found.x * size, (found.y ?? py) * size];

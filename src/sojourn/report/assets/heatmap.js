@@ -1,4 +1,4 @@
-// Heatmaps: a value for each pair, as a colour and, where there is room, as a number.
+// Heatmaps: a value for each pair, as a colour and, if there is room, as a number.
 
 function drawHeatmap(chart) {
   const { spec, svg, width } = chart;
@@ -17,7 +17,7 @@ function drawHeatmap(chart) {
   const cells = [];
   spec.values.forEach((line, row) => {
     line.forEach((value, column) => {
-      // The first row is the lowest, as on an axis.
+      // The first row is at the bottom, as on an axis.
       const box = { x: left + wide * column, y: frame.bottom - cell * (row + 1) };
       const share = (value - spec.min) / (spec.max - spec.min);
       const rect = make("rect", { ...box, width: wide, height: cell, class: cell < 18 ? "cell fine" : "cell", fill: value === null ? "none" : onBoth(share, spec.palette, asFill) }, svg);

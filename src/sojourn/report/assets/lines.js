@@ -32,7 +32,7 @@ function drawLines(chart) {
   return { frame, x, y, hover: (px) => nearestColumn(chart, seen, x, y, px) };
 }
 
-// Series over the same places share them: x is the number of a list in xs.
+// Series with the same horizontal places share them: x is the number of a list in xs.
 function xsOf(spec, series) {
   return spec.xs[series.x];
 }
@@ -46,7 +46,7 @@ function fullDomains(spec, seen) {
   return { x, y: heightOf(spec, seen, x) || (spec.y.log ? [1, 10] : [0, 1]) };
 }
 
-// The range of what is seen between two ends; fixed where the chart says so.
+// The range of what is seen between two ends, unless the chart fixes it.
 function heightOf(spec, seen, [low, high]) {
   const values = [];
   for (const series of seen) {
@@ -99,7 +99,7 @@ function drawSeries(group, frame, x, y, spec, series) {
   }
   const marked = series.marker !== null && series.marker !== undefined && !series.thick;
   if (marked) {
-    // Markers on a line keep their distance, so that they do not hide it.
+    // Markers on a line are spaced out, so that they do not hide it.
     const seen = points.filter(Boolean), width = seen.length ? Math.abs(seen[seen.length - 1].x - seen[0].x) : 0;
     const every = series.points ? 1 : Math.max(1, Math.ceil((30 * seen.length) / (width || 1)));
     for (const point of seen.filter((_, index) => index % every === 0)) {
@@ -110,7 +110,7 @@ function drawSeries(group, frame, x, y, spec, series) {
 
 function pointsOf(spec, series, x, y) {
   const usable = (value) => value !== null && Number.isFinite(value) && !(spec.y.log && value <= 0);
-  // What is too low for a log axis ends at the bottom.
+  // Values too low for a log axis are drawn at the bottom.
   const clipped = (value) => (spec.y.log && value <= 0 ? y(spec.y.min ?? 1e-300) : y(value));
   return xsOf(spec, series).map((value, index) => {
     if (!usable(series.y[index]) || (spec.x.log && value <= 0)) return null;
@@ -145,7 +145,7 @@ function drawRange(group, points, colour) {
   make("path", { d: `M${[...upper, ...lower].join("L")}z`, class: `range ${colour}` }, group);
 }
 
-// What the tooltip says: all series at the x that is nearest to the pointer.
+// The text of the tooltip: all series at the x that is nearest to the pointer.
 function nearestColumn(chart, seen, x, y, px) {
   const { spec } = chart;
   let best = null;

@@ -58,7 +58,7 @@ function onBoth(share, palette, made) {
 
 const asFill = (colour) => `rgb(${colour})`;
 
-// Black or white, whichever can be read on a colour.
+// Black or white, whichever is readable on a colour.
 function inkOn([red, green, blue]) {
   const linear = [red, green, blue].map((part) => (part / 255 <= 0.04045 ? part / 3294.6 : ((part / 255 + 0.055) / 1.055) ** 2.4));
   return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] > 0.18 ? "#000" : "#fff";

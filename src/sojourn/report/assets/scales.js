@@ -1,4 +1,4 @@
-// Numbers to places and to words.
+// Turn numbers into places and into text.
 
 const SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 
@@ -25,7 +25,7 @@ function linearTicks(low, high, count) {
   return ticks;
 }
 
-// Powers of ten; between them more where few of them are seen.
+// Ticks at powers of ten, with more between them if few powers are in range.
 function logTicks(low, high, count) {
   const first = Math.floor(Math.log10(low)), last = Math.ceil(Math.log10(high));
   const decades = Math.log10(high / low);
@@ -45,7 +45,7 @@ function ticksOf(domain, axis, count) {
   return axis.whole ? ticks.filter(Number.isInteger) : ticks;
 }
 
-// A number with so many significant digits, as the tables have it.
+// A number with this many significant digits, in the same form as in the tables.
 function shown(value, digits = 4) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   if (value === 0) return "0";
@@ -82,7 +82,7 @@ function extent(values) {
   return low <= high ? [low, high] : null;
 }
 
-// Some room on both sides, so that no mark lies on an edge.
+// Add some room on both sides, so that no mark lies on an edge.
 function padded([low, high], log, part) {
   if (log) {
     const ratio = low === high ? 2 : (high / low) ** part;

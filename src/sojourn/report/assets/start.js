@@ -1,4 +1,4 @@
-// The page begins: without this script it is still a page of words and tables.
+// Start the page; without this script it still shows its words and tables.
 
 addTheme();
 document.querySelectorAll(".table").forEach(enliven);

@@ -1,4 +1,4 @@
-// Tables that sort by a click on a column's name, and long ones that can be searched.
+// Tables are sorted by a click on a column's name, and long ones can be searched.
 
 function sortTable(table, column, header) {
   const rising = header.getAttribute("aria-sort") !== "ascending";
@@ -11,7 +11,7 @@ function sortTable(table, column, header) {
     return cell.dataset.value === undefined ? null : Number(cell.dataset.value);
   };
   const compare = (a, b) => {
-    // What has no value stays last, whichever way the others go.
+    // Rows without a value stay last in either order.
     if (a.key === null || b.key === null) return (a.key === null) - (b.key === null);
     const order = numeric ? a.key - b.key : a.key.localeCompare(b.key, "en", { numeric: true });
     return rising ? order : -order;

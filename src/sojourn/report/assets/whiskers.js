@@ -10,7 +10,7 @@ function drawWhiskers(chart) {
   chart.domain = { x: domain, y: null };
 
   const names = Math.min(width * 0.4, widest(spec.rows.map((row) => row.name)) + 14);
-  const above = width < 480; // on a phone the name stands above its row
+  const above = width < 480; // on a phone the name is above its row
   const step = above ? 40 : 28;
   const left = above ? 8 : names;
   const frame = { left, right: width - 14, top: 8, bottom: 8 + step * Math.max(1, seen.length) };

@@ -11,7 +11,7 @@ FILE = "audit.json"
 
 @dataclass(frozen=True)
 class Limit:
-    """Where one estimator of the rate ends; `sojourn.Limit` says what each entry means.
+    """The limit of one estimator of the rate; `sojourn.Limit` says what each entry means.
 
     A number that is not finite, or does not exist, is None.
     """
@@ -40,7 +40,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class LockIn:
-    """The policies that a learner with one estimator keeps; `known` is false where it has no finite limit."""
+    """The policies that a learner with one estimator keeps; `known` is false if the estimator has no finite limit."""
 
     estimator: str
     known: bool
@@ -48,7 +48,7 @@ class LockIn:
 
     @property
     def gains(self) -> list[tuple[float, bool, int]]:
-        """The different gains, the largest first, whether policies with it are traps, and how many there are."""
+        """The different gains, the largest first, each with whether its policies are traps and how many there are."""
         found: dict[tuple[float, bool], int] = {}
         for kept in self.policies:
             key = float(f"{kept.gain:.9g}") + 0.0, kept.trap
@@ -65,17 +65,17 @@ class Frontier:
     gain: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        """Check that there is one of each for each corner."""
+        """Check that each corner has one of each."""
         check_lengths(self, "rate", "value", "gain")
 
 
 @dataclass(frozen=True)
 class Audited:
-    """Where every estimator ends under a policy, and the rates for which an optimal policy is greedy.
+    """The limit of every estimator under a policy, and the rates for which an optimal policy is greedy.
 
-    `low` and `high` are the ends of those rates; one that has no bound is None. With `exploration`, a learner that follows
+    These rates go from `low` to `high`; None means that there is no bound. With `exploration`, a learner that follows
     the policy keeps it at the rates from `held_low` to `held_high`, or at none if `held` is false. `self_confirming` has
-    the policies that it keeps with each estimator: all there are if `complete`, of `num_policies`.
+    the policies that a learner with each estimator keeps: all of them if `complete`, out of `num_policies` policies.
     """
 
     name: str
@@ -99,7 +99,7 @@ class Audited:
         return {limit.estimator: limit for limit in self.estimators}[estimator]
 
     def groups(self) -> list[tuple[Limit, ...]]:
-        """Return the estimators, those that end at the same rate together."""
+        """Return the estimators, grouped by their limits."""
         found: dict[tuple[float | None, bool | None], list[Limit]] = {}
         for limit in self.estimators:
             rate = None if limit.rate is None else float(f"{limit.rate:.9g}") + 0.0  # no minus zero
@@ -117,16 +117,16 @@ class Made:
 
 @dataclass(frozen=True)
 class Answer:
-    """The audit of a model by name, with what it was made with."""
+    """The audit of a model by name, and what it was made with."""
 
     audited: Audited
     made: Made
 
     def as_json(self) -> dict[str, Json]:
-        """Return the answer as `audit.json` has it, all in one object."""
+        """Return the answer as one object, as it is written to `audit.json`."""
         return {"name": self.audited.name, **as_json(self.made), **as_json(self.audited)}
 
 
 def read_answer(given: dict[str, Json]) -> Answer:
-    """Return the answer that stands in `audit.json`."""
+    """Return the answer that `audit.json` holds."""
     return Answer(read_record(Audited, given), read_record(Made, given))

@@ -12,7 +12,7 @@ _RATE = Axis("rate (reward per unit time)", short="rate")
 
 
 def value(found: Audited) -> Lines:
-    """Return F over the rate, the optimal gain, and where each estimator ends."""
+    """Return F over the rate, the optimal gain, and the limit of each estimator."""
     frontier = found.frontier
     curve = Series("F(rate)", Look(GREY, marker=None), frontier.rate, frontier.value)
     best = Series(
@@ -25,13 +25,13 @@ def value(found: Audited) -> Lines:
         [curve, best],
         _limits(found),
         [_span(found)],
-        note="F is the largest mean of reward less rate times duration in a step; it is 0 at the best gain. "
+        note="F is the largest possible mean of reward minus rate times duration in a step; it is 0 at the best gain. "
         "Vertical lines are the estimators' limits.",
     )
 
 
 def gain(found: Audited) -> Lines:
-    """Return what the policy that is greedy for each rate earns."""
+    """Return what the greedy policy for each rate earns."""
     frontier = found.frontier
     curve = Series(
         "gain of the greedy policy", Look(GREY, marker=None), frontier.rate, frontier.gain, kind="steps"
@@ -48,7 +48,7 @@ def gain(found: Audited) -> Lines:
 
 
 def kept(found: Audited) -> Lines:
-    """Return the policies that learners keep: what each earns, over the rate that is learned under it."""
+    """Return the policies that learners keep: the gain of each, over the rate that is learned under it."""
     frontier = found.frontier
     ends = frontier.rate[0], frontier.rate[-1]
     series = [
@@ -66,8 +66,8 @@ def kept(found: Audited) -> Lines:
         _RATE,
         Axis("gain"),
         series,
-        note="A point is a policy that a learner keeps once it follows it, at the rate that it learns there. Below the "
-        "optimal gain it is a trap. A learner whose estimator has no point goes from policy to policy.",
+        note="A point is a policy that a learner keeps once it follows it, shown at the rate that it then learns. A point "
+        "below the optimal gain is a trap. A learner whose estimator has no point keeps changing its policy.",
     )
 
 
@@ -81,19 +81,19 @@ def sheet(found: Audited) -> Sheet:
 
 
 def on_paper(found: Audited) -> Lines:
-    """Return the chart of F for paper, which has no pointer to ask: its legend has the numbers."""
+    """Return the chart of F for print, with the numbers in its legend, since a printed chart cannot be pointed at."""
     return value(found)._replace(
         verticals=[line._replace(name=f"{_short(line.name)}: {line.x:.4g}") for line in _limits(found)]
     )
 
 
 def paper_title(found: Audited) -> str:
-    """Return the title of the chart of F on paper; a file goes by its name, without folder and ending."""
+    """Return the title of the printed chart of F; a file is shown by its name, without folder and ending."""
     return f"{Path(found.name).stem}: where the estimators end"
 
 
 def _alike(found: Audited) -> dict[tuple[str, ...], tuple[Kept, ...]]:
-    """Return the estimators that keep the same policies at the same rates together; those that keep none are left out."""
+    """Group the estimators that keep the same policies at the same rates; leave out those that keep none."""
     names: dict[tuple[tuple[float, float], ...], list[str]] = {}
     policies: dict[tuple[tuple[float, float], ...], tuple[Kept, ...]] = {}
     for each in found.self_confirming:
@@ -105,7 +105,7 @@ def _alike(found: Audited) -> dict[tuple[str, ...], tuple[Kept, ...]]:
 
 
 def _limits(found: Audited) -> list[Vertical]:
-    """Return a line for each different limit, with the names of all estimators that end there."""
+    """Return a line for each different limit, with the names of all estimators that have it."""
     looks = estimator_looks([limit.estimator for limit in found.estimators])
     return [
         Vertical(", ".join(limit.estimator for limit in group), looks[group[0].estimator], group[0].rate)

@@ -22,9 +22,9 @@ def audit_named(
     exploration: float = 0.2,
     estimators: Sequence[str] = (),
 ) -> Answer:
-    """Audit a problem by name, or the model in a file, under a policy; an optimal one if none is given.
+    """Audit a problem by name, or the model in a file, under a policy, or under an optimal one if none is given.
 
-    `estimators` are names of users' own, such as `mine:Forgetting`, to be audited beside ours.
+    `estimators` are the names of users' own estimators, such as `mine:Forgetting`, to be audited besides ours.
 
     >>> found = audit_named("long-return", {}).audited
     >>> found.gain, round(found.low, 6), found.high

@@ -1,4 +1,4 @@
-"""The part of the page about an audit: where each estimator ends, and whether the policy survives it."""
+"""The part of the page about an audit: the limit of each estimator, and whether it keeps the optimal policy."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from sojourn.studies.audit.words import held_at, searched
 _POLICY_SHOWN = 60
 _KEPT = {True: "yes", False: "no", None: "unknown"}
 _NOTE = (
-    "Drift: values grow by the step size times this in each step, while the policy is followed at that rate; 0 at its "
-    "gain. Where it settles: the "
-    "policy that is greedy at the limit has a limit of its own, and so on; an empty place goes in circles."
+    "Drift: in each step, values grow by the step size times this while the policy is followed at that rate; it is 0 at "
+    "the policy's gain. Gain where it settles: the policy that is greedy at the limit has a limit of its own, and so on; "
+    "an empty entry means that this goes in circles."
 )
 _LOCK_IN = (
-    "Looked at: {searched}. A policy is kept if it is greedy for the values that come of following it: actions that are seldom "
-    "taken lag behind while values grow, and are ahead while values fall. A trap is a policy that is kept and not optimal. "
-    "Where none of all is kept, the learner goes from policy to policy. The audited policy is kept at {held}."
+    "Examined: {searched}. A policy is kept if it is greedy for the values that result from following it; the values of "
+    "rarely taken actions lag behind while values grow, and are ahead while values fall. A trap is a policy that is kept but "
+    "not optimal. If no policy at all is kept, the learner keeps changing its policy. The audited policy is kept at {held}."
 )
 
 
@@ -50,8 +50,8 @@ def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
         charts.gain(found),
         [
             Prose(
-                "If a policy is followed for ever, an estimator of the rate settles at a limit. An agent that takes that "
-                "limit for the rate, and is otherwise right about everything, acts best only if the limit lies in a "
+                "If a policy is followed forever, an estimator of the rate settles at a limit. An agent that uses this "
+                "limit as the rate, and is right about everything else, acts optimally only if the limit lies in a "
                 "certain interval around the gain."
             ),
             Verdicts([_verdict(found, group) for group in found.groups()]),
@@ -73,12 +73,12 @@ def _lead(found: Audited) -> str:
     """Return in one sentence how many estimators keep the optimum, and which do not."""
     keeping = sum(bool(one.keeps_optimum) for one in found.estimators)
     failing = [one.estimator for one in found.estimators if one.keeps_optimum is False]
-    words = f"Of {len(found.estimators)} estimators {keeping} keep the best policy of {found.name}"
+    words = f"Of {len(found.estimators)} estimators, {keeping} keep the best policy of {found.name}"
     return words + (f"; {listed(failing)} {'does' if len(failing) == 1 else 'do'} not." if failing else ".")
 
 
 def _interval(found: Audited) -> str:
-    """Return in words the rates that keep an optimal policy greedy."""
+    """Return in words the rates for which an optimal policy is greedy."""
     if found.low is None:
         return "every rate" if found.high is None else f"every rate up to {number(found.high)}"
     if found.high is None:
@@ -87,7 +87,7 @@ def _interval(found: Audited) -> str:
 
 
 def _verdict(found: Audited, group: tuple[Limit, ...]) -> Verdict:
-    """Return whether estimators that end at the same rate keep the optimum, and why."""
+    """Return whether estimators with the same limit keep the optimum, and why."""
     one = group[0]
     verb, its = ("keep", "Their") if len(group) > 1 else ("keeps", "Its")
     words = "No finite limit is known."
@@ -100,7 +100,7 @@ def _verdict(found: Audited, group: tuple[Limit, ...]) -> Verdict:
     if one.greedy_gain is not None:
         words += (
             f" The policy that is greedy there earns {number(one.greedy_gain)}; "
-            f"the best there is earns {number(found.best_gain)}."
+            f"the best policy earns {number(found.best_gain)}."
         )
     holds = {True: "yes", False: "no", None: "open"}[one.keeps_optimum]
     return Verdict(f"{', '.join(map(_with_agents, group))} {verb} the optimum", words, holds)
@@ -124,7 +124,7 @@ def _table(found: Audited) -> Table:
         Column("limit", digits=6),
         Column("error"),
         Column("keeps the optimum", numeric=False),
-        Column("gain if greedy at it", digits=6),
+        Column("gain if greedy at the limit", digits=6),
         Column("drift of values", digits=6),
         Column("gain where it settles", digits=6),
     ]
@@ -149,9 +149,9 @@ def _lock_in(found: Audited) -> Table:
     columns = [
         Column("estimator", numeric=False),
         Column("policies kept"),
-        Column("of these traps"),
+        Column("traps among them"),
         Column("largest gain", digits=6),
-        Column("least gain", digits=6),
+        Column("smallest gain", digits=6),
     ]
     rows = []
     for each in found.self_confirming:

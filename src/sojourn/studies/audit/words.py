@@ -6,7 +6,7 @@ from sojourn.studies.audit.answer import Audited, Limit, LockIn
 
 _HEAD = f"{'in the long run':>16}{'error':>11}{'greedy policy':>15}{'its gain':>10}{'drift':>10}"
 _FOOT = (
-    "drift: values grow by the step size times this in each step, while the policy is followed at that rate"
+    "drift: in each step, values grow by the step size times this while the policy is followed at that rate"
 )
 _MOST_GAINS = 4  # of the policies that a learner keeps, in one line
 
@@ -30,10 +30,10 @@ def held_at(found: Audited) -> str:
 
 
 def searched(found: Audited) -> str:
-    """Return in words which policies were looked at for lock-in."""
+    """Return in words which policies were examined for lock-in."""
     if found.complete:
         return "the only policy" if found.num_policies == 1 else f"all {found.num_policies:.0f} policies"
-    return f"those on a learner's way, of {found.num_policies:.3g} policies"
+    return f"those that a learner comes across, of {found.num_policies:.3g} policies"
 
 
 def lines(found: Audited) -> list[str]:
@@ -53,7 +53,7 @@ def lines(found: Audited) -> list[str]:
 
 
 def kept_gains(found: LockIn, complete: bool) -> str:
-    """Return in words what the policies earn that a learner with an estimator keeps.
+    """Return in words the gains of the policies that a learner with one estimator keeps.
 
     >>> from sojourn.studies.audit.compute import audit_named
     >>> found = audit_named("long-return", {}).audited  # two actions are the same there
@@ -63,7 +63,7 @@ def kept_gains(found: LockIn, complete: bool) -> str:
     if not found.known:
         return "not known: it has no finite limit"
     if not found.policies:
-        return "none: it goes from policy to policy" if complete else "none of these"
+        return "none: it keeps changing its policy" if complete else "none of these"
     told = [
         f"{gain:.4g}{'*' if trap else ''}" + (f" ({count} policies)" if count > 1 else "")
         for gain, trap, count in found.gains
@@ -81,5 +81,5 @@ def _row(limit: Limit) -> str:
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """Return a number with so many significant digits, or a dash where there is none."""
+    """Return a number with `digits` significant digits, or a dash if there is none."""
     return "-" if value is None else f"{value:.{digits}g}"

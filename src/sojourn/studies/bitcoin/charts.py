@@ -1,6 +1,6 @@
 """The study's charts, from its tables; the page and the figures show the same ones.
 
-The title of every chart says what data it is of, above all whether it is synthetic.
+The title of every chart names its data, and says whether it is synthetic.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def advantages(tables: Tables, data: str) -> Choosable:
     flat = tables.segments.height - table["segment"].n_unique()
     note = "Mean over seeds and two standard errors to each side. All movement is the sum of |close - open|."
     frame = Lines(
-        f"Harmonic's final value less the other's on each segment ({data})",
+        f"Harmonic's final value minus the other's on each segment ({data})",
         SEGMENT,
         Axis("Harmonic's advantage, thousandths of all movement"),
         [],
@@ -161,7 +161,7 @@ def _advantages_sheet(found: Choosable, data: str) -> Sheet:
     return Sheet(
         [[found.charts[r, o, step] for o in range(len(names))] for r in range(len(RULES))],
         (8.5, 4.8),
-        f"Harmonic's final value less the other's, ± 2 standard errors ({data}; step size of the rate {SHOWN_STEP_SIZE:g})",
+        f"Harmonic's final value minus the other's, ± 2 standard errors ({data}; step size of the rate {SHOWN_STEP_SIZE:g})",
         [[f"{rule}, against {name}" for name in names] for rule in RULES],
         outer_labels=True,
         same_scales=True,
@@ -172,21 +172,21 @@ def _advantages_sheet(found: Choosable, data: str) -> Sheet:
 
 
 class Room(NamedTuple):
-    """How much of the curves is shown: so many segments, and points of each curve."""
+    """How much of the curves is shown: how many segments, and how many points of each curve."""
 
     segments: int
     points: int = CURVE
 
 
 def room(tables: Tables, most: int) -> Room:
-    """Return what there is room for if all curves together may have so many points."""
+    """Return how much can be shown if all curves together may have at most `most` points."""
     lines = tables.curves.select("agent", "rate_step_size", "duration_rule", "state_size").unique().height
     segments = min(tables.segments.height, max(1, most // (lines * FEWEST)))
     return Room(segments, max(FEWEST, min(CURVE, most // (lines * segments))))
 
 
 def curves(tables: Tables, data: str, shown: Room | None = None) -> Choosable:
-    """Return the accumulated reward along every segment, or along as many as there is room for."""
+    """Return the accumulated reward along every segment, or along as many segments as can be shown."""
     table = tables.curves
     segments = [int(segment) for segment in table_values(table, "segment")]
     within = shown or Room(len(segments))
@@ -200,7 +200,9 @@ def curves(tables: Tables, data: str, shown: Room | None = None) -> Choosable:
         Axis("reward of greedy steps, accumulated"),
         [],
         note=note
-        + (f" {len(left)} further segments are left out; `{next(iter(FILES))}` has all." if left else ""),
+        + (
+            f" {len(left)} further segments are left out; `{next(iter(FILES))}` has them all." if left else ""
+        ),
         height=400,
     )
     variants: dict[tuple[int, ...], Lines] = {}
@@ -223,13 +225,13 @@ Key = tuple[int, str, float, str, float | None]
 
 
 def _lines(table: pl.DataFrame, points: int) -> dict[Key, Series]:
-    """Return all curves by what they are of, thinned out to so many points and what digits a chart shows."""
+    """Return all curves, thinned out to `points` points each and rounded to the digits that a chart shows."""
     styles = looks(NAMES)
     lines: dict[Key, Series] = {}
     names = ("segment", "duration_rule", "state_size", "agent", "rate_step_size")
     for (segment, rule, size, agent, step), rows in table.group_by(*names, maintain_order=True):
         every = max(1, -(-rows.height // points))
-        line = rows.sort("step").gather_every(every, offset=(rows.height - 1) % every)  # with the last one
+        line = rows.sort("step").gather_every(every, offset=(rows.height - 1) % every)  # keeps the last
         mean, reach = line["mean"], line["std"].fill_null(0.0)
         lines[int(segment), str(rule), size, str(agent), step] = Series(
             NAMES[str(agent)],
@@ -247,7 +249,7 @@ def _short(values: pl.Series) -> list[float]:
 
 
 def _curves_sheets(found: Choosable, data: str) -> dict[str, Sheet]:
-    """Return small charts of all segments, a sheet for each rule of durations and number of directions."""
+    """Return small charts of all segments, on a sheet for each rule of durations and number of directions."""
     segments, rules, sizes, steps = (choice.values for choice in found.choices)
     step = _shown_step(found.choices[-1])
     columns = min(5, len(segments))

@@ -1,4 +1,4 @@
-"""The durations of a market segment, and what rate would have to be known to choose better."""
+"""The durations of a market segment, and the rate above which the better action would change."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ QUANTILES = {"q01": 0.01, "q25": 0.25, "q50": 0.5, "q75": 0.75, "q99": 0.99}
 
 
 def movement(source: Source, chosen: list[int]) -> pl.DataFrame:
-    """Return what is special about each segment: its moves, scaled durations, and the rate that would matter."""
+    """Return each segment in numbers: its moves, its scaled durations, and the rate that would matter."""
     rows = []
     for segment in chosen:
         world = market_segment(
@@ -50,7 +50,7 @@ def movement(source: Source, chosen: list[int]) -> pl.DataFrame:
 
 def scaled_durations(world: MarketWorld) -> npt.NDArray[np.float64]:
     """Return the durations of always buying, in a market whose durations are scaled."""
-    rng = stream(0)  # which scaled durations never draw from
+    rng = stream(0)  # scaled durations draw nothing from it
     world, state = start(ready_world(world), rng)
     durations = np.empty(world.num_steps)
     _always_buy(world, state, durations, rng)
@@ -64,7 +64,7 @@ def _always_buy(world: MarketWorld, state: int, durations: npt.NDArray[np.float6
 
 
 def deciding_rate(world: MarketWorld) -> float:
-    """Return the rate from which on it would turn the preference between buying and selling around.
+    """Return the rate above which the preference between buying and selling would be reversed.
 
     With x the move of a bar and X the largest, buying takes 25 + 20 x/X seconds, selling
     25 - 20 x/X. Buying earns x (2 - 50/60) more than selling and takes 40 x/X longer, so in
@@ -82,7 +82,7 @@ def deciding_rate(world: MarketWorld) -> float:
 
 
 def largest_rate() -> float:
-    """Return the largest r/tau that any action can earn where durations are scaled, as a part of `deciding_rate`.
+    """Return the largest r/tau that any action can earn with scaled durations, as a share of `deciding_rate`.
 
     No mean of rates, nor any ratio of sums of r to sums of tau, is above its largest member.
 

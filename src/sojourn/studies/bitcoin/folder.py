@@ -35,7 +35,7 @@ def bitcoin(
     claim_folder(out)
     with executor(jobs) as (pool, width):
         run_sweep(sweep, own_folder(out / "sweep"), pool, width, progress).whole()
-    # The sweep may have been run in several goes; its seconds are those of its tasks.
+    # The sweep may have been stopped and resumed, so the seconds of its tasks are added up.
     seconds = float(read_table(out / "sweep" / TIMINGS)["seconds"].sum()) / width
     begin = time.perf_counter()
     with drawing(jobs, formats) as write_sheets:
@@ -50,7 +50,7 @@ def bitcoin(
 
 
 def _tabulate(out: Path, source: Source) -> tables.Tables:
-    """Make the tables from the sweep's, and write them."""
+    """Make the study's tables from those of the sweep, and write them."""
     runs = tables.tidy(load_results(out / "sweep"))
     failed = runs.filter(pl.col("error").is_not_null())
     if failed.height:

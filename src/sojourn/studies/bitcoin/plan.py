@@ -1,10 +1,10 @@
 """What is run: every agent on every segment of minute bars, once with each seed.
 
-Minute bars are cut into consecutive segments. On each, every agent starts anew and runs through
-once, with 30 seeds, for all lengths of the remembered directions (`state_size`) and step sizes
+Minute bars are cut into consecutive segments. On each, every agent starts afresh and runs through
+once with each of 30 seeds, for all numbers of remembered directions (`state_size`) and step sizes
 of the rate. An agent's *final value* is the reward that its accepted (greedy) steps accumulated
-over the segment, in the mean over seeds. Harmonic R-Learning *wins* a segment against another
-agent if its final value is larger; SMART and the control `fixed_rate`, which takes the rate to
+over the segment, averaged over seeds. Harmonic R-Learning *wins* a segment against another
+agent if its final value is larger. SMART and the control `fixed_rate`, which takes the rate to
 be 0, have no step size of the rate and are compared with all of Harmonic's.
 """
 
@@ -47,7 +47,7 @@ class Source(NamedTuple):
         """Return the bars, which must be minutes."""
         bars = instrument(self.data, self.fill, self.repair)
         if bars.interval != 60:
-            raise ValueError(f"the bars of {bars.name} are {bars.interval} s apart; this study takes minutes")
+            raise ValueError(f"the bars of {bars.name} are {bars.interval} s apart; this study needs minutes")
         return bars
 
     def options(self) -> dict[str, Any]:

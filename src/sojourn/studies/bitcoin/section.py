@@ -1,4 +1,4 @@
-"""The market study on the page. Shows the study's charts and tables; computes nothing."""
+"""The part of the page about the market study. It shows the study's charts and tables, and computes nothing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sojourn.studies.bitcoin.words import in_one_sentence
 
 
 def section(folder: Path, given: Any, budget: Budget) -> Section:
-    """Return the market study, whose summary is given as it stands in its file."""
+    """Return the section on the market study, given its summary as it is in the file."""
     check_kind(Summary, given, "the summary")
     summary: Summary = given
     found = tables.read(folder)
@@ -27,8 +27,8 @@ def section(folder: Path, given: Any, budget: Budget) -> Section:
     parts: list[Block] = [
         *([_SYNTHETIC] if data["synthetic"] else []),
         Prose(
-            "A win is a segment in which Harmonic's final value is the larger one; below the share stands Wilson's 95 % "
-            "interval over segments. A tie is no win. A star marks a sign test below 0.05 after Holm's correction."
+            "Harmonic wins a segment if its final value is the larger one; below each share is Wilson's 95 % interval "
+            "over segments. A tie is not a win. A star marks a sign test below 0.05 after Holm's correction."
         ),
         Heading("The paper's statements"),
         blocks.Verdicts(statements),
@@ -64,13 +64,13 @@ def section(folder: Path, given: Any, budget: Budget) -> Section:
 
 
 _SYNTHETIC = Note(
-    "**The data is synthetic**: a seeded market of minutes, made by Sojourn to resemble Bitcoin's. "
+    "**The data is synthetic**: a seeded market of minute bars, made by Sojourn to resemble Bitcoin's. "
     "Nothing here says anything about real Bitcoin."
 )
 
 
 def _data(data: Data) -> Facts:
-    name = f"{data['name']} (made by Sojourn, no real market)" if data["synthetic"] else str(data["name"])
+    name = f"{data['name']} (made by Sojourn, not a real market)" if data["synthetic"] else str(data["name"])
     return Facts(
         "Data",
         [
@@ -100,7 +100,7 @@ def _verdicts(summary: Summary) -> Table:
             one = summary["verdict"][rule][opponent]
             counts = (one["cells"], one["ahead"], one["certain_wins"], one["certain_losses"], one["ties"])
             rows.append((rule, name, one["mean"], *counts, one["smallest_p"]))
-    return Table("How Harmonic R-Learning came out over all cells", columns, rows)
+    return Table("How Harmonic R-Learning did over all cells", columns, rows)
 
 
 def _earned(summary: Summary, called: str) -> list[Block]:
@@ -130,8 +130,8 @@ def _segments(found: tables.Tables, called: str, most: int) -> Table:
     names = ("segment", "bars", "total_movement", "largest_move", "without_move", "q50", "duration_std")
     rows = found.segments.sort("segment").select(*names).rows()
     left = len(rows) - most
-    note = f"{left:,} further segments are left out; `segments.parquet` has all." if left > 0 else ""
-    return Table(f"What is special about each segment ({called})", columns, rows[:most], note)
+    note = f"{left:,} further segments are left out; `segments.parquet` has them all." if left > 0 else ""
+    return Table(f"Each segment in numbers ({called})", columns, rows[:most], note)
 
 
 def _facts(folder: Path, summary: Summary) -> Facts:

@@ -1,4 +1,4 @@
-"""The study in numbers, for machines: what stands in `summary.json`."""
+"""The study in numbers, for machines: the content of `summary.json`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Settings(TypedDict):
 
 
 class Verdict(TypedDict):
-    """How a comparison came out over all its cells."""
+    """The outcome of a comparison over all its cells."""
 
     cells: int
     segments: int
@@ -152,7 +152,7 @@ def nested(ratios: pl.DataFrame, values: list[T]) -> Nested[T]:
 
 
 def verdict(ratios: pl.DataFrame, rule: str, opponent: str) -> Verdict:
-    """Return how a comparison came out over all its cells."""
+    """Return the outcome of a comparison over all its cells."""
     rows = ratios.filter((pl.col("duration_rule") == rule) & (pl.col("opponent") == opponent))
     certain = pl.col("p_corrected") < LEVEL
     ahead, behind = pl.col("wins") > pl.col("losses"), pl.col("wins") < pl.col("losses")

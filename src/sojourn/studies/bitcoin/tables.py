@@ -17,11 +17,11 @@ PER = 1000.0  # advantages and earnings are thousandths of all movement
 
 
 class Tables(NamedTuple):
-    """All that words, figures and the page are made of."""
+    """All the data that words, figures and the page are made from."""
 
     curves: pl.DataFrame  # accumulated reward along every segment
     differences: pl.DataFrame  # of final values, on every segment
-    segments: pl.DataFrame  # what is special about each
+    segments: pl.DataFrame  # each in numbers
     finals: pl.DataFrame  # final values
     win_ratios: pl.DataFrame
     advantages: pl.DataFrame  # the differences in thousandths of all movement
@@ -29,7 +29,7 @@ class Tables(NamedTuple):
 
 
 _CELL = "segment state_size rate_step_size"
-FILES = {  # with their columns, of texts and of numbers; the first three are those that users go on with
+FILES = {  # with the names of their columns: texts, then numbers; the first three are for further work by users
     "curves.parquet": f"duration_rule agent | {_CELL} step mean std",
     "differences.parquet": f"opponent duration_rule | {_CELL} difference error",
     "segments.parquet": "| segment bars total_movement largest_move without_move duration_std q01 q25 q50 q75 q99 "
@@ -108,7 +108,7 @@ def final_values(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def paired(runs: pl.DataFrame) -> pl.DataFrame:
-    """Return, for each opponent, cell and segment, Harmonic's final value less the opponent's.
+    """Return, for each opponent, cell and segment, Harmonic's final value minus the opponent's.
 
     The standard error is that of the differences seed by seed, since agents share their seeds.
     """
@@ -132,10 +132,10 @@ def paired(runs: pl.DataFrame) -> pl.DataFrame:
 def win_ratios(pairs: pl.DataFrame) -> pl.DataFrame:
     """Return Harmonic's share of segments won in every cell, with interval and sign test.
 
-    A tie is no win. The tests are corrected for their number: for each rule of durations, those
+    A tie is not a win. The tests are corrected for their number: for each rule of durations, those
     against the paper's two agents together, and those against the control.
     """
-    difference = pl.col("difference").fill_nan(0.0)  # what is no number is nobody's win
+    difference = pl.col("difference").fill_nan(0.0)  # NaN counts as a tie
     counts = pairs.group_by("opponent", *CELL, maintain_order=True).agg(
         wins=(difference > 0).sum().cast(pl.Int64),
         losses=(difference < 0).sum().cast(pl.Int64),
@@ -157,8 +157,8 @@ def win_ratios(pairs: pl.DataFrame) -> pl.DataFrame:
 def advantages(pairs: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
     """Return Harmonic's advantage in thousandths of all movement, and two standard errors to each side.
 
-    A flat segment, one whose price never moves, has nothing to earn: nobody is ahead on it, and a share
-    of its movement is no number. It counts as a tie in the win ratios, and is left out here, as in
+    On a flat segment, one whose price never moves, there is nothing to earn: no agent is ahead, and a share
+    of its movement does not exist. It counts as a tie in the win ratios, and is left out here and in
     `earned`, and so in every chart and table of shares.
     """
     table = pairs.join(_moving(segments), on="segment", maintain_order="left")

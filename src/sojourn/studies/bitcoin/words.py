@@ -39,14 +39,14 @@ def headlines(summary: Summary) -> list[str]:
 
 
 def in_one_sentence(summary: Summary) -> str:
-    """Return what the picture of the study shows: whom Harmonic beats with scaled durations, and how surely."""
+    """Return in one sentence how often Harmonic wins with scaled durations, and in how many cells it does so clearly."""
     found = summary["verdict"]["scaled"]
     shares = [f"{found[name]['mean']:.0%} of the segments against {OPPONENTS[name]}" for name in PAPER]
     verdicts = [summary["verdict"][rule][name] for rule in RULES for name in PAPER]
     cells, wins = sum(one["cells"] for one in verdicts), sum(one["certain_wins"] for one in verdicts)
     return (
-        f"With scaled durations Harmonic R-Learning wins {' and '.join(shares)}; of all {cells} cells, "
-        f"random durations included, it wins {wins} by more than chance allows."
+        f"With scaled durations, Harmonic R-Learning wins {' and '.join(shares)}; of all {cells} cells, "
+        f"random durations included, it wins {wins} by more than chance would explain."
     )
 
 
@@ -86,8 +86,8 @@ def _filled(text: str) -> str:
 def _heading(summary: Summary, source: Source) -> str:
     data, settings = summary["data"], summary["settings"]
     origin = (
-        "**The data is synthetic**: a seeded market of minutes, made by Sojourn to resemble Bitcoin's. "
-        "Nothing here says anything about real Bitcoin; with `--data FILE` the study runs on real minutes."
+        "**The data is synthetic**: a seeded market of minute bars, made by Sojourn to resemble Bitcoin's. "
+        "Nothing here says anything about real Bitcoin; with `--data FILE` the study runs on real minute bars."
         if data["synthetic"]
         else f"Minute bars from the file `{data['name']}`."
     )
@@ -99,7 +99,7 @@ def _heading(summary: Summary, source: Source) -> str:
     short = settings["shortest_segment"]
     shorter = f" (the shortest has {short:,})" if short < settings["segment_length"] else ""
     runs = ", ".join(f"{NAMES[name]} {count:,}" for name, count in summary["diverged"].items() if count)
-    diverged = f" Runs that diverged, and count as they are: {runs}." if runs else ""
+    diverged = f" Runs that diverged, which are counted as they are: {runs}." if runs else ""
     return f"""# Bitcoin: the market study of Harmonic R-Learning{" (synthetic data)" if data["synthetic"] else ""}
 
 Made by Sojourn {summary["version"]}: {summary["steps"]:,} steps, {summary["seconds"]:.0f} s.
@@ -110,22 +110,22 @@ Segments run: {data["segments"]} of {settings["segment_length"]:,} bars{shorter}
 {noted}
 ## What was run
 
-At every minute an agent buys or sells; the action takes 5 to 45 seconds, and earns what is left of
+At every minute an agent buys or sells; the action takes 5 to 45 seconds and earns what is left of
 the minute's move. Durations are *random* (uniform), or *scaled* between 5 and 45 seconds by the
-{"magnitude of the minute's move" if source.by_magnitude else "move that the action takes, sign included"}. The state is the direction of the last k minutes.
-Step size of Q {STEP_SIZE}, exploration {EXPLORATION["start"]} times {EXPLORATION["factor"]} after every step. Each agent runs through each
-segment once; its *final value* is the reward of its greedy steps, in the mean over seeds.
+{"magnitude of the minute's move" if source.by_magnitude else "minute's move in the action's favour, sign included"}. The state is the directions of the last k minutes.
+The step size of Q is {STEP_SIZE}; exploration is {EXPLORATION["start"]}, times {EXPLORATION["factor"]} after every step. Each agent runs through each
+segment once with each seed; its *final value* is the reward of its greedy steps, averaged over seeds.
 """
 
 
 def _win_tables(ratios: pl.DataFrame) -> str:
-    """Return the win ratios as tables, and how they are to be read."""
+    """Return the win ratios as tables, and how to read them."""
     text = """## Win ratios
 
-The share of segments in which Harmonic's final value is the larger one; in brackets Wilson's 95 %
-interval over segments. A tie is no win. A star marks a sign test that stays below 0.05 after Holm's
-correction, for the cells of both tables against the paper's agents together, and for those against
-the control.
+The share of segments in which Harmonic's final value is the larger one; in brackets is Wilson's 95 %
+interval over segments. A tie is not a win. A star marks a sign test that stays below 0.05 after Holm's
+correction. For each rule of durations, the cells against the paper's two agents are corrected together,
+and those against the control by themselves.
 """
     for rule in RULES:
         for opponent, name in OPPONENTS.items():
@@ -160,13 +160,13 @@ def _judged(verdicts: Verdicts) -> list[Statement]:
 
 
 def _compared(verdicts: Verdicts) -> list[str]:
-    """Say how the comparison with the control came out, and how to read the number of cells."""
+    """Say how Harmonic compares with the control, and how to read the number of cells."""
     control = {rule: verdicts[rule][CONTROL] for rule in RULES}
     names = {rule: f"{rule.capitalize()} durations" for rule in RULES}
     return [
         f"**Against the control**, which takes the rate to be 0 and so ignores time altogether. {_told(control, names)} "
         "If Harmonic beats SMART but not this control, the reason is not that it knows the rate better.",
-        "The cells of a table share their segments, and most of their noise; so the number of cells that agree "
+        "The cells of a table share their segments and most of their noise, so the number of cells that agree "
         "says less than it seems to.",
     ]
 
@@ -177,9 +177,9 @@ def _no_advantage(verdicts: Mapping[str, Verdict]) -> str:
     if not _decidable(verdicts):
         return _undecided(verdicts)
     if wins == 0:
-        return f"This data does not contradict it: in none of {cells} cells is Harmonic clearly ahead."
+        return f"This data does not contradict it: Harmonic is clearly ahead in none of {cells} cells."
     share = "holds with exceptions" if 4 * wins <= cells else "does not hold"
-    return f"This {share} on this data: cells in which Harmonic is clearly ahead: {wins} of {cells}."
+    return f"This {share} on this data: Harmonic is clearly ahead in {wins} of {cells} cells."
 
 
 def _clear_win(verdicts: Mapping[str, Verdict]) -> str:
@@ -204,7 +204,7 @@ def _decidable(verdicts: Mapping[str, Verdict]) -> bool:
 
 def _undecided(verdicts: Mapping[str, Verdict]) -> str:
     number = next(iter(verdicts.values()))["segments"]
-    return f"Segments run: {number}, too few to say: even to win all of them would not be certain enough."
+    return f"Segments run: {number}, which are too few to decide: even winning all of them would not be certain enough."
 
 
 def _told(verdicts: Mapping[str, Verdict], names: dict[str, str]) -> str:
@@ -233,20 +233,20 @@ segments and cells, and the range.{"" if source.by_magnitude else _GAINS_TAKE_LO
 
 
 def _certain(tables: Tables, seeds: int) -> str:
-    """Say how many differences are larger than chance makes them."""
+    """Say how many differences are larger than chance would explain."""
     pairs = tables.differences.filter(pl.col("error").is_not_null())
     if pairs.is_empty():
-        return "One seed was run, so nothing here says what another would give."
+        return "Only one seed was run, so nothing here says what another would give."
     certain = pairs.filter(pl.col("difference").abs() > 2.0 * pl.col("error")).height / pairs.height
     return (
         f"Of all {pairs.height:,} differences between Harmonic and another agent on one segment, {certain:.0%} are "
-        f"larger than two standard errors over {seeds} seeds; about {chance(seeds):.0%} would be so by chance if no "
-        "agent differed from another."
+        f"larger than two standard errors over {seeds} seeds; by chance, about {chance(seeds):.0%} would be if the "
+        "agents did not differ."
     )
 
 
 def chance(seeds: int) -> float:
-    """Return how often a mean of so many is more than two of its standard errors from what it should be.
+    """Return how often a mean over `seeds` seeds is more than two of its standard errors from the true one.
 
     >>> round(chance(30), 3)
     0.055
@@ -260,53 +260,53 @@ def _why(tables: Tables, source: Source) -> list[str]:
     spread, q01, q50, q99 = medians.row(0)
     narrow = q99 - q01 < 0.25 * (45.0 - 5.0)
     return [
-        "Transitions do not depend on the action here: the next state is the market's, whatever the agent does. "
-        "What is left to choose is the action with the larger r - ρτ in this very step.",
-        "With *random* durations τ is the same for both actions, so ρτ is too: no rate, right or wrong, changes "
+        "Transitions do not depend on the action here: the market decides the next state, whatever the agent does. "
+        "So the better action is the one with the larger r - ρτ in the current step.",
+        "With *random* durations τ is the same for both actions, and so is ρτ: no rate, right or wrong, changes "
         "which of them is better. "
         + (_SAME if source.by_magnitude else _PROPORTIONAL.format(largest_rate())),
         (
-            "Scaled durations hardly differ besides: scaling by the extremes leaves most of them in a narrow band. "
+            "Besides, scaled durations hardly differ: scaling by the extremes leaves most of them in a narrow band. "
             if narrow
             else "Scaled durations differ widely on this data. "
         )
         + f"In the median over segments their standard deviation is {spread:.2g} s around {q50:.0f} s, and 98 % of "
         f"them lie between {q01:.1f} and {q99:.1f} s (figure 4, scaled durations).",
-        "So knowing the rate better cannot make a better policy here. What a rate does change is the way there: it is "
-        "taken off the value of whatever was done. If it is too low, the value of the action that is taken keeps "
+        "So knowing the rate better cannot give a better policy here. What the rate does change is the way there: it is "
+        "subtracted from the value of the action that was taken. If it is too low, the value of that action keeps "
         "rising above that of the other, which is hardly tried any more, since exploration falls below 0.001 after "
-        "5,300 steps; if it is too high, that value sinks until the other action is taken instead. "
+        "5,300 steps. If it is too high, that value falls until the other action is taken instead. "
         + _late(late_share(tables.curves)),
     ]
 
 
 def _late(share: float) -> str:
     return (
-        f"Such differences last: in the median, {share:.0%} of what Harmonic was ahead or behind in the end arose "
-        "after the first tenth of the segment."
+        f"Such differences last: in the median, {share:.0%} of Harmonic's final lead or lag arose after the first "
+        "tenth of the segment."
         if share > 0.0
         else "On this data no agent ended ahead of another."
     )
 
 
 _GAINS_TAKE_LONGER = """ With scaled durations a gain takes longer than a loss of the same
-size and so keeps less of its move: that alone costs whoever cannot foresee the moves."""
-_SAME = "With durations scaled by magnitude it is the same: both actions take as long."
+size and so keeps less of its move: this alone is a cost to an agent that cannot predict the moves."""
+_SAME = "With durations scaled by magnitude the same is true: both actions take equally long."
 _PROPORTIONAL = (
-    "With *scaled* durations buying earns x (2 - 50/60) more than selling and takes 40 x/X seconds longer, with x "
-    "the move and X the largest of the segment: both are proportional to x. So the better action is the one "
-    "that follows the sign of the expected move, for every rate below X (2 - 50/60)/40; and no r/τ, and so no mean "
-    "of them, ever reaches more than {:.1%} of that."
+    "With *scaled* durations buying earns x (2 - 50/60) more than selling and takes 40 x/X seconds longer, where x is "
+    "the move and X is the largest move of the segment; both are proportional to x. So for every rate below "
+    "X (2 - 50/60)/40, the better action is the one that follows the sign of the expected move; and no r/τ, and so no "
+    "mean of them, ever exceeds {:.1%} of that."
 )
 
 _FILES = """## Files
 
-`results.parquet` has a row for each run, `curves.parquet` the accumulated reward of greedy steps along
-each segment (mean and standard deviation over seeds), `differences.parquet` Harmonic's final value less
-another agent's on each segment, `segments.parquet` what is special about each segment, `tables/` what
-else the figures are made of, `summary.json` the win ratios and verdicts; `sweep/` is the resumable store
-behind them. `figures/`: 1 win ratios, as in the paper; 2 the same against the
-control; 3 differences on every segment, but for those without any movement; 4 the spread of scaled
+`results.parquet` has a row for each run. `curves.parquet` has the accumulated reward of greedy steps along
+each segment (mean and standard deviation over seeds), `differences.parquet` has Harmonic's final value minus
+another agent's on each segment, and `segments.parquet` has each segment in numbers. `tables/` has the other
+data of the figures, and `summary.json` has the win ratios and verdicts. `sweep/` holds the sweep, which can
+be resumed from there. `figures/`: 1 win ratios, as in the paper; 2 the same against the
+control; 3 differences on every segment, except those without any movement; 4 the spread of scaled
 durations; 5 the accumulated reward along every segment, for each rule of durations and each number of
 directions.
 """

@@ -1,4 +1,4 @@
 """The paper's claims: a ledger in TOML with a verdict on each, its page in Markdown, and its part of the report.
 
-A verdict is worked out by a test and only kept here; nothing is run.
+Tests work out the verdicts. They are only recorded here, and nothing is run.
 """

@@ -1,7 +1,7 @@
-"""The claims ledger: every statement of the paper that can be checked, and what came of it.
+"""The claims ledger: every statement of the paper that can be checked, with a verdict.
 
 The ledger is data, `claims.toml` beside this file. Each claim has a verdict, the reason for
-it, and the tests and commands that show it. The first test of a claim works the verdict out
+it, and the tests and commands that show it. The first test of a claim works out the verdict
 from what it measures and compares it with the ledger's, so neither can change without the
 other. The page docs/claims.md is made from the same data.
 """
@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 VERDICTS = {
     "holds": "right as it stands",
     "holds with a condition": "right under a condition that the paper does not state; the reason names it",
-    "slip of notation": "right as it is meant; what is printed lacks a term or a sign, or swaps two weights",
-    "not reproduced": "it did not come out again on other data than the paper's, which were not at hand",
+    "slip of notation": "right as it is meant, but the printed form lacks a term or a sign, or swaps two weights",
+    "not reproduced": "not found again on other data; the paper's own data were not at hand",
     "does not hold": "there is a counterexample or a measurement against it",
     "not testable here": "it is about something that cannot be run or read here",
 }
@@ -42,11 +42,11 @@ class Claim(NamedTuple):
     """
 
     id: str
-    where: str  # section of the paper, and behind a colon the place in it
+    where: str  # section of the paper and, after a colon, the place in it
     claim: str
     verdict: str  # one of VERDICTS
     reason: str
-    evidence: tuple[str, ...]  # tests, as pytest names them, the deciding one first; then commands
+    evidence: tuple[str, ...]  # tests by their pytest names, the deciding one first; then commands
     repeats: str = ""  # the claim whose error this one repeats, if any
 
     @property
@@ -77,29 +77,29 @@ def load_claims() -> list[Claim]:
 
 
 def parse_claims(data: dict[str, Any]) -> list[Claim]:
-    """Return the claims of a ledger as TOML has it; what is wrong in it is an error.
+    """Return the claims of a ledger that was parsed from TOML; raise an error if anything in it is wrong.
 
     >>> parse_claims({"claim": [{"id": "one", "verdict": "perhaps"}]})
     Traceback (most recent call last):
     ValueError: claim 'one' must have id, where, claim, verdict, reason, evidence, may have repeats, and nothing else
     """
     if set(data) != {"claim"} or not isinstance(data["claim"], list) or not data["claim"]:
-        raise ValueError("a ledger is a list of [[claim]] and nothing else")
+        raise ValueError("a ledger must be a list of [[claim]] tables and nothing else")
     claims: list[Claim] = []
     for number, table in enumerate(data["claim"], start=1):
         claim = _claim(number, table)
         if claim.id in {other.id for other in claims}:
-            raise ValueError(f"there are two claims {claim.id!r}; each needs a name of its own")
+            raise ValueError(f"there are two claims {claim.id!r}; each claim needs its own id")
         claims.append(claim)
     for claim in claims:
         if claim.repeats and [claim.verdict] != [one.verdict for one in claims if one.id == claim.repeats]:
             raise ValueError(
-                f"claim {claim.id!r} repeats {claim.repeats!r}, which is no claim of the same verdict"
+                f"claim {claim.id!r} repeats {claim.repeats!r}, which is not a claim with the same verdict"
             )
     sections = [section for section, _ in groupby(claims, key=lambda claim: claim.section)]
     for section in sections:
         if sections.count(section) > 1:
-            raise ValueError(f"the claims of section {section!r} are scattered; they must stand together")
+            raise ValueError(f"the claims of section {section!r} are scattered; put them together")
     return claims
 
 
@@ -113,7 +113,7 @@ def _claim(number: int, table: dict[str, Any]) -> Claim:
             raise TypeError(f"{name}: {key} is {table[key]!r}; it must be text")
     evidence = table["evidence"]
     if not isinstance(evidence, list) or not all(isinstance(entry, str) for entry in evidence):
-        raise TypeError(f"{name}: evidence is {evidence!r}; it must be a list of texts")
+        raise TypeError(f"{name}: evidence is {evidence!r}; it must be a list of strings")
     words = {key: " ".join(table[key].split()) for key in table if key != "evidence"}
     claim = Claim(**words, evidence=tuple(evidence))
     if not _SLUG.fullmatch(claim.id):
@@ -139,7 +139,7 @@ def counts(claims: Iterable[Claim]) -> dict[str, int]:
 
 
 def errors(claims: Iterable[Claim]) -> int:
-    """Return how many different errors there are: a claim that only repeats another's is not counted.
+    """Return how many different errors there are; a claim that only repeats the error of another is not counted.
 
     >>> claims = load_claims()
     >>> errors(claims) < counts(claims)["does not hold"]
@@ -149,7 +149,7 @@ def errors(claims: Iterable[Claim]) -> int:
 
 
 def choose(claims: Iterable[Claim], name: str | None = None, verdict: str | None = None) -> list[Claim]:
-    """Return the claim of this id, the claims of this verdict, or all of them.
+    """Return the claim with this id, the claims with this verdict, or all of them.
 
     >>> [claim.id for claim in choose(load_claims(), "internality")]
     ['internality']

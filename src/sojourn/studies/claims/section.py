@@ -1,4 +1,4 @@
-"""The part of the page about the paper's claims: what is said, where, whether it holds, and why we think so."""
+"""The report's section on the paper's claims: what each says, where it stands, whether it holds, and why."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def claims_section(claims: Sequence[Claim]) -> Section:
     return Section(
         "claims",
         "The paper's claims, one by one",
-        f"Of {len(claims)} claims {found['holds']} hold as they stand and {found['does not hold']} do not; those come "
-        f"from {errors(claims)} different errors.",
+        f"Of {len(claims)} claims, {found['holds']} hold as they stand and {found['does not hold']} do not hold, "
+        f"because of {errors(claims)} different errors.",
         _picture(found),
         [
             Heading("What the verdicts mean"),

@@ -1,5 +1,5 @@
-"""All agents on problems whose exact gain is known: what is run, how it is judged, told and shown.
+"""All agents on problems whose exact gain is known: what is run, how it is judged, and how it is shown.
 
-`plan` says what is run, `judge` and `estimators` make tables of it, `record` is what is written; `words`, `charts`
-and `section` show the record and compute nothing; `folder` puts all of it together.
+`plan` says what is run, `judge` and `estimators` make tables of it, and `record` is what is written. `words`, `charts`
+and `section` show the record and compute nothing; `folder` puts it all together.
 """

@@ -1,7 +1,7 @@
-"""Agents in a world that changes: judged by what they earned, told and shown.
+"""Agents in a world that changes: how they are judged, by what they earned, and how that is shown.
 
-There is no policy that stays the best, so agents are judged by their share: what a run earned over what the best policy of
-each time would have earned, which is its reward plus its dynamic regret. Options are chosen by that share, on other seeds.
+No policy stays the best, so agents are judged by a share: what a run earned, over what the best policy of each time
+would have earned, which is the run's reward plus its dynamic regret. Options are chosen by that share, on other seeds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def judged(table: pl.DataFrame) -> pl.DataFrame:
-    """Return results with what was earned as a share, which is also what options are chosen by; failed runs earned nothing.
+    """Return results with what was earned as a share, by which options are also chosen; failed runs earned nothing.
 
     >>> judged(pl.DataFrame({"reward": [8.0, None], "dynamic_regret": [2.0, None]}))["earned"].to_list()
     [0.8, 0.0]
@@ -36,7 +36,7 @@ def judged(table: pl.DataFrame) -> pl.DataFrame:
 def results(
     table: pl.DataFrame, chosen: Mapping[str, Mapping[str, Chosen]], agents: Mapping[str, NamedAgent]
 ) -> tuple[ChangingResult, ...]:
-    """Return what each agent earned with the options that were chosen for it, those that earned most first."""
+    """Return what each agent earned with the options that were chosen for it; those that earned most come first."""
     found = []
     for label, agent in agents.items():
         runs, best = table.filter(pl.col("agent") == label), chosen[label]["earned"]
@@ -58,13 +58,13 @@ def results(
     return tuple(sorted(found, key=lambda row: -row.share))
 
 
-# --- Told ---------------------------------------------------------------------------
+# --- Words --------------------------------------------------------------------------
 
 
 def table_lines(found: ChangingWorld) -> list[str]:
     """Return the table of one world for a terminal."""
     lines = [
-        f"{found.name}: it changes; what was earned is a share of what the best policy of each time would have earned",
+        f"{found.name} changes; what was earned is a share of what the best policy of each time would have earned",
         f"{'':32}{'earned':>22}{'dynamic regret':>18}{'tracking error':>18}",
     ]
     for row in found.agents:
@@ -82,9 +82,9 @@ def part(found: ChangingWorld) -> str:
     )
     return f"""## {found.name}
 
-{counted(found.states, "state")}; it changes. *Earned* is the share of what the best policy of each time would have earned (frozen
-optimum), with the options that earn most on other seeds; *dynamic regret* what is missing to that; *tracking error* the mean over time of
-the squared error of the learned rate.
+{counted(found.states, "state")}; the world changes. *Earned* is the share of what the best policy of each time would have earned (the
+frozen optimum), with the options that earn most on other seeds. *Dynamic regret* is what is missing to that. *Tracking error* is the mean
+over time of the squared error of the learned rate.
 
 | agent | options | earned | dynamic regret | tracking error |
 |---|---|---:|---:|---:|
@@ -96,7 +96,7 @@ def _error(row: ChangingResult) -> str:
     return "-" if row.tracking_error is None else f"{row.tracking_error:.4g}"
 
 
-# --- Shown --------------------------------------------------------------------------
+# --- Charts and tables --------------------------------------------------------------
 
 
 def shares(found: ChangingWorld) -> Whiskers:
@@ -118,7 +118,7 @@ def sheet(found: ChangingWorld) -> Sheet:
 
 
 def blocks(found: ChangingWorld, opened: bool) -> list[Block]:
-    """Return the part of the page about one world; without its chart if the page opened with that."""
+    """Return the part of the page about one world; its chart is left out if the page opens with it."""
     columns = [
         Column("agent", numeric=False),
         Column("tuned", numeric=False),
@@ -136,8 +136,8 @@ def blocks(found: ChangingWorld, opened: bool) -> list[Block]:
     return [
         Heading(found.name),
         Prose(
-            f"{counted(found.states, 'state')}; it changes, so that no policy stays the best. {best.name} earned most: {best.share:.3f} of what the "
-            "best policy of each time would have earned."
+            f"{counted(found.states, 'state')}; the world changes, so no policy stays the best. {best.name} earned most: "
+            f"{best.share:.3f} of what the best policy of each time would have earned."
         ),
         *([] if opened else [shares(found)]),
         Table(f"The agents in {found.name}", columns, rows, "Low and high are the ends of 95 % intervals."),

@@ -1,4 +1,4 @@
-"""The charts of a comparison: how the policies improve along the steps, and what they are worth in the end."""
+"""The charts of a comparison: how the policies improve over the steps, and what they are worth at the end."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from sojourn.report.looks import looks
 from sojourn.studies.audit.charts import on_paper, paper_title
 from sojourn.studies.comparison.record import Problem
 
-_COLUMNS = 3  # problems beside each other on paper
+_COLUMNS = 3  # problems side by side in a figure
 
 
 def learning(found: Problem, points: int, over: str = "steps") -> Lines:
-    """Return the relative gain of each agent's policy over the steps, or over time, with at most so many points."""
+    """Return the relative gain of each agent's policy over the steps, or over time, with about `points` points in all."""
     styles = looks(row.agent for row in found.agents)
     names = {row.agent: row.name for row in found.agents}
     total = sum(len(curve.step) for curve in found.curves)
@@ -42,18 +42,18 @@ def learning(found: Problem, points: int, over: str = "steps") -> Lines:
 
 
 def outcomes(found: Problem) -> Whiskers:
-    """Return the relative gain of each agent's policy in the end, with its interval."""
+    """Return the relative gain of each agent's final policy, with its interval."""
     styles = looks(row.agent for row in found.agents)
     return Whiskers(
-        f"In the end: {found.name}",
-        Axis("relative gain in the end, 95 % interval", short="relative gain"),
+        f"At the end: {found.name}",
+        Axis("relative gain at the end, 95 % interval", short="relative gain"),
         [
             Whisker(row.name, styles[row.agent], row.relative_gain, row.relative_low, row.relative_high)
             for row in found.agents
         ],
         interval="95 % interval",
         reference=1.0,
-        note="The dotted line is the best gain there is.",
+        note="The dotted line is the best possible gain.",
     )
 
 
@@ -79,7 +79,7 @@ def overview(problems: Sequence[Problem]) -> Heatmap:
     gains = [{row.agent: row.relative_gain for row in found.agents} for found in problems]
     values = [[row.get(agent) for row in gains] for agent in names]
     return Heatmap(
-        "Relative gain in the end, mean over the runs",
+        "Relative gain at the end, mean over the runs",
         Labels("problem", [found.name for found in problems]),
         Labels("agent", list(names.values())),
         Colours("relative gain", 0.0, 1.0),
@@ -96,7 +96,7 @@ def sheet(found: Problem, over: str = "steps") -> Sheet:
 
 
 def outcomes_sheet(problems: Sequence[Problem]) -> Sheet:
-    """Return the final policies on all problems; the agents' names stand at the left of each row only."""
+    """Return the final policies on all problems; the agents' names are only at the left of each row."""
     return _whiskers([outcomes(found)._replace(x=Axis("relative gain")) for found in problems], problems)
 
 

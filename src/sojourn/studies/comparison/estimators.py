@@ -1,8 +1,8 @@
 """How far each estimator is from the gain after a while, under an optimal policy: bias and noise together.
 
-Agents that are compared have step sizes of their own, tuned for the policy; here all have the same,
-so that estimators can be compared with each other. `Cumulative` and `CumulativeHarmonic` use all
-steps, the others forget at one pace.
+The agents that are compared have different step sizes, tuned for the policy; here all estimators have
+the same one, so they can be compared with each other. `Cumulative` and `CumulativeHarmonic` use all
+steps; the others forget at the same pace.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ SETTINGS, COMPARISON = "settings.json", "comparison.json"
 
 @dataclass(frozen=True)
 class _Earlier:
-    """What `settings.json` says of the comparison that a folder holds."""
+    """What `settings.json` says about the comparison that a folder holds."""
 
     problems: tuple[str, ...]
     steps: int
@@ -62,10 +62,10 @@ def compare(
     progress: Advance = no_progress,
     formats: Sequence[str] = figures.FORMATS,
 ) -> Comparison:
-    """Compare agents on problems into a folder; return what was found."""
+    """Compare agents on problems, write the results into a folder, and return what was found."""
     settings = plan.checked_settings(settings)
     titles = plan.titles(names)
-    # Before anything is run: what is refused is refused now.
+    # This raises any error before anything is run.
     audits = {name: _audit(name) for name in titles if not plan.changes(name)}
     for name in titles:
         plan.lengths(name, settings)
@@ -94,7 +94,7 @@ def compare(
     write_whole(out / RESULTS, pl.concat(tables, how="diagonal").write_parquet)
     write_text(out / "README.md", readme(comparison))
     written = {"version": comparison.version, **as_json(comparison)}
-    write_json(out / COMPARISON, written)  # last: it says that all is done
+    write_json(out / COMPARISON, written)  # last, since it means that everything is done
     return comparison
 
 
@@ -116,7 +116,7 @@ def _run_settings(settings: plan.Settings) -> RunSettings:
 
 
 def _refuse_another(out: Path, names: list[str], settings: plan.Settings) -> None:
-    """Refuse a folder whose comparison would be lost; one with more problems holds the earlier one."""
+    """Raise an error if the comparison in a folder would be lost; adding problems to it is allowed."""
     if not (out / SETTINGS).exists():
         return
     held = read_record(_Earlier, load_json(out / SETTINGS))
@@ -153,7 +153,7 @@ def _problem(
     with executor(jobs) as (pool, width):
 
         def judged(sweep: Sweep, part: str) -> pl.DataFrame:
-            told = no_progress if part.startswith("tuning-") else progress  # those are not counted before
+            told = no_progress if part.startswith("tuning-") else progress  # not counted beforehand
             run_sweep(sweep, own_folder(folder / part), pool, width, told).whole()
             return _with_lengths(known.judged(load_results(folder / part)), settings, title)
 
@@ -187,7 +187,7 @@ def _changing(
     with executor(jobs) as (pool, width):
 
         def judged(sweep: Sweep, part: str) -> pl.DataFrame:
-            told = no_progress if part.startswith("tuning-") else progress  # those are not counted before
+            told = no_progress if part.startswith("tuning-") else progress  # not counted beforehand
             run_sweep(sweep, own_folder(folder / part), pool, width, told).whole()
             return changing.judged(load_results(folder / part))
 
@@ -213,7 +213,7 @@ def _with_lengths(table: pl.DataFrame, settings: plan.Settings, title: str) -> p
 
 
 def _trap(model: SMDP, held: tuple[list[int], float] | None) -> Trap | None:
-    """Return what becomes of the rate under the policy where Harmonic R-Learning is held up most often."""
+    """Return what happens to the rate under the wrong policy that Harmonic R-Learning has most often."""
     if held is None:
         return None
     policy, share = held
@@ -227,5 +227,5 @@ def _trap(model: SMDP, held: tuple[list[int], float] | None) -> Trap | None:
         share=share,
         gain=steps.gain,
         harmonic=rate,
-        grows=steps.gain > rate,  # while it is followed, whatever is explored
+        grows=steps.gain > rate,  # while the policy is followed, whatever is explored
     )

@@ -1,19 +1,19 @@
 """How agents are judged: by the exact gain of the policy that they end with, and by what they earned on the way.
 
-The *relative gain* of a policy is 1 - (gain - its gain) / |gain|, with the optimal gain: 1 for an optimal
-policy, and for positive gains the share of the optimum that it earns. Where the optimal gain is 0, the
-largest rate of any state and action stands in place of |gain|. A run that diverged has no policy; it
-counts as the worst that there is. Three things are measured so:
+The *relative gain* of a policy is 1 - (gain - its gain) / |gain|, where gain is the optimal one: it is 1 for an
+optimal policy and, for positive gains, the share of the optimum that the policy earns. If the optimal gain is 0,
+the largest rate of any state and action takes the place of |gain|. A run that diverged has no policy; it counts
+as the worst possible one. Three things are measured in this way:
 
-    relative_gain   the final greedy policy, from state 0 on, where worlds begin
-    followed        the same policy, for as many steps as the run had, from the state on in which learning left it:
-                    its expected reward over its expected time. Wrong actions in states that are hardly ever
-                    reached from there hardly count, though they may be what the gain is made of for ever after
+    relative_gain   the final greedy policy from state 0, where worlds begin
+    followed        the same policy from the state in which learning ended, for as many steps as the run had:
+                    its expected reward over its expected time. Wrong actions in states that are rarely
+                    reached from there hardly count, though in the long run the gain may depend on them
     earned          the reward over the time of the run itself, mistakes and exploration included; what is
                     missing to 1 is its regret, in units of |gain| times the time
 
-*Steps to 99 %* are those after which the greedy policy has a relative gain of at least 0.99 and keeps it, looked at at
-some lengths only; a run that ends without it has taken for ever, which a median can count.
+*Steps to 99 %* is the number of steps after which the greedy policy has a relative gain of at least 0.99 and keeps it.
+Policies are examined at some lengths only. A run that never gets there counts as infinite, which a median can take.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 ENOUGH = 0.99
 _ROUNDING = 1e-9
-_DENSE = 200  # states: up to here powers of a full matrix are faster than single steps
+_DENSE = 200  # up to so many states, powers of a full matrix are faster than single steps
 
 
 class Judge:
@@ -51,7 +51,7 @@ class Judge:
         self._worst = -float(solve(model.with_means(-model.reward, model.duration)).gains[0])
         timed = model.duration > 0.0
         largest = float(np.abs(model.reward[timed] / model.duration[timed]).max())
-        # A gain of 0 may come out as 1e-17, by which nothing can be measured.
+        # A gain of 0 may come out as 1e-17, which is of no use as a unit.
         self._scale = abs(self.gain) if abs(self.gain) > _ROUNDING * largest else largest or 1.0
         self._gain_of = PolicyGains(model)
         self._ahead_of: dict[tuple[int, ...], float] = {}
@@ -71,7 +71,7 @@ class Judge:
         )
 
     def with_followed(self, table: pl.DataFrame) -> pl.DataFrame:
-        """Return judged runs with the column followed, which those of full length have: they come last."""
+        """Return judged runs with the column `followed`, which only runs of full length have; these come last."""
         ends = pl.col("length") == pl.col("length").max()
         ended = table.filter(ends)
         gains = [
@@ -88,7 +88,7 @@ class Judge:
         return 1.0 - (self.gain - gains) / self._scale
 
     def _ahead(self, policy: tuple[int, ...], state: int, steps: int) -> float:
-        """Return expected reward over expected time of so many steps of a policy."""
+        """Return the expected reward over the expected time of `steps` steps of a policy."""
         known = (*policy, state, steps)
         if known not in self._ahead_of:
             chain = chain_of_pairs(self._model, pairs_of(self._model, np.array(policy)))
@@ -98,10 +98,10 @@ class Judge:
 
 
 def _visits(chain: Chain, start: int, steps: int) -> Floats:
-    """Return how often each state is expected among the first states of a chain.
+    """Return the expected number of visits to each state among the first states of a chain.
 
-    With the law after m steps as a matrix power, the visits of 2 m steps are those of m steps and, from
-    where these end, as many again. Large chains take single steps, which keep the matrix sparse.
+    With the law after m steps as a matrix power, the visits in 2 m steps are those in m steps plus those in
+    m more steps from there. Large chains take single steps, which keep the matrix sparse.
     """
     law = np.zeros(len(chain.reward))
     law[start] = 1.0
@@ -129,7 +129,7 @@ def results(
     chosen: Mapping[str, Mapping[str, Chosen]],
     agents: Mapping[str, NamedAgent],
 ) -> tuple[AgentResult, ...]:
-    """Return what each agent ends with, how soon, and what it earned, with the options that were chosen for it.
+    """Return how good each agent becomes, how soon, and what it earned, with the options that were chosen for it.
 
     `earning` has the runs of those agents that earn most with other options.
     """
@@ -180,7 +180,7 @@ def results(
 
 
 def _earning(ended: pl.DataFrame, others: pl.DataFrame, chosen: Chosen) -> Earning:
-    """Return what an agent earned with the options that earn most: in other runs, if it has any."""
+    """Return what an agent earned with the options that earn most, in runs of its own if it has any."""
     earned = (others if others.height else ended)["earned"].drop_nulls().to_numpy()
     return Earning(chosen.options, chosen.edges, float(earned.mean()), *mean_interval(earned))
 
@@ -202,7 +202,7 @@ def learning(table: pl.DataFrame, agents: Mapping[str, NamedAgent]) -> tuple[Lea
 def trap(table: pl.DataFrame, label: str) -> tuple[list[int], float] | None:
     """Return the policy, other than the optimal ones, that an agent has most often, and how often.
 
-    Looked at are the lengths from a hundredth of the whole on; None where every policy is optimal.
+    Only lengths from a hundredth of the longest on count. The answer is None if every policy is optimal.
     """
     late = table.filter((pl.col("agent") == label) & (pl.col("length") >= pl.col("length").max() / 100))
     wrong = late.filter(~pl.col("optimal") & ~pl.col("diverged"))
@@ -231,7 +231,7 @@ def _reaching(table: pl.DataFrame) -> tuple[Floats, Floats]:
 def _middle(numbers: Floats) -> tuple[float | None, float | None, float | None]:
     """Return the median and the ends of its interval; None where most runs never get there."""
     low, high = median_interval(numbers)
-    middle = float(np.sort(numbers)[len(numbers) // 2])  # the upper one: what half never reach has none
+    middle = float(np.sort(numbers)[len(numbers) // 2])  # infinite if half of the runs never get there
     return _finite(middle), _finite(low), _finite(high)
 
 

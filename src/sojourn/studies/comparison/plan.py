@@ -1,8 +1,8 @@
-"""What a comparison runs: every agent with its grid of options on some seeds, then each at its best on others.
+"""What a comparison runs: every agent with its grid of options on some seeds, then with its best ones on others.
 
 Both parts are sweeps of one problem. In the first, each agent has a grid of step sizes and explorations, which
-`tuning` widens where the best setting lies on its edge. In the second it has those that did best, and runs of
-several lengths show its policy on the way.
+`tuning` widens if the best setting lies on its edge. In the second it has the options that did best, and runs of
+several lengths show how its policy develops.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from sojourn.worlds.truth import knows_truth
 EXPLORATION = "exploration"
 TUNED_FOR = ("policy", "earned")  # the gain of the final policy, and what was earned on the way
 _FIRST_TUNING_SEED = 1_000_000
-_TAKEN = ("figures", "outcomes", "earned")  # a folder and figures beside those of the problems
-_CHECKS = 10  # lengths at which policies are looked at
-_SLACK = 10.0  # times the steps that a budget of time is expected to take at most
+_TAKEN = ("figures", "outcomes", "earned")  # names of a folder and figures, which no problem may have
+_CHECKS = 10  # number of lengths at which policies are examined
+_SLACK = 10.0  # a run with a time may take this many times the steps expected at most
 
-_TRIED = 1000  # steps, by which the mean duration of a world that changes is told
+_TRIED = 1000  # steps by which the mean duration of a world that changes is estimated
 
 NUMBERED = " #"  # what follows an agent's name in the labels of its further settings
 
@@ -49,9 +49,9 @@ Grid = dict[str, list[float]]  # the choices of each option of an agent, in asce
 class Settings(NamedTuple):
     """What is compared: how long and how often agents run, which ones, and what is tuned.
 
-    A run ends after `steps`, or where `time` is given when the clock shows it. `exploration` is tuned if it has
-    several choices. `grids` has further options, as "step_size" of every agent that has it, or "smart.step_size".
-    A grid may be widened by `widen` choices at either end.
+    A run ends after `steps` steps or, if `time` is given, when the clock reaches it. `exploration` is tuned if it has
+    several choices. `grids` has the choices of further options: "step_size" for every agent that has it, or
+    "smart.step_size" for one agent. A grid may be widened by `widen` choices at either end.
     """
 
     steps: int = 30_000
@@ -59,13 +59,13 @@ class Settings(NamedTuple):
     tuning_seeds: int = 10
     time: float | None = None
     exploration: tuple[float, ...] = (0.03, 0.1)
-    agents: tuple[str, ...] = ()  # all that comparisons have, if none is named
+    agents: tuple[str, ...] = ()  # if empty, all agents that are compared by default
     grids: Mapping[str, tuple[float, ...]] = {}
     widen: int = 3
 
 
 def checked_settings(settings: Settings) -> Settings:
-    """Return settings that make sense, with agents called by their names."""
+    """Return the settings with the names of all agents, or raise an error if they make no sense."""
     whole("seeds", settings.seeds)
     whole("tuning_seeds", settings.tuning_seeds)
     whole("widen", settings.widen, least=0, most=20)
@@ -76,7 +76,7 @@ def checked_settings(settings: Settings) -> Settings:
         raise ValueError("exploration is empty; give at least one probability")
     for name, choices in ((EXPLORATION, settings.exploration), *settings.grids.items()):
         if len(set(choices)) != len(choices) or not choices:
-            raise ValueError(f"{name} has no choice, or the same one twice")
+            raise ValueError(f"{name} has no choice, or the same choice twice")
     for chance in settings.exploration:
         probability(EXPLORATION, chance)
     agents = compared(settings)
@@ -87,29 +87,29 @@ def checked_settings(settings: Settings) -> Settings:
 
 
 def titles(names: list[str]) -> dict[str, str]:
-    """Return what each problem is called, by the name or file it was asked for with."""
+    """Return the title of each problem, by the name or file that was given for it."""
     called = {name: Path(name).stem if is_file(name) else name for name in names}
     for name in names:
         if not changes(name):
             refuse_world(name, "judge policies by")
             if name in SEVERAL_GAINS:
                 raise ValueError(
-                    f"the gain of {name} depends on the state where one begins, so that agents cannot be compared by it; "
-                    f"`sojourn solve {name}` has that of each state"
+                    f"the gain of {name} depends on the first state, so agents cannot be compared by it; "
+                    f"`sojourn solve {name}` shows the gain from each state"
                 )
-            named_model(name)  # says what is wrong with it
+            named_model(name)  # raises an error if anything is wrong with it
     seen = list(called.values())
     twice = [title for title in seen if seen.count(title) > 1] or [
         name for name in names if names.count(name) > 1
     ]
     if twice:
         raise ValueError(
-            f"two of the problems are called {twice[0]!r}; name each once, and files differently"
+            f"two of the problems are called {twice[0]!r}; name each once, and give files different names"
         )
     taken = [title for title in seen if title in _TAKEN]
     if taken:
         raise ValueError(
-            f"a problem cannot be called {taken[0]!r}, as a part of the folder is; rename its file"
+            f"a problem cannot be called {taken[0]!r}, which is the name of a part of the folder; rename its file"
         )
     return called
 
@@ -131,8 +131,8 @@ def compared(settings: Settings) -> dict[str, NamedAgent]:
     for given in settings.agents:
         if plain_kind(given) in OBSERVERS:
             raise ValueError(
-                f"{given} is for observations that cannot be listed, as those of wear or offers; here states have numbers: "
-                "take an agent with a table, such as smart or planner"
+                f"{given} is for observations that cannot be listed, such as those of wear or offers, but here states are "
+                "numbered; take an agent with a table, such as smart or planner"
             )
         agent = named_agent(given)
         if agent.name in found:
@@ -142,12 +142,12 @@ def compared(settings: Settings) -> dict[str, NamedAgent]:
 
 
 def _grid_names(name: str, agent: NamedAgent) -> set[str]:
-    """Return what the options of an agent may be called by in `grids`."""
+    """Return the names that the options of an agent may have in `grids`."""
     return {called for option in option_kinds(agent.make) for called in (option, f"{name}.{option}")}
 
 
 def grids(problem: str, settings: Settings) -> dict[str, Grid]:
-    """Return the choices of every option of every agent, before any is widened.
+    """Return the choices of every option of every agent, before any grid is widened.
 
     >>> grids("jobs", Settings(agents=("smart", "planner"), exploration=(0.1,)))
     {'smart': {'step_size': [0.01, 0.03, 0.1, 0.3], 'exploration': [0.1]}, 'planner': {}}
@@ -156,7 +156,7 @@ def grids(problem: str, settings: Settings) -> dict[str, Grid]:
 
 
 def grids_over(mean_duration: float, settings: Settings) -> dict[str, Grid]:
-    """Return the same for a problem with this mean duration, by which options over time are divided."""
+    """Return the same for a problem with this mean duration, by which options per unit time are divided."""
     return {name: _grid(name, agent, settings, mean_duration) for name, agent in compared(settings).items()}
 
 
@@ -179,7 +179,7 @@ def _grid(name: str, agent: NamedAgent, settings: Settings, mean_duration: float
 
 
 def tuning(problem: str, settings: Settings) -> Sweep:
-    """Return the runs that options are chosen by: all combinations of every agent's grid."""
+    """Return the runs by which options are chosen: all combinations of every agent's grid."""
     agents = compared(settings)
     entries = [
         Entry(agents[name].kind, {**agents[name].options, **grid}, name)
@@ -189,7 +189,7 @@ def tuning(problem: str, settings: Settings) -> Sweep:
 
 
 def more_tuning(problem: str, settings: Settings, points: Mapping[str, list[dict[str, float]]]) -> Sweep:
-    """Return the runs of further settings of agents; the n-th of an agent has the label "agent #n"."""
+    """Return the runs of further settings of agents; the n-th setting of an agent has the label "agent #n"."""
     agents = compared(settings)
     entries = [
         Entry(agents[name].kind, {**agents[name].options, **point}, f"{name}{NUMBERED}{number}")
@@ -213,7 +213,7 @@ def _tuning(problem: str, settings: Settings, agents: list[Entry]) -> Sweep:
 
 
 def runs(problem: str, settings: Settings, chosen: Mapping[str, Mapping[str, float]]) -> Sweep:
-    """Return the runs that final policies are compared by, each with the options chosen for it."""
+    """Return the runs by which final policies are compared, each agent with the options chosen for it."""
     steps, times = lengths(problem, settings)
     return Sweep(
         [_world(problem)],
@@ -226,7 +226,7 @@ def runs(problem: str, settings: Settings, chosen: Mapping[str, Mapping[str, flo
 
 
 def earning(problem: str, settings: Settings, chosen: Mapping[str, Mapping[str, float]]) -> Sweep:
-    """Return the runs of the agents that earn most with other options than those for the final policy."""
+    """Return the runs of the agents that earn most with options other than those for the final policy."""
     steps, times = lengths(problem, settings)
     return Sweep(
         [_world(problem)],
@@ -247,7 +247,7 @@ def _entries(settings: Settings, chosen: Mapping[str, Mapping[str, float]]) -> l
 
 
 def lengths(problem: str, settings: Settings) -> tuple[list[int], list[float]]:
-    """Return the steps, and the times if there is a budget of it, after which policies are looked at.
+    """Return the steps after which policies are examined, and the times if there is a budget of time.
 
     They are evenly spaced in the logarithm. With a time, the steps are the most that a run may take.
 
@@ -262,7 +262,7 @@ def lengths(problem: str, settings: Settings) -> tuple[list[int], list[float]]:
     shortest = subject(problem).shortest
     if shortest is None:
         raise ValueError(
-            f"{problem} changes, and how many steps a time takes there is not known; compare agents on it by --steps"
+            f"{problem} changes, so it is not known how many steps fit into a time; compare agents on it by --steps"
         )
     most = math.ceil(_SLACK * settings.time / shortest) + 1000
     times = np.geomspace(settings.time / 3000.0, settings.time, _CHECKS)
@@ -270,11 +270,11 @@ def lengths(problem: str, settings: Settings) -> tuple[list[int], list[float]]:
 
 
 def num_steps(problem: str, settings: Settings) -> int:
-    """Return how many steps a problem takes at most, not counting those by which grids are widened."""
+    """Return how many steps a problem takes at most, not counting those of widened grids."""
     steps, times = lengths(problem, settings)
     each = max(steps) * (len(times) + 1) if times else sum(steps) + max(steps)
     if changes(problem):
-        each = max(steps)  # what is learned on the way has no gain that holds
+        each = max(steps)  # policies are not examined on the way, since none has a lasting gain
     return tuning(problem, settings).num_steps + len(compared(settings)) * settings.seeds * each
 
 
@@ -288,12 +288,12 @@ def _world(problem: str) -> Entry:
 
 
 class Subject(NamedTuple):
-    """The size of a problem, or of a world that changes, and how long its steps take; None where nobody knows."""
+    """The size of a problem, or of a world that changes, and how long its steps take; None if that is not known."""
 
     num_states: int
     num_actions: int
     mean_duration: float
-    shortest: float | None  # mean of a pair that takes time
+    shortest: float | None  # the smallest mean duration of a pair that takes time
 
 
 def changes(name: str) -> bool:
@@ -310,7 +310,7 @@ def changes(name: str) -> bool:
 
 @functools.lru_cache(maxsize=64)
 def subject(name: str) -> Subject:
-    """Return what is known of a problem before agents run on it.
+    """Return what is known about a problem before agents run on it.
 
     >>> subject("long-shot")
     Subject(num_states=1, num_actions=2, mean_duration=2.5, shortest=1.0)

@@ -1,4 +1,4 @@
-"""What a comparison found: the record in `comparison.json`, which words, figures and the page are made of."""
+"""What a comparison found: the record in `comparison.json`, from which words, figures and the page are made."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Earning:
 
 @dataclass(frozen=True)
 class AgentResult:
-    """What an agent ended with on a problem, and how soon; None where there is no number.
+    """How good an agent became on a problem, and how soon; None where there is no number.
 
     Low and high are the ends of 95 % intervals over the runs. `judge` says what `relative_gain`, `followed` and
-    `earned` are. All but `earning` is with the options that end with the best policies; `edges` names those of them
+    `earned` are. All but `earning` is with the options that give the best final policies; `edges` names those of them
     whose best choice is the last that was tried.
     """
 
@@ -60,7 +60,7 @@ class AgentResult:
 
 @dataclass(frozen=True)
 class LearningCurve:
-    """The relative gain of an agent's policy after so many steps, or so much time: mean over runs, and its interval."""
+    """The relative gain of an agent's policy over the steps, or over time: mean over runs, with its interval."""
 
     agent: str
     step: tuple[float, ...]
@@ -69,19 +69,19 @@ class LearningCurve:
     high: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        """Check that there is one of each for each length."""
+        """Check that each length has one of each."""
         check_lengths(self, "step", "relative_gain", "low", "high")
 
 
 @dataclass(frozen=True)
 class Trap:
-    """The wrong policy that Harmonic R-Learning is held up by most often, and what happens to the rate there."""
+    """The wrong policy that Harmonic R-Learning has most often, and what happens to the rate there."""
 
     policy: tuple[int, ...]
     share: float
     gain: float
     harmonic: float
-    grows: bool  # whether values do, at that rate
+    grows: bool  # whether values grow at that rate
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class ChangingResult:
-    """What an agent earned in a world that changes, over what the best policy of each time would have earned.
+    """What an agent earned in a world that changes, as a share of what the best policy of each time would have earned.
 
     Low and high are the ends of the 95 % interval over the runs. `tracking_error` is the mean over time of the squared error
     of its learned rate; None for runs of a hundred steps or fewer.

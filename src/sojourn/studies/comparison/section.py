@@ -33,9 +33,9 @@ _COLUMNS = [
     Column("high", digits=0, unit="%"),
     Column("steps to 99 %"),
     Column("time to 99 %"),
-    Column("runs that got there", digits=0, unit="%"),
+    Column("runs that reach 99 %", digits=0, unit="%"),
     Column("rate"),
-    Column("rate less gain"),
+    Column("rate minus gain"),
     Column("regret"),
 ]
 
@@ -69,14 +69,14 @@ def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
         "Agents compared on " + (", ".join(names) if len(names) < 4 else f"{len(names)} problems"),
         f"{counted(len(agents), 'agent')}, each tuned on {counted(settings.tuning_seeds, 'seed')} and then run with "
         f"{counted(settings.seeds, 'other seed')} {_long(settings)}"
-        + ("; a relative gain of 1 is the best there is." if problems else "."),
+        + ("; a relative gain of 1 is the best possible." if problems else "."),
         _picture(found),
         [*blocks, _facts(folder, found)],
     )
 
 
 def _picture(found: Comparison) -> Chart:
-    """Return what the part opens with: all problems, or the only one, or the first world if there are only such as change."""
+    """Return the chart that comes first: of all problems, of the only one, or of the first world if all worlds change."""
     if not found.problems:
         return changing.shares(found.changing[0])
     return overview(found.problems) if len(found.problems) > 1 else outcomes(found.problems[0])
@@ -85,7 +85,7 @@ def _picture(found: Comparison) -> Chart:
 def _long(settings: RunSettings) -> str:
     if settings.time is None:
         return f"for {counted(settings.steps, 'step')}"
-    return f"until the clock shows {number(settings.time)}"
+    return f"until the clock reaches {number(settings.time)}"
 
 
 def _problem(found: Problem, shown: list[Chart]) -> list[Block]:
@@ -100,14 +100,14 @@ def _problem(found: Problem, shown: list[Chart]) -> list[Block]:
             f"The agents on {found.name}",
             _COLUMNS,
             list(map(_row, found.agents)),
-            "Low and high are the ends of 95 % intervals. An empty place: most runs never get there. Followed: the same "
-            "policy from the state on in which learning left it, for as many steps again. Earned: what the runs themselves earned.",
+            "Low and high are the ends of 95 % intervals. An empty entry: most runs never get there. Followed: the same "
+            "policy from the state in which learning ended, for as many steps again. Earned: what the runs themselves earned.",
         ),
         Table(
             f"With the options that earn most on {found.name}",
             _EARNINGS,
             list(map(_earning, found.agents)),
-            "What was earned on the way, relative to the optimum, tuned for that.",
+            "What was earned on the way, relative to the optimum, with options tuned for it.",
         ),
     ]
     if found.estimators:
@@ -151,11 +151,11 @@ def _row(one: AgentResult) -> tuple[str | float | None, ...]:
 
 
 def _errors(found: Problem) -> Table:
-    """Return how well each estimator does where only it differs."""
+    """Return how well each estimator does if all else is equal."""
     columns = [Column("estimator", numeric=False), Column("mean"), Column("root mean square error")]
     columns += [Column("low"), Column("high")]
     rows = [(one.estimator, one.mean, one.error, one.error_low, one.error_high) for one in found.estimators]
-    note = "All with the same step size, where they have one, under the optimal policy."
+    note = "All follow the optimal policy and have the same step size, if they have one."
     return Table(f"The estimators alone on {found.name}", columns, rows, note)
 
 

@@ -1,10 +1,11 @@
-"""How the options of agents are chosen: the best of a grid, which is widened where the best lies on its edge.
+"""How the options of agents are chosen: the best of a grid, which is widened if the best lies on its edge.
 
-A setting is best for the final policy if the relative gains of its policies have the largest mean, then if it earned
-most on the way; or it is best for earning, if it earned most. Both are looked for in the same runs. After
-the whole grid the search goes on round the best setting, one choice up and down in each option, until all of
-these have been tried. A choice beyond the grid is as far from its end as the end from its neighbour: 0.9 after 0.1 and
-0.3. An option ends where its agent refuses more; otherwise, after some choices, it is left on the edge, and that is said.
+A setting is best for the final policy if its policies have the largest mean relative gain and, among equals, if it
+earned most on the way. It is best for earning if it earned most. Both are looked for in the same runs. After the whole
+grid, the search goes on around the best setting, one choice up and down in each option, until all of these have been
+tried. A choice beyond the grid is as far from its end as the end is from its neighbour: 0.9 comes after 0.1 and 0.3.
+An option is not widened beyond what its agent accepts, nor by more than some choices; if the best choice is then still
+on the edge, this is reported.
 """
 
 from __future__ import annotations
@@ -35,18 +36,18 @@ class Chosen:
 
 @dataclass
 class Search:
-    """What is known of the settings of one agent."""
+    """What is known about the settings of one agent."""
 
     grid: Grid  # which grows
-    accepts: Callable[[Point], bool]  # whether the agent takes a setting at all
+    accepts: Callable[[Point], bool]  # whether the agent accepts a setting at all
     widen: int
     tried: dict[tuple[float, ...], Means] = field(default_factory=dict)
     added: dict[tuple[str, bool], int] = field(
         default_factory=dict
-    )  # choices at an option's lower or upper end
+    )  # how many choices were added at an option's lower or upper end
 
     def add(self, table: pl.DataFrame) -> None:
-        """Take note of judged runs of this agent."""
+        """Record judged runs of this agent."""
         names = list(self.grid)
         means = [pl.col("relative_gain").mean().round(9), pl.col("earned").mean().fill_null(float("-inf"))]
         if not names:
@@ -56,7 +57,7 @@ class Search:
             self.tried[row[: len(names)]] = row[len(names) :]
 
     def best(self, measure: str) -> Point:
-        """Return the best setting so far; of equals the one that was tried first."""
+        """Return the best setting so far; among equals, the one that was tried first."""
         by_policy = measure == "policy"
         key = max(self.tried, key=lambda point: self.tried[point] if by_policy else self.tried[point][::-1])
         return dict(zip(self.grid, key, strict=True))
@@ -103,7 +104,7 @@ class Search:
         return self.added.get((option, up), 0) < self.widen and self._goes_on(point, option, up)
 
     def _goes_on(self, point: Point, option: str, up: bool) -> bool:
-        """Whether the agent would take a choice beyond the grid."""
+        """Whether the agent would accept a choice beyond the grid."""
         return self.accepts({**point, option: _beyond(self.grid[option], up)})
 
 
@@ -125,9 +126,7 @@ def tuned(problem: str, settings: Settings, judged: Judged) -> dict[str, dict[st
         for name, grid in plan.grids(problem, settings).items()
     }
     table = judged(plan.tuning(problem, settings), "tuning")
-    for number in itertools.count(
-        2
-    ):  # not for ever: no setting is tried twice, and a grid grows by few choices
+    for number in itertools.count(2):  # this ends: no setting is tried twice, and a grid grows by few choices
         for (label,), runs in table.group_by("agent", maintain_order=True):
             searches[str(label).partition(plan.NUMBERED)[0]].add(runs)
         points = {name: found for name, search in searches.items() if (found := search.missing())}
@@ -141,7 +140,7 @@ def tuned(problem: str, settings: Settings, judged: Judged) -> dict[str, dict[st
 
 
 def _acceptance(problem: str, settings: Settings, name: str) -> Callable[[Point], bool]:
-    """Return whether an agent takes a setting, as its constructor says."""
+    """Return a function that says whether an agent's constructor accepts a setting."""
     sizes, agent = subject(problem), plan.compared(settings)[name]
 
     def accepts(point: Mapping[str, float]) -> bool:

@@ -33,24 +33,22 @@ def _with_edges(found: Problem) -> list[AgentResult]:
 
 
 def _on_edge(row: AgentResult) -> str:
-    """Say which options of an agent were best at the last choice that was tried."""
+    """Say which options of an agent have their best choice on the edge of what was tried."""
     both = ((row.edges, row.options, "policy"), (row.earning.edges, row.earning.options, "earning"))
     told = "; ".join(
         f"{_listed([f'{edge} {options[edge]:g}' for edge in edges])} for {what}"
         for edges, options, what in both
         if edges
     )
-    return (
-        f"  {row.name} is best on the edge of what was tried: {told}. Widen further, or give it another grid."
-    )
+    return f"  {row.name} does best on the edge of what was tried: {told}. Widen further, or give it another grid."
 
 
 def leader(found: Problem) -> str:
-    """Say who earned most in the end, and whose interval reaches up to the leader's."""
+    """Say which agents have the highest relative gain at the end, and whose intervals overlap with theirs."""
     best = max(found.agents, key=lambda row: row.relative_gain)
     first = [row.name for row in found.agents if row.relative_gain == best.relative_gain]
     told = (
-        f"The highest relative gain in the end is {nicely(best.relative_gain)} (95 % interval "
+        f"The highest relative gain at the end is {nicely(best.relative_gain)} (95 % interval "
         f"{nicely(best.relative_low)} to {nicely(best.relative_high)}): {', '.join(first)}."
     )
     behind = [row for row in found.agents if row.relative_gain < best.relative_gain]
@@ -58,22 +56,22 @@ def leader(found: Problem) -> str:
     if not behind:
         return told
     if not near:
-        return f"{told} No other agent's interval reaches up to that."
-    return f"{told} The intervals of these reach up to that: {', '.join(near)}."
+        return f"{told} No other agent's interval overlaps with that."
+    return f"{told} The intervals of these agents overlap with that: {', '.join(near)}."
 
 
 # --- Why ------------------------------------------------------------------------------
 
 
 def verdict(found: Problem) -> list[str]:
-    """Return, in sentences, how Harmonic R-Learning does on a problem beside SMART, and why, if both took part."""
+    """Return, in sentences, how Harmonic R-Learning compares with SMART on a problem, and why, if both took part."""
     if not {"harmonic_r", "smart"} <= {row.agent for row in found.agents}:
         return []
     harmonic, smart = found.agent("harmonic_r"), found.agent("smart")
     measured = (
         f"Harmonic R-Learning ends with an optimal policy in {100 * harmonic.optimal_share:.0f} % of the runs "
         f"(steps to 99 %: {_whole(harmonic.steps_99)}), SMART in {100 * smart.optimal_share:.0f} % "
-        f"({_whole(smart.steps_99)}). Its median learned rate is {number(harmonic.rate)}, SMART's "
+        f"({_whole(smart.steps_99)}). Its median learned rate is {number(harmonic.rate)}, SMART's is "
         f"{number(smart.rate)}; the gain is {found.gain:.4g}."
     )
     told = [measured, _why(found, found.audit["Harmonic"]), _held_up(found), _noise(found)]
@@ -81,37 +79,37 @@ def verdict(found: Problem) -> list[str]:
 
 
 def _why(found: Problem, limit: Limit) -> str:
-    """Say what the harmonic mean comes to under the optimal policy, and what follows from that."""
+    """Say what the harmonic mean converges to under the optimal policy, and what follows from that."""
     if limit.error == 0.0:
-        return "Under the optimal policy the harmonic mean comes to the gain itself: here it is a right estimate."
+        return "Under the optimal policy the harmonic mean converges to the gain itself: here it is a right estimate."
     rate, interval = number(limit.rate), greedy_for(found.audit)
-    wrong = f"Under the optimal policy the harmonic mean comes to {rate} instead of {found.gain:.4g}."
+    wrong = f"Under the optimal policy the harmonic mean converges to {rate} instead of {found.gain:.4g}."
     if limit.keeps_optimum:
         return f"{wrong} An optimal policy is greedy for {interval}, and so for this rate too."
     settled = limit.settled_gain
-    ends = "and from there goes in circles" if settled is None else f"and settles at a gain of {settled:.4g}"
+    ends = "and goes in circles from there" if settled is None else f"and settles at a gain of {settled:.4g}"
     return (
-        f"{wrong} An optimal policy is greedy only for {interval}, so that who has learned {rate} leaves it for a "
-        f"policy with the gain {number(limit.greedy_gain)}, {ends}. Values drift at that rate, so that with little "
+        f"{wrong} An optimal policy is greedy only for {interval}, so an agent that has learned {rate} leaves it for a "
+        f"policy with the gain {number(limit.greedy_gain)}, {ends}. Values drift at that rate, so with little "
         "exploration the action taken most often may stay ahead."
     )
 
 
 def _held_up(found: Problem) -> str:
-    """Say where the agent is held up, if it is for any length of time."""
+    """Say which wrong policy the agent often has, if there is one."""
     trap = found.trap
     if trap is None or trap.share < 0.05:
         return ""
     moves = "grow" if trap.grows else "fall"
     return (
-        f"In {100 * trap.share:.0f} % of the looks at its later policies it has one with the gain {trap.gain:.4g}. "
-        f"Under that one the harmonic mean comes to {trap.harmonic:.4g} (SMART's rate to {trap.gain:.4g}; an optimal "
-        f"policy is greedy for {greedy_for(found.audit)}), and values {moves} with every step."
+        f"Of its later policies that were examined, {100 * trap.share:.0f} % are one with the gain {trap.gain:.4g}. "
+        f"Under that policy the harmonic mean converges to {trap.harmonic:.4g} (SMART's rate to {trap.gain:.4g}; an "
+        f"optimal policy is greedy for {greedy_for(found.audit)}), and values {moves} with every step."
     )
 
 
 def _noise(found: Problem) -> str:
-    """Say which of two estimates has the smaller error where only it differs."""
+    """Say which of two estimates has the smaller error if all else is equal."""
     rows = {row.estimator: row for row in found.estimators}
     one, other = rows["Harmonic"], rows["Exponential"]
     if one.error_high < other.error_low:
@@ -122,7 +120,7 @@ def _noise(found: Problem) -> str:
         said = "Neither estimate is clearly better here"
     return (
         f"{said}: with the same step size under the optimal policy, the root mean square error of the harmonic "
-        f"rate is {_error(one)}, that of Relaxed-SMART's ratio {_error(other)}."
+        f"rate is {_error(one)}, and that of Relaxed-SMART's ratio is {_error(other)}."
     )
 
 
@@ -139,7 +137,7 @@ def readme(found: Comparison) -> str:
     long = (
         f"for {settings.steps:,} steps"
         if settings.time is None
-        else f"until the clock shows {settings.time:g}"
+        else f"until the clock reaches {settings.time:g}"
     )
     return f"""# Comparison of agents on {_listed(found.names)}
 
@@ -148,20 +146,21 @@ Made by Sojourn {found.version}.
 ## What was run
 
 Every agent runs {long}, with {settings.seeds} seeds. Its options are chosen for each problem on
-{settings.tuning_seeds} other seeds, from all combinations of these choices (discount rates are over the mean duration):
+{settings.tuning_seeds} other seeds, from all combinations of these choices (discount rates are divided by the mean duration):
 
 {grids}
 
-Where the best lies on the edge of its grid, the grid is widened by up to {settings.widen} choices at that end; "edge" marks
-an option that is best at the last choice all the same. The best for the *final policy* are the options whose greedy
-policies have the largest mean gain in the end, then those that earned most; the best for *earning* those that earned
-most on the way. The two often differ, so each has runs of its own.
+If the best choice lies on the edge of its grid, the grid is widened by up to {settings.widen} choices at that end; "edge" marks
+an option whose best choice is still the last one. The best options for the *final policy* are those whose greedy
+policies have the largest mean gain at the end and, among these, those that earned most. The best options for *earning*
+are those that earned most on the way. The two often differ, so each has runs of its own.
 
-A policy is judged by its exact gain g: its *relative gain* is 1 - (gain - g) / |gain| with the optimal gain (where
-that is 0, with the largest rate of any state and action in place of |gain|). *Final policy* is the policy from the
-first state on, in the long run; *followed* the same from the state on in which learning left it, for as many steps as
-the run had: wrong actions in states that it hardly ever comes to hardly count there. *Earned* is what the run itself earned for each unit of time, relative in the same way: what is missing
-to 1 is regret. A run that diverged counts as the worst policy there is.
+A policy is judged by its exact gain g: its *relative gain* is 1 - (gain - g) / |gain|, where gain is the optimal one (if
+that is 0, the largest rate of any state and action takes the place of |gain|). *Final policy* is the relative gain of the
+policy from the first state, in the long run. *Followed* is the same from the state in which learning ended, for as many
+steps as the run had: there, wrong actions in rarely visited states hardly count. *Earned* is what the run itself earned
+per unit time, relative in the same way: what is missing to 1 is regret. A run that diverged counts as the worst possible
+policy.
 *Optimal* is the share of runs that end with an optimal policy, with Wilson's 95 % interval. *Steps to 99 %*
 is the median over runs of the steps after which the policy has a relative gain of at least 0.99 and
 keeps it ("-" where most runs never do); *time* is the same in units of the problem's time. Intervals
@@ -170,10 +169,10 @@ of means are bootstrapped, those of medians are order statistics; both are 95 % 
 {parts}
 ## Files
 
-`comparison.json` has all of this for machines, `results.parquet` a row for each run and length, with
+`comparison.json` has all of this for machines; `results.parquet` has a row for each run and length, with
 `policy_gain`, `relative_gain`, `followed` and `earned`; the folder of each problem holds its sweeps. In `figures/`,
-`outcomes` has the final relative gains and `earned` what was earned; that of each problem has the learning curves and
-the audit.
+`outcomes` shows the final relative gains and `earned` what was earned; the figure of each problem shows the learning
+curves and the audit.
 """
 
 
@@ -211,7 +210,7 @@ With the options that earn most on the way:
 
 Exact limits under the optimal policy; an optimal policy is greedy for {greedy_for(found.audit)}:
 
-| agent | estimator | limit | optimal policy stays greedy | gain of the greedy policy | growth of values in a step, over the step size |
+| agent | estimator | limit | optimal policy stays greedy | gain of the greedy policy | growth of values in a step, divided by the step size |
 |---|---|---:|---|---:|---:|
 {audited}
 

@@ -26,8 +26,8 @@ from sojourn.studies.drift.streams import NAMED as NAMED_STREAMS
 from sojourn.studies.drift.tables import Tables
 from sojourn.studies.drift.tracking import HOWS
 
-_SHOWN = 100.0  # times the error of the best `Exponential`: what lies above is drawn at the edge
-COLUMNS = (  # of the map of streams: who, and how its step size was chosen
+_SHOWN = 100.0  # times the error of the best `Exponential`: larger errors are drawn at the edge
+COLUMNS = (  # of the map of streams: the estimator, and how its step size was chosen
     ("AdaptiveRatio", HOWS[0]),
     ("Exponential", HOWS[0]),
     ("Exponential", HOWS[1]),
@@ -46,7 +46,7 @@ _CHOSEN = {
 _SCALE = Axis("log-scale v of action B", short="v", log=True)
 _BEST = {
     "longest": "the longest is always best",
-    "mixed": "now this one, now that",
+    "mixed": "the best one changes",
     "shortest": "the shortest is always best",
 }
 
@@ -86,13 +86,13 @@ def sheets(tables: Tables) -> dict[str, Sheet]:
 
 
 def tracking(tables: Tables, how: str) -> Whiskers:
-    """Return the errors of estimators on random streams, their step sizes chosen in one way."""
+    """Return the errors of estimators on random streams, with step sizes chosen in one way."""
     rows = tables.tracking.filter((pl.col("group") == "random") & (pl.col("how").is_in([how, HOWS[0]])))
     rows = rows.filter((pl.col("how") == how) | (pl.col("estimator") == "AdaptiveRatio")).sort("mean")
     styles = estimator_looks(rows["estimator"].to_list())
     return Whiskers(
         f"{_TRACKING}: {_CHOSEN[how]}",
-        Axis("error over that of the best Exponential", short="error", log=True, ends=(None, _SHOWN)),
+        Axis("error relative to the best Exponential", short="error", log=True, ends=(None, _SHOWN)),
         [
             Whisker(
                 row["estimator"],
@@ -101,10 +101,10 @@ def tracking(tables: Tables, how: str) -> Whiskers:
             )
             for row in rows.iter_rows(named=True)
         ],
-        interval="10 % and 90 % of the streams",
+        interval="10th to 90th percentile of the streams",
         reference=1.0,
-        note="Geometric mean, and where 10 % and 90 % of the streams lie. The dotted line is an Exponential with the step size that was "
-        f"best for that very stream in hindsight. What is above {_SHOWN:g} is drawn there.",
+        note="Geometric mean, and 10th to 90th percentile of the streams. The dotted line is an Exponential with the best step size for "
+        f"each stream in hindsight. Errors above {_SHOWN:g} are drawn there.",
     )
 
 
@@ -113,7 +113,7 @@ def _within(number: float) -> float:
 
 
 def streams(tables: Tables) -> Heatmap:
-    """Return the errors on the streams that have names."""
+    """Return the errors on the named streams."""
     known = {
         (stream, estimator, how): relative
         for stream, estimator, how, relative in tables.streams.select(
@@ -123,13 +123,13 @@ def streams(tables: Tables) -> Heatmap:
     columns = [column for column in COLUMNS if (NAMED_STREAMS[0], *column) in known]
     values = [[known[stream, *column] for column in columns] for stream in reversed(NAMED_STREAMS)]
     return Heatmap(
-        "Tracking error on streams that have names",
+        "Tracking error on named streams",
         Labels("", [f"{estimator}, {how}" for estimator, how in columns]),
         Labels("", [*reversed(NAMED_STREAMS)]),
-        Colours("error over that of the best Exponential, factors of ten", -0.5, 2.0),
+        Colours("error relative to the best Exponential, factors of ten", -0.5, 2.0),
         [[math.log10(min(max(one, 1e-3), 1e6)) for one in row] for row in values],
         labels=[[_short(one) for one in row] for row in values],
-        note="Relative to the best Exponential for that very stream, in hindsight.",
+        note="Relative to the best Exponential for that stream in hindsight.",
     )
 
 
@@ -163,7 +163,7 @@ def control(tables: Tables, how: str, side: str) -> Whiskers:
             for agent in order
         ],
         interval="95 % interval over worlds",
-        note="Mean over the worlds of what was earned over what the best policy of each time would have earned.",
+        note="Mean over the worlds of what was earned, as a share of what the best policy of each time would have earned.",
     )
 
 
@@ -186,12 +186,13 @@ def bet(tables: Tables) -> Whiskers:
         ],
         interval="95 % interval over worlds",
         reference=0.0,
-        note="Both tuned; they differ in their estimator only. In a mirror the rates of the actions are exchanged: where the longest was best, the shortest is.",
+        note="Both are tuned, and differ only in their estimator. In a mirror the rates of the actions are exchanged: where the longest "
+        "action was best, the shortest is.",
     )
 
 
 def named(tables: Tables) -> Heatmap:
-    """Return the shares in worlds that have names, tuned."""
+    """Return the shares in named worlds, tuned."""
     rows = tables.named.filter(pl.col("how") == TUNED)
     known = {
         (world, agent): share for world, agent, share in rows.select("world", "agent", "share").iter_rows()
@@ -200,7 +201,7 @@ def named(tables: Tables) -> Heatmap:
     worlds = [world for world in (*NAMED, *OTHERS) if (world, agents[0]) in known]
     values = [[known.get((world, agent)) for agent in agents] for world in reversed(worlds)]
     return Heatmap(
-        "Earned in worlds that have names, tuned",
+        "Earned in named worlds, tuned",
         Labels("", [title(agent) for agent in agents]),
         Labels("", [world.replace("_", " ") for world in reversed(worlds)]),
         Colours("share of the frozen optimum", 0.5, 1.0),
@@ -217,9 +218,9 @@ def earned(tables: Tables) -> Lines:
     """Return what agents earned over the log-scales, as a share of what the better action earned."""
     styles = looks(FAMILY)
     return Lines(
-        "The paper's family by what was earned",
+        "What was earned in the paper's family",
         _SCALE,
-        Axis("earned, over what the better action earned", short="share"),
+        Axis("earned, as a share of the better action", short="share"),
         [
             _banded(Series(title(agent), styles[agent], rows["log_scale"].to_list(), []), rows, "share")
             for agent in FAMILY
@@ -231,13 +232,13 @@ def earned(tables: Tables) -> Lines:
 
 
 def foretold(tables: Tables) -> Lines:
-    """Return how often each way names the action that is better at the horizon."""
+    """Return how often each method names the action that is better at the horizon."""
     paper, linear = (tables.foretold.filter(pl.col("world") == world) for world in WORLDS)
     x = paper["log_scale"].to_list()
     return Lines(
         f"Which action is better at step {HORIZON:,}, from 1,000 steps of an episode",
         _SCALE,
-        Axis("histories in which the right one is named", short="right", ends=(-0.03, 1.06)),
+        Axis("share of histories with the right answer", short="right", ends=(-0.03, 1.06)),
         [
             _banded(
                 Series("trend of each action", Look(GREEN, 0, None), x, [], weight="wide"), paper, "by_trend"

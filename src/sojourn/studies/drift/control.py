@@ -1,7 +1,7 @@
 """What agents earn in worlds that change, as a share of what the best policy of each time would have earned.
 
-The share of a run is its reward over reward plus dynamic regret. Of all settings that were run, an agent is measured with the
-one that earned most on the seeds for tuning, in that very world or over all random ones.
+The share of a run is its reward divided by the sum of reward and dynamic regret. Of all settings that were run, an agent is
+measured with the one that earned most on the seeds for tuning, in that world or over all random ones.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from sojourn.studies.drift.plan import FIRST_TUNING_SEED, HARMONIC, OPTIONS, RIV
 TUNED, ONE = "tuned", "one setting"
 WORLD, MIRROR = "world", "mirror"
 KINDS = ("longest", "mixed", "shortest")
-_PLACE = ["world", "number", "mirrored"]  # that name a world
+_PLACE = ["world", "number", "mirrored"]  # the columns that identify a world
 
 
 def shares(results: pl.DataFrame) -> pl.DataFrame:
@@ -41,7 +41,7 @@ def shares(results: pl.DataFrame) -> pl.DataFrame:
 
 
 def chosen(table: pl.DataFrame, one: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Return each agent in each world with the setting that was chosen, in both ways.
+    """Return each agent in each world with the setting that was chosen for it, in both ways.
 
     The one setting for all is chosen over all worlds of the table, unless it is given.
     """
@@ -98,7 +98,7 @@ def over_random(table: pl.DataFrame, kinds: pl.DataFrame) -> pl.DataFrame:
 def bet(table: pl.DataFrame, kinds: pl.DataFrame) -> pl.DataFrame:
     """Return by how much Harmonic R-Learning is ahead of Relaxed-SMART, in each kind of world and in the mirrors.
 
-    The two differ in the mean that makes the rate of past rewards and durations, and in nothing else. `first` counts the
+    The two differ only in the kind of mean that makes a rate from past rewards and durations. `first` counts the
     worlds in which Harmonic R-Learning earned more than every other agent.
     """
     tuned = table.filter(pl.col("how") == TUNED).join(kinds, on="number")

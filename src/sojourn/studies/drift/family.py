@@ -1,9 +1,9 @@
-"""The paper's family by what was earned, and by what can be foretold of it.
+"""The paper's family: what was earned in it, and what can be predicted.
 
-The paper asks for the action that is better later than any step that was seen. Averages of the past cannot tell; the
-trend of each action's rewards and durations can, as far as it goes on as it began. Histories come from four episodes of a
-thousand steps in which A and B are taken equally often. The horizon is step 10,000, where the paper's own figure ends. As a control, a
-B that begins with the same slopes and goes on linearly: there A is the better one at every log-scale.
+The paper asks for the action that is better at later steps than any that were seen. Averages of the past cannot tell; the
+trend of each action's rewards and durations can, if it continues. Histories come from four episodes of a thousand steps
+in which A and B are taken equally often. The horizon is step 10,000, where the paper's own figure ends. As a control, there is
+a B that begins with the same slopes and grows linearly: there A is better at every log-scale.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from sojourn.worlds.protocol import start, step
 from sojourn.worlds.two_state import TwoState
 
 HORIZON, SEEN, EPISODES, BACK = 10_000, 1000, 4, 1.0
-EVEN = 0.002775  # the log-scale from which on B earned more on the steps seen: `robustness.tables.even`
+EVEN = 0.002775  # from this log-scale on, B earned more on the steps seen: `robustness.tables.even`
 WORLDS = ("as in the paper", "linear control")
-_SEED = 290_000  # used in no design
+_SEED = 290_000  # not used while the study was designed
 _LN10 = math.log(10.0)
 
 _start, _step = start.bare, step.bare
@@ -39,7 +39,7 @@ _start, _step = start.bare, step.bare
 
 
 def earned(runs: pl.DataFrame, realised: pl.DataFrame) -> pl.DataFrame:
-    """Return what each agent earned over what the better action earned, and how often it ended with B.
+    """Return what each agent earned as a share of what the better action earned, and how often it ended with B.
 
     Means are over step sizes and seeds; low and high are the lowest and the highest seed.
     """
@@ -63,11 +63,11 @@ def earned(runs: pl.DataFrame, realised: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-# --- What can be foretold -----------------------------------------------------------
+# --- What can be predicted ----------------------------------------------------------
 
 
 def foretold(size: Size, pool: Executor) -> pl.DataFrame:
-    """Return in how many histories the trend, and averages of the past, name the action that is better at the horizon."""
+    """Return the share of histories in which the trend and averages of the past name the action better at the horizon."""
     rows = pool.map(lambda log_scale: list(_foretold(log_scale, size.histories)), LOG_SCALES)
     columns = ["world", "log_scale", "right_is_b", "histories", "by_trend", "low", "high", "by_best"]
     columns += ["by_average", "by_recent", "exponential"]
@@ -143,6 +143,6 @@ def _walk(
 
 
 def _average(history: History, since: float) -> float:
-    """Return what an action earned per unit time from a step of the episodes on, the way back included."""
+    """Return what an action earned per unit time from step `since` of each episode on, including the way back."""
     late = history.steps >= since
     return float(history.rewards[late].sum() / (history.durations[late] + BACK).sum())

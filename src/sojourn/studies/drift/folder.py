@@ -60,14 +60,14 @@ def drift(
         found = tables.tabulate(measured)
         tables.write(out, found)
         write_sheets(charts.sheets(found), out / "figures")
-    # Sweeps may have been run in several goes; their seconds are those of their tasks.
+    # Sweeps may have been stopped and resumed, so the seconds of their tasks are added up.
     earlier = (
         sum(float(read_table(out / name / TIMINGS)["seconds"].sum()) for name in plan.sweeps(size)) / width
     )
     seconds = max(earlier, time.perf_counter() - begin)
     summary = words.with_words(tables.summarised(found, size, num_steps(size), seconds))
     write_text(out / "README.md", words.readme(summary))
-    write_json(out / "summary.json", as_json(summary))  # last: it says that all is done
+    write_json(out / "summary.json", as_json(summary))  # last, since it means that everything is done
     return summary
 
 
@@ -77,7 +77,7 @@ def _swept(sweep: Sweep, folder: Path, pool: Executor, width: int, progress: Adv
 
 
 def _kinds(size: Size) -> pl.DataFrame:
-    """Return which action is the best one in each random world."""
+    """Return the kind of each random world, which says which action is best."""
     numbers = range(size.worlds)
     return pl.DataFrame(
         {"number": [float(number) for number in numbers], "kind": [drawn(number).kind for number in numbers]}

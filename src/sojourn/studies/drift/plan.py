@@ -1,7 +1,7 @@
 """What is run: streams that estimators follow, worlds that agents act in, and the paper's family.
 
-Everything is tuned on seeds of its own and measured on others. Beside the best setting for each stream or world there is one
-setting for all of them, the best on the seeds for tuning: what somebody has who cannot tune.
+Everything is tuned on some seeds and measured on others. Besides the best setting for each stream or world there is one
+setting for all of them, the best on the seeds for tuning, which is what somebody who cannot tune would use.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from sojourn.runs.spec import Sweep
 from sojourn.studies.robustness.plan import COARSE_SIZES, EXPLORATION, LOG_SCALES, TIES
 
 REFERENCE, ADAPTIVE = "Exponential", "adaptive"
-HARMONIC, RIVAL = "harmonic_r", "relaxed_smart"  # which differ in their estimator only
+HARMONIC, RIVAL = "harmonic_r", "relaxed_smart"  # these differ only in their estimator
 TUNING_SEEDS = 3
 FIRST_TUNING_SEED = 1_000_000
 _SLACK = 1.05  # times the steps that a run of the shortest actions takes
 
 STEP_SIZES = spaced("logspace", 1e-4, 10**-0.25, 16)
-FINE_SIZES = spaced("logspace", 1e-4, 10**-0.25, 31)  # of the estimator that all others are measured by
+FINE_SIZES = spaced("logspace", 1e-4, 10**-0.25, 31)  # of the estimator that all others are compared with
 AGENTS = (
     "smart",
     "relaxed_smart",
@@ -57,7 +57,7 @@ class Size(NamedTuple):
     streams: int = 120
     worlds: int = 400
     seeds: int = 3
-    steps: int = 20_000  # of a stream, and in worlds that have a name
+    steps: int = 20_000  # of a stream, and in named worlds
     time: float = 12_000.0  # of a run in a random world
     histories: int = 100  # that trends are fitted to, at each log-scale
     estimators: tuple[str, ...] = FOLLOWING
@@ -66,7 +66,7 @@ class Size(NamedTuple):
 
 
 def title(agent: str) -> str:
-    """Return what an agent is called."""
+    """Return an agent's name for readers."""
     return "SMART with AdaptiveRatio" if agent == ADAPTIVE else looks.title(agent)
 
 
@@ -96,7 +96,7 @@ def random_worlds(size: Size) -> Sweep:
 
 
 def sweeps(size: Size) -> dict[str, Sweep]:
-    """Return all sweeps by the names of their folders; that of the random worlds says whose folder it is."""
+    """Return all sweeps by the names of their folders; that of the random worlds has the study's name."""
     few = tuple(name for name in DISTURBED if name in size.agents)
     others = {"others": _named(size, size.others, few, "drift, baits and tails")} if size.others else {}
     return {
@@ -113,7 +113,7 @@ def _named(size: Size, worlds: tuple[str, ...], agents: tuple[str, ...], name: s
 
 
 def family(size: Size) -> Sweep:
-    """Return the runs in the paper's family, as in its own study but for fewer step sizes."""
+    """Return the runs in the paper's family, as in its own study but with fewer step sizes."""
     one: Axes = {"step_size": COARSE_SIZES, "exploration": EXPLORATION, "ties": TIES}
     two: Axes = {**one, "rate_step_size": COARSE_SIZES}
     return Sweep(
@@ -127,7 +127,7 @@ def family(size: Size) -> Sweep:
 
 
 def seeds(size: Size) -> list[int]:
-    """Return the seeds that are measured on, then those that are tuned on."""
+    """Return the seeds for measuring, then those for tuning."""
     return [*range(size.seeds), *range(FIRST_TUNING_SEED, FIRST_TUNING_SEED + TUNING_SEEDS)]
 
 

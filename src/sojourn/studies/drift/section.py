@@ -1,4 +1,4 @@
-"""The study of change on the page. Shows the study's charts and tables; computes nothing."""
+"""The part of the page about the study of change. It shows the study's charts and tables, and computes nothing."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from sojourn.studies.drift.words import ASSUMED, in_one_sentence
 
 
 def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
-    """Return the study of change, whose summary is given as it stands in its file."""
+    """Return the section on the study of change, given its summary as it is in the file."""
     summary = read_record(Summary, given)
     found = tables.read(folder)
     blocks: list[Block] = [
         Points(summary.findings),
-        Heading("To measure a rate"),
+        Heading("Measuring a rate"),
         Prose(
             "The *tracking error* is the mean over time of the squared difference between an estimate and the true rate, relative to the best "
-            "`Exponential` for that very stream in hindsight."
+            "`Exponential` for that stream in hindsight."
         ),
         charts.tracking(found, HOWS[2]),
         _tracking(summary, budget),
         _streams(summary),
-        Heading("To control under change"),
+        Heading("Control under change"),
         Prose(
-            "Share of what the best policy of each time would have earned. In a *mirror* the rates of the actions are exchanged, so that "
-            "whoever prefers long actions by nature gains in one as much as it loses in the other."
+            "The charts show the share of what the best policy of each time would have earned. In a *mirror* the rates of the actions are "
+            "exchanged, so an agent that simply prefers long actions gains in one as much as it loses in the other."
         ),
         Charts([charts.control(found, how, side) for how in (TUNED, ONE) for side in (WORLD, MIRROR)]),
         _control(summary),
@@ -57,7 +57,7 @@ def _tracking(summary: Summary, budget: Budget) -> Table:
         for row in summary.tracking[: budget.rows]
     ]
     return Table(
-        "Tracking errors over that of the best Exponential",
+        "Tracking errors relative to the best Exponential",
         [
             Column("streams", numeric=False),
             Column("estimator", numeric=False),
@@ -67,7 +67,7 @@ def _tracking(summary: Summary, budget: Budget) -> Table:
             Column("worst", digits=3),
         ],
         rows,
-        "One setting: one step size for all streams. By truth and by score: chosen for each stream on other seeds, knowing the truth or not.",
+        "One setting: one step size for all streams. By truth, by score: chosen for each stream on other seeds, with or without the truth.",
     )
 
 
@@ -99,11 +99,11 @@ def _streams(summary: Summary) -> Table:
     names = list(dict.fromkeys(row.stream for row in summary.streams))
     columns = [column for column in charts.COLUMNS if (names[0], *column) in known]
     return Table(
-        "Streams that have names: error over that of the best Exponential",
+        "Named streams: error relative to the best Exponential",
         [Column("stream", numeric=False), *(Column(f"{who}, {how}", digits=3) for who, how in columns)],
         [(name, *(known[name, *column] for column in columns)) for name in names],
-        "On bursty one policy moves between rich and poor states for long: no estimator that sees only rewards and durations can tell "
-        "that from a change.",
+        "On bursty, one policy stays in rich states and then in poor ones for a long time: no estimator that sees only rewards and "
+        "durations can tell this from a change.",
     )
 
 
@@ -112,7 +112,7 @@ def _named(summary: Summary) -> Table:
     agents = {row.agent: row.name for row in summary.named}
     worlds = list(dict.fromkeys(row.world for row in summary.named))
     return Table(
-        "Worlds that have names: share of the frozen optimum, tuned",
+        "Named worlds: share of the frozen optimum, tuned",
         [Column("world", numeric=False), *(Column(name, digits=3) for name in agents.values())],
         [(world.replace("_", " "), *(rows.get((world, agent)) for agent in agents)) for world in worlds],
         "Empty: not run there.",
@@ -126,7 +126,7 @@ def _facts(folder: Path, summary: Summary) -> Facts:
         [
             ("random streams", f"{size.streams:,} of {size.steps:,} steps"),
             ("random worlds", f"{size.worlds:,} and their mirrors, until a time of {size.time:,.0f}"),
-            ("seeds", f"{size.seeds}, and 3 others to choose by"),
+            ("seeds", f"{size.seeds}, and 3 others for tuning"),
             ("data", "none: streams and worlds are made from seeds"),
             ("made by", f"Sojourn {summary.version} in {summary.seconds:.0f} s"),
             ("folder", folder.name),

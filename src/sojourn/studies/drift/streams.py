@@ -1,4 +1,4 @@
-"""Streams of rewards and durations whose true rate is known at every step: nineteen by name, and any number at random."""
+"""Streams of rewards and durations whose true rate is known at every step: nineteen named ones, and random ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Rng = np.random.Generator
 
 
 class Stream(NamedTuple):
-    """What is recorded, the true rate of each step, and the time that it truly took."""
+    """What is recorded, the true rate of each step, and the time that the step truly took."""
 
     rewards: Numbers
     durations: Numbers
@@ -22,7 +22,7 @@ class Stream(NamedTuple):
 
 
 class Scenario(NamedTuple):
-    """A random kind of stream: how the rate moves, by how much and how fast, its noise, and what goes with what."""
+    """A random kind of stream: how the rate moves, by how much and how fast, its noise, and the coupling of durations."""
 
     movement: str
     amplitude: float
@@ -37,23 +37,23 @@ COUPLINGS = ("none", "size", "wide durations", "opposite")
 
 
 def lognormal(rng: Rng, n: int, sigma: float) -> Numbers:
-    """Numbers of mean 1."""
+    """Return lognormal numbers of mean 1."""
     return np.exp(sigma * rng.standard_normal(n) - sigma**2 / 2)
 
 
 def pareto(rng: Rng, n: int, index: float) -> Numbers:
-    """Numbers of mean 1."""
+    """Return Pareto numbers of mean 1."""
     return (index - 1) / index * rng.random(n) ** (-1 / index)
 
 
 def regimes(rng: Rng, begins: Numbers, hold: float) -> npt.NDArray[np.int64]:
-    """The number of changes before each step, at exponential times."""
+    """Return the number of changes before each step; the times between changes are exponential."""
     changes = np.cumsum(rng.exponential(hold, int(4 * begins[-1] / hold) + 20))
     return np.searchsorted(changes, begins, side="right")
 
 
 def wander(rng: Rng, n: int, hold: float, deviation: float) -> Numbers:
-    """An Ornstein-Uhlenbeck path with this time constant."""
+    """Return an Ornstein-Uhlenbeck path with the time constant `hold`."""
     keep = np.exp(-1 / hold)
     moves = deviation * np.sqrt(1 - keep**2) * rng.standard_normal(n)
     path = np.empty(n)
@@ -65,7 +65,7 @@ def wander(rng: Rng, n: int, hold: float, deviation: float) -> Numbers:
 
 
 def factors(rng: Rng, noise: str, n: int) -> Numbers:
-    """What rewards are multiplied by: mean 1, in a cycle over every two."""
+    """Return what rewards are multiplied by; the mean is 1, in a cycle over every two steps."""
     if noise == "cycle":
         return np.where(np.arange(n) % 2 == 0, 2 * lognormal(rng, n, 0.3), 0.0)
     makers: dict[str, Callable[[], Numbers]] = {
@@ -81,7 +81,7 @@ def factors(rng: Rng, noise: str, n: int) -> Numbers:
 
 
 def scenario(rng: Rng, place: int) -> Scenario:
-    """A scenario; every movement gets its turn."""
+    """Return a random scenario; movements take turns."""
     return Scenario(
         MOVEMENTS[place % len(MOVEMENTS)],
         float(np.exp(rng.uniform(np.log(1.2), np.log(15.0)))),
@@ -92,7 +92,7 @@ def scenario(rng: Rng, place: int) -> Scenario:
 
 
 def random_stream(rng: Rng, kind: Scenario, n: int) -> Stream:
-    """A stream of this kind. Regimes hold for times at the pace of the first."""
+    """Return a stream of this kind; how long regimes last is measured at the pace of the first."""
     size, spread = lognormal(rng, n, 0.5), rng.uniform(0.5, 1.5, n)
     durations = {
         "none": spread,
@@ -131,7 +131,7 @@ _LEVELS = np.array([0.5, 1.0, 2.0])
 
 
 def named_stream(rng: Rng, name: str, n: int) -> Stream:
-    """A stream of a kind that has a name."""
+    """Return a stream of a named kind."""
     size, spread = lognormal(rng, n, 0.5), rng.uniform(0.5, 1.5, n)
     durations, noise = size * spread, size + 0.5 * rng.standard_normal(n)
     if name in ("chain", "pareto-reward", "pareto+switch", "bursty"):
@@ -173,7 +173,7 @@ def named_stream(rng: Rng, name: str, n: int) -> Stream:
         pay, slow = np.exp(np.log(100.0) * np.arange(n) / n), np.exp(np.log(10.0) * np.arange(n) / n)
     elif name == "decline":
         pay = np.exp(-begins / 10_000)
-    elif name == "bursty":  # two states of one law: 2 or nothing, for fifty steps on the average
+    elif name == "bursty":  # two states of one law: 2 or nothing, for fifty steps on average
         noise = np.asarray(2.0 * (regimes(rng, np.arange(n, dtype=float), 50.0) % 2), dtype=np.float64)
     rewards, lasted = pay * noise, slow * durations
     wrong = rng.random(n)

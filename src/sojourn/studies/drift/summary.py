@@ -1,4 +1,4 @@
-"""The study in numbers, for machines: what stands in `summary.json`."""
+"""The study in numbers, for machines: the content of `summary.json`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Tracked:
-    """How closely an estimator follows rates: its error over that of the best `Exponential` in hindsight."""
+    """How closely an estimator follows rates: its error relative to the best `Exponential` in hindsight."""
 
     group: str  # "random" or "named" streams
     estimator: str
-    how: str  # its step size was chosen
+    how: str  # how its step size was chosen
     mean: float | None  # geometric; None if it is not finite
     high: float | None  # 90 % of the streams are below
     worst: float | None
@@ -19,7 +19,7 @@ class Tracked:
 
 @dataclass(frozen=True)
 class OnStream:
-    """The same on one stream that has a name."""
+    """The same on one named stream."""
 
     stream: str
     estimator: str
@@ -40,7 +40,7 @@ class Controlled:
     share: float
     low: float
     high: float
-    first: int  # in so many worlds no other agent earned more
+    first: int  # the number of worlds in which no other agent earned more
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Bet:
 
 @dataclass(frozen=True)
 class Named:
-    """The share that an agent earned in a world that has a name; low and high are its lowest and highest run."""
+    """The share that an agent earned in a named world; low and high are its lowest and highest run."""
 
     world: str
     agent: str
@@ -74,7 +74,7 @@ class Named:
 
 @dataclass(frozen=True)
 class Earned:
-    """What an agent earned in the paper's family over what the better action earned, and how often it ended with B."""
+    """What an agent earned in the paper's family, as a share of the better action, and how often it ended with B."""
 
     agent: str
     name: str
@@ -87,7 +87,7 @@ class Earned:
 
 @dataclass(frozen=True)
 class Foretold:
-    """In which share of histories each way names the action that is better at the horizon."""
+    """The share of histories in which each method names the action that is better at the horizon."""
 
     world: str
     log_scale: float
@@ -133,7 +133,7 @@ class Summary:
     study: str = "drift"
 
     def tracked(self, estimator: str, how: str, group: str = "random") -> Tracked:
-        """Return one estimator, its step size chosen in one way."""
+        """Return the row of one estimator whose step size was chosen in one way."""
         return next(
             row for row in self.tracking if (row.estimator, row.how, row.group) == (estimator, how, group)
         )

@@ -25,20 +25,20 @@ from sojourn.studies.stored import read_tables, write_tables
 
 
 class Tables(NamedTuple):
-    """All that words, figures and the page are made of."""
+    """All the data that words, figures and the page are made from."""
 
-    tracking: pl.DataFrame  # errors over those of the best `Exponential`, over all streams
-    streams: pl.DataFrame  # the same, on each
+    tracking: pl.DataFrame  # errors relative to the best `Exponential`, over all streams
+    streams: pl.DataFrame  # the same, on each stream
     control: pl.DataFrame  # shares over random worlds of each kind and their mirrors
     bet: pl.DataFrame  # by how much Harmonic R-Learning is ahead of Relaxed-SMART
-    named: pl.DataFrame  # shares in worlds that have names
+    named: pl.DataFrame  # shares in named worlds
     settings: pl.DataFrame  # the one setting of each agent for all random worlds
     earned: pl.DataFrame  # in the paper's family
     foretold: pl.DataFrame
 
 
 _SHARES = "share low high"
-FILES = {  # with their columns, of texts and of numbers
+FILES = {  # with the names of their columns: texts, then numbers
     "tables/tracking.parquet": "group estimator how | mean low high worst",
     "tables/streams.parquet": "stream estimator how | step_size relative",
     "tables/control.parquet": f"kind agent how side | worlds {_SHARES} first",

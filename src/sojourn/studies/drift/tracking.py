@@ -1,8 +1,8 @@
 """How closely estimators follow the true rate of streams that change.
 
 The tracking error is the mean over time of (estimate - truth)^2, without the first 100 steps, averaged over seeds
-before ratios are taken. Ratios are to the best `Exponential` in hindsight: the one with the least error of 31
-step sizes on the very streams that are measured.
+before ratios are taken. Ratios are to the best `Exponential` in hindsight: of 31 step sizes, the one with the
+smallest error on the very streams that are measured.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from sojourn.studies.drift.plan import REFERENCE, TUNING_SEEDS, Size, step_sizes
 from sojourn.studies.drift.streams import NAMED, Stream, named_stream, random_stream, scenario
 
 WARM_UP = 100
-_SEED = 190_026  # used in no design
+_SEED = 190_026  # not used while the study was designed
 _CHUNK = 8  # streams that are kept in one file
 HOWS = ("one setting", "by truth", "by score")
 
 
 def kinds(size: Size) -> list[str]:
-    """Return the names of all streams: those that have one, and the numbers of the random ones."""
+    """Return the names of all streams; those of the random ones are numbers."""
     return [*NAMED, *(str(number) for number in range(size.streams))]
 
 
@@ -59,7 +59,7 @@ def measure(folder: Path, size: Size, pool: Executor, progress: Advance = no_pro
 
 
 def _kept(folder: Path, size: Size, chunk: list[str]) -> tuple[pl.DataFrame, list[str], bool]:
-    """Return the rows of some streams, which of them, and whether they were there before."""
+    """Return the rows of some streams, the names of these streams, and whether the rows were there before."""
     said = json.dumps([__version__, size.estimators, size.seeds, size.steps, chunk])
     file = folder / f"{hashlib.sha256(said.encode()).hexdigest()[:32]}.parquet"
     if file.is_file():
@@ -92,7 +92,7 @@ def _rows(name: str, size: Size) -> Iterator[Row]:
 
 
 def _mean(numbers: Floats) -> float:
-    """Return a mean; that of an estimator which left all bounds is infinite."""
+    """Return a mean, which is infinite for an estimator that grew without bound."""
     with np.errstate(over="ignore", invalid="ignore"):
         mean = float(numbers.mean())
     return mean if math.isfinite(mean) else math.inf
@@ -108,7 +108,7 @@ def make(name: str, seed: int, steps: int) -> Stream:
 
 
 def errors(rate: Rate, stream: Stream) -> tuple[float, float]:
-    """Return the tracking error of an estimator, and its mean score by which it is chosen where the truth is not known."""
+    """Return the tracking error of an estimator, and its mean score, by which it is chosen if the truth is not known."""
     estimates = rates_over(rate, stream.rewards, stream.durations)
     late = estimates[WARM_UP:]
     with np.errstate(over="ignore", invalid="ignore"):
@@ -121,7 +121,7 @@ def errors(rate: Rate, stream: Stream) -> tuple[float, float]:
 
 
 def relative(table: pl.DataFrame) -> pl.DataFrame:
-    """Return the error of each estimator on each stream, chosen in each way, over that of the best `Exponential`."""
+    """Return the error of each estimator on each stream, chosen in each way, relative to the best `Exponential`."""
     best = table.filter(pl.col("estimator") == REFERENCE).group_by("stream").agg(best=pl.col("error").min())
     chosen = [_one_setting(table).with_columns(how=pl.lit(HOWS[0]))]
     tuned = table.filter(pl.col("step_size").is_not_null())
@@ -142,7 +142,7 @@ def relative(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _one_setting(table: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of the one step size of each estimator that is best over all random streams, on the seeds for tuning."""
+    """Return the rows of the step size of each estimator that is best over all random streams, on the seeds for tuning."""
     drawn = table.filter(~pl.col("stream").is_in(NAMED))
     drawn = drawn if drawn.height else table
     reference = (
@@ -162,7 +162,7 @@ def _one_setting(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def overview(relatives: pl.DataFrame) -> pl.DataFrame:
-    """Return geometric mean, 10 %, 90 % and worst of each estimator, over random streams and over those with names."""
+    """Return the mean, 10 %, 90 % and worst error of each estimator, over random streams and over named ones."""
     group = pl.when(pl.col("stream").is_in(NAMED)).then(pl.lit("named")).otherwise(pl.lit("random"))
     return (
         relatives.with_columns(group=group)

@@ -1,13 +1,13 @@
-"""Looking past the data: which action will be the better one, by the trend of each one's rewards and durations.
+"""Look past the data: predict which action will be better, from the trend of each one's rewards and durations.
 
-Each history, the rewards or the durations of one action at the steps where it was taken, is fitted by four shapes,
+A history has the rewards or the durations of one action at the steps where it was taken. Four shapes are fitted to it,
 
     constant  c        linear  a + b t        exponential  c e^(b t)        power  c (1 + t)^b
 
-with errors that are relative: of the logarithm. Each is carried on to a later step, and counts with the weight e^(-BIC / 2), where BIC
+with relative errors, those of the logarithm. Each shape is extrapolated to a later step and has the weight e^(-BIC / 2), where BIC
 is n log(RSS / n) + k log n for k numbers (G. Schwarz, Annals of Statistics 6, 1978; the weights are those of A. E. Raftery, Sociological
-Methodology 25, 1995). Where the data tell shapes apart, one of them has all the weight. Whatever is foretold rests on
-the shapes: beyond the data nothing else supports it.
+Methodology 25, 1995). If the data tell shapes apart, one of them has all the weight. The prediction rests on the shapes:
+beyond the data, nothing else supports it.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ import numpy as np
 
 from sojourn.rules.arrays import Floats
 
-_ROUNDING = 1e-24  # a fit cannot be told from an exact one below this mean square of relative errors
-_ROUNDS = 30  # of Gauss and Newton; a linear shape needs about five
-_NOTHING = 1e-12  # a weight that counts for nothing
-_SMALL = 1e-12  # what a value of a linear shape is held above, in units of the mean
+_ROUNDING = 1e-24  # below this mean square of relative errors, a fit cannot be told from an exact one
+_ROUNDS = 30  # of the Gauss-Newton method; a linear shape needs about five
+_NOTHING = 1e-12  # smaller weights are ignored
+_SMALL = 1e-12  # the least value of a linear shape, in units of the mean
 
 
 class Fit(NamedTuple):
-    """A shape that was fitted: its name, its numbers, and its BIC."""
+    """A fitted shape: its name, its numbers, and its BIC."""
 
     shape: str
     numbers: tuple[float, ...]
     bic: float
 
     def log_at(self, step: float) -> float:
-        """Return the logarithm of its value at a step; minus infinity where a line has come to 0."""
+        """Return the logarithm of its value at a step; minus infinity where a line has fallen to 0."""
         if self.shape == "linear":
             value = self.numbers[0] + self.numbers[1] * step
             return math.log(value) if value > 0.0 else -math.inf
@@ -42,7 +42,7 @@ class Fit(NamedTuple):
 
 
 class Trend(NamedTuple):
-    """The shapes that a history was fitted by, the best first."""
+    """The shapes that were fitted to a history, the best first."""
 
     fits: tuple[Fit, ...]
 
@@ -52,14 +52,14 @@ class Trend(NamedTuple):
         return self.fits[0]
 
     def log_at(self, step: float) -> float:
-        """Return the logarithm of what is foretold at a step: the mean of the shapes' own, by their weights."""
+        """Return the logarithm of the prediction at a step: the weighted mean of those of the shapes."""
         weights = [math.exp((self.best.bic - fit.bic) / 2.0) for fit in self.fits]
         told = zip(weights, self.fits, strict=True)
         return sum(weight * fit.log_at(step) for weight, fit in told if weight > _NOTHING) / sum(weights)
 
 
 def fitted(steps: Floats, values: Floats) -> Trend:
-    """Return the fits of all shapes; values of 0 or less have no logarithm, and are left out.
+    """Return the fits of all shapes; values of 0 or less have no logarithm and are left out.
 
     >>> steps = np.arange(50.0)
     >>> fitted(steps, 3.0 * 1.02**steps).best.shape, fitted(steps, 5.0 + 2.0 * steps).best.shape
@@ -88,7 +88,7 @@ def _by_logs(shape: str, slopes: Floats, logs: Floats) -> Fit:
 
 
 def _linear(t: Floats, logs: Floats) -> Fit:
-    """Fit log(a + b t), by Gauss and Newton from the weighted line, in units that keep numbers near 1."""
+    """Fit log(a + b t) by the Gauss-Newton method, from the weighted line, in units that keep numbers near 1."""
     unit = float(logs.max())
     y = np.exp(logs - unit)
     design = np.column_stack([np.ones(len(t)), t])
@@ -122,14 +122,14 @@ class History(NamedTuple):
 
 
 class Prospect(NamedTuple):
-    """What is foretold of an action: its reward and its duration, and how long an unpaid way back takes."""
+    """What is predicted for an action: its reward and its duration, and how long an unpaid way back takes."""
 
     reward: Trend
     duration: Trend
     back: float = 0.0
 
     def log_rate(self, step: float, *, by_best: bool = False) -> float:
-        """Return the logarithm of its rate at a step, the way back included; by the best shapes alone, or all of them."""
+        """Return the logarithm of its rate at a step, including the way back, by all shapes or by the best ones alone."""
         reward, duration = (
             (each.best if by_best else each).log_at(step) for each in (self.reward, self.duration)
         )
@@ -137,7 +137,7 @@ class Prospect(NamedTuple):
 
 
 def prospect(history: History, back: float = 0.0) -> Prospect:
-    """Return what a history lets foretell.
+    """Return what is predicted from a history.
 
     >>> t = np.arange(100.0)
     >>> rising, steady = History(t, 1.0 + 0.1 * t, np.ones(100)), History(t, np.full(100, 50.0), np.ones(100))

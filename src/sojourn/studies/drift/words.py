@@ -13,8 +13,8 @@ from sojourn.studies.drift.summary import Bet, Controlled, Summary, Tracked
 from sojourn.studies.drift.tracking import HOWS
 
 ASSUMED = (
-    "A trend foretells what comes only as far as it goes on in one of the shapes that were fitted: constant, linear, exponential or a "
-    "power. Beyond the data nothing supports it."
+    "A trend predicts the future only if it continues in one of the shapes that were fitted: constant, linear, exponential or "
+    "power. Beyond the data, nothing supports this."
 )
 
 
@@ -31,16 +31,16 @@ def headlines(summary: Summary) -> list[str]:
             f"  {one.name:58}{one.share:>8.3f}{mirrors[one.agent]:>8.3f}"
             for one in summary.over("all", TUNED, WORLD)
         ),
-        f"the trend names the action that is better at step {HORIZON:,} in {100 * min(paper):.0f} % of histories or more",
+        f"the trend names the action that is better at step {HORIZON:,} in at least {100 * min(paper):.0f} % of histories",
     ]
 
 
 def in_one_sentence(summary: Summary) -> str:
-    """Return what the picture of the study shows."""
+    """Return in one sentence what the study's main chart shows."""
     best = _ranked(summary, HOWS[0])[0]
     return (
-        f"With one setting for all streams {best.estimator} follows a changing rate best: its error is {_times(best.mean)} times that of "
-        "an Exponential with the step size that was best for that very stream."
+        f"With one setting for all streams, {best.estimator} follows a changing rate best: its error is {_times(best.mean)} times that "
+        "of an Exponential with the best step size for each stream."
     )
 
 
@@ -77,15 +77,15 @@ def _times(number: float | None) -> str:
 
 
 def _told(row: Tracked) -> str:
-    return f"{_times(row.mean)} in the geometric mean, {_times(row.high)} at 90 %, {_times(row.worst)} at the worst"
+    return f"{_times(row.mean)} in the geometric mean, {_times(row.high)} at the 90th percentile and {_times(row.worst)} at worst"
 
 
 def _on_tracking(summary: Summary) -> str:
     adaptive, one = summary.tracked("AdaptiveRatio", HOWS[0]), summary.tracked("Exponential", HOWS[0])
     return (
         f"To follow a rate without tuning, take AdaptiveRatio. Over {summary.size.streams} random streams its error is {_told(adaptive)}, "
-        "relative to an Exponential with the step size that was best for that very stream in hindsight. An Exponential with one step size "
-        f"for all: {_told(one)}."
+        "relative to an Exponential with the best step size for each stream in hindsight. With one step size for all streams, the error "
+        f"of an Exponential is {_told(one)}."
     )
 
 
@@ -93,16 +93,17 @@ def _on_scores(summary: Summary) -> str:
     truth, score = (summary.tracked("Exponential", how) for how in HOWS[1:])
     clipped = summary.tracked("ClippedExponential", HOWS[2])
     return (
-        f"A step size can be chosen without knowing the truth. The Exponential of least score on other seeds: {_told(score)}; chosen by the "
-        f"truth: {_told(truth)}. ClippedExponential, chosen by score, which forgives heavy tails: {_told(clipped)}."
+        f"A step size can be chosen without knowing the truth. The error of the Exponential with the lowest score on other seeds is "
+        f"{_told(score)}; chosen by the truth, it is {_told(truth)}. The error of ClippedExponential, which tolerates heavy tails, is "
+        f"{_told(clipped)} if it is chosen by score."
     )
 
 
 def _on_harmonic_tracking(summary: Summary) -> str:
     harmonic, whole = summary.tracked("Harmonic", HOWS[1]), summary.tracked("Cumulative", HOWS[0])
     return (
-        f"Harmonic does not follow the rate, whatever its step size: tuned by the truth, {_told(harmonic)}. Its limit is another number. "
-        f"Cumulative, which forgets nothing: {_told(whole)}."
+        f"Harmonic does not follow the rate, whatever its step size: tuned by the truth, its error is {_told(harmonic)}. Its limit is "
+        f"another number. The error of Cumulative, which forgets nothing, is {_told(whole)}."
     )
 
 
@@ -113,9 +114,9 @@ def _shares(rows: Iterable[Controlled]) -> str:
 def _on_control(summary: Summary) -> str:
     both = _over_both(summary, TUNED)
     return (
-        f"Better tracking is not better control. Share of the frozen optimum, each agent tuned to each world on other seeds, mean over "
-        f"{summary.size.worlds} random worlds and their mirrors: "
-        + ", ".join(f"{name} {share:.3f}" for name, share in both)
+        f"Better tracking is not better control. With each agent tuned to each world on other seeds, the mean shares of the frozen "
+        f"optimum over {summary.size.worlds} random worlds and their mirrors are: "
+        + ", ".join(f"{name} ({share:.3f})" for name, share in both)
         + "."
     )
 
@@ -123,7 +124,9 @@ def _on_control(summary: Summary) -> str:
 def _on_one_setting(summary: Summary) -> str:
     both = _over_both(summary, ONE)
     return (
-        "With one setting for all of them: " + ", ".join(f"{name} {share:.3f}" for name, share in both) + "."
+        "With one setting for all worlds, the mean shares are: "
+        + ", ".join(f"{name} ({share:.3f})" for name, share in both)
+        + "."
     )
 
 
@@ -138,13 +141,11 @@ def _over_both(summary: Summary, how: str) -> list[tuple[str, float]]:
 
 def _on_the_bet(summary: Summary) -> str:
     if not summary.bet:
-        return (
-            "Without Harmonic R-Learning and Relaxed-SMART there is nothing to say of a bet on long actions."
-        )
+        return "Without Harmonic R-Learning and Relaxed-SMART there is nothing to say about a bet on long actions."
     names = {
         "longest": "Where the longest action is always the best",
         "mixed": "Where the best action changes",
-        "shortest": "Where the shortest is always the best",
+        "shortest": "Where the shortest action is always the best",
     }
     rows = {(row.kind, row.side): row for row in summary.bet}
     told = " ".join(
@@ -153,13 +154,13 @@ def _on_the_bet(summary: Summary) -> str:
         if (kind, WORLD) in rows
     )
     return (
-        "A rate that is too low is a bet on long actions. This is Harmonic R-Learning beside Relaxed-SMART, which differs in its estimator "
-        f"only, in shares of the optimum. {told}"
+        "A rate that is too low is a bet on long actions. The numbers say how far Harmonic R-Learning is ahead of Relaxed-SMART, which "
+        f"differs only in its estimator, in shares of the optimum. {told}"
     )
 
 
 def _ahead(row: Bet) -> str:
-    return f"{row.ahead:+.3f} ({row.low:+.3f} to {row.high:+.3f}), and first of all agents in {row.first}"
+    return f"{row.ahead:+.3f} ({row.low:+.3f} to {row.high:+.3f}), with Harmonic R-Learning first of all agents in {row.first}"
 
 
 def _on_the_family(summary: Summary) -> str:
@@ -171,13 +172,13 @@ def _on_the_family(summary: Summary) -> str:
     means = {agent: sum(row.share for row in rows) / len(rows) for agent, rows in below.items()}
     ends = sum(row.ended_with_b for row in below[HARMONIC]) / len(below[HARMONIC])
     return (
-        f"In the paper's own family, below v = {EVEN:g}, ending with B costs: of what always taking A earned, "
+        f"In the paper's own family, ending with B is costly below v = {EVEN:g}: as a share of what always taking A earned, "
         + ", ".join(
             f"{title(agent)} earned {share:.2f}"
             for agent, share in sorted(means.items(), key=lambda pair: -pair[1])
         )
-        + f" in the mean over log-scales, step sizes and seeds. Harmonic R-Learning ends with B in {100 * ends:.0f} % of these runs. "
-        "What the paper counts as success is there what costs."
+        + f", on average over log-scales, step sizes and seeds. Harmonic R-Learning ends with B in {100 * ends:.0f} % of these runs. "
+        "There, what the paper counts as success is a loss."
     )
 
 
@@ -187,22 +188,26 @@ def _on_the_trend(summary: Summary) -> str:
     wrong = [row for row in paper if row.by_average < 0.5]
     span = f" between v = {wrong[0].log_scale:.2g} and {wrong[-1].log_scale:.2g}" if wrong else ""
     apart = next((row.log_scale for row in paper if _told_apart(row.log_scale, summary)), None)
-    told = f" B's growth is told from a linear one from v = {apart:.2g} on." if apart is not None else ""
+    told = (
+        f" From v = {apart:.2g} on, B's growth can be told apart from linear growth."
+        if apart is not None
+        else ""
+    )
     return (
-        f"The trend can be learned, by models of a trend. Fitted to {int(paper[0].histories)} histories of four episodes at each of the "
-        f"{len(paper)} log-scales, it names the action that is better at step {HORIZON:,} in {_least(least.by_trend)} "
-        f"(the least at v = {least.log_scale:.2g}; with the best shape alone {100 * best.by_best:.0f} %), and in "
-        f"{_least(min(row.by_trend for row in linear))} where B grows linearly instead. "
-        f"Means of the past name the wrong one{span}.{told} {ASSUMED}"
+        f"The trend can be learned by models of a trend. Fitted to {int(paper[0].histories)} histories of four episodes at each of the "
+        f"{len(paper)} log-scales, they name the action that is better at step {HORIZON:,} in {_least(least.by_trend)} "
+        f"(fewest at v = {least.log_scale:.2g}; with the best shape alone, {100 * best.by_best:.0f} %), and in "
+        f"{_least(min(row.by_trend for row in linear))} if B grows linearly instead. "
+        f"Means of the past name the wrong action{span}.{told} {ASSUMED}"
     )
 
 
 def _least(share: float) -> str:
-    return "all of them" if share == 1.0 else f"{100 * share:.0f} % or more"
+    return "all of them" if share == 1.0 else f"at least {100 * share:.0f} % of them"
 
 
 def _told_apart(log_scale: float, summary: Summary) -> bool:
-    """Whether, from this log-scale on, B is nearly always taken for exponential where it is, and hardly ever where it is not."""
+    """Whether, from this log-scale on, B is nearly always taken to be exponential if it is, and hardly ever if it is not."""
     return all(
         row.exponential >= 0.95 if row.world == WORLDS[0] else row.exponential <= 0.05
         for row in summary.foretold
@@ -244,10 +249,10 @@ Made by Sojourn {summary.version}: {summary.steps:,} steps, {summary.seconds:.0f
 
 ## What was run
 
-*Tracking*: 19 kinds of stream that have names and {size.streams} random ones, {size.steps:,} steps each, with every estimator. *Control*:
+*Tracking*: 19 named kinds of stream and {size.streams} random ones, {size.steps:,} steps each, with every estimator. *Control*:
 {size.worlds} random worlds that change and their mirrors, in which the rates of the actions are exchanged, until a time of
-{size.time:,.0f}; and worlds that have names. Step sizes and exploration are chosen on 3 seeds and measured on {size.seeds} others: for each stream or
-world, or one setting for all. *The paper's family*: what was earned, and whether the trend of 1,000 steps tells what is
+{size.time:,.0f}; and named worlds. Step sizes and exploration are chosen on 3 seeds and measured on {size.seeds} others: for each stream or
+world, or one setting for all. *The paper's family*: what was earned, and whether the trend of 1,000 steps predicts which action is
 better at step {HORIZON:,}.
 
 ## What was found
@@ -256,7 +261,7 @@ better at step {HORIZON:,}.
 
 ## Tracking, on the random streams
 
-Error over that of the best Exponential in hindsight: geometric mean, 90 % of the streams, the worst.
+Error relative to the best Exponential in hindsight: geometric mean, 90th percentile of the streams, and the worst.
 
 | estimator | step size | mean | 90 % | worst |
 |---|---|---:|---:|---:|
@@ -271,7 +276,7 @@ other agent earned more.
 |---|---|---:|---:|---:|---:|
 {control}
 
-## Worlds that have names
+## Named worlds
 
 | world | agent | setting | share of the frozen optimum (lowest and highest run) |
 |---|---|---|---:|
@@ -279,7 +284,7 @@ other agent earned more.
 
 ## The trend
 
-Histories in which each way names the right action at step {HORIZON:,}, in %: by the trend, by its best shape alone, by the mean of the past, by
+Percentage of histories in which the right action at step {HORIZON:,} is named by the trend, by its best shape alone, by the mean of the past, and by
 the mean of the last tenth; and in which B's rewards are taken to be exponential.
 
 | B | v | right | trend | best shape | mean | last tenth | exponential |
@@ -288,10 +293,10 @@ the mean of the last tenth; and in which B's rewards are taken to be exponential
 
 ## Files
 
-`summary.json` has all of this for machines, `tables/` what the figures are made of. `sweep/`, `named/`, `others/` and `family/` are the
-resumable stores of the runs, `streams/` that of the streams. `figures/`: 1 tracking on random streams; 2 on streams that have
-names; 3 control in random worlds and mirrors; 4 the bet on long actions; 5 control in worlds that have names; 6 the paper's family by
-what was earned; 7 the trend.
+`summary.json` has all of this for machines, and `tables/` has the data of the figures. `sweep/`, `named/`, `others/` and `family/`
+hold the runs and `streams/` the streams, from which the study can be resumed. `figures/`: 1 tracking on random streams; 2 on named
+streams; 3 control in random worlds and mirrors; 4 the bet on long actions; 5 control in named worlds; 6 what was earned in the paper's
+family; 7 the trend.
 """
 
 

@@ -1,4 +1,4 @@
-"""What a log of past decisions says: its record, the words for a terminal, and its part of the page.
+"""What a log of past decisions says: a record of it, the words for a terminal, and the part of the page.
 
-`sojourn log` and the page read only the record in `answer`; nothing here is computed twice.
+`sojourn log` and the page only read the record in `answer`, so nothing is computed twice.
 """

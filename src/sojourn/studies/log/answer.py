@@ -1,4 +1,4 @@
-"""Read a log, say what it earned and what would surely be better, and keep that as a record in `log.json`."""
+"""Read a log, find what it earned and what would surely be better, and keep the answer in `log.json`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FILE = "log.json"
 
 @dataclass(frozen=True)
 class Estimate:
-    """A rate per unit time between two others."""
+    """A rate per unit time, and the ends of its interval."""
 
     rate: float
     low: float
@@ -29,7 +29,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Advice:
-    """One state: what was done there most, what to do, and what that rests on."""
+    """One state: the most common action there, the advised action, and the counts behind the advice."""
 
     state: str
     action: str
@@ -37,11 +37,11 @@ class Advice:
     rows: int  # rows with this state
     commonest: str
     commonest_count: int
-    visits: float  # the policy's share of steps here
+    visits: float  # the share of the policy's steps that are in this state
 
     @property
     def is_new(self) -> bool:
-        """Whether the advice is not what was done most."""
+        """Whether the advice differs from the most common action."""
         return self.action != self.commonest
 
 
@@ -60,8 +60,8 @@ class Logged:
     low: float
     beats_behaviour: float
     advice: tuple[Advice, ...]
-    plain_gain: float | None  # that the model of the log would have, solved as if it were known
-    sentences: tuple[str, ...]  # on the behaviour, the improvement and a policy that was asked about
+    plain_gain: float | None  # the gain of the log's model, solved as if the model were exact
+    sentences: tuple[str, ...]  # about the behaviour, the improvement and the given policy, if there is one
     refused: tuple[str, ...] = ()
     findings: tuple[str, ...] = ()
     evaluation: Estimate | None = None
@@ -75,7 +75,10 @@ class Logged:
 
 
 def answered_file(file: Path, columns: Mapping[str, str], level: float, policy: Path | None) -> Logged:
-    """Return all that the log in a file says; its columns by name, several with commas, and a policy in a JSON file."""
+    """Return all that the log in a file says.
+
+    `columns` has the names of its columns, several of them with commas in between; `policy` is a JSON file.
+    """
     after = columns.get("next_state")
     log = read_log(
         file,
@@ -102,7 +105,7 @@ def _several(column: str) -> str | list[str]:
 
 
 def answered(name: str, log: Log, level: float = 0.95, policy: dict[str, str] | None = None) -> Logged:
-    """Return all that a log says; of a policy too, if one is asked about by the names of states and actions.
+    """Return all that a log says, also about a policy if one is given, by the names of states and actions.
 
     >>> import sojourn as sj
     >>> log = sj.read_log({
@@ -170,13 +173,17 @@ def _weighted(asked: LogEvaluation | None) -> Estimate | None:
 def _labelled(
     policy: dict[str, str], states: dict[Label, str], actions: dict[Label, str]
 ) -> dict[Label, Label]:
-    """Return a policy by labels."""
+    """Return a policy with the labels of states and actions in place of their names."""
     found: dict[Label, Label] = {}
     by_state, by_action = ({name: label for label, name in names.items()} for names in (states, actions))
     for state, action in policy.items():
         if state not in by_state:
-            raise ValueError(f"the policy has the state {state!r}{nearest(state, by_state)}")
+            raise ValueError(
+                f"the policy has the state {state!r}, which is not in the log{nearest(state, by_state)}"
+            )
         if str(action) not in by_action:
-            raise ValueError(f"the policy has the action {action!r}{nearest(str(action), by_action)}")
+            raise ValueError(
+                f"the policy has the action {action!r}, which is not in the log{nearest(str(action), by_action)}"
+            )
         found[by_state[state]] = by_action[str(action)]
     return found

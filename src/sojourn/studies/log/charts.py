@@ -1,4 +1,4 @@
-"""The chart of a log: what was earned, and what would be."""
+"""The chart of a log: what was earned, and what other policies would earn."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from sojourn.studies.log.answer import Logged
 
 
 def rates(found: Logged) -> Whiskers:
-    """Return what the log earned, what the policy would earn with its lower limit, and what was asked about."""
+    """Return what the log earned, what the advice would earn with its lower limit, and what a given policy would earn."""
     rows = [
         Whisker("what was done", Look(GREY), found.behaviour.rate, found.behaviour.low, found.behaviour.high)
     ]
     if not found.kept:
         rows.append(Whisker("the advice", Look(GREEN), found.gain, found.low, found.gain))
     for name, colour, one in (
-        ("the policy asked about", BLUE, found.evaluation),
-        ("the same, by probabilities", ORANGE, found.weighted),
+        ("the given policy", BLUE, found.evaluation),
+        ("the same, without a model", ORANGE, found.weighted),
     ):
         if one is not None:
             rows.append(Whisker(name, Look(colour), one.rate, one.low, one.high))
@@ -26,5 +26,5 @@ def rates(found: Logged) -> Whiskers:
         rows,
         interval=f"{100.0 * found.level:g} % interval",
         reference=found.behaviour.rate,
-        note="The advice has a lower limit only; it allows for having been chosen on the same rows.",
+        note="The advice has only a lower limit, which allows for the policy having been chosen on the same rows.",
     )

@@ -23,8 +23,8 @@ def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
     lead = (
         f"Nothing in the log is surely better than what was done, which earned {number(found.behaviour.rate, 6)}."
         if found.kept
-        else f"Another policy would earn {number(found.gain, 6)} per unit time in place of "
-        f"{number(found.behaviour.rate, 6)}, and almost surely not less than {number(found.low, 6)}."
+        else f"Another policy would earn {number(found.gain, 6)} per unit time instead of "
+        f"{number(found.behaviour.rate, 6)}, and almost surely no less than {number(found.low, 6)}."
     )
     return Section(
         "log of decisions",
@@ -50,15 +50,15 @@ def _table(found: Logged, budget: Budget) -> Table:
     ]
     columns = [
         Column("state", numeric=False),
-        Column("most done", numeric=False),
-        Column("share of the time", digits=0, unit="%"),
+        Column("usual action", numeric=False),
+        Column("its share of rows", digits=0, unit="%"),
         Column("advice", numeric=False),
         Column("seen"),
         Column("rows of the state"),
         Column("visits if followed", digits=0, unit="%"),
     ]
     left = len(found.advice) - len(rows)
-    note = f"{counted(left, 'further state')} are left out; `{FILE}` has all." if left else ""
+    note = f"Not shown: {counted(left, 'further state')}; `{FILE}` has all states." if left else ""
     return Table(f"What to do: {found.name}", columns, rows, note, searched=len(rows) > 20)
 
 

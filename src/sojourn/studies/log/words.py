@@ -19,26 +19,26 @@ def lines(found: Logged) -> list[str]:
     ]
     if found.weighted is not None:
         told.append(
-            f"without the model, by the probabilities of its actions: {found.weighted.rate:.6g}, "
+            f"without a model, from the probabilities of the actions taken: {found.weighted.rate:.6g}, "
             f"{100.0 * found.level:g} % interval {found.weighted.low:.6g} to {found.weighted.high:.6g}"
         )
     return [*told, "", *table_lines(found), *caution(found)]
 
 
 def caution(found: Logged) -> list[str]:
-    """Return what plain solving would have claimed, where that is more."""
+    """Return a warning if solving the log's model as if it were exact would claim more."""
     if found.plain_gain is None or found.kept or not found.plain_gain > found.gain:
         return []
     return [
         "",
-        f"Solving the model of the log as if it were known would claim {found.plain_gain:.6g}; "
-        "part of that is luck with what was seen rarely.",
+        f"Solving the model of the log as if it were exact would claim {found.plain_gain:.6g}; "
+        "part of that is luck in states and actions that were rarely seen.",
     ]
 
 
 def table_lines(found: Logged) -> list[str]:
     """Return a row for each state; new advice has a star."""
-    heads = ("state", "most done", "advice", "seen")
+    heads = ("state", "usual action", "advice", "seen")
     rows = [
         (
             one.state[:_WIDEST],

@@ -1,5 +1,5 @@
 """Networks on problems whose observations cannot be listed, and whose exact gain is known.
 
-`plan` says what is run, `judge` what a policy is worth, `record` is what is written; `words`, `charts` and `section`
-show the record and compute nothing; `folder` puts all of it together.
+`plan` says what is run, `judge` estimates what a policy is worth, and `record` is what is written. `words`, `charts` and
+`section` show the record and compute nothing; `folder` puts it all together.
 """

@@ -1,4 +1,4 @@
-"""The charts of the study: what each agent reached, and what other rates make of it."""
+"""The charts of the study: what each agent reached, and how that changes with other rates."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sojourn.studies.observations.record import Observations, Outcome
 from sojourn.studies.observations.words import agent_title
 
 _LEAST = -1.0  # relative gain: one run that has learned nothing would squeeze all others into a corner
-_NOTE = "The dotted line is the best gain there is; of the fleet, what the best threshold rule earns."
+_NOTE = "The dotted line is the best possible gain; for the fleet, it is what the best threshold rule earns."
 
 
 def gains(found: Observations) -> Whiskers:
@@ -30,7 +30,7 @@ def gains(found: Observations) -> Whiskers:
 
 
 def rates(found: Observations, problem: str, agent: str) -> Whiskers:
-    """Return the relative gain of one agent on one problem in each way to come by the rate."""
+    """Return the relative gain of one agent on one problem with each way to get the rate."""
     varied = found.varied(problem, agent)
     return Whiskers(
         f"{problem}, {agent_title(agent)}",
@@ -38,7 +38,7 @@ def rates(found: Observations, problem: str, agent: str) -> Whiskers:
         [_whisker(one.variant, plain(place), one) for place, one in enumerate(varied)],
         interval="95 % interval",
         reference=1.0,
-        note="The dotted line is the best gain there is." + _told(varied),
+        note="The dotted line is the best possible gain." + _told(varied),
     )
 
 
@@ -51,7 +51,7 @@ def _told(shown: Sequence[Outcome]) -> str:
 
 
 def sheets(found: Observations) -> dict[str, Sheet]:
-    """Return the figures by their names; that of the rates only if they were run."""
+    """Return the figures by their names; there is one of the rates only if they were run."""
     drawn = {"gains": Sheet([[gains(found)]], (6.5, 1.2 + 0.28 * len(found.first)))}
     panels = [rates(found, problem, agent) for problem, agent in found.pairs]
     if panels:
@@ -62,5 +62,5 @@ def sheets(found: Observations) -> dict[str, Sheet]:
 
 
 def _nameless(panel: Whiskers) -> Whiskers:
-    """Return a panel whose rows are named at its left already."""
+    """Return a panel without the names of its rows, which the panel on its left already shows."""
     return panel._replace(rows=[row._replace(name="") for row in panel.rows])

@@ -1,7 +1,7 @@
-"""Agents compared on chosen problems whose observations cannot be listed, as `sojourn compare wear offers` does.
+"""Compare agents on chosen problems whose observations cannot be listed, as `sojourn compare wear offers` does.
 
-It is the first part of the study, with other agents, problems and lengths: every agent with its own settings, judged
-beside the best policy. There is no bar that an agent should reach.
+This is the first part of the study with other agents, problems and lengths: every agent has its own settings and is
+judged against the best policy. There is no bar that an agent should reach.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _USUAL = ("tile_q", "deep_q", "ppo")
 
 
 class Asked(NamedTuple):
-    """What is compared: problems, agents, how long and with how many seeds."""
+    """What is compared: problems and agents, for how many steps, and with how many seeds."""
 
     problems: tuple[str, ...]
     agents: tuple[str, ...] = ()  # those that fit the problem, if none is named
@@ -28,7 +28,7 @@ class Asked(NamedTuple):
 
 
 def observed(names: Sequence[str]) -> bool:
-    """Whether the observations of these problems cannot be listed; problems of both kinds are not compared at once.
+    """Whether the observations of these problems cannot be listed; an error if this is true of only some of them.
 
     >>> observed(["wear", "offers_16"]), observed(["gosavi", "mine:queue"])
     (True, False)
@@ -38,13 +38,13 @@ def observed(names: Sequence[str]) -> bool:
         other = next(name for name in names if name not in continuous)
         raise ValueError(
             f"the observations of {continuous[0]} cannot be listed, and {shown(other)} is judged in another way; "
-            "compare agents on them by two commands, with an --out for each"
+            "compare agents on them with two commands, each with its own --out"
         )
     return bool(continuous)
 
 
 def cells(asked: Asked) -> list[plan.Cell]:
-    """Return the runs; what cannot be run is refused.
+    """Return the runs, or raise an error if one cannot be made.
 
     >>> asked = Asked(("hold",), steps=5000, seeds=2)
     >>> [(cell.agent, cell.seed, cell.steps) for cell in cells(asked)]
@@ -75,13 +75,13 @@ def _agent(name: str) -> str:
     if is_users(name) or kind in OBSERVERS:
         return kind
     raise ValueError(
-        f"{shown(name)} is no agent for observations that cannot be listed{nearest(kind, OBSERVERS)}; or name your own, "
-        "module:Agent"
+        f"{shown(name)} is not an agent for observations that cannot be listed{nearest(kind, OBSERVERS)}; or name your "
+        "own as module:Agent"
     )
 
 
 def _fitting(problem: str, agents: Sequence[str]) -> list[str]:
-    """Return the agents that were named, each of which must fit; or else those usual ones that do."""
+    """Return the agents that were named, each of which must fit; if none were named, the usual ones that fit."""
     for agent in agents:
         try:
             _check_fit(problem, agent)
@@ -99,12 +99,12 @@ def _fits(problem: str, agent: str) -> bool:
 
 
 def _check_fit(problem: str, agent: str) -> None:
-    """Make the agent, which says what does not fit."""
+    """Make the agent, which raises an error if it does not fit."""
     env, own = judge.environment(problem), not is_users(agent)
     observer = observer_for(agent if own else users_constructor(agent), env)
     if observer is None:
         raise ValueError(
-            "it is no agent for observations, which is made with spaces=..., what it can see and do"
+            "it is not an agent for observations; such an agent is made with spaces=..., which say what it can see and do"
         )
     options = {"rate": plan.OWN.rate(), "centring": plan.OWN.centring} if own else {}
     driver_for(observer.agent, options, env, Source())

@@ -1,4 +1,4 @@
-"""The study, from its runs to its folder. Every run has a file of its own, so that a study that was stopped goes on."""
+"""The study, from its runs to its folder. Every run has its own file, so a study that was stopped can be resumed."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def comparison(
     progress: Advance = no_progress,
     formats: Sequence[str] = figures.FORMATS,
 ) -> Observations:
-    """Compare agents into a folder; return what was found. Runs that are in the folder already are kept."""
+    """Compare agents, write the results into a folder, and return what was found; runs already there are kept."""
     wanted = cells(asked)
     runs = completed(out, wanted, jobs, progress)
     found = Observations(
@@ -80,7 +80,7 @@ def comparison(
 def completed(
     out: Path, wanted: Sequence[plan.Cell], jobs: int | None, progress: Advance
 ) -> dict[plan.Cell, Run]:
-    """Return runs, after those that a folder does not have yet have been made."""
+    """Make the runs that a folder does not have yet, and return all of them."""
     claim_folder(out, RUNS)
     files = {cell: own_folder(out / RUNS) / _name(cell) for cell in wanted}
     missing = [cell for cell, file in files.items() if not file.is_file()]
@@ -94,10 +94,10 @@ def completed(
 def write(found: Observations, runs: Mapping[plan.Cell, Run], out: Path, formats: Sequence[str]) -> None:
     """Write what was found into the folder of the runs."""
     write_whole(out / RESULTS, pl.DataFrame(list(runs.values())).write_parquet)
-    with drawing(1, formats) as write_sheets:  # two figures: another process would still be starting
+    with drawing(1, formats) as write_sheets:  # two figures are drawn before another process has started
         write_sheets(charts.sheets(found), out / "figures")
     write_text(out / "README.md", words.readme(found))
-    write_json(out / OBSERVATIONS, as_json(found))  # last: it says that all is done
+    write_json(out / OBSERVATIONS, as_json(found))  # last, since it means that everything is done
 
 
 def measured(cell: plan.Cell) -> Run:
@@ -130,7 +130,7 @@ def trained(cell: plan.Cell) -> Learner:
 
 
 def begun(cell: plan.Cell) -> Learner:
-    """Return the agent of a cell, before its first step; a user's own has the settings that it has by itself."""
+    """Return the agent of a cell before its first step; a user's own agent keeps its own settings."""
     env, variant = judge.environment(cell.problem), cell.variant
     if is_users(cell.agent):
         return Learner(env, users_constructor(cell.agent), seed=cell.seed)
@@ -145,7 +145,7 @@ def begun(cell: plan.Cell) -> Learner:
 
 
 def _name(cell: plan.Cell) -> str:
-    """Return the name of a run's file; other rules, or another source of a user's agent, have another one."""
+    """Return the name of a run's file, which depends on the rules and on the source of a user's agent."""
     variant = cell.variant.label.replace(", ", "-").replace(" ", "-").lower()
     agent = f"{cell.agent}-{source_of(cell.agent)[:16]}" if is_users(cell.agent) else cell.agent
     return f"{cell.problem}-{agent.replace(':', '-')}-{variant}-{cell.steps}-{cell.seed}-rules-{RULES_VERSION}.json"
@@ -159,12 +159,12 @@ def _read(file: Path) -> Run:
 
 
 def _measured(cells: Sequence[plan.Cell], width: int) -> Iterator[tuple[plan.Cell, Run]]:
-    """Yield runs as they end, so many at once: in processes, since most of a run is Python."""
+    """Yield runs as they end, `width` at once: in processes, since most of a run is Python."""
     if width == 1 or len(cells) < 2:
         for cell in cells:
             yield cell, measured(cell)
         return
-    # A process that has used Polars must not fork; Ctrl-C is for this one, which then ends the others.
+    # A process that has used Polars must not fork. Ctrl-C reaches only this process, which then ends the others.
     fresh = multiprocessing.get_context("spawn")
     workers = min(width, len(cells))
     with ProcessPoolExecutor(workers, fresh, signal.signal, _DEAF) as pool, _ended_with(pool):
@@ -189,7 +189,7 @@ def _ended_with(pool: ProcessPoolExecutor) -> Iterator[None]:
 
 
 def summarised(runs: Mapping[plan.Cell, Run], settings: plan.Settings) -> Observations:
-    """Return means over seeds, of both parts."""
+    """Return the means over seeds of both parts."""
     return Observations(
         seeds=settings.seeds,
         rate_seeds=settings.rate_seeds,
@@ -202,13 +202,13 @@ def summarised(runs: Mapping[plan.Cell, Run], settings: plan.Settings) -> Observ
 
 
 def truth(problem: str) -> Truth:
-    """Return what is known of a problem."""
+    """Return what is known about a problem."""
     exact = gain(judge.environment(problem).world)
     return Truth(problem, judge.best_gain(problem), exact is not None, plan.BARS[problem])
 
 
 def outcomes(runs: Sequence[Run]) -> tuple[Outcome, ...]:
-    """Return means over seeds of runs, by the order of problems."""
+    """Return the means of runs over seeds, in the order of problems."""
     grouped: dict[tuple[str, str, str], list[Run]] = {}
     for run in runs:
         grouped.setdefault((run.problem, run.agent, run.variant), []).append(run)

@@ -1,9 +1,10 @@
 """How a policy is judged.
 
-It is followed for a while, and beside it the best one, in a second copy of the world that draws the same random
-numbers. What the two earned differs by far less than either is off by chance; the best one's exact gain, less that
-difference, is the estimate of the policy's gain. The gain of `fleet` is not known: there the best rule of the form "mend the
-most worn machine from a wear of 0.55 on" stands for the best policy, and its rate, measured once in a long run, for the gain.
+The policy is followed for a while, and so is the best policy, in a second copy of the world that draws the same random
+numbers. Chance affects the difference between their rates far less than either rate. The best policy's exact gain minus
+this difference is the estimate of the policy's gain. The gain of `fleet` is not known: there the best rule of the form
+"mend the most worn machine if its wear is at least 0.55" stands for the best policy, and its rate, measured once in a
+long run, stands for the gain.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from sojourn.worlds.protocol import gain, optimal
 FOLLOWED = 40_000  # steps
 _RULE_STEPS = 300_000
 _MEND_FROM = 0.55
-_FIRST_SEED = 1_000_000  # of those that policies are judged by, one for each seed of a run
+_FIRST_SEED = 1_000_000  # of the seeds that policies are judged with, one for each seed of a run
 
 Act = Callable[[Any, dict[str, Any]], Any]
 
@@ -33,17 +34,17 @@ def environment(problem: str) -> WorldEnv:
 
 
 def judged(problem: str, act: Act, seed: int) -> float:
-    """Return an estimate of a policy's gain, from as many steps of it and of the best one, with the same noise."""
+    """Return an estimate of a policy's gain, from equally many steps of it and of the best one, with the same noise."""
     noise = _FIRST_SEED + seed
     found = _rate(problem, act, FOLLOWED, noise)
-    if problem == "fleet":  # its laws draw more random numbers in some states than in others
+    if problem == "fleet":  # some states draw more random numbers than others
         return found
     return best_gain(problem) - (_rate(problem, _best(problem), FOLLOWED, noise) - found)
 
 
 @functools.cache
 def best_gain(problem: str) -> float:
-    """Return the exact gain of a problem; of the fleet, what the best threshold rule earns."""
+    """Return the exact gain of a problem; for the fleet, what the best threshold rule earns."""
     exact = gain(environment(problem).world)
     return _rate(problem, _best(problem), _RULE_STEPS, _FIRST_SEED) if exact is None else exact
 
@@ -65,7 +66,7 @@ def _mend_the_worst(seen: Any, info: dict[str, Any]) -> int:
 
 
 def _rate(problem: str, act: Act, steps: int, seed: int) -> float:
-    """Return the reward over the time of so many steps of a policy."""
+    """Return the reward per unit time of a policy over `steps` steps."""
     env = environment(problem)
     seen, info = env.reset(seed=seed)
     reward = duration = 0.0

@@ -1,8 +1,8 @@
 """What is run: networks with their own settings on every problem, then with other rates, and without durations.
 
-The first part has one setting for all problems: the agents' own defaults. The second part has the problems in which
-actions decide how long a step takes, and changes one thing at a time: the estimator of the rate, whether it is centred,
-or whether the agent is told any durations.
+The first part uses the agents' default settings on all problems. The second part uses the problems in which actions
+decide how long a step takes, and changes one thing at a time: the estimator of the rate, whether it is centred, or
+whether the agent is told durations.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from sojourn.rates.named import ESTIMATORS
 from sojourn.rates.protocol import Rate
 from sojourn.rules.numbers import positive, whole
 
-RATE_STEP_SIZE, CENTRING = 0.001, 0.1  # the agents' own
+RATE_STEP_SIZE, CENTRING = 0.001, 0.1  # the agents' defaults
 IGNORED = "durations ignored"
 _FEWEST = 1000  # steps of a run
 
-STEPS = {  # of a run; what takes longest to learn is given most
+STEPS = {  # of a run; problems that take longer to learn get more
     ("wear", "deep_q"): 100_000,
     ("offers", "deep_q"): 100_000,
     ("offers-16", "deep_q"): 200_000,
@@ -33,7 +33,7 @@ STEPS = {  # of a run; what takes longest to learn is given most
 SECOND = (("wear", "deep_q"), ("offers", "deep_q"), ("offers", "ppo"), ("update-or-wait", "ppo"))
 SECOND_LENGTH = 0.4  # of the runs of the second part, as a share of those of the first
 
-# What the best agent of each problem should reach, relative to the exact gain; of the fleet, to the best threshold rule.
+# What the best agent of each problem should reach, relative to the exact gain; for the fleet, to the best threshold rule.
 BARS = {
     "wear": 0.995,
     "offers": 0.995,
@@ -47,7 +47,7 @@ BARS = {
 
 
 class Variant(NamedTuple):
-    """How an agent comes by its rate: an estimator, centred or not; or told that every step takes a time of 1.
+    """How an agent gets its rate: from an estimator, centred or not; or it is told that every step takes a time of 1.
 
     >>> Variant("Harmonic", 0.0).label, Variant().label
     ('Harmonic, not centred', 'Exponential, centred')
@@ -59,7 +59,7 @@ class Variant(NamedTuple):
 
     @property
     def label(self) -> str:
-        """What it is called in tables."""
+        """The name in tables."""
         if self.ignores_durations:
             return IGNORED
         return f"{self.estimator}, {'centred' if self.centring else 'not centred'}"
@@ -82,7 +82,7 @@ VARIANTS = (
 
 
 class Cell(NamedTuple):
-    """One run: an agent learns in a problem for so many steps, with one seed."""
+    """One run: an agent learns in a problem for a number of steps, with one seed."""
 
     problem: str
     agent: str
@@ -92,7 +92,7 @@ class Cell(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """How much is run: seeds of the first and of the second part, and the length of runs as a share of the usual one."""
+    """How much is run: the seeds of the two parts, and the length of runs as a share of the usual length."""
 
     seeds: int = 3
     rate_seeds: int = 2
@@ -100,7 +100,7 @@ class Settings(NamedTuple):
 
 
 def checked_settings(settings: Settings) -> Settings:
-    """Return settings that make sense."""
+    """Return the settings, or raise an error if they make no sense."""
     whole("seeds", settings.seeds)
     whole("rate_seeds", settings.rate_seeds, least=0)
     positive("length", settings.length)

@@ -1,4 +1,4 @@
-"""The record of the study: what each agent reached on each problem, and how its rate matters."""
+"""The record of the study: what each agent reached on each problem, and how much the rate matters."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Truth:
-    """A problem and the best gain there is; not exact where a rule's measured rate stands for it."""
+    """A problem and its best possible gain, which is not exact where a rule's measured rate stands for it."""
 
     problem: str
     gain: float
@@ -19,7 +19,7 @@ class Truth:
 
 @dataclass(frozen=True)
 class Run:
-    """What one run came to: the gain of its policy, also relative to the best, its learned rate and its CPU time."""
+    """The result of one run: the gain of its policy, also relative to the best, its learned rate and its CPU time."""
 
     problem: str
     agent: str
@@ -34,7 +34,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an agent reached on a problem, in one way to come by its rate: means over seeds, with their interval."""
+    """What an agent reached on a problem with one way to get its rate: means over seeds, with an interval."""
 
     problem: str
     agent: str
@@ -46,7 +46,7 @@ class Outcome:
     low: float
     high: float
     learned_rate: float
-    seconds: float  # of the processor, a run
+    seconds: float  # CPU time of a run
 
 
 @dataclass(frozen=True)
@@ -63,11 +63,11 @@ class Observations:
 
     @property
     def is_comparison(self) -> bool:
-        """Whether agents are only compared, on problems that were asked for."""
+        """Whether agents are only compared, on chosen problems."""
         return all(one.bar is None for one in self.truths)
 
     def truth(self, problem: str) -> Truth:
-        """Return what is known of a problem."""
+        """Return what is known about a problem."""
         return {one.problem: one for one in self.truths}[problem]
 
     def best(self, problem: str) -> Outcome:
@@ -80,5 +80,5 @@ class Observations:
         return list(dict.fromkeys((one.problem, one.agent) for one in self.second))
 
     def varied(self, problem: str, agent: str) -> list[Outcome]:
-        """Return what one pair of the second part reached, in each way to come by the rate."""
+        """Return what one pair of the second part reached with each way to get the rate."""
         return [one for one in self.second if (one.problem, one.agent) == (problem, agent)]

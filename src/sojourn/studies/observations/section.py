@@ -47,7 +47,7 @@ def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
     return Section(
         "study of networks",
         "Observations that cannot be listed",
-        f"{who(found)} on {counted(len(found.truths), 'problem')} with continuous observations, beside the best gain there is.",
+        f"{who(found)} on {counted(len(found.truths), 'problem')} with continuous observations, compared with the best possible gain.",
         charts.gains(found),
         [*blocks, _facts(folder, found)],
     )
@@ -71,13 +71,13 @@ def _table(caption: str, outcomes: Sequence[Outcome], found: Observations) -> Ta
         )
         for one in outcomes
     ]
-    return Table(caption, _COLUMNS, rows, "Means over seeds; the interval is that of the mean, at 95 %.")
+    return Table(caption, _COLUMNS, rows, "Means over seeds, with the 95 % interval of the mean.")
 
 
 def _facts(folder: Path, found: Observations) -> Facts:
     study = [
-        ("seeds", f"{found.seeds}, and {found.rate_seeds} of the second part"),
-        ("length of runs", f"{number(found.length)} of the usual one"),
+        ("seeds", f"{found.seeds}, and {found.rate_seeds} in the second part"),
+        ("length of runs", f"{number(found.length)} times the usual one"),
     ]
     return Facts(
         "Settings",

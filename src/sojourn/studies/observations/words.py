@@ -9,13 +9,14 @@ from sojourn.studies.observations.record import Observations, Outcome
 _TITLES = {"deep_q": "deep Q", "ppo": "PPO", "tile_q": "tile Q", "tile_sarsa": "tile Sarsa"}
 
 HOW_JUDGED = (
-    "The relative gain is 1 - (best gain - gain) / |best gain|. A policy's gain is measured by following it without chance, "
-    "with the best policy beside it on the same random numbers, and taking their difference from the exact gain. It can "
-    "come out a little above 1 by chance. The gain of the fleet is not known: the best threshold rule stands for it."
+    "The relative gain is 1 - (best gain - gain) / |best gain|. To measure a policy's gain, it is followed without random "
+    "actions, the best policy is followed with the same random numbers, and the difference of their rates is subtracted "
+    "from the exact gain. By chance, a relative gain can come out a little above 1. The gain of the fleet is not known; "
+    "the best threshold rule stands for it."
 )
 SETTINGS = (
-    "Every agent has its own settings, the same on all problems: Exponential(0.001) for the rate, centred. Nothing was "
-    "tuned for a problem but the number of steps."
+    "Every agent has its own settings, the same on all problems: Exponential(0.001) for the rate, centred. Only the "
+    "number of steps was chosen for each problem."
 )
 
 
@@ -25,7 +26,7 @@ def agent_title(agent: str) -> str:
 
 
 def interval(one: Outcome) -> str:
-    """Return a relative gain with its interval, of which one seed has none."""
+    """Return a relative gain with its interval; with only one seed there is none."""
     if one.seeds == 1:
         return f"{one.relative_gain:.4f}"
     return f"{one.relative_gain:.4f} ({one.low:.4f} to {one.high:.4f})"
@@ -49,7 +50,7 @@ def findings(found: Observations) -> list[str]:
 
 
 def _ahead(found: Observations) -> list[str]:
-    """Say who is ahead on each problem, and whether by more than chance: whether the intervals are apart."""
+    """Say which agent is ahead on each problem, and whether its interval overlaps with those of others."""
     told = []
     for one in found.truths:
         order = sorted(
@@ -64,7 +65,9 @@ def _ahead(found: Observations) -> list[str]:
             continue
         near = [agent_title(each.agent) for each in others if each.high >= best.low]
         apart = (
-            f"; the interval of {' and that of '.join(near)} overlaps" if near else ", clear of all others"
+            f"; its interval overlaps with that of {' and that of '.join(near)}"
+            if near
+            else ", clear of all others"
         )
         told.append(
             f"On {one.problem} {agent_title(best.agent)} is ahead with {best.relative_gain:.4f} of the best gain{apart}."
@@ -76,11 +79,11 @@ def _bars(found: Observations) -> str:
     """Say which problems the best agent solves as well as it should."""
     best = {one.problem: found.best(one.problem) for one in found.truths}
     short = [
-        f"{one.problem} {best[one.problem].relative_gain:.4f}, of {one.bar:g}"
+        f"{one.problem} ({best[one.problem].relative_gain:.4f} of {one.bar:g})"
         for one in found.truths
         if one.bar is not None and best[one.problem].relative_gain < one.bar
     ]
-    told = f"The best agent reaches what it should on {len(best) - len(short)} of {counted(len(best), 'problem')}"
+    told = f"The best agent reaches its bar on {len(best) - len(short)} of {counted(len(best), 'problem')}"
     return f"{told}; it falls short on {'; '.join(short)}." if short else f"{told}."
 
 
@@ -91,9 +94,9 @@ def _ignored(found: Observations) -> list[str]:
         by = {one.variant: one for one in found.varied(problem, agent)}
         own, blind = by[OWN.label], by[IGNORED]
         told.append(
-            f"{problem} by {agent_title(agent)} {blind.relative_gain:.3f} in place of {own.relative_gain:.3f}"
+            f"{problem} by {agent_title(agent)} {blind.relative_gain:.3f} instead of {own.relative_gain:.3f}"
         )
-    return [f"An agent that ignores durations reaches: {'; '.join(told)}."] if told else []
+    return [f"Relative gains of an agent that ignores durations: {'; '.join(told)}."] if told else []
 
 
 def _harmonic(found: Observations) -> list[str]:
@@ -105,7 +108,9 @@ def _harmonic(found: Observations) -> list[str]:
         told.append(
             f"{problem} by {agent_title(agent)} {by[centred].relative_gain:.3f} with, {by[bare].relative_gain:.3f} without"
         )
-    return [f"The harmonic rate with centring, and without it: {'; '.join(told)}."] if told else []
+    return (
+        [f"Relative gains of the harmonic rate with and without centring: {'; '.join(told)}."] if told else []
+    )
 
 
 def readme(found: Observations) -> str:
@@ -122,8 +127,8 @@ def readme(found: Observations) -> str:
     if found.second:
         parts += [
             "## Other rates, and no durations",
-            "Shorter runs, in which one thing is changed: the estimator of the rate, all with the step size 0.001 where "
-            "they have one; whether it is corrected by the level of the values; or whether the agent is told durations.",
+            "These runs are shorter, and each changes one thing: the estimator of the rate, with the step size 0.001 if it "
+            "has one; whether the rate is corrected by the level of the values; or whether the agent is told durations.",
             rates_table(found),
             "![Other rates](figures/rates.png)",
         ]
@@ -135,14 +140,14 @@ def readme(found: Observations) -> str:
         return "\n\n".join(parts) + "\n"
     parts += [
         f"Made by Sojourn {found.version} with {counted(found.seeds, 'seed')} in the first part and "
-        f"{counted(found.rate_seeds, 'seed')} in the second, the runs being {found.length:g} of the usual length. "
+        f"{counted(found.rate_seeds, 'seed')} in the second; runs have {found.length:g} times the usual length. "
         "`results.parquet` has every run."
     ]
     return "\n\n".join(parts) + "\n"
 
 
 def who(found: Observations) -> str:
-    """Return the agents for a sentence."""
+    """Return the names of the agents for the beginning of a sentence."""
     names = list(dict.fromkeys(agent_title(one.agent) for one in found.first))
     told = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
     return told[:1].upper() + told[1:]
@@ -167,7 +172,7 @@ def gains_table(found: Observations) -> str:
 
 
 def rates_table(found: Observations) -> str:
-    """Return what other rates make of it, a row for each, as a table in Markdown."""
+    """Return what the agents reach with other rates, a row for each rate, as a table in Markdown."""
     heads = ["rate", *(f"{problem}, {agent_title(agent)}" for problem, agent in found.pairs)]
     labels = list(dict.fromkeys(one.variant for one in found.second))
     by = {(one.problem, one.agent, one.variant): one for one in found.second}

@@ -1,4 +1,4 @@
-"""Which estimator of the rate fits a log: its record, the words for a terminal, and its part of the page.
+"""Which estimator of the rate fits a log: a record of it, the words for a terminal, and the part of the page.
 
-`sojourn rates` and the page read only the record in `answer`; nothing here is computed twice.
+`sojourn rates` and the page only read the record that `answer` makes, so nothing is computed twice.
 """

@@ -1,4 +1,4 @@
-"""Score estimators of the rate on a log, and keep what came of it as a record in `rates.json`."""
+"""Score estimators of the rate on a log, and keep the results as a record in `rates.json`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from sojourn import __version__
 from sojourn.exact.logs.earnings import Earnings, read_earnings
 from sojourn.rates.named import ESTIMATORS
 from sojourn.rates.protocol import Rate
-from sojourn.rates.score import RateScore, choose_rate, rates_over
+from sojourn.rates.score import LEAST, RateScore, choose_rate, rates_over
 from sojourn.report import figures
 from sojourn.report.charts import Sheet
+from sojourn.report.words import counted
 from sojourn.rules.numbers import nearest
 from sojourn.rules.records import as_json, write_json
 from sojourn.studies.rates import charts
@@ -48,7 +49,7 @@ def rated(
     step_sizes: Sequence[float] = STEP_SIZES,
     level: float = 0.95,
 ) -> Rated:
-    """Return which estimator, with which step size, foretells a log best.
+    """Return which estimator, with which step size, predicts a log best.
 
     >>> log = Earnings(np.repeat([1.0, 9.0, 3.0], 200), np.ones(600), ())
     >>> found = rated("shop", log, kinds=["Exponential"], step_sizes=[0.001, 0.3])
@@ -56,6 +57,8 @@ def rated(
     ('Exponential(0.3)', True)
     """
     estimators = candidates(kinds, step_sizes)
+    if len(log.rewards) < LEAST:
+        raise _too_few(name, log)
     chosen = choose_rate(log.rewards, log.durations, list(estimators.values()), level=level)
     scored = [_scored(kind, one) for (kind, _), one in zip(estimators, chosen.scores, strict=True)]
     drawn = _drawn(sorted(scored, key=lambda one: one.total))
@@ -92,6 +95,20 @@ def candidates(kinds: Sequence[str], step_sizes: Sequence[float]) -> dict[tuple[
     return made
 
 
+def _too_few(name: str, log: Earnings) -> ValueError:
+    """Return the error for a log with too few usable rows, which says how many were left out and why."""
+    if not log.left_out:
+        return ValueError(
+            f"{name} has {counted(len(log.rewards), 'row')}; at least {LEAST} are needed to choose an estimator"
+        )
+    *first, last = log.refused
+    return ValueError(
+        f"{name} has {counted(len(log.rewards), 'usable row')}, and at least {LEAST} are needed to choose an estimator; "
+        f"{counted(log.left_out, 'row')} {'was' if log.left_out == 1 else 'were'} left out: "
+        f"{', '.join(first)}{' and ' if first else ''}{last}"
+    )
+
+
 def write(found: Rated, folder: Path, formats: Sequence[str] = figures.FORMATS) -> None:
     """Write the record, and the figure of the rates over time, into a folder, which is made if it does not exist."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -100,7 +117,7 @@ def write(found: Rated, folder: Path, formats: Sequence[str] = figures.FORMATS) 
 
 
 def _now(rate: Rate, log: Earnings) -> float | None:
-    """Return what an estimator says once it has seen the whole log, None if it left all bounds."""
+    """Return an estimate after the whole log has been seen, or None if it is not finite."""
     more = [np.append(column, 1.0) for column in (log.rewards, log.durations)]
     last = float(rates_over(rate, *more)[-1])
     return last if math.isfinite(last) else None
@@ -113,7 +130,7 @@ def _scored(kind: str, one: RateScore) -> Scored:
 
 
 def _drawn(by_score: Sequence[Scored]) -> list[str]:
-    """Return whose rates are drawn: the best of each kind, five kinds at most."""
+    """Return the candidates whose rates are drawn: the best of each kind, five at most."""
     best: dict[str, str] = {}
     for one in by_score:
         if one.score is not None:

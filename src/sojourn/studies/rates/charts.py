@@ -19,7 +19,7 @@ def rates(found: Rated) -> Lines:
             Series(course.label, looks[kinds[course.label]].bare(), course.clock, course.rate)
             for course in found.courses
         ],
-        note="Each estimate is the one from before the transitions that follow; the best of each kind is drawn.",
+        note="Each estimate is the one before the next transition; the best estimator of each kind is drawn.",
     )
 
 
@@ -35,5 +35,5 @@ def scores(found: Rated) -> Whiskers:
         ],
         interval=f"{100.0 * found.level:g} % interval",
         reference=0.0,
-        note="Lower is better. An interval that holds 0 says that the log cannot tell the two apart.",
+        note="Lower is better. If an interval contains 0, the log cannot tell the candidate from the best.",
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Scored:
-    """One candidate: its score, and by how much that is above the best, between `low` and `high`; None if infinite."""
+    """One candidate: its score, and how far it is above the best, between `low` and `high`; None means infinite."""
 
     estimator: str
     label: str
@@ -20,7 +20,7 @@ class Scored:
 
     @property
     def total(self) -> float:
-        """The score, infinite if the estimates left all bounds."""
+        """The score, infinite if the estimates grew without bound."""
         return math.inf if self.score is None else self.score
 
 
@@ -40,14 +40,14 @@ class Rated:
     name: str
     rows: int
     duration: float
-    rate: float  # all rewards over all time
+    rate: float  # total reward over total time
     level: float
     candidates: tuple[Scored, ...]
     best: str
     courses: tuple[Course, ...]  # of the best of each kind, the best first
     refused: tuple[str, ...] = ()
     version: str = ""
-    now: float | None = None  # what the best candidate says at the end of the log
+    now: float | None = None  # the best candidate's estimate at the end of the log
 
     @property
     def by_score(self) -> list[Scored]:

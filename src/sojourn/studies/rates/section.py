@@ -47,7 +47,7 @@ def _table(found: Rated, budget: Budget) -> Table:
             Column("at most"),
         ],
         rows,
-        "The lower the score, the closer the estimates were to the rate, whatever it was.",
+        "The lower the score, the closer the estimates were to the true rate, which need not be known.",
     )
 
 

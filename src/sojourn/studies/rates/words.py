@@ -6,8 +6,8 @@ from sojourn.report.words import counted
 from sojourn.studies.rates.record import Rated, Scored
 
 ASSUMED = (
-    "It assumes that a row's mean reward is the rate times its mean duration whatever came before: one state, or "
-    "states that hardly differ."
+    "This assumes that a row's mean reward is the rate times its mean duration, whatever came before: there is one "
+    "state, or the states hardly differ."
 )
 
 
@@ -41,26 +41,26 @@ def table_lines(found: Rated) -> list[str]:
 
 
 def verdict(found: Rated) -> str:
-    """Return which candidate is best, and which ones the log cannot tell from it."""
+    """Return which candidate is best, and which ones the log cannot tell apart from it."""
     near = [
         one.label
         for one in found.by_score
         if one.label != found.best and one.low is not None and one.low <= 0.0
     ]
     if not near:
-        return f"{found.best} is best, and surely so among these"
-    return f"{found.best} is best; this log cannot tell it from {', '.join(near)}"
+        return f"{found.best} is clearly the best of these"
+    return f"{found.best} is best, but this log cannot tell it apart from {', '.join(near)}"
 
 
 def now(found: Rated) -> list[str]:
-    """Return a sentence on the rate at the end of the log."""
+    """Return a sentence about the rate at the end of the log."""
     if found.now is None:
         return []
-    return [f"At the end of the log {found.best} says {found.now:.6g} per unit time."]
+    return [f"At the end of the log, {found.best} estimates {found.now:.6g} per unit time."]
 
 
 def step_sizes(found: Rated) -> list[str]:
-    """Return a sentence on the best step size of each kind that has several, and on one at the end of those tried."""
+    """Return a sentence about the best step size of each kind; it says so if no smaller or no larger one was tried."""
     told = []
     for kind in dict.fromkeys(one.estimator for one in found.candidates):
         tried = {

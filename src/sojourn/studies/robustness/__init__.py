@@ -1,1 +1,1 @@
-"""The paper's simulation study: with which action do agents end on the two-state family."""
+"""The paper's simulation study: which action agents end with on the two-state family."""

@@ -39,8 +39,8 @@ from sojourn.studies.robustness.tables import Tables
 SCALE = Axis("log-scale v of action B (harder to the right)", short="v", log=True, reverse=True)
 SHARE = Axis("runs that end with B, %", unit="%", ends=(-3.0, 103.0))
 RATE = "reward per unit time"
-RATES_SHOWN = (0.3, 1e6)  # B's rate leaves every chart for large v
-FIRST_SCALE = 1e-3  # that the maps show
+RATES_SHOWN = (0.3, 1e6)  # for large v, B's rate fits no chart
+FIRST_SCALE = 1e-3  # the log-scale that the maps show first
 MAP = ("agent", "log_scale", "step_size", "rate_step_size")
 CHANGED = {
     "greedy": "Reading of “greedy”",
@@ -124,7 +124,7 @@ def _crossing(table: pl.DataFrame, log_scale: float, steps: int, overtakes: floa
         Axis(RATE, ends=(0.0, top)),
         [*series, passes],
         [Vertical(f"learning ends at {steps:,}", Look(GREY, 3, None), float(steps))],
-        note="Shaded: what noise makes of A's rate, and the ripple of B's.",
+        note="Shaded: the effect of noise on A's rate, and the ripple of B's.",
         height=300,
     )
 
@@ -148,7 +148,7 @@ def success(tables: Tables, agents: Sequence[str] = AGENTS) -> Lines:
         series,
         spans=_better(tables.earned),
         note="Lines: median over seeds. Shaded around the paper's three agents: lowest and highest seed. "
-        "The ground says which action earned more on the steps that agents saw.",
+        "The background shows which action earned more on the steps that agents saw.",
         height=440,
     )
 
@@ -192,7 +192,7 @@ def learned_rates(tables: Tables) -> Lines:
         Axis(RATE, log=True, ends=RATES_SHOWN),
         series,
         hidden=[NAMES[agent] for agent in AGENTS if agent not in PAPER],
-        note="Median of the rates in the end, over all runs that did not diverge. "
+        note="Median of the final rates, over all runs that did not diverge. "
         "The other agents can be switched on.",
         height=420,
     )
@@ -202,7 +202,7 @@ def learned_rates(tables: Tables) -> Lines:
 
 
 def maps(tables: Tables, most: int | None = None) -> dict[str, Choosable]:
-    """Return for each agent with two step sizes a map at each log-scale, of all maps with so many cells at most."""
+    """Return a map at each log-scale for each agent with two step sizes; all maps together have at most `most` cells."""
     table = tables.maps
     agents = [agent for agent in AGENTS if agent in set(table["agent"])]
     every = 1 if most is None else max(1, -(-table.height // most))
@@ -260,7 +260,7 @@ def _maps_sheet(found: dict[str, Choosable]) -> Sheet:
 
 
 def sensitivity(tables: Tables) -> dict[str, Choosable]:
-    """Return a chart for each thing that was changed, with a line for each way it was set; the agent is chosen."""
+    """Return a chart for each thing that was changed, with a line for each setting; readers choose the agent."""
     agents = [agent for agent in PAPER if agent in set(tables.sensitivity["agent"])]
     choice = Choice(
         "agent", [NAMES[agent] for agent in agents], agents.index(HARMONIC), link="robustness-agent"
@@ -286,7 +286,7 @@ def _changed(table: pl.DataFrame, what: str, agent: str) -> Lines:
 
 
 def _sensitivity_sheet(found: dict[str, Choosable]) -> Sheet:
-    """Return all agents, a row for each, and all that was changed."""
+    """Return a sheet with a row for each agent and a column for each thing that was changed."""
     names = next(iter(found.values())).choices[0].values
     return Sheet(
         [[one.charts[place,] for one in found.values()] for place in range(len(names))],

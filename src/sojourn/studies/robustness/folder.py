@@ -33,7 +33,7 @@ def robustness(
     sweep = plan.specification(seeds, steps, episodes)
     with executor(jobs) as (pool, width):
         run_sweep(sweep, own_folder(out / "sweep"), pool, width, progress).whole()
-    # The sweep may have been run in several goes; its seconds are those of its tasks.
+    # The sweep may have been stopped and resumed, so the seconds of its tasks are added up.
     seconds = float(read_table(out / "sweep" / TIMINGS)["seconds"].sum()) / width
     begin = time.perf_counter()
     runs = tables.with_success(load_results(out / "sweep"))

@@ -1,10 +1,10 @@
 """What is run: thirty log-scales, twenty step sizes by twenty rate step sizes, seven agents.
 
-Four episodes of a thousand steps, exploration 0.2. The paper calls a run a *success* if its greedy
-action in state 0 is B in the end. A seed fixes the exploration and the noise of all cells at once.
+There are four episodes of a thousand steps, with exploration 0.2. The paper calls a run a *success* if its
+greedy action in state 0 is B at the end. A seed fixes the exploration and the noise of all cells at once.
 
-Beside the paper's three agents there are controls, above all `fixed_rate`, which takes the rate to be 0
-and never learns it; and beside success there is what each action *earned* on the steps that were seen.
+Besides the paper's three agents there are controls, above all `fixed_rate`, which takes the rate to be 0
+and never learns it. Besides success, the study measures what each action *earned* on the steps that agents saw.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def specification(seeds: int, steps: int = 1000, episodes: int = 4) -> Sweep:
 
 
 def nearest(log_scale: float) -> int:
-    """Return the place of the study's log-scale that is nearest to another.
+    """Return the index of the study's log-scale that is nearest to a given one.
 
     >>> round(LOG_SCALES[nearest(1e-3)], 6)
     0.000853

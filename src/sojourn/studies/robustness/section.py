@@ -1,4 +1,4 @@
-"""The simulation study on the page. Shows the study's charts and tables; computes nothing."""
+"""The part of the page about the simulation study. It shows the study's charts and tables, and computes nothing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from sojourn.studies.robustness.words import in_one_sentence
 
 
 def section(folder: Path, given: Any, budget: Budget) -> Section:
-    """Return the simulation study, whose summary is given as it stands in its file."""
+    """Return the section on the simulation study, given its summary as it is in the file."""
     check_kind(Summary, given, "the summary")
     summary: Summary = given
     found = tables.read(folder)
@@ -35,8 +35,8 @@ def section(folder: Path, given: Any, budget: Budget) -> Section:
     statements = [Verdict(str(one["statement"]), str(one["verdict"])) for one in summary["statements"]]
     blocks: list[Block] = [
         Prose(
-            "To end with B, the paper's *success*, means that the greedy action in state 0 is B in the end. A run that "
-            "diverged is no success."
+            "A run *ends with B*, which the paper calls *success*, if the greedy action in state 0 is B at the end. A run "
+            "that diverged is not a success."
         ),
         Heading("The paper's statements"),
         Verdicts(statements),
@@ -44,8 +44,8 @@ def section(folder: Path, given: Any, budget: Budget) -> Section:
         Points(sentences(summary["findings"])),
         Heading("The two actions"),
         Prose(
-            "Reward and duration of action B grow with the steps, and ripple; so does its rate. That of action A "
-            "grows too, and is ahead at first. Agents see the steps before learning ends."
+            "The reward and the duration of action B grow with the steps, and ripple; so does its rate. The rate of "
+            "action A grows too, and is ahead at first. Agents see only the steps before learning ends."
         ),
         Charts([charts.drift(found), *charts.crossings(found, settings["steps"])]),
         Heading("Success in numbers"),
@@ -57,8 +57,8 @@ def section(folder: Path, given: Any, budget: Budget) -> Section:
         Charts(list(charts.maps(found, budget.points).values()), small=True),
         Heading("Sensitivity"),
         Prose(
-            "Success on a coarser grid, with one thing changed at a time. Unless said otherwise ties at the start go "
-            "to A, there are four episodes, and *greedy* is read as the action that is taken."
+            "Success on a coarser grid, with one thing changed at a time. Unless stated otherwise, ties at the start go "
+            "to A, there are four episodes, and a step is *greedy* if it takes the greedy action."
         ),
         Charts(list(charts.sensitivity(found).values()), small=True),
         _facts(folder, summary),
@@ -81,7 +81,7 @@ def _success_table(summary: Summary) -> Table:
     if len({len(part) for part in parts}) > 1:
         raise ValueError("log_scales, success_median and earned have different numbers of entries")
     rows = list(zip(*parts, strict=True))
-    note = "What always taking one action earned is the reward per unit time, over the steps that agents saw."
+    note = "A earned, B earned: the reward per unit time of always taking that action, over the steps that agents saw."
     return Table("Success, median over seeds, and what each action earned", columns, rows, note)
 
 
@@ -96,7 +96,7 @@ def _facts(folder: Path, summary: Summary) -> Facts:
             ("episodes", f"{settings['episodes']} of {settings['steps']:,} steps"),
             ("seeds", str(summary["seeds"])),
             ("runs", f"{settings['runs']:,}, of {summary['steps']:,} steps in all"),
-            ("data", "none: the two-state family is made of formulas"),
+            ("data", "none: the two-state family is defined by formulas"),
             ("made by", f"Sojourn {summary['version']} in {summary['seconds']:.0f} s"),
             ("folder", folder.name),
         ],

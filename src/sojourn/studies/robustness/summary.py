@@ -1,4 +1,4 @@
-"""The study in numbers, for machines: what stands in `summary.json`."""
+"""The study in numbers, for machines: the content of `summary.json`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Changed(TypedDict):
 
 
 class Numbers(TypedDict):
-    """What was measured, by agent and log-scale; all steps and seconds are those of the whole study."""
+    """What was measured, by agent and log-scale; `steps` and `seconds` are those of the whole study."""
 
     study: str
     version: str
@@ -75,7 +75,7 @@ class Summary(Numbers):
 
 
 def numbers(tables: Tables, sweep: Sweep, steps: int, seconds: float) -> Numbers:
-    """Return the study in numbers; `steps` are those of an episode."""
+    """Return the study in numbers; `steps` is the length of an episode."""
     by_agent = {name: tables.success.filter(pl.col("agent") == name) for name in NAMES}
     diverged = {
         name: float(tables.shares.filter(pl.col("agent") == name).select(pl.col("diverged").mean()).item())

@@ -285,8 +285,7 @@ def _changed(change: Change, seeds: int, steps: int, jobs: int | None) -> Iterat
                 move(agent.values, 0, ACTION_B, 1e-12)
     for log_scale in COARSE_SCALES:
         world = TwoState(log_scale, return_reward=change.return_reward, clock=change.clock)
-        calls = len(CHANGES) * len(COARSE_SCALES)
-        runs = run_many(world, agents, seeds, steps, change.episodes, jobs=jobs, calls=calls)
+        runs = run_many(world, agents, seeds, steps, change.episodes, jobs=jobs)
         for name in agents:
             chosen = runs["agent"] == name
             success = (runs.policy[chosen, 0] == ACTION_B) & ~runs["diverged"][chosen]

@@ -34,14 +34,18 @@ def headlines(summary: Summary) -> list[str]:
 
 
 def in_one_sentence(summary: Summary) -> str:
-    """Return what the picture of the study shows."""
+    """Return in one sentence what the study's main chart shows."""
     median = {agent: np.array(levels) for agent, levels in summary["success_median"].items()}
     harmonic, others = median[HARMONIC], np.maximum(median["smart"], median["relaxed_smart"])
-    often = "at least as often as" if (harmonic >= others).all() else "more often or less often than"
+    often = (
+        "at least as often as"
+        if (harmonic >= others).all()
+        else "sometimes more and sometimes less often than"
+    )
     words = f"Harmonic R-Learning ends with action B {often} SMART and Relaxed-SMART"
     wrong = np.array(summary["earned"]["always_a"]) > np.array(summary["earned"]["always_b"])
     if wrong.any() and median[CONTROL][wrong].mean() > harmonic[wrong].mean():
-        words += ", and where A earned more an agent that ignores time does so more often still"
+        words += "; where A earned more, an agent that ignores time does so even more often"
     return f"{words}."
 
 
@@ -56,7 +60,7 @@ def with_words(numbers: Numbers, tables: Tables) -> Summary:
 
 
 class _Seen(NamedTuple):
-    """What findings and verdicts are made of."""
+    """What findings and verdicts are made from."""
 
     scales: list[float]
     median: dict[str, Levels]
@@ -98,19 +102,19 @@ def _findings(numbers: Numbers, tables: Tables, seen: _Seen) -> list[str]:
         f"and Relaxed-SMART at every log-scale, in the median over seeds. SMART and Relaxed-SMART are {seen.zeros}; "
         f"Harmonic is {seen.fulls}.",
         _on_seeds(seen, numbers["seeds"]),
-        "The measure does not reward what was asked for. On the steps that any agent ever saw, B earned more "
-        f"than A {seen.first_b} (at v = 1e-5, A earned {seen.earned_a[0]:.3g} and B {seen.earned_b[0]:.3g}). At smaller v, to "
-        "end with B is to end with the action that earned less. B is better there only on later steps, which "
-        "no agent saw and no estimator of past rates can know of.",
+        "The measure does not reward earning more. On the steps that agents saw, B earned more "
+        f"than A {seen.first_b} (at v = 1e-5, A earned {seen.earned_a[0]:.3g} and B {seen.earned_b[0]:.3g}). At smaller v, "
+        "ending with B means ending with the action that earned less. There, B is better only on later steps, which "
+        "no agent saw and no estimator of past rates can know about.",
         _on_the_control(seen) + _on_rates(tables, seen),
         _on_the_way_back(tables),
-        f"R-Learning diverged in {100 * numbers['diverged']['r_learning']:.0f} % of its runs: its step is unstable "
-        "once the rate's step size times a duration passes 2, and B's durations grow without bound.",
+        f"R-Learning diverged in {100 * numbers['diverged']['r_learning']:.0f} % of its runs: its update is unstable "
+        "once the rate's step size times a duration exceeds 2, and B's durations grow without bound.",
     ]
 
 
 def _on_the_way_back(tables: Tables) -> str:
-    """Say what is left of Harmonic's successes at the smallest log-scale if the way back is paid."""
+    """Say how often Harmonic still succeeds at the smallest log-scale if the way back is paid."""
     own = tables.sensitivity.filter((pl.col("what") == "way back") & (pl.col("agent") == HARMONIC))
     first = own.filter(pl.col("log_scale") == own["log_scale"].min())
     share = dict(zip(first["setting"], first["share"], strict=True))
@@ -119,16 +123,16 @@ def _on_the_way_back(tables: Tables) -> str:
         for clock in CLOCKS
     )
     return (
-        "The unpaid way back is what lowers Harmonic R-Learning's rate, since a step without reward counts as a rate of 0. "
-        f"If it pays 1, the share of runs that end with B at v = {first['log_scale'][0]:.2g} is {paper}; with the clock of "
-        f"the authors' code, which counts visits to the first state, {visits}."
+        "It is the unpaid way back that lowers Harmonic R-Learning's rate, since a step without reward counts as a rate of "
+        f"0. If the way back pays 1, the share of runs that end with B at v = {first['log_scale'][0]:.2g} is {paper}; with "
+        f"the clock of the authors' code, which counts visits to the first state, it is {visits}."
     )
 
 
 def _on_seeds(seen: _Seen, seeds: int) -> str:
     if seeds == 1:
         return (
-            "One seed was run, so nothing here says what another would give. Outcomes differ between seeds as "
+            "Only one seed was run, so nothing here says what another would give. Outcomes differ between seeds as "
             "much as between agents: run several."
         )
     widest = int((seen.spread[:, 1] - seen.spread[:, 0]).argmax())
@@ -155,8 +159,8 @@ def _on_the_control(seen: _Seen) -> str:
             if beaten
             else f"{NAMES[best]} does so more often."
         )
-        + " What Harmonic R-Learning has in common with the control is a rate that is too low, as the figure of "
-        "learned rates shows, and such a rate favours long actions, which B is."
+        + " Like the control, Harmonic R-Learning has a rate that is too low, as the figure of learned rates shows; "
+        "such a rate favours long actions, and B is a long action."
     )
 
 
@@ -167,7 +171,7 @@ def _on_rates(tables: Tables, seen: _Seen) -> str:
     if not rates:
         return ""
     return (
-        f" At v = {seen.scales[near]:.2g}, in its runs that end with B, the median learned rate is "
+        f" At v = {seen.scales[near]:.2g}, in its runs that ended with B, the median learned rate is "
         f"{rates[0]:.2g}; B earned {seen.earned_b[near]:.3g} and A {seen.earned_a[near]:.3g}."
     )
 
@@ -182,10 +186,10 @@ def _verdicts(numbers: Numbers, tables: Tables, seen: _Seen) -> dict[str, str]:
         f"they are {seen.zeros}",
         "Harmonic keeps a high share where the others fail": f"{100 * seen.median[HARMONIC][0]:.0f} % at v = 1e-5 in the median, "
         f"{100 * seen.spread[0, 0]:.0f} % for the least lucky of {numbers['seeds']}",
-        "action B is the optimal one": f"on the steps seen, {seen.first_b}; at smaller v only in a longer run than the agents were given",
+        "action B is the optimal one": f"on the steps seen, {seen.first_b}; at smaller v, only in longer runs than the agents had",
         "B overtakes A at step 4,500 for v = 0.001": f"at {passing[0.001]['overtakes']:,.0f} without the ripple of sine and "
         f"cosine; with it, B is first above A at {passing[0.001]['touches']:,}",
-        "log-scales above 0.003 are easier because B dominates within the 1,000 steps": "at v = 0.003 itself, B passes A at "
+        "log-scales above 0.003 are easier because B dominates within the 1,000 steps": "at v = 0.003 itself, B passes A at step "
         f"{passing[0.003]['overtakes']:,.0f}; over the steps seen, B earned more {seen.first_b}",
     }
 
@@ -220,15 +224,15 @@ Made by Sojourn {summary["version"]}: {settings["runs"]:,} runs, {summary["steps
 ## What was run
 
 The two-state family at 30 log-scales v from 1e-5 to 1e-1, for 20 step sizes of Q by 20 of the
-rate from 1e-4 to 1e-1 (20 runs stand for a whole row where an agent has no rate step size),
+rate from 1e-4 to 1e-1 (an agent without a rate step size has 20 runs in place of 400),
 exploration 0.2, {settings["episodes"]} episodes of {settings["steps"]:,} steps, number of seeds {seeds}. A seed fixes exploration
 and noise for all cells at once. *Success* is the paper's measure: the greedy action in state 0
-is B in the end. A run that diverged is no success.
+is B at the end. A run that diverged is not a success.
 
 ## What was found
 
-Success in %, median over seeds, every third log-scale; and what always taking one action earned
-per unit time, over the steps that were seen:
+Success in %, median over seeds, at every third log-scale; and what always taking one action earned
+per unit time, over the steps that agents saw:
 
 | v | {names} | A earned | B earned |
 |---:|{"---:|" * (len(NAMES) + 2)}
@@ -245,14 +249,14 @@ per unit time, over the steps that were seen:
 ## Sensitivity
 
 Harmonic's success on a coarser grid, mean over eight log-scales, with one thing changed at a time
-(ties at the start go to A, four episodes, the reading "action" unless said otherwise):
+(unless stated otherwise, ties at the start go to A, there are four episodes, and greedy is read as "action"):
 
 {sensitivity}
 
 ## Files
 
-`results.parquet` has a row for each run, `summary.json` the shares, `tables/` what the figures are
-made of; `sweep/` is the resumable store behind them. `figures/`: 1 drift of
+`results.parquet` has a row for each run, `summary.json` has the shares, and `tables/` has the data of
+the figures. `sweep/` holds the sweep, which can be resumed from there. `figures/`: 1 drift of
 B's reward and duration; 2 and 3 both actions' rates and where they cross; 4 success, as in the
 paper; 5 the same with controls and the action that earned more; 6 learned rates against earned ones;
 7 success over both step sizes; 8 sensitivity.

@@ -1,4 +1,4 @@
-"""The exact solution of a model by name: its record, the words for a terminal, and its part of the page.
+"""The exact solution of a model by name: a record of it, the words for a terminal, and the part of the page.
 
-`sojourn solve` and the page read only the record in `answer`; nothing here is computed twice.
+`sojourn solve` and the page only read the record in `answer`, so nothing is computed twice.
 """

@@ -17,10 +17,11 @@ FILE = "solution.json"
 
 @dataclass(frozen=True)
 class Solved:
-    """The largest gain of a model, the bounds it is proven to lie between, and a policy that has it.
+    """The largest gain of a model, the bounds it is proven to lie between, and a policy that attains it.
 
-    A model that was estimated has no bounds. Where the gain depends on the state where one begins, `gain` is that of
-    state 0, `gains` has that of each, and `ratio` is the largest ratio of mean reward to mean time over runs from state 0.
+    A model that was estimated has no bounds. If the gain depends on the first state, `gain` is the gain from state 0,
+    `gains` has the gain from each state, and `ratio` is the largest ratio of mean reward to mean time over runs from
+    state 0.
     """
 
     name: str
@@ -49,10 +50,10 @@ class Solved:
         if {len(part) for part in per_state} != {self.states} or not all(
             0 <= one < names for one in self.policy
         ):
-            raise ValueError(f"policy, bias, gains and names are not those of {self.states} states")
+            raise ValueError(f"policy, bias, gains and names do not all belong to {self.states} states")
 
     def state_name(self, state: int) -> str:
-        """Return the name of a state, which is its number where it has none."""
+        """Return the name of a state, or its number if it has no name."""
         return self.state_names[state] if self.state_names else str(state)
 
     def action_name(self, state: int) -> str:

@@ -12,7 +12,7 @@ ACTIONS_SHOWN = 16  # with a series of their own
 
 
 def bias(found: Solved, values: tuple[float, ...], points: int) -> Lines:
-    """Return the bias over the states, with a mark for each action; of many states every so-many-th is shown."""
+    """Return the bias over the states, with a mark for each action; if there are many states, only some are shown."""
     every = -(-len(values) // min(points, MARKS_SHOWN))
     by_action: dict[str, list[int]] = {}
     for state in range(0, len(values), every):
@@ -23,11 +23,11 @@ def bias(found: Solved, values: tuple[float, ...], points: int) -> Lines:
         if place < ACTIONS_SHOWN
     ]
     left = len(by_action) - len(series)
-    note = "Bias: what a start in a state is worth beside the gain, relative to other states."
+    note = "Bias: what starting in a state is worth in addition to the gain, relative to other states."
     if every > 1:
-        note += f" One state of {every} is shown."
+        note += f" One state in {every} is shown."
     if left:
-        note += f" States of {counted(left, 'further action')} are not shown."
+        note += f" Not shown: the states of {counted(left, 'further action')}."
     return Lines(
         f"Bias of each state, and the action taken there: {found.name}",
         Axis("state, by its number", short="state", whole=True),

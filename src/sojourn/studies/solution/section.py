@@ -1,4 +1,4 @@
-"""The part of the page about an exact solution: the gain between its bounds, and a policy that has it."""
+"""The part of the page about an exact solution: the gain between its bounds, and a policy that attains it."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def _table(found: Solved, budget: Budget) -> Table:
     if found.state_names:
         columns = [Column("number"), Column("state", numeric=False)]
         rows = [(i, found.state_name(i), found.action_name(i), bias[i]) for i in shown]
-    else:  # its number is all there is
+    else:  # states have only their numbers
         columns = [Column("state")]
         rows = [(i, found.action_name(i), bias[i]) for i in shown]
     columns += [Column("action", numeric=False), Column("bias", digits=6)]
     left = len(found.policy) - len(rows)
-    note = f"{counted(left, 'further state')} are left out; `{FILE}` has all." if left else ""
+    note = f"Not shown: {counted(left, 'further state')}; `{FILE}` has all states." if left else ""
     return Table(f"The policy: {found.name}", columns, rows, note)
 
 
@@ -60,8 +60,8 @@ def _facts(folder: Path, found: Solved) -> Facts:
             *((f"option {key}", setting(value)) for key, value in found.options.items()),
             ("states", number(found.states)),
             ("gain", number(found.gain, 10)),
-            ("not below", number(found.lower, 10)),
-            ("not above", number(found.upper, 10)),
+            ("lower bound", number(found.lower, 10)),
+            ("upper bound", number(found.upper, 10)),
             ("solver", found.solver),
             ("seconds", number(found.seconds, 3)),
             ("made by", f"Sojourn {found.version}"),

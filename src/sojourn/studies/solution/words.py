@@ -10,13 +10,13 @@ _NAMES_SHOWN = 20
 
 
 def lines(found: Solved) -> list[str]:
-    """Return the gain with its bounds, the policy, and what is odd about the model."""
+    """Return the gain with its bounds, the policy, and anything odd about the model."""
     proven = "an estimate without proven bounds"
     if found.lower is not None and found.upper is not None:
         proven = f"between {found.lower:.10g} and {found.upper:.10g}"
     gain = f"gain {found.gain:.10g} per unit time"
     if found.gains is not None:
-        gain = f"the gain depends on the state where one begins, {found.gain:.10g} per unit time from state {found.state_name(0)}"
+        gain = f"the gain depends on the first state, {found.gain:.10g} per unit time from state {found.state_name(0)}"
         proven = f"all {proven}"
     return [
         f"{found.name}: {gain}, {proven} ({counted(found.states, 'state')}, {found.solver}, {found.seconds:.2g} s)",
@@ -27,7 +27,7 @@ def lines(found: Solved) -> list[str]:
 
 
 def several_lines(found: Solved) -> list[str]:
-    """Return the gain of each state, and the other criterion, where they differ."""
+    """Return the gain from each state and the ratio over runs, if the gains differ."""
     if found.gains is None:
         return []
     shown = range(min(found.states, _NAMES_SHOWN))
@@ -35,7 +35,7 @@ def several_lines(found: Solved) -> list[str]:
     gains = "; ".join(f"{found.state_name(s)}: {found.gains[s]:.10g}" for s in shown)
     return [
         f"gains: {gains}{more}",
-        f"from state {found.state_name(0)}, the mean reward of runs over their mean time is at most {found.ratio:.10g}",
+        f"the largest ratio of mean reward to mean time over runs from state {found.state_name(0)} is {found.ratio:.10g}",
     ]
 
 

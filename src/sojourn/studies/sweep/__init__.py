@@ -1,4 +1,4 @@
-"""Any sweep on the page: tables made of its results, charts of the tables, and the section that shows them.
+"""The part of the page about any sweep: tables made from its results, charts of the tables, and the section.
 
-A sweep is run by `sojourn.runs`, which writes results and curves; what is read from them is computed in `tables`.
+A sweep is run by `sojourn.runs`, which writes results and curves; `tables` computes what is shown of them.
 """

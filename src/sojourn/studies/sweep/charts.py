@@ -1,4 +1,4 @@
-"""The charts of a sweep: figures over the values of an option, and along the steps."""
+"""The charts of a sweep: results over the values of an option, and over the steps."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _REWARD = "reward per unit time"
 
 
 def option_words(option: str) -> str:
-    """Return an option for readers; `option_` keeps its column apart from one of the results."""
+    """Return the name of an option for readers, without the `option_` that some columns have."""
     return option.removeprefix("option_").replace("_", " ")
 
 
 def lines(table: pl.DataFrame, option: str, figure: str, heading: str) -> Lines:
-    """Return the median of a figure over the values of an option, and its middle half, for worlds and agents."""
+    """Return the median and the middle half of a figure over the values of an option, for each world and agent."""
     rows, different = by_option(table, option, figure)
     one_world = table["world"].n_unique() == 1
     pairs = rows.select("world", "agent").unique(maintain_order=True).sort("world", "agent").rows()
@@ -39,9 +39,9 @@ def lines(table: pl.DataFrame, option: str, figure: str, heading: str) -> Lines:
         )
     ends = [end for name in ("median", "low", "high") for end in rows[name].drop_nulls()]
     left = len(pairs) - len(series)
-    note = f"{counted(left, 'further pair')} of agent and world are left out." if left > 0 else ""
+    note = f"Not shown: {counted(left, 'further pair')} of agent and world." if left > 0 else ""
     if different > GROUPS:
-        note = f"Its {different:,} values stand in {GROUPS} groups. {note}".strip()
+        note = f"Its {different:,} values are shown in {GROUPS} groups. {note}".strip()
     return Lines(
         heading,
         Axis(option_words(option), log=spread(rows[option].drop_nulls(), 30.0)),
@@ -53,7 +53,7 @@ def lines(table: pl.DataFrame, option: str, figure: str, heading: str) -> Lines:
 
 
 def whiskers(table: pl.DataFrame, option: str | None, heading: str) -> Whiskers:
-    """Return what each agent earned, with each word that an option may be: median, and middle half."""
+    """Return the median and the middle half of what each agent earned, for each word that an option takes."""
     rows = overall(table) if option is None else by_option(table, option, "earned")[0]
     several = rows["world"].n_unique() > 1
     styles = looks(dict.fromkeys(rows["agent"]))
@@ -67,17 +67,17 @@ def whiskers(table: pl.DataFrame, option: str | None, heading: str) -> Whiskers:
         Axis("earned per unit time", short="earned"),
         shown,
         interval="middle half",
-        note=f"{counted(left, 'further row')} are left out." if left > 0 else "",
+        note=f"Not shown: {counted(left, 'further row')}." if left > 0 else "",
     )
 
 
 def along(rows: pl.DataFrame, figure: str, heading: str, points: int) -> Lines:
-    """Return a figure over the steps, with at most so many points of each agent."""
+    """Return a figure over the steps, with at most `points` points for each agent."""
     series = []
     for agent, style in looks(dict.fromkeys(rows["agent"])).items():
         line = rows.filter(pl.col("agent") == agent)
         every = max(1, -(-line.height // points))
-        line = line.gather_every(every, offset=(line.height - 1) % every)  # with the last one
+        line = line.gather_every(every, offset=(line.height - 1) % every)  # always with the last point
         low, high = line[f"{figure}_low"].to_list(), line[f"{figure}_high"].to_list()
         series.append(Series(title(agent), style, line["step"].to_list(), line[figure].to_list(), low, high))
     first, last = rows["step"].to_numpy().min(), rows["step"].to_numpy().max()

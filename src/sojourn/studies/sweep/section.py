@@ -1,4 +1,4 @@
-"""The part of the page about a sweep: what was run, what came out by world, agent, option and cell."""
+"""The part of the page about a sweep: what was run, and the results by world, agent, option and cell."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ OPTIONS_SHOWN = 6
 WORLDS_SHOWN = 6
 _FIGURES = {"rate": "Learned rate", "earned": "Earned"}
 _WORDS = {"rate": "learned rate", "earned": "earned per unit time"}
-_SHORT = {"rate": "learned rate", "rate_gap": "rate less gain"}
+_SHORT = {"rate": "learned rate", "rate_gap": "rate minus gain"}
 
 
 def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
-    """Return the sweep in a folder, with what `sweep.json` says of it, if that file is there."""
+    """Return the section on the sweep in a folder, with what `sweep.json` says about it if there is such a file."""
     asked = read_record(Specification, given)
     runs = tables.load(folder, asked)
     table, failed = runs.table, runs.failed
@@ -33,7 +33,7 @@ def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
         blocks.append(Note("**Some of the data is synthetic**: a market made by Sojourn, not a real one."))
     if failed.height:
         blocks.append(
-            Note(f"{counted(failed.height, 'run')} of {table.height:,} failed; the reasons stand below.")
+            Note(f"{counted(failed.height, 'run')} of {table.height:,} failed; the reasons are below.")
         )
     called = f"{runs.name}, synthetic data" if runs.synthetic else runs.name
     blocks += [_summary(table), *_by_option(runs, called), *_along(folder, called, budget)]
@@ -77,14 +77,14 @@ def _by_option(runs: Runs, called: str) -> list[Block]:
     if not shown:
         return []
     left = len(runs.varied) - OPTIONS_SHOWN
-    text = "Medians over all runs with that value of the option, whatever the others are; shaded is the middle half."
+    text = "Medians over all runs with that value of the option, whatever their other options; the middle half is shaded."
     if left > 0:
         text += f" {counted(left, 'further option')} varied too."
     return [Heading("By option"), Prose(text), Charts(shown)]
 
 
 def _along(folder: Path, called: str, budget: Budget) -> list[Block]:
-    """Return, for each world, the learned rate and what was earned so far; nothing if none was recorded."""
+    """Return, for each world, the learned rate and what was earned so far; nothing if there are no curves."""
     found = tables.along(folder)
     if found is None:
         return []
@@ -98,9 +98,9 @@ def _along(folder: Path, called: str, budget: Budget) -> list[Block]:
         for figure, words in (("rate", "Learned rate"), ("earned", "Earned so far"))
     ]
     what = "cells, each the mean over its seeds" if means else "runs"
-    text = f"Median over all {what}, whatever their options; shaded is the middle half."
+    text = f"Medians over all {what}, whatever their options; the middle half is shaded."
     if len(worlds) > len(shown):
-        text += f" {counted(len(worlds) - len(shown), 'further world')} are left out."
+        text += f" Not shown: {counted(len(worlds) - len(shown), 'further world')}."
     return [Heading("Along the steps"), Prose(text), Charts(drawn)]
 
 
@@ -109,8 +109,8 @@ def _cells(runs: Runs, budget: Budget) -> Table:
     note, left = "", found.total - found.rows.height
     if left:
         note = (
-            f"{left:,} of {found.total:,} cells are left out: for each world and agent the {found.best} that earned "
-            f"most are shown. `{RESULTS}` has all."
+            f"{left:,} of {found.total:,} cells are left out: for each world and agent, only the {found.best} that earned "
+            f"most are shown. `{RESULTS}` has them all."
         )
     columns = [
         Column("world", numeric=False),
@@ -157,4 +157,4 @@ def _entry(kind: str, entry: Options) -> tuple[str, str]:
         for key, value in entry.items()
         if key not in ("kind", "label")
     )
-    return f"{kind} {entry.get('label') or entry['kind']}", options or "as it is"
+    return f"{kind} {entry.get('label') or entry['kind']}", options or "default options"

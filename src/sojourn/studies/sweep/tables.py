@@ -1,4 +1,4 @@
-"""Tables of a sweep's results: by world, agent, option and cell, along the steps, and why runs failed."""
+"""Tables of a sweep's results: by world, agent, option and cell, over the steps, and why runs failed."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from sojourn.rules.records import Json, Options
 from sojourn.runs.columns import TRUTHS
 from sojourn.runs.results import CURVES, RESULTS, load_results
 
-# Columns of results that are no options; `results.py` describes them.
+# Columns of results that are not options; `results.py` describes them.
 _FIXED = {
     *("cell", "world", "agent", "steps", "episodes", "seed", "rate", "reward", "duration", "greedy_reward"),
     *("greedy_duration", "greedy_steps", "diverged", "policy", "error", "gain", "regret", "rate_gap"),
     *("policy_gain", "earned", "state", "time", "dynamic_regret", "tracking_error"),
 }
 _MEASURES = ("rate", "earned", "gain", "policy_gain", "regret", "rate_gap", *TRUTHS)
-GROUPS = 60  # of an option's values, if there are more
+GROUPS = 60  # an option with more values than this has them grouped
 
 
 @dataclass(frozen=True)
 class Specification:
-    """What `sweep.json` says was asked for; results from elsewhere have no such file."""
+    """What was asked for, as `sweep.json` has it; results from elsewhere have no such file."""
 
     name: str = ""
     steps: Json = None
@@ -61,7 +61,7 @@ def load(folder: Path, asked: Specification) -> Runs:
     table = load_results(folder).with_columns(earned=pl.col("reward") / pl.col("duration"))
     options = [column for column in table.columns if column not in _FIXED]
     if isinstance(asked.steps, list) and len(asked.steps) > 1:
-        options.append("steps")  # as good as an option
+        options.append("steps")  # treated as an option
     varied = [option for option in options if table[option].drop_nulls().n_unique() > 1]
     synthetic = "data" in options and "synthetic" in set(table["data"].drop_nulls().cast(pl.String))
     return Runs(asked.name or folder.name, table, options, varied, synthetic)
@@ -71,7 +71,7 @@ class ByOption(NamedTuple):
     """Median and middle half of a figure for each world, agent and value of an option."""
 
     rows: pl.DataFrame
-    different: int  # values of the option, which stand in groups if they are more than GROUPS
+    different: int  # how many values the option has; they are grouped if there are more than GROUPS
 
 
 def by_option(table: pl.DataFrame, option: str, figure: str) -> ByOption:
@@ -87,7 +87,7 @@ def by_option(table: pl.DataFrame, option: str, figure: str) -> ByOption:
 
 
 def overall(table: pl.DataFrame) -> pl.DataFrame:
-    """Return what was earned by each agent in each world: median and middle half, whatever the options are."""
+    """Return the median and the middle half of what each agent earned in each world, whatever the options are."""
     return _middle(table.filter(pl.col("earned").is_finite()), ["world", "agent"], "earned")
 
 
@@ -100,7 +100,7 @@ def _middle(table: pl.DataFrame, groups: list[str], figure: str) -> pl.DataFrame
 
 
 def along(folder: Path) -> tuple[pl.DataFrame, bool] | None:
-    """Return learned rate and earnings over the steps, and whether curves are means; None if none were recorded."""
+    """Return learned rates and earnings over the steps, and whether curves are means; None if there are no curves."""
     path = folder / CURVES
     if not path.is_file():
         return None
@@ -109,7 +109,7 @@ def along(folder: Path) -> tuple[pl.DataFrame, bool] | None:
 
 
 def along_here(path: Path) -> tuple[pl.DataFrame, Facts]:
-    """Do so in this process: curves may be many, and only what is made of them goes to another."""
+    """Do the same in this process; there may be many curves, and only the result goes to another process."""
     check_parquet(path)
     lines = pl.scan_parquet(path, glob=False, hive_partitioning=False)
     runs = pl.scan_parquet(path.parent / RESULTS, glob=False, hive_partitioning=False)
@@ -142,16 +142,16 @@ def along_here(path: Path) -> tuple[pl.DataFrame, Facts]:
 
 
 class Cells(NamedTuple):
-    """Means over the seeds of each cell; of many cells those that earned most."""
+    """Means over the seeds of each cell; if there are many cells, only those that earned most."""
 
     rows: pl.DataFrame
     measures: list[str]
     total: int  # cells in all
-    best: int  # how many of each world and agent are kept, if some are left out
+    best: int  # how many cells of each world and agent are kept, if some are left out
 
 
 def cells(runs: Runs, most: int) -> Cells:
-    """Return at most so many cells."""
+    """Return at most `most` cells."""
     measures = [name for name in _MEASURES if _has(runs.table, name)]
     rows = runs.table.group_by("world", "agent", "cell", *runs.options, maintain_order=True).agg(
         runs=pl.len(),

@@ -1,4 +1,4 @@
 """Whether a learned policy can be trusted: `sojourn evaluate --out`.
 
-A verdict of a learner as a record in `verdict.json`, and its part of the page.
+A verdict on a learner as a record in `verdict.json`, and its part of the page.
 """

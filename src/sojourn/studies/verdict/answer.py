@@ -1,4 +1,4 @@
-"""Keep a verdict on a learner as a record that is written to `verdict.json`."""
+"""A verdict on a learner, as a record that is written to `verdict.json`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FILE = "verdict.json"
 
 @dataclass(frozen=True)
 class Judged:
-    """What a learned policy earns, with its interval if the time was enough for one, and what is known beside it."""
+    """What a learned policy earns, with an interval if it was followed long enough for one, and what else is known."""
 
     name: str
     rate: float
@@ -27,7 +27,7 @@ class Judged:
     gain: float | None
     best_gain: float | None
     states: int | None  # seen in training
-    tried: float | None  # share of the pairs of these states
+    tried: float | None  # share of these states' actions
     thin: float | None  # share of the steps in states where some action was hardly tried
     moved: float | None
     sentence: str

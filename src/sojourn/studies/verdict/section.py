@@ -38,12 +38,12 @@ def _lead(found: Judged) -> str:
 
 
 def _picture(found: Judged) -> Whiskers:
-    """Return what the policy earns beside what was learned and what is possible."""
+    """Return what the policy earns, beside the learned rate and the best possible gain."""
     rows = [
-        Whisker("the policy, followed", plain(0), found.rate, found.low, found.high),
+        Whisker("the policy, measured", plain(0), found.rate, found.low, found.high),
         Whisker("the learned rate", plain(1), found.learned_rate),
-        Whisker("the policy, exactly", plain(2), found.gain),
-        Whisker("the best policy, exactly", plain(3), found.best_gain),
+        Whisker("the policy, exact", plain(2), found.gain),
+        Whisker("the best policy, exact", plain(3), found.best_gain),
     ]
     return Whiskers(
         f"What the policy earns: {found.name}",
@@ -55,18 +55,18 @@ def _picture(found: Judged) -> Whiskers:
 
 def _facts(folder: Path, found: Judged) -> Facts:
     shares = (
-        ("pairs of these states that were tried", found.tried),
+        ("actions tried in these states", found.tried),
         ("steps in states where some action was hardly tried", found.thin),
     )
     return Facts(
-        "What was looked at",
+        "What was examined",
         [
             ("learner", found.name),
             ("time for which the policy was followed", number(found.duration, 6)),
             ("steps", number(found.steps)),
             ("states seen in training", setting(found.states)),
             *((name, "unknown" if share is None else f"{share:.0%}") for name, share in shares),
-            ("earned more than the policy from halfway through the training", number(found.moved)),
+            ("earned more than the policy halfway through training", number(found.moved)),
             ("made by", f"Sojourn {found.version}"),
             ("folder", folder.name),
         ],

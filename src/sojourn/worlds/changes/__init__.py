@@ -1,15 +1,15 @@
-"""Worlds that change, each with its truth: what agents that follow a rate are judged by.
+"""Worlds that change, and know the truth by which agents are judged.
 
-    pay_rise        a long job and a short one, whose pay goes up and down
-    seasons         two jobs whose pay goes round with the seasons
-    rush_hours      a queue whose arrivals come in rush hours
+    pay_rise        a long job, and a short one whose pay goes up and down
+    seasons         two jobs whose pay changes with the seasons
+    rush_hours      a queue with rush hours
     fading_trade    a long job whose pay fades away
-    heavy_tails     pay_rise, with rewards of a very wide spread
-    random_changes  any number of random ones, each with its mirror
-    ripening_bait   the authors' bait that ripens and rots with the decisions
-    rotting_bait    the authors' bait that only rots
+    heavy_tails     pay_rise with rewards of a very wide spread
+    random_changes  random worlds by number, each with a mirror
+    ripening_bait   the paper authors' bait, which ripens and rots with the decisions
+    rotting_bait    the paper authors' bait that only rots
 
-`sojourn.run` measures dynamic regret and tracking error in all of them; sweeps and comparisons call them by these names.
+`sojourn.run` measures dynamic regret and tracking error in all of them. Sweeps and comparisons use these names.
 
 >>> from sojourn.worlds.protocol import gain
 >>> gain(pay_rise(hold=1000.0), 0.0), gain(pay_rise(hold=1000.0), 1500.0)

@@ -1,9 +1,9 @@
-"""The authors' baits: a long action that is good in the long run, and a short one that is better now and then.
+"""The paper authors' baits: a long action that is good in the long run, and a short one that is better now and then.
 
-They are written after the definitions in the repository of the authors of Harmonic R-Learning,
+They follow the definitions in the repository of the authors of Harmonic R-Learning,
 github.com/erelon/SMDP_Agents, file examples/envs/configs.py at commit 16f51af. Rewards there change with the number of
-decisions, whichever action they take, and not with time. So the gain at a time of the clock is not defined; that at a decision
-is, and dynamic regret and tracking error are measured by it.
+decisions, of either action, and not with time. So there is no gain at a time of the clock. There is one at each decision,
+and dynamic regret and tracking error are measured against it.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ def ripening_bait(
     bait_period: float = 2000.0,
     bait_duration: float = 5.0,
 ) -> Bait:
-    """A long action that ripens slowly, or a short one that ripens fast and rots, in turns.
+    """A long action whose pay rises slowly, or a short one whose pay rises and falls fast.
 
     At decision n, A earns 19 + n / 10,000 in a time of 10, and B 6 + 5.5 sin(2 pi n / 2,000) in a time of 5. A's rate rises
-    from 1.9 to 2.1 in 20,000 decisions; B's goes between 0.1 and 2.3, and so is the better one at each of its peaks only.
+    from 1.9 to 2.1 in 20,000 decisions. B's goes up and down between 0.1 and 2.3, so B is the better one only at its peaks.
 
     States: one.
 
     Actions: 0 is A, which builds; 1 is B, the bait.
 
-    Rewards: those at decision n, which counts both actions.
+    Rewards: as above, where n counts the decisions for both actions.
 
     Durations: 10 and 5.
 
@@ -80,16 +80,16 @@ def rotting_bait(
     bait_floor_after: int = 2000,
     bait_duration: float = 1.0,
 ) -> Bait:
-    """A steady long action, or a short one that is far better at first and rots.
+    """A long action whose pay is steady, or a short one whose pay is far better at first and decays.
 
-    A earns 20 in a time of 14, 1.43 for each unit of time. At decision n, B earns 10 * 0.998^n in a time of 1, until n is
-    2,000: it is the better one up to decision 971, and ends with a rate of 0.18.
+    A earns 20 in a time of 14, 1.43 per unit of time. At decision n, B earns 10 * 0.998^n in a time of 1; after 2,000
+    decisions this stays as it is. B is the better one up to decision 971, and ends with a rate of 0.18.
 
     States: one.
 
     Actions: 0 is A, which builds; 1 is B, the bait.
 
-    Rewards: those at decision n, which counts both actions.
+    Rewards: as above, where n counts the decisions for both actions.
 
     Durations: 14 and 1.
 
@@ -127,7 +127,7 @@ def rotting_bait(
     bait_duration=positive,
 )
 class Bait(NamedTuple):
-    """What `ripening_bait` and `rotting_bait` make: B earns (reward + amplitude sin(2 pi n / period)) decay^n."""
+    """The world that `ripening_bait` and `rotting_bait` make: B earns (reward + amplitude sin(2 pi n / period)) decay^n."""
 
     build_reward: float
     build_slope: float
@@ -136,7 +136,7 @@ class Bait(NamedTuple):
     amplitude: float
     period: float
     decay: float
-    floor_after: int  # decisions after which it decays no more
+    floor_after: int  # decisions after which it no longer decays
     bait_duration: float
     decision: int = 0  # in this episode
     truth: Truth = Truth()
@@ -207,5 +207,5 @@ def watched_bait(world: Bait, rate: float) -> Bait:
 
 @truth_of.register
 def truth_of_bait(world: Bait) -> Truth:
-    """Return what was kept."""
+    """Return the truth that was kept."""
     return world.truth

@@ -11,14 +11,14 @@ from sojourn.rules.numbers import finite, positive, whole
 from sojourn.worlds.changing import Drifting, Switching, SwitchingWorld
 from sojourn.worlds.disturbed import Disturbed
 
-_PIECES = 40  # of a path: the pay of a piece is that of its middle
+_PIECES = 40  # of a path
 
 
 def pay_rise(*, low_pay: float = 4.0, high_pay: float = 8.0, hold: float = 5000.0) -> SwitchingWorld:
     """A short job pays less than a long one, then more, and so on.
 
-    The long job earns 50 in a time of 10, and so 5. The short one takes a time of 1 and pays 4, then 8, each for a time of
-    `hold`: the best gain is 5, then 8.
+    The long job earns 50 in a time of 10, which is 5 per unit of time. The short one takes a time of 1 and pays 4, then 8,
+    each for a time of `hold`. So the best gain is 5, then 8.
 
     States: one.
 
@@ -43,8 +43,8 @@ def heavy_tails(
 ) -> Disturbed:
     """The jobs of `pay_rise`, with rewards that have a heavy tail.
 
-    Each reward is multiplied by a Pareto number of mean 1 and index `tail`: few are very large. The gains stay what they
-    were.
+    Each reward is multiplied by a Pareto number of mean 1 and index `tail`, so a few rewards are very large. The gains are
+    those of `pay_rise`.
 
     States: one.
 
@@ -63,10 +63,10 @@ def heavy_tails(
 
 
 def seasons(*, swing: float = 0.5, period: float = 8000.0) -> SwitchingWorld:
-    """Two jobs whose pay goes round with the seasons, one up while the other goes down.
+    """Two jobs whose pay changes with the seasons: one rises while the other falls.
 
-    The short job earns 1 + s and the long one 1 - s for each unit of time, where s is `swing` times the sine of the time of
-    the year. A year takes a time of `period`; it is cut into 40 pieces, in which the pay is that of their middle.
+    The short job earns 1 + s and the long one 1 - s per unit of time, where s is `swing` times the sine of the time of the
+    year. A year takes a time of `period`. It is cut into 40 pieces, and the pay in each piece is that of its middle.
 
     States: one.
 
@@ -91,10 +91,10 @@ def seasons(*, swing: float = 0.5, period: float = 8000.0) -> SwitchingWorld:
 
 
 def fading_trade(*, first_pay: float = 3.0, half_life: float = 5000.0) -> SwitchingWorld:
-    """A long job pays well at first, and its pay fades away; a short one stays as it is.
+    """The pay of a long job is good at first and fades away; that of a short one stays the same.
 
-    The long job earns `first_pay` for each unit of time at first, half of it after a time of `half_life`, and so on for
-    four half-lives; then it stays. The short one earns 1. The way down is cut into 40 pieces.
+    The long job earns `first_pay` per unit of time at first, half of it after a time of `half_life`, and so on for four
+    half-lives; then its pay stays the same. The short one earns 1. The decline is cut into 40 pieces.
 
     States: one.
 
@@ -123,10 +123,10 @@ def rush_hours(
 ) -> SwitchingWorld:
     """Admission to a queue whose arrivals are slow, then fast, in turns.
 
-    It is `sojourn.problems.admission_control` with one arrival rate, then another, each for a time of `hold`. Jobs that
-    wait cost, so that fewer should be let in while more arrive.
+    It is `sojourn.problems.admission_control` with one arrival rate, then another, each for a time of `hold`. Waiting jobs
+    are costly, so fewer should be let in while more arrive.
 
-    States: the jobs that the arrival sees, 0 to 20.
+    States: the number of jobs that an arriving job finds, 0 to 20.
 
     Actions: 0 rejects, 1 accepts; with 20 jobs there is only 0.
 
@@ -134,7 +134,7 @@ def rush_hours(
 
     Durations: exponential with the mean between two arrivals.
 
-    Source: ours, of the problem of P. Naor (Econometrica 37, 1969).
+    Source: ours, made from the problem of P. Naor (Econometrica 37, 1969).
 
     >>> world = rush_hours(hold=100.0)
     >>> world.num_states, len(world.gains)

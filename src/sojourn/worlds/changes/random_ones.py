@@ -1,4 +1,4 @@
-"""Random worlds that change, by their number, each with a mirror in which the rates of its actions are exchanged."""
+"""Random worlds that change, by number, each with a mirror in which the rates of its actions are exchanged."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class Drawn(NamedTuple):
     """What a random world is made of."""
 
     durations: Floats  # of the actions, ascending
-    rates: Floats  # [regime, action]: what each would earn for ever, the way back included
+    rates: Floats  # [regime, action]: what each would earn for ever, counting the time of the way back
     hold: float
-    drawn: bool  # whether times are drawn, or all the same
+    drawn: bool  # whether times are drawn; if not, they are all the same
     way_back: bool
     reward_noise: int
     duration_noise: int
 
     @property
     def kind(self) -> str:
-        """Which action is the best one: always the longest, always the shortest, or now this and now that."""
+        """Which action is the best in every regime: the "longest" or the "shortest"; "mixed" if it is neither."""
         best = set(self.rates.argmax(axis=1).tolist())
         named = {len(self.durations) - 1: "longest", 0: "shortest"}
         return named.get(best.pop(), "mixed") if len(best) == 1 else "mixed"
@@ -45,19 +45,21 @@ class Drawn(NamedTuple):
 def random_changes(number: int = 0, *, mirrored: bool = False) -> SwitchingWorld:
     """One of many random worlds that change; in its mirror the rates of the actions are exchanged.
 
-    A world has two or three actions, of mean durations between 1 and 20; half of the worlds have an unpaid way back, which takes
-    1. Two to four regimes each have a rate for every action, which some worlds change a little and others a lot. Times of regimes
-    are all the same or drawn, of a mean between 200 and 5,000. Rewards and durations are constant or spread about
-    their means. In the mirror the shortest action earns, in every regime, the rate of the longest, and so on: what the best
-    player earns is the same, and whoever prefers long actions by nature gains in one as much as it loses in the other.
+    A world has two or three actions, with mean durations between 1 and 20; half of the worlds have an unpaid way back, which
+    takes a time of 1. Each of two to four regimes has a rate for every action; in some worlds the regimes differ a little, in
+    others a lot. The times that regimes hold are all the same or drawn, with a mean between 200 and 5,000. Rewards and
+    durations are constant or spread around their means. In the mirror the shortest action earns, in every regime, the rate of
+    the longest, and so on. So the best policy earns the same in both, and an agent that always prefers long actions gains in
+    one what it loses in the other.
 
-    States: one, or two with a way back.
+    States: one; two if there is a way back.
 
-    Actions: from the shortest to the longest; on the way back there is one.
+    Actions: from the shortest to the longest; on the way back there is only one.
 
-    Rewards: the rate times the mean duration, as a constant, exponential, or ten times as much in one of ten.
+    Rewards: in the mean, the rate times the mean time, way back included; constant, exponential, or ten times the mean with
+    probability 0.1 and else 0.
 
-    Durations: of the mean of the action: constant, uniform between half and one and a half of it, or exponential.
+    Durations: constant, uniform between 0.5 and 1.5 times the mean of the action, or exponential.
 
     Source: ours.
 
@@ -70,7 +72,7 @@ def random_changes(number: int = 0, *, mirrored: bool = False) -> SwitchingWorld
 
 @functools.lru_cache(maxsize=2048)
 def _world(number: int, mirrored: bool) -> SwitchingWorld:
-    """Return a world; the last ones are kept, since sweeps ask for each many times."""
+    """Return a world; recent ones are kept, since sweeps ask for each many times."""
     given = drawn(number)
     rates = given.rates[:, ::-1] if mirrored else given.rates
     models = [_model(given, regime) for regime in rates]
@@ -104,7 +106,7 @@ def drawn(number: int) -> Drawn:
 
 
 def _between(rng: Stream, low: float, high: float) -> float:
-    """Return a number that is as likely to be between 1 and 2 as between 2 and 4."""
+    """Draw a number whose logarithm is uniform: as likely to be between 1 and 2 as between 2 and 4."""
     return low * exp(uniform(rng) * log(high / low))
 
 

@@ -1,4 +1,4 @@
-"""Worlds whose states are vectors, each with its exact gain: what values beyond the table are judged by.
+"""Worlds whose states are vectors, with the exact gains by which agents without a table are judged.
 
     Wear          a machine that wears; when to replace it
     Offers        jobs with a pay and a length; which to take
@@ -9,7 +9,7 @@
     UpdateOrWait  the age of information; how long to wait before the next update
     Fleet         four machines and one crew; which one to mend (its exact gain is not known)
 
-`Hold` and `UpdateOrWait` have actions that are numbers. `gain(world)` computes the exact gain, `optimal(world, state)`
+The actions of `Hold` and `UpdateOrWait` are numbers. `gain(world)` computes the exact gain, `optimal(world, state)`
 the best action.
 
 >>> from sojourn.worlds.protocol import gain

@@ -31,20 +31,20 @@ def _arrivals(name: str, number: float) -> float:
 class CMu(NamedTuple):
     """Six kinds of customers wait for one server: whom to serve next.
 
-    Customers of each kind come at the rate `arrivals`. Their services are exponential, with means of 0.6, 0.8, 1, 1.2,
+    Customers of each kind come at the rate `arrivals`. Service times are exponential, with means of 0.6, 0.8, 1, 1.2,
     1.4 and 1.6; a customer in the system costs 3, 2.5, 2, 1.5, 1 and 0.5 per unit of time.
 
-    States: (n1, ..., n6), how many of each kind are there, and then a 1 for each kind of which there is one, else a 0.
+    States: (n1, ..., n6), the number of customers of each kind, followed by a 1 for each kind that is present, else a 0.
 
-    Actions: the kind to serve, counted from 0. A kind of which there is nobody is masked.
+    Actions: the kind to serve, counted from 0. Kinds without customers are masked.
 
-    Rewards: minus the cost of all customers over the service T, in the mean over who comes meanwhile:
-    -(c n T + c arrivals T^2 / 2), with c n the cost of those who are there and c the sum of all costs.
+    Rewards: minus the cost of all customers during the service time T, averaged over the customers who come meanwhile:
+    -(C T + c arrivals T^2 / 2), where C is the cost per unit of time of the customers present and c the sum of the six costs.
 
-    Durations: T; and where nobody is left, also the time until somebody comes, which costs nothing.
+    Durations: T; if nobody is left, also the time until somebody comes, which costs nothing.
 
     Source: Cobham (Operations Research 2, 1954) for the mean waiting times in an order of priority; the best order is
-    by cost over mean service.
+    by cost divided by mean service time.
 
     >>> world = CMu()
     >>> round(gain(world), 5), optimal(world, (0.0, 2.0, 0.0, 0.0, 1.0, 0.0))
@@ -55,7 +55,7 @@ class CMu(NamedTuple):
 
     @property
     def num_states(self) -> int:
-        """They cannot be listed."""
+        """0, since states cannot be listed."""
         return 0
 
     @property
@@ -65,7 +65,7 @@ class CMu(NamedTuple):
 
     @property
     def observed(self) -> Bounds:
-        """How many of each kind are there."""
+        """The number of customers of each kind."""
         return Bounds((0.0,) * KINDS, (math.inf,) * KINDS)
 
 
@@ -111,7 +111,7 @@ def _first_of(kind: int) -> Vector:
 
 @inlined
 def _there(n0: float, n1: float, n2: float, n3: float, n4: float, n5: float) -> Vector:
-    """The numbers of customers, and which kinds there are."""
+    """The numbers of customers, and which kinds are present."""
     return (
         n0, n1, n2, n3, n4, n5,
         _one_if(n0 > 0.0), _one_if(n1 > 0.0), _one_if(n2 > 0.0), _one_if(n3 > 0.0), _one_if(n4 > 0.0), _one_if(n5 > 0.0),
@@ -125,7 +125,7 @@ def _one_if(condition: bool) -> float:
 
 @inlined
 def _poisson(rng: Stream, mean: float) -> float:
-    """Draw from the Poisson law, for means of at most a few dozens: go up until its distribution is above u."""
+    """Draw from the Poisson law, for means up to a few dozen: count up until the distribution reaches u."""
     u, count = uniform(rng), 0.0
     chance = exp(-mean)
     u -= chance
@@ -152,7 +152,7 @@ def gain_c_mu(world: CMu, clock: float = 0.0) -> float:
 
 @optimal.register
 def optimal_c_mu(world: CMu, state: Vector) -> int:
-    """Whoever costs most for each unit of service."""
+    """Serve the kind that costs most per unit of service time."""
     return next(kind for kind in _order() if state[kind] > 0.0)
 
 

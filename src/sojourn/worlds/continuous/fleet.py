@@ -19,9 +19,9 @@ MACHINES = 4
 class Fleet(NamedTuple):
     """Four machines wear, and one crew mends them: which one next, or none for a while.
 
-    A machine fails at a wear of 1. In a time t, each one that runs wears by a gamma amount of shape t and scale `wear`,
-    evenly over the step. Mending a machine brings its wear to 0, and takes longer and costs more once it has failed;
-    the others go on meanwhile.
+    A machine fails at a wear of 1. In a time t, each machine that runs wears by a gamma amount of shape t and scale
+    `wear`, evenly over the step. Mending a machine brings its wear to 0, and takes longer and costs more once it has
+    failed; the others go on meanwhile.
 
     States: the wear of each machine, in [0, 1].
 
@@ -47,17 +47,17 @@ class Fleet(NamedTuple):
 
     @property
     def num_states(self) -> int:
-        """They cannot be listed."""
+        """0, since states cannot be listed."""
         return 0
 
     @property
     def num_actions(self) -> int:
-        """None of them = 0, and one for each machine."""
+        """Mend nothing = 0, and one for each machine."""
         return MACHINES + 1
 
     @property
     def observed(self) -> Bounds:
-        """The wear of each."""
+        """The wear of each machine."""
         return Bounds((0.0,) * MACHINES, (1.0,) * MACHINES)
 
 
@@ -80,7 +80,7 @@ def step_fleet(world: Fleet, state: Vector, action: int, rng: Stream) -> tuple[F
 
 @inlined
 def _mending(world: Fleet, action: int, wear: float, rng: Stream) -> tuple[float, float]:
-    """What the action itself pays, and how long it takes."""
+    """Return what the action itself pays, and how long it takes."""
     if action == 0:
         return 0.0, exponential(rng)
     if wear >= 1.0:
@@ -90,7 +90,7 @@ def _mending(world: Fleet, action: int, wear: float, rng: Stream) -> tuple[float
 
 @inlined
 def _running(world: Fleet, mended: bool, wear: float, duration: float, rng: Stream) -> tuple[float, float]:
-    """The wear of a machine after a time, and what it earns meanwhile."""
+    """Return the wear of a machine after a time, and what it earns meanwhile."""
     grown = world.wear * gamma(rng, duration)
     if mended:
         return 0.0, 0.0

@@ -1,4 +1,4 @@
-"""A mass on a line that noise pushes about: which force to apply, and hold for a random time."""
+"""A mass on a line that noise pushes about: which force to apply, each held for a random time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sojourn.rules.values import checked
 from sojourn.rules.vectors import Bounds, Vector
 from sojourn.worlds.protocol import gain, optimal, start, step
 
-FURTHEST = 20.0  # of place, speed and force
+FURTHEST = 20.0  # for position, speed and force
 _TIMES = ((0.05, 0.4), (0.2, 0.4), (0.6, 0.2))  # how long a force is held, and how likely
 _SPEED_COST = _FORCE_COST = 0.1
 
@@ -26,19 +26,19 @@ _SPEED_COST = _FORCE_COST = 0.1
 class Hold(NamedTuple):
     """A mass on a line is to be held at 0: which force to apply.
 
-    x1 is its place, x2 its speed: dx1 = x2 dt, dx2 = u dt + noise dW. A force u is held for a time that is 0.05, 0.2 or
-    0.6, with probabilities 0.4, 0.4 and 0.2, and not known in advance.
+    x1 is its position, x2 its speed: dx1 = x2 dt, dx2 = u dt + noise dW. A force u is held for a time of 0.05, 0.2 or 0.6,
+    with probabilities 0.4, 0.4 and 0.2; the time is not known in advance.
 
     States: (x1, x2), each clipped at -20 and 20.
 
-    Actions: u, a number; beyond -20 and 20 it is clipped.
+    Actions: u, a number, clipped at -20 and 20.
 
-    Rewards: minus the integral of x1^2 + 0.1 x2^2 + 0.1 u^2 over the step, in the mean over the noise in it.
+    Rewards: minus the integral of x1^2 + 0.1 x2^2 + 0.1 u^2 over the step, averaged over the noise in it.
 
     Durations: 0.05, 0.2 or 0.6. They do not depend on the action.
 
-    Source: the linear-quadratic regulator with random sampling times; the gain is that without clipping, by iterating
-    the Riccati equation, in the mean over the durations. The bounds are more than ten standard deviations away.
+    Source: the linear-quadratic regulator with random sampling times. The gain is that without clipping; it is found by
+    iterating the Riccati equation, averaged over the durations. The bounds are more than ten standard deviations away.
 
     >>> world = Hold()
     >>> round(gain(world), 4), optimal(world, (0.0, 0.0)), optimal(world, (1.0, 0.0)) < 0.0
@@ -49,12 +49,12 @@ class Hold(NamedTuple):
 
     @property
     def num_states(self) -> int:
-        """They cannot be listed."""
+        """0, since states cannot be listed."""
         return 0
 
     @property
     def num_actions(self) -> int:
-        """Nor can they."""
+        """0, since actions are numbers."""
         return 0
 
     @property
@@ -64,7 +64,7 @@ class Hold(NamedTuple):
 
     @property
     def observed(self) -> Bounds:
-        """Place and speed."""
+        """Position and speed."""
         return Bounds((-FURTHEST,) * 2, (FURTHEST,) * 2)
 
 
@@ -84,7 +84,7 @@ def step_hold(world: Hold, state: Vector, action: float, rng: Stream) -> tuple[H
     place += x2 * u * t * t * t * t / 4.0 + u * u * t * t * t * t * t / 20.0 + strength * t * t * t * t / 12.0
     speed = x2 * x2 * t + x2 * u * t * t + u * u * t * t * t / 3.0 + strength * t * t / 2.0
     cost = place + _SPEED_COST * speed + _FORCE_COST * u * u * t
-    # The noise in speed and place has the covariances t, t^2 / 2 and t^3 / 3.
+    # The noise in speed and position has the covariances t, t^2 / 2 and t^3 / 3.
     push = world.noise * math.sqrt(t) * normal(rng)
     drift = 0.5 * t * push + world.noise * math.sqrt(t * t * t / 12.0) * normal(rng)
     after = (_clipped(x1 + x2 * t + 0.5 * u * t * t + drift), _clipped(x2 + u * t + push))
@@ -117,16 +117,16 @@ def gain_hold(world: Hold, clock: float = 0.0) -> float:
 
 @optimal.register
 def optimal_hold(world: Hold, state: Vector) -> float:
-    """A force that is linear in place and speed."""
+    """A force that is linear in position and speed."""
     return float(_clipped(0.0 - float(_regulator()[1] @ np.array(state))))
 
 
 @functools.cache
 def _regulator() -> tuple[Floats, Floats]:
-    """Return P of the bias -x'Px, and K of the force -K x: the Riccati equation in the mean over durations.
+    """Return P of the bias -x'Px and K of the force -K x, from the Riccati equation averaged over the durations.
 
-    In y = (x1, x2, u), a step costs y'Cy and leads to Fy, in the mean over the noise; with M = E[C + F'PF] the best u
-    makes P = Mxx - Mxu Mux / Muu.
+    With y = (x1, x2, u), a step costs y'Cy and leads to Fy, averaged over the noise. With M = E[C + F'PF], the best u
+    gives P = Mxx - Mxu Mux / Muu.
     """
     bias = np.zeros((2, 2))
     for _ in range(10_000):
@@ -143,7 +143,7 @@ def _regulator() -> tuple[Floats, Floats]:
 
 
 def _cost_over(t: float) -> Floats:
-    """Return C, with y'Cy the integral of x1^2 + 0.1 x2^2 + 0.1 u^2 over a time t without noise."""
+    """Return C, where y'Cy is the integral of x1^2 + 0.1 x2^2 + 0.1 u^2 over a time t without noise."""
     place = np.array(
         [
             [t, t**2 / 2.0, t**3 / 6.0],

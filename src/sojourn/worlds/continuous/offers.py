@@ -1,4 +1,4 @@
-"""Offers of jobs: each has a pay and a length, and one takes it or searches on."""
+"""Job offers, each with a pay and a length: take this one, or search on."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _HALF_TURN = 3.141592653589793
 class Offers(NamedTuple):
     """Jobs are offered one by one: take this one, or search on.
 
-    z has two independent standard normal numbers. The job takes a time of S = e^z1 and pays R = e^((z1 + z2) / 2).
+    z1 and z2 are independent standard normal numbers. The job takes a time of S = e^z1 and pays R = e^((z1 + z2) / 2).
 
     States: (z1, z2).
 
@@ -39,8 +39,8 @@ class Offers(NamedTuple):
     Durations: S for a job that is taken; every step also contains the search for the next offer, exponential of mean
     `search`.
 
-    Source: ours. A job is worth taking if R > g S, and the gain g solves g search = E max(R - g S, 0), whose right
-    side is made of normal distribution functions.
+    Source: ours. A job is worth taking if R > g S. The gain g solves g search = E max(R - g S, 0), where the right side is
+    an expression in normal distribution functions.
 
     >>> world = Offers()
     >>> round(gain(world), 6), optimal(world, (0.0, 0.0)), optimal(world, (0.0, -1.0))
@@ -51,7 +51,7 @@ class Offers(NamedTuple):
 
     @property
     def num_states(self) -> int:
-        """They cannot be listed."""
+        """0, since states cannot be listed."""
         return 0
 
     @property
@@ -67,11 +67,11 @@ class Offers(NamedTuple):
 
 @checked(search=positive)
 class Offers16(NamedTuple):
-    """Jobs are offered one by one, as in Offers, but what is seen of them is mixed with noise.
+    """Jobs are offered one by one, as in Offers, but their numbers are seen mixed with noise.
 
-    z has sixteen independent standard normal numbers, of which the first two make the job, as in `Offers`.
+    z is a vector of sixteen independent standard normal numbers; the first two make the job, as in `Offers`.
 
-    States: M z, sixteen numbers, M being the orthonormal discrete cosine transform (DCT-II).
+    States: M z, sixteen numbers, where M is the orthonormal discrete cosine transform (DCT-II).
 
     Actions: 0 passes, 1 takes the job.
 
@@ -80,7 +80,7 @@ class Offers16(NamedTuple):
     Durations: S for a job that is taken; every step also contains the search for the next offer, exponential of mean
     `search`.
 
-    Source: ours. M loses nothing, so that the gain is that of `Offers`.
+    Source: ours. M loses no information, so the gain is that of `Offers`.
 
     >>> gain(Offers16()) == gain(Offers())
     True
@@ -90,7 +90,7 @@ class Offers16(NamedTuple):
 
     @property
     def num_states(self) -> int:
-        """They cannot be listed."""
+        """0, since states cannot be listed."""
         return 0
 
     @property
@@ -126,7 +126,7 @@ def step_offers(
 
 @inlined
 def _taken(action: int, z1: float, z2: float) -> tuple[float, float]:
-    """What the action earns, and the time it takes without the search."""
+    """Return what the action earns, and the time it takes without the search."""
     if action == 0:
         return 0.0, 0.0
     return exp(0.5 * (z1 + z2)), exp(z1)
@@ -160,7 +160,7 @@ def _row(k: int, z: Vector) -> float:
 
 @inlined
 def _hidden(j: int, seen: Vector) -> float:
-    """Entry j of z: M is orthonormal, so that its transpose undoes it."""
+    """Return entry j of z: M is orthonormal, so its transpose undoes it."""
     total = 0.0
     for k in range(_NUM_SEEN):
         total += _MIXED[k, j] * seen[k]
@@ -169,7 +169,7 @@ def _hidden(j: int, seen: Vector) -> float:
 
 @inlined
 def _mixed_offer(rng: Stream) -> Vector:
-    # Written out, since compiled code makes no tuple in a loop.
+    # Written out, since compiled code cannot make a tuple in a loop.
     z = (
         normal(rng), normal(rng), normal(rng), normal(rng), normal(rng), normal(rng), normal(rng), normal(rng),
         normal(rng), normal(rng), normal(rng), normal(rng), normal(rng), normal(rng), normal(rng), normal(rng),
@@ -220,13 +220,13 @@ def _gain(search: float) -> float:
 
 @optimal.register
 def optimal_offers(world: Offers, state: Vector) -> int:
-    """Take what pays more than the gain."""
+    """Take a job that pays more than the gain for its time."""
     return _worth_taking(world.search, state[0], state[1])
 
 
 @optimal.register
 def optimal_offers_16(world: Offers16, state: Vector) -> int:
-    """Take what pays more than the gain."""
+    """Take a job that pays more than the gain for its time."""
     return _worth_taking(world.search, _hidden(0, state), _hidden(1, state))
 
 

@@ -18,22 +18,22 @@ from sojourn.rules.values import checked
 from sojourn.rules.vectors import Bounds, Vector
 from sojourn.worlds.protocol import gain, optimal, start, step
 
-LONGEST = 20.0  # that one can wait
+LONGEST = 20.0  # the longest wait
 
 
 @checked(spread=positive)
 class UpdateOrWait(NamedTuple):
     """Updates travel for a random time: how long to wait before the next one is sent.
 
-    The age of what is known grows by one per unit of time. When an update arrives, it falls to y, the time that the
-    update has travelled. The next is sent after a wait and travels for y', lognormal of mean 1. To wait can pay: what
-    is sent while the last one is still fresh is hardly news.
+    The age of the information grows by one per unit of time. When an update arrives, the age falls to y, the time that
+    the update has travelled. The next update is sent after a wait and travels for y', lognormal of mean 1. Waiting can
+    pay, because an update brings little news while the last one is still fresh.
 
     States: (log y,).
 
-    Actions: the wait, a number; below 0 and beyond 20 it is clipped.
+    Actions: the wait, a number, clipped at 0 and 20.
 
-    Rewards: minus the age, integrated over the step: -(y D + D^2 / 2), with D the duration.
+    Rewards: minus the age, integrated over the step: -(y D + D^2 / 2), where D is the duration.
 
     Durations: D = wait + y'.
 
@@ -49,12 +49,12 @@ class UpdateOrWait(NamedTuple):
 
     @property
     def num_states(self) -> int:
-        """They cannot be listed."""
+        """0, since states cannot be listed."""
         return 0
 
     @property
     def num_actions(self) -> int:
-        """Nor can they."""
+        """0, since actions are numbers."""
         return 0
 
     @property
@@ -64,13 +64,13 @@ class UpdateOrWait(NamedTuple):
 
     @property
     def observed(self) -> Bounds:
-        """The logarithm of the last update's time."""
+        """The logarithm of the time that the last update travelled."""
         return Bounds((-math.inf,), (math.inf,))
 
 
 @inlined
 def _log_time(world: UpdateOrWait, rng: Stream) -> float:
-    """The logarithm of a lognormal time of mean 1."""
+    """Draw the logarithm of a lognormal time of mean 1."""
     return world.spread * normal(rng) - 0.5 * world.spread * world.spread
 
 
@@ -84,7 +84,7 @@ def start_update_or_wait(world: UpdateOrWait, rng: Stream) -> tuple[UpdateOrWait
 def step_update_or_wait(
     world: UpdateOrWait, state: Vector, action: float, rng: Stream
 ) -> tuple[UpdateOrWait, Vector, float, float]:
-    """Wait, then send the next."""
+    """Wait, then send the next update."""
     log_time = _log_time(world, rng)
     duration = min(max(action, 0.0), LONGEST) + exp(log_time)
     return world, (log_time,), -(exp(state[0]) * duration + 0.5 * duration * duration), duration
@@ -106,8 +106,8 @@ def optimal_update_or_wait(world: UpdateOrWait, state: Vector) -> float:
 def _best_age(spread: float) -> float:
     """Return the c at which E[y D + D^2 / 2 - c D] is 0 with the best waits.
 
-    Where one waits, y < c - 1, the mean of that over y' is (v - (c - y)^2) / 2 with v the variance of y'; elsewhere it is
-    y - c + (v + 1) / 2.
+    For y < c - 1 the best wait is above 0, and the mean of the bracket over y' is (v - (c - y)^2) / 2, where v is the
+    variance of y'; for other y it is y - c + (v + 1) / 2.
     """
     variance = math.expm1(spread * spread)
 

@@ -32,8 +32,8 @@ class Wear(NamedTuple):
 
     Durations: exponential of mean 1 + w for a job, `replacement` for a replacement.
 
-    Source: ours. Between two replacements the jobs are at w = 0 and at the points of a Poisson process, so that
-    replacing at a threshold x earns R(x) in a time of T(x), both polynomials; the best x has R'/T' = R/T.
+    Source: ours. Between two replacements the jobs are at w = 0 and at the points of a Poisson process. So replacing
+    at a threshold x earns R(x) in a time of T(x), both polynomials; the best x has R'/T' = R/T.
 
     >>> world = Wear()
     >>> round(gain(world), 6), optimal(world, (0.3,)), optimal(world, (0.4,))
@@ -47,7 +47,7 @@ class Wear(NamedTuple):
 
     @property
     def num_states(self) -> int:
-        """They cannot be listed."""
+        """0, since states cannot be listed."""
         return 0
 
     @property
@@ -69,7 +69,7 @@ def start_wear(world: Wear, rng: Stream) -> tuple[Wear, Vector]:
 
 @step.register
 def step_wear(world: Wear, state: Vector, action: int, rng: Stream) -> tuple[Wear, Vector, float, float]:
-    """Do a job, or replace the machine; both draw two numbers, so that runs stay in step."""
+    """Do a job, or replace the machine; both draw two numbers, so that random numbers do not depend on actions."""
     wear = state[0]
     duration, growth = (1.0 + wear) * exponential(rng), world.mean_wear * exponential(rng)
     if action == 1:
@@ -113,10 +113,10 @@ def _furthest(world: Wear, advantage: Callable[[float], float]) -> float:
 
 
 def _earned(world: Wear, x: float) -> float:
-    """The reward between two replacements at the threshold x."""
+    """Return the reward between two replacements at the threshold x."""
     return 1.0 - world.price + (x - world.loss * x**3 / 3.0) / world.mean_wear
 
 
 def _time(world: Wear, x: float) -> float:
-    """The time between two replacements at the threshold x."""
+    """Return the time between two replacements at the threshold x."""
     return 1.0 + world.replacement + (x + x * x / 2.0) / world.mean_wear

@@ -1,4 +1,4 @@
-"""A queue with one server, looked at when jobs arrive: admit this one, or turn it away."""
+"""A queue with one server, seen when a job arrives: admit it, or turn it away."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sojourn.rules.values import checked
 from sojourn.rules.vectors import Bounds, Vector
 from sojourn.worlds.protocol import gain, optimal, start, step
 
-_SPAN = 40.0  # of the grid: more work than that is never there
+_SPAN = 40.0  # of the grid: there is never more work than that
 _INTERVALS = 8_000
 _TOLERANCE = 1e-11
 _MOST_SWEEPS = 100_000
@@ -27,8 +27,8 @@ _MOST_SWEEPS = 100_000
 class Workload(NamedTuple):
     """Jobs arrive at a server: admit this one, or turn it away.
 
-    V is the work that the server has before it, S the work of the job that has just come, exponential of mean 1. The
-    server works off one unit in a unit of time; jobs come at the rate `arrivals`.
+    V is the work that waits for the server, S the work of the job that has just come, exponential of mean 1. The
+    server does one unit of work per unit of time; jobs come at the rate `arrivals`.
 
     States: (V, S), both at least 0.
 
@@ -39,9 +39,9 @@ class Workload(NamedTuple):
     Durations: the time to the next arrival, exponential. It does not depend on the action.
 
     Source: ours; in the literature it is an M/G/1 queue with admission control. The gain comes from value iteration on
-    a grid. For any function h, the least and the largest of Th - h bound the gain, T being the operator of the
-    optimality equation; it is iterated until they agree to ten digits, on two grids, and the error of the grid, which
-    falls with the square of its width, is taken out.
+    a grid. For any function h, the least and the largest value of Th - h bound the gain, where T is the operator of the
+    optimality equation; the iteration ends when they agree to ten digits. It is done on two grids, so that the error of
+    the grid, which falls with the square of its width, can be removed.
 
     >>> world = Workload()
     >>> round(gain(world), 5), optimal(world, (1.0, 2.0)), optimal(world, (2.0, 1.0))
@@ -53,7 +53,7 @@ class Workload(NamedTuple):
 
     @property
     def num_states(self) -> int:
-        """They cannot be listed."""
+        """0, since states cannot be listed."""
         return 0
 
     @property
@@ -63,7 +63,7 @@ class Workload(NamedTuple):
 
     @property
     def observed(self) -> Bounds:
-        """The work before the server, and that of the job."""
+        """The work that waits for the server, and that of the job."""
         return Bounds((0.0, 0.0), (math.inf, math.inf))
 
 
@@ -77,7 +77,7 @@ def start_workload(world: Workload, rng: Stream) -> tuple[Workload, Vector]:
 def step_workload(
     world: Workload, state: Vector, action: int, rng: Stream
 ) -> tuple[Workload, Vector, float, float]:
-    """Admit the job or not, and work until the next comes."""
+    """Admit the job or not, and work until the next one comes."""
     duration = exponential(rng) / world.arrivals
     reward, work = 0.0, state[0]
     if action == 1:
@@ -87,14 +87,14 @@ def step_workload(
 
 @gain.register
 def gain_workload(world: Workload, clock: float = 0.0) -> float:
-    """By value iteration, with the error of the grid taken out."""
+    """By value iteration, with the error of the grid removed."""
     coarse, fine = (_solved(world, count)[0] for count in (_INTERVALS // 2, _INTERVALS))
     return fine + (fine - coarse) / 3.0
 
 
 @optimal.register
 def optimal_workload(world: Workload, state: Vector) -> int:
-    """Admit a job if it is large enough for the work before the server."""
+    """Admit a job if it is large enough for the work that waits."""
     _, width, work = _solved(world, _INTERVALS)
     grid = width * np.arange(len(work))
     now, then = np.interp([state[0], state[0] + state[1]], grid, work)
@@ -103,15 +103,15 @@ def optimal_workload(world: Workload, state: Vector) -> int:
 
 @functools.cache
 def _solved(world: Workload, intervals: int) -> tuple[float, float, Floats]:
-    """Return the gain on a grid of so many intervals, its width, and W on it.
+    """Return the gain on a grid of `intervals` intervals, the width of the grid, and W on it.
 
-    With h(V) the bias before the job is seen and W(x) = E h((x - A)^+), A the time to the next arrival,
+    With h(V) the bias before the job is seen and W(x) = E h((x - A)^+), where A is the time to the next arrival,
 
         h(V) + g / arrivals = E max(S - waiting_cost V + W(V + S), W(V)).
 
-    V and S are admitted if V + S is beyond the x at which x + W(x) = (1 + waiting_cost) V + W(V), since the left side
-    grows with x. What lies beyond is worth e^-(x - V) (x + 1 - V - waiting_cost V + B(x) - W(V)) more than W(V), with
-    B(x) = E W(x + S). Between the points of the grid h and W are taken to be straight.
+    A job is admitted if V + S is beyond the x at which x + W(x) = (1 + waiting_cost) V + W(V), since the left side
+    grows with x. In the mean, such jobs add e^-(x - V) (x + 1 - V - waiting_cost V + B(x) - W(V)) to W(V), where
+    B(x) = E W(x + S). Between the points of the grid, h and W are taken to be linear.
     """
     width = _SPAN / intervals
     grid = width * np.arange(intervals + 1)
@@ -125,18 +125,18 @@ def _solved(world: Workload, intervals: int) -> tuple[float, float, Floats]:
         admitted = edge + 1.0 - (1.0 + world.waiting_cost) * grid + np.interp(edge, grid, beyond) - work
         after = work + np.exp(grid - edge) * np.maximum(admitted, 0.0)
         change = after - bias
-        # At the far end there is no telling; nobody ever gets there.
+        # The far half of the grid is left out: it is inexact, and never reached.
         low, high = change[: intervals // 2].min(), change[: intervals // 2].max()
         bias = after - after[0]
         if high - low < _TOLERANCE:
             return float(world.arrivals * (low + high) / 2.0), width, work
-    raise ValueError(f"value iteration does not settle for {world}; its numbers are too far apart")
+    raise ValueError(f"value iteration does not converge for {world}; its numbers are too far apart")
 
 
 def _averaged(values: Floats, width: float, first: float | None = None) -> Floats:
-    """Return E f(x - A), A exponential of mean 1 in units where points are `width` apart, f(x) = `first` before all.
+    """Return E f(x - A) at points `width` apart, where A is exponential of mean 1 and f is `first` before all points.
 
-    For straight pieces this obeys y[i] = e^-width y[i-1] + a f[i-1] + b f[i].
+    For f linear between points, this obeys y[i] = e^-width y[i-1] + a f[i-1] + b f[i].
     """
     kept = math.exp(-width)
     b = 1.0 - (1.0 - kept) / width

@@ -1,7 +1,7 @@
-"""The rows of a file of bars, whatever is in them: CSV, plain or packed, and Parquet.
+"""Reads the rows of a file of bars, whatever is in them: CSV, plain or packed, and Parquet.
 
-A line of a CSV file is a row, whatever quotes it holds, so that a stray one cannot swallow the
-lines below it. Which rows are bars, and what becomes of the others, `sojourn.worlds.market.bars` decides.
+Every line of a CSV file is a row, whatever quotes it has, so a stray quote cannot swallow the lines
+below it. `sojourn.worlds.market.bars` decides which rows are bars, and what becomes of the others.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 import polars as pl
 
 ENDINGS = (".csv", ".csv.gz", ".parquet")
-# The names of the columns, best first, in small letters and with spaces for underscores.
+# The names of the column of times, best first, in lower case and with spaces for underscores.
 _TIMES = (
     "timestamp", "unix timestamp", "unix time", "unix", "open time", "opentime",
     "datetime", "date time", "time", "date",
@@ -29,26 +29,26 @@ _FORMATS = (
     "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M", "%Y-%m-%d",
     "%Y-%m-%d %H:%M:%S%.f%z", "%Y-%m-%d %H:%M%z",
 )  # fmt: skip
-_LATEST = 7_258_118_400  # 2200-01-01: a number beyond is in another unit, or no time at all
-_EARLIEST = 2.2e11  # in milliseconds, 1976-12-21: what is below may be a date such as 201201312359
+_LATEST = 7_258_118_400  # 2200-01-01: a larger number is in another unit, or is not a time
+_EARLIEST = 2.2e11  # in milliseconds, 1976-12-21: a smaller number may be a date such as 201201312359
 
-# What a row of a file is: a bar, or the first reason why it is none.
+# What a row of a file is: a bar, or the first reason why it is not one.
 FINE, BLANK, RAGGED, UNTIMED, UNTRADED, TEXT, WRONG = range(7)
 
-# A packed file may unpack to so many bytes, and to so many times its own size.
+# A packed file may unpack to so many bytes plus so many times its own size.
 _MOST_UNPACKED, _MOST_RATIO = 30_000_000, 30
 _SEPARATORS, _AROUND = ",;\t|", " \t\r\"'"
 
 
 @dataclass(frozen=True)
 class FileFacts:
-    """What is to be known of a file beside its numbers.
+    """What is known about a file, apart from its numbers.
 
-    `first` has the first row of each kind but `FINE`, with all that was found in it: the number of `fields`; the
+    `first` has the first row of each kind except `FINE`, with everything found in it: the number of `fields`; the
     texts `at_text`, `open_text` and `close_text` where they are not numbers; the unscaled `number` of the timestamp.
     """
 
-    word: str  # a user counts the lines of a CSV file, the rows of others
+    word: str  # "line" for a CSV file, "row" for others
     offset: int  # the number of the first row
     opens: bool  # whether there is a column for the open
     unended: bool  # whether the last number may have been cut off
@@ -56,7 +56,7 @@ class FileFacts:
 
 
 def rows_here(path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
-    """Read a file in this process, which may not survive it; return its numbers, and its `FileFacts`.
+    """Read a file in this process, which may crash; return the numbers of the file, and its `FileFacts`.
 
     The table has for each row the columns `at` in seconds, `open` and `close`, null where there is no number, the
     `unit` of the timestamp and the `kind` of row.
@@ -85,7 +85,7 @@ def _read_csv(path: Path) -> tuple[pl.DataFrame, FileFacts]:
     separator = max(_SEPARATORS, key=header.count)
     names = [cell.strip(_AROUND) for cell in header.split(separator)]
     columns = _columns(path, names)
-    # No line has the separator \x01 in it, so that a line is one field and is never left out.
+    # No line has the separator \x01 in it, so each line is one field and none is left out.
     lines = pl.scan_csv(
         source,
         has_header=False,
@@ -100,7 +100,7 @@ def _read_csv(path: Path) -> tuple[pl.DataFrame, FileFacts]:
     blank = line.str.strip_chars().fill_null("") == ""
     kind = pl.when(blank).then(BLANK).when(fields != len(names)).then(RAGGED).otherwise(FINE)
     parts = line.str.split_exact(separator, max(columns.values()))
-    # In steps, since polars would split the lines anew for every column.
+    # In steps, since polars would split the lines again for every column.
     rows = lines.slice(above + 1).select(fields.alias("fields"), kind.alias("kind"), parts.alias("parts"))
     texts = [pl.col(f"field_{index}").alias(f"{name}_text") for name, index in columns.items()]
     rows = rows.unnest("parts").select("fields", "kind", *texts)
@@ -114,7 +114,7 @@ def _read_csv(path: Path) -> tuple[pl.DataFrame, FileFacts]:
 
 @contextlib.contextmanager
 def _contents(path: Path) -> Iterator[bytes | mmap.mmap]:
-    """Give the bytes of a text, unpacked."""
+    """Give the bytes of a text file, unpacked."""
     with path.open("rb") as handle:
         if not path.name.lower().endswith(".gz"):
             with mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ) as data:
@@ -127,7 +127,7 @@ def _contents(path: Path) -> Iterator[bytes | mmap.mmap]:
 
 
 def _unpacked(path: Path, handle: BinaryIO) -> bytes:
-    """Return what a packed file holds, unless it is far more than bars would be."""
+    """Return what a packed file holds, or refuse it if that is far more than bars would be."""
     most = _MOST_UNPACKED + _MOST_RATIO * os.fstat(handle.fileno()).st_size
     try:
         with gzip.open(handle) as content:
@@ -136,7 +136,7 @@ def _unpacked(path: Path, handle: BinaryIO) -> bytes:
         raise ValueError(f"{path} is not a whole gzip file; fetch it again") from None
     if len(unpacked) > most:
         raise ValueError(
-            f"{path} unpacks to more than {most / 1e6:,.0f} MB, which bars in a file of its size do not; if it is "
+            f"{path} unpacks to more than {most / 1e6:,.0f} MB, too much for bars in a file of its size; if it is "
             "right all the same, unpack it with gunzip and give the .csv"
         )
     return unpacked
@@ -179,14 +179,14 @@ def _read_parquet(path: Path) -> tuple[pl.DataFrame, FileFacts]:
             moment = column.cast(pl.Datetime("us")) if dtype == pl.Date else column
             number = _in_range(moment.dt.timestamp("us") / 1e6)
         else:
-            raise ValueError(f"{path}: the column {original!r} is of type {dtype}; numbers are needed there")
+            raise ValueError(f"{path}: the column {original!r} is of type {dtype}; it must have numbers")
         wanted += [number.alias(name), text.alias(f"{name}_text")]
     table = rows.select(wanted).collect(engine="streaming")
     return table, FileFacts("row", 1, "open" in columns, unended=False)
 
 
 def _columns(path: Path, names: list[str]) -> dict[str, int]:
-    """Return where the columns at, open (if there is one) and close are."""
+    """Return the places of the columns `at`, `open` (if there is one) and `close`."""
     plain = [" ".join(name.replace("_", " ").lower().split()) for name in names]
     found = {}
     for name, options in {"at": _TIMES, "open": ("open",), "close": ("close",)}.items():
@@ -194,7 +194,7 @@ def _columns(path: Path, names: list[str]) -> dict[str, int]:
         if best is not None:
             found[name] = plain.index(best)
             if plain.count(best) > 1:
-                raise ValueError(f"{path} has {plain.count(best)} columns {best!r}; leave one of them")
+                raise ValueError(f"{path} has {plain.count(best)} columns {best!r}; keep only one of them")
         elif name != "open":
             wanted = "no column for the timestamp" if name == "at" else "no column 'close'"
             shown = ", ".join(repr(name[:40]) for name in names[:12]) + (", ..." if len(names) > 12 else "")
@@ -223,14 +223,14 @@ def _settle(table: pl.DataFrame, name: str) -> pl.DataFrame:
 
 
 def _timed(table: pl.DataFrame) -> pl.DataFrame:
-    """Bring the timestamps to seconds; null where it cannot be done."""
+    """Convert the timestamps to seconds; null where that is impossible."""
     number = pl.col("at")
     unit: Any = pl.when(number.is_between(0, _LATEST, closed="left")).then(0)
     for power in (3, 6, 9):
         low, high = _EARLIEST * 10.0 ** (power - 3), _LATEST * 10.0**power
         unit = unit.when(number.is_between(low, high, closed="left")).then(power)
     table = table.with_columns(number.alias("number"), unit.otherwise(None).cast(pl.Int64).alias("unit"))
-    # Divided, not multiplied by a power below 1: only so a whole second stays whole.
+    # Divided, not multiplied by a power below 1, so that a whole second stays whole.
     table = table.with_columns(number / pl.lit(10.0).pow(pl.col("unit")), pl.col("unit").fill_null(0))
     written = table["at_text"].is_not_null().arg_true()
     if written.len():
@@ -241,7 +241,7 @@ def _timed(table: pl.DataFrame) -> pl.DataFrame:
 
 def _moments(text: pl.Series) -> pl.Series:
     """Return ISO times in seconds since 1970, null where there is none; without a zone they are UTC."""
-    # In most files all are written alike, and what follows for the rest is slow.
+    # In most files all times have one format; what follows, for the rest, is slow.
     with_t = str(text[0])[10:11] == "T"
     seconds = _parsed(text, _FORMATS[0].replace(" ", "T") if with_t else _FORMATS[0])
     rest = seconds.is_null().arg_true()

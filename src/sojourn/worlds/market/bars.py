@@ -1,7 +1,7 @@
 """Bars: the open and close of an instrument in every interval, read from a file.
 
-A file is CSV (plain or .gz) or Parquet. What is in it that should not be is repaired by a
-written rule, reported or refused (docs/bars.md); nothing is silent.
+A file is CSV (plain or .gz) or Parquet. Whatever is wrong in it is repaired by a documented rule,
+reported or refused (docs/bars.md); nothing happens silently.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ class Bars:
     ValueError: mine: close is -4.0 in bar 0; prices must be finite and greater than 0
     """
 
-    name: str  # of the file, or of what made them
-    sha256: str  # of the file's bytes; of the prices where there is no file
+    name: str  # of the file, or "synthetic" and the like
+    sha256: str  # of the file's bytes, or of the prices if there is no file
     timestamp: Ints  # seconds since 1970, UTC, at the beginning of the interval
     open: Floats
     close: Floats
     synthetic: bool = False
     findings: list[Finding] = field(default_factory=list)
-    rows: int | None = None  # of the file, blank lines included; None where there is no file
+    rows: int | None = None  # of the file, blank lines included; None if there is no file
 
     def __post_init__(self) -> None:
-        """Check what the class promises."""
+        """Check the lengths, the order, the prices and the number of bars."""
         if not len(self.timestamp) == len(self.open) == len(self.close):
             raise ValueError(f"{self.name}: timestamp, open and close must have the same length")
         if (backward := np.flatnonzero(np.diff(self.timestamp) <= 0)).size:
@@ -84,7 +84,7 @@ class Bars:
 
     @cached_property
     def interval(self) -> int:
-        """Seconds from bar to bar: the most common number, the smallest of several; 60 if there is no other."""
+        """Seconds from bar to bar: the most common number, or the smallest if there are several; 60 for a single bar."""
         return most_common(np.diff(self.timestamp)) if len(self) > 1 else 60
 
 
@@ -101,8 +101,8 @@ def segments(num_bars: int, length: int) -> list[tuple[int, int]]:
 def load_bars(path: str | Path, *, fill: int = 0, repair: bool = False) -> Bars:
     r"""Read the bars of a file; the page on minute bars has the rules.
 
-    Gaps of at most `fill` bars are filled. With `repair`, rows that cannot be read or have
-    impossible prices are missing minutes; without, they are an error.
+    Gaps of at most `fill` bars are filled. Rows that cannot be read or have impossible prices are
+    an error; with `repair`, they count as missing minutes.
 
     >>> import tempfile
     >>> text = "timestamp,open,close\n1700000000,10,12\n1700000060,12,11\n1700000180,11,13\n"
@@ -173,7 +173,7 @@ def read_bars(path: Path, fill: int, repair: bool, digested: Callable[[str], str
 
 
 def _read(path: Path) -> tuple[pl.DataFrame, FileFacts]:
-    """Read a file in another process, which may die of it, or say why it cannot be read."""
+    """Read a file in another process, since reading may crash, or say why it cannot be read."""
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist; sojourn data fetch downloads the paper's data")
     check_readable(path)
@@ -190,7 +190,7 @@ def _read(path: Path) -> tuple[pl.DataFrame, FileFacts]:
 
 
 def describe(bars: Bars) -> dict[str, Any]:
-    """Return what the bars are, as numbers and texts for JSON."""
+    """Return a description of the bars, as numbers and texts for JSON."""
     return {
         "name": bars.name,
         "sha256": bars.sha256,
@@ -221,7 +221,7 @@ def fetch_bars(folder: str | Path, download: Callable[[str], str]) -> list[Path]
         reason = f"{type(error).__name__}: {brief(error)}"
         advice = f"see whether {page} can be reached, or download it there by hand"
         raise OSError(f"{DATASET} could not be fetched from Kaggle ({reason}); {advice}") from error
-    # kagglehub would miss files that are moved out of its cache.
+    # Copied, not moved: kagglehub would miss files that are moved out of its cache.
     files = sorted(file for file in source.rglob("*") if file.name.lower().endswith(ENDINGS))
     if not files:
         raise ValueError(f"{source} has no {', '.join(ENDINGS)} file in it; look at {page}")

@@ -31,7 +31,7 @@ class Finding:
     count: int
     first: str  # where the first of them is
     remedy: str  # what was done, or what it means
-    dropped: int = 0  # rows of the file that are no bars for this reason
+    dropped: int = 0  # rows of the file that are not bars for this reason
     filled: int = 0  # bars that are in no row of the file
 
 
@@ -40,12 +40,12 @@ class Sheet:
     """The findings in one file, and how to say where they are."""
 
     path: Path
-    word: str  # a user counts lines of a CSV file, rows of others
+    word: str  # "line" for a CSV file, "row" for others
     offset: int  # the number of the first row
     findings: list[Finding]
 
     def place(self, row: int, at: float | None = None) -> str:
-        """Return how a sentence names a row."""
+        """Return the name of a row in messages."""
         number = f"{self.word} {row + self.offset:,}"
         return number if at is None else f"{number} ({moment(at)})"
 
@@ -74,7 +74,7 @@ def judge(sheet: Sheet, firsts: Mapping[str, dict[str, Any]], kind: Ints, repair
         remedy = "dropped" if code == BLANK else "dropped: a missing minute"
         sheet.findings.append(Finding(what, found.size, place, remedy, dropped=found.size))
     if wrong and not repair:
-        advice = "correct the file, or repair it (--repair, repair=True): such rows are then missing minutes"
+        advice = "correct the file, or set --repair (repair=True) to count such rows as missing minutes"
         raise ValueError(f"{sheet.path}: {'; '.join(wrong)}; {advice}")
 
 
@@ -105,7 +105,7 @@ def repeated(sheet: Sheet, row: Ints, at: Ints, opening: Floats, close: Floats) 
         places = f"{sheet.place(row[one - 1])} and {sheet.place(row[one], at[one])}"
         raise ValueError(
             f"{sheet.path}: one timestamp with different prices, {_times(int(np.count_nonzero(differs)))}, "
-            f"first in {places}; keep the right one of such rows"
+            f"first in {places}; keep only the right row for each timestamp"
         )
     sheet.note(
         "duplicate timestamp", again, row, at, "the prices are the same: the later is dropped", drop=True
@@ -116,7 +116,7 @@ def repeated(sheet: Sheet, row: Ints, at: Ints, opening: Floats, close: Floats) 
 def fill_gaps(
     sheet: Sheet, row: Ints, at: Ints, opening: Floats, close: Floats, fill: int
 ) -> tuple[Ints, Floats, Floats]:
-    """Report gaps and what is off the grid, and fill the gaps that are short enough."""
+    """Report gaps and bars off the grid, and fill the gaps that are short enough."""
     if len(at) < 2:
         return at, opening, close
     step = np.diff(at)
@@ -156,7 +156,7 @@ def most_common(numbers: Ints) -> int:
 
 
 def moment(seconds: float) -> str:
-    """Return a time as a reader wants it."""
+    """Return a time in readable form, in UTC."""
     return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 

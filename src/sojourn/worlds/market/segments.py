@@ -1,7 +1,7 @@
 """Instruments by name: the bars in a file, or the synthetic ones, cut into segments.
 
-A market of a sweep is described by words and numbers alone, `data` among them: the path of
-a file, or "synthetic". What identifies the data is its content and not its path.
+A market in a sweep is described by words and numbers alone. One of them is `data`: the path of
+a file, or "synthetic". The data is identified by its content, not by its path.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SYNTHETIC = "synthetic"
 
 
 def instrument(data: str, fill: int = 0, repair: bool = False) -> Bars:
-    """Return the bars in a file, or the synthetic ones; files are read once while they stay as they are."""
+    """Return the bars in a file, or the synthetic ones; a file is read again only if it has changed."""
     if data == SYNTHETIC:
         return _synthetic()
     return _file(data, _state_of(data), fill, repair)
@@ -29,7 +29,7 @@ def identity(data: str) -> str:
     return data if data == SYNTHETIC else f"sha256:{_digest(data, _state_of(data))}"
 
 
-def market_segment(  # the options of a market in a sweep: those of `Market`, and which bars it has
+def market_segment(  # the options of a market in a sweep: those of `Market`, and those that choose its bars
     data: str = SYNTHETIC,
     *,
     segment: int = 0,
@@ -65,7 +65,7 @@ def market_segment(  # the options of a market in a sweep: those of `Market`, an
 
 
 def _state_of(path: str) -> tuple[int, int]:
-    """Return what changes when a file does."""
+    """Return the time and the size of a file, which change when the file does."""
     try:
         status = Path(path).stat()
     except OSError as error:

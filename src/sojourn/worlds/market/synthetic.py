@@ -1,11 +1,10 @@
 """A synthetic market: minutes that look like Bitcoin's and come from a seed alone.
 
-It stands in for recorded prices where there are none, and is always labelled synthetic. All
-of the following are drawn anew in every minute t, independently: uniform numbers U and
-standard normal numbers Z.
+It stands in for recorded prices where there are none, and is always labelled synthetic. Every
+random number below is drawn independently in every minute t; Z is a standard normal number.
 
 The regime k is quiet, usual or stormy. It is left with probability 1 / stay_k for one of the
-other two, both alike, so that the market is in regime k for a share stay_k of its time:
+other two, with equal chances, so the share of time spent in regime k is proportional to stay_k:
 
     regime   stay_k   sigma_k   lambda_k
     quiet    60,000   0.0003        0.8
@@ -17,13 +16,13 @@ with a memory of 12 minutes and one with a memory of 1,500:
 
     a' = (1 - 1/m) a + 0.45 sqrt(1 - (1 - 1/m)^2) Z,    m = 12 and 1,500,    h = a_12 + a_1500
 
-The log of the value x, relative to its start, moves with heavy tails: J is 6 with probability
-0.002, a jump, and otherwise 1. A weak pull, of half a million minutes, brings it back:
+The logarithm x of the value, relative to its start, moves with heavy tails: J is 6 with probability
+0.002, a jump, and otherwise 1. A weak pull, over half a million minutes, brings it back:
 
     x' = (1 - 1/500,000) x + sigma_k e^h J Z,    held within -log 100 <= x <= log 100
 
-Trades come at a rate that rises with the volatility. A minute has at least one with probability
-1 - exp(-lambda_k e^h), and closes at the value 10,000 e^x, rounded to the tick of 0.01. A minute
+Trades come at a rate that rises with the volatility. A minute has at least one trade with probability
+1 - exp(-lambda_k e^h), and then closes at the value 10,000 e^x, rounded to the tick of 0.01. A minute
 without a trade closes as it opened; the next trade makes up for what it missed. A minute opens
 at the close before it, the first at 10,000.
 
@@ -59,7 +58,7 @@ _LEAVE = np.array([1.0 / 60_000.0, 1.0 / 60_000.0, 1.0 / 30_000.0])
 _SIGMA = np.array([0.0003, 0.0006, 0.0012])
 _LAMBDA = np.array([0.8, 6.0, 30.0])
 
-_FIRST_MINUTE = 946_684_800  # 2000-01-01, before Bitcoin: nobody will take it for a record
+_FIRST_MINUTE = 946_684_800  # 2000-01-01, before Bitcoin existed, so nobody takes it for a record
 
 
 def synthetic_bars(num_bars: int = 1_050_000, seed: int = 0) -> Bars:

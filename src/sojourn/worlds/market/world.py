@@ -2,7 +2,7 @@
 
 With m = close - open the move of the bar, action 0 buys (x = m) and action 1 sells (x = -m).
 An action that takes tau seconds of the interval I = 60 trades at the price that a straight
-line from open to close has reached by then, and earns what is left of the move:
+line from open to close has reached by then, and earns the rest of the move:
 
     r = x (1 - tau / I)
 
@@ -10,12 +10,12 @@ The duration follows one of three rules, between `shortest` = 5 and `longest` = 
 
     "random"            tau is uniform, the same for both actions
     "scaled"            tau = shortest + (longest - shortest) (x - lowest) / (highest - lowest)
-    "scaled-magnitude"  the same of |x|, with 0 and `highest` as its bounds
+    "scaled-magnitude"  the same with |x| for x and 0 for `lowest`
 
 where `highest` is the largest |m| of all bars and `lowest` its negative, unless they are
 given; beyond them tau stays at its bound. If no bar moves, tau is half-way. The paper says
-of its scaled durations that larger rewards take longer: "scaled" reads that with the sign,
-"scaled-magnitude" without.
+of its scaled durations that larger rewards take longer: "scaled" takes the sign of a reward
+into account, "scaled-magnitude" does not.
 
 The state is the direction of the last `state_size` bars, the latest in the lowest bit, 1 for
 up and 0 for down or no move; before the first bar all are 0. It does not depend on the
@@ -44,7 +44,7 @@ _LARGEST = float(np.finfo(np.float64).max)
 
 
 def Market(  # noqa: N802 - it is named for the world that it makes; each argument is a number of the study
-    open: ArrayLike | None,  # noqa: A002 - what everybody calls it
+    open: ArrayLike | None,  # noqa: A002 - the usual name
     close: ArrayLike,
     *,
     state_size: int = 3,
@@ -55,11 +55,11 @@ def Market(  # noqa: N802 - it is named for the world that it makes; each argume
     lowest: float | None = None,
     highest: float | None = None,
 ) -> MarketWorld:
-    """Return the world in which one buys or sells at every bar of an instrument.
+    """Return the world in which an agent buys or sells at every bar of an instrument.
 
     If `open` is None, each bar opens at the close before it, and the first does not move.
-    `lowest` and `highest` bound the scaling of durations; they are those of the bars
-    unless given.
+    `lowest` and `highest` bound the scaling of durations; unless they are given, they come
+    from the bars.
 
     >>> world = Market(open=[10.0, 12.0, 11.0], close=[12.0, 11.0, 11.5], state_size=3)
     >>> world.moves, world.num_states
@@ -68,7 +68,9 @@ def Market(  # noqa: N802 - it is named for the world that it makes; each argume
     prices = _prices("close", close)
     opening = np.append(prices[:1], prices[:-1]) if open is None else _prices("open", open)
     if len(opening) != len(prices):
-        raise ValueError(f"there are {len(opening)} opening and {len(prices)} closing prices")
+        raise ValueError(
+            f"there are {len(opening)} opening and {len(prices)} closing prices; there must be as many of both"
+        )
     with np.errstate(over="ignore"):
         moves = prices - opening
     if not np.isfinite(moves).all():
@@ -115,7 +117,7 @@ def _prices(name: str, prices: ArrayLike) -> Floats:
 
 @checked(interval=positive, shortest=positive, longest=positive, lowest=finite, highest=finite)
 class MarketWorld(NamedTuple):
-    """What `Market` makes: the moves of the bars, and how long an action takes."""
+    """The world that `Market` makes: the moves of the bars, and how long an action takes."""
 
     moves: Floats
     state_size: int
@@ -129,7 +131,7 @@ class MarketWorld(NamedTuple):
 
     @property
     def num_states(self) -> int:
-        """Two for each bar that is remembered."""
+        """Two directions for each bar that is remembered: 2 to the power of their number."""
         return int(2**self.state_size)
 
     @property
@@ -139,13 +141,13 @@ class MarketWorld(NamedTuple):
 
     @property
     def num_steps(self) -> int:
-        """The number of bars: a run of so many steps sees each of them once."""
+        """The number of bars: a run of that many steps sees each bar once."""
         return len(self.moves)
 
 
 @unreadable.register
 def unreadable_market(world: MarketWorld) -> str:
-    """There is a bar to stand at, and states and durations are those of `Market`."""
+    """The current bar must exist, and states and durations must be such as `Market` makes."""
     for name in ("state_size", "duration", "t"):
         if type(getattr(world, name)) is not int:
             return f"{name} is {getattr(world, name)}; it must be a whole number"
@@ -181,7 +183,7 @@ def start_market(world: MarketWorld, rng: Stream) -> tuple[MarketWorld, int]:
 def step_market(
     world: MarketWorld, state: int, action: int, rng: Stream
 ) -> tuple[MarketWorld, int, float, float]:
-    """Trade at this bar, go on to the next."""
+    """Trade at this bar, and go on to the next."""
     move, t = world.moves[world.t], _following(world.t, len(world.moves))
     taken = _taken(move, action)
     duration = _duration(
@@ -191,8 +193,8 @@ def step_market(
     return _at(world, t), _remembered(state, move, world.state_size), reward, duration
 
 
-# Whatever branches stands in a function of numbers: beside a branch, the compiler counts the
-# references to the world's array in every step, at the cost of all the rest together.
+# Branches are in functions of numbers. In a function that also has the world's array, a branch makes
+# the compiler count references to the array in every step, which costs as much as all the rest.
 
 
 @inlined
@@ -207,7 +209,7 @@ def _taken(move: float, action: int) -> float:
 
 @inlined
 def _remembered(state: int, move: float, state_size: int) -> int:
-    """Return the last directions with this one added."""
+    """Return the directions of the last bars, this one included."""
     up = 1 if move > 0.0 else 0
     return ((state << 1) | up) & ((1 << state_size) - 1)
 
@@ -216,7 +218,7 @@ def _remembered(state: int, move: float, state_size: int) -> int:
 def _duration(
     kind: int, taken: float, shortest: float, longest: float, lowest: float, highest: float, rng: Stream
 ) -> float:
-    """Return how long an action takes that takes this much of a move."""
+    """Return how long an action takes for a move of `taken` in its direction."""
     if kind == _RANDOM:
         return shortest + (longest - shortest) * uniform(rng)
     if kind == _MAGNITUDE:
