@@ -146,7 +146,9 @@ def worlds_table() -> str:
     """Return what agents earned in worlds that have names, tuned."""
     rows = {(row["world"], row["agent"]): row["share"] for row in read()["named"] if row["how"] == "tuned"}
     names = {row["agent"]: row["name"] for row in read()["named"]}
-    worlds = sorted({world for world, _ in rows}, key=lambda world: -sum(key[0] == world for key in rows))
+    worlds = sorted(
+        dict.fromkeys(world for world, _ in rows), key=lambda world: -sum(key[0] == world for key in rows)
+    )
     head = " | ".join(
         f"[{world.replace('_', ' ')}](reference/worlds.md#sojourn.changes.{world})" for world in worlds
     )

@@ -22,10 +22,14 @@ from sojourn.agents.named import AGENTS
 HERE = Path(__file__).resolve().parent
 COMPARISON = HERE / "data" / "comparison.json"
 WITH_MODEL = ("planner", "h_learning")  # agents that learn a model of the world
-# A date, an interval, or a number with its error.
+# A date, an interval, a number with its error, an option of a command, or a kind of learning, if it is not within a tag.
 WHOLE = re.compile(
-    r"(?<=[>\s(])\d{4}-\d\d-\d\d(?=[<\s),.;:])|\(-?[\d.,]+ to -?[\d.,]+\)|(?<=>)-?[\d.]+ ± [\d.]+(?=<)"
+    r"(?:(?<=[>\s(])\d{4}-\d\d-\d\d(?=[<\s),.;:])|\([+-]?[\d.,]+ to [+-]?[\d.,]+\)|(?<=>)-?[\d.]+ ± [\d.]+(?=<)"
+    r"|(?<=<code>)--[\w-]+|\b[HQR]-[Ll]earning)(?![^<>]*>)"
 )
+HAT = re.compile(
+    "\\w[\u0302\u0304]"
+)  # a letter with a hat or a bar, which few monospaced fonts can put together
 EVIDENCE = HERE / "data" / "evidence.json"  # written by `make evidence`
 
 
@@ -71,7 +75,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """Keep dates and intervals on one line, and let each picture lead to itself, where it can be seen at any size.
+    """Keep on one line what belongs together, and let each picture lead to itself, where it can be seen at any size.
 
     >>> on_page_content("<td>0 failed (2026-11-17)</td>")
     '<td>0 failed (<span class="whole">2026-11-17</span>)</td>'
@@ -81,6 +85,7 @@ def on_page_content(html: str, **_: Any) -> str:
     '<p><a href="../figures/gains.svg"><img alt="Gains" src="../figures/gains.svg" /></a></p>'
     """
     html = re.sub(r'(<img [^>]*src="([^"]+)"[^>]*>)', r'<a href="\2">\1</a>', html)
+    html = HAT.sub(r'<span class="hat">\g<0></span>', html)
     return WHOLE.sub(r'<span class="whole">\g<0></span>', html)
 
 
@@ -245,7 +250,7 @@ def planner_table() -> str:
             best = max(
                 (cell for cell in cells.values() if cell.agent not in WITH_MODEL), key=lambda cell: cell.mean
             )
-            line += [_interval(cells["planner"]), f"{_interval(best)} {AGENTS[best.agent].title}"]
+            line += [_interval(cells["planner"]), f"{_interval(best)}<br>{AGENTS[best.agent].title}"]
         lines.append(_line(line))
     return "\n".join(lines)
 
@@ -255,7 +260,11 @@ def _interval(cell: Cell) -> str:
 
 
 def _options(row: dict[str, Any]) -> str:
-    return ", ".join(f"{x:.2g}{'*' if name in row['edges'] else ''}" for name, x in row["options"].items())
+    shown = {
+        name: f"{x:,.0f}" if x > 99.0 else f"{x:.2g}".removeprefix("0") or "0"
+        for name, x in row["options"].items()
+    }
+    return "<br>".join(f"{x}{'*' if name in row['edges'] else ''}" for name, x in shown.items())
 
 
 def _problems() -> list[dict[str, Any]]:

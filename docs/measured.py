@@ -58,7 +58,7 @@ def named_table() -> str:
     for row in read()["named"]:
         cells = [interval(row[key]) for key in ("policy_10000", "policy_30000", "earned")]
         rival = best[row["name"]]
-        lines.append(f"| {row['name']} | {' | '.join(cells)} | {interval(rival)} {rival['agent']} |")
+        lines.append(f"| {row['name']} | {' | '.join(cells)} | {interval(rival)}<br>{rival['agent']} |")
     return "\n".join(lines)
 
 

@@ -137,7 +137,7 @@ def main() -> None:
             exec(program, made)  # noqa: S102 - our own documentation
         chart = DRAWN[title](made)
         height = 0.9 + 0.22 * len(chart.rows) if isinstance(chart, Whiskers) else 2.6
-        write(Sheet([[chart]], (6.5, height)), HERE / "figures" / PICTURES[title][0], ["svg"])
+        write(Sheet([[chart]], (5.2, height)), HERE / "figures" / PICTURES[title][0], ["svg"])
 
 
 if __name__ == "__main__":

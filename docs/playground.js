@@ -127,6 +127,7 @@ const Playground = (() => {
   // --- Reward over time: the slope of the line to a point is its rate.
 
   const PLANE = { width: 520, height: 350, left: 46, right: 14, top: 14, bottom: 40, time: [0, 12], reward: [-8, 24] };
+  const REACH = 30; // of a finger, around a point
   const x = (time) => PLANE.left + ((time - PLANE.time[0]) / (PLANE.time[1] - PLANE.time[0])) * (PLANE.width - PLANE.left - PLANE.right);
   const y = (reward) =>
     PLANE.height - PLANE.bottom - ((reward - PLANE.reward[0]) / (PLANE.reward[1] - PLANE.reward[0])) * (PLANE.height - PLANE.top - PLANE.bottom);
@@ -154,25 +155,32 @@ const Playground = (() => {
     }
     axes.append(node("line", { x1: x(0), x2: x(0), y1: y(-8), y2: y(24), class: "zero" }));
     axes.append(node("text", { x: x(12), y: PLANE.height - 6, "text-anchor": "end" }, "time, hours"));
-    axes.append(node("text", { x: x(0) + 8, y: PLANE.top + 10 }, "reward"));
+    axes.append(node("text", { x: x(0) + 8, y: y(-8) - 8 }, "reward"));
     return axes;
   }
 
-  // A slope in numbers, where its ray leaves the plane.
-  function slopeLabel(slope, kind) {
-    const { x2, y2 } = ray(0, 0, slope);
-    const top = x2 < x(10.5);
-    const steep = Math.max(0, (y(0) - y(slope)) / (x(1) - x(0)));
-    const place = top ? { x: x2 + 6, y: y2 + 13 } : { x: x2, y: y2 + 16 + 50 * steep, "text-anchor": "end" };
-    return node("text", { ...place, class: `slope ${kind}` }, `${number(slope)} / h`);
+  // Slopes in numbers, where their rays leave the plane; those that would stand on each other move aside.
+  function slopeLabels(slopes) {
+    const ends = slopes.map(([slope, kind]) => ({ slope, kind, ...ray(0, 0, slope) })).sort((p, q) => p.x2 - q.x2 || p.y2 - q.y2);
+    const steep = (slope) => Math.max(0, (y(0) - y(slope)) / (x(1) - x(0)));
+    let [furthest, lowest] = [0, 0];
+    return ends.map(({ slope, kind, x2, y2 }, place) => {
+      const aside = x2 >= x(10.5);
+      if (aside) lowest = Math.max(lowest + 18, y2 + 16 + 50 * steep(slope));
+      else furthest = Math.min(Math.max(furthest + 76, x2 + 6), PLANE.width - 76 * (ends.length - place));
+      const where = aside ? { x: x2, y: lowest, "text-anchor": "end" } : { x: furthest, y: slope < 0 ? y2 - 6 : y2 + 13 };
+      return node("text", { ...where, class: `slope ${kind}` }, `${number(slope)} / h`);
+    });
   }
 
   function drawMarks() {
     const { rate } = judge(state.actions)[state.shown];
     const marks = [node("line", { ...ray(0, 0, rate), class: "price" })];
-    if (!state.actions.some((one) => near(gain(one), rate))) marks.push(slopeLabel(rate, "price"));
+    const slopes = state.actions.map((one, i) => [gain(one), `of-${i}`]);
+    if (near(slopes[0][0], slopes[1][0])) slopes.pop();
+    if (!slopes.some(([slope]) => near(slope, rate))) slopes.push([rate, "price"]);
     state.actions.forEach((one, i) => {
-      marks.push(node("line", { ...ray(0, 0, gain(one)), class: `rate of-${i}` }), slopeLabel(gain(one), `of-${i}`));
+      marks.push(node("line", { ...ray(0, 0, gain(one)), class: `rate of-${i}` }));
       marks.push(node("line", { ...ray(one.time, one.reward, rate), class: `worth of-${i}` }));
       const worth = left(one, rate);
       if (worth >= PLANE.reward[0] && worth <= PLANE.reward[1]) {
@@ -182,16 +190,27 @@ const Playground = (() => {
         marks.push(node("circle", { cx: x(time), cy: y(reward), r: 4, class: `outcome of-${i}` }));
       }
     });
-    parts.marks.replaceChildren(...marks);
+    parts.marks.replaceChildren(...marks, ...slopeLabels(slopes));
     state.actions.forEach((one, i) => {
       parts.handles[i].setAttribute("transform", `translate(${x(one.time)} ${y(one.reward)})`);
     });
   }
 
-  function dragTo(i, event) {
+  // Where in the drawing a pointer is.
+  function placeOf({ clientX, clientY }) {
     const box = parts.plane.getBoundingClientRect();
-    const across = ((event.clientX - box.left) / box.width) * PLANE.width;
-    const down = ((event.clientY - box.top) / box.height) * PLANE.height;
+    return [((clientX - box.left) / box.width) * PLANE.width, ((clientY - box.top) / box.height) * PLANE.height];
+  }
+
+  // Which point a pointer reaches, the nearer one where it reaches both; null if none.
+  function reached(pointer) {
+    const [across, down] = placeOf(pointer);
+    const [a, b] = state.actions.map((one) => Math.hypot(x(one.time) - across, y(one.reward) - down));
+    return Math.min(a, b) > REACH ? null : Number(b <= a);
+  }
+
+  function dragTo(i, event) {
+    const [across, down] = placeOf(event);
     set(i, "time", (across - x(0)) / (x(1) - x(0)));
     set(i, "reward", (down - y(0)) / (y(1) - y(0)));
     show();
@@ -204,15 +223,23 @@ const Playground = (() => {
   }
 
   function makeHandle(i) {
-    const handle = node("g", { class: `handle of-${i}` }, node("circle", { r: 30, class: "reach" }), node("circle", { r: 13 }), node("text", { y: 5, "text-anchor": "middle" }, NAMES[i]));
-    handle.addEventListener("pointerdown", (event) => {
+    return node("g", { class: `handle of-${i}` }, node("circle", { r: REACH, class: "reach" }), node("circle", { r: 13 }), node("text", { y: 5, "text-anchor": "middle" }, NAMES[i]));
+  }
+
+  function makeDraggable(plane) {
+    let held = null;
+    plane.addEventListener("pointerdown", (event) => {
+      held = reached(event);
+      if (held === null) return;
       event.preventDefault();
-      handle.setPointerCapture(event.pointerId);
+      plane.setPointerCapture(event.pointerId);
     });
-    handle.addEventListener("pointermove", (event) => {
-      if (handle.hasPointerCapture(event.pointerId)) dragTo(i, event);
+    plane.addEventListener("pointermove", (event) => {
+      if (held !== null) dragTo(held, event);
     });
-    return handle;
+    for (const end of ["pointerup", "pointercancel"]) plane.addEventListener(end, () => { held = null; });
+    // A finger on a point does not scroll the page; browsers ignore what a style says of parts of a drawing.
+    plane.addEventListener("touchstart", (event) => { if (reached(event.touches[0]) !== null) event.preventDefault(); }, { passive: false });
   }
 
   // --- The controls.
@@ -277,7 +304,7 @@ const Playground = (() => {
     const words = WORDS[state.shown][0];
     const begin = first === null ? "A and B earn the same" : `${NAMES[first]} earns more`;
     const price = state.shown === "Fixed" ? "an hour costs nothing" : `an hour costs ${number(rate)}`;
-    const worth = [a, b].map((one, i) => `${NAMES[i]}: ${number(one.reward)} − ${number(rate)} × ${number(one.time)} = ${number(left(one, rate))}`.replaceAll(" ", "\u00a0"));
+    const worth = [a, b].map((one, i) => `${NAMES[i]}: ${number(one.reward)} − ${rate < 0 ? `(${number(rate)})` : number(rate)} × ${number(one.time)} = ${number(left(one, rate))}`.replaceAll(" ", "\u00a0"));
     const taken = settled === null ? "the agent goes back and forth"
       : settled === first || first === null ? `it stays with ${NAMES[settled]}` : `it ends with ${NAMES[settled]}, the worse one`;
     return `${begin}. By “${words}”, ${price}. What is left after paying for the time: ${worth.join("; ")}. So ${taken}.`;
@@ -307,6 +334,7 @@ const Playground = (() => {
     parts.handles = [makeHandle(0), makeHandle(1)];
     parts.plane = node("svg", { viewBox: `0 0 ${PLANE.width} ${PLANE.height}`, role: "img", "aria-label": "Reward over time of both actions; the slope of the line to a point is its reward per hour. The sliders below move the points." },
       drawAxes(), parts.marks, ...parts.handles);
+    makeDraggable(parts.plane);
     const head = ["the estimate", "says, per hour", "leads to", "which earns"].map((words) => node("th", { scope: "col" }, words));
     place.replaceChildren(
       node("div", { class: "scenes", role: "group", "aria-label": "Examples" }, ...Object.values(parts.scenes)),

@@ -1,6 +1,6 @@
 """How docstrings become Markdown: dialogues are fenced, lists of names are lists, tuples show their fields.
 
-The docstrings of the package are plain text that reads well in a terminal. Three things in them
+The docstrings of the package are plain text that reads well in a terminal. A few things in them
 mean something else in Markdown, and are put right here, before the pages are made.
 """
 
@@ -12,6 +12,7 @@ from typing import Any
 import griffe
 
 _ENTRY = re.compile(r"^(`?\w+`?(?:, `?\w+`?)*) {2,}(\S.*)$")
+_COLUMNS = re.compile(r"^ {4}(\S+(?: \S+)*) {2,}(\S+(?: \S+)*)$")
 _LABEL = re.compile(r"^(States|Actions|Rewards|Durations|Source):")
 _COMMENT = re.compile(r"#\s*(.+)$")
 
@@ -69,6 +70,11 @@ def as_markdown(text: str) -> str:
     >>> as_markdown("Half of x.\n\n>>> half(3)\n1.5")
     'Half of x.\n\n```pycon\n>>> half(3)\n1.5\n```'
     """
+    if re.search(
+        r"^1\. ", text, flags=re.MULTILINE
+    ):  # Markdown wants what belongs to an item four columns in
+        text = re.sub(r"\n(?=\d\. )", "\n\n", text)
+        text = re.sub("^ {3}", "    ", text, flags=re.MULTILINE)
     return "\n\n".join(_paragraph(part) for part in re.split(r"\n\s*\n", text.strip("\n")))
 
 
@@ -78,6 +84,8 @@ def _paragraph(text: str) -> str:
         return "\n".join(["```pycon", *lines, "```"])
     if len(lines) > 1 and _ENTRY.match(lines[0]):
         return _entries(lines)
+    if columns := _in_columns(lines):
+        return columns
     return _LABEL.sub(r"**\1:**", text)
 
 
@@ -91,4 +99,28 @@ def _entries(lines: list[str]) -> str:
             entries.append(f"- `{name}`: {found[2]}")
         else:
             entries[-1] += " " + line.strip()
+    return "\n".join(entries)
+
+
+def _in_columns(lines: list[str]) -> str:
+    """Return indented lines of calls in one column and their meanings in another as a list; "" if they are something else.
+
+    >>> print(_in_columns(["    read(s, a)   Q(s, a)", "    move(s, a)   Q(s, a) +=", "                 amount"]))
+    - `read(s, a)`: Q(s, a)
+    - `move(s, a)`: Q(s, a) += amount
+    """
+    starts = {found.start(2) for line in lines if (found := _COLUMNS.match(line))}
+    if len(lines) < 2 or len(starts) != 1:
+        return ""
+    indent = " " * starts.pop()
+    entries: list[str] = []
+    for line in lines:
+        if found := _COLUMNS.match(line):
+            entries.append(f"- `{found[1]}`: {found[2]}")
+        elif line.startswith(indent) and entries:
+            entries[-1] += " " + line.strip()
+        elif re.match(r" {4}\S+(?: \S+)*$", line):  # a name too long for its column
+            entries.append(f"- `{line.strip()}`:")
+        else:
+            return ""
     return "\n".join(entries)

@@ -94,6 +94,26 @@ def test_each_scene_shows_what_it_says(page: Any) -> None:
     }
 
 
+def test_a_finger_moves_the_nearer_point_and_not_the_page(browser: Any) -> None:
+    """Two points beside each other are both within reach, and a drag down does not scroll."""
+    context = browser.new_context(viewport=browsing.PHONE, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    page.goto((DOCS / "playground.html").as_uri())
+    move = "(slider, value) => { slider.value = value; slider.dispatchEvent(new Event('input')); }"
+    for name, value in (("A-reward", 10), ("A-time", 3), ("B-reward", 10), ("B-time", 3.5)):
+        page.locator(f"#play-{name}").evaluate(move, value)
+    box = page.locator(".handle.of-0").bounding_box()
+    across, down = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    session = context.new_cdp_session(page)
+    for kind, lower in (("touchStart", 0), ("touchMove", 20), ("touchMove", 60), ("touchEnd", None)):
+        points = [] if lower is None else [{"x": across, "y": down + lower}]
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    assert float(page.locator("#play-A-reward").input_value()) < 4.0
+    assert float(page.locator("#play-B-reward").input_value()) == 10.0
+    assert page.evaluate("scrollY") == 0
+    context.close()
+
+
 def test_one_can_play_with_keys_and_with_a_pointer(page: Any) -> None:
     """Arrow keys move a slider, and a dragged point moves its sliders; words and picture follow both."""
     page.get_by_role("button", name="Rewards vary").click()

@@ -101,6 +101,15 @@ def test_a_summary_keeps_what_it_is_made_of() -> None:
     assert summarised(whole) == DATA
 
 
+def test_the_figures_of_the_comparison_can_be_read() -> None:
+    """They are of the size that is drawn from the committed numbers, in which the smallest words have ten pixels on a page of 700."""
+    for name, sheet in loaded("summarise").sheets().items():
+        drawn = (DOCS / "figures" / f"{name}.svg").read_text()
+        width = float(re.search(r'width="([\d.]+)pt"', drawn)[1])  # type: ignore[index]
+        assert width == pytest.approx(72.0 * sheet.size[0])
+        assert 8.0 * 700.0 / width > 10.0
+
+
 def test_the_market_study_on_the_page_is_the_one_that_was_measured() -> None:
     """The page's mean win ratios are those of the recorded signs, segment by segment."""
     measured = tomllib.loads((Path(__file__).parents[1] / "studies" / "measured_bitcoin.toml").read_text())

@@ -23,7 +23,7 @@ TOO_WIDE = """() => [...document.querySelectorAll(".one")].filter((one) => [...o
     if (part.matches(".md-typeset__scrollwrap")) {
         return part.getBoundingClientRect().right > part.parentElement.getBoundingClientRect().right + 1;
     }
-    return part.getBoundingClientRect().right > innerWidth + 1 && !part.closest(".md-typeset__scrollwrap, pre, svg");
+    return part.getBoundingClientRect().right > innerWidth + 1 && !part.closest(".md-typeset__scrollwrap, pre, svg, a:has(> img)");
 })).map((one) => one.title)"""
 
 

@@ -270,6 +270,10 @@ def test_on_paper_there_are_no_buttons(opened: Any) -> None:
     )
     ink = opened.evaluate("getComputedStyle(document.body).color")
     assert max(map(int, ink[4:-1].split(", "))) < 100
+    opened.set_viewport_size(
+        {"width": 718, "height": 1000}
+    )  # A4; what is wider makes the browser shrink all of it
+    assert opened.evaluate("document.scrollingElement.scrollWidth") <= 718
 
 
 def test_names_that_look_like_markup_do_nothing(opened: Any) -> None:

@@ -21,6 +21,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import MaxNLocator
 
 from sojourn.report.charts import Axis, Heatmap, Lines, Numbers, Plain, Series, Sheet, Whiskers
@@ -128,6 +129,9 @@ def _draw_sheet(sheet: Sheet, drawing: Figure) -> None:
     axes = drawing.subplots(
         rows, columns, squeeze=False, sharex="all" if same else "none", sharey="row" if same else "none"
     )
+    layout = drawing.get_layout_engine()
+    if rows > 1 and isinstance(layout, ConstrainedLayoutEngine):
+        layout.set(h_pad=0.1)  # inches, so that a title does not touch the label above it
     limits = []
     for r, c in itertools.product(range(rows), range(columns)):
         ax = axes[r, c]
@@ -170,10 +174,9 @@ def _widen(limits: Sequence[tuple[Axes, Ends, Ends]]) -> None:
 
 def _shrink(ax: Axes, *, many: bool) -> None:
     """Make the text of a chart small enough for its place among others."""
-    ax.title.set_fontsize(7 if many else 8)
-    ax.tick_params(labelsize=6 if many else 7)
+    ax.title.set_fontsize(9)
+    ax.tick_params(labelsize=8)
     if many:
-        ax.xaxis.label.set_fontsize(7)
         for line in ax.get_lines():
             line.set_linewidth(0.6 * line.get_linewidth())
         if not ax.images and ax.get_xscale() == "linear":

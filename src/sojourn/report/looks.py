@@ -51,10 +51,12 @@ DASHES: tuple[tuple[int, ...], ...] = ((), (7, 4), (9, 3, 2, 3), (2, 3))
 # Circle, square, triangle up, diamond, triangle down, cross, plus; as matplotlib calls them.
 MARKERS = ("o", "s", "^", "D", "v", "x", "+")
 
-# Red, green and blue of the colours of heatmaps, from the lowest number to the highest.
+# Red, green and blue of the colours of heatmaps, from the lowest number to the highest; a middle of white would glare on
+# a dark screen.
 GRADIENTS = {
     "sequential": ((0, 32, 76), (59, 73, 107), (115, 115, 117), (172, 160, 110), (234, 209, 84)),
     "diverging": ((178, 70, 10), (233, 163, 110), (245, 243, 238), (125, 180, 216), (8, 84, 140)),
+    "diverging, dark": ((240, 140, 74), (150, 86, 44), (48, 51, 57), (45, 98, 140), (88, 174, 230)),
 }
 
 

@@ -19,17 +19,17 @@ function drawHeatmap(chart) {
     line.forEach((value, column) => {
       // The first row is at the bottom, as on an axis.
       const box = { x: left + wide * column, y: frame.bottom - cell * (row + 1) };
-      const colour = value === null ? null : colourAt((value - spec.min) / (spec.max - spec.min), spec.palette);
-      const rect = make("rect", { ...box, width: wide, height: cell, class: cell < 18 ? "cell fine" : "cell", fill: colour ? `rgb(${colour})` : "none" }, svg);
+      const share = (value - spec.min) / (spec.max - spec.min);
+      const rect = make("rect", { ...box, width: wide, height: cell, class: cell < 18 ? "cell fine" : "cell", fill: value === null ? "none" : onBoth(share, spec.palette, asFill) }, svg);
       cells.push({ rect, row, column, value });
-      if (value === null || !spec.texts || wide < 40) return;
-      const ink = inkOn(colour);
+      if (value === null || !(spec.labels || spec.texts) || wide < 40) return;
+      const ink = onBoth(share, spec.palette, inkOn);
       const label = (text, y, size) => {
         const element = make("text", { x: box.x + wide / 2, y, "text-anchor": "middle" }, svg, text);
         element.style.fill = ink;
         element.style.fontSize = size;
       };
-      const below = spec.texts[row][column] && wide >= 74 ? spec.texts[row][column] : "";
+      const below = (spec.texts && wide >= 74 && spec.texts[row][column]) || "";
       label(spec.labels ? spec.labels[row][column] : shown(value, 3), box.y + cell / 2 + (below ? -2 : 4), "13px");
       if (below) label(below, box.y + cell / 2 + 14, "10.5px");
     });
@@ -73,7 +73,7 @@ function colourBar(svg, frame, spec, top) {
   const width = Math.min(160, frame.right - frame.left - 90), steps = 24;
   const start = frame.left + (widest([shown(spec.min, 3)]) + 8);
   for (let i = 0; i < steps; i += 1) {
-    make("rect", { x: start + (width / steps) * i, y: top, width: width / steps + 0.5, height: 9, fill: `rgb(${colourAt(i / (steps - 1), spec.palette)})` }, svg);
+    make("rect", { x: start + (width / steps) * i, y: top, width: width / steps + 0.5, height: 9, fill: onBoth(i / (steps - 1), spec.palette, asFill) }, svg);
   }
   make("text", { x: start - 6, y: top + 9, "text-anchor": "end" }, svg, shown(spec.min, 3));
   make("text", { x: start + width + 6, y: top + 9 }, svg, withUnit(spec.max, spec));

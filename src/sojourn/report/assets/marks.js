@@ -50,6 +50,14 @@ function colourAt(share, palette) {
   return stops[index].map((low, part) => Math.round(low + (stops[index + 1][part] - low) * (place - index)));
 }
 
+// What is made of a colour, on a light ground and on a dark one.
+function onBoth(share, palette, made) {
+  const dark = `${palette}, dark` in GRADIENTS ? `${palette}, dark` : palette;
+  return `light-dark(${made(colourAt(share, palette))}, ${made(colourAt(share, dark))})`;
+}
+
+const asFill = (colour) => `rgb(${colour})`;
+
 // Black or white, whichever is readable on a colour.
 function inkOn([red, green, blue]) {
   const linear = [red, green, blue].map((part) => (part / 255 <= 0.04045 ? part / 3294.6 : ((part / 255 + 0.055) / 1.055) ** 2.4));

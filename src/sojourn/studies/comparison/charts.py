@@ -9,7 +9,7 @@ from sojourn.report.looks import looks
 from sojourn.studies.audit.charts import on_paper, paper_title
 from sojourn.studies.comparison.record import Problem
 
-_COLUMNS = 4  # problems side by side in a figure
+_COLUMNS = 3  # problems side by side in a figure
 
 
 def learning(found: Problem, points: int, over: str = "steps") -> Lines:
@@ -77,12 +77,14 @@ def overview(problems: Sequence[Problem]) -> Heatmap:
     """Return the relative gain of each agent's final policy on each problem."""
     names = {row.agent: row.name for found in problems for row in found.agents}
     gains = [{row.agent: row.relative_gain for row in found.agents} for found in problems]
+    values = [[row.get(agent) for row in gains] for agent in names]
     return Heatmap(
         "Relative gain at the end, mean over the runs",
         Labels("problem", [found.name for found in problems]),
         Labels("agent", list(names.values())),
         Colours("relative gain", 0.0, 1.0),
-        [[row.get(agent) for row in gains] for agent in names],
+        values,
+        labels=[["" if one is None else f"{one:.2f}" for one in row] for row in values],
     )
 
 
@@ -115,8 +117,9 @@ def _whiskers(panels: Sequence[Whiskers], problems: Sequence[Problem]) -> Sheet:
             ]
             for first in firsts
         ],
-        (2.4 + 1.9 * width, (1.0 + 0.2 * agents) * len(firsts)),
+        (2.0 + 1.7 * width, (0.7 + 0.16 * agents) * len(firsts)),
         titles=[[found.name for found in problems[first : first + _COLUMNS]] for first in firsts],
+        outer_labels=True,
     )
 
 

@@ -166,6 +166,12 @@ def _facts(folder: Path, found: Comparison) -> Facts:
             *(
                 (key.replace("_", " "), several(value) if isinstance(value, list) else setting(value))
                 for key, value in as_json(found.settings).items()
+                if key != "grids"
+            ),
+            *(
+                (f"agent {name}", "; ".join(setting({option: one}) for option, one in grid.items()))
+                for name, grid in found.settings.grids.items()
+                if grid
             ),
             ("problems", ", ".join(found.names)),
             ("made by", f"Sojourn {found.version}"),

@@ -38,6 +38,11 @@ COLUMNS = (  # of the map of streams: the estimator, and how its step size was c
     ("WeightedHarmonic", HOWS[2]),
     ("Harmonic", HOWS[1]),
 )
+_TRACKING = "Tracking error on random streams"
+_CHOSEN = {
+    HOWS[0]: "one step size for all streams",
+    HOWS[2]: "step sizes chosen by score, without the truth",
+}
 _SCALE = Axis("log-scale v of action B", short="v", log=True)
 _BEST = {
     "longest": "the longest is always best",
@@ -53,7 +58,10 @@ def sheets(tables: Tables) -> dict[str, Sheet]:
     agents = max(tables.control["agent"].n_unique(), 4)
     return {
         "1-tracking": Sheet(
-            [[tracking(tables, how)] for how in (HOWS[0], HOWS[2])], (6.5, 1.6 + 0.5 * estimators)
+            [[tracking(tables, how)] for how in _CHOSEN],
+            (6.5, 1.8 + 0.5 * estimators),
+            _TRACKING,
+            [[chosen] for chosen in _CHOSEN.values()],
         ),
         "2-streams": Sheet([[streams(tables)]], (8.0, 6.4)),
         "3-control": Sheet(
@@ -82,12 +90,8 @@ def tracking(tables: Tables, how: str) -> Whiskers:
     rows = tables.tracking.filter((pl.col("group") == "random") & (pl.col("how").is_in([how, HOWS[0]])))
     rows = rows.filter((pl.col("how") == how) | (pl.col("estimator") == "AdaptiveRatio")).sort("mean")
     styles = estimator_looks(rows["estimator"].to_list())
-    chosen = {
-        HOWS[0]: "one step size for all streams",
-        HOWS[2]: "step sizes chosen by score, without the truth",
-    }
     return Whiskers(
-        f"Tracking error on random streams: {chosen[how]}",
+        f"{_TRACKING}: {_CHOSEN[how]}",
         Axis("error relative to the best Exponential", short="error", log=True, ends=(None, _SHOWN)),
         [
             Whisker(

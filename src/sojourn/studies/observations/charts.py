@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sojourn.report.charts import Axis, Sheet, Whisker, Whiskers
-from sojourn.report.looks import plain
-from sojourn.studies.observations.record import Observations
+from sojourn.report.looks import Look, plain
+from sojourn.studies.observations.record import Observations, Outcome
 from sojourn.studies.observations.words import agent_title
 
+_LEAST = -1.0  # relative gain: one run that has learned nothing would squeeze all others into a corner
 _NOTE = "The dotted line is the best possible gain; for the fleet, it is what the best threshold rule earns."
 
 
@@ -17,34 +20,34 @@ def gains(found: Observations) -> Whiskers:
         "Policies after learning",
         Axis("relative gain, 95 % interval", short="relative gain"),
         [
-            Whisker(
-                f"{one.problem}, {agent_title(one.agent)}",
-                plain(agents.index(one.agent)),
-                one.relative_gain,
-                one.low,
-                one.high,
-            )
+            _whisker(f"{one.problem}, {agent_title(one.agent)}", plain(agents.index(one.agent)), one)
             for one in found.first
         ],
         interval="95 % interval",
         reference=1.0,
-        note=_NOTE,
+        note=_NOTE + _told(found.first),
     )
 
 
 def rates(found: Observations, problem: str, agent: str) -> Whiskers:
     """Return the relative gain of one agent on one problem with each way to get the rate."""
+    varied = found.varied(problem, agent)
     return Whiskers(
         f"{problem}, {agent_title(agent)}",
         Axis("relative gain, 95 % interval", short="relative gain"),
-        [
-            Whisker(one.variant, plain(place), one.relative_gain, one.low, one.high)
-            for place, one in enumerate(found.varied(problem, agent))
-        ],
+        [_whisker(one.variant, plain(place), one) for place, one in enumerate(varied)],
         interval="95 % interval",
         reference=1.0,
-        note="The dotted line is the best possible gain.",
+        note="The dotted line is the best possible gain." + _told(varied),
     )
+
+
+def _whisker(name: str, look: Look, one: Outcome) -> Whisker:
+    return Whisker(name, look, *(max(_LEAST, gain) for gain in (one.relative_gain, one.low, one.high)))
+
+
+def _told(shown: Sequence[Outcome]) -> str:
+    return f" What is below {_LEAST:g} is drawn there." if any(one.low < _LEAST for one in shown) else ""
 
 
 def sheets(found: Observations) -> dict[str, Sheet]:
