@@ -44,11 +44,15 @@ def descend(weights: Reals, gradient: Reals, means: Adam, step_size: float, long
     old_first, new_first = kind(_FIRST), kind(1.0 - _FIRST)
     old_second, new_second = kind(_SECOND), kind(1.0 - _SECOND)
     small = kind(_SMALL)
-    for i in range(len(weights)):
+    firsts, seconds = means.first, means.second
+    for i in range(
+        len(weights)
+    ):  # nothing that was written is read again, so that several weights move at a time
         slope = shorter * gradient[i]
-        means.first[i] = old_first * means.first[i] + new_first * slope
-        means.second[i] = old_second * means.second[i] + new_second * (slope * slope)
-        weights[i] -= step * means.first[i] / (root * kind(math.sqrt(means.second[i])) + small)
+        first = old_first * firsts[i] + new_first * slope
+        second = old_second * seconds[i] + new_second * (slope * slope)
+        firsts[i], seconds[i] = first, second
+        weights[i] -= step * first / (root * kind(math.sqrt(second)) + small)
 
 
 @compiled_apart

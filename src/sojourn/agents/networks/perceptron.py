@@ -127,13 +127,15 @@ def forward(network: Perceptron, weights: Reals, rows: int) -> None:
         y = network.units[after : after + rows * outputs].reshape(rows, outputs)
         biases = start + inputs * outputs
         times(x, weights[start:biases].reshape(inputs, outputs), y)
-        for i in range(rows):
-            for j in range(outputs):
-                y[i, j] += weights[biases + j]
+        bias = weights[biases : biases + outputs]
         if layer < last:
             for i in range(rows):
                 for j in range(outputs):
-                    y[i, j] = max(y[i, j], y.dtype.type(0.0))
+                    y[i, j] = max(y[i, j] + bias[j], y.dtype.type(0.0))
+        else:
+            for i in range(rows):
+                for j in range(outputs):
+                    y[i, j] += bias[j]
         start = biases + outputs
         at = after
 
@@ -160,16 +162,17 @@ def backward(network: Perceptron, rows: int) -> None:
         x = network.units[before : before + rows * inputs].reshape(rows, inputs)
         slopes = network.slopes[at : at + rows * outputs].reshape(rows, outputs)
         transposed_times(x, slopes, network.gradient[start:biases].reshape(inputs, outputs))
+        by_bias = network.gradient[biases : biases + outputs]
         for j in range(outputs):
-            network.gradient[biases + j] = 0.0
+            by_bias[j] = 0.0
         for i in range(rows):
             for j in range(outputs):
-                network.gradient[biases + j] += slopes[i, j]
+                by_bias[j] += slopes[i, j]
         if layer > 0:
             ahead = network.slopes[before : before + rows * inputs].reshape(rows, inputs)
             times_transposed(slopes, network.weights[start:biases].reshape(inputs, outputs), ahead)
+            nothing = x.dtype.type(0.0)
             for i in range(rows):
                 for j in range(inputs):
-                    if x[i, j] <= 0.0:
-                        ahead[i, j] = 0.0
+                    ahead[i, j] = nothing if x[i, j] <= nothing else ahead[i, j]
         at = before

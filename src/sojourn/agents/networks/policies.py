@@ -73,13 +73,13 @@ def choice_slopes(
     """Write the slopes of push log p(action) + spread H(p) by the outputs, where H is the entropy."""
     entropy = 0.0
     for j in range(len(probabilities)):
-        if probabilities[j] > 0.0:
+        if spread != 0.0 and probabilities[j] > 0.0:
             entropy -= probabilities[j] * log(probabilities[j])
     for j in range(len(probabilities)):
         p = probabilities[j]
         taken = 1.0 if j == action else 0.0
         slope = push * (taken - p)
-        if p > 0.0:
+        if spread != 0.0 and p > 0.0:
             slope -= spread * p * (log(p) + entropy)
         slopes[row, j] = slope
 

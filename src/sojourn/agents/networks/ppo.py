@@ -18,11 +18,13 @@ from sojourn.agents.networks.policies import (
     drawn_action,
     held_mean,
     likeliest,
+    log_chance,
+    log_density,
     log_deviation,
     point_slopes,
 )
 from sojourn.agents.networks.protocol import Masks, Transitions
-from sojourn.agents.networks.rollout import COUNT, PPO, ROLLOUTS, judge, log_of, take_in
+from sojourn.agents.networks.rollout import COUNT, PPO, ROLLOUTS, judge, take_in
 from sojourn.agents.networks.scaling import (
     normalise,
     observe,
@@ -149,19 +151,31 @@ def _improve(agent: PPO, start: int, size: int) -> None:
     dimensions = len(agent.low)
     for j in range(dimensions):
         policy.gradient[len(policy.gradient) - dimensions + j] = -pace.entropy
-    for row in range(size):
-        at = rollout.order[start + row]
-        ratio = exp(min(log_of(agent, outputs, row, at) - rollout.logs[at], 20.0))
-        advantage = rollout.advantages[at]
-        held = ratio > 1.0 + pace.clip if advantage > 0.0 else ratio < 1.0 - pace.clip
-        push = 0.0 if held else -ratio * advantage / size
-        if dimensions:
+    if dimensions:
+        for row in range(size):
+            at = rollout.order[start + row]
+            log = log_density(policy, outputs, row, agent.furthest, rollout.points, at)
+            push = _push(log - rollout.logs[at], rollout.advantages[at], pace.clip) / size
             point_slopes(policy, outputs, row, agent.furthest, rollout.points, at, push, slopes)
-        else:
+    else:
+        for row in range(size):
+            at = rollout.order[start + row]
+            chances(outputs, row, rollout.allowed, at, agent.chances)
+            log = log_chance(agent.chances, rollout.choices[at])
+            push = _push(log - rollout.logs[at], rollout.advantages[at], pace.clip) / size
             choice_slopes(agent.chances, rollout.choices[at], push, -pace.entropy / size, slopes, row)
-        value_slopes[row, 0] = (values[row, 0] - rollout.aims[at]) / size
+    for row in range(size):
+        value_slopes[row, 0] = (values[row, 0] - rollout.aims[rollout.order[start + row]]) / size
     step_size = _chance(take(agent.step_size, 0))
     backward(policy, size)
     descend(policy.weights, policy.gradient, agent.policy_means, step_size, pace.longest)
     backward(critic, size)
     descend(critic.weights, critic.gradient, agent.critic_means, step_size, pace.longest)
+
+
+@compiled_apart
+def _push(change: float, advantage: float, clip: float) -> float:
+    """Return the slope of the loss of one action by the logarithm of its probability, which has changed by `change`."""
+    ratio = exp(min(change, 20.0))
+    held = ratio > 1.0 + clip if advantage > 0.0 else ratio < 1.0 - clip
+    return 0.0 if held else -ratio * advantage

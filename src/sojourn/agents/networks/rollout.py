@@ -159,14 +159,10 @@ def _log_chances(agent: PPO, count: int) -> None:
     for i in range(count):
         normalise(agent.seen, rollout.observations, i, inputs, i)
     forward(policy, policy.weights, count)
-    for i in range(count):
-        rollout.logs[i] = log_of(agent, outputs, i, i)
-
-
-@compiled_apart
-def log_of(agent: PPO, outputs: Reals, row: int, at: int) -> float:
-    """Return the logarithm of the probability of an action of the rollout, from the policy's outputs in a row."""
     if len(agent.low):
-        return log_density(agent.policy, outputs, row, agent.furthest, agent.rollout.points, at)
-    chances(outputs, row, agent.rollout.allowed, at, agent.chances)
-    return log_chance(agent.chances, agent.rollout.choices[at])
+        for i in range(count):
+            rollout.logs[i] = log_density(policy, outputs, i, agent.furthest, rollout.points, i)
+    else:
+        for i in range(count):
+            chances(outputs, i, rollout.allowed, i, agent.chances)
+            rollout.logs[i] = log_chance(agent.chances, rollout.choices[i])
