@@ -35,6 +35,7 @@ import sojourn as sj
 import tiles
 from sojourn.rates.score import rates_over
 from sojourn.rules.streams import streams
+from sojourn.worlds.checks import ready_world
 
 HERE = Path(__file__).resolve().parent
 STEP_SIZE, RATE_STEP_SIZE, EXPLORATION, LOG_SCALE = 0.01, 0.01, 0.2, 1e-3
@@ -46,7 +47,8 @@ AGENTS: list[tuple[str, Any, dict[str, Any]]] = [
     ("Relaxed-SMART", sj.relaxed_smart, {"rate_step_size": RATE_STEP_SIZE}),
     ("Harmonic", sj.harmonic_r, {"rate_step_size": RATE_STEP_SIZE}),
 ]
-RECORDED = recorded.synthetic(LENGTH, num_states=8, seed=0)
+# A run first copies the arrays of its world, unless they are ready; that is no part of a step.
+RECORDED = ready_world(recorded.synthetic(LENGTH, num_states=8, seed=0))
 
 
 def agent_for(index: int, num_states: int) -> Any:
