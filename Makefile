@@ -13,10 +13,8 @@ reproduce: $(VENV)/ready      ## run the main job on its embedded defaults
 # One thread each for linear algebra: the tests themselves run side by side, and threads that wait for each other cost more.
 test evidence doctests: export OPENBLAS_NUM_THREADS = 1
 
-# One worker more than there are cores, four at most: many tests wait for a process, a signal or a browser.
-test: WORKERS = $(shell $(BIN)/python -c 'import os; print(min(4, 1 + os.cpu_count()))')
 test: $(VENV)/ready-dev       ## run the tests
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 # Loops of kills, studies of coverage, fuzzers, large oracles: what a short test stands for, at full length.
 evidence: $(VENV)/ready-dev   ## run the long tests
