@@ -27,9 +27,8 @@ WHOLE = re.compile(
     r"(?:(?<=[>\s(])\d{4}-\d\d-\d\d(?=[<\s),.;:])|\([+-]?[\d.,]+ to [+-]?[\d.,]+\)|(?<=>)-?[\d.]+ ± [\d.]+(?=<)"
     r"|(?<=<code>)--[\w-]+|\b[HQR]-[Ll]earning)(?![^<>]*>)"
 )
-HAT = re.compile(
-    "\\w[\u0302\u0304]"
-)  # a letter with a hat or a bar, which few monospaced fonts can put together
+# A letter with a hat or a bar, which few monospaced fonts can put together.
+HAT = re.compile("\\w[\u0302\u0304]")
 EVIDENCE = HERE / "data" / "evidence.json"  # written by `make evidence`
 
 

@@ -70,9 +70,8 @@ def as_markdown(text: str) -> str:
     >>> as_markdown("Half of x.\n\n>>> half(3)\n1.5")
     'Half of x.\n\n```pycon\n>>> half(3)\n1.5\n```'
     """
-    if re.search(
-        r"^1\. ", text, flags=re.MULTILINE
-    ):  # Markdown wants what belongs to an item four columns in
+    if re.search(r"^1\. ", text, flags=re.MULTILINE):
+        # Markdown wants what belongs to an item four columns in.
         text = re.sub(r"\n(?=\d\. )", "\n\n", text)
         text = re.sub("^ {3}", "    ", text, flags=re.MULTILINE)
     return "\n\n".join(_paragraph(part) for part in re.split(r"\n\s*\n", text.strip("\n")))

@@ -45,9 +45,8 @@ def descend(weights: Reals, gradient: Reals, means: Adam, step_size: float, long
     old_second, new_second = kind(_SECOND), kind(1.0 - _SECOND)
     small = kind(_SMALL)
     firsts, seconds = means.first, means.second
-    for i in range(
-        len(weights)
-    ):  # nothing that was written is read again, so that several weights move at a time
+    # Nothing that was written is read again, so the compiler moves several weights at a time.
+    for i in range(len(weights)):
         slope = shorter * gradient[i]
         first = old_first * firsts[i] + new_first * slope
         second = old_second * seconds[i] + new_second * (slope * slope)
