@@ -19,7 +19,7 @@ from unittest import mock
 
 import sojourn as sj
 from sojourn.runs import stack, tasks
-from sojourn.studies.robustness import plan as robustness
+from sojourn_paper.robustness import plan as robustness
 
 SWEEP = robustness.specification(seeds=1)  # the paper's simulation study, with all controls
 

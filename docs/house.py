@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import ast
 import graphlib
+import io
 import re
 import sys
+import tokenize
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -56,7 +58,7 @@ def imports() -> Mapping[str, frozenset[str]]:
 def rooms(graph: Mapping[str, frozenset[str]]) -> Counter[Edge]:
     """Return how many imports lead from one room to another.
 
-    >>> rooms({"sojourn.cli.app": frozenset({"sojourn.runs.loop", "sojourn.cli.data"})})
+    >>> rooms({"sojourn.cli.app": frozenset({"sojourn.runs.loop", "sojourn.cli.results"})})
     Counter({('cli', 'runs'): 1})
     """
     found: Counter[Edge] = Counter()
@@ -118,6 +120,54 @@ def root_entries() -> list[str]:
     return sorted(path.name for path in PACKAGE.iterdir() if path.name not in aside)
 
 
+ALIKE = {"__init__.py", "protocol.py", "catalogue.py", "section.py", "plan.py", "tables.py"}
+"""Names that files of several rooms may have, since they hold the same kind of thing in each."""
+
+
+def sizes(package: str) -> dict[str, int]:
+    """Return how large a package is: its files, its lines of code, and the names and records among them."""
+    texts = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "src" / package).rglob("*.py"))]
+    classes = [node for text in texts for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ClassDef)]
+    files = Counter(path.name for path in (ROOT / "src" / package).rglob("*.py") if path.name not in ALIKE)
+    return {
+        "files": len(texts),
+        "lines of code": sum(map(code_lines, texts)),
+        "file names used twice": sum(count > 1 for count in files.values()),
+        "class names used twice": sum(count > 1 for count in Counter(one.name for one in classes).values()),
+        "classes": len(classes),
+        "records": sum(map(_is_record, classes)),
+    }
+
+
+def code_lines(text: str) -> int:
+    r"""Return the lines of a source, without empty ones, comments and docstrings.
+
+    >>> code_lines('def half(x):\n    "Return half of x."\n\n    return x / 2  # exact\n')
+    2
+    """
+    lines: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in _NOT_CODE:
+            lines.update(range(token.start[0], token.end[0] + 1))
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            first = node.body[0] if node.body else None
+            if ast.get_docstring(node) is not None and first is not None:
+                lines -= set(range(first.lineno, (first.end_lineno or first.lineno) + 1))
+    return len(lines)
+
+
+_NOT_CODE = (
+    tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER
+)  # fmt: skip
+
+
+def _is_record(node: ast.ClassDef) -> bool:
+    """Say whether a class is a record: a NamedTuple, a TypedDict or a dataclass."""
+    made = [*map(ast.unparse, node.bases), *map(ast.unparse, node.decorator_list)]
+    return any(word in one for one in made for word in ("NamedTuple", "TypedDict", "dataclass"))
+
+
 def figures() -> dict[str, str]:
     """Return the figures of the house, each as it is shown."""
     texts = {path: path.read_text(encoding="utf-8") for path in sorted(PACKAGE.rglob("*.py"))}
@@ -134,6 +184,8 @@ def figures() -> dict[str, str]:
         "floors": str(len(floors())),
         "rooms": str(sum(map(len, floors()))),
         "modules": str(len(imports())),
+        **{name: f"{size:,}" for name, size in sizes("sojourn").items()},
+        **{f"{name}, of the paper": f"{size:,}" for name, size in list(sizes("sojourn_paper").items())[:2]},
         "imports between modules": str(sum(map(len, imports().values()))),
         "modules in the longest chain of imports": str(len(longest_chain(imports()))),
         "lines": f"{lines:,}",
@@ -232,7 +284,7 @@ def _bands(width: int) -> Iterator[str]:
         y = TOP + CELL * row
         if number % 2 == 0:
             yield f'<rect class="band" x="1" y="{y}" width="{width - 2}" height="{CELL * len(floor)}"/>'
-        yield f'<text class="floor" x="16" y="{y + CELL * len(floor) / 2 + 4:g}">floor {len(floors()) - number}</text>'
+        yield f'<text class="floor" x="16" y="{y + CELL * len(floor) / 2 + 4:g}">floor {len(floors()) - 1 - number}</text>'
         row += len(floor)
 
 

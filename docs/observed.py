@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from sojourn.rules.records import load_json, read_record
-from sojourn.studies.observations import words
-from sojourn.studies.observations.record import Observations
+from sojourn.answers.observations import section
+from sojourn.answers.observations.judge import Observations
+from sojourn.data.records import load_json, read_record
+from sojourn.report.markdown import table_text
 
 DATA = Path(__file__).resolve().parent / "data" / "observations.json"
 
@@ -15,9 +16,9 @@ DATA = Path(__file__).resolve().parent / "data" / "observations.json"
 def places() -> dict[str, Callable[[], str]]:
     """The places in the page, and what makes each."""
     return {
-        "<!-- observations: gains -->": lambda: words.gains_table(read()),
-        "<!-- observations: rates -->": lambda: words.rates_table(read()),
-        "<!-- observations: findings -->": lambda: "\n".join(f"- {one}" for one in words.findings(read())),
+        "<!-- observations: gains -->": lambda: table_text(section.gains(read())),
+        "<!-- observations: rates -->": lambda: table_text(section.rates(read())),
+        "<!-- observations: findings -->": lambda: "\n".join(f"- {one}" for one in section.findings(read())),
     }
 
 

@@ -17,6 +17,9 @@ import numpy as np
 import polars as pl
 
 import sojourn as sj
+from sojourn.answers.comparison import plan
+from sojourn.answers.comparison.judge import Judge
+from sojourn.answers.comparison.tuning import tuned
 from sojourn.models.problems import PROBLEMS
 from sojourn.rules.intervals import mean_interval
 from sojourn.runs.executors import executor
@@ -24,9 +27,6 @@ from sojourn.runs.folder import run_sweep
 from sojourn.runs.grids import Entry
 from sojourn.runs.results import load_results
 from sojourn.runs.spec import Sweep
-from sojourn.studies.comparison import plan
-from sojourn.studies.comparison.judge import Judge
-from sojourn.studies.comparison.tuning import tuned
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))  # where the other problems are

@@ -14,9 +14,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from sojourn.answers.comparison.charts import earned_sheet, outcomes_sheet
 from sojourn.report.charts import Sheet
 from sojourn.report.figures import write
-from sojourn.studies.comparison.charts import earned_sheet, outcomes_sheet
 
 HERE = Path(__file__).resolve().parent
 TARGET = HERE / "data" / "comparison.json"

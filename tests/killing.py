@@ -166,15 +166,11 @@ def disturbed(child: int, job: dict[str, Any], notes: Path) -> int:
 
 def warm_up(*, studies: bool) -> None:
     """Import what commands import, and load the machine code that they run."""
-    import sojourn.cli.commands
-    import sojourn.learner.by_name
-    import sojourn.studies.comparison.folder
-    import sojourn.studies.page
-    import sojourn.studies.robustness.folder  # noqa: F401
+    import sojourn_paper.robustness.folder  # noqa: F401
+    from sojourn.answers.comparison.plan import Settings, tuning
     from sojourn.runs.tasks import execute, plan
     from sojourn.runs.toml import parse_sweep
-    from sojourn.studies.comparison.plan import Settings, tuning
-    from sojourn.studies.robustness.plan import specification
+    from sojourn_paper.robustness.plan import specification
 
     sweeps = [parse_sweep(SWEEP)]
     if studies:

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from sojourn.studies.claims.ledger import load_claims
+from sojourn_paper.claims import load_claims
 
 LEDGER = {claim.id: claim for claim in load_claims()}
 

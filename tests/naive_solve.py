@@ -61,6 +61,19 @@ def gains(chain: list[Action]) -> list[Fraction]:
     return [known[s] for s in range(size)]
 
 
+def biases(chain: list[Action]) -> list[Fraction]:
+    """The bias of a chain from each state: h + g d = r + P h, with h = 0 in the first state of each recurrent class."""
+    size, gain = len(chain), gains(chain)
+    reach = [reachable(chain, s) for s in range(size)]
+    firsts = {min(reach[s]) for s in range(size) if all(s in reach[t] for t in reach[s])}
+    matrix, right = [], []
+    for s, (law, reward, duration) in enumerate(chain):
+        row = [Fraction(s == t) - p for t, p in enumerate(law)]
+        matrix.append([Fraction(s == t) for t in range(size)] if s in firsts else row)
+        right.append(Fraction(0) if s in firsts else reward - gain[s] * duration)
+    return solve_linear(matrix, right)
+
+
 def optimal_gains(model: Model) -> list[Fraction]:
     """The best gain of any deterministic policy, from each state."""
     all_gains = [gains(list(chain)) for chain in itertools.product(*model)]

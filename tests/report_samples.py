@@ -7,17 +7,17 @@ import shutil
 from pathlib import Path
 
 from asking import ask
+from sojourn.answers.verdict import judged
 from sojourn.learner.evaluation import Evaluation
 from sojourn.learner.verdict import Verdict, Visited
 from sojourn.runs.executors import executor
 from sojourn.runs.folder import run_sweep
 from sojourn.runs.grids import Entry
 from sojourn.runs.spec import Sweep
-from sojourn.studies.bitcoin import folder as market_study
-from sojourn.studies.bitcoin.plan import Source
-from sojourn.studies.bitcoin.plan import specification as market
-from sojourn.studies.robustness import folder as simulation_study
-from sojourn.studies.verdict.answer import judged
+from sojourn_paper.bitcoin import folder as market_study
+from sojourn_paper.bitcoin.plan import Source
+from sojourn_paper.bitcoin.plan import specification as market
+from sojourn_paper.robustness import folder as simulation_study
 
 NASTY = "<img src=x onerror=alert(1)></script><script>alert(2)</script>"
 

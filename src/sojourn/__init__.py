@@ -5,7 +5,12 @@ them. A module is imported when one of its names is first used, so `import sojou
 command line start at once.
 """
 
-from sojourn.rules.names import public_names
+import sys
 
-__version__ = "0.2.0"
+from sojourn.data.moved import MovedModules
+from sojourn.data.names import public_names
+
+__version__ = "0.3.0.dev0"
 __getattr__, __dir__, __all__ = public_names(__name__, __file__)
+
+sys.meta_path.append(MovedModules())

@@ -18,14 +18,15 @@ from sojourn.agents.literature import (
     weighted_harmonic_r,
 )
 from sojourn.agents.networks.deep_q import deep_q
+from sojourn.agents.networks.ppo import ppo
 from sojourn.agents.networks.protocol import ObservingAgent, Spaces, Transitions
-from sojourn.agents.networks.proximal import ppo
 from sojourn.agents.oracle import oracle
 from sojourn.agents.planning.planner import planner
 from sojourn.agents.protocol import act, draw, learn, pauses, policy, think
 from sojourn.agents.relatives import differential_q, rvi_q, smdp_q_learning
 from sojourn.agents.tile_agents import tile_q, tile_sarsa
 from sojourn.agents.values.table import Table, greedy_action, largest
+from sojourn.answers.page import write_report
 from sojourn.envs.check import check_smdp_env
 from sojourn.envs.worlds import WorldEnv
 from sojourn.exact.audit.audit import Audit, Limit, audit
@@ -84,8 +85,6 @@ from sojourn.runs.loop import Curve, Run, run
 from sojourn.runs.results import load_curves, load_results
 from sojourn.runs.spec import Sweep
 from sojourn.runs.toml import load_sweep, parse_sweep
-from sojourn.studies.claims.ledger import Claim, load_claims
-from sojourn.studies.page import write_report
 from sojourn.worlds import changes, continuous
 from sojourn.worlds.changing import Drifting, Switching
 from sojourn.worlds.disturbed import Disturbed
@@ -96,6 +95,7 @@ from sojourn.worlds.protocol import gain, is_unswayed, optimal, start, step
 from sojourn.worlds.tabular import Tabular, initial_values
 from sojourn.worlds.truth import Truth
 from sojourn.worlds.two_state import TwoState, cos_log_drift, sin_log_drift
+from sojourn_paper.claims import Claim, load_claims
 
 __version__: str
 

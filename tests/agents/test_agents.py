@@ -8,8 +8,8 @@ import pytest
 
 import sojourn as sj
 from sojourn.agents.exploration import chance
+from sojourn.agents.learning import Constant
 from sojourn.agents.relative import FirstPair
-from sojourn.agents.step_sizes import Constant
 from sojourn.rules.values import same
 
 CONSTRUCTORS = [

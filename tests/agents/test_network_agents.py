@@ -10,7 +10,7 @@ import pytest
 import sojourn as sj
 from naive_networks import NaiveDeepQ, NaivePPO
 from small_envs import sentence
-from sojourn.agents.networks.agent import NetworkAgent
+from sojourn.agents.networks.base import NetworkAgent
 from sojourn.rates.named import ESTIMATORS
 from sojourn.rules.values import same
 

@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 import sojourn as sj
-from sojourn.agents.networks.perceptron import forward, inputs_in, outputs_in, perceptron
-from sojourn.agents.networks.policies import held_mean, point_slopes
-from sojourn.agents.networks.scaling import (
+from sojourn.agents.networks.base import (
     earn,
     earnings,
     moments,
@@ -22,6 +20,8 @@ from sojourn.agents.networks.scaling import (
     renew_units,
     scale_of,
 )
+from sojourn.agents.networks.perceptron import forward, inputs_in, outputs_in, perceptron
+from sojourn.agents.networks.policies import held_mean, point_slopes
 from sojourn.rules.streams import stream
 
 
@@ -42,18 +42,45 @@ def test_new_units_change_nothing_that_a_network_says() -> None:
         forward(network, network.weights, 5)
         return scale_of(known) * outputs_in(network, network.units)
 
-    for size in (1.0, 30.0):
+    for size in (0.5, 1.0, 30.0):
         for row in draws.normal(size=(40, 3)) * [1.0, 2.0, 0.01] * size + [3.0, 0.0, -7.0]:
             observe(seen, row[None], 0)
             earn(known, 0, float(size * row[0]), 1.0, True)
-        before = said()
+        before, unit = said(), scale_of(known)
         refit_inputs(seen, network, network.weights)
         refit_outputs(known, network, network.weights)
         renew_units(seen)
         renew_scale(known)
-        assert scale_of(known) != pytest.approx(1.0, rel=0.1)
+        assert scale_of(known) != pytest.approx(unit, rel=0.1)
         assert seen.centres == pytest.approx(seen.means)
-        assert said() == pytest.approx(before, rel=1e-12)
+        if size > 0.5:  # the first units only begin
+            assert said() == pytest.approx(before, rel=1e-12)
+
+
+@pytest.mark.parametrize("size", [1e-9, 1e9])
+def test_the_first_unit_does_not_multiply_weights(size: float) -> None:
+    """Where nothing was paid at first, or an input never changed, the first unit leaves the network about as it was.
+
+    The reward and the input are about `size` then; weights that had been multiplied or divided by that would be lost.
+    """
+    network = perceptron((1, 4, 2), 1, stream(2), precision="double")
+    seen, known, began = moments(1), earnings(sj.Exponential(0.01), 1), network.weights.copy()
+    for k in range(40):
+        if k == 20:  # as agents do: the first units, while nothing has happened
+            renew_units(seen)
+            renew_scale(known)
+            assert scale_of(known) == 1.0
+        observe(seen, np.array([[size * (k % 2) * (k >= 20)]]), 0)
+        earn(known, 0, size * (k % 2) * (k >= 20), 1.0, True)
+    refit_inputs(seen, network, network.weights)
+    refit_outputs(known, network, network.weights)
+    renew_units(seen)
+    renew_scale(known)
+    assert scale_of(known) == pytest.approx(0.6 * size, rel=0.4)
+    assert network.weights[:4] == pytest.approx(began[:4])
+    assert (np.abs(network.weights[4:8]) < 10.0).all()  # their offsets
+    ratio = network.weights[8:16] / began[8:16]
+    assert ((ratio > 0.1) & (ratio < 10.0)).all()
 
 
 def test_units_forget_what_is_no_longer_seen() -> None:

@@ -11,6 +11,7 @@ import pytest
 import sojourn as sj
 import sojourn.envs
 from planner_problems import others
+from sojourn.agents.checks import ready_agent
 from sojourn.agents.planning.counts import FIRST, NEXT, REWARD, SUCCESSOR, TIMES, VISITS
 from sojourn.agents.planning.planner import Planner
 from sojourn.agents.planning.solve import HOME, Model, improve, look_ahead, rows_of, solve_rows
@@ -174,3 +175,16 @@ def test_problems_that_nobody_tuned_on() -> None:
     assert len(means) >= 40
     assert np.mean(means) >= 0.97
     assert min(means) >= 0.9
+
+
+def test_chains_that_meet_are_refused() -> None:
+    """Two pairs with the same chain of successors would take more rows of a model than there is room for."""
+    agent = sj.planner(num_states=3, num_actions=2)
+    for next_state in range(3):
+        agent = sj.learn(agent, 0, 0, 1.0, 1.0, next_state)
+    assert ready_agent(agent).counts.used == 3
+    for pair in ((1, 0), (1, 1), (2, 0)):
+        agent.counts.pairs[(*pair, FIRST)] = agent.counts.pairs[0, 0, FIRST]
+        agent.counts.pairs[(*pair, VISITS)] = 3.0
+    with pytest.raises(ValueError, match="links or states out of range"):
+        ready_agent(agent)

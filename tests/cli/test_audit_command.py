@@ -10,14 +10,15 @@ import pytest
 
 import sojourn as sj
 from asking import ask
+from sojourn.answers.audit import charts
+from sojourn.answers.audit import section as words
+from sojourn.answers.audit.compute import audit_named, audited
 from sojourn.exact.audit.audit import audit
 from sojourn.models import from_arrays
 from sojourn.models.problems import PROBLEMS, admission_control
 from sojourn.rates.named import ESTIMATORS
 from sojourn.report import figures
 from sojourn.report.charts import Lines
-from sojourn.studies.audit import charts, words
-from sojourn.studies.audit.compute import audit_named, audited
 
 ISLANDS = """
 states = ["here", "there"]

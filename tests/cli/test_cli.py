@@ -27,7 +27,7 @@ def test_what_nobody_foresaw_is_called_a_defect() -> None:
     """The last net says in one sentence that sojourn is wrong, even of a panic; --debug shows the traceback."""
     code = (
         "import sys; sys.argv = ['sojourn', *sys.argv[1:], 'solve', 'gosavi']\n"
-        "import sojourn.studies.solution.answer as answer\n"
+        "import sojourn.answers.solution as answer\n"
         "from sojourn.cli import main\n"
         "class Panic(BaseException): pass\n"
         "def broken(*_): raise Panic('index\\nout of bounds')\n"

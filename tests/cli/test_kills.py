@@ -14,7 +14,7 @@ import pytest
 
 from counting import Counted
 from killing import SWEEP, Killer, killed_often, stormed
-from sojourn.rules.files import is_leftover
+from sojourn.data.files import is_leftover
 
 # A quarter of those in evidence.
 KILLS = {"sweep": 100, "train": 70, "report": 60, "compare": 20, "reproduce": 10}

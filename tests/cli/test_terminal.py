@@ -14,9 +14,9 @@ import pytest
 
 from sojourn.cli import entry
 from sojourn.cli.commands import run
-from sojourn.cli.ctrl_c import CtrlC
+from sojourn.cli.entry import CtrlC
+from sojourn.data.text import printable
 from sojourn.learner.interrupt import interruptible
-from sojourn.rules.printing import printable
 from sojourn.runs.progress import progress
 from sojourn.runs.results import RESULTS, summary_table
 
@@ -33,7 +33,7 @@ def test_only_one_place_prints() -> None:
     """Commands print through `say`, which writes control characters out, and through nothing else."""
     allowed = {
         "cli/app.py": {"typer.echo(", "Console(", "print("},
-        "rules/apart.py": {"stdin.write("},  # what the reader is asked
+        "data/child.py": {"stdin.write("},  # what the reader is asked
         "cli/entry.py": {"stderr.write("},  # "interrupted", before there is anything else
         "runs/progress.py": {"Console(", "print("},  # with a label that is printable
         "rules/machine_code.py": {"print("},  # that something is being compiled

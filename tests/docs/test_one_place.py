@@ -78,7 +78,7 @@ FOUND = {
         assert sweep.num_cells == 2
     """,
     "comparisons": """
-        from sojourn.studies.comparison import plan
+        from sojourn.answers.comparison import plan
         entries = plan.tuning("two-jobs", plan.Settings(100, 2, 2, exploration=(0.1,))).agents
         assert entries[-1].kind == "halved_r" and len(entries[-1]) == 2
         named = plan.Settings(100, 2, 2, agents=("outside:halved_r",), exploration=(0.1,))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import sojourn as sj
-from sojourn.studies.claims.ledger import errors
+from sojourn_paper.claims import errors
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

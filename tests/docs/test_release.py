@@ -15,13 +15,14 @@ WORKFLOWS = sorted((ROOT / ".github").rglob("*.yml"))
 
 
 def test_the_version_is_the_same_everywhere() -> None:
-    """The package, the citation and the newest part of the changelog name one version, and one day."""
+    """The citation names the newest version that has a day; the package is that one, or the one in the making above it."""
     citation = (ROOT / "CITATION.cff").read_text()
-    newest = re.search(r"^## (\S+) \((\S+)\)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
-    assert newest
-    assert newest[1] == sj.__version__
-    assert f"\nversion: {sj.__version__}\n" in citation
-    assert f"\ndate-released: {newest[2]}\n" in citation
+    parts = re.findall(r"^## (\S+) \((\S+)\)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    released, day = next(part for part in parts if part[1] != "unreleased")
+    newest, when = parts[0]
+    assert sj.__version__ == (f"{newest}.dev0" if when == "unreleased" else released)
+    assert f"\nversion: {released}\n" in citation
+    assert f"\ndate-released: {day}\n" in citation
 
 
 def test_the_oldest_python_is_the_one_that_the_makefile_asks_for() -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from site_builder import DOCS, loaded
+from sojourn.answers.comparison.plan import Settings, compared
 from sojourn.models.problems import PROBLEMS
-from sojourn.studies.comparison.plan import Settings, compared
 
 DATA = json.loads((DOCS / "data" / "comparison.json").read_text())
 
@@ -112,7 +112,7 @@ def test_the_figures_of_the_comparison_can_be_read() -> None:
 
 def test_the_market_study_on_the_page_is_the_one_that_was_measured() -> None:
     """The page's mean win ratios are those of the recorded signs, segment by segment."""
-    measured = tomllib.loads((Path(__file__).parents[1] / "studies" / "measured_bitcoin.toml").read_text())
+    measured = tomllib.loads((Path(__file__).parents[1] / "paper" / "measured_bitcoin.toml").read_text())
     text = (DOCS / "reproduce.md").read_text()
     for words, agent in (
         ("SMART", "smart"),

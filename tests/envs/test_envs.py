@@ -158,14 +158,74 @@ def test_the_random_seed_can_be_read() -> None:
     "ignore:.*A Box observation space (min|max)imum value is"
 )  # for it may be infinite
 @pytest.mark.filterwarnings("ignore:.*For Box action spaces, we recommend")  # a force and a wait have units
+@pytest.mark.filterwarnings("ignore:.*does not allow. nothing happened")  # the checker may take any action
 @pytest.mark.parametrize("env_id", list(sojourn.envs.ENVIRONMENTS))
-def test_gymnasium_finds_nothing_to_warn_of(env_id: str) -> None:
-    """Gymnasium's own checker passes, and warnings are errors here, but for bounds that the problems have."""
-    env: Any = gym.make(env_id).unwrapped
-    allowed = env.reset(seed=0)[1].get("action_mask")
-    if allowed is not None and not allowed.all():
-        pytest.skip("the checker takes any action, and some states lack some")
-    check_env(env)
+def test_both_checkers_pass(env_id: str) -> None:
+    """Gymnasium's checker finds nothing to warn of but bounds that the problems have, nor does Sojourn's."""
+    check_env(gym.make(env_id).unwrapped)
+    assert sj.check_smdp_env(gym.make(env_id), steps=200).steps == 200
+
+
+LACKING = [  # where many states lack an action
+    f"sojourn/{name}-v0"
+    for name in (
+        "WhackAMole",
+        "TijmsMaintenance",
+        "FourRooms",
+        "TwoChoice",
+        "Replacement",
+        "HighTimeVariance",
+    )
+]
+
+
+@pytest.mark.filterwarnings("ignore:.*does not allow. nothing happened")
+@pytest.mark.parametrize("env_id", list(sojourn.envs.ENVIRONMENTS))
+def test_random_actions_in_a_vector(env_id: str) -> None:
+    """A vector draws from its own space, whatever the states allow; what is not allowed does nothing and takes no time."""
+    envs = gym.make_vec(env_id, num_envs=2, vectorization_mode="sync")
+    _, infos = envs.reset(seed=1)
+    envs.action_space.seed(1)
+    clock, lacked = np.zeros(2), 0
+    for _ in range(120):
+        actions = envs.action_space.sample()
+        masks = infos.get("action_mask")
+        _, rewards, _, _, infos = envs.step(actions)
+        clock += infos["duration"]
+        assert infos["clock"] == pytest.approx(clock)
+        told = infos.get("_forbidden_action", np.zeros(2, dtype=bool))
+        allowed = [True, True] if masks is None else [masks[k][actions[k]] for k in range(2)]
+        assert told.tolist() == [not each for each in allowed]
+        assert not rewards[told].any()
+        assert not infos["duration"][told].any()
+        lacked += told.sum()
+    assert lacked > 0 or env_id not in LACKING
+
+
+# In a process of its own, which may fork: one that has used Polars must not.
+ASYNC = """
+import sys, warnings
+import gymnasium as gym, numpy as np
+import sojourn.envs
+warnings.simplefilter("ignore")
+for env_id in sojourn.envs.ENVIRONMENTS:
+    envs = gym.make_vec(env_id, num_envs=2, vectorization_mode="async")
+    envs.reset(seed=1)
+    envs.action_space.seed(1)
+    for _ in range(100):
+        infos = envs.step(envs.action_space.sample())[4]
+    assert infos["duration"].shape == (2,)
+    envs.close()
+    print(env_id)
+"""
+
+
+def test_random_actions_in_processes() -> None:
+    """The same in a vector whose environments run in processes of their own, for every id."""
+    done = subprocess.run(
+        [sys.executable, "-c", ASYNC], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert (done.returncode, done.stdout.split()) == (0, list(sojourn.envs.ENVIRONMENTS)), done.stderr
 
 
 def test_make_takes_the_options_of_the_world() -> None:

@@ -25,7 +25,7 @@ from simulations import (
     policy_by_state,
 )
 from sojourn.envs import deciding, simulation
-from sojourn.envs.simulation import element_reader
+from sojourn.envs.protocol import element_reader
 
 
 def simulated(
@@ -452,14 +452,16 @@ def test_what_a_process_does_wrong_gets_a_sentence(work: Any, sentence: str) -> 
         env.step(0)
 
 
-def test_an_action_that_is_not_allowed_gets_a_sentence_and_may_be_taken_back() -> None:
-    """Outside the space or the mask: a sentence each, and another action can be taken then."""
+def test_an_action_that_is_not_allowed_does_nothing() -> None:
+    """Outside the space it is an error, outside the mask a warning; the same decision is then asked for again."""
     env = simulated(asking(0, mask=[True, False, True]))
     assert env.reset()[1]["action_mask"].tolist() == [1, 0, 1]
-    with pytest.raises(
-        ValueError, match=r"the action 1 is not allowed at time 0; info\['action_mask'\] is \[1, 0, 1\]"
+    with pytest.warns(
+        RuntimeWarning, match='was given the action 1, which info."action_mask". does not allow'
     ):
-        env.step(1)
+        observation, reward, _, _, info = env.step(1)
+    assert (observation, reward, info["duration"], info["forbidden_action"]) == (0, 0.0, 0.0, 1)
+    assert info["action_mask"].tolist() == [1, 0, 1]
     with pytest.raises(ValueError, match=r"the action 3 is not in the action space, Discrete\(3\)"):
         env.step(3)
     assert env.step(2)[4]["clock"] == 1.0
@@ -478,8 +480,9 @@ def test_masks_count_from_the_first_action() -> None:
     env.reset()
     env.step(5)
     assert got == [5]
-    with pytest.raises(ValueError, match="the action 6 is not allowed"):
+    with pytest.warns(RuntimeWarning, match="was given the action 6"):
         env.step(6)
+    assert got == [5]
     with pytest.raises(TypeError, match="only Discrete actions can be masked"):
         simulated(work, actions=Box(0.0, 1.0)).reset()
 

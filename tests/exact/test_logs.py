@@ -14,14 +14,14 @@ import pytest
 import sojourn as sj
 from log_samples import as_log, behaviours, drawn, log_of, machine, models, tried, true_gain
 from small_envs import sentence
+from sojourn.answers.log import answered, lines
+from sojourn.answers.page import write_report
+from sojourn.answers.solution import lines as solution_lines
+from sojourn.answers.solution import solve_named
 from sojourn.exact.logs import fit as fits
+from sojourn.exact.logs.earnings import read_earnings
 from sojourn.exact.logs.fit import Rows, ahead, fitted, spread, worth
 from sojourn.exact.logs.improve import candidates, chosen, compared, lower_limit, standard_error
-from sojourn.studies.log.answer import answered
-from sojourn.studies.log.words import lines
-from sojourn.studies.page import write_report
-from sojourn.studies.solution.answer import solve_named
-from sojourn.studies.solution.words import lines as solution_lines
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -644,3 +644,33 @@ def test_a_log_whose_trajectories_are_all_missing_gets_a_sentence() -> None:
     columns = {name: column for name, column in SMALL.items() if name != "next_state"}
     with pytest.raises(ValueError, match=r"no row that can be used: 6 rows have no trajectory"):
         sj.read_log(columns | {"trajectory": [None] * 6})
+
+
+@pytest.mark.parametrize("column", ["state", "reward"])
+def test_a_date_that_python_has_not_gets_a_sentence(column: str, tmp_path: Path) -> None:
+    """A Parquet file can hold a date in the year 5,881,580, over which Polars panics; the sentence names the column."""
+    rows: dict[str, pl.Series] = {
+        name: pl.Series([1, 2, 1]) for name in ("state", "action", "reward", "duration")
+    }
+    rows[column] = pl.Series([2**31 - 1] * 3, dtype=pl.Int32).cast(pl.Date)
+    pl.DataFrame(rows).write_parquet(tmp_path / "log.parquet")
+    for read in (sj.read_log, read_earnings):
+        if read is sj.read_log or column == "reward":
+            with pytest.raises(
+                ValueError, match=f"the column '{column}' of the log holds something that cannot be read"
+            ):
+                read(tmp_path / "log.parquet")
+
+
+def test_a_number_without_end_is_an_infinite_one() -> None:
+    """A whole number of 400 digits is left out like an infinite reward, and named."""
+    log = sj.read_log(
+        {
+            "state": [0, 0, 0],
+            "action": [0, 0, 0],
+            "reward": [1.0, 10**400, 2.0],
+            "duration": [1, 1, 1],
+            "next_state": [0, 0, 0],
+        }
+    )
+    assert log.refused == ("1 row has an infinite reward (row 2)",)

@@ -262,7 +262,7 @@ def test_very_unequal_durations() -> None:
     exact = sj.policy_iteration(model)
     found = sj.modified_policy_iteration(model, 3e-8)
     assert found.gain == pytest.approx(exact.gain, abs=3e-8)
-    with pytest.raises(sj.NotSolvedError, match="which is not within 1e-10"):
+    with pytest.raises(sj.NotSolvedError, match="which is not within the tolerance of 1e-10"):
         sj.modified_policy_iteration(model, 1e-10, max_sweeps=5000)
 
 

@@ -13,6 +13,7 @@ import gzip
 import itertools
 import json
 import math
+import re
 import shutil
 import tempfile
 import tomllib
@@ -27,15 +28,18 @@ import polars as pl
 
 import sojourn as sj
 import sojourn.envs
+from sojourn.answers import log as log_words
+from sojourn.answers import rates as rates_words
+from sojourn.answers.log import answered
+from sojourn.answers.page import find, read
+from sojourn.answers.rates import rated_file
+from sojourn.data.records import as_json as record
 from sojourn.learner.saved import Saved
 from sojourn.models.files import load_model, save_model
-from sojourn.report.budget import Budget
-from sojourn.report.page import page_of
-from sojourn.rules.records import as_json as record
+from sojourn.report.blocks import Budget
+from sojourn.report.html import page_of
 from sojourn.runs.tasks import plan
 from sojourn.runs.toml import load_sweep
-from sojourn.studies.folders import find, read
-from sojourn.studies.log.answer import answered
 
 
 class WrongNumberError(Exception):
@@ -46,6 +50,12 @@ def require(truth: object, what: str) -> None:
     """Raise if something accepted is wrong."""
     if not truth:
         raise WrongNumberError(what)
+
+
+def require_words(lines: list[str]) -> None:
+    """Raise if lines for a terminal have something in them that is no number where one belongs."""
+    strange = [line for line in lines if re.search(r"(?<![\w'])(nan|inf|None)(?![\w'-])", line)]
+    require(not strange, f"printed: {strange[:1]}")
 
 
 # --- Models ---------------------------------------------------------------------------
@@ -279,6 +289,8 @@ def logs(path: Path) -> None:
     log = sj.read_log(path)
     found = answered(path.name, log, 0.95)
     json.dumps(record(found), allow_nan=False)
+    require_words(list(found.sentences))
+    require(len(log_words.lines(found)) > 3, "lines")
     rate = log.behaviour.rate
     require(
         math.isfinite(rate) and log.behaviour.low <= rate <= log.behaviour.high, "the behaviour's interval"
@@ -310,6 +322,14 @@ def _csv_rows(path: Path) -> list[dict[str, str]] | None:
     return None
 
 
+def rates(path: Path) -> None:
+    """The estimators that fit rewards and durations are found, written and told; no number in them is missing."""
+    found = rated_file(path, kinds=["Exponential", "Cumulative"], step_sizes=[0.01, 0.1])
+    json.dumps(record(found), allow_nan=False)
+    require(math.isfinite(found.rate), "the rate")
+    require_words(rates_words.lines(found))
+
+
 # --- Folders for a report -------------------------------------------------------------
 
 
@@ -325,5 +345,7 @@ def reports(path: Path) -> None:
         shutil.rmtree(folder)
 
 
-TARGETS = {target.__name__: target for target in (models, sweeps, learners, policies, bars, logs, reports)}
+TARGETS = {
+    target.__name__: target for target in (models, sweeps, learners, policies, bars, logs, rates, reports)
+}
 assert sojourn.envs

@@ -18,14 +18,24 @@ from fuzz.campaign import CORPUS, FINE, Child, campaign
 from sojourn.runs.toml import load_sweep
 from sojourn.worlds.market.bars import load_bars
 
-SHORT = {"models": 150, "sweeps": 40, "learners": 25, "policies": 60, "bars": 50, "logs": 40, "reports": 8}
+SHORT = {
+    "models": 150,
+    "sweeps": 40,
+    "learners": 25,
+    "policies": 60,
+    "bars": 50,
+    "logs": 40,
+    "rates": 30,
+    "reports": 8,
+}
 LONG = {
     "models": 70_000,
     "sweeps": 12_000,
     "learners": 6_000,
     "policies": 6_000,
     "bars": 12_000,
-    "logs": 6_000,
+    "logs": 12_000,
+    "rates": 10_000,
     "reports": 1_500,
 }
 

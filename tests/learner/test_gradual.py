@@ -83,7 +83,7 @@ def test_a_short_training_needs_no_compiler(tmp_path: Path) -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment
     )
     assert done.stdout.split() == ["False"]
-    assert not list(tmp_path.rglob("*.nbi"))
+    assert not list(tmp_path.rglob("*.code"))
 
 
 def test_machine_code_on_disk_is_used_at_once(tmp_path: Path) -> None:

@@ -252,7 +252,8 @@ def test_a_wrong_mask_names_the_step(mask: Any, words: str) -> None:
     assert learner.train(10).steps == 12
 
 
-def test_the_mask_of_an_end_may_allow_nothing() -> None:
+@pytest.mark.parametrize(("agent", "vector"), [(sj.smart, False), (sj.deep_q, False), (sj.deep_q, True)])
+def test_the_mask_of_an_end_may_allow_nothing(agent: Any, vector: bool) -> None:
     """Where an episode is terminated nothing is done any more, so its mask does not matter."""
 
     class Game(Maze):
@@ -261,11 +262,14 @@ def test_the_mask_of_an_end_may_allow_nothing() -> None:
             mask = [0, 0, 0] if terminated else [1, 1, 1]
             return observation, reward, terminated, truncated, info | {"action_mask": mask}
 
-    game = sj.Learner(Game(ends=0.2), sj.smart, seed=1)
-    plain = sj.Learner(Maze(ends=0.2), sj.smart, seed=1)
+    def learner(kind: Any) -> sj.Learner:
+        env = gym.vector.SyncVectorEnv([lambda: kind(ends=0.2)] * 2) if vector else kind(ends=0.2)
+        return sj.Learner(env, agent, seed=1)
+
+    game, plain = learner(Game), learner(Maze)
     game.train(200)
     plain.train(200)
-    assert alike(game, plain)
+    assert alike(game, plain) if agent is sj.smart else game.rate == plain.rate
 
 
 @pytest.mark.parametrize("constructor", [sj.smart, sj.differential_q])
@@ -343,3 +347,19 @@ def test_a_mask_from_a_function(tmp_path: Path) -> None:
     for learner in (by_key, again):
         learner.train(100)
     assert alike(again, by_key)
+
+
+@pytest.mark.filterwarnings("ignore:.*does not allow. nothing happened")
+@pytest.mark.parametrize("env_id", ["sojourn/TwoChoice-v0", "sojourn/WhackAMole-v0"])
+def test_nothing_is_learned_from_a_forbidden_action(env_id: str) -> None:
+    """A policy that takes actions which a state lacks is refused, in training and as a baseline, at its first such step."""
+    env: Any = gym.make(env_id).unwrapped
+    worst = np.array(env.world.available).argmin(axis=1).tolist()
+    told = sentence(
+        lambda: sj.Learner(env, sj.policy_agent(worst, env.action_space.n)).train(100), ValueError
+    )
+    assert 'was taken where info["action_mask"] does not allow it' in told
+    learner = sj.Learner(gym.make(env_id), sj.smart)
+    learner.train(50)
+    told = sentence(lambda: learner.verdict(duration=50.0, baseline=worst), ValueError)
+    assert 'was taken where info["action_mask"] does not allow it' in told

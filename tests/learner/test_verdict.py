@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import warnings
 from typing import Any
 
@@ -90,6 +91,29 @@ def test_a_policy_that_still_changes() -> None:
     assert found.moved == pytest.approx(3.0 - 5.0)
     assert "the one from about halfway through the training earns 5, the present one 3" in " ".join(
         found.warnings
+    )
+
+
+def test_one_state_seen() -> None:
+    """A learner that never lets anybody in has seen one state of 21, and never tried the other action: both are said."""
+    never = [[0.0, -1.0]] * 21
+    learner, _ = trained(
+        gym.make("sojourn/AdmissionControl-v0"), "smart", 2000, exploration=0.0, initial=never, step_size=1.0
+    )
+    said = " ".join(learner.verdict(duration=1000.0).warnings)
+    assert "in 100% of its steps the policy was in states where some action had never been tried" in said
+    assert "training saw only one of 21 states" in said
+
+
+def test_actions_that_were_never_tried() -> None:
+    """A policy that rests on an untried action in a few of its steps is said to."""
+    learner, _ = trained(gym.make("sojourn/RiverSwim-v0"), None, 10_000, seed=1)
+    assert learner.verdict(duration=5000.0).warnings == ()
+    held, state = learner._driver.held, 3
+    held.visits[state, learner.policy[state]] = 0.0  # as if it had been guessed
+    (said,) = learner.verdict(duration=5000.0).warnings
+    assert said.endswith(
+        "the policy took an action that had never been tried there; train longer, or use fewer states"
     )
 
 
@@ -248,3 +272,49 @@ def test_an_environment_that_is_made_is_judged() -> None:
     learner = sj.Learner(lambda: Running("state"), seed=1)
     learner.train(500)
     assert learner.verdict(duration=50.0, baseline=None).evaluation.steps > 0
+
+
+# --- A verdict that takes long --------------------------------------------------------
+
+
+class Interrupting(Maze):
+    """A maze in which Ctrl-C is pressed in the middle of a step, once there has been a number of them."""
+
+    patience = 300
+
+    def step(self, action: Any) -> Any:
+        """Press it, and finish the step."""
+        self.patience -= 1
+        if self.patience == 0:
+            signal.raise_signal(signal.SIGINT)
+        finished = super().step(action)
+        self.last = self.patience
+        return finished
+
+
+@pytest.mark.parametrize("agent", ["smart", "deep-q"])
+@pytest.mark.parametrize("baseline", [None, lambda _: 0])
+def test_a_verdict_without_end_is_interrupted_between_two_steps(agent: str, baseline: Any) -> None:
+    """Ctrl-C ends it, but never in the middle of a step, which could be in machine code; the learner is as before."""
+    env = Interrupting()
+    learner = sj.Learner(Maze(), agent)
+    learner.train(100)
+    with pytest.raises(KeyboardInterrupt):
+        learner.verdict(duration=200.0 if baseline else 2.0**31, env=env, baseline=baseline)
+    assert env.last == 0, "the step was finished, and it was the last"
+    assert learner.train(100).steps == 200
+
+
+def test_a_verdict_shows_how_far_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    """With progress, all that is followed counts: the policy, the one from halfway, and the comparison."""
+    learner = sj.Learner(Maze(), "smart")
+    learner.train(200)
+    learner.evaluate(duration=50.0)
+    learner.verdict(duration=50.0)
+    assert capsys.readouterr().err == ""
+    learner.evaluate(duration=50.0, progress=True)
+    assert "evaluating: 100 % of 50 units of time" in capsys.readouterr().err
+    learner.verdict(duration=50.0, baseline=lambda _: 0, progress=True)
+    shown = capsys.readouterr().err
+    assert "evaluating: 100 % of 200 units of time" in shown
+    assert "0 s left, rate " in shown

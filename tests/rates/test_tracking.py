@@ -17,14 +17,7 @@ import sojourn as sj
 from counting import Counted
 from sojourn.rates.protocol import Rate
 from sojourn.rates.score import rates_over
-from sojourn.studies.drift.streams import (
-    MOVEMENTS,
-    NAMED,
-    Stream,
-    named_stream,
-    random_stream,
-    scenario,
-)
+from sojourn_paper.drift.streams import MOVEMENTS, NAMED, Stream, named_stream, random_stream, scenario
 
 STEP_SIZES = 10.0 ** np.arange(-4.0, -0.2, 0.125)
 

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
 from sojourn.agents.named import AGENTS
+from sojourn.answers.page import write_report
 from sojourn.report import figures, looks
 from sojourn.report.blocks import Section
-from sojourn.report.chart_json import chart_json
 from sojourn.report.charts import (
     Axis,
     Chart,
@@ -34,14 +34,13 @@ from sojourn.report.charts import (
     Vertical,
     Whisker,
     Whiskers,
+    chart_json,
 )
-from sojourn.report.markup import data
-from sojourn.report.page import page_of
-from sojourn.studies.bitcoin import charts as market_charts
-from sojourn.studies.bitcoin import tables as market
-from sojourn.studies.page import write_report
-from sojourn.studies.robustness import charts as simulation_charts
-from sojourn.studies.robustness import tables as simulation
+from sojourn.report.html import data, page_of
+from sojourn_paper.bitcoin import charts as market_charts
+from sojourn_paper.bitcoin import tables as market
+from sojourn_paper.robustness import charts as simulation_charts
+from sojourn_paper.robustness import tables as simulation
 
 LINE = Series(
     "line", looks.plain(0), [1.0, 10.0, 100.0], [0.1, None, 0.3], [0.0, None, 0.2], [0.2, None, 0.4]

@@ -10,10 +10,11 @@ from pathlib import Path
 import matplotlib as mpl
 import pytest
 
-from sojourn.report import figures, many_figures
+from sojourn.report import figures
+from sojourn.report import figures as many_figures
 from sojourn.report.charts import Axis, Lines, Series, Sheet
+from sojourn.report.figures import drawing
 from sojourn.report.looks import plain
-from sojourn.report.many_figures import drawing
 
 
 def sheet(place: int) -> Sheet:

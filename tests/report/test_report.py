@@ -18,16 +18,14 @@ import pytest
 import report_samples as samples
 import sojourn as sj
 from asking import ask
+from sojourn.answers import page as page_module
+from sojourn.answers.page import write_report
+from sojourn.answers.solution import solve_named
 from sojourn.report.blocks import Column, Table
-from sojourn.report.chart_json import Json
-from sojourn.report.markup import data, prose, table, text
-from sojourn.report.page import page_of
+from sojourn.report.charts import Json
+from sojourn.report.html import data, page_of, prose, table, text
 from sojourn.runs.results import summarise
-from sojourn.studies import page as page_module
-from sojourn.studies.claims.ledger import Claim
-from sojourn.studies.claims.section import claims_section
-from sojourn.studies.page import write_report
-from sojourn.studies.solution.answer import solve_named
+from sojourn_paper.claims import Claim, claims_section
 
 
 class Page(HTMLParser):

@@ -10,7 +10,7 @@ import pytest
 
 import browsing
 import report_samples as samples
-from sojourn.studies.page import write_report
+from sojourn.answers.page import write_report
 
 pytestmark = browsing.NEEDED
 SUCCESS = "figure:has(figcaption:has-text('Runs that end with action B'))"

@@ -14,8 +14,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from sojourn.rules import apart
-from sojourn.rules.apart import Facts, read_apart, read_table
+from sojourn.data import child as apart
+from sojourn.data.child import Facts, read_apart, read_table
 
 
 class Panic(BaseException):

@@ -4,6 +4,7 @@ import inspect
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -152,6 +153,7 @@ def test_importing_needs_no_numba() -> None:
 
 CHILD = """
 import sys
+import threading
 from pathlib import Path
 import sojourn as sj
 from sojourn.rules import machine_code
@@ -191,7 +193,7 @@ def test_machine_code_is_kept_for_this_source_alone(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_written_costs_only_time(tmp_path: Path) -> None:
-    """Without a cache the same command compiles and runs."""
+    """Without a cache the same command compiles and runs, and one warning says what to do."""
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
     code = "import sojourn as sj; print(sj.run(sj.TwoState(log_scale=1e-3), sj.smart(2, 2), steps=10).steps)"
@@ -203,7 +205,7 @@ def test_a_folder_that_cannot_be_written_costs_only_time(tmp_path: Path) -> None
         env={**os.environ, "SOJOURN_CACHE_DIR": str(blocked / "cache")},
     )
     assert out.stdout.strip() == "10"
-    assert out.stderr == ""
+    assert out.stderr.count("Warning: machine code cannot be kept") == out.stderr.count("Warning") == 1
 
 
 def test_machine_code_is_kept_where_nobody_else_can_write(
@@ -249,27 +251,23 @@ def test_a_shared_folder_of_machine_code_is_not_read(tmp_path: Path, monkeypatch
     cache.chmod(0o777)
     monkeypatch.setenv("SOJOURN_CACHE_DIR", str(cache))
     monkeypatch.setattr(machine_code, "cache_folder", machine_code.cache_folder.__wrapped__)
-    caching: list[bool] = []
+    monkeypatch.setattr(machine_code, "_warned", threading.Event())
 
     class Jit:
-        CACHE_DIR = ""
+        py_func, _cache = machine_code.cache_folder, None
 
-        def enable_caching(self) -> None:
-            caching.append(True)
-
-    def compile_it() -> None:
-        with machine_code.kept_on_disk(Jit):
-            machine_code.keep_on_disk(Jit())
-            assert machine_code.can_be_kept(machine_code.cache_folder, ()) is bool(Jit.CACHE_DIR)
+    def compile_it() -> bool:
+        with machine_code.kept_on_disk():
+            _compile._keep(Jit)
+            return machine_code.can_be_kept(machine_code.cache_folder, ())
 
     with pytest.warns(RuntimeWarning, match=f"^{cache} can be written to by others.*SOJOURN_CACHE_DIR"):
-        compile_it()
-    assert not caching
+        assert not compile_it()
+    assert Jit._cache is None
     assert not list(cache.iterdir())
     cache.chmod(0o700)
-    compile_it()
-    assert caching
-    assert Jit.CACHE_DIR == ""
+    assert compile_it()
+    assert Jit._cache is not None
 
 
 def numba_typeof() -> Any:
@@ -280,15 +278,13 @@ def numba_typeof() -> Any:
 
 def test_only_our_own_parts_are_kept() -> None:
     """Machine code that holds a user's rule or type, however deep inside, is compiled anew in every process."""
-    from numba.core import config
-
     from rates.test_rates import Last
 
     typeof = numba_typeof()
     ours = sj.smart(1, 1)
     theirs = ours._replace(rate=Last())
     part = sj.learn._registered[type(ours)]
-    with machine_code.kept_on_disk(config):
+    with machine_code.kept_on_disk():
         assert machine_code.can_be_kept(part, (typeof(ours), typeof(0)))
         assert not machine_code.can_be_kept(part, (typeof(theirs), typeof(0)))
         assert not machine_code.can_be_kept(part, (typeof(ours), typeof(Introspective())))
@@ -297,7 +293,7 @@ def test_only_our_own_parts_are_kept() -> None:
 
 
 def test_each_types_machine_code_has_a_file_of_its_own() -> None:
-    """Two processes that compile one function for different types at once never write into one index."""
+    """Two processes that compile one function for different types at once never write to one file."""
     typeof = numba_typeof()
     part = sj.learn._registered[type(sj.smart(1, 1))]
     agents = (sj.smart(1, 1), sj.harmonic_r(1, 1), sj.smart(1, 1, step_size=sj.Visits(1.0, 0.7)))
@@ -363,7 +359,7 @@ def test_the_folder_of_machine_code_depends_on_all_that_it_is_made_of() -> None:
     known = machine_code.compiled_files()
     assert len(ours) > 20
     assert ours <= known
-    assert machine_code.PACKAGE / "rules" / "numbers.py" in known, "imported by rules"
+    assert machine_code.PACKAGE / "data" / "numbers.py" in known, "imported by rules"
     assert not any(path.parent.name == "cli" for path in known)
 
 
@@ -371,7 +367,6 @@ def test_a_long_compilation_is_announced_once(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who waits at a prompt for more than a moment is told why, once; who does not wait, or reads a log, is not."""
-    import threading
     import time
 
     told = threading.Event()

@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 import pytest
 
-from sojourn.rules.files import (
+from sojourn.data.files import (
     is_leftover,
     open_to_append,
     own_folder,

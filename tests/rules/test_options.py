@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import pytest
 
 import sojourn as sj
-from sojourn.rules.options import fitted, option_kinds, wants_list
+from sojourn.data.options import fitted, option_kinds, wants_list
 
 if TYPE_CHECKING:
     from decimal import Decimal

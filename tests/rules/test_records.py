@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sojourn.rules.records import Json, Options, as_json, load_json, plain, read_record, write_json
+from sojourn.data.records import Json, Options, as_json, load_json, plain, read_record, write_json
 
 
 @dataclass(frozen=True)

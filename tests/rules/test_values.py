@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sojourn as sj
-from sojourn.rules.values import canonical, copied, same, validated
+from sojourn.rules.values import canonical, copied, same, stacked, validated
 
 
 class Inner(NamedTuple):
@@ -82,3 +82,37 @@ def test_foreign_byte_order_becomes_the_machines_own() -> None:
     table = canonical(Outer(Inner(0.0, 1), np.array([1.5, -2.0], dtype=">f8"), True)).table
     assert table.dtype.isnative
     assert table.tolist() == [1.5, -2.0]
+
+
+class OtherInner(NamedTuple):
+    x: float
+    n: int
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (Inner(1.0, 2), "Outer is stacked with Inner"),
+        (Outer(OtherInner(1.0, 2), np.zeros(2), True), "Outer.inner is Inner in one and OtherInner in another"),  # type: ignore[arg-type]
+        (Outer(Inner(1, 2), np.zeros(2), True), "Inner.x is float64 in one and int64 in another"),
+        (Outer(Inner(1.0, 2), np.zeros(2), 1), "Outer.flag is bool in one and int64 in another"),  # type: ignore[arg-type]
+        (Outer(Inner(1.0, 2), np.zeros(3), True), r"Outer.table is float64 of shape \(2,\) in one and float64 of shape \(3,\)"),
+        (Outer(Inner(1.0, 2), np.zeros(2, dtype=int), True), r"Outer.table is float64 .* and int64 of shape \(2,\)"),
+        (Outer(Inner(1.0, 2), 0.0, True), r"Outer.table is float64 of shape \(2,\) in one and float64 in another"),
+    ],
+)  # fmt: skip
+def test_values_that_are_not_alike_are_not_stacked(other: Any, message: str) -> None:
+    """A stack holds values that differ in numbers only; otherwise one sentence names the first field that differs."""
+    first = Outer(Inner(1.0, 2), np.zeros(2), True)
+    for values in ([first, other], [first, first, other]):
+        with pytest.raises(ValueError, match=message + ".*may differ only in numbers") as caught:
+            stacked(values)
+        assert "\n" not in str(caught.value)
+    assert len(stacked([first, first]).table) == 2
+
+
+@pytest.mark.parametrize("bad", ["text", None, ("a", "b")])
+def test_what_is_no_number_is_not_stacked(bad: Any) -> None:
+    """Words and the like are refused with the field's name, even if they are all the same."""
+    with pytest.raises(TypeError, match=r"Outer.table is .*; a stack holds only numbers"):
+        stacked([Outer(Inner(1.0, 2), bad, True)] * 2)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import shutil
+import socket
 import subprocess
+import sys
+import threading
 import time
 from pathlib import Path
 
@@ -91,3 +96,50 @@ def test_a_worker_with_other_rules(tmp_path: Path) -> None:
             sj.run_sweep(specification, tmp_path / "out", pool, width)
     assert not list((tmp_path / "out").glob("parts/0*"))
     assert not list((tmp_path / "out").glob("*.parquet"))
+
+
+@pytest.mark.parametrize(
+    "there", ["silent", "talks", "hangs up", "nobody", "not an address", "no protocol", ""]
+)
+def test_what_is_no_scheduler_is_told_within_seconds(there: str) -> None:
+    """Somebody else who listens at the address, nobody, or no address at all: a sentence, and nothing after it."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        if there == "nobody":
+            server.close()
+        elif not there.startswith(("silent", "talks", "hangs")):
+            address = {"not an address": "nonsense", "no protocol": "foo://bar"}.get(there, "")
+
+        def answer() -> None:
+            with contextlib.suppress(OSError):  # once the server is closed
+                connection, _ = server.accept()
+                with connection:
+                    if there != "hangs up":
+                        connection.sendall(b"SSH-2.0-OpenSSH\r\n" if there == "talks" else b"")
+                        connection.recv(10_000)
+                        time.sleep(10 * SECONDS)
+
+        threading.Thread(target=answer, daemon=True).start()
+        code = f"from sojourn.runs.executors import executor\nwith executor(1, {address!r}): pass"
+        done = subprocess.run(
+            [sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=4 * SECONDS
+        )
+    *traced, last = done.stderr.splitlines()
+    assert last.startswith(f"ValueError: there is no Dask scheduler at {address or 'an empty address'}: ")
+    assert "".join(traced).count("Traceback") == 1, "which the command line does not show"
+
+
+def test_a_worker_is_no_scheduler(tmp_path: Path) -> None:
+    """The address of a worker is refused, in a notebook's event loop, too; that of its scheduler is not."""
+
+    async def of_a_notebook(address: str) -> int:
+        with executor(None, address) as (_, width):
+            return width
+
+    with dask(tmp_path / "one") as cluster:
+        cluster.worker()
+        assert asyncio.run(of_a_notebook(cluster.address)) == 1
+        with executor(None, cluster.address) as (workers, _):
+            (worker,) = workers._client.scheduler_info()["workers"]  # type: ignore[attr-defined]
+        with pytest.raises(ValueError, match="it is a Worker"):
+            asyncio.run(of_a_notebook(worker))

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import sojourn as sj
-from sojourn.agents.learn import LearningAgent
+from sojourn.agents.learning import LearningAgent
 from sojourn.agents.named import AGENTS
 from sojourn.agents.relative import Relative
 from sojourn.rates.named import ESTIMATORS

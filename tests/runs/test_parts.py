@@ -16,8 +16,8 @@ import pytest
 
 import sojourn as sj
 from counting import Counted
+from sojourn.data import files
 from sojourn.models.files import save_model
-from sojourn.rules import files
 from sojourn.runs import parts, results, tasks
 
 SMALL: dict[str, Any] = {

@@ -21,18 +21,18 @@ from polars.testing import assert_frame_equal
 import sojourn as sj
 from clusters import COMMAND, dask
 from sojourn.agents.named import named_agent
+from sojourn.answers.audit.compute import audit_named
+from sojourn.answers.comparison.folder import compare
+from sojourn.answers.comparison.plan import Settings
+from sojourn.answers.page import write_report
+from sojourn.data.names import users_constructor
 from sojourn.envs import make
 from sojourn.learner.by_name import Beginning, Place, Training, begun, train_into
 from sojourn.rates.named import named_rate
-from sojourn.rules.names import users_constructor
 from sojourn.rules.sources import source_of
 from sojourn.runs.build import build_agent, build_world
 from sojourn.runs.executors import executor
 from sojourn.runs.grids import spaced
-from sojourn.studies.audit.compute import audit_named
-from sojourn.studies.comparison.folder import compare
-from sojourn.studies.comparison.plan import Settings
-from sojourn.studies.page import write_report
 
 MODULE = '''
 from typing import NamedTuple

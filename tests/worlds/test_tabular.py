@@ -198,8 +198,15 @@ def test_an_env_shows_masks_where_actions_are_lacking() -> None:
     drawn = {int(env.action_space.sample()) for _ in range(50)}
     assert drawn == set(np.flatnonzero(info["action_mask"]).tolist())
     lacking = int(np.argmin(available(EVERY_LAW)[state]))  # every state lacks one
-    with pytest.raises(ValueError, match=f"state {state} of TabularWorld has no action {lacking}"):
-        env.step(lacking)
+    with pytest.warns(
+        RuntimeWarning, match=f"given the action {lacking}, which .* does not allow: nothing happened"
+    ):
+        stayed, reward, _, _, told = env.step(lacking)
+    assert (stayed, reward, told["duration"], told["clock"]) == (state, 0.0, 0.0, info["clock"])
+    assert told["forbidden_action"] == lacking
+    assert told["action_mask"].tolist() == info["action_mask"].tolist()
+    assert env.step(lacking)[0] == state  # it warns once
+    assert "forbidden_action" not in env.step(env.action_space.sample())[4]
     assert "action_mask" not in sj.WorldEnv(Tabular(BY_PAIRS)).reset(seed=0)[1]
 
 

@@ -20,10 +20,11 @@ from sojourn.agents.exploration import Exploration, chance, later
 from sojourn.agents.protocol import draw, learn, misfit
 from sojourn.agents.values.protocol import Values, best, entries, move, nth_available, read, sizes
 from sojourn.agents.values.table import Table
+from sojourn.data.numbers import finite
 from sojourn.rates.carry import carry
 from sojourn.rates.centred import MeanDuration, averaged
 from sojourn.rates.protocol import Rate, ratio
-from sojourn.rules.arrays import Floats
+from sojourn.rules.arrays import MOST_COUNTED, Floats, misread, outside
 from sojourn.rules.bridge import inlined
 from sojourn.rules.compile import no_rule, rule
 from sojourn.rules.elementary import log
@@ -117,7 +118,7 @@ def next_by_bound(choice: UpperConfidence) -> UpperConfidence:
     return choice
 
 
-@checked()
+@checked(carried=finite)
 class Bandit(NamedTuple):
     """A bandit in every state; its values are rates."""
 
@@ -140,11 +141,12 @@ class Bandit(NamedTuple):
 @misfit.register
 def misfit_bandit(agent: Bandit) -> str:
     """All its tables must be as large as its values."""
-    for name in ("visits", "rewards", "times"):
-        shape = sizes(getattr(agent, name))
-        if shape != sizes(agent.values):
-            return f"{name} has the shape {shape}"
-    return ""
+    shape, tables = sizes(agent.values), (agent.visits, agent.rewards, agent.times)
+    for name, table in zip(("visits", "rewards", "times"), tables, strict=True):
+        wrong = misread(name, table.q, np.float64, shape)
+        if wrong:
+            return wrong
+    return outside("visits", agent.visits.q, 0.0, MOST_COUNTED)
 
 
 @draw.register

@@ -14,10 +14,11 @@ from sojourn.agents.policies import Follower, PolicyAgent, RandomAgent
 from sojourn.agents.protocol import Agent
 from sojourn.agents.values.protocol import entries
 from sojourn.agents.values.table import zeros
+from sojourn.data.numbers import at_least_zero, unmasked, within
 from sojourn.rates.centred import MeanDuration
 from sojourn.rates.protocol import Rate
 from sojourn.rates.ratio import Cumulative
-from sojourn.rules.numbers import at_least_zero, within
+from sojourn.rules.door import told
 from sojourn.rules.values import copied
 
 
@@ -34,6 +35,7 @@ def random_agent(num_states: int, num_actions: int, *, rate: Rate | None = None)
     return RandomAgent(values=zeros(num_states, num_actions), rate=known, carried=0.0, accepted=True)
 
 
+@told
 def policy_agent(policy: Sequence[int], num_actions: int, *, rate: Rate | None = None) -> PolicyAgent:
     """Follow a policy, given as the action of each state, to see what it earns.
 
@@ -41,6 +43,7 @@ def policy_agent(policy: Sequence[int], num_actions: int, *, rate: Rate | None =
     (3, 2)
     """
     values = zeros(len(policy), num_actions)
+    unmasked("policy", policy)
     actions = np.array([within(f"policy[{s}]", action, num_actions) for s, action in enumerate(policy)])
     entries(values)[np.arange(len(actions)), actions] = 1.0  # so that the greedy policy is the one followed
     known = estimator(lambda _: Cumulative(), None, rate)

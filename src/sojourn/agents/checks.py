@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sojourn.agents.protocol import A, draw, learn, misfit
 from sojourn.agents.values.protocol import best, move, read, ready_values, sizes
+from sojourn.data.numbers import unmasked
 from sojourn.rates.protocol import update, value
 from sojourn.rules.values import is_value, replaced, validated
 
@@ -29,6 +30,7 @@ def ready_agent(agent: A) -> A:
             "registered for it"
         )
     # An agent that was made with _replace has not been checked yet.
+    unmasked(type(agent).__name__, agent)
     agent = validated(replaced(agent, values=ready_values(agent.values)))
     wrong = misfit(agent)  # compiled code does not check bounds
     if wrong:

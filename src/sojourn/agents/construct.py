@@ -10,15 +10,14 @@ from numpy.typing import ArrayLike
 
 from sojourn.agents.errors import Method
 from sojourn.agents.exploration import Decay, Linear, exploration_of
-from sojourn.agents.learn import READINGS, LearningAgent
-from sojourn.agents.step_sizes import step_size_of
+from sojourn.agents.learning import READINGS, LearningAgent, step_size_of
 from sojourn.agents.ties import ties_of
 from sojourn.agents.values.protocol import Values
 from sojourn.agents.values.table import Table, zeros
+from sojourn.data.numbers import at_least_zero, finite, fraction, unmasked
 from sojourn.rates.centred import Centred
 from sojourn.rates.protocol import Rate, value
 from sojourn.rates.scheduled import Scheduled, Visits
-from sojourn.rules.numbers import at_least_zero, finite, fraction
 
 
 class Options(NamedTuple):
@@ -68,7 +67,7 @@ def initial_table(num_states: int, num_actions: int, initial: ArrayLike) -> Tabl
     if np.ndim(initial) == 0:
         table.q[:] = finite("initial", initial)  # type: ignore[arg-type] # or refused
         return table
-    given = np.asarray(initial)
+    given = np.asarray(unmasked("initial", initial))
     if given.dtype.kind not in "biuf" or given.shape != table.q.shape:
         raise ValueError(
             f"initial has the shape {given.shape}; it must be a number, or an array of {num_states} states by "
@@ -115,5 +114,5 @@ def centred(rate: Rate, centring: float) -> Rate:
 
 def refuse_centring(agent: str, centring: float, rate: Rate | None, reason: str) -> None:
     """Refuse centring for an agent whose error has no estimated rate in it."""
-    if centring or isinstance(rate, Centred):
+    if at_least_zero("centring", centring) or isinstance(rate, Centred):
         raise ValueError(f"centring is given to {agent}, {reason}; leave it out")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sojourn.rules.arrays import Floats, Ints
+from sojourn.rules.arrays import MOST_COUNTED, Floats, Ints, infinite, outside
 from sojourn.rules.bridge import inlined
 
 _SUCCESSORS = 64  # different ones that a pair has room for, on average over all pairs
@@ -107,4 +107,11 @@ def wrong_counts(counts: Counts, shape: tuple[int, int]) -> str:
         and (counts.link[: counts.used] <= np.arange(counts.used)).all()  # a list only goes back, and ends
         and ((counts.successor >= 0) & (counts.successor < shape[0])).all()
     )
-    return "" if sound else "pool of successors has links or states out of range"
+    if not sound:
+        return "pool of successors has links or states out of range"
+    return (
+        outside("visits", counts.visits, 0.0, MOST_COUNTED)
+        or outside("times_led", counts.times_led, 0.0, MOST_COUNTED)
+        or infinite("rewards", counts.rewards)
+        or infinite("durations", counts.durations)
+    )

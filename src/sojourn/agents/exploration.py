@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol, TypeVar
 
+from sojourn.data.numbers import Number, finite, fraction, probability
 from sojourn.rules.compile import no_rule, rule
-from sojourn.rules.numbers import Number, finite, fraction, probability
 from sojourn.rules.values import Value, checked
 
 

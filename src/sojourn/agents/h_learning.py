@@ -23,18 +23,20 @@ from sojourn.agents.exploration import Decay, Exploration, Linear, chance, explo
 from sojourn.agents.protocol import draw, is_greedy, learn, misfit
 from sojourn.agents.ties import Ties, epsilon_greedy, is_best, ties_of
 from sojourn.agents.values.protocol import Values, best, entries, move, read, sizes
+from sojourn.data.numbers import finite
 from sojourn.rates.carry import carry
 from sojourn.rates.protocol import Rate, value
 from sojourn.rates.ratio import Cumulative
 from sojourn.rules.arrays import Floats
 from sojourn.rules.bridge import inlined
+from sojourn.rules.door import told
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import checked
 
 _value = value.bare
 
 
-@checked()
+@checked(carried=finite)
 class HLearning(NamedTuple):
     """An agent that learns a model, and from the model the values of the states it visits."""
 
@@ -118,6 +120,7 @@ def backed_up(counts: Counts, values: Values, rho: float, state: int, action: in
     return earned + (ahead / led if led > 0.0 else here)
 
 
+@told
 def h_learning(
     num_states: int,
     num_actions: int,

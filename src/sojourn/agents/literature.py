@@ -21,18 +21,20 @@ from numpy.typing import ArrayLike
 from sojourn.agents.construct import Options, centred, estimator, learning
 from sojourn.agents.errors import AverageReward, Method, RLearning, Stepwise
 from sojourn.agents.exploration import Decay, Linear
-from sojourn.agents.learn import LearningAgent
+from sojourn.agents.learning import LearningAgent
+from sojourn.data.numbers import finite
 from sojourn.rates.contrast import Fixed
 from sojourn.rates.harmonic import Harmonic, WeightedHarmonic
 from sojourn.rates.protocol import Rate
 from sojourn.rates.ratio import Cumulative, Exponential, Incremental, SmoothedCumulative
 from sojourn.rates.scheduled import Visits
-from sojourn.rules.numbers import finite
+from sojourn.rules.door import told
 from sojourn.rules.values import is_value
 
 # Every argument of an agent is an option that users set by name, so there are more than seven.
 
 
+@told
 def smart(
     num_states: int,
     num_actions: int,
@@ -58,6 +60,7 @@ def smart(
     return learning(num_states, num_actions, known, AverageReward(), options)
 
 
+@told
 def relaxed_smart(
     num_states: int,
     num_actions: int,
@@ -93,6 +96,7 @@ def relaxed_smart(
     return learning(num_states, num_actions, known, AverageReward(), options)
 
 
+@told
 def harmonic_r(
     num_states: int,
     num_actions: int,
@@ -131,6 +135,7 @@ def harmonic_r(
     return learning(num_states, num_actions, known, AverageReward(), options)
 
 
+@told
 def weighted_harmonic_r(
     num_states: int,
     num_actions: int,
@@ -157,6 +162,7 @@ def weighted_harmonic_r(
     return learning(num_states, num_actions, known, AverageReward(), options)
 
 
+@told
 def fixed_rate(
     num_states: int,
     num_actions: int,

@@ -10,8 +10,8 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from sojourn.rules.names import found, is_users, users_constructor
-from sojourn.rules.numbers import nearest, shown
+from sojourn.data.names import found, is_users, users_constructor
+from sojourn.data.numbers import nearest, shown
 
 if TYPE_CHECKING:
     from sojourn.agents.protocol import Agent

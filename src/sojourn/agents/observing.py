@@ -12,16 +12,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sojourn.agents.checks import ready_agent
-from sojourn.agents.networks.memory import arrays_in, written_over
+from sojourn.agents.networks.base import arrays_in, written_over
 from sojourn.agents.networks.protocol import Actions, Masks, Memory, Spaces, Transitions, checked_spaces
 from sojourn.agents.protocol import Agent, draw, learn
 from sojourn.agents.values.protocol import best, reads_vectors, sizes
-from sojourn.rates.protocol import Rate, value
+from sojourn.data.numbers import shown, unmasked
+from sojourn.rates.protocol import Rate, stumbling, value
 from sojourn.rules.arrays import Flags, Floats, Ints
 from sojourn.rules.borrowed import borrowed
 from sojourn.rules.bridge import inlined
 from sojourn.rules.compile import Kernel, kernel
-from sojourn.rules.numbers import shown
 from sojourn.rules.stacks import put, take
 from sojourn.rules.streams import Stream, check_stream, streams
 from sojourn.rules.values import canonical, copied, stacked
@@ -112,9 +112,14 @@ class VectorObserver:
         """Take over the arrays of an agent that was made with the same options."""
         stream = check_stream(state["stream"]).copy()
         written_over(self._held, {name: array for name, array in state.items() if name != "stream"})
-        self._held, self._rng = stacked([ready_agent(self.agent)]), stream
+        agent = ready_agent(self.agent)
+        wrong = stumbling(agent.rate)
+        if wrong:
+            raise ValueError(wrong)
+        self._held, self._rng = stacked([agent]), stream
 
     def _choose(self, observations: ArrayLike, allowed: ArrayLike, chance: bool) -> tuple[Ints, Flags]:
+        unmasked("what is seen or allowed", (observations, allowed))
         seen: Floats = np.ascontiguousarray(observations, dtype=np.float64)
         mask: Masks = np.ascontiguousarray(allowed, dtype=np.int8)
         inputs, count = self.spaces.num_inputs, len(seen)

@@ -34,7 +34,7 @@ Sojourn's own agents use all of them. The page "Your own agent" of the documenta
 from __future__ import annotations
 
 from sojourn.agents.exploration import chance, exploration_of, later
-from sojourn.agents.step_sizes import sized, step_size_of
+from sojourn.agents.learning import sized, step_size_of
 from sojourn.agents.ties import LowestTies, RandomTies, epsilon_greedy, is_best
 from sojourn.agents.values.protocol import best, move, read
 from sojourn.agents.values.table import zeros

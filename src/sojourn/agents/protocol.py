@@ -42,10 +42,11 @@ from sojourn.agents.values.protocol import (
     sizes,
     write_policy,
 )
+from sojourn.data.numbers import at_least_zero, finite, within
 from sojourn.rates.protocol import Rate
 from sojourn.rules.arrays import Ints
 from sojourn.rules.compile import kernel, no_rule, rule
-from sojourn.rules.numbers import at_least_zero, finite, within
+from sojourn.rules.door import told
 from sojourn.rules.streams import Stream, check_stream
 from sojourn.rules.values import Value, copied
 from sojourn.rules.vectors import Action, State
@@ -218,6 +219,7 @@ def described(agent: Agent) -> str:
 # --- Reading an agent ---------------------------------------------------------------
 
 
+@told
 def policy(agent: Agent) -> Ints:
     """Return the greedy action of every state; if several are equally good, the first, whatever `ties` is.
 

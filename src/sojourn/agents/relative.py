@@ -176,7 +176,9 @@ def misplaced_reference(method: Relative, shape: tuple[int, int]) -> str:
     """A reference must only look at values that exist."""
     reference = method.reference
     if isinstance(reference, FirstPair):
-        fits = -1 <= reference.state < shape[0] and -1 <= reference.action < shape[1]
+        fits = reference == FirstPair() or (
+            0 <= reference.state < shape[0] and 0 <= reference.action < shape[1]
+        )
     else:
         fits = not isinstance(reference, MeanOfAll | LargestOfAll) or 1 <= reference.num_states <= shape[0]
     return "" if fits else f"reference is {reference}"

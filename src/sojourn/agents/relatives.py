@@ -11,15 +11,17 @@ from numpy.typing import ArrayLike
 from sojourn.agents.construct import Options, estimator, learning, refuse_centring
 from sojourn.agents.errors import Differential, Discounted
 from sojourn.agents.exploration import Decay, Linear
-from sojourn.agents.learn import LearningAgent
+from sojourn.agents.learning import LearningAgent
 from sojourn.agents.relative import Latest, Relative, reference_of
 from sojourn.agents.values.table import Table, zeros
+from sojourn.data.numbers import fraction, positive
 from sojourn.rates.protocol import Rate
 from sojourn.rates.ratio import Cumulative, Incremental
 from sojourn.rates.scheduled import Visits
-from sojourn.rules.numbers import fraction, positive
+from sojourn.rules.door import told
 
 
+@told
 def smdp_q_learning(
     num_states: int,
     num_actions: int,
@@ -50,6 +52,7 @@ def smdp_q_learning(
     return learning(num_states, num_actions, estimator(lambda _: Cumulative(), None, rate), method, options)
 
 
+@told
 def differential_q(
     num_states: int,
     num_actions: int,
@@ -69,6 +72,9 @@ def differential_q(
     `rate_step_size` is the product eta alpha of that paper; `duration_step_size` is the
     step size of the mean durations L(s, a), which start at 1. Every step moves the rate.
 
+    Errors are divided by L, so `step_size` is a time, and it depends on the unit of time, as the first L does: count time
+    in units in which a step takes about 1. In other units of money it learns the same.
+
     >>> from sojourn.agents.protocol import learn
     >>> from sojourn.rates.protocol import value
     >>> agent = differential_q(1, 1, step_size=0.5, rate_step_size=0.1, duration_step_size=0.5)
@@ -85,6 +91,7 @@ def differential_q(
     return learning(num_states, num_actions, known, method, options)
 
 
+@told
 def rvi_q(
     num_states: int,
     num_actions: int,
@@ -102,6 +109,9 @@ def rvi_q(
 
     `reference` is f: "first", the value of the pair visited first; "mean", the mean of all values; "maximum",
     the largest value. `duration_step_size` is the step size of the mean durations T(s, a), which start at 1.
+
+    Values settle where f(Q) is the rate, so that a level of money is compared with money per unit time. What it learns
+    depends on the unit of time, and no option makes up for that: count time in units in which a step takes about 1.
 
     T moves half way from 1 to 2, and Q half way to 6 / 1.5; the rate is this value of Q:
 

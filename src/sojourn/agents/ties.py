@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 from sojourn.agents.values.protocol import Values, best, nth_available, read
-from sojourn.rules.bridge import inlined
 from sojourn.rules.compile import no_rule, rule
+from sojourn.rules.door import told_inlined
 from sojourn.rules.random import uniform
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import Value
@@ -74,7 +74,7 @@ def is_one_of_the_best(ties: RandomTies, values: Values, state: State, action: i
     return read(values, state, action) == best(values, state, 0.0)[1]
 
 
-@inlined
+@told_inlined
 def epsilon_greedy(values: Values, state: int, epsilon: float, ties: Ties, rng: Stream) -> tuple[int, bool]:
     """Return any action with probability epsilon, otherwise a greedy one, and whether it explores, all by one draw."""
     u = uniform(rng)

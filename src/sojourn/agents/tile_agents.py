@@ -17,11 +17,12 @@ from typing import NamedTuple, TypeAlias
 from sojourn.agents.construct import Options, estimator, learning_with
 from sojourn.agents.errors import AverageReward, Method, Sarsa
 from sojourn.agents.exploration import Decay, Linear
-from sojourn.agents.learn import LearningAgent
+from sojourn.agents.learning import LearningAgent
 from sojourn.agents.values.tiling import bounds_of, emptied, tiled
 from sojourn.rates.protocol import Rate
 from sojourn.rates.ratio import Exponential
 from sojourn.rates.scheduled import Visits
+from sojourn.rules.door import told
 from sojourn.rules.vectors import Bounds
 
 Sides: TypeAlias = Bounds | tuple[Sequence[float], Sequence[float]]
@@ -74,6 +75,7 @@ def tile_q(  # an option for each thing that users tune, as in every constructor
     )
 
 
+@told
 def tile_sarsa(  # as above
     num_inputs: int,
     num_actions: int,

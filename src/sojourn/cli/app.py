@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from sojourn.cli.ctrl_c import INTERRUPTED
-from sojourn.rules.printing import printable
+from sojourn.cli.entry import INTERRUPTED
+from sojourn.data.text import printable
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from sojourn.rules.records import Json
+    from sojourn.data.records import Json
 
 
 class _Commands(TyperGroup):
@@ -114,7 +114,7 @@ def echo_json(data: Json) -> None:
     """Print data as JSON; infinite numbers, which JSON does not have, become null."""
     import json
 
-    from sojourn.rules.records import plain
+    from sojourn.data.records import plain
 
     say(json.dumps(plain(data), allow_nan=False))
 

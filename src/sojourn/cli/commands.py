@@ -1,13 +1,17 @@
-"""All commands; each of these files adds its own, in this order."""
+"""All commands; each of these files adds its own, in this order, and installed packages add theirs."""
 
-import sojourn.cli.studies  # noqa: I001 - in this order
+from importlib.metadata import entry_points
+
 import sojourn.cli.exact
-import sojourn.cli.logs
 import sojourn.cli.learners
-import sojourn.cli.sweeps
-import sojourn.cli.report
-import sojourn.cli.data
-import sojourn.cli.claims  # noqa: F401 - each adds its commands
-from sojourn.cli.app import app, run
+import sojourn.cli.logs
+import sojourn.cli.results  # noqa: F401
+from sojourn.cli.app import app, run, say
 
 __all__ = ["app", "run"]
+
+for point in entry_points(group="sojourn.commands"):
+    try:
+        point.load()
+    except ImportError as error:
+        say(f"sojourn: the commands of {point.value} are left out: {error}", err=True)

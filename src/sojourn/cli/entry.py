@@ -1,15 +1,78 @@
-"""Where the process begins and ends.
+"""Where the process begins and ends, and what Ctrl-C does in between.
 
 Nothing that takes long is imported here, so Ctrl-C is handled almost from the start.
 """
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+import threading
+import time
 from collections.abc import Callable
+from types import FrameType
 
-from sojourn.cli.ctrl_c import INTERRUPTED, CtrlC
-from sojourn.rules.names import found
+from sojourn.data.names import found
+
+INTERRUPTED = 130  # the exit code
+
+
+class CtrlC:
+    """The first Ctrl-C interrupts; another one, more than a second later, ends the process at once.
+
+    A key that is held down, or a terminal that sends the signal twice, gives many signals within milliseconds. They
+    count as one, because the later ones must not interrupt what the first one started, such as closing files. All files
+    are written whole or not at all, so ending at once does no harm either.
+    """
+
+    STORM = 1.0  # seconds
+
+    def __init__(self) -> None:
+        self._first: float | None = None
+        self._over: float | None = None
+
+    def install(self) -> None:
+        """Handle the signal from now on, unless the process ignores it, as background processes do."""
+        mine = threading.current_thread() is threading.main_thread()
+        if mine and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            signal.signal(signal.SIGINT, self)
+            sys.unraisablehook = self.lost
+
+    def over(self) -> None:
+        """Ignore the signal for a second, while Python shuts down; if Python still runs then, it interrupts again."""
+        self._over = time.monotonic()
+
+    def noted(self) -> None:
+        """Count a signal that other code has handled as the first; others are ignored for a second."""
+        if self._first is None:
+            self._first = time.monotonic()
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        """Handle the signal."""
+        now = time.monotonic()
+        if self._over is not None:
+            if now - self._over > self.STORM:
+                raise KeyboardInterrupt
+        elif self._first is None:
+            self._first = now
+            raise KeyboardInterrupt
+        elif now - self._first > self.STORM:
+            os.write(2, b"sojourn: interrupted\n")
+            os._exit(INTERRUPTED)
+
+    def lost(self, found: sys.UnraisableHookArgs) -> None:
+        """Interrupt again if the first interrupt was lost in code that cannot raise, such as a finaliser."""
+        if not issubclass(found.exc_type, KeyboardInterrupt):
+            sys.__unraisablehook__(found)
+            return
+        self._first = None
+        main_thread = threading.main_thread().ident
+        if main_thread is not None:
+            threading.Timer(0.02, signal.pthread_kill, (main_thread, signal.SIGINT)).start()
+
+
+# --- The command line --------------------------------------------------------------------
 
 
 def main() -> None:

@@ -41,9 +41,8 @@ def solve(
 
     Write costs as negative rewards.
     """
-    from sojourn.rules.records import as_json as record
-    from sojourn.studies.solution.answer import solve_named
-    from sojourn.studies.solution.words import lines
+    from sojourn.answers.solution import lines, solve_named
+    from sojourn.data.records import as_json as record
 
     found = solve_named(name, options_of(option, "--option"))
     if out is not None:
@@ -85,14 +84,14 @@ def audit(
     rates for which an optimal policy is greedy. The policies that a learner
     keeps once it follows them, good or bad, are listed below the limits.
     """
-    from sojourn.studies.audit.compute import audit_named
-    from sojourn.studies.audit.words import lines
+    from sojourn.answers.audit.compute import audit_named
+    from sojourn.answers.audit.section import lines
 
     followed = None if policy is None else actions_of(policy)
     answer = audit_named(name, options_of(option, "--option"), followed, exploration, estimator or ())
     shown = []
     if out is not None:
-        from sojourn.studies.audit.folder import write
+        from sojourn.answers.audit.section import write
 
         shown = [f"{write(answer, out)} shows it"]
     if as_json:
@@ -154,9 +153,10 @@ def compare(
     are compared with their own settings, next to the best policy. If the
     command is interrupted, run it again to continue.
     """
+    from sojourn.answers.comparison import changing, folder, plan
+    from sojourn.answers.comparison import section as words
+    from sojourn.answers.observations.plan import observed
     from sojourn.runs.progress import progress
-    from sojourn.studies.comparison import changing, folder, plan, words
-    from sojourn.studies.observations.compared import observed
 
     if observed(names):
         if time is not None or grid or exploration != _EXPLORATION:
@@ -192,10 +192,10 @@ def _compare_observing(
     names: list[str], agents: list[str], steps: int, seeds: int, out: Path, jobs: int | None
 ) -> None:
     """Compare agents on problems whose observations cannot be listed."""
+    from sojourn.answers.observations.folder import comparison
+    from sojourn.answers.observations.plan import Asked, cells
+    from sojourn.answers.observations.section import headlines
     from sojourn.runs.progress import progress
-    from sojourn.studies.observations.compared import Asked, cells
-    from sojourn.studies.observations.folder import comparison
-    from sojourn.studies.observations.words import headlines
 
     asked = Asked(tuple(names), tuple(agents), steps, seeds)
     total = sum(cell.steps for cell in cells(asked))

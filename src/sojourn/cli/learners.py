@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sojourn.cli.app import AsJson, app, echo_json, echo_lines, examples, say
-from sojourn.cli.ctrl_c import INTERRUPTED
+from sojourn.cli.entry import INTERRUPTED
 from sojourn.cli.parsing import env_name, key_or_number, options_of, plain
 
 if TYPE_CHECKING:
+    from sojourn.data.records import Json
     from sojourn.learner.verdict import Verdict
-    from sojourn.rules.records import Json
 
 EnvOptions = Annotated[
     list[str] | None, typer.Option("--env-option", "-e", help="Option of the environment, as key=value.")
@@ -132,7 +132,7 @@ def train(
 
 def _import_all(modules: list[str] | None) -> None:
     """Import the user's modules, so that a file can hold values of their classes."""
-    from sojourn.rules.names import imported
+    from sojourn.data.names import imported
 
     for module in modules or ():
         imported(module)
@@ -198,8 +198,8 @@ def evaluate(
 
     If the time is too short for an interval, it says roughly how much is needed.
     """
+    from sojourn.answers.verdict import judged
     from sojourn.learner.by_name import begun, place_for, verdict_on
-    from sojourn.studies.verdict.answer import judged
 
     _import_all(module)
     named = None if env is None else env_name(env)

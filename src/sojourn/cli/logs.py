@@ -49,9 +49,8 @@ def log(  # each column of a log is an option
     every action had some chance of being taken. Rows that cannot be used are
     left out and reported.
     """
-    from sojourn.rules.records import as_json as record
-    from sojourn.studies.log.answer import answered_file
-    from sojourn.studies.log.words import lines
+    from sojourn.answers.log import answered_file, lines
+    from sojourn.data.records import as_json as record
 
     columns = {"state": state, "action": action, "reward": reward, "duration": duration}
     optional = {"next_state": next_state, "trajectory": trajectory, "probability": probability}
@@ -94,9 +93,8 @@ def rates(
     Estimators are scored by how well each predicts the next row; the true rate
     need not be known. Rows that cannot be used are left out and reported.
     """
-    from sojourn.rules.records import as_json as record
-    from sojourn.studies.rates.answer import rated_file, write
-    from sojourn.studies.rates.words import lines
+    from sojourn.answers.rates import lines, rated_file, write
+    from sojourn.data.records import as_json as record
 
     kinds = [word.strip() for word in estimators.split(",") if word.strip()]
     found = rated_file(

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sojourn.rules.numbers import shown
+from sojourn.data.numbers import shown
 
 if TYPE_CHECKING:
-    from sojourn.rules.records import Json, Options
+    from sojourn.data.records import Json, Options
 
 
 def options_of(texts: list[str] | None, name: str) -> Options:

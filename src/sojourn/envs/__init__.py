@@ -20,8 +20,8 @@ imported, call `sojourn.envs.register()`.
 'at every bar of an instrument, buy or sell'
 """
 
+from sojourn.data.names import public_names
 from sojourn.envs.named import register
-from sojourn.rules.names import public_names
 
 __getattr__, __dir__, __all__ = public_names(__name__, __file__)
 

@@ -11,10 +11,13 @@ import numpy as np
 from gymnasium.spaces import Discrete
 from gymnasium.utils.env_checker import data_equivalence
 
-from sojourn.envs.durations import DurationSource, Reader, duration_reader
+from sojourn.data.numbers import shown, whole
+from sojourn.envs.durations import DurationSource, Reader, duration_reader, is_sum
 from sojourn.envs.masks import Mask, MaskFunction, MaskSource, checked_mask, mask_source
 from sojourn.envs.protocol import Element, Environment, Info, Space
-from sojourn.rules.numbers import shown, whole
+from sojourn.rules.door import told
+
+_MOST_STEPS = 1_000_000  # all that they show is kept, to be compared with the second time
 
 
 class EnvReport(NamedTuple):
@@ -51,6 +54,7 @@ class _Rules(NamedTuple):
     episodic: bool
 
 
+@told
 def check_smdp_env(
     env: Environment,
     *,
@@ -63,7 +67,7 @@ def check_smdp_env(
 ) -> EnvReport:
     """Check that an environment keeps the rules of a continuing task whose steps take time.
 
-    It takes random actions, twice with the same seed, and says in one sentence which rule is broken first:
+    It takes random actions, up to a million and twice with the same seed, and says in one sentence which rule is broken first:
 
     - Each step takes a finite time that is not negative.
     - The clock, `info["clock"]` or another key, is the sum of the durations, if there is a clock.
@@ -82,7 +86,7 @@ def check_smdp_env(
     """
     if not isinstance(env, gymnasium.Env):
         raise TypeError(f"{type(env).__name__} is not an environment; check_smdp_env takes a gymnasium.Env")
-    steps, seed = whole("steps", steps), whole("seed", seed, least=0)
+    steps, seed = whole("steps", steps, most=_MOST_STEPS), whole("seed", seed, least=0)
     name, mask = mask_source(action_mask, duration)
     rules = _Rules(env, duration_reader(duration), mask, name, clock, episodic)
     actions = _Actions(env.action_space, seed)
@@ -175,7 +179,7 @@ def _step(rules: _Rules, action: Element, clock: float, step: int) -> tuple[_See
             "truncate or begin again by itself, or set episodic=True if it is meant to end"
         )
     after = _clock(rules, info, clock + duration, step)
-    if not math.isclose(after, clock + duration, rel_tol=1e-9, abs_tol=1e-9):
+    if not is_sum(after, clock, duration):
         raise ValueError(
             f'info["{rules.clock}"] is {after} at step {step}; it must be {clock + duration}, the sum of the durations'
         )
@@ -210,7 +214,10 @@ def _clock(rules: _Rules, info: Info, default: float, step: int) -> float:
 
 
 def _mask(rules: _Rules, observation: Element, info: Info, step: int) -> Mask | None:
-    mask = rules.mask(observation, info)
+    try:
+        mask = rules.mask(observation, info)
+    except ValueError as error:
+        raise ValueError(f"at step {step}, {error}") from None
     if mask is None:
         return None
     space = rules.env.action_space

@@ -17,7 +17,8 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sojourn.rules.numbers import Number, finite
+from sojourn.data.numbers import Number, finite
+from sojourn.rules.door import told
 
 try:
     import simpy
@@ -44,6 +45,7 @@ class Decision(simpy.Event):
         self._ok, self._value = True, action
 
 
+@told
 class DecisionEnvironment(simpy.Environment):
     """The SimPy environment in which the processes of a `Simulation` run.
 

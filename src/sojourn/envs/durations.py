@@ -14,8 +14,8 @@ from typing import Any, SupportsFloat, TypeAlias
 
 import numpy as np
 
+from sojourn.data.numbers import positive, shown, unmasked
 from sojourn.envs.protocol import Element, Info
-from sojourn.rules.numbers import positive, shown
 
 DurationFunction: TypeAlias = Callable[..., SupportsFloat]  # of (obs, action, info)
 DurationSource: TypeAlias = str | float | DurationFunction
@@ -55,6 +55,15 @@ def duration_reader(duration: DurationSource = "duration") -> Reader:
     return lambda _obs, _action, _info: constant
 
 
+def is_sum(after: float, before: float, duration: float) -> bool:
+    """Whether a clock has gone on by a duration, but for rounding, in any unit of time.
+
+    >>> is_sum(0.1 + 0.2, 0.1, 0.2), is_sum(0.0, -0.3, 0.1 + 0.2), is_sum(3e-12, 1e-12, 1e-12)
+    (True, True, False)
+    """
+    return abs(after - (before + duration)) <= 1e-9 * max(abs(before), abs(after), duration)
+
+
 class Clock:
     """Checks the clock that an environment shows in info: each step must advance it by its duration.
 
@@ -78,9 +87,7 @@ class Clock:
     def advance(self, info: Info, duration: float) -> None:
         """Check the time after a step."""
         before, self._at = self._at, self._read(info)
-        if not math.isnan(before) and not math.isclose(
-            self._at, before + duration, rel_tol=1e-9, abs_tol=1e-9
-        ):
+        if not math.isnan(before) and not is_sum(self._at, before, duration):
             raise ValueError(
                 f'info["{self.key}"] went from {before} to {self._at}, but the step took {duration}; say where the '
                 'duration is: duration="key"'
@@ -139,6 +146,7 @@ def _clean(name: str, duration: SupportsFloat) -> float:
     """Return a duration as a float, or say what is wrong with it."""
     if type(duration) is int and 0 < duration < _EXACT:
         return float(duration)
+    unmasked(name, duration)
     # NumPy would turn an array of one entry into a number, and warn.
     if isinstance(duration, bool | np.bool_ | str | bytes) or getattr(duration, "ndim", 0) > 0:
         raise ValueError(f"{name} is {shown(duration)}; a duration must be a number")
@@ -160,6 +168,7 @@ def reward_of(reward: Any) -> float:
     Traceback (most recent call last):
     ValueError: the reward is None; a reward must be a number
     """
+    unmasked("the reward", reward)
     if getattr(reward, "shape", ()) not in ((), (1,)) or isinstance(reward, str | bytes):
         raise ValueError(f"the reward is {shown(reward)}; a reward must be a number")
     try:

@@ -40,6 +40,9 @@ def headed(name: str, maker: Callable[..., object], besides: str = "") -> str:
         "Arguments": _arguments(maker, besides),
         "Source": said.get("Source", "Not given."),
     }
+    parts["Action space"] += (
+        " To take an action that the state lacks changes nothing; see `sojourn.WorldEnv`."
+    )
     body = "\n\n".join(f"## {heading}\n{text}" for heading, text in parts.items())
     return f"`sojourn/{title(name)}-v0`: {told[:1].lower()}{told[1:]}\n\n{body}\n"
 

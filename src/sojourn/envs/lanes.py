@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from sojourn.agents.networks.protocol import Actions, Masks, Memory, Transitions
+from sojourn.envs.masks import must_be_taken
 from sojourn.envs.observing import Reader
 from sojourn.envs.places import Trace
 from sojourn.envs.protocol import Environment, parts_of
@@ -94,15 +95,15 @@ class SingleLane:
         if record is not None:
             record(action)
         duration, earned = reader.duration(observation, action, info), reader.reward(reward)
+        must_be_taken(info)
         if self._clock is not None:
             self._clock.advance(info, duration)
         following = reader.observing.flat(observation)[np.newaxis]
-        allowed = reader.allowed(observation, info)[np.newaxis]
-        go_on = following, allowed
-        if terminated or truncated:
-            go_on = self._reset()
-            if terminated:  # the last action led to where the next episode begins
-                following, allowed = go_on
+        # Where an episode is terminated nothing is done any more, so its mask may be anything.
+        allowed = self.allowed if terminated else reader.allowed(observation, info)[np.newaxis]
+        go_on = self._reset() if terminated or truncated else (following, allowed)
+        if terminated:  # the last action led to where the next episode begins
+            following, allowed = go_on
         seen = Transitions(
             places=_HERE,
             observations=self.observations,
@@ -135,6 +136,7 @@ class SingleLane:
             return
         if self._clock is not None:
             self._clock.begin(shown_there[1])
-        there = self.reader.observing.flat(shown_there[0])[np.newaxis]
-        if np.array_equal(there, state["observations"]) and state["allowed"].shape == self.allowed.shape:
-            self.observations, self.allowed, self.has_begun = there, state["allowed"], True
+        there, allowed = self.reader.observing.flat(shown_there[0])[np.newaxis], np.array(state["allowed"])
+        if np.array_equal(there, state["observations"]) and allowed.shape == self.allowed.shape:
+            self.observations, self.has_begun = there, True
+            self.allowed = self.reader.checked(allowed[0])[np.newaxis]

@@ -8,20 +8,26 @@ options, and only the second is about the actions of the agent.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sojourn.data.numbers import shown, unmasked
 from sojourn.envs.durations import DurationSource
 from sojourn.envs.protocol import Info
-from sojourn.rules.numbers import shown
 
 Mask: TypeAlias = np.ndarray[tuple[int], np.dtype[np.bool_]]
 MaskReader: TypeAlias = Callable[[Info], ArrayLike | None]
 MaskFunction: TypeAlias = Callable[..., ArrayLike | None]  # of (obs, info)
 MaskSource: TypeAlias = str | MaskFunction
+
+_ABSENT: Any = object()
+FORBIDDEN = (
+    "forbidden_action"  # the key of info that says that the action was not allowed, and nothing happened
+)
 
 
 def mask_key(action_mask: str | None, duration: DurationSource) -> str:
@@ -35,7 +41,7 @@ def mask_key(action_mask: str | None, duration: DurationSource) -> str:
         return f"{parent}{dot}action_mask"
     if not isinstance(action_mask, str) or not all(action_mask.split(".")):
         raise ValueError(
-            f"action_mask is {action_mask!r}; it must be a key of info, keys joined by dots, or a function of (obs, info)"
+            f"action_mask is {shown(action_mask)}; it must be a key of info, keys joined by dots, or a function of (obs, info)"
         )
     return action_mask
 
@@ -50,10 +56,10 @@ def mask_reader(key: str) -> MaskReader:
 
         def read_key(info: Info) -> ArrayLike | None:
             try:
-                mask: ArrayLike | None = info.get(key)
+                mask: ArrayLike | None = info.get(key, _ABSENT)
             except AttributeError:
                 raise ValueError(f"info is {shown(info)}; it must be a dictionary") from None
-            return mask
+            return None if mask is _ABSENT else _given(mask, key)
 
         return read_key
     path = key.split(".")
@@ -62,10 +68,20 @@ def mask_reader(key: str) -> MaskReader:
         within: Info | None = info
         for name in path[:-1]:
             within = within.get(name) if isinstance(within, Mapping) else None
-        mask: ArrayLike | None = within.get(path[-1]) if isinstance(within, Mapping) else None
-        return mask
+        if not isinstance(within, Mapping) or path[-1] not in within:
+            return None
+        return _given(within[path[-1]], key)
 
     return read
+
+
+def _given(mask: ArrayLike | None, key: str) -> ArrayLike:
+    """Return a mask, or refuse one that is None: whether that means all actions or none cannot be known."""
+    if mask is None:
+        raise ValueError(
+            f'info["{key}"] is None; leave the mask out where every action is allowed, or give a 0 or 1 for each'
+        )
+    return mask
 
 
 def mask_source(action_mask: MaskSource | None, duration: DurationSource) -> tuple[str, MaskFunction]:
@@ -90,6 +106,7 @@ def checked_mask(mask: ArrayLike, num_actions: int, name: str = 'info["action_ma
     >>> checked_mask([0, 1, 1], num_actions=3)
     array([False,  True,  True])
     """
+    unmasked(name, mask)
     try:
         array = np.asarray(mask)
     except ValueError:
@@ -105,3 +122,27 @@ def checked_mask(mask: ArrayLike, num_actions: int, name: str = 'info["action_ma
     if not allowed.any():
         raise ValueError(f"{name} allows no action; at least one entry must be 1")
     return allowed
+
+
+def warn_of(action: int, env: object) -> None:
+    """Warn that an environment was given an action that its mask does not allow."""
+    warnings.warn(
+        f'{type(env).__name__} was given the action {action}, which info["action_mask"] does not allow: nothing happened, and no '
+        'time passed; draw actions by the mask, as in action_space.sample(info["action_mask"]) (this is said once)',
+        RuntimeWarning,
+        stacklevel=3,
+    )
+
+
+def must_be_taken(info: Info) -> None:
+    """Raise an error if a step's info says that the action was forbidden, so that nothing was learned by it.
+
+    >>> must_be_taken({"duration": 0.0, "forbidden_action": 2})
+    Traceback (most recent call last):
+    ValueError: the action 2 was taken where info["action_mask"] does not allow it; nothing can be learned from that
+    """
+    if isinstance(info, dict) and FORBIDDEN in info:
+        raise ValueError(
+            f'the action {shown(info[FORBIDDEN])} was taken where info["action_mask"] does not allow it; nothing can be '
+            "learned from that"
+        )

@@ -16,10 +16,12 @@ from typing import Any
 import gymnasium
 from gymnasium.envs import registration
 
+from sojourn.data.names import found
+from sojourn.data.numbers import nearest, shown
+from sojourn.data.options import fitted
 from sojourn.envs.protocol import Environment
 from sojourn.models.problems.catalogue import PROBLEMS
-from sojourn.rules.names import found
-from sojourn.rules.options import fitted
+from sojourn.rules.door import told
 from sojourn.worlds.named import WORLDS, users_world
 
 ENVIRONMENTS: dict[str, str] = {}  # the entry point of each id, as of the last call of `register`
@@ -54,6 +56,7 @@ def register() -> None:
             registration.register(env_id, entry_point=entry_point)
 
 
+@told
 def make(env_id: str, options: Mapping[str, Any], max_episode_steps: int | None = None) -> Environment:
     """Return the environment of this id, or say in one sentence why it cannot be made.
 
@@ -64,6 +67,8 @@ def make(env_id: str, options: Mapping[str, Any], max_episode_steps: int | None 
     0.5
     """
     register()
+    if not isinstance(options, Mapping):
+        raise TypeError(f"options is {shown(options)}; it must be a dictionary")
     try:
         return gymnasium.make(_spec(env_id), max_episode_steps=max_episode_steps, **options)
     except gymnasium.error.Error as error:
@@ -122,8 +127,11 @@ def environments() -> dict[str, str]:
     return {env_id: summary(env_id) for env_id in ENVIRONMENTS}
 
 
+@told
 def summary(env_id: str) -> str:
     """Return the description of one of Sojourn's environments in one line."""
+    if env_id not in ENVIRONMENTS:
+        raise ValueError(f"there is no environment {shown(env_id)}{nearest(env_id, ENVIRONMENTS)}")
     line = (registration.load_env_creator(ENVIRONMENTS[env_id]).__doc__ or "").partition("\n")[0]
     return line.partition(": ")[2].rstrip(".")
 

@@ -15,11 +15,11 @@ from gymnasium.spaces import utils
 from numpy.typing import ArrayLike, NDArray
 
 from sojourn.agents.networks.protocol import Actions, Masks, Spaces
+from sojourn.data.numbers import shown, unmasked
 from sojourn.envs.durations import Clock, DurationSource, duration_reader, reward_of
 from sojourn.envs.masks import MaskSource, checked_mask, mask_key, mask_source
-from sojourn.envs.protocol import Element, Info, Space
+from sojourn.envs.protocol import Element, Info, Space, element_reader
 from sojourn.rules.arrays import Floats
-from sojourn.rules.numbers import shown
 from sojourn.rules.vectors import Bounds
 
 _UNBOUNDED = 1e30  # spaces in single precision say "no bound" with its largest number
@@ -37,6 +37,7 @@ class Observing:
         self.space, self.action_space = observation_space, action_space
         self.num_inputs = _size(observation_space)
         self._shape = observation_space.shape if isinstance(observation_space, spaces.Box) else None
+        self._read = element_reader(_without_bounds(observation_space))
         self.num_actions, self.first_action = 0, 0
         self.low = self.high = np.zeros(0)
         self._action_shape = action_space.shape or ()
@@ -69,15 +70,22 @@ class Observing:
         return Spaces(self.num_inputs, self.num_actions, self.low, self.high, places, seed)
 
     def flat(self, observation: Element) -> Floats:
-        """Return an observation as a flat array, or say what is wrong with it."""
+        """Return an observation as a flat array of its own, or say what is wrong with it.
+
+        An array may go beyond the bounds of its Box, as in many environments, if it did not begin there.
+        """
+        if type(observation) is not np.ndarray:  # nearly always it is
+            unmasked("an observation", observation)
         if self._shape is None:
+            if self._read(observation) is None:
+                raise ValueError(_not_of(observation, self.space))
             try:
                 numbers: Floats = np.asarray(utils.flatten(self.space, observation), dtype=np.float64).ravel()
             except (TypeError, ValueError, KeyError, IndexError, AttributeError, AssertionError) as error:
                 raise ValueError(f"{_not_of(observation, self.space)} ({shown(error)})") from None
         else:
             try:
-                numbers = np.asarray(observation, dtype=np.float64)
+                numbers = np.array(observation, dtype=np.float64)  # the environment may write into its own
             except (TypeError, ValueError):
                 raise ValueError(_not_of(observation, self.space)) from None
             if numbers.shape != self._shape:
@@ -158,6 +166,15 @@ def is_listed(space: Space) -> bool:
     if isinstance(space, spaces.Dict):
         return all(map(is_listed, space.spaces.values()))
     return isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary)
+
+
+def _without_bounds(space: Space) -> Space:
+    """Return a space with Boxes of any numbers in place of its Boxes."""
+    if isinstance(space, spaces.Tuple):
+        return spaces.Tuple([_without_bounds(part) for part in space.spaces])
+    if isinstance(space, spaces.Dict):
+        return spaces.Dict({key: _without_bounds(part) for key, part in space.spaces.items()})
+    return spaces.Box(-np.inf, np.inf, space.shape, np.float64) if isinstance(space, spaces.Box) else space
 
 
 def _size(space: Space) -> int:

@@ -19,7 +19,7 @@ from gymnasium import spaces
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
 from numpy.typing import NDArray
 
-from sojourn.envs.protocol import Element, Environment, Info, begun_with
+from sojourn.envs.protocol import Element, Environment, Info, opener
 from sojourn.envs.worlds import WorldEnv, WorldPlace
 from sojourn.models.smdp import SMDP
 
@@ -60,6 +60,7 @@ class Trace:
 
     def __init__(self, env: Environment, seed: int) -> None:
         self.env, self.seed = env, seed
+        self._reset = opener(env)
         self._world = _direct_world(env)
         self._generator: Generator | None = (
             None  # before the last reset; None for the first, which has the seed
@@ -75,7 +76,7 @@ class Trace:
             self._generator = _generator(self.env)
             self._is_readable = self._generator is not None
         del self._actions[:]  # in place, because a recorder goes on with the same list
-        result = begun_with(self.env.reset() if self._begun else self.env.reset(seed=self.seed))
+        result = self._reset() if self._begun else self._reset(seed=self.seed)
         self._begun = True
         return result
 

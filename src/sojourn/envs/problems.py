@@ -23,7 +23,7 @@ class ProblemEnv(WorldEnv):
     """A finite model as a Gymnasium environment.
 
     The model is `env.unwrapped.model`. Where some of its states lack some actions,
-    `info["action_mask"]` has a 1 for each action that the state has.
+    `info["action_mask"]` has a 1 for each action that the state has; any other changes nothing (see `sojourn.WorldEnv`).
 
     >>> from sojourn.models.problems import two_choice
     >>> env = ProblemEnv(two_choice(), compiled=False)

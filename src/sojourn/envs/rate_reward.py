@@ -6,6 +6,7 @@ algorithm that maximises the sum of these rewards maximises reward per unit time
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, SupportsFloat
 
 import gymnasium
@@ -13,6 +14,7 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector import VectorEnv, VectorWrapper
 
+from sojourn.data.numbers import shown
 from sojourn.envs.durations import DurationSource, duration_reader, reward_of
 from sojourn.envs.protocol import Environment, Info, parts_of
 from sojourn.envs.vectors import VectorClock, rewards_of
@@ -21,6 +23,7 @@ from sojourn.rates.meter import RateMeter
 from sojourn.rates.protocol import Rate, value
 from sojourn.rates.ratio import Exponential
 from sojourn.rules.arrays import Flags
+from sojourn.rules.door import told
 
 _USUAL = Exponential(0.001)
 
@@ -39,6 +42,7 @@ class RateReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     [10.0, -0.9090909090909091]
     """
 
+    @told
     def __init__(
         self, env: Environment, rate: Rate | None = None, duration: DurationSource = "duration"
     ) -> None:
@@ -61,6 +65,7 @@ class RateReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         return observation, surplus, terminated, truncated, info | {"rate": self.rate, "reward": earned}
 
 
+@told
 class VectorRateReward(VectorWrapper[Any, Any, Any], RecordConstructorArgs):
     """A vector of environments whose rewards are r - rho tau, with one estimate of the rate for all of them.
 
@@ -74,6 +79,7 @@ class VectorRateReward(VectorWrapper[Any, Any, Any], RecordConstructorArgs):
     array([10., 10.])
     """
 
+    @told
     def __init__(
         self,
         env: VectorEnv[Any, Any, Any],
@@ -90,15 +96,22 @@ class VectorRateReward(VectorWrapper[Any, Any, Any], RecordConstructorArgs):
         """The estimate of the rate."""
         return float(value(self._rate))
 
-    def reset(self, *, seed: Any = None, options: Info | None = None) -> tuple[Any, Info]:
+    @told
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: Info | None = None
+    ) -> tuple[Any, Info]:
         """Begin an episode in each environment, or in those that `options` asks for."""
         if options is None or "reset_mask" not in options:
             self._clock.resets[:] = False
-        observations, infos = self.env.reset(seed=seed, options=options)
+        observations, infos = self.env.reset(seed=seed, options=options)  # type: ignore[arg-type] # one for each, too
         return observations, infos
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, Info]:
         """Take an action in each environment."""
+        if not hasattr(actions, "__len__") or len(actions) != self._clock.places:
+            raise ValueError(
+                f"actions is {shown(actions)}; give one action for each of the {self._clock.places} environments"
+            )
         observations, rewards, terminated, truncated, infos = self.env.step(actions)
         ended: Flags = np.asarray(terminated, dtype=np.bool_) | np.asarray(truncated, dtype=np.bool_)
         durations = self._clock.durations(infos, np.asarray(actions), ended)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
-from typing import Any, TypeAlias
+from collections.abc import Generator, Iterable
+from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
-from numpy.typing import ArrayLike, NDArray
+from gymnasium.spaces import Discrete
+from numpy.typing import ArrayLike
 
+from sojourn.data.numbers import shown, unmasked
 from sojourn.envs.deciding import Choices, Decision, DecisionEnvironment, Seen
 from sojourn.envs.durations import MOST_AT_ONCE
-from sojourn.envs.protocol import Info, Space
-from sojourn.rules.numbers import shown
-
-ElementReader: TypeAlias = Callable[[Seen], Seen | None]  # the element as its space has it, or None
+from sojourn.envs.masks import FORBIDDEN, warn_of
+from sojourn.envs.protocol import Info, element_reader
+from sojourn.rules.door import told
 
 
 class Simulation(gymnasium.Env[Any, Any]):
@@ -32,8 +32,10 @@ class Simulation(gymnasium.Env[Any, Any]):
     The class sets it, as in any Gymnasium environment.
 
     ## Action space
-    The class sets it. If a decision has a mask, it is in `info["action_mask"]`, and an action that the mask
-    does not allow is refused.
+    The class sets it. If a decision has a mask, it is in `info["action_mask"]`: draw by it, as in
+    `action_space.sample(info["action_mask"])`. If an action is given that the mask does not allow, no process gets it
+    and no time passes, as in `sojourn.WorldEnv`: the same decision is asked for again, the environment warns the first
+    time, `info["forbidden_action"]` is the action, and a `Learner` refuses such a step.
 
     ## Rewards
     Everything earned from one decision to the next, including rates times the time that they lasted. What is
@@ -71,6 +73,7 @@ class Simulation(gymnasium.Env[Any, Any]):
 
     _decision: Decision | None = None  # the one that waits for an action
     _still = 0  # decisions since time last passed
+    _has_warned = False  # of an action that was not allowed
 
     def start(self, sim: DecisionEnvironment) -> Generator[Any, Any, Any] | None:
         """Set up the simulation and start its processes; your class must define this method."""
@@ -78,6 +81,7 @@ class Simulation(gymnasium.Env[Any, Any]):
             f"{type(self).__name__} has no method start(self, sim); write one that starts the processes of the simulation"
         )
 
+    @told
     def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[Seen, Info]:
         """Start the simulation, and let it run until the first decision."""
         super().reset(seed=seed)
@@ -103,7 +107,13 @@ class Simulation(gymnasium.Env[Any, Any]):
         decision, sim = self._decision, getattr(self, "sim", None)
         if decision is None or sim is None:
             raise RuntimeError("the environment has not begun an episode; call reset() before step()")
-        action = self._chosen(action, decision.mask)
+        action = self._chosen(action)
+        if decision.mask is not None and not decision.mask[action - self.action_space.start]:  # type: ignore[attr-defined] # of a Discrete
+            if not self._has_warned:
+                self._has_warned = True
+                warn_of(action, self)
+            info = self._info(decision, {"duration": 0.0, FORBIDDEN: action})
+            return decision.observation, 0.0, False, False, info
         self._decision = None  # a process that fails ends the episode
         sim.answer(decision, action)
         decision = sim.until_asked()
@@ -120,7 +130,7 @@ class Simulation(gymnasium.Env[Any, Any]):
     def _info(self, decision: Decision, info: Info) -> Info:
         info["clock"] = float(self.sim.now)
         if decision.mask is not None:
-            info["action_mask"] = decision.mask
+            info["action_mask"] = decision.mask.copy()
         return info
 
     def _observed(self, given: Seen) -> Seen:
@@ -141,6 +151,7 @@ class Simulation(gymnasium.Env[Any, Any]):
                 f"a decision at time {self.sim.now} has a mask, but the action space is {shown(space)}; only "
                 "Discrete actions can be masked"
             )
+        unmasked("the mask of a decision", mask)
         # Counting in a list is faster than comparing a short array.
         listed = (
             mask.tolist()
@@ -157,66 +168,11 @@ class Simulation(gymnasium.Env[Any, Any]):
             )
         return np.array(listed, dtype=np.int8)
 
-    def _chosen(self, given: Seen, mask: Choices | None) -> Seen:
+    def _chosen(self, given: Seen) -> Seen:
         """Return an action as a process gets it, or refuse it."""
         action = self._read_action(given)
         if action is None:
             raise ValueError(
                 f"the action {shown(given)} is not in the action space, {shown(self.action_space)}"
             )
-        if mask is not None and not mask[action - self.action_space.start]:  # type: ignore[attr-defined] # of a Discrete
-            raise ValueError(
-                f"the action {action} is not allowed at time {self.sim.now}; info['action_mask'] is {mask.tolist()}"
-            )
         return action
-
-
-def element_reader(space: Space) -> ElementReader:
-    """Return the function that gives an element in the form of its space, or None if it is not in the space.
-
-    It agrees with `space.contains`, is several times as fast, and takes lists and other types of numbers too.
-
-    >>> read = element_reader(MultiDiscrete([3, 3]))
-    >>> read((1, 2)), read((1, 3)), read((1, 1.5))
-    (array([1, 2]), None, None)
-    """
-    if isinstance(space, Discrete):
-        return _number_reader(space)
-    if isinstance(space, Box):
-        return _array_reader(space.low, space.high, space.dtype)
-    if isinstance(space, MultiBinary):
-        return _array_reader(np.zeros(space.shape), np.ones(space.shape), space.dtype)
-    if isinstance(space, MultiDiscrete):
-        return _array_reader(space.start, space.start + space.nvec - 1, space.dtype)
-    return lambda given: given if space.contains(given) else None
-
-
-def _number_reader(space: Discrete) -> ElementReader:
-    first, last = int(space.start), int(space.start + space.n) - 1
-
-    def read(given: Seen) -> Seen | None:
-        if type(given) is int:
-            return given if first <= given <= last else None
-        return int(given) if space.contains(given) else None
-
-    return read
-
-
-def _array_reader(low: NDArray[Any], high: NDArray[Any], dtype: Any) -> ElementReader:
-    shape, is_float = low.shape, np.dtype(dtype).kind == "f"
-
-    def read(given: Seen) -> Seen | None:
-        try:
-            numbers: NDArray[Any] = np.array(given, dtype=dtype if is_float else None)
-        except (TypeError, ValueError):
-            return None  # not numbers, or lists of different lengths
-        if numbers.shape != shape or numbers.dtype.kind not in "biuf":
-            return None
-        if not ((low <= numbers) & (numbers <= high)).all():
-            return None
-        if numbers.dtype == dtype:
-            return numbers
-        array = numbers.astype(dtype)
-        return array if numbers.dtype.kind != "f" or (array == numbers).all() else None
-
-    return read

@@ -14,9 +14,9 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from sojourn.data.numbers import shown, unmasked, whole
 from sojourn.envs.protocol import Space
 from sojourn.envs.tabulation import Choices, Cut, Description, Tabulation, size_of
-from sojourn.rules.numbers import shown, whole
 
 # A number of bins; a list with a number or the edges for each dimension; or bins for each part of a space.
 Bins: TypeAlias = (
@@ -181,6 +181,7 @@ def _cuts(choice: Bins | None, low: float, high: float, where: str) -> list[floa
                 "give the edges of its bins, or 1 to ignore it"
             )
         return [float(cut) for cut in np.linspace(low, high, count + 1)[1:-1]] if count > 1 else []
+    unmasked("bins", choice)
     try:
         edges = np.asarray(choice, dtype=np.float64)
     except (TypeError, ValueError):

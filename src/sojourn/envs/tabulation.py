@@ -17,8 +17,8 @@ from typing import Any, Literal, TypeAlias, TypedDict
 
 import numpy as np
 
+from sojourn.data.numbers import shown, unmasked
 from sojourn.envs.protocol import Element
-from sojourn.rules.numbers import shown
 
 Index: TypeAlias = Callable[[Element], int]
 
@@ -191,7 +191,10 @@ def _index_of_choice(count: int, start: int) -> Index:
 
     def index(observation: Any) -> int:
         try:
-            state = as_int(observation) - start
+            state = (
+                as_int(observation if type(observation) is int else unmasked("an observation", observation))
+                - start
+            )
         except TypeError:
             raise _bad(observation, name) from None
         if 0 <= state < count:
@@ -262,6 +265,7 @@ def _index_of_dict(keys: list[str], counts: list[int], parts: list[Index]) -> In
 
 
 def _flat(observation: Element, shape: tuple[int, ...], name: str) -> list[int | float]:
+    unmasked("an observation", observation)
     try:
         array = np.asarray(observation)
     except ValueError:

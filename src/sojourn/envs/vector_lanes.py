@@ -14,11 +14,14 @@ import numpy as np
 from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import iterate
+from numpy.typing import NDArray
 
 from sojourn.agents.networks.protocol import Actions, Masks, Memory, Transitions
+from sojourn.data.numbers import shown, unmasked
+from sojourn.envs.masks import FORBIDDEN, must_be_taken
 from sojourn.envs.observing import Reader
 from sojourn.envs.places import MOST_ACTIONS
-from sojourn.envs.protocol import Info
+from sojourn.envs.protocol import Info, element_reader, must_begin
 from sojourn.envs.vectors import VectorClock, info_of, rewards_of
 from sojourn.rules.arrays import Flags, Floats, Ints
 
@@ -35,6 +38,7 @@ class VectorLanes:
         self._clock = VectorClock(env, reader.source)
         self._waiting: Transitions | None = None  # terminated steps, until the next episode begins
         self._places: Ints = np.arange(self.places)
+        self._read = element_reader(env.single_observation_space)
         self._all: Masks = np.ones_like(self.allowed)
         self._taken: list[Any] = []  # all actions so far, for a replay
 
@@ -42,6 +46,7 @@ class VectorLanes:
         """Begin an episode at each place, unless they are under way."""
         if not self.has_begun:
             observations, infos = self.env.reset(seed=self.seed)
+            self._must_begin(observations, np.ones(self.places, dtype=np.bool_))
             self._go_on(observations, infos)
             self._clock.resets[:], self._waiting, self._taken, self.has_begun = False, None, [], True
 
@@ -51,7 +56,8 @@ class VectorLanes:
     def _flat(self, observations: Any) -> Floats:
         observing = self.reader.observing
         if isinstance(self.env.single_observation_space, Box):
-            rows: Floats = np.asarray(observations, dtype=np.float64)
+            unmasked("the observations", observations)
+            rows: Floats = np.array(observations, dtype=np.float64)  # the vector may write into its own
             if len(rows) != self.places:
                 raise ValueError(
                     f"the observations have the shape {rows.shape}; they must have a row for each of {self.places} environments"
@@ -61,12 +67,25 @@ class VectorLanes:
                 return rows
         return np.array([observing.flat(one) for one in iterate(self.env.observation_space, observations)])
 
-    def _masks(self, observations: Any, infos: Info) -> Masks:
+    def _must_begin(self, observations: Any, begun: Flags) -> None:
+        """Raise an error if an episode begins with an observation that is not in its space."""
+        space = self.env.single_observation_space
+        for each, is_first in zip(iterate(self.env.observation_space, observations), begun, strict=False):
+            if is_first:
+                must_begin(each, space, self._read)
+
+    def _masks(self, observations: Any, infos: Info, over: Any = ()) -> Masks:
+        """Return the masks; at the places that are over, where nothing is done any more, all actions are allowed."""
         key = self.reader.mask_key
         if key is not None and key.partition(".")[0] not in infos:
             return self._all
         each = enumerate(iterate(self.env.observation_space, observations))
-        return np.array([self.reader.allowed(one, info_of(infos, place)) for place, one in each])
+        return np.array(
+            [
+                self._all[place] if place in over else self.reader.allowed(one, info_of(infos, place))
+                for place, one in each
+            ]
+        )
 
     def step(self, actions: Actions, explored: Flags) -> Transitions:
         """Take an action at each place; return the steps that are complete."""
@@ -77,7 +96,13 @@ class VectorLanes:
         shown_now, rewards, terminated, truncated, infos = self.env.step(told)
         ended: Flags = np.asarray(terminated, dtype=np.bool_) | np.asarray(truncated, dtype=np.bool_)
         earned = rewards_of(rewards, self.places)
-        led_to, masks = self._flat(shown_now), self._masks(shown_now, infos)
+        led_to = self._flat(shown_now)
+        same_step = self._clock.mode is AutoresetMode.SAME_STEP  # it shows the next episodes already
+        over = [] if same_step else np.flatnonzero(terminated).tolist()
+        masks = self._masks(shown_now, infos, over)
+        for place in np.flatnonzero(infos.get(f"_{FORBIDDEN}", False)).tolist():
+            must_be_taken(info_of(infos, place))
+        self._must_begin(shown_now, ended if same_step else self._clock.resets)
         seen = Transitions(
             places=self._places,
             observations=self.observations,
@@ -115,16 +140,19 @@ class VectorLanes:
         led_to, masks = self.observations.copy(), np.array(self.allowed)
         if self._clock.mode is AutoresetMode.DISABLED:
             fresh, fresh_infos = self.env.reset(options={"reset_mask": ended.copy()})
+            self._must_begin(fresh, ended)
             first, first_masks = self._flat(fresh), self._masks(fresh, fresh_infos)
             self.observations = np.where(ended[:, np.newaxis], first, led_to)
             self.allowed = np.where(ended[:, np.newaxis], first_masks, masks)
         for place in np.flatnonzero(ended).tolist():
+            if self._clock.mode is AutoresetMode.SAME_STEP:
+                last, last_info = infos["final_obs"][place], info_of(infos["final_info"], place)
+                must_be_taken(last_info)
+                led_to[place] = self.reader.observing.flat(last)
+                if seen.cut[place]:
+                    masks[place] = self.reader.allowed(last, last_info)
             if not seen.cut[place]:
                 led_to[place], masks[place] = self.observations[place], self.allowed[place]
-            elif self._clock.mode is AutoresetMode.SAME_STEP:
-                last = infos["final_obs"][place]
-                led_to[place] = self.reader.observing.flat(last)
-                masks[place] = self.reader.allowed(last, info_of(infos["final_info"], place))
         return seen._replace(next_observations=led_to, next_allowed=masks)
 
     def state(self) -> Memory:
@@ -140,16 +168,28 @@ class VectorLanes:
         """Take all actions again."""
         if state["actions"] is None:
             return
+        try:
+            self._replay(np.asarray(state["actions"]))
+        except Exception:  # noqa: BLE001 - other people's environments may raise anything; new episodes begin then
+            self.has_begun = False
+        if self._waiting is not None and state["waiting"] is not None:  # all of it came again, except chance
+            explored = np.asarray(state["waiting"]["explored"], dtype=np.bool_)
+            if explored.shape == self._waiting.explored.shape:
+                self._waiting = self._waiting._replace(explored=explored)
+
+    def _replay(self, taken: NDArray[np.generic]) -> None:
+        """Begin, and take these actions; those that do not exist are refused."""
         self.begin()
-        observing = self.reader.observing
-        for told in state["actions"]:
-            numbered = observing.num_actions > 0
+        observing, space = self.reader.observing, self.env.single_action_space
+        for told in taken:
             actions: Actions = (
-                told.astype(np.int64) - observing.first_action if numbered else told.reshape(self.places, -1)
+                told.astype(np.int64) - observing.first_action
+                if observing.num_actions
+                else told.astype(np.float64).reshape(self.places, -1)
             )
+            if len(actions) != self.places or not all(one in space for one in observing.told_all(actions)):
+                raise ValueError(f"{shown(told)} are not actions of {self.places} environments")
             self.step(actions, np.zeros(self.places, dtype=np.bool_))
-        if state["waiting"] is not None:
-            self._waiting = Transitions(**state["waiting"])
 
 
 def _rows(steps: Transitions, chosen: Flags) -> Transitions:

@@ -10,10 +10,10 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
+from sojourn.data.numbers import shown, unmasked
 from sojourn.envs.durations import DurationSource, duration_reader, reward_of
 from sojourn.envs.protocol import Environment, Info
 from sojourn.rules.arrays import Flags, Floats
-from sojourn.rules.numbers import shown
 
 _ALL = np.ones(1, dtype=np.bool_)
 
@@ -66,10 +66,12 @@ class VectorClock:
                 f'info["{self.source}"] is {shown(found)}; a vector of {self.places} environments must give an array of '
                 f"{self.places} durations"
             )
+        unmasked(f'info["{self.source}"]', found)
         if isinstance(found, np.ndarray) and found.dtype == np.float64:
             lowest, longest = found.min(), found.max()
             if lowest >= 0.0 and longest < np.inf and infos.get(f"_{self.source}", _ALL).all():
-                return found
+                # What the info of a reset says is of a step before it; and the vector may write into its own array.
+                return np.where(self.resets, 0.0, found)
         durations: Floats = np.zeros(self.places)
         for place in np.flatnonzero(~self.resets).tolist():
             within = infos["final_info"] if ends_here and ended[place] else infos
@@ -89,6 +91,7 @@ def rewards_of(rewards: Any, places: int) -> Floats:
     Traceback (most recent call last):
     ValueError: the rewards have the shape (2,); there must be one for each of 3 environments
     """
+    unmasked("the rewards", rewards)
     try:
         earned: Floats = np.asarray(rewards, dtype=np.float64)
     except (TypeError, ValueError):

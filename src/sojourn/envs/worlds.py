@@ -10,22 +10,39 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias, TypedDict
 
 import gymnasium
 import numpy as np
+from gymnasium.spaces import Box, Discrete
+from numpy.typing import NDArray
 
+from sojourn.data.numbers import finite, shown, unmasked, within
+from sojourn.envs.masks import FORBIDDEN, warn_of
 from sojourn.envs.protocol import Info
-from sojourn.envs.views import Given, Seen, actions_of, states_of
+from sojourn.rules.arrays import Floats
 from sojourn.rules.compile import kernel
+from sojourn.rules.door import told
 from sojourn.rules.gradual import gradually
 from sojourn.rules.stacks import put, take
 from sojourn.rules.streams import Stream, check_stream, streams
-from sojourn.rules.values import Column, V, Value, is_value, named_fields, replaced
+from sojourn.rules.values import Column, V, Value, is_value, named_fields, replaced, same
 from sojourn.rules.vectors import Action, State, spot, state_in, write_state
-from sojourn.worlds.checks import Fault, explain_step, ready_world, rehearse_world
-from sojourn.worlds.protocol import NotDrawnError, World, gain, start, step
+from sojourn.worlds.checks import Fault, explain_step, first_state, ready_world, rehearse_world
+from sojourn.worlds.protocol import (
+    NotDrawnError,
+    World,
+    controlled,
+    extent,
+    gain,
+    is_masked,
+    moving,
+    observed,
+    start,
+    step,
+)
 
 _start, _step = start.bare, step.bare
 
@@ -43,6 +60,12 @@ class WorldPlace(TypedDict):
     stream: list[int]
 
 
+Number: TypeAlias = int | np.integer  # of a state or of an action
+Seen: TypeAlias = Number | Floats  # an observation
+Given: TypeAlias = Number | float | Floats  # an action, as the caller gives it
+
+
+@told
 class WorldEnv(gymnasium.Env[Seen, Given]):
     """Any world as a Gymnasium environment.
 
@@ -64,8 +87,12 @@ class WorldEnv(gymnasium.Env[Seen, Given]):
     `info["duration"]` is how long the step took, finite and at least 0; `info["clock"]` is
     the sum since the reset, and 0 in the reset's own info.
 
-    Where some states lack some actions, `info["action_mask"]` has a 1 for each action of the state,
-    `action_space.sample()` draws one of these, and any other is refused.
+    ## Actions that a state lacks
+    Where some states lack some actions, `info["action_mask"]` has a 1 for each action of the state. Draw by it, as in
+    `action_space.sample(info["action_mask"])`; without an argument, `sample()` draws by the mask of the current state.
+    If another action is taken nevertheless, as a vector of environments does that draws from its own space, nothing
+    happens: the state stays, the reward and the duration are 0, and no random number is drawn. The environment warns
+    the first time, and `info["forbidden_action"]` is the action; a `Learner` refuses such a step.
 
     ## Episode end
     Never: `terminated` and `truncated` stay False. A `TimeLimit` may truncate.
@@ -85,6 +112,7 @@ class WorldEnv(gymnasium.Env[Seen, Given]):
 
     metadata = {"render_modes": []}  # noqa: RUF012 - Gymnasium declares it so
 
+    @told
     def __init__(self, world: World, *, compiled: bool = True) -> None:
         self.world = ready_world(world)
         rehearse_world(self.world)
@@ -97,6 +125,8 @@ class WorldEnv(gymnasium.Env[Seen, Given]):
         self._now: Column = np.zeros(_STATE + length)
         self._seen = self._states.num_seen
         self._entries: list[float] = [0.0] * self._seen  # of the current state
+        self._mask: Masks | None = None  # of the current state, if it lacks actions
+        self._has_warned = False  # of an action that was not allowed
         self._rng: Stream = streams(0, 2)[0]
         self._has_stream = False  # of its own: the first reset gives it one
         self._advance: Advance = _not_reset
@@ -112,6 +142,7 @@ class WorldEnv(gymnasium.Env[Seen, Given]):
         except NotDrawnError:
             return None
 
+    @told
     def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[Seen, Info]:
         """Begin an episode; with a seed, the first episode of that seed."""
         super().reset(seed=seed)
@@ -132,21 +163,33 @@ class WorldEnv(gymnasium.Env[Seen, Given]):
 
     def step(self, action: Given) -> tuple[Seen, float, bool, bool, Info]:
         """Take one action."""
-        taken, before, mask = self._actions.taken(action), self._entries[0], self._entries[self._seen :]
-        if mask and not mask[int(taken)]:
-            raise ValueError(
-                explain_step(self.world, "you", int(self._now[_STEPS]), Fault(0, taken, 0.0, 1.0, 0))
-            )
+        taken, before = self._actions.taken(action), self._entries[0]
+        if self._mask is not None and not self._mask[int(taken)]:
+            return self._stayed(int(taken))
         self._advance(self._held, self._now, self._states.like, taken, self._rng)
         reward, duration, clock, steps, *entries = self._now.tolist()
         if not (self._states.is_sound(entries) and 0.0 <= duration < np.inf and abs(reward) < np.inf):
-            self._advance = _not_reset
+            self._advance, self._mask = _not_reset, None
             fault = Fault(
                 before, taken, reward, duration, spot(state_in(self._now, _STATE, self._states.like))
             )
             raise ValueError(explain_step(self.world, "you", int(steps) - 1, fault))
         info = self._with_mask({"duration": duration, "clock": clock}, entries)
         return self._states.observation(entries), reward, False, False, info
+
+    def _stayed(self, action: int) -> tuple[Seen, float, bool, bool, Info]:
+        """Return a step in which nothing happened, because the state lacks the action."""
+        if not self._has_warned:
+            self._has_warned = True
+            warn_of(action, self)
+        info: Info = {"duration": 0.0, "clock": float(self._now[_CLOCK]), FORBIDDEN: action}
+        return (
+            self._states.observation(self._entries),
+            0.0,
+            False,
+            False,
+            self._with_mask(info, self._entries),
+        )
 
     def place(self) -> WorldPlace:
         """Return where the environment stands, as numbers that `go_to` takes to bring it back there."""
@@ -159,6 +202,7 @@ class WorldEnv(gymnasium.Env[Seen, Given]):
             "stream": [int(word) for word in self._rng],
         }
 
+    @told
     def go_to(self, place: WorldPlace) -> Seen | None:
         """Go to where an environment of the same world stood; return the observation, or None if the world differs."""
         if place["world"] != digest(self.world):
@@ -167,7 +211,12 @@ class WorldEnv(gymnasium.Env[Seen, Given]):
         world = take(self._held, 0)
         if len(place["held"]) != len(_numbers(world)):
             raise ValueError("the place does not have as many numbers as the world")
-        world = ready_world(_with_numbers(world, iter(place["held"])))  # its numbers may be anything
+        own, world = (
+            world,
+            ready_world(_with_numbers(world, iter(place["held"]))),
+        )  # its numbers may be anything
+        if not _is_moved(ready_world(own), world):
+            raise ValueError("the place is in a world of other settings")
         rng = check_stream(np.array(place["stream"], dtype=np.uint64))
         now = np.array(place["now"], dtype=np.float64)
         entries = now[_STATE:].tolist()
@@ -184,9 +233,9 @@ class WorldEnv(gymnasium.Env[Seen, Given]):
     def _with_mask(self, info: Info, entries: list[float]) -> Info:
         """Remember the entries of the current state, and add its mask to info if it has one."""
         self._entries = entries
-        mask = self._states.mask(entries)
-        if mask is not None:
-            info["action_mask"] = self._actions.allow(mask)
+        self._mask = self._states.mask(entries)
+        if self._mask is not None:
+            info["action_mask"] = self._actions.allow(self._mask)
         return info
 
     def _entropy(self) -> int:
@@ -271,5 +320,154 @@ def _with_numbers(world: V, numbers: Iterator[float]) -> V:
     return replaced(world, **fields)
 
 
+def _is_moved(one: Any, other: Any) -> bool:
+    """Whether two worlds, or parts of worlds, differ only in what changes while they move."""
+    free = moving(one)
+    for name, field in named_fields(one):
+        there = getattr(other, name)
+        if is_value(field) and name in free:
+            if not _is_moved(field, there):
+                return False
+        elif name not in free and not same(field, there):
+            return False
+    return True
+
+
 def _not_reset(held: World, now: Column, like: State, action: Action, rng: Stream) -> None:
     raise RuntimeError("the environment has not begun an episode; call reset() before step()")
+
+
+# --- What an environment shows of a world ---------------------------------------------
+
+Masks: TypeAlias = NDArray[np.int8]  # states by actions, or the row of one state
+
+
+class AllowedActions(Discrete):
+    """Actions numbered from 0; without arguments, `sample` draws one that is allowed now.
+
+    >>> space = AllowedActions(3)
+    >>> space.allowed = np.array([0, 1, 0], dtype=np.int8)
+    >>> int(space.sample()), space == Discrete(3)
+    (1, True)
+    """
+
+    allowed: Masks | None = None
+
+    def sample(  # type: ignore[override] # as in all versions
+        self, mask: Masks | None = None, **options: Masks | None
+    ) -> np.int64:
+        """Draw an action."""
+        return super().sample(self.allowed if mask is None and not options else mask, **options)
+
+
+# --- States -----------------------------------------------------------------------------
+
+
+class NumberedStates:
+    """States 0, 1, ...; the actions of each are known from the start."""
+
+    def __init__(self, world: World) -> None:
+        self.num_states, self.num_seen = int(extent(world)[0]), 1
+        self.like: State = 0
+        self.space: gymnasium.Space[Any] = Discrete(self.num_states)
+        available = np.asarray(getattr(world, "available", True))
+        self._masks: Masks | None = None if available.all() else available.astype(np.int8)
+        self.is_masked = self._masks is not None
+
+    def is_sound(self, entries: list[float]) -> bool:
+        """Whether these are the numbers of a state."""
+        return 0 <= entries[0] < self.num_states
+
+    def observation(self, entries: list[float]) -> Seen:
+        """Return what is seen of a state."""
+        return int(entries[0])
+
+    def mask(self, entries: list[float]) -> Masks | None:
+        """Return a 1 for each action that the state has; None if every state has all of them."""
+        return None if self._masks is None else self._masks[int(entries[0])]
+
+
+class VectorStates:
+    """States that are vectors; they may say themselves which actions they have."""
+
+    def __init__(self, world: World) -> None:
+        bounds = observed(world)
+        assert bounds is not None
+        self.like: State = first_state(world)
+        self.num_seen = len(bounds.low)
+        self.space: gymnasium.Space[Any] = Box(np.array(bounds.low), np.array(bounds.high), dtype=np.float64)
+        self.is_masked = is_masked(world, self.like)
+
+    def is_sound(self, entries: list[float]) -> bool:
+        """Whether these are the numbers of a state."""
+        return all(map(math.isfinite, entries))
+
+    def observation(self, entries: list[float]) -> Seen:
+        """Return what is seen of a state."""
+        return np.array(entries[: self.num_seen])
+
+    def mask(self, entries: list[float]) -> Masks | None:
+        """Return a 1 for each action that the state has; None if every state has all of them."""
+        return np.array(entries[self.num_seen :], dtype=np.int8) if self.is_masked else None
+
+
+States: TypeAlias = NumberedStates | VectorStates
+
+
+def states_of(world: World) -> States:
+    """Return how a world's states are seen."""
+    return NumberedStates(world) if observed(world) is None else VectorStates(world)
+
+
+# --- Actions ----------------------------------------------------------------------------
+
+
+class ListedActions:
+    """Actions 0, 1, ..."""
+
+    def __init__(self, num_actions: int, is_masked: bool) -> None:
+        self._num_actions = num_actions
+        self._is_masked = is_masked
+        self.choices = AllowedActions(num_actions)
+        self.space: gymnasium.Space[Any] = self.choices if is_masked else Discrete(num_actions)
+        self.like: Action = 0
+
+    def taken(self, action: Given) -> Action:
+        """Return an action as the world takes it, or refuse it."""
+        if type(action) is int and 0 <= action < self._num_actions:
+            return action
+        return within("action", action, self._num_actions)
+
+    def allow(self, mask: Masks) -> Masks:
+        """Let the space draw by the mask of the state, and return a copy of it to show."""
+        self.choices.allowed = mask
+        return mask.copy()
+
+
+class NumericActions:
+    """Actions that are numbers; an array of one number is accepted, too."""
+
+    def __init__(self, low: float, high: float) -> None:
+        self.space: gymnasium.Space[Any] = Box(low, high, (1,), dtype=np.float64)
+        self.like: Action = 0.0
+
+    def taken(self, action: Given) -> Action:
+        """Return an action as the world takes it, or refuse it."""
+        if np.size(unmasked("action", action)) != 1:
+            raise ValueError(f"action is {shown(action)}; it must be one number")
+        return finite("action", np.asarray(action).reshape(-1)[0])
+
+    def allow(self, mask: Masks) -> Masks:
+        """Return a copy of the mask; numbers are not masked."""
+        return mask.copy()
+
+
+Actions: TypeAlias = ListedActions | NumericActions
+
+
+def actions_of(world: World, is_masked: bool) -> Actions:
+    """Return how a world's actions are given."""
+    bounds = controlled(world)
+    if bounds is None:
+        return ListedActions(int(extent(world)[1]), is_masked)
+    return NumericActions(bounds.low[0], bounds.high[0])

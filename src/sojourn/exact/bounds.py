@@ -32,8 +32,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from scipy import sparse
 
 from sojourn.exact.chains import longest_timeless
 from sojourn.exact.refusals import NotSolvedError
@@ -41,10 +43,15 @@ from sojourn.exact.sweeps import Crew, improve_block, prove_block
 from sojourn.models.smdp import SMDP
 from sojourn.models.structure import findings, one_gain, several_classes
 from sojourn.rules.arrays import Floats, Ints
+from sojourn.rules.door import told
 
 _SHOWN = 10  # states in a solution's repr
+_LATER = 10  # steps after which rare and passing rewards count as often as they are met
+_CLOSER = 1e-3  # from one stage of a goal to the next
+_ROUNDING = 1e-14  # relative to the gain: no bounds in floats come much closer
 
 
+@told
 @dataclass(frozen=True, eq=False, repr=False)
 class Solution:
     """An optimal policy, its gain, and proven bounds on the optimal gain.
@@ -170,6 +177,64 @@ def _shifted(model: SMDP, bias: Floats, steps: Floats, timeless: Ints, sign: flo
     return bias + sign * 2.0 * max(float((sign * gained).max() + rounding), 0.0) * steps
 
 
+class Goal:
+    """How near the bounds of a model must come, for a tolerance: about `tolerance` times E|r - g d| / E d.
+
+    This has the units of a gain, and the means are those of the policy that was found. A reward in proportion to time,
+    which any policy would get, does not change it, nor does a huge cost that the policy avoids. The means are taken over
+    the states where the policy is some steps after a start in any state, so a huge reward that is met rarely or only once
+    counts little. A policy may earn the same at every step, perhaps nothing; so a thousandth of how far the rewards of all
+    pairs usually are from the usual rate is added.
+
+    Since the policy is not known before, the bounds come nearer in stages: `near` is the next stage.
+
+    >>> from sojourn.models import from_arrays
+    >>> model = from_arrays([[[0.0, 1.0]], [[1.0, 0.0]]], rewards=[[4.0], [0.0]], durations=[[1.0], [3.0]])
+    >>> round(Goal(model, tolerance=0.01).allowed(np.array([0, 1]), gain=1.0), 9)  # (3 + 3) / (1 + 3), and a thousandth more
+    0.01502
+    """
+
+    def __init__(self, model: SMDP, tolerance: float) -> None:
+        self._model, self._tolerance = model, tolerance
+        self.near = self._enough = np.nan
+        self._pairs: Ints | None = None
+
+    def begin(self, apart: float, gain: float) -> None:
+        """Set the first stage, given how far apart the first bounds are."""
+        self.near = max(self._tolerance * min(apart, 1e300), _ROUNDING * abs(gain))
+
+    def reached(self, apart: float, pairs: Ints, gain: float) -> bool:
+        """Return whether bounds this far apart are near enough, given a policy; if not, set the next stage."""
+        if self._pairs is None or (pairs != self._pairs).any():
+            self._pairs, self._enough = pairs.copy(), self.allowed(pairs, gain)
+        if apart > self._enough:
+            # If this stage was no further than what is allowed, rounding took up the rest.
+            ahead = max(_CLOSER * min(apart, self.near), self._enough)
+            self.near = ahead if self.near > self._enough else self.near / 2.0
+            if not self.near > self._enough / 8.0:
+                self.near = -1.0  # out of reach
+        return apart <= self._enough
+
+    def allowed(self, pairs: Ints, gain: float) -> float:
+        """Return how far apart the bounds may be, given the policy that takes these pairs."""
+        offsets, rows = self._model.rows_of(pairs)
+        probability, successor = self._model.probability[rows], self._model.successor[rows]
+        chain = sparse.csr_array((probability, successor, offsets), shape=(len(pairs), len(pairs)))
+        duration = self._model.duration[pairs]
+        amounts = np.column_stack([np.abs(self._model.reward[pairs] - gain * duration), duration])
+        for _ in range(_LATER):
+            amounts += 0.9 * (chain @ amounts - amounts)
+        around, taken = amounts.mean(axis=0).tolist()
+        return float(self._tolerance * (around / taken + self._least) + _ROUNDING * abs(gain))
+
+    @cached_property
+    def _least(self) -> float:
+        reward, duration = self._model.reward, self._model.duration
+        usual = np.median(reward[duration > 0.0] / duration[duration > 0.0])
+        off = np.abs(reward - usual * duration)
+        return 1e-3 * float(np.median(off[off > 0.0]) / duration.mean()) if off.any() else 0.0
+
+
 def middle(lower: float, upper: float) -> float:
     """Return a number between two bounds, halfway if floats allow it.
 
@@ -201,5 +266,5 @@ def not_solved(model: SMDP, sweeps: int, bias: Floats, tolerance: float) -> NotS
     lower, upper = bounds(model, bias)
     return NotSolvedError(
         f"after {sweeps} sweep{'' if sweeps == 1 else 's'} the optimal gain is known to be between {lower:.9g} and {upper:.9g}, "
-        f"which is not within {tolerance:g}; allow more with max_sweeps, or use policy_iteration"
+        f"which is not within the tolerance of {tolerance:g}; allow more with max_sweeps, or use policy_iteration"
     )

@@ -7,6 +7,7 @@ and the answer is tested: if the bounds on the gain are far apart, decimals are 
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -28,7 +29,9 @@ _CANCELLED = 1e-5  # a gain that is less than this part of what is earned and lo
 _CLOSE = (
     1e-8  # how near the bounds of a linear system's gain must be, relative to the largest reward per time
 )
-_DIGITS = 60
+_ULPS, _KEPT = 2.0**-50, 1e-9  # what rounding does to a sum, and how much of a bias it may spoil
+_ROUGH = 1e-3  # how much in chains that are too large for decimals
+_DIGITS, _MOST_DIGITS = 60, 3000
 _POLICIES = 100  # tried at most in the search for the longest run of decisions without time
 
 
@@ -40,14 +43,33 @@ class Valued(NamedTuple):
     classes: list[Ints]
 
 
-def valued(chain: Chain) -> Valued:
-    """Return the gains, the bias and the recurrent classes of a chain."""
+def valued(chain: Chain, sure: bool = False) -> Valued:
+    """Return the gains, the bias and the recurrent classes of a chain.
+
+    If parts of a chain are hardly ever left, the bias is the small difference of what is earned there and what the gain
+    would earn in the same long time. In small chains, and in all if it must be `sure`, decimals are used where floats have
+    lost it. Chains that are too large for that are refused if not even three digits are left.
+    """
     classes = classes_of(chain)
+    sure = sure or len(chain.reward) <= CHEAP
+    try:
+        return _in_floats(chain, classes, sure)
+    except FloatingPointError:
+        if len(chain.reward) > LARGEST:
+            raise NotSolvedError(
+                f"a policy stays so long in parts of its {len(chain.reward)} states that floats do not show what it earns "
+                f"on the way, and decimals are used for at most {LARGEST} states; lump states, or leave out the smallest "
+                "probabilities"
+            ) from None
+    return _in_decimals(chain, classes)
+
+
+def _in_floats(chain: Chain, classes: list[Ints], sure: bool) -> Valued:
     num_states = len(chain.reward)
     gains, bias = np.zeros(num_states), np.zeros(num_states)
     for states in classes:
         part = Chain(chain.matrix[states][:, states], chain.reward[states], chain.duration[states])
-        gains[states], bias[states] = _recurrent(part)
+        gains[states], bias[states] = _recurrent(part, sure)
     inner = np.setdiff1d(np.arange(num_states), np.concatenate(classes))
     if inner.size:
         leaving = chain.matrix[inner]
@@ -56,9 +78,64 @@ def valued(chain: Chain) -> Valued:
         else:
             gains[inner] = carried(leaving, inner, gains[:, None], np.zeros((len(inner), 1)))[:, 0]
         with np.errstate(over="ignore", invalid="ignore"):
+            terms = np.abs(chain.reward[inner]) + np.abs(gains[inner]) * chain.duration[inner]
             earned = chain.reward[inner] - gains[inner] * chain.duration[inner]
-            bias[inner] = carried(leaving, inner, bias[:, None], earned[:, None])[:, 0]
+            if (
+                len(inner) > LARGEST
+            ):  # here only the order of the size is needed, and a system would be tested for more
+                bias[inner] = carried(leaving, inner, bias[:, None], earned[:, None])[:, 0]
+                size = solved(outward(leaving, inner), terms) if sure else terms
+            else:
+                known, columns = np.column_stack([bias, np.abs(bias)]), np.column_stack([earned, terms])
+                bias[inner], size = carried(leaving, inner, known, columns).T
+        if sure:
+            _check_kept(bias[inner], size, terms, _KEPT if num_states <= LARGEST else _ROUGH)
     return Valued(gains, bias, classes)
+
+
+def _in_decimals(chain: Chain, classes: list[Ints]) -> Valued:
+    """Do the same in decimals, with as many digits as the bias needs."""
+    given, count = exact(chain.matrix.toarray()), _DIGITS
+    inner = np.setdiff1d(np.arange(len(given)), np.concatenate(classes))
+    while True:
+        with digits(count):
+            # In a part that is hardly ever left, even the rounding of a sum of probabilities adds up.
+            matrix = given / given.sum(axis=1, keepdims=True)
+            reward, duration = exact(chain.reward), exact(chain.duration)
+            gains, bias, size = np.full((3, len(matrix)), Decimal(0), dtype=object)
+            for states in classes:
+                amounts = np.column_stack([reward, duration, np.abs(reward)])[states]
+                left = eliminated(matrix[np.ix_(states, states)], amounts)
+                gains[states], totals = left.cycle()[0] / left.cycle()[1], left.totals()
+                bias[states] = totals[:, 0] - gains[states] * totals[:, 1]
+                size[states] = totals[:, 2] + np.abs(gains[states]) * totals[:, 1]
+            if inner.size:
+                nothing = np.full((len(inner), 1), Decimal(0), dtype=object)
+                gains[inner] = lumped(matrix[inner], inner, gains[:, None], nothing)[:, 0]
+                lost = gains[inner] * duration[inner]
+                earned = np.column_stack([reward[inner] - lost, np.abs(reward[inner]) + np.abs(lost)])
+                found = lumped(matrix[inner], inner, np.column_stack([bias, size]), earned)
+                bias[inner], size[inner] = found.T
+            unit = np.abs(reward) + np.abs(gains) * duration
+            # The bias is a difference of two sums: the digits in which these agree are lost.
+            needed = max(
+                (
+                    s.adjusted() - max(abs(b), u).adjusted()
+                    for s, b, u in zip(size, bias, unit, strict=True)
+                    if s and u
+                ),
+                default=0,
+            )
+            if needed + 30 <= count or count >= _MOST_DIGITS:
+                return Valued(nearest(gains), nearest(bias), classes)
+        count = min(needed + 30, _MOST_DIGITS)
+
+
+def _check_kept(bias: Floats, size: Floats, terms: Floats, kept: float = _KEPT) -> None:
+    """Raise an error if a bias is so small a difference of sums of this size that rounding may have spoiled it."""
+    with np.errstate(all="ignore"):
+        if not (_ULPS * size <= kept * (np.abs(bias) + terms)).all():
+            raise FloatingPointError("the bias is cancelled")
 
 
 def carried(leaving: Sparse, inner: Ints, known: Numbers, earned: Floats) -> Floats:
@@ -110,23 +187,21 @@ def _carried_by_system(leaving: Sparse, inner: Ints, known: Floats, earned: Floa
     return answer
 
 
-def _recurrent(chain: Chain) -> tuple[float, Floats]:
+def _recurrent(chain: Chain, sure: bool) -> tuple[float, Floats]:
     """Return the gain and bias of an irreducible chain: h + g d = r + P h, with a bias of 0 in its first state."""
-    try:
-        if len(chain.reward) <= _SMALL:
-            return _by_elimination(chain)
-        return _by_system(chain)
-    except (FloatingPointError, SingularError):
-        pass
-    if len(chain.reward) > LARGEST:
-        raise NotSolvedError(
-            f"a policy stays in {len(chain.reward)} states for ever whose numbers are too different in size to be solved in "
-            f"floats, and decimals are used for at most {LARGEST} states; lump states, or scale the numbers"
-        )
-    return _by_decimals(chain)
+    if len(chain.reward) > _SMALL:
+        try:
+            return _by_system(chain, sure)
+        except SingularError:
+            if len(chain.reward) > LARGEST:
+                raise NotSolvedError(
+                    f"a policy stays in {len(chain.reward)} states for ever whose numbers are too different in size to be "
+                    f"solved in floats, and decimals are used for at most {LARGEST} states; lump states, or scale the numbers"
+                ) from None
+    return _by_elimination(chain, sure)
 
 
-def _by_elimination(chain: Chain) -> tuple[float, Floats]:
+def _by_elimination(chain: Chain, sure: bool) -> tuple[float, Floats]:
     with np.errstate(all="raise"):
         amounts = np.column_stack([chain.reward, chain.duration, np.abs(chain.reward)])
         left = eliminated(chain.matrix.toarray(), amounts)
@@ -135,38 +210,35 @@ def _by_elimination(chain: Chain) -> tuple[float, Floats]:
         if len(amounts) <= CHEAP and size > 0.0 and abs(gain) < _CANCELLED * (size / duration):
             raise FloatingPointError("the gain is cancelled")
         totals = left.totals()
-        return gain, totals[:, 0] - gain * totals[:, 1]
+        bias = totals[:, 0] - gain * totals[:, 1]
+        if sure:
+            terms = amounts[:, 2] + abs(gain) * amounts[:, 1]
+            _check_kept(bias, totals[:, 2] + abs(gain) * totals[:, 1], terms)
+        return gain, bias
 
 
-def _by_system(chain: Chain) -> tuple[float, Floats]:
-    # The first bias is 0, so its column is free for the gain.
-    system = outward(chain.matrix)
-    answer = solved(with_column(system, chain.duration), chain.reward)
-    gain, answer[0] = float(answer[0]), 0.0
+def _by_system(chain: Chain, sure: bool) -> tuple[float, Floats]:
+    # The first bias is 0, so its column is free for the gain, here per mean duration, which has the units of a bias.
+    system, length = outward(chain.matrix), chain.duration.mean()
+    with_gain = with_column(system, chain.duration / length)
+    answer = solved(with_gain, chain.reward)
+    gain, answer[0] = float(answer[0] / length), 0.0
     with np.errstate(all="ignore"):
         # A step that takes no time is measured against the longest duration.
         duration = np.where(chain.duration > 0.0, chain.duration, chain.duration.max())
         apart = np.abs(chain.reward - system @ answer - gain * chain.duration) / duration
         if not apart.max() <= _CLOSE * np.abs(chain.reward / duration).max():
             raise SingularError("rounding has spoiled the answer")
+        if sure:
+            # If other roundings would give another answer, this one is worth nothing.
+            terms = np.abs(chain.reward) + abs(gain) * chain.duration
+            signs = np.random.default_rng(0).choice([-1.0, 1.0], len(terms))
+            moved = np.abs(solved(with_gain, _ULPS * signs * (terms + np.abs(answer))))
+            typical, close = terms.mean(), _CLOSE if len(terms) <= LARGEST else _ROUGH
+            # The first is the gain, which has no bias to be measured against.
+            if not (moved <= close * (np.append(0.0, np.abs(answer[1:])) + typical)).all():
+                raise SingularError("the answer depends on rounding")
     return gain, answer
-
-
-def _by_decimals(chain: Chain) -> tuple[float, Floats]:
-    count = _DIGITS
-    while True:
-        with digits(count):
-            columns = [exact(column) for column in (chain.reward, chain.duration, np.abs(chain.reward))]
-            left = eliminated(exact(chain.matrix.toarray()), np.column_stack(columns))
-            reward, duration, _ = left.cycle()
-            gain, totals = reward / duration, left.totals()
-            spread = (totals[:, 2] + abs(gain) * totals[:, 1]).max()
-            unit = min((abs(r) + abs(gain) * d for r, d, _ in zip(*columns, strict=True)), default=spread)
-            # The bias is a difference of two totals: the digits in which these agree are lost.
-            needed = 30 + (spread.adjusted() - unit.adjusted() if spread and unit else 0)
-            if needed <= count or count >= 3000:
-                return float(gain), nearest(totals[:, 0] - gain * totals[:, 1])
-        count = min(needed, 3000)
 
 
 def stationary(matrix: Sparse) -> Floats:

@@ -28,11 +28,13 @@ from sojourn.models.chain import leading_to
 from sojourn.models.smdp import SMDP
 from sojourn.models.structure import several_classes
 from sojourn.rules.arrays import Floats
+from sojourn.rules.door import told
 
 _TOLERANCE = 1e-10  # the smallest that HiGHS accepts
 _AGREE = 1e-6  # the program and its own policy must be this close, relative to the gain
 
 
+@told
 def linear_program(model: SMDP) -> Solution:
     """Return an optimal policy, found by linear programming.
 

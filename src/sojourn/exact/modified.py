@@ -22,18 +22,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sojourn.exact.bounds import Solution, not_solved, proven
+from sojourn.data.numbers import positive, whole
+from sojourn.exact.bounds import Goal, Solution, not_solved, proven
 from sojourn.exact.sweeps import Crew, evaluate_block, improve_block
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats
-from sojourn.rules.numbers import positive, whole
+from sojourn.rules.door import told
 
 _DAMPING = 0.9
 _FEWEST, _MOST = 5, 320  # sweeps between two improvements
 
 
+@told
 def modified_policy_iteration(model: SMDP, tolerance: float = 1e-8, *, max_sweeps: int = 20_000) -> Solution:
-    """Return a policy whose gain, like the optimal one, is known to within `tolerance`.
+    """Return a policy whose gain, like the optimal one, is known to within `tolerance`; see `solve` on its meaning.
 
     >>> from sojourn.models import from_arrays
     >>> model = from_arrays([[[0.0, 1.0]], [[1.0, 0.0]]], rewards=[[4.0], [0.0]], durations=[[1.0], [3.0]])
@@ -44,7 +46,7 @@ def modified_policy_iteration(model: SMDP, tolerance: float = 1e-8, *, max_sweep
     tolerance, max_sweeps = positive("tolerance", tolerance), whole("max_sweeps", max_sweeps)
     bias, ratio, surplus, spare = np.zeros((4, model.num_states))
     pairs, lower, upper = model.pair_offsets[:-1].copy(), -np.inf, np.inf
-    line, sweeps, count, goal = None, 0, _FEWEST, tolerance
+    line, sweeps, count, goal = None, 0, _FEWEST, Goal(model, tolerance)
     timed = bool(model.duration.min() > 0.0)
     with Crew(model) as crew, np.errstate(all="ignore"):
         gain = float(model.reward.mean() / model.duration.mean())
@@ -54,12 +56,13 @@ def modified_policy_iteration(model: SMDP, tolerance: float = 1e-8, *, max_sweep
             sweeps += 1
             low, high = (float(ratio.min()), float(ratio.max())) if timed else proven(model, bias)[:2]
             lower, upper = max(lower, low), min(upper, high)
-            if high - low <= goal:
+            if sweeps == 1:
+                goal.begin(high - low, gain)
+            if high - low <= goal.near and goal.reached(high - low, pairs, gain):
                 low, high, steepest = proven(model, bias)
-                if high - low <= tolerance:
+                if goal.reached(high - low, pairs, gain):
                     break
-                goal /= 2.0  # rounding took up the rest
-            if sweeps >= max_sweeps or goal < tolerance / 8.0 or not np.isfinite(gain):
+            if sweeps >= max_sweeps or not goal.near >= 0.0 or not np.isfinite(gain):
                 raise not_solved(model, sweeps, bias, tolerance)
             changed = int(np.count_nonzero(pairs != before))
             # While the policy still changes much, its values are of little use; later only they are left to find.

@@ -17,14 +17,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sojourn.data.numbers import shown
 from sojourn.exact.chains import stationary, valued
 from sojourn.models.chain import PolicyLike, chain_of
 from sojourn.models.smdp import SMDP, check_model
 from sojourn.models.structure import named, one_gain
 from sojourn.rules.arrays import Floats, Ints
-from sojourn.rules.numbers import shown
+from sojourn.rules.door import told
 
 
+@told
 @dataclass(frozen=True, eq=False, repr=False)
 class PolicyValue:
     """What a policy is worth in the long run.
@@ -96,6 +98,7 @@ class PolicyValue:
         return float(self.stationary @ self.state_reward)
 
 
+@told
 def evaluate(model: SMDP, policy: PolicyLike) -> PolicyValue:
     """Return the exact gain of a policy, its bias and its stationary law.
 
@@ -115,6 +118,6 @@ def evaluate(model: SMDP, policy: PolicyLike) -> PolicyValue:
     """
     check_model(model)
     chain = chain_of(model, policy)
-    gains, bias, classes = valued(chain)
+    gains, bias, classes = valued(chain, sure=True)
     laws = tuple(stationary(chain.matrix[states][:, states]) for states in classes)
     return PolicyValue(model, gains, bias, tuple(classes), laws, chain.duration, chain.reward)

@@ -20,6 +20,7 @@ import time
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sojourn.data.numbers import unmasked, whole
 from sojourn.exact.bounds import Solution, bounds
 from sojourn.exact.careful import Found, careful
 from sojourn.exact.chains import CHEAP, valued
@@ -28,12 +29,13 @@ from sojourn.models.chain import chain_of_pairs, classes_of, leading_to, pairs_o
 from sojourn.models.smdp import SMDP
 from sojourn.models.structure import several_classes
 from sojourn.rules.arrays import Floats, Ints
-from sojourn.rules.numbers import whole
+from sojourn.rules.door import told
 
-_ROUNDING = 1e-12  # relative to the largest bias and reward
+_ROUNDING = 1e-12  # relative to the largest bias and to what the pair earns
 _CLOSE = 1e-10  # how close the bounds must be, relative to the gain or its terms
 
 
+@told
 def policy_iteration(model: SMDP, *, start: ArrayLike | None = None, max_iterations: int = 1000) -> Solution:
     """Return an optimal policy, found by policy iteration from `start`, by default the policy of the largest r / d.
 
@@ -51,7 +53,7 @@ def policy_iteration(model: SMDP, *, start: ArrayLike | None = None, max_iterati
     parts = model.structure.parts
     if len(parts) > 1:
         raise NotSolvedError(several_classes(model, parts))
-    pairs = _steepest(model) if start is None else pairs_of(model, np.asarray(start))
+    pairs = _steepest(model) if start is None else pairs_of(model, np.asarray(unmasked("start", start)))
     max_iterations = whole("max_iterations", max_iterations)
     with np.errstate(all="ignore"):
         found = _in_floats(model, pairs, max_iterations)
@@ -87,13 +89,15 @@ def _in_floats(model: SMDP, pairs: Ints, max_iterations: int) -> Found:
             return Found(pairs, np.nan, np.full(model.num_states, np.nan), -np.inf, np.inf, iteration)
         surplus = _surplus(model, gain, bias)
         best = np.maximum.reduceat(surplus, model.pair_offsets[:-1])
-        slack = _ROUNDING * max(float(np.abs(bias).max()), float(np.abs(model.reward).max()), abs(gain))
+        terms = np.abs(model.reward) + abs(gain) * model.duration
+        choice = _first_best(model, surplus, best)
+        slack = _ROUNDING * (np.abs(bias).max() + np.maximum(terms[choice], terms[pairs]))
         better = best > surplus[pairs] + slack
         if not better.any() or pairs.tobytes() in seen:  # only rounding can bring a policy up again
             lower, upper = bounds(model, bias, pairs)
             return Found(pairs, min(max(gain, lower), upper), bias, lower, upper, iteration)
         seen.add(pairs.tobytes())
-        pairs = np.where(better, _first_best(model, surplus, best), pairs)
+        pairs = np.where(better, choice, pairs)
     lower, upper = bounds(model, bias)
     raise NotSolvedError(
         f"after {max_iterations} iteration{'' if max_iterations == 1 else 's'} the policy still changes, and the optimal gain "

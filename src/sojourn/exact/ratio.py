@@ -19,11 +19,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sojourn.data.numbers import within
 from sojourn.exact.policies import evaluate
 from sojourn.exact.solve import solve
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Ints
-from sojourn.rules.numbers import within
+from sojourn.rules.door import told
 
 _TIE = 1e-12  # relative to the largest rate: ratios that are closer are equal
 _MOST = 1000  # rounds; ten are many
@@ -41,6 +42,7 @@ class RatioSolution(NamedTuple):
     policy: Ints
 
 
+@told
 def solve_ratio(model: SMDP, start: int = 0) -> RatioSolution:
     """Return a policy with the largest ratio of mean reward to mean time from the state `start`, and that ratio.
 
@@ -52,7 +54,9 @@ def solve_ratio(model: SMDP, start: int = 0) -> RatioSolution:
     """
     start = within("start", start, model.num_states)
     ones = np.ones(model.num_pairs)
-    slack = _TIE * float(np.abs(model.reward / np.where(model.duration > 0.0, model.duration, 1.0)).max())
+    # A step that takes no time is measured against the longest duration.
+    length = np.where(model.duration > 0.0, model.duration, model.duration.max())
+    slack = _TIE * float(np.abs(model.reward / length).max())
     policy = solve(model).policy
     best = ratio_of(model, policy, start)
     for _ in range(_MOST):

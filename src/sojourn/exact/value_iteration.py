@@ -21,11 +21,12 @@ import time
 
 import numpy as np
 
-from sojourn.exact.bounds import Solution, middle, not_solved, proven
+from sojourn.data.numbers import positive, whole
+from sojourn.exact.bounds import Goal, Solution, middle, not_solved, proven
 from sojourn.exact.sweeps import Crew, arrays, improve_block, iterate
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats
-from sojourn.rules.numbers import positive, whole
+from sojourn.rules.door import told
 
 _SHARE = 0.9  # of the shortest duration; below 1, so that every state may lead to itself
 _AT_ONE_INSTANT = 1000  # decisions without time in a row that one sweep follows
@@ -33,8 +34,9 @@ _BETWEEN_LOOKS = 10  # sweeps from one look at the bounds to the next
 _AT_ONCE = 100_000_000  # rows between two chances to interrupt from the keyboard
 
 
+@told
 def value_iteration(model: SMDP, tolerance: float = 1e-9, *, max_sweeps: int = 1_000_000) -> Solution:
-    """Return a policy whose gain, like the optimal one, is known to within `tolerance`.
+    """Return a policy whose gain, like the optimal one, is known to within `tolerance`; see `solve` on its meaning.
 
     >>> from sojourn.models import from_arrays
     >>> model = from_arrays([[[0.0, 1.0]], [[1.0, 0.0]]], rewards=[[4.0], [0.0]], durations=[[1.0], [3.0]])
@@ -43,19 +45,18 @@ def value_iteration(model: SMDP, tolerance: float = 1e-9, *, max_sweeps: int = 1
     """
     began = time.perf_counter()
     tolerance, max_sweeps = positive("tolerance", tolerance), whole("max_sweeps", max_sweeps)
-    bias, sweeps, goal = np.zeros(model.num_states), 0, tolerance
+    bias, sweeps, goal = np.zeros(model.num_states), 0, Goal(model, tolerance)
+    lower, upper, pairs = proven(model, bias)
+    goal.begin(upper - lower, middle(lower, upper))
+    done = upper - lower <= goal.near and goal.reached(upper - lower, pairs, middle(lower, upper))
+    swept = _swept if model.duration.min() > 0.0 else _swept_without_time
     with Crew(model) as crew:
-        while True:
-            if model.duration.min() > 0.0:
-                sweeps += _swept(model, crew, bias, goal, max_sweeps - sweeps, tolerance)
-            else:
-                sweeps += _swept_without_time(model, bias, goal, max_sweeps - sweeps, tolerance)
-            lower, upper, pairs = proven(model, bias)
-            if upper - lower <= tolerance:
-                break
-            goal /= 2.0  # rounding took up the rest
-            if goal < tolerance / 8.0:
+        while not done:
+            if not goal.near >= 0.0:
                 raise not_solved(model, sweeps, bias, tolerance)
+            sweeps += swept(model, crew, bias, goal.near, max_sweeps - sweeps, tolerance)
+            lower, upper, pairs = proven(model, bias)
+            done = goal.reached(upper - lower, pairs, middle(lower, upper))
         gain, ratio, surplus = middle(lower, upper), *np.empty((2, model.num_states))
         crew.sweep(improve_block, bias, gain, 0.0, False, pairs.copy(), ratio, surplus)
     return Solution(
@@ -97,7 +98,9 @@ def _swept(model: SMDP, crew: Crew, bias: Floats, goal: float, max_sweeps: int, 
     return sweeps
 
 
-def _swept_without_time(model: SMDP, bias: Floats, goal: float, max_sweeps: int, tolerance: float) -> int:
+def _swept_without_time(
+    model: SMDP, _crew: Crew, bias: Floats, goal: float, max_sweeps: int, tolerance: float
+) -> int:
     """Do the same for a model with decisions that take no time, which are followed at once after each step.
 
     A step computes v(s) = h(s) + e max (r + P h - h) / d over the pairs that take time. Then h(s) becomes the larger of v(s)

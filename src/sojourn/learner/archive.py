@@ -21,22 +21,23 @@ from typing import Any, TypeAlias, TypedDict, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from sojourn.agents import bandits, h_learning, learn, policies, relative
+from sojourn.agents import bandits, h_learning, policies, relative
+from sojourn.agents import learning as learn
 from sojourn.agents.bandits import chosen
 from sojourn.agents.errors import td_error
 from sojourn.agents.exploration import chance
+from sojourn.agents.learning import sized
 from sojourn.agents.planning import planner
 from sojourn.agents.protocol import draw
 from sojourn.agents.relative import settled
-from sojourn.agents.step_sizes import sized
 from sojourn.agents.ties import share_of
 from sojourn.agents.values.protocol import read
+from sojourn.data.files import write_bytes
+from sojourn.data.numbers import shown
+from sojourn.data.records import parsed_json
 from sojourn.rates import centred, named, scheduled
 from sojourn.rates.protocol import update
-from sojourn.rules.files import write_bytes
 from sojourn.rules.kinds import check_fields, check_kind
-from sojourn.rules.numbers import shown
-from sojourn.rules.records import parsed_json
 from sojourn.rules.values import is_value
 from sojourn.worlds.protocol import step
 

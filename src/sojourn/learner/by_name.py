@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 from sojourn.agents.networks.protocol import ObservingAgent, Spaces
 from sojourn.agents.protocol import Agent
+from sojourn.data.options import Given, fitted
+from sojourn.data.records import Json
 from sojourn.envs import make
 from sojourn.envs.protocol import Environment
 from sojourn.learner.choice import MakeAgent
@@ -22,8 +24,6 @@ from sojourn.learner.observing import NETWORKS, TILES, MakeObserver
 from sojourn.learner.saved import saved_environment
 from sojourn.learner.verdict import Verdict
 from sojourn.learner.watch import tensorboard as writer
-from sojourn.rules.options import Given, fitted
-from sojourn.rules.records import Json
 from sojourn.runs.build import build_agent
 
 _ID, _MODULE = re.compile(r"[\w./-]{1,200}", re.ASCII), re.compile(r"[\w.]{1,200}", re.ASCII)
@@ -140,7 +140,7 @@ def verdict_on(learner: Learner, time: float | None = None, seed: int = 1) -> Ve
     totals = learner.totals
     if time is None:
         time = _EVALUATED * totals.duration / totals.steps if totals.duration else _EVALUATED
-    return learner.verdict(duration=time, seed=seed)
+    return learner.verdict(duration=time, seed=seed, progress=True)
 
 
 def place_for(file: Path, env_id: str | None, options: Mapping[str, Given]) -> Place:

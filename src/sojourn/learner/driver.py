@@ -6,6 +6,7 @@ and what the agent will do next.
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import NamedTuple, TypeAlias
 
@@ -14,16 +15,16 @@ from numpy.typing import ArrayLike
 
 from sojourn.agents.protocol import Agent
 from sojourn.envs.durations import DurationSource, reward_of
+from sojourn.envs.masks import must_be_taken
 from sojourn.envs.places import Place, Shown, Trace
-from sojourn.envs.protocol import Element, Environment, parts_of
-from sojourn.learner.evaluation import Greedy, followed
+from sojourn.envs.protocol import Element, Environment, Info, parts_of
+from sojourn.learner.evaluation import Greedy, Pace, followed
 from sojourn.learner.held import HeldAgent
 from sojourn.learner.masks import HiddenActions
 from sojourn.learner.reading import Reading
 from sojourn.learner.watch import Seen, Watcher
 from sojourn.rules.arrays import Floats
 from sojourn.rules.long_run import MicroBatches
-from sojourn.rules.numbers import within
 from sojourn.runs.totals import Totals
 
 Transition: TypeAlias = tuple[int, int, float, float, int, bool]  # as `HeldAgent.advance` takes it
@@ -128,9 +129,9 @@ class Driver:
         """Return the greedy policy, which counts the states that it is asked about."""
         return Greedy(self.q, self.hidden, self.reading.states.index)
 
-    def followed(self, env: Environment, until: float, seed: int) -> MicroBatches:
+    def followed(self, env: Environment, pace: Pace, until: float, seed: int) -> MicroBatches:
         """Follow the greedy policy for the time `until`, and return what it earned."""
-        return followed(env, self.reading, self.greedy(), until, seed).batches
+        return followed(env, self.reading, self.greedy(), until, seed, pace).batches
 
     def begin(self) -> None:
         """Begin an episode, unless one is under way."""
@@ -155,18 +156,23 @@ class Driver:
     def _go_to(self, place: Place | None, position: Position) -> None:
         shown_there = self.trace.go_to(place)
         if shown_there is not None and self._arrive(shown_there) == position.state:
-            action = within("action", position.action, self.reading.num_actions)
-            self._at = position.state, action, bool(position.explored)
+            self._at = position.state, position.action, bool(position.explored)
 
     def _arrive(self, shown_there: Shown) -> int:
         """Return the state that an environment shows, after applying the mask there."""
         observation, info = shown_there
         if self._clock is not None:
             self._clock.begin(info)
-        state, mask = self.reading.states.index(observation), self.reading.mask(observation, info)
+        state = self.reading.states.index(observation)
+        mask = self._mask(state, observation, info)
         if mask is not None:
             self.hidden.apply(state, mask)
         return state
+
+    def _mask(self, state: int, observation: Element, info: Info) -> ArrayLike | None:
+        """Return the mask of a state; without one all actions are allowed, so it is None if none is hidden there."""
+        mask = self.reading.mask(observation, info)
+        return self.hidden.lifted(state) if mask is None else mask
 
     def advance(self, last: float, until: float, asked: list[int]) -> None:
         """Take steps until `last` have been taken, the time `until` has come, or an end was asked for."""
@@ -176,7 +182,7 @@ class Driver:
             self.trace.env.step,
             reading.duration,
             reading.states.index,
-            reading.mask,
+            self._mask,
         )
         learn, first, clock, record = held.advance, reading.first_action, held.clock, self.trace.recorder
         state, action, explored = self._at
@@ -194,7 +200,9 @@ class Driver:
                 duration = read(observation, action + first, info)
                 if type(reward) is not float or not -_INF < reward < _INF:
                     reward = reward_of(reward)  # or raises an error that says what is wrong
-                next_state, mask = index(observation), find_mask(observation, info)
+                next_state = index(observation)
+                mask = find_mask(next_state, observation, info)
+                must_be_taken(info)
                 if tick is not None:
                     tick.advance(info, duration)
             except (TypeError, ValueError) as error:
@@ -223,11 +231,12 @@ class Driver:
         state, action, reward, duration, next_state, explored = seen
         held, go_on, mask_there = self.held, next_state, mask
         if terminated or truncated:
+            mask = copy.copy(mask)  # the reset may write into the same array
             observation, info = self.trace.reset()
             if self._clock is not None:
                 self._clock.begin(info)
             go_on = self.reading.states.index(observation)
-            mask_there = self.reading.mask(observation, info)
+            mask_there = self._mask(go_on, observation, info)
             if terminated:  # the last action led to where the next episode begins
                 next_state, mask = go_on, mask_there
         if mask is None and mask_there is None:

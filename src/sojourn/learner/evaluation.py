@@ -7,19 +7,26 @@ been. What is earned in no time belongs to the batch in which it falls.
 
 from __future__ import annotations
 
+import contextlib
+import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 from numpy.typing import ArrayLike
 
 from sojourn.envs.durations import reward_of
-from sojourn.envs.protocol import Element, Environment, begun_with, parts_of
+from sojourn.envs.masks import must_be_taken
+from sojourn.envs.protocol import Element, Environment, opener, parts_of
 from sojourn.envs.tabulation import Index
+from sojourn.learner.interrupt import interruptible
 from sojourn.learner.masks import HiddenActions
 from sojourn.learner.reading import Reading
 from sojourn.rules.arrays import Floats
 from sojourn.rules.long_run import MicroBatches
+from sojourn.runs.progress import Advance, no_progress, progress
+
+_LOOKS = 0.2  # seconds between two signs of progress
 
 Choose: TypeAlias = Callable[[Element, ArrayLike | None], int]  # an observation's action, counted from 0
 
@@ -67,6 +74,38 @@ def evaluation(seen: MicroBatches, level: float = 0.95) -> Evaluation:
     return Evaluation(found.rate, found.low, found.high, level, seen.steps, seen.duration, found.needed)
 
 
+class Pace(NamedTuple):
+    """How far all that is followed has come, and whether somebody has asked it to end."""
+
+    advance: Advance = no_progress
+    asked: Sequence[int] = ()
+
+    def steps(
+        self, until: float, seen: MicroBatches, time_must_pass: Callable[[int], None]
+    ) -> Iterator[None]:
+        """Yield before each step until the time has passed; Ctrl-C ends it between two steps."""
+        told, due, still = 0.0, time.monotonic(), 0  # still: steps since time last passed
+        while seen.duration < until:
+            before = seen.duration
+            yield
+            still = 0 if seen.duration > before else still + 1
+            time_must_pass(still)
+            if self.asked:
+                raise KeyboardInterrupt
+            if time.monotonic() >= due or seen.duration >= until:
+                done = min(seen.duration, until)
+                self.advance(done - told, note=f"rate {seen.reward / (seen.duration or 1.0):.4g}")
+                told, due = done, time.monotonic() + _LOOKS
+
+
+@contextlib.contextmanager
+def paced(total: float, shown: bool) -> Iterator[Pace]:
+    """Yield the pace of an evaluation that takes the time `total` in all, with its progress if it is to be `shown`."""
+    bar = progress("evaluating", total, "time") if shown else contextlib.nullcontext(no_progress)
+    with bar as advance, interruptible() as asked:
+        yield Pace(advance, asked)
+
+
 class Followed(NamedTuple):
     """What was seen while a policy was followed: its steps in batches, and the sum of its absolute rewards."""
 
@@ -74,43 +113,54 @@ class Followed(NamedTuple):
     size: float
 
 
-def followed(env: Environment, reading: Reading, choose: Choose, until: float, seed: int) -> Followed:
+def followed(
+    env: Environment, reading: Reading, choose: Choose, until: float, seed: int, pace: Pace
+) -> Followed:
     """Follow a policy for the time `until`, and return what it earned; `choose` maps observation and mask to an action."""
-    batches, size, still = MicroBatches(), 0.0, 0  # still: steps since time last passed
-    observation, info = begun_with(env.reset(seed=seed))
+    batches, size = MicroBatches(), 0.0
+    reset = opener(env)
+    observation, info = reset(seed=seed)
+    mask = reading.mask(observation, info)
     clock = reading.clock()
     if clock is not None:
         clock.begin(info)
-    while batches.duration < until:
-        action = choose(observation, reading.mask(observation, info)) + reading.first_action
+    for _ in pace.steps(until, batches, reading.time_must_pass):
+        action = choose(observation, mask) + reading.first_action
         observation, reward, terminated, truncated, info = parts_of(env.step(action))
         taken, earned = reading.duration(observation, action, info), reward_of(reward)
         if clock is not None:
             clock.advance(info, taken)
+        reading.states.index(observation)  # raises an error if the observation is wrong
+        mask = reading.mask(observation, info)
+        must_be_taken(info)
         batches.add(earned, taken)
         size += abs(earned)
-        still = still + 1 if taken == 0.0 else 0
-        reading.time_must_pass(still)
         if terminated or truncated:
-            observation, info = env.reset()
+            observation, info = reset()
+            mask = reading.mask(observation, info)
             if clock is not None:
                 clock.begin(info)
     return Followed(batches, size)
 
 
 class Greedy:
-    """The greedy policy of a table, which counts the states that it is asked about."""
+    """The greedy policy of a table, which counts the states that it is asked about, and what it answers there."""
 
     def __init__(self, q: Floats, hidden: HiddenActions, index: Index) -> None:
         self.actions: list[int] = q.argmax(axis=1).tolist()
         self.asked: Counter[int] = Counter()
+        self.taken: Counter[tuple[int, int]] = Counter()
         self._hidden, self._index = hidden, index
 
     def __call__(self, observation: Element, mask: ArrayLike | None) -> int:
         """Return the best action that is allowed."""
         state = self._index(observation)
         self.asked[state] += 1
-        return self.actions[state] if mask is None else int(self._hidden.seen_through(state, mask).argmax())
+        mask = self._hidden.lifted(state) if mask is None else mask
+        best = self.actions[state] if mask is None else self._hidden.seen_through(state, mask).argmax()
+        action = int(best)
+        self.taken[state, action] += 1
+        return action
 
     def otherwise(self, actions: list[int]) -> Choose:
         """Return a policy that takes these actions by state, or this policy's action if one is not allowed."""

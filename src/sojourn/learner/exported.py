@@ -17,6 +17,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
+from sojourn.data.files import write_text
+from sojourn.data.numbers import shown
+from sojourn.data.records import load_json, write_json
 from sojourn.envs.masks import checked_mask
 from sojourn.envs.protocol import Element
 from sojourn.envs.states import MOST_STATES
@@ -25,10 +28,8 @@ from sojourn.learner.held import HeldAgent
 from sojourn.learner.masks import HiddenActions
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats
-from sojourn.rules.files import write_text
+from sojourn.rules.door import told
 from sojourn.rules.kinds import check_kind
-from sojourn.rules.numbers import shown
-from sojourn.rules.records import load_json, write_json
 
 _POLICY, _POLICY_VERSION = "sojourn policy", 1
 _EXACT = 2**53  # whole numbers below this are exact as floats
@@ -46,6 +47,7 @@ class PolicyFile(TypedDict):
     visits: list[list[int]]
 
 
+@told
 class LearnedPolicy:
     """A policy that was learned, for the states that were visited in training.
 

@@ -19,11 +19,11 @@ from numpy.typing import ArrayLike, NDArray
 from sojourn.agents.checks import ready_agent
 from sojourn.agents.protocol import Agent, draw, learn, looks_ahead, pauses, think
 from sojourn.agents.values.protocol import entries, sizes
+from sojourn.data.numbers import shown
 from sojourn.rates.protocol import value
-from sojourn.rules.arrays import Floats
+from sojourn.rules.arrays import MOST_COUNTED, Floats
 from sojourn.rules.compile import kernel
 from sojourn.rules.gradual import gradually
-from sojourn.rules.numbers import shown
 from sojourn.rules.stacks import put, take
 from sojourn.rules.streams import Stream, check_stream
 from sojourn.rules.values import Column, Value, canonical, copied, is_value, replaced, stacked
@@ -56,6 +56,12 @@ class Surplus(NamedTuple):
     squared: float
 
 
+def check_totals(totals: Totals) -> None:
+    """Refuse totals from a file that no training can have."""
+    if not np.isfinite(totals).all() or not 0 <= totals.greedy_steps <= totals.steps <= MOST_COUNTED:
+        raise ValueError(f"its totals are {shown(totals)}, which is impossible")
+
+
 class HeldAgent:
     """An agent, its random stream, its next action and its totals."""
 
@@ -82,8 +88,14 @@ class HeldAgent:
         seen = canonical(replaced(_NOTHING, **totals))
         if set(totals) != set(Totals._fields) or list(map(type, seen)) != list(map(type, _NOTHING)):
             raise ValueError("its totals are not numbers")
-        if not np.isfinite(seen).all() or not 0 <= seen.greedy_steps <= seen.steps < 2**53:
-            raise ValueError(f"its totals are {shown(seen)}, which is impossible")
+        check_totals(seen)
+        q = entries(agent.values)
+        if np.isnan(q).any() or (q == np.inf).any():
+            raise ValueError(
+                "its values are not finite, so it has diverged; train it again with smaller step sizes"
+            )
+        if not ((numbers[_SIZE - _FIRST :] >= 0.0) & (numbers[_SIZE - _FIRST :] <= MOST_COUNTED)).all():
+            raise ValueError("its visits are not counts")
         return cls(agent, check_stream(stream).copy(), seen, numbers)
 
     def _hold(self, agent: Agent) -> None:

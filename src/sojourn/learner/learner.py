@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from numpy.typing import ArrayLike
 
 from sojourn.agents.networks.protocol import ObservingAgent
 from sojourn.agents.protocol import Agent, policy
+from sojourn.data.numbers import positive, proper_fraction, shown, whole
 from sojourn.envs.durations import DurationSource
 from sojourn.envs.masks import MaskSource
 from sojourn.envs.places import Trace, exact_model
@@ -36,7 +36,7 @@ from sojourn.envs.tabulation import Tabulation
 from sojourn.learner import saved, saved_networks
 from sojourn.learner.choice import MakeAgent, chosen_agent
 from sojourn.learner.driver import Driver
-from sojourn.learner.evaluation import Evaluation, evaluation
+from sojourn.learner.evaluation import Evaluation, evaluation, paced
 from sojourn.learner.exported import LearnedPolicy, policy_of
 from sojourn.learner.held import HeldAgent
 from sojourn.learner.interrupt import interruptible
@@ -54,7 +54,7 @@ from sojourn.learner.saved_networks import Given
 from sojourn.learner.supply import EnvironmentSource, Supply
 from sojourn.learner.verdict import Asked, GivenPolicy, Verdict, judged
 from sojourn.rules.arrays import Floats, Ints
-from sojourn.rules.numbers import positive, proper_fraction, shown, whole
+from sojourn.rules.door import told, warn
 from sojourn.rules.streams import streams
 from sojourn.runs.progress import no_progress
 from sojourn.runs.progress import progress as progress_bar
@@ -68,6 +68,7 @@ _INF = math.inf
 Callback = Callable[["Learner"], object]
 
 
+@told
 class Learner:
     """An agent that learns in an environment.
 
@@ -204,11 +205,9 @@ class Learner:
         action = self._course.act(obs, action_mask)
         if not self._has_guessed and isinstance(self._course, Driver) and not self.known(obs):
             self._has_guessed = True
-            warnings.warn(
+            warn(
                 f"the observation {shown(obs)} is of a state that was never visited in training, so its action is a guess; "
-                "this is so whenever known(obs) is False",
-                RuntimeWarning,
-                stacklevel=2,
+                "this is so whenever known(obs) is False"
             )
         return action
 
@@ -282,7 +281,7 @@ class Learner:
     def _warn(self) -> None:
         """Give the warnings that are due."""
         for sentence in self._course.warnings():
-            warnings.warn(sentence, RuntimeWarning, stacklevel=3)
+            warn(sentence)
 
     # --- What it is worth ---
 
@@ -293,17 +292,19 @@ class Learner:
         env: EnvironmentSource | None = None,
         seed: int = 1,
         level: float = 0.95,
+        progress: bool = False,
     ) -> Evaluation:
         """Return what the greedy policy earns per unit time, with a confidence interval.
 
         The policy is followed for the time `duration`, without learning, in an environment that is made or copied
         for this, or in `env`; the learner stays as it is. In a slow system that time may be too short for an
-        interval; `needed` then says roughly how long it should be. See `sojourn.rules.long_run`.
+        interval; `needed` then says roughly how long it should be. See `sojourn.rules.long_run`. `progress` shows a
+        bar on a terminal, and lines elsewhere.
         """
         until, level = _how_long("evaluate", duration), proper_fraction("level", level)
         seed = whole("seed", seed, least=0)
-        with self._supply.another(env) as other:
-            return evaluation(self._course.followed(other, until, seed), level)
+        with self._supply.another(env) as other, paced(until, progress) as pace:
+            return evaluation(self._course.followed(other, pace, until, seed), level)
 
     def verdict(
         self,
@@ -313,10 +314,11 @@ class Learner:
         env: EnvironmentSource | None = None,
         seed: int = 1,
         level: float = 0.95,
+        progress: bool = False,
     ) -> Verdict:
         """Return what the greedy policy earns, and the reasons not to trust it, if there are any.
 
-        The policy is followed as in `evaluate`. `baseline` is a policy of your own to compare it with: a function of
+        The policy is followed as in `evaluate`, and so may be the policy from halfway through the training. `baseline` is a policy of your own to compare it with: a function of
         the observation, a mapping from observations to actions, or an action for each state. The comparison takes ten
         further runs of each policy, with the same seeds.
         """
@@ -325,6 +327,7 @@ class Learner:
             whole("seed", seed, least=0),
             proper_fraction("level", level),
             baseline,
+            progress,
         )
         with self._supply.another(env) as other:
             return judged(self._course, other, asked)

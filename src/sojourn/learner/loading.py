@@ -13,9 +13,11 @@ from sojourn.learner.exported import LearnedPolicy, policy_of
 from sojourn.learner.held import HeldAgent
 from sojourn.learner.masks import HiddenActions
 from sojourn.learner.saved import FORMAT, VERSION, Saved
+from sojourn.rules.door import told
 from sojourn.rules.kinds import check_kind
 
 
+@told
 def load_policy(path: str | Path) -> LearnedPolicy:
     """Return the policy in a JSON file or in the file of a saved learner. No environment is needed.
 

@@ -13,9 +13,9 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sojourn.data.numbers import within
 from sojourn.envs.masks import Mask, checked_mask
 from sojourn.rules.arrays import Floats, Ints
-from sojourn.rules.numbers import within
 
 
 class HiddenValues(TypedDict):
@@ -66,6 +66,13 @@ class HiddenActions:
                 self._values[state, action] = float(self.q[state, action])
                 self.q[state, action] = -np.inf
         self._masks[state] = np.array(mask)
+
+    def lifted(self, state: int) -> Mask | None:
+        """Return the mask of a state that comes without one: None or, if the last one hid actions, all of them."""
+        num_actions = self.q.shape[1]
+        if self._values and any((state, action) in self._values for action in range(num_actions)):
+            return np.ones(num_actions, dtype=np.bool_)
+        return None
 
     def checked(self, mask: ArrayLike) -> Mask:
         """Return a mask as an array of bools, or say what is wrong with it."""

@@ -15,25 +15,26 @@ from typing import Any, NamedTuple, TypeAlias, TypeGuard
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sojourn.agents.networks.agent import NetworkAgent
+from sojourn.agents.networks.base import NetworkAgent
 from sojourn.agents.networks.deep_q import deep_q
+from sojourn.agents.networks.ppo import ppo
 from sojourn.agents.networks.protocol import ObservingAgent, Spaces, Transitions, checked_spaces
-from sojourn.agents.networks.proximal import ppo
 from sojourn.agents.observing import VectorObserver
 from sojourn.agents.protocol import Agent
 from sojourn.agents.tile_agents import tile_q, tile_sarsa
 from sojourn.agents.values.protocol import reads_vectors
+from sojourn.data.numbers import shown
 from sojourn.envs.durations import DurationSource
 from sojourn.envs.lanes import Lanes, SingleLane
-from sojourn.envs.masks import MaskSource
+from sojourn.envs.masks import MaskSource, must_be_taken
 from sojourn.envs.observing import Observing, Reader, is_listed
-from sojourn.envs.protocol import Element, Environment, parts_of
+from sojourn.envs.protocol import Element, Environment, opener, parts_of
 from sojourn.envs.vector_lanes import VectorLanes
 from sojourn.envs.vectors import is_vector
+from sojourn.learner.evaluation import Pace
 from sojourn.learner.reading import time_must_pass
 from sojourn.rules.arrays import Flags, Floats
 from sojourn.rules.long_run import MicroBatches
-from sojourn.rules.numbers import shown
 from sojourn.rules.values import is_value
 from sojourn.rules.vectors import Bounds
 from sojourn.runs.totals import Totals
@@ -132,35 +133,33 @@ class ObservingDriver:
         seen, allowed = reader.observing.flat(observation), reader.checked(action_mask)
         return reader.observing.told(self.agent.greedy(seen[np.newaxis], allowed[np.newaxis]), 0)
 
-    def followed(self, env: Environment, until: float, seed: int) -> MicroBatches:
+    def followed(self, env: Environment, pace: Pace, until: float, seed: int) -> MicroBatches:
         """Follow the greedy policy for the time `until`, and return what it earned."""
-        seen, still = MicroBatches(), 0
+        seen = MicroBatches()
         explored: Flags = np.zeros(1, dtype=np.bool_)
         lane = SingleLane(env, self.lanes.reader, seed)
         lane.begin()
-        while seen.duration < until:
+        for _ in pace.steps(until, seen, self.time_must_pass):
             step = lane.step(self.agent.greedy(lane.observations, lane.allowed), explored)
-            duration = float(step.durations[0])
-            seen.add(float(step.rewards[0]), duration)
-            still = still + 1 if duration == 0.0 else 0
-            self.time_must_pass(still)
+            seen.add(float(step.rewards[0]), float(step.durations[0]))
         return seen
 
     def followed_by(
-        self, policy: Callable[[Any], Any], env: Environment, until: float, seed: int
+        self, policy: Callable[[Any], Any], env: Environment, pace: Pace, until: float, seed: int
     ) -> MicroBatches:
         """Follow a function of the observation for the time `until`, and return what it earned."""
-        seen, still, reader = MicroBatches(), 0, self.lanes.reader
-        observation, _ = env.reset(seed=seed)
-        while seen.duration < until:
+        seen, reader = MicroBatches(), self.lanes.reader
+        reset = opener(env)
+        observation, _ = reset(seed=seed)
+        for _ in pace.steps(until, seen, self.time_must_pass):
             action = policy(observation)
             observation, reward, terminated, truncated, info = parts_of(env.step(action))
             duration = reader.duration(observation, action, info)
+            reader.observing.flat(observation)  # raises an error if the observation is wrong
+            must_be_taken(info)
             seen.add(reader.reward(reward), duration)
-            still = still + 1 if duration == 0.0 else 0
-            self.time_must_pass(still)
             if terminated or truncated:
-                observation, _ = env.reset()
+                observation, _ = reset()
         return seen
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from sojourn.data.numbers import shown
 from sojourn.envs.durations import MOST_AT_ONCE, Clock, DurationSource, duration_reader
 from sojourn.envs.masks import MaskSource, mask_key, mask_source
 from sojourn.envs.protocol import Environment
 from sojourn.envs.states import Bins, action_count, first_action, tabulate
 from sojourn.envs.tabulation import Tabulation
-from sojourn.rules.numbers import shown
 
 
 class Reading:

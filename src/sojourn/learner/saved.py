@@ -13,6 +13,7 @@ from typing import Any, TypedDict
 from sojourn.agents.checks import ready_agent
 from sojourn.agents.protocol import Agent
 from sojourn.agents.values.protocol import sizes
+from sojourn.data.numbers import shown, whole, within
 from sojourn.envs.durations import DurationSource
 from sojourn.envs.masks import MaskSource
 from sojourn.envs.places import Place, Trace
@@ -25,8 +26,8 @@ from sojourn.learner.driver import Driver, Position
 from sojourn.learner.held import HeldAgent
 from sojourn.learner.masks import HiddenActions, HiddenValues
 from sojourn.learner.reading import Reading
+from sojourn.rates.protocol import stumbling
 from sojourn.rules.kinds import check_kind, misfit_of
-from sojourn.rules.numbers import shown, whole
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import Column
 
@@ -104,6 +105,9 @@ def _restored(
 ) -> Driver:
     states, agent = Tabulation.from_dict(saved["states"]), ready_agent(saved["agent"])
     _check_fit(states, agent, saved["first_action"], env)
+    wrong = stumbling(agent.rate)
+    if wrong:
+        raise ValueError(wrong)
     source = saved["duration"] if duration is None else duration
     if source is None:
         raise ValueError(
@@ -121,6 +125,8 @@ def _restored(
     driver = Driver(reading, held, hidden, trace)
     state, (action, explored) = saved["state"], saved["drawn"]
     if state is not None:
+        within("state", state, states.num_states)
+        within("action", action, reading.num_actions)
         driver.go_to(saved["place"], Position(state, action, explored))
     return driver
 

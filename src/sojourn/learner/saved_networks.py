@@ -9,13 +9,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
 
-import numpy as np
-
 from sojourn.agents.networks.protocol import Memory
 from sojourn.envs.durations import DurationSource
 from sojourn.envs.masks import MaskSource
 from sojourn.learner.archive import format_of, read_archive, write_archive
 from sojourn.learner.described import NETWORK_FORMAT, NETWORK_VERSION, SavedEnvironment, described
+from sojourn.learner.held import check_totals
 from sojourn.learner.observing import OBSERVERS, OURS, MakeObserver, ObservingDriver, Source, driver_for
 from sojourn.rules.kinds import check_kind
 from sojourn.rules.values import canonical, replaced
@@ -82,6 +81,8 @@ def read(path: Path, env: Any, given: Given) -> ObservingDriver:
         return _restored(contents, env, given)
     except (TypeError, ValueError, KeyError) as error:
         raise ValueError(f"{path}: {error}") from None
+    except MemoryError:
+        raise ValueError(f"{path}: its options ask for an agent that is larger than the memory") from None
 
 
 def _restored(saved: SavedNetwork, env: Any, given: Given) -> ObservingDriver:
@@ -109,8 +110,7 @@ def _restored(saved: SavedNetwork, env: Any, given: Given) -> ObservingDriver:
         )
     driver.agent.restored(saved["learned"])
     totals = canonical(replaced(Totals(), **saved["totals"]))
-    if not np.isfinite(totals).all() or not 0 <= totals.greedy_steps <= totals.steps < 2**53:
-        raise ValueError(f"its totals are {totals}, which is impossible")
+    check_totals(totals)
     driver.totals = totals
     driver.lanes.restored(saved["lanes"])
     return driver

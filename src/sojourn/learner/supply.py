@@ -11,9 +11,9 @@ import copy
 from collections.abc import Callable, Iterator
 from typing import TypeAlias, TypeGuard
 
+from sojourn.data.numbers import shown
 from sojourn.envs.protocol import Environment, VectorEnvironment
 from sojourn.envs.vectors import is_vector, single_of
-from sojourn.rules.numbers import shown
 
 MakeEnvironment: TypeAlias = Callable[[], Environment | VectorEnvironment]
 EnvironmentSource: TypeAlias = Environment | VectorEnvironment | MakeEnvironment

@@ -14,18 +14,18 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from scipy.special import stdtrit
 
+from sojourn.data.numbers import shown, unmasked, within
 from sojourn.envs.places import exact_model
 from sojourn.envs.protocol import Element, Environment
 from sojourn.exact.policies import evaluate
 from sojourn.exact.solve import solve
 from sojourn.learner.driver import Driver
-from sojourn.learner.evaluation import Choose, Evaluation, evaluation, followed
+from sojourn.learner.evaluation import Choose, Evaluation, Pace, evaluation, followed, paced
 from sojourn.learner.observing import ObservingDriver
 from sojourn.learner.reading import Reading
 from sojourn.learner.watch import rate_is_learned, step_size_of
 from sojourn.rules.arrays import Flags, Floats, Ints
 from sojourn.rules.long_run import MicroBatches
-from sojourn.rules.numbers import shown, within
 from sojourn.worlds.tabular import available
 
 # A user's policy: a function of the observation, a mapping from observations to actions, or an action for each state.
@@ -37,6 +37,7 @@ _REPLICATIONS = 10  # runs of both policies, with the same seeds
 _APART = 0.25  # of what is earned: how far the learned rate may be from it
 _MOVES = 0.1  # of what is earned: how much more or less the earlier policy may earn
 _THIN = 1.0 / 3.0  # of the steps may be in states with actions that were hardly tried
+_GUESSED = 0.01  # of the steps may take an action that was never tried
 _BELOW = 0.05  # of the best gain may be missing
 
 
@@ -113,33 +114,45 @@ class Verdict(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What a verdict is asked for: how long to follow the policy, with which seed, and what to compare it with."""
+    """What a verdict is asked for: how long to follow the policy, with which seed, and what to compare it with.
+
+    `shown` says whether to show the progress.
+    """
 
     duration: float
     seed: int
     level: float
     baseline: GivenPolicy | None = None
+    shown: bool = False
 
 
 def judged(driver: Driver | ObservingDriver, env: Environment, asked: Asked) -> Verdict:
     """Return the verdict on what a driver's agent has learned, from following its policy in another environment."""
-    return _of_table(driver, env, asked) if isinstance(driver, Driver) else _of_observer(driver, env, asked)
+    runs = 1 + isinstance(driver, Driver) + 2 * (asked.baseline is not None)
+    with paced(runs * asked.duration, asked.shown) as pace:
+        if isinstance(driver, Driver):
+            return _of_table(driver, env, asked, pace)
+        return _of_observer(driver, env, asked, pace)
 
 
-def _of_table(driver: Driver, env: Environment, asked: Asked) -> Verdict:
+def _of_table(driver: Driver, env: Environment, asked: Asked, pace: Pace) -> Verdict:
     held, reading, watcher = driver.held, driver.reading, driver.watcher
     q, agent, greedy = driver.q, held.agent, driver.greedy()
-    run = followed(env, reading, greedy, asked.duration, asked.seed)
+    run = followed(env, reading, greedy, asked.duration, asked.seed, pace)
     found = evaluation(run.batches, asked.level)
     states = np.fromiter(greedy.asked, dtype=np.int64)
     times = np.fromiter(greedy.asked.values(), dtype=np.float64)
+    guessed = sum(count for pair, count in greedy.taken.items() if held.visits[pair] == 0.0) / times.sum()
     few = 1.0 / step_size_of(agent) if hasattr(agent, "step_size") else 1.0
     open_pairs = (q != -np.inf) | (held.visits > 0.0)
     hardly = ((held.visits < few) & open_pairs)[states].any(axis=1)
     actions, earlier = watcher.policy_before(held.totals.steps), found
     if actions is not None and (actions[states] != np.array(greedy.actions)[states]).any():
         before = greedy.otherwise(actions.tolist())
-        earlier = evaluation(followed(env, reading, before, asked.duration, asked.seed).batches, asked.level)
+        then = followed(env, reading, before, asked.duration, asked.seed, pace)
+        earlier = evaluation(then.batches, asked.level)
+    else:
+        pace.advance(asked.duration, earlier=True)  # need not be followed
     gain, best_gain = _exact(env, reading, q, int(states[0]))
     verdict = Verdict(
         evaluation=found,
@@ -154,11 +167,12 @@ def _of_table(driver: Driver, env: Environment, asked: Asked) -> Verdict:
     )
     if asked.baseline is not None:
         policies = (greedy, chooser(asked.baseline, reading))
-        runs = [partial(_earned, env, reading, policy) for policy in policies]
+        runs = [partial(_earned, env, reading, policy, pace) for policy in policies]
         verdict = verdict._replace(baseline=_compared(runs, asked))
     rate = held.rate if rate_is_learned(agent) else None
     scale = max(run.size / found.duration, abs(found.rate), abs(held.rate))
     warnings = [*watcher.said, *_warnings(verdict, rate, scale, few), *_still_moving(found, earlier, scale)]
+    warnings += _unseen(verdict, guessed, reading.states.num_states)
     return verdict._replace(warnings=tuple(warnings))
 
 
@@ -179,9 +193,9 @@ def _exact(env: Environment, reading: Reading, q: Floats, start: int) -> tuple[f
     return float(evaluate(model, policy).gains[start]), float(solve(model).gains[start])
 
 
-def _of_observer(driver: ObservingDriver, env: Environment, asked: Asked) -> Verdict:
+def _of_observer(driver: ObservingDriver, env: Environment, asked: Asked, pace: Pace) -> Verdict:
     """Return the verdict on an agent of observations, which has no pairs to count and no table to look at."""
-    found = evaluation(driver.followed(env, asked.duration, asked.seed), asked.level)
+    found = evaluation(driver.followed(env, pace, asked.duration, asked.seed), asked.level)
     best = getattr(env.unwrapped, "gain", None)
     baseline = None
     if asked.baseline is not None:
@@ -190,8 +204,8 @@ def _of_observer(driver: ObservingDriver, env: Environment, asked: Asked) -> Ver
                 f"the baseline is {shown(asked.baseline)}; where observations cannot be listed it must be a function "
                 "of the observation"
             )
-        given = partial(driver.followed_by, asked.baseline, env)
-        baseline = _compared([partial(driver.followed, env), given], asked)
+        given = partial(driver.followed_by, asked.baseline, env, pace)
+        baseline = _compared([partial(driver.followed, env, pace), given], asked)
     verdict = Verdict(
         evaluation=found,
         learned_rate=driver.rate,
@@ -213,6 +227,7 @@ def _of_observer(driver: ObservingDriver, env: Environment, asked: Asked) -> Ver
 def chooser(given: GivenPolicy, reading: Reading) -> Choose:
     """Return a user's policy in a form that can be followed, or say in one sentence what is wrong with it."""
     first, count = reading.first_action, reading.num_actions
+    unmasked("the baseline", given)
 
     def checked(action: int) -> int:
         return within("the baseline's action", int(action) - first, count)
@@ -239,8 +254,10 @@ def _looked_up(given: Mapping[Any, int], observation: Element) -> int:
     return given[key]
 
 
-def _earned(env: Environment, reading: Reading, policy: Choose, until: float, seed: int) -> MicroBatches:
-    return followed(env, reading, policy, until, seed).batches
+def _earned(
+    env: Environment, reading: Reading, policy: Choose, pace: Pace, until: float, seed: int
+) -> MicroBatches:
+    return followed(env, reading, policy, until, seed, pace).batches
 
 
 def _compared(runs: Sequence[Run], asked: Asked) -> Baseline:
@@ -292,6 +309,22 @@ def _warnings(found: Verdict, rate: float | None, scale: float, few: float) -> l
     if found.baseline is not None and found.baseline.high < 0.0:
         warnings.append(
             f"the baseline earns more: {found.baseline.rate:.3g}, and the learned policy {-found.baseline.difference:.3g} less"
+        )
+    return warnings
+
+
+def _unseen(found: Verdict, guessed: float, num_states: int) -> list[str]:
+    """Return warnings if training saw one state only, or if the policy takes actions that were never tried."""
+    warnings = []
+    if found.visited is not None and found.visited.states <= 1 < num_states:
+        warnings.append(
+            f"training saw only one of {num_states:,} states, so nothing is known about the others; train longer, or check "
+            "that actions can lead there"
+        )
+    if guessed > _GUESSED:
+        warnings.append(
+            f"in {guessed:.0%} of its steps the policy took an action that had never been tried there; train longer, or use "
+            "fewer states"
         )
     return warnings
 

@@ -22,8 +22,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from sojourn.agents.errors import Discounted, Stepwise
+from sojourn.agents.learning import Constant
 from sojourn.agents.protocol import Agent
-from sojourn.agents.step_sizes import Constant
 from sojourn.learner.held import LATE, Surplus
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.runs.totals import Totals

@@ -13,6 +13,6 @@ followed to its end.
 2.0
 """
 
-from sojourn.rules.names import public_names
+from sojourn.data.names import public_names
 
 __getattr__, __dir__, __all__ = public_names(__name__, __file__)

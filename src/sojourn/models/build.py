@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from sojourn.data.numbers import shown, unmasked
 from sojourn.models.laws import FlatLaws
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats, Ints, Sparse
-from sojourn.rules.numbers import shown
+from sojourn.rules.door import told
 
 Matrix: TypeAlias = "ArrayLike | Sparse"
 
@@ -29,6 +30,7 @@ class Quantities(NamedTuple):
     laws: FlatLaws | None = None
 
 
+@told
 def from_arrays(
     transitions: ArrayLike,
     rewards: ArrayLike,
@@ -51,7 +53,11 @@ def from_arrays(
     if table.ndim != 3 or table.shape[0] != table.shape[2]:
         raise ValueError(f"transitions has the shape {table.shape}; it must be (states, actions, states)")
     num_states, num_actions, _ = table.shape
-    has = np.ones((num_states, num_actions), dtype=bool) if available is None else np.asarray(available, bool)
+    has = (
+        np.ones((num_states, num_actions), dtype=bool)
+        if available is None
+        else np.asarray(unmasked("available", available), bool)
+    )
     if has.shape != (num_states, num_actions):
         raise ValueError(f"available has the shape {has.shape}; it must be {(num_states, num_actions)}")
     possible = (table != 0.0) & has[:, :, None]
@@ -86,6 +92,7 @@ def from_arrays(
     )
 
 
+@told
 def from_matrices(
     transitions: Sequence[Matrix],
     rewards: Matrix | Sequence[Matrix],
@@ -159,6 +166,7 @@ def offsets_of(counts: ArrayLike) -> Ints:
 
 def numbers_of(name: str, numbers: Matrix | Sequence[Matrix]) -> Floats:
     """Return the given numbers as an array, or raise an error."""
+    unmasked(name, numbers)
     try:
         return np.asarray(numbers, dtype=np.float64)
     except (TypeError, ValueError):
@@ -171,6 +179,7 @@ def _matrix(name: str, matrix: Matrix) -> Sparse:
 
 def _listed_matrices(given: Matrix | Sequence[Matrix]) -> list[Matrix] | None:
     """Return the matrices if a list of matrices was given, else None."""
+    unmasked("an array of matrices", given)
     if sparse.issparse(given) or not isinstance(given, np.ndarray | Sequence) or isinstance(given, str):
         return None
     if isinstance(given, np.ndarray):

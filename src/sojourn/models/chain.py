@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.sparse import linalg
 
+from sojourn.data.numbers import listed, nearest, shown, unmasked
 from sojourn.models.structure import recurrent_classes
 from sojourn.rules.arrays import Flags, Floats, Ints, Sparse
-from sojourn.rules.numbers import listed, nearest, shown
+from sojourn.rules.blas import one_thread
 
 if TYPE_CHECKING:
     from sojourn.models.smdp import SMDP
@@ -22,6 +23,7 @@ PolicyLike: TypeAlias = ArrayLike | Mapping[Any, Any]  # by number, or {state: a
 
 _DENSE = 500  # states: up to here a dense solver is fast; above, a sparse one may fill up all memory
 _ROUNDING = 1e-14  # relative to the largest number
+_CLOSE, _MOST_STEPS = 1e-10, 500  # of BiCGSTAB: how much it must reduce the error, and in how many steps
 _NORMAL = float(np.finfo(np.float64).tiny)  # smaller floats have fewer digits
 
 
@@ -40,6 +42,7 @@ def by_number(model: SMDP, policy: PolicyLike) -> npt.NDArray[Any]:
     >>> by_number(long_return(), {"choice": "B", "return": "A"})
     array([1, 0])
     """
+    unmasked("the policy", policy)
     if not isinstance(policy, Mapping):
         return np.asarray(policy)
     states = model.state_names or tuple(map(str, range(model.num_states)))
@@ -148,6 +151,7 @@ class SingularError(ValueError):
     """Raised when a linear system has no solution in floats."""
 
 
+@one_thread()
 def solved(system: Sparse, right: Floats) -> Floats:
     """Return the solution of a sparse linear system."""
     try:
@@ -189,9 +193,42 @@ def _iterated(system: Sparse, right: Floats) -> Floats | None:
     """Return the solution by BiCGSTAB if it is exact up to rounding, else None."""
     answer = np.zeros(len(right))
     for _ in range(2):  # the second time for the digits that the first time left
-        answer = answer + linalg.bicgstab(system, right - system @ answer, rtol=1e-10, maxiter=500)[0]
+        answer = answer + _bicgstab(system, right - system @ answer)
     left, scale = np.abs(system @ answer - right).max(), np.abs(right).max() + np.abs(answer).max()
     return answer if left <= _ROUNDING * scale else None
+
+
+def _bicgstab(system: Sparse, right: Floats) -> Floats:
+    """Return an approximate solution (H. A. van der Vorst, SIAM Journal on Scientific Computing 13, 1992).
+
+    SciPy's has an absolute limit below which it gives up, and its dot products start the threads of BLAS, which wait for each
+    other on a busy machine for longer than they compute.
+    """
+    answer, left = np.zeros(len(right)), right.copy()
+    goal, shadow = _CLOSE**2 * _dot(right, right), right
+    rho = alpha = omega = 1.0
+    way, moved = np.zeros((2, len(right)))
+    with np.errstate(all="ignore"):
+        for _ in range(_MOST_STEPS):
+            if not _dot(left, left) > goal:
+                break
+            last, rho = rho, _dot(shadow, left)
+            way = left + (rho / last * alpha / omega) * (way - omega * moved)
+            moved = system @ way
+            alpha = rho / _dot(shadow, moved)
+            half = left - alpha * moved
+            step = system @ half
+            omega = _dot(step, half) / _dot(step, step)
+            if not np.isfinite(alpha * omega):  # broken down, or half of a step was enough
+                return answer + alpha * way if np.isfinite(alpha) else answer
+            answer += alpha * way + omega * half
+            left = half - omega * step
+    return answer
+
+
+def _dot(one: Floats, other: Floats) -> float:
+    """Return a scalar product without BLAS."""
+    return float(np.einsum("i,i", one, other))
 
 
 def leading_to(model: SMDP, target: Ints, pairs: Ints, usable: Flags | None = None) -> Ints:

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sojourn.models.laws import KINDS, FlatLaws, means, not_below_zero
+from sojourn.data.numbers import listed, shown
+from sojourn.models.laws import KINDS, FlatLaws, means, not_below_zero, sizes
 from sojourn.models.structure import named, structure_of
 from sojourn.rules.arrays import Floats, misread, outside, owned
-from sojourn.rules.numbers import listed, shown
 
 if TYPE_CHECKING:
     from sojourn.models.smdp import SMDP
 
+MOST_NAMES = 1_000_000  # of actions; states may have as many as there are
 SUM_TOLERANCE = 1e-8  # how far the sum of a pair's probabilities may be from 1; they are then scaled
-MEAN_TOLERANCE = 1e-9  # how far a given mean may be from that of its law, relative to max(1, |mean|)
+MEAN_TOLERANCE = (
+    1e-9  # how far a given mean may be from that of its law, relative to the size of what was averaged
+)
 LARGEST_RATE = 1e200  # sums and products of larger ones would overflow
 _LARGEST = float(np.finfo(np.float64).max)
 _ROUNDING = 1e-12  # a sum this close to 1 is left as it is
@@ -83,6 +87,16 @@ def _check_shape(model: SMDP) -> None:
 
 def _wrong_length(name: str, length: int, needed: int, things: str) -> ValueError:
     return ValueError(f"{name} has the length {length}; it must be {needed}, the number of {things}")
+
+
+def names_in(name: str, names: Iterable[object] | None, most: int = MOST_NAMES) -> tuple[str, ...] | None:
+    """Return names as texts; a list that has no end, or nearly none, is refused."""
+    if names is None:
+        return None
+    found = tuple(map(str, itertools.islice(names, most + 1)))
+    if len(found) > most:
+        raise ValueError(f"{name} has more than {most:,} entries; give one for each")
+    return found
 
 
 def _check_names(model: SMDP) -> None:
@@ -155,11 +169,11 @@ def _set_means(model: SMDP, name: str) -> None:
     laws = getattr(model, f"{name}_law")
     if laws is not None:
         _check_laws(name, laws)
-        by_law = means(laws)
+        by_law, size = means(laws), sizes(laws)
         if len(laws) == model.num_rows != model.num_pairs:
-            _agree(model, f"row_{name}", by_law, functools.partial(_row_place, model))
+            _agree(model, f"row_{name}", by_law, size, functools.partial(_row_place, model))
         elif len(laws) == model.num_pairs:
-            _agree(model, name, by_law, model.place)
+            _agree(model, name, by_law, size, model.place)
         else:
             raise ValueError(
                 f"{name}_law has the length {len(laws)}; it must be {model.num_pairs}, the number of pairs, "
@@ -170,7 +184,11 @@ def _set_means(model: SMDP, name: str) -> None:
         if len(by_row) != model.num_rows:
             raise _wrong_length(f"row_{name}", len(by_row), model.num_rows, "rows")
         _check_numbers(model, name, by_row, functools.partial(_row_place, model))
-        _agree(model, name, np.add.reduceat(model.probability * by_row, model.row_offsets[:-1]), model.place)
+        mean, size = (
+            np.add.reduceat(model.probability * each, model.row_offsets[:-1])
+            for each in (by_row, np.abs(by_row))
+        )
+        _agree(model, name, mean, size, model.place)
     if getattr(model, name) is None:
         raise ValueError(f"there is no {name}; give the mean {name} of each pair")
 
@@ -186,7 +204,7 @@ def _check_laws(name: str, laws: FlatLaws) -> None:
         raise ValueError(f"{wrong}; make laws with sojourn.models.laws")
 
 
-def _agree(model: SMDP, name: str, found: Floats, place: Callable[[int], str]) -> None:
+def _agree(model: SMDP, name: str, found: Floats, size: Floats, place: Callable[[int], str]) -> None:
     """Set the means, or check that the given ones are the same."""
     given = getattr(model, name)
     if given is None:
@@ -194,7 +212,7 @@ def _agree(model: SMDP, name: str, found: Floats, place: Callable[[int], str]) -
         return
     if len(given) != len(found):
         raise ValueError(f"{name} has the length {len(given)}; it must be {len(found)}")
-    apart = ~(np.abs(given - found) <= MEAN_TOLERANCE * np.maximum(1.0, np.abs(found)))
+    apart = ~(np.abs(given - found) <= MEAN_TOLERANCE * size)
     if apart.any():
         at = int(np.argmax(apart))
         raise ValueError(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any, TypeAlias
 
+from sojourn.data.numbers import nearest, shown
 from sojourn.models.entries import ENTRIES, Content, known, outcomes_of
 from sojourn.models.smdp import SMDP
 from sojourn.models.transitions import Transition, from_transitions
-from sojourn.rules.numbers import nearest, shown
 
 States: TypeAlias = Mapping[Any, Mapping[Any, Mapping[str, Content]]]  # by any keys
 

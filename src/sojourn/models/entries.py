@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from sojourn.data.numbers import finite, shown
 from sojourn.models.laws import BY_MOMENTS, KINDS, Law
 from sojourn.models.samples import Empirical
-from sojourn.rules.numbers import finite, shown
 
 if TYPE_CHECKING:
     from sojourn.models.transitions import Quantity

@@ -34,13 +34,14 @@ from pathlib import Path
 
 import numpy as np
 
+from sojourn.data.files import write_text
+from sojourn.data.numbers import shown, whole
+from sojourn.data.records import load_json, load_toml
 from sojourn.models.entries import ENTRIES, LAWS, Content, as_list, known, outcomes_of
 from sojourn.models.laws import Constant, Law
 from sojourn.models.smdp import SMDP
 from sojourn.models.transitions import Label, Transition, from_transitions
-from sojourn.rules.files import write_text
-from sojourn.rules.numbers import shown, whole
-from sojourn.rules.records import load_json, load_toml
+from sojourn.rules.door import told
 
 _TOP = {"states", "actions", "pairs"}
 
@@ -48,6 +49,7 @@ _TOP = {"states", "actions", "pairs"}
 # --- Reading ------------------------------------------------------------------------------
 
 
+@told
 def load_model(path: str | Path) -> SMDP:
     """Return the model in a TOML or JSON file.
 
@@ -165,6 +167,7 @@ def _named(place: str, given: Content, names: int | list[str]) -> Label:
 # --- Writing ------------------------------------------------------------------------------
 
 
+@told
 def save_model(model: SMDP, path: str | Path) -> None:
     """Write a model to a TOML or JSON file, from which `load_model` makes the same model.
 

@@ -36,8 +36,10 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from sojourn.data.numbers import Number, finite, positive, probability, shown, within
 from sojourn.models.samples import Empirical, Outcomes
-from sojourn.rules.numbers import Number, finite, positive, probability, shown
+from sojourn.rules.arrays import flat_floats
+from sojourn.rules.door import told
 from sojourn.rules.values import checked
 
 __all__ = [
@@ -223,6 +225,7 @@ class FlatLaws(NamedTuple):
 
     def law(self, place: int) -> Law:
         """Return the law at one place."""
+        place = within("place", place, len(self))
         kind = KINDS[self.kind[place]]
         numbers: list[float] = self.parameters[place, : len(kind._fields)].tolist()
         law: Law = kind(*numbers)
@@ -242,6 +245,7 @@ def as_law(name: str, law: Law | Empirical | float) -> Law:
     raise TypeError(f"{name} is {shown(law)}; it must be a number or a law of sojourn.models.laws")
 
 
+@told
 def flat(laws: Sequence[Law | float]) -> FlatLaws:
     """Return laws and numbers as compiled code reads them.
 
@@ -258,8 +262,10 @@ def flat(laws: Sequence[Law | float]) -> FlatLaws:
     return FlatLaws(kind, parameters)
 
 
+@told
 def constants(numbers: npt.NDArray[np.float64]) -> FlatLaws:
     """Return the laws of constant numbers."""
+    numbers = flat_floats("numbers", numbers)
     parameters = np.zeros((len(numbers), 3))
     parameters[:, 0] = numbers
     return FlatLaws(np.zeros(len(numbers), dtype=np.int8), parameters)
@@ -276,6 +282,7 @@ def mean(law: Law | Empirical | float) -> float:
     return float(means(flat([law]))[0])
 
 
+@told
 def means(laws: FlatLaws) -> npt.NDArray[np.float64]:
     """Return the mean of every law."""
     kind, (a, b, c) = laws.kind, laws.parameters.T
@@ -289,6 +296,13 @@ def means(laws: FlatLaws) -> npt.NDArray[np.float64]:
     result = np.where(kind == GAMMA, a * b, result)
     result = np.where(kind == UNIFORM, (a + b) / 2.0, result)
     return np.asarray(np.where(kind == TWO_POINT, a + c * (b - a), result))
+
+
+def sizes(laws: FlatLaws) -> npt.NDArray[np.float64]:
+    """Return how large the numbers are that make up the mean of every law, which may itself be near 0."""
+    kind, (a, b, c) = laws.kind, np.abs(laws.parameters.T)
+    result = np.where((kind == UNIFORM) | (kind == TWO_POINT), a + b, np.abs(means(laws)))
+    return np.asarray(np.where(kind == FLOORED, a + b + c, result))
 
 
 def _moments(mean: float, deviation: float) -> tuple[float, float]:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from statistics import NormalDist
 
+from sojourn.data.numbers import positive, several
 from sojourn.models.laws import (
     Constant,
     Exponential,
@@ -19,9 +20,10 @@ from sojourn.models.laws import (
 )
 from sojourn.models.smdp import SMDP
 from sojourn.models.transitions import from_transitions
-from sojourn.rules.numbers import positive, several
+from sojourn.rules.door import told
 
 
+@told
 def modulated(regimes: Sequence[SMDP], mean: float) -> SMDP:
     """Return the model whose states are pairs of a regime and a state, for regimes that last exponential times.
 

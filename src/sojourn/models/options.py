@@ -21,9 +21,11 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from sojourn.data.numbers import unmasked
 from sojourn.models.chain import chain_of, solved
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Flags, Floats, Ints, Sparse
+from sojourn.rules.door import told
 
 
 class Option(NamedTuple):
@@ -43,6 +45,7 @@ class Option(NamedTuple):
     name: str | None = None
 
 
+@told
 def primitive(model: SMDP, action: int) -> Option:
     """Return the option that takes an action once, in the states that have it.
 
@@ -56,6 +59,7 @@ def primitive(model: SMDP, action: int) -> Option:
     return Option(np.where(has, action, -1), 1.0, has, name)
 
 
+@told
 def from_options(model: SMDP, options: Sequence[Option]) -> SMDP:
     """Return the model whose actions are these options.
 
@@ -67,6 +71,7 @@ def from_options(model: SMDP, options: Sequence[Option]) -> SMDP:
     >>> there.reward, there.duration, there.successor
     (array([6., 5., 6.]), array([2., 1., 3.]), array([2, 2, 2], dtype=int32))
     """
+    options = list(options)
     if not options:
         raise ValueError("there are no options; give at least one")
     parts = [_outcome(model, number, option) for number, option in enumerate(options)]
@@ -99,6 +104,7 @@ class _Outcome(NamedTuple):
 
 def _outcome(model: SMDP, number: int, option: Option) -> _Outcome:
     label = f"option {number}" + (f" ({option.name})" if option.name else "")
+    unmasked(label, (option.policy, option.termination, option.initiation))
     stop, begins = _termination(model, label, option), _initiation(model, label, option)
     policy = np.asarray(option.policy)
     known: Flags = np.asarray(policy >= 0 if policy.ndim == 1 else policy.any(axis=1))

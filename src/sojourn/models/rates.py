@@ -6,14 +6,16 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
+from sojourn.data.numbers import finite, positive, shown, unmasked
 from sojourn.models.laws import Exponential
 from sojourn.models.smdp import SMDP
 from sojourn.models.transitions import Label, Row, from_transitions
-from sojourn.rules.numbers import finite, positive, shown
+from sojourn.rules.door import told
 
 RateRow: TypeAlias = tuple[Label, Label, Label, float] | tuple[Label, Label, Label, float, float]
 
 
+@told
 def from_rates(
     rates: Iterable[RateRow],
     *,
@@ -43,7 +45,12 @@ def from_rates(
             raise ValueError(
                 f"rate {number} is {shown(given)}; it must be (s, a, s', rate) or (s, a, s', rate, reward)"
             )
-        state, action, successor, rate, *reward = given
+        state, action, successor, rate, *reward = unmasked(f"rate {number}", given)
+        for label in (state, action, successor):
+            if label.__hash__ is None:
+                raise TypeError(
+                    f"a label of rate {number} is {shown(label)}; it must be a whole number or a name"
+                )
         moves.setdefault((state, action), []).append((
             successor,
             positive(f"the rate of {given[:3]}", rate),

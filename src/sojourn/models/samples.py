@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sojourn.rules.numbers import at_least_zero, finite, several
+from sojourn.data.numbers import at_least_zero, finite, several
 
 
 class Empirical(NamedTuple):

@@ -32,16 +32,18 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sojourn.data.numbers import listed, shown, unmasked, within
 from sojourn.models import checks
 from sojourn.models.laws import FlatLaws, Law, constants, flat
 from sojourn.models.structure import Structure, structure_of
 from sojourn.rules.arrays import Floats, Indices, Ints, flat_floats, flat_indices, flat_ints
-from sojourn.rules.numbers import listed, shown, within
+from sojourn.rules.door import told
 
 MOST_ENTRIES = 50_000_000  # of a table of states by actions, which then has 400 megabytes
 LawsLike: TypeAlias = Callable[[float], Law] | Sequence[Law | float]
 
 
+@told
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class SMDP:
     """A finite semi-Markov decision process, checked when it is made.
@@ -91,23 +93,21 @@ class SMDP:
         action_names: Iterable[str] | None = None,
         counts: ArrayLike | None = None,
     ) -> None:
+        means = (reward, duration, row_reward, row_duration)
+        unmasked("a model", (pair_offsets, row_offsets, successor, probability, action, counts, means))
         put = functools.partial(checks.put, self)
-        put("pair_offsets", flat_ints("pair_offsets", pair_offsets))
+        pair_offsets = flat_ints("pair_offsets", pair_offsets)
+        put("pair_offsets", pair_offsets)
         put("row_offsets", flat_ints("row_offsets", row_offsets))
         put("successor", flat_indices("successor", successor))
         put("probability", flat_floats("probability", probability))
         put("action", None if action is None else flat_indices("action", action))
-        for name, means in (
-            ("reward", reward),
-            ("duration", duration),
-            ("row_reward", row_reward),
-            ("row_duration", row_duration),
-        ):
-            put(name, None if means is None else flat_floats(name, means))
+        for name, each in zip(("reward", "duration", "row_reward", "row_duration"), means, strict=True):
+            put(name, None if each is None else flat_floats(name, each))
         put("reward_law", reward_law)
         put("duration_law", duration_law)
-        put("state_names", None if state_names is None else tuple(map(str, state_names)))
-        put("action_names", None if action_names is None else tuple(map(str, action_names)))
+        put("state_names", checks.names_in("state_names", state_names, len(pair_offsets)))
+        put("action_names", checks.names_in("action_names", action_names))
         put("counts", None if counts is None else flat_ints("counts", counts))
         checks.make_valid(self)
         checks.make_owned(self)
@@ -164,7 +164,7 @@ class SMDP:
         found = np.flatnonzero(self.action[first:last] == action)
         if not found.size:
             raise ValueError(
-                f"{self.state_place(state)} has no action {action}; "
+                f"{self.state_place(state)} has no action {shown(action)}; "
                 f"it has {', '.join(map(str, self.action[first:last].tolist()))}"
             )
         return int(first + found[0])
@@ -200,6 +200,7 @@ class SMDP:
         >>> SMDP([0, 1], [0, 1], [0], [1.0], [1.0], [1.0], state_names=["idle"]).place(0)
         'state 0 (idle), action 0'
         """
+        pair = within("pair", pair, self.num_pairs)
         state = int(np.searchsorted(self.pair_offsets, pair, side="right")) - 1
         return f"{self.state_place(state)}, {self.action_place(int(self.action[pair]))}"
 

@@ -19,6 +19,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from sojourn.rules.arrays import Flags, Floats, Indices, Ints, owned
+from sojourn.rules.door import told
 
 if TYPE_CHECKING:
     from sojourn.models.smdp import SMDP
@@ -38,6 +39,7 @@ class Structure(NamedTuple):
         return [np.flatnonzero(self.label == number) for number in range(self.label.max() + 1)]
 
 
+@told
 def end_components(model: SMDP) -> list[Ints]:
     """Return the states of every largest end component.
 
@@ -112,6 +114,7 @@ def several_classes(model: SMDP, parts: list[Ints]) -> str:
     )
 
 
+@told
 def findings(model: SMDP) -> tuple[str, ...]:
     """Return sentences on anything unusual about a model; for most models there are none.
 

@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sojourn.data.numbers import unmasked, within
 from sojourn.models.build import numbers_of
 from sojourn.models.smdp import SMDP
 from sojourn.models.transitions import from_transitions
 from sojourn.rules.arrays import Floats
-from sojourn.rules.numbers import within
+from sojourn.rules.door import told
 
 
+@told
 def from_table(
     table: Mapping[int, Mapping[int, Sequence[tuple[float, int, float, bool]]]],
     durations: ArrayLike = 1.0,
@@ -65,7 +67,7 @@ def from_table(
 def _start_law(start: ArrayLike | None, num_states: int) -> Floats | None:
     if start is None:
         return None
-    if np.ndim(start) == 0:
+    if np.ndim(unmasked("start", start)) == 0:
         law = np.zeros(num_states)
         law[within("start", np.asarray(start).item(), num_states)] = 1.0
         return law

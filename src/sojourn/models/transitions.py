@@ -8,12 +8,14 @@ from typing import TypeAlias
 
 import numpy as np
 
+from sojourn.data.numbers import finite, listed, shown, unmasked
 from sojourn.models.build import Quantities, offsets_of
+from sojourn.models.checks import MOST_NAMES, names_in
 from sojourn.models.laws import Constant, Law, as_law, flat
 from sojourn.models.samples import Empirical, Outcomes
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Ints
-from sojourn.rules.numbers import finite, listed, shown
+from sojourn.rules.door import told
 
 Label: TypeAlias = int | str | np.int64  # of a state or an action: its number or its name
 Quantity: TypeAlias = Law | Empirical | float  # a reward or a duration
@@ -23,6 +25,7 @@ Transition: TypeAlias = Row | tuple[Label, Label, Label, float, Outcomes]
 MOST_OUTCOMES = 100_000  # of one transition
 
 
+@told
 def from_transitions(
     transitions: Iterable[Transition],
     *,
@@ -44,7 +47,11 @@ def from_transitions(
     >>> model.state_names, model.reward, model.duration
     (('up', 'down'), array([ 4.6, -2.5]), array([1.85, 1.5 ]))
     """
-    rows = [row for number, given in enumerate(transitions) for row in _outcomes(number, given)]
+    rows = [
+        row
+        for number, given in enumerate(transitions)
+        for row in _outcomes(number, unmasked(f"transition {number}", given))
+    ]
     if not rows:
         raise ValueError("there are no transitions; give at least one")
     states = _numbering("state", state_names, [row[0] for row in rows] + [row[2] for row in rows])
@@ -132,7 +139,7 @@ class _numbering:  # noqa: N801 - used as a function
         self.what = what
         numbers = [int(each) for each in used if isinstance(each, int | np.integer)]
         self.names = (
-            tuple(names)
+            names_in(f"{what}_names", names, max(MOST_NAMES, len(used)))
             if names is not None
             else None
             if len(numbers) == len(used)

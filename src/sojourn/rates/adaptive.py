@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from sojourn.data.numbers import fraction, proper_fraction
 from sojourn.rates.ladder import (
     FORGETTING,
     Ladder,
@@ -29,7 +30,6 @@ from sojourn.rates.ladder import (
 from sojourn.rates.protocol import limit, limit_is_gain, ratio, update, value, value_as_ratio
 from sojourn.rules.bridge import inlined
 from sojourn.rules.elementary import exp, log1p, small_expm1
-from sojourn.rules.numbers import fraction, proper_fraction
 from sojourn.rules.values import checked
 
 _TRENDS = 0.1  # the share of the two trends in the weights at the start
@@ -267,6 +267,7 @@ class TimeForgetting(NamedTuple):
     """Reward over duration that forgets per unit of time, not per transition.
 
     What happened a time t ago has the weight (1 - beta)^t, so the memory covers the same time whether steps are slow or fast.
+    Beta is the share that is forgotten in a unit of time, so it depends on that unit.
 
     >>> rate = update(TimeForgetting(step_size=0.5), 6.0, 2.0)
     >>> value(rate), value(update(rate, 0.0, 1.0))

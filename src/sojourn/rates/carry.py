@@ -8,12 +8,12 @@ updates an estimator use `carry`.
 from __future__ import annotations
 
 from sojourn.rates.protocol import R, update
-from sojourn.rules.bridge import inlined
+from sojourn.rules.door import told_inlined
 
 _update = update.bare
 
 
-@inlined
+@told_inlined
 def carry(rate: R, carried: float, reward: float, duration: float) -> tuple[R, float]:
     """Return the estimator after one more step, which may take no time, and the reward that is still carried.
 

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from sojourn.data.numbers import at_least_zero, positive
 from sojourn.rates.protocol import R, Rate, limit, limit_is_gain, ratio, update, value
 from sojourn.rules.bridge import inlined
 from sojourn.rules.compile import rule
-from sojourn.rules.numbers import positive
 from sojourn.rules.values import checked
 
 _update, _value = update.bare, value.bare
@@ -26,6 +26,7 @@ LEVEL_STEP = 0.01  # the step size of the level m
 _DURATION_STEP = 0.001  # the smallest step size of the mean duration; a larger one ruins the feedback
 
 
+@checked(steps=at_least_zero)
 class MeanDuration(NamedTuple):
     """The mean duration of all steps at first, and later of about the last thousand."""
 

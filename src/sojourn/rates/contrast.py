@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from sojourn.data.numbers import finite, proper_fraction
 from sojourn.rates.protocol import limit, limit_is_gain, ratio, update, value, value_as_kept
 from sojourn.rates.steps import Steps
 from sojourn.rules.elementary import expm1, log1p
-from sojourn.rules.numbers import finite, proper_fraction
 from sojourn.rules.values import checked
 
 
@@ -21,7 +21,8 @@ class TimeSmoothed(NamedTuple):
     """Moving mean of the rates that forgets per unit of time, not per transition.
 
     A transition of duration tau has the weight 1 - (1 - beta)^tau. The estimate is divided by the total weight so far, so
-    the first update returns the first rate. This is SmoothedSMART of the paper's authors, github.com/erelon/SMDP_Agents.
+    the first update returns the first rate. Beta is the share that is forgotten in a unit of time, so it depends on that
+    unit. This is SmoothedSMART of the paper's authors, github.com/erelon/SMDP_Agents.
 
     >>> rate = update(TimeSmoothed(step_size=0.5), 6.0, 2.0)  # weight 3/4
     >>> value(rate), value(update(rate, 0.0, 1.0))  # 3 keeps half of its weight, 3/8, and 0 has the weight 1/2

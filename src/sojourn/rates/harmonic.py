@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from sojourn.data.numbers import fraction
 from sojourn.rates.protocol import Rate, limit, ratio, update, value
 from sojourn.rates.steps import Side, Steps
-from sojourn.rules.numbers import fraction
 from sojourn.rules.values import checked
 
 

@@ -27,7 +27,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sojourn.data.numbers import unmasked
 from sojourn.rules.arrays import Flags
+from sojourn.rules.door import told
 
 Numbers: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
 Exponents: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int32]]
@@ -59,6 +61,7 @@ def harmonic_mean(values: ArrayLike) -> float:
     return _rounded(x.size / reciprocals)
 
 
+@told
 def modified_harmonic_mean(values: ArrayLike) -> float:
     """Return the modified harmonic mean, defined for zeros and mixed signs too.
 
@@ -113,6 +116,7 @@ def ratio_of_means(rewards: ArrayLike, durations: ArrayLike) -> float:
     return _rounded(_sum(r) / _sum(tau))
 
 
+@told
 def coupling(rewards: ArrayLike, durations: ArrayLike) -> float:
     """Return cov(r, tau/r), which is 0 exactly when the harmonic mean and the ratio of means agree.
 
@@ -194,13 +198,14 @@ def _rounded(result: Fraction) -> float:
 def numbers(name: str, data: ArrayLike) -> Numbers:
     """Return `data` as a one-dimensional array of at least one finite float."""
     listed = list(data) if isinstance(data, Iterable) and not hasattr(data, "__len__") else data
+    unmasked(name, listed)
     try:
         raw = np.asarray(listed)
-        x = raw.astype(np.float64) if raw.dtype.kind in "biufO" and not hasattr(data, "mask") else None
+        x = raw.astype(np.float64) if raw.dtype.kind in "biufO" else None
     except (TypeError, ValueError, OverflowError):
         x = None
     if x is None:
-        raise ValueError(f"{name} must be a sequence of numbers, without text, masks or imaginary parts")
+        raise ValueError(f"{name} must be a sequence of numbers, without text or imaginary parts")
     if x.ndim != 1:
         raise ValueError(f"{name} has {x.ndim} dimensions; it must be a flat sequence of numbers")
     if x.size == 0:

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from sojourn.data.names import is_users, made, users_constructor
+from sojourn.data.numbers import nearest, shown
+from sojourn.data.options import Given, fitted
 from sojourn.rates.adaptive import AdaptiveRatio, ClippedExponential, TimeForgetting
 from sojourn.rates.contrast import Fixed, MeanOfRates, TimeSmoothed
 from sojourn.rates.harmonic import CumulativeHarmonic, CumulativeWeightedHarmonic, Harmonic, WeightedHarmonic
 from sojourn.rates.protocol import Rate, update, value
 from sojourn.rates.ratio import Cumulative, Exponential, Incremental, SmoothedCumulative
-from sojourn.rules.names import is_users, made, users_constructor
-from sojourn.rules.numbers import nearest, shown
-from sojourn.rules.options import Given, fitted
 
 STEP_SIZE = 0.01  # unless another is given
 

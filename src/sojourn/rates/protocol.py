@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from typing import Protocol, TypeVar
 
+from sojourn.data.numbers import Number, finite, positive
 from sojourn.rates.steps import Steps
 from sojourn.rules.bridge import inlined
 from sojourn.rules.compile import no_rule, rule
-from sojourn.rules.numbers import Number, finite, positive
 from sojourn.rules.values import Value
 
 
@@ -110,6 +110,22 @@ def limit(rate: Rate, steps: Steps) -> float:
 def ratio(top: float, low: float) -> float:
     """Return top / low, or 0 if there is no evidence yet."""
     return top / low if low != 0.0 else 0.0
+
+
+def stumbling(rate: Rate) -> str:
+    """Return why an estimator from elsewhere cannot go on, or an empty text; it is tried on a few steps of reward 1 in time 1.
+
+    >>> from sojourn.rates.adaptive import AdaptiveRatio
+    >>> stumbling(AdaptiveRatio()), stumbling(AdaptiveRatio(pending=3.0))
+    ('', 'the AdaptiveRatio cannot go on from where it is: float division by zero')
+    """
+    try:
+        for _ in range(4):
+            value.bare(rate)
+            rate = update.bare(rate, 1.0, 1.0)
+    except (ArithmeticError, ValueError) as error:
+        return f"the {type(rate).__name__} cannot go on from where it is: {error}"
+    return ""
 
 
 def value_as_kept(rate: Kept) -> float:

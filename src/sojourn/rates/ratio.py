@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from sojourn.data.numbers import fraction
 from sojourn.rates.protocol import limit, limit_is_gain, update, value, value_as_kept, value_as_ratio
 from sojourn.rates.steps import Steps
-from sojourn.rules.numbers import fraction
 from sojourn.rules.values import checked
 
 
@@ -105,7 +105,7 @@ class Incremental(NamedTuple):
     """An estimate that moves by its own error, as in R-Learning and Differential Q-learning.
 
     Here `reward` is whatever evidence the agent chooses. The estimate is stable only if the step size times the duration
-    stays below 2.
+    stays below 2. The step size is a share per unit of time, so divide it by 60 if you count seconds instead of minutes.
 
     >>> value(update(Incremental(step_size=0.5, rate=1.0), 6.0, 2.0))
     3.0

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, TypeAlias
 
+from sojourn.data.numbers import Number, fraction, probability, shown
 from sojourn.rates.protocol import R, Rate, limit, update, value
 from sojourn.rates.steps import Steps
 from sojourn.rules.bridge import Function, bridge, inlined
 from sojourn.rules.elementary import exp, log
-from sojourn.rules.numbers import Number, fraction, probability, shown
 from sojourn.rules.values import checked, replaced
 
 Numba: TypeAlias = Any  # its types: Numba ships none of its own

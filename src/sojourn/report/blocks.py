@@ -1,4 +1,4 @@
-"""The parts of a page as plain data, which `markup` turns into HTML.
+"""The parts of a page as plain data, which `html` and `markdown` turn into text.
 
 A section is a title and blocks. Blocks hold plain text and no HTML, so text is escaped in one place only, and no section can
 forget to do it.
@@ -98,3 +98,10 @@ class Section(NamedTuple):
     picture: charts.Chart | Charts | None
     blocks: Sequence[Block]
     synthetic: bool = False
+
+
+class Budget(NamedTuple):
+    """The largest number of rows in a table, and of points in all lines of a chart together."""
+
+    rows: int = 300
+    points: int = 160_000

@@ -5,10 +5,16 @@ from __future__ import annotations
 import io
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+import os
+import pickle
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import matplotlib as mpl
 import numpy as np
@@ -24,10 +30,10 @@ from matplotlib.image import AxesImage
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import MaxNLocator
 
+from sojourn.data.files import own_folder, write_bytes
 from sojourn.report.charts import Axis, Heatmap, Lines, Numbers, Plain, Series, Sheet, Whiskers
 from sojourn.report.looks import DASHES, GRADIENTS, GREY, MARKERS, PALETTE, Look
 from sojourn.report.words import number
-from sojourn.rules.files import own_folder, write_bytes
 
 STYLE: dict[Any, Any] = {
     "font.size": 9,
@@ -344,3 +350,106 @@ def _draw_whiskers(chart: Whiskers, ax: Axes) -> None:
     ax.set(xlabel=chart.x.label, xscale="log" if chart.x.log else "linear", xlim=chart.x.ends)
     ax.set_ylim(len(chart.rows) - 0.5, -0.5)  # the first row at the top
     ax.grid(axis="y", linewidth=0.3)
+
+
+# --- Many figures ------------------------------------------------------------------------
+
+MOST_OTHERS = 3  # processes; with more, everything would be drawn before the last of them had started
+
+WriteSheets: TypeAlias = Callable[[Mapping[str, Sheet], Path], None]
+_Other: TypeAlias = "subprocess.Popen[bytes]"
+_Left: TypeAlias = deque[tuple[Path, Sheet]]
+
+# This does not use `multiprocessing`, whose processes would run the user's program again unless it has a main guard.
+_COMMAND = f"from {__name__} import serve; serve()"
+
+
+@contextmanager
+def drawing(jobs: int | None = None, formats: Sequence[str] = FORMATS) -> Iterator[WriteSheets]:
+    """Yield a function that writes sheets by name into a folder, with `jobs` processes (by default one per core).
+
+    The files are the same, byte for byte, for any number of processes.
+    """
+    width = min(jobs or os.cpu_count() or 1, MOST_OTHERS + 1) if formats else 1
+    with _others(width - 1) as others:
+
+        def write_sheets(sheets: Mapping[str, Sheet], folder: Path) -> None:
+            if formats:
+                _write(deque((folder / name, sheet) for name, sheet in sheets.items()), formats, others)
+
+        yield write_sheets
+
+
+def _write(left: _Left, formats: Sequence[str], others: Sequence[_Other]) -> None:
+    """Write all sheets; each process takes one after the other from the same queue until none is left."""
+    with ThreadPoolExecutor(max(1, len(others))) as threads:
+        waiting = [threads.submit(_write_elsewhere, left, formats, other) for other in others]
+        try:
+            _write_here(left, formats)
+            for each in waiting:
+                each.result()
+        except BaseException:
+            left.clear()
+            for other in others:
+                other.kill()  # ends the thread that waits for it
+            raise
+    _write_here(left, formats)  # sheets that the others could not draw
+
+
+def _write_here(left: _Left, formats: Sequence[str]) -> None:
+    while left:
+        path, sheet = left.popleft()
+        write(sheet, path, formats)
+
+
+def _write_elsewhere(left: _Left, formats: Sequence[str], other: _Other) -> None:
+    """Have sheets drawn by another process; a sheet that it does not draw goes back to the queue."""
+    assert other.stdin is not None
+    assert other.stdout is not None
+    while left:
+        try:
+            path, sheet = left.popleft()
+        except IndexError:  # another process was quicker
+            return
+        try:
+            pickle.dump((settings(), sheet, tuple(formats)), other.stdin)
+            other.stdin.flush()
+            files: dict[str, bytes] = pickle.load(other.stdout)
+        except (OSError, EOFError, pickle.PickleError):  # the other process has ended
+            left.append((path, sheet))
+            return
+        write_files(files, path)
+
+
+@contextmanager
+def _others(count: int) -> Iterator[list[_Other]]:
+    """Yield processes that draw what they are sent; none if the machine cannot start them."""
+    others: list[_Other] = []
+    try:
+        with suppress(OSError):
+            others.extend(_other() for _ in range(count))
+        yield others
+    finally:
+        for other in others:
+            other.kill()  # nothing is lost
+            other.communicate()
+
+
+def _other() -> _Other:
+    """Start a process in its own session, which Ctrl-C does not reach; this process ends it instead."""
+    pipe = subprocess.PIPE
+    return subprocess.Popen(  # noqa: S603 - Python itself, with our own arguments
+        [sys.executable, "-P", "-c", _COMMAND], stdin=pipe, stdout=pipe, start_new_session=True
+    )
+
+
+def serve() -> None:
+    """Draw the sheets that come in until there are no more; the other processes run this."""
+    # After an error, the process that asked draws the sheet itself and meets the same error.
+    with suppress(Exception):
+        while True:
+            settings, sheet, formats = pickle.load(sys.stdin.buffer)
+            with set_as(settings):
+                files = files_of(sheet, formats)
+            pickle.dump(files, sys.stdout.buffer)
+            sys.stdout.buffer.flush()

@@ -28,12 +28,13 @@ from typing import Any, TypeAlias
 
 import polars as pl
 
+from sojourn.data.numbers import nearest, shown
 from sojourn.report.charts import Axis, Colours, Heatmap, Labels, Lines, Series
 from sojourn.report.figures import draw
 from sojourn.report.looks import looks, plain, title
 from sojourn.report.words import number
+from sojourn.rules.door import told
 from sojourn.rules.intervals import mean_reach
-from sojourn.rules.numbers import nearest, shown
 from sojourn.rules.stats import Profile
 
 __all__ = ["curves", "heatmap", "profiles"]
@@ -47,6 +48,7 @@ _WIDE = 50.0  # if the last step is more than this many times the first, steps a
 _MOST_LABELS = 12  # a heatmap with no more rows and columns than this has its numbers written on it
 
 
+@told
 def curves(table: pl.DataFrame, ax: Axes, figure: str = "rate") -> None:
     """Draw the mean of a figure over the seeds along the steps, with its 95 % interval shaded, for each agent.
 
@@ -109,6 +111,7 @@ def _along(table: pl.DataFrame, figure: str) -> pl.DataFrame:
     return grouped.with_columns(low=grouped["mean"] - half, high=grouped["mean"] + half)
 
 
+@told
 def profiles(found: Mapping[str, Profile], ax: Axes) -> None:
     """Draw performance profiles: the share of scores above each threshold, with its interval shaded.
 
@@ -128,6 +131,7 @@ def profiles(found: Mapping[str, Profile], ax: Axes) -> None:
     draw(Lines(ax.get_title(), Axis("score"), shares, series), ax)
 
 
+@told
 def heatmap(table: pl.DataFrame, ax: Axes, x: str, y: str, figure: str = "earned") -> None:
     """Draw the mean of a figure for each combination of the values in the columns `x` and `y`.
 
@@ -165,7 +169,7 @@ def _option(name: str) -> str:
 
 
 def _check_axes(ax: Axes) -> None:
-    if not (hasattr(ax, "plot") and hasattr(ax, "imshow") and hasattr(ax, "get_title")):
+    if not (hasattr(ax, "imshow") and hasattr(ax, "get_title") and hasattr(ax, "plot")):
         raise TypeError(
             f"ax is {shown(ax)}; it must be the axes of a matplotlib figure, such as plt.subplots() returns"
         )

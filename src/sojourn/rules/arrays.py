@@ -6,7 +6,7 @@ array has its memory in a `bytes`, which Python itself protects: no view, flag o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,8 @@ Flags: TypeAlias = npt.NDArray[np.bool_]
 Indices: TypeAlias = npt.NDArray[np.int32]  # half the memory, where there are as many as rows
 Sparse: TypeAlias = "sparse.csr_array"  # SciPy ships no types
 S = TypeVar("S", bound=np.generic)
+
+MOST_COUNTED = 2**52  # a count from a file: it can go on for ever, and stays exact as a float
 
 
 def owned(array: npt.NDArray[S]) -> npt.NDArray[S]:
@@ -83,6 +85,16 @@ def outside(name: str, array: npt.NDArray[S], low: float, high: float) -> str:
         return ""
     wrong = numbers[~((numbers >= low) & (numbers <= high))]
     return f"{name} has the entry {wrong[0]}; its entries must be {low:g} to {high:g}"
+
+
+def infinite(name: str, array: npt.NDArray[np.floating[Any]]) -> str:
+    """Return which entry of an array is not finite; else an empty text.
+
+    >>> infinite("weights", np.array([0.5, np.inf]))
+    'weights has the entry inf; its entries must be finite'
+    """
+    wrong = array[~np.isfinite(array)]
+    return f"{name} has the entry {wrong[0]}; its entries must be finite" if wrong.size else ""
 
 
 def flat_floats(name: str, numbers: npt.ArrayLike) -> Floats:

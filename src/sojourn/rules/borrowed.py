@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias, TypeVar
 
-from sojourn.rules.bridge import Function, bridge, written_out
+from sojourn.rules.bridge import Function, bridge, is_plain, written_out
 
 Numba: TypeAlias = Any  # its types and builders: Numba ships no types of its own
 
@@ -41,6 +41,8 @@ def given_back(value: V, lender: V) -> V:
 
 
 def _resolve_borrowed(value: Numba) -> Function:
+    if is_plain("borrowed"):
+        return lambda value: value
     from numba import extending
 
     def build(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
@@ -63,6 +65,8 @@ def _disowned(context: Numba, builder: Numba, kind: Numba, value: Numba) -> Numb
 
 
 def _resolve_given_back(value: Numba, lender: Numba) -> Function:
+    if is_plain("borrowed"):
+        return lambda value, lender: value
     from numba import extending
 
     def build(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:

@@ -5,6 +5,10 @@ Until then they are only listed here, so that a function can be marked without i
 
 from __future__ import annotations
 
+import functools
+import importlib
+import os
+import warnings
 from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar
 
@@ -15,6 +19,8 @@ G = TypeVar("G", bound=Function)
 
 _listed: list[tuple[Function, Function, bool]] = []  # what kernels call, types -> function, inline
 _connected: list[Connect] = []  # hands them over, once there is a compiler
+
+explainers: list[Function] = []  # say what is wrong with a call that failed; `door` adds itself
 
 
 def bridge(callee: Function, resolve: Function, inline: bool = True) -> None:
@@ -41,6 +47,8 @@ def inlined(function: G) -> G:
     >>> half(3.0)  # as it is in Python, and in a rule of yours
     1.5
     """
+    if not callable(function):
+        raise TypeError(f"function is {function!r:.80}; it must be a function, whose source can be compiled")
     bridge(function, lambda *_: function)
     return function
 
@@ -62,3 +70,47 @@ def written_out(source: str, names: dict[str, Function], known_as: str = "functi
     assert callable(function)
     function.__qualname__ = known_as
     return function
+
+
+# --- Ways into Numba's inside, each with a way back ------------------------------------------
+
+PLAIN = "SOJOURN_PLAIN_NUMBA"  # the variable that names the tricks to do without, separated by commas, or says "all"
+TRICKS = {  # what reaches into Numba, and the modules that need names which it does not promise to keep
+    "parts": ("parts",),
+    "borrowed": (),
+    "stacks": ("stack_code",),
+    "lanes": ("lane_code", "lane_loop"),
+    "entry": (),
+    "files": ("code_files",),
+}
+
+
+def switched_off() -> list[str]:
+    """Return the tricks that the user wants to do without."""
+    given = [word.strip() for word in os.environ.get(PLAIN, "").split(",") if word.strip()]
+    unknown = next((word for word in given if word != "all" and word not in TRICKS), None)
+    if unknown is not None:
+        raise ValueError(f"{PLAIN} names {unknown!r}; it may name {', '.join(TRICKS)}, or all")
+    return [trick for trick in TRICKS if trick in given or "all" in given]
+
+
+@functools.cache
+def is_plain(trick: str) -> bool:
+    """Whether to do without a trick, by means of Numba's public interface: if it is switched off, or this Numba lacks what it needs.
+
+    No number depends on it, only how long it takes to compile and to run.
+    """
+    if trick in switched_off():
+        return True
+    try:
+        for module in TRICKS[trick]:
+            importlib.import_module(f"{__package__}.{module}")
+    except (ImportError, AttributeError) as error:
+        warnings.warn(
+            f"this version of Numba is not known to sojourn ({error}); everything works, but takes longer without "
+            f"{trick}; install a version of Numba that sojourn asks for",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return True
+    return False

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, overload
 
-from sojourn.rules.bridge import Function, bridge, open_bridge
+from sojourn.rules.bridge import Connect, Function, bridge, explainers, is_plain, open_bridge
 from sojourn.rules.fingerprint import fingerprint
 from sojourn.rules.machine_code import (
     can_be_kept,
@@ -28,10 +28,13 @@ from sojourn.rules.machine_code import (
     garbage_left,
     is_on_disk,
     is_ours,
-    keep_on_disk,
     kept_on_disk,
+    name_on_disk,
+    open_folder,
+    remove_oldest,
     source_digest,
     told_if_long,
+    warn_once,
 )
 from sojourn.rules.values import Field, classes
 
@@ -87,9 +90,14 @@ class Rule(Generic[F]):
         def __call__(self, value: Field, *args: Field, **kwargs: Field) -> Field:
             """Check the arguments, and call the function for the value's type."""
             function = self._registered.get(type(value), self._generic)
-            if function is self._generic:
-                return function(value, *args, **kwargs)
-            return function(*self._check(value, *args, **kwargs))
+            try:
+                if function is self._generic:
+                    return function(value, *args, **kwargs)
+                return function(*self._check(value, *args, **kwargs))
+            except Exception as error:
+                for explain in explainers:
+                    explain(self._generic, (value, *args), kwargs, error, is_formula=True)
+                raise
 
     @overload
     def register(self, function: type) -> Callable[[G], G]: ...
@@ -205,7 +213,10 @@ class Kernel(Generic[F]):
         """
         # The machine code itself: Numba's dispatcher would look at the types of all arguments in
         # every call, which takes three times as long as the call.
-        (entry,) = (found.entry_point for found in self._dispatcher(args).overloads.values())
+        dispatcher: Numba = self._dispatcher(args)
+        if is_plain("entry"):
+            return dispatcher  # type: ignore[no-any-return]
+        (entry,) = (found.entry_point for found in dispatcher.overloads.values())
         function: F = entry
         return function
 
@@ -223,19 +234,18 @@ class Kernel(Generic[F]):
 
     def _compile(self, signature: Signature, types: set[type]) -> Numba:
         import numba
-        from numba.core import config
-
-        from sojourn.rules.parts import connect
 
         _compiled.update(types)
-        options: Numba = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-        with _lock, garbage_left(), told_if_long(), kept_on_disk(config):
-            open_bridge(functools.partial(connect, _kept_part))
+        options: Numba = {"nogil": True, "error_model": "numpy"}
+        if not is_plain("entry"):
+            options["no_cfunc_wrapper"] = True
+        with _lock, garbage_left(), told_if_long(), kept_on_disk():
+            open_bridge(_connect())
             known = "" if types.isdisjoint(_foreign) else fingerprint(types, _foreign)
             use = f"{_USE}-of-users-{known}" if known else _USE
             jit: Numba = numba.njit(**options)(copy_for(self.python, signature, use))
             if known is not None:
-                keep_on_disk(jit, users=bool(known))
+                _keep(jit, users=bool(known))
             try:
                 with found_again(types):
                     jit.compile(signature)
@@ -273,12 +283,42 @@ def _reason(error: Exception) -> str:
     return innermost[0].rstrip(".") if innermost else type(error).__name__
 
 
+def _connect() -> Connect:
+    """Return what makes functions callable from kernels: as parts of them, or else as Numba's public interface does it."""
+    if is_plain("parts"):
+        return _overload
+    from sojourn.rules.parts import connect
+
+    return functools.partial(connect, _kept_part, _keep)
+
+
+def _overload(callee: Function, resolve: Function, inline: bool) -> None:
+    from numba import extending
+
+    options: Numba = {"forceinline": inline, "error_model": "numpy"}
+    overloaded: Numba = extending.overload(callee, jit_options=options, strict=False)
+    overloaded(resolve)
+
+
 def _kept_part(function: Function, signature: Signature) -> Function | None:
     """Return a part under its name on disk, or None if it is not ours alone.
 
     With the parts on disk, a new agent or world compiles in half the time.
     """
-    return copy_for(function, signature, "part") if can_be_kept(function, signature) else None
+    kept = can_be_kept(function, signature) and not is_plain("files")
+    return copy_for(function, signature, "part") if kept else None
+
+
+def _keep(jit: Numba, users: bool = False) -> None:
+    """Let Numba keep the machine code of a function of ours, if there is a folder; with users' rules, only the newest is kept."""
+    folder, function = open_folder(), jit.py_func
+    if folder is None or not is_ours(function) or is_plain("files"):
+        return
+    from sojourn.rules.code_files import CodeFile
+
+    jit._cache = CodeFile(function, lambda key: folder / name_on_disk(function, key), warn_once)  # noqa: SLF001 - Numba has no other way
+    if users:
+        remove_oldest(folder)
 
 
 # --- What decides numbers ------------------------------------------------------------

@@ -7,7 +7,8 @@ units in the last place of the true value (expm1 and log1p within 4). They take 
 nanoseconds more than C's.
 
 Each function reduces its argument to a small one and sums a power series there, in halves, so
-that a processor can work on several terms at once. They are meant for finite arguments.
+that a processor can work on several terms at once. They are meant for finite arguments; of NaN, the
+exponential and trigonometric ones return NaN, so that no NaN becomes a place in a table.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ def exp(x: float) -> float:
     >>> exp(0.0), exp(1000.0), exp(-1000.0)
     (1.0, inf, 0.0)
     """
-    if x > 709.79:
-        return math.inf
+    if not x <= 709.79:
+        return x * math.inf  # which leaves NaN as it is
     if x < -746.0:
         return 0.0
     n = math.floor(x * _PER_LN2 + 0.5)
@@ -55,8 +56,8 @@ def exp10(x: float) -> float:
     >>> exp10(2.0), exp10(0.0), exp10(400.0)
     (100.0, 1.0, inf)
     """
-    if x > 308.26:
-        return math.inf
+    if not x <= 308.26:
+        return x * math.inf
     if x < -324.0:
         return 0.0
     n = math.floor(x * _PER_LOG10_2 + 0.5)
@@ -88,7 +89,7 @@ def log1p(x: float) -> float:
 @inlined
 def sin(x: float) -> float:
     """Return the sine of x; beyond 2^31 it is the machine's own."""
-    if abs(x) >= 2147483648.0:
+    if not abs(x) < 2147483648.0:
         return math.sin(x)
     quadrant = math.floor(x * _PER_HALF_PI + 0.5)
     return _sin_or_cos(x, quadrant, quadrant)
@@ -97,7 +98,7 @@ def sin(x: float) -> float:
 @inlined
 def cos(x: float) -> float:
     """Return the cosine of x; beyond 2^31 it is the machine's own."""
-    if abs(x) >= 2147483648.0:
+    if not abs(x) < 2147483648.0:
         return math.cos(x)
     quadrant = math.floor(x * _PER_HALF_PI + 0.5)
     return _sin_or_cos(x, quadrant, quadrant + 1)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
-from sojourn.rules.numbers import proper_fraction, whole
+from sojourn.data.numbers import proper_fraction, unmasked, whole
 
 
 def share_interval(successes: int, trials: int, level: float = 0.95) -> tuple[float, float]:
@@ -45,7 +45,7 @@ def mean_interval(numbers: npt.ArrayLike, level: float = 0.95) -> tuple[float, f
     >>> round(low, 1), round(high, 1)
     (0.4, 0.6)
     """
-    given = np.asarray(numbers, dtype=np.float64)
+    given = np.asarray(unmasked("numbers", numbers), dtype=np.float64)
     if not given.size:
         raise ValueError("there are no numbers; an interval needs at least one")
     tail = (1.0 - proper_fraction("level", level)) / 2.0
@@ -75,7 +75,7 @@ def median_interval(numbers: npt.ArrayLike, level: float = 0.95) -> tuple[float,
     >>> median_interval(range(1, 11))
     (2.0, 9.0)
     """
-    ordered = np.sort(np.asarray(numbers, dtype=np.float64))
+    ordered = np.sort(np.asarray(unmasked("numbers", numbers), dtype=np.float64))
     count = len(ordered)
     if not count:
         raise ValueError("there are no numbers; an interval needs at least one")

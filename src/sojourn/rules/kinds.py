@@ -13,7 +13,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import numpy as np
 
-from sojourn.rules.numbers import shown
+from sojourn.data.numbers import shown
 from sojourn.rules.values import is_value, named_fields
 
 _WORDS: dict[Any, str] = {

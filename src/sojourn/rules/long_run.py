@@ -27,8 +27,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
+from sojourn.data.numbers import proper_fraction
 from sojourn.rules.arrays import Floats
-from sojourn.rules.numbers import proper_fraction
 
 MOST = 2048  # micro-batches, at which they are merged
 _LEAST = 256  # steps, below which there is no interval

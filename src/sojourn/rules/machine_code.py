@@ -2,6 +2,9 @@
 
 Kernels are kept, and so is each of their parts that is ours alone, so that a new agent or world
 compiles only what is new about it. A kernel with a user's rules is kept if it has a `fingerprint`.
+
+The folder only saves time. If what is in it is damaged or may be another user's, or if nothing can be written to it, the
+code is compiled again, and one warning says so.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ Function: TypeAlias = Callable[..., Any]
 Numba: TypeAlias = Any  # its types and dispatchers: Numba ships no types
 
 _USERS_KERNELS = 200  # so many are kept: one for each of a user's agents, worlds and edits
+_CODE = ".code"  # ends the names of files
 
 PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -34,20 +38,39 @@ PACKAGE = Path(__file__).resolve().parents[1]
 @functools.cache
 def cache_folder() -> Path:
     """Return the folder for the machine code of exactly this source, created if necessary."""
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    root = Path(os.environ.get("SOJOURN_CACHE_DIR") or Path(home) / "sojourn")
-    folder = root / f"kernels-{_digest(compiled_files())}"
+    root = Path(os.environ.get("SOJOURN_CACHE_DIR") or _users_caches() / "sojourn").absolute()
+    # What is compiled without some shortcuts (`bridge.is_plain`) is other machine code.
+    without = re.findall(r"\w+", os.environ.get("SOJOURN_PLAIN_NUMBA", ""))
+    folder = root / "-".join(["kernels", _digest(compiled_files()), *sorted(without)])
     root.parent.mkdir(parents=True, exist_ok=True)
     for place in (root, folder):
         place.mkdir(mode=0o700, exist_ok=True)
         _refuse_shared(place, root)
-    os.utime(folder)
-    month_ago = time.time() - 30 * 24 * 3600
-    for other in root.glob("kernels-*"):
-        with contextlib.suppress(OSError):  # another process may be removing it too
-            if other.stat().st_mtime < month_ago:
-                shutil.rmtree(other, ignore_errors=True)
+    with contextlib.suppress(
+        OSError
+    ):  # they may be read-only, or another process may be removing things, too
+        os.utime(folder)
+        _remove_old(root, folder)
     return folder
+
+
+def _users_caches() -> Path:
+    """Return where programs keep what they can make again."""
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:  # as in a container whose user has no name
+        raise OSError("there is no home folder to keep machine code in") from None
+
+
+def _remove_old(root: Path, folder: Path) -> None:
+    """Remove the folders of sources that nobody has used for a month, and what killed writers left behind."""
+    day_ago = time.time() - 24 * 3600
+    for other in root.glob("kernels-*"):
+        if other.stat().st_mtime < day_ago - 29 * 24 * 3600:
+            shutil.rmtree(other, ignore_errors=True)
+    for file in folder.iterdir():
+        if not file.name.endswith(_CODE) and file.stat().st_mtime < day_ago:
+            file.unlink(missing_ok=True)
 
 
 class SharedFolderError(OSError):
@@ -113,49 +136,51 @@ def _imported(source: str) -> Iterator[Path]:
 
 # --- What is kept -------------------------------------------------------------------
 
-_open = threading.local()  # whether this thread is compiling and has a folder to keep the parts in
+_open = threading.local()  # the folder to keep code in, while this thread compiles
+_warned = threading.Event()
 
 
 @contextlib.contextmanager
-def kept_on_disk(config: Numba) -> Iterator[None]:
-    """Keep everything compiled in this context in the folder of this source; `config` is Numba's.
-
-    Numba itself would look only at the file of a function, and go on using old machine code
-    after a rule in another file was edited. If the folder cannot be written to, or cannot be trusted,
-    every process compiles again; that is all.
-    """
-    previous = config.CACHE_DIR
+def kept_on_disk() -> Iterator[None]:
+    """Keep everything compiled in this context in the folder of this source, if there can be one."""
+    _open.folder = None
     try:
-        folder = cache_folder()
-        _open.yes = os.access(folder, os.W_OK)
-        if _open.yes:
-            config.CACHE_DIR = str(folder)
-    except SharedFolderError as error:
-        warnings.warn(str(error), RuntimeWarning, stacklevel=2)
-    except OSError:
-        pass
+        _open.folder = cache_folder()
+    except OSError as error:
+        warn_once(error)
     try:
         yield
     finally:
-        config.CACHE_DIR = previous
-        _open.yes = False
+        _open.folder = None
 
 
-def keep_on_disk(jit: Numba, users: bool = False) -> None:
-    """Let Numba keep the machine code of a kernel, inside `kept_on_disk`; with users' rules, only the newest are kept."""
-    if getattr(_open, "yes", False):
-        jit.enable_caching()
-        if users:
-            _remove_oldest(cache_folder())
+def open_folder() -> Path | None:
+    """Return the folder to keep code in, inside `kept_on_disk`, or None."""
+    return getattr(_open, "folder", None)
+
+
+def warn_once(reason: str | OSError) -> None:
+    """Say why code is compiled again, once per process, however many files are concerned; an error is one of writing."""
+    if _warned.is_set():
+        return
+    _warned.set()
+    if isinstance(reason, OSError) and not isinstance(reason, SharedFolderError):
+        reason = (
+            f"machine code cannot be kept ({reason}), so every process compiles again; make room or give rights there, "
+            "or set SOJOURN_CACHE_DIR to another folder of your own"
+        )
+    warnings.warn(str(reason), RuntimeWarning, stacklevel=3)
+
+
+def name_on_disk(function: Function, key: str) -> str:
+    """Return the name of a file with a function's machine code; the key tells machines and versions apart."""
+    return f"{function.__module__}.{function.__qualname__}-{key}{_CODE}"
 
 
 def is_on_disk(function: Function) -> bool:
     """Whether there is machine code on disk for a function, or for a copy of it named after what it is compiled for."""
-    name = (
-        f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}-*.nbi"  # as Numba calls its index
-    )
     try:
-        return any(cache_folder().glob(f"*/{name}"))
+        return any(cache_folder().glob(name_on_disk(function, "*")))
     except OSError:
         return False
 
@@ -180,11 +205,12 @@ def found_again(classes: Iterable[type]) -> Iterator[None]:
             cls.__module__ = "__main__"
 
 
-def _remove_oldest(folder: Path) -> None:
+def remove_oldest(folder: Path) -> None:
     """Remove the oldest machine code of users' rules, since every edit of a rule makes a new kernel."""
-    files = [(path.stat().st_mtime, path) for path in folder.glob("*/*kernel-of-users*")]
-    for _, path in sorted(files)[: -2 * _USERS_KERNELS]:  # each has two files
-        path.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # another process may be removing it too
+        files = [(path.stat().st_mtime, path) for path in folder.glob("*kernel-of-users*")]
+        for _, path in sorted(files)[:-_USERS_KERNELS]:
+            path.unlink(missing_ok=True)
 
 
 def can_be_kept(function: Function, signature: Iterable[Numba]) -> bool:
@@ -192,7 +218,7 @@ def can_be_kept(function: Function, signature: Iterable[Numba]) -> bool:
     ours = all(
         cls.__module__.partition(".")[0] == __package__.partition(".")[0] for cls in _classes(signature)
     )
-    return bool(getattr(_open, "yes", False)) and is_ours(function) and ours
+    return open_folder() is not None and is_ours(function) and ours
 
 
 def is_ours(function: Function) -> bool:
@@ -203,9 +229,7 @@ def is_ours(function: Function) -> bool:
 def copy_for(function: Function, signature: Iterable[Numba], use: str) -> Function:
     """Return a copy of a function whose name says what it is compiled for: its use, and the types.
 
-    Numba keeps one index of machine code for each name. With several types in it, two processes
-    that write at once can leave the code of one under the types of the other. And code that was
-    compiled as a part of a kernel cannot be called from Python.
+    There is one file for each name. And code that was compiled as a part of a kernel cannot be called from Python.
     """
     signature = tuple(signature)
     told = [*map(str, signature), *(f"{cls.__module__}.{cls.__qualname__}" for cls in _classes(signature))]

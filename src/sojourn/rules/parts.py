@@ -21,6 +21,7 @@ from numba.core.typing import templates
 Function: TypeAlias = Callable[..., Any]
 Numba: TypeAlias = Any  # its modules and results: Numba ships no types
 Kept: TypeAlias = Callable[[Function, Numba], Function | None]
+Keep: TypeAlias = Callable[[Numba], None]
 
 _ENVIRONMENT = "_ZN08NumbaEnv"  # begins the names of the variables that point to a function's Python objects
 
@@ -81,6 +82,7 @@ class _ByTypes:
     _found: dict[Numba, tuple[Numba, Numba]]
     _options: dict[str, bool]
     _kept: Kept
+    _keep: Keep
 
     def _get_impl(self: Numba, args: Numba, kws: Numba) -> tuple[Numba, Numba]:
         key = (*args, *kws.items())
@@ -93,16 +95,19 @@ class _ByTypes:
         if function is None:
             return None, None
         kept = self._kept(function, args)
-        part: Numba = njit(cache=kept is not None, pipeline_class=_PartCompiler, **self._options)
+        part: Numba = njit(pipeline_class=_PartCompiler, **self._options)
         compiled = part(kept or function)
+        if kept is not None:
+            self._keep(compiled)
         types.Dispatcher(compiled).get_call_type(self.context, args, kws)
         return compiled, args
 
 
-def connect(kept: Kept, callee: Function, resolve: Function, inline: bool) -> None:
+def connect(kept: Kept, keep: Keep, callee: Function, resolve: Function, inline: bool) -> None:
     """Let compiled code call a function: `resolve` says which one is compiled for the types of the arguments.
 
-    `kept` returns that function under the name by which it is kept on disk, or None if it must not be.
+    `kept` returns that function under the name by which it is kept on disk, or None if it must not be; `keep` lets
+    Numba find it there.
     """
     options = {
         "forceinline": inline,
@@ -112,7 +117,7 @@ def connect(kept: Kept, callee: Function, resolve: Function, inline: bool) -> No
     }
     found: Numba = templates
     numbas = found.make_overload_template(callee, resolve, {}, strict=False, inline="never")
-    names = {"_found": {}, "_options": options, "_kept": staticmethod(kept)}
+    names = {"_found": {}, "_options": options, "_kept": staticmethod(kept), "_keep": staticmethod(keep)}
     template = type(numbas)(numbas.__name__, (_ByTypes, numbas), names)
     found.infer(template)
     found.infer_global(callee, types.Function(template))

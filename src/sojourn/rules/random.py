@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from sojourn.rules.bridge import inlined
+from sojourn.rules.door import told_inlined
 from sojourn.rules.elementary import exp, log
 from sojourn.rules.streams import Stream, stream, streams
 from sojourn.rules.values import Column
@@ -39,7 +40,7 @@ _MIX_2 = np.uint64(0x94D049BB133111EB)
 _UNIT = 2.0**-52
 
 
-@inlined
+@told_inlined
 def word(rng: Stream) -> np.uint64:
     """Return the next 64 random bits."""
     # np.add, because the + of NumPy's scalars warns of overflow, which is intended here.
@@ -55,7 +56,7 @@ def word(rng: Stream) -> np.uint64:
     return result
 
 
-@inlined
+@told_inlined
 def word_at(key: int, index: int) -> np.uint64:
     """Return 64 random bits that depend on `key` and `index` alone.
 
@@ -63,20 +64,21 @@ def word_at(key: int, index: int) -> np.uint64:
     `key`, computed without the numbers before it. So this noise is the same whatever else
     has been drawn.
     """
-    z: np.uint64 = np.add(np.uint64(key), np.multiply(np.uint64(index + 1), _STRIDE))
+    # Through np.int64, because Python's own numbers are refused below 0, where compiled code wraps around.
+    z: np.uint64 = np.add(np.uint64(np.int64(key)), np.multiply(np.uint64(np.int64(index + 1)), _STRIDE))
     z = np.multiply(z ^ (z >> _U30), _MIX_1)
     z = np.multiply(z ^ (z >> _U27), _MIX_2)
     return z ^ (z >> _U31)
 
 
-@inlined
+@told_inlined
 def unit(bits: np.uint64) -> float:
     """Return the number in the open interval (0, 1) that 64 random bits stand for."""
     # 52 bits and not 53: with 53 the largest would round up to 1.
     return float((np.int64(bits >> _U12) + 0.5) * _UNIT)
 
 
-@inlined
+@told_inlined
 def uniform(rng: Stream) -> float:
     """Draw from the uniform law on (0, 1).
 
@@ -87,7 +89,7 @@ def uniform(rng: Stream) -> float:
     return unit(word(rng))
 
 
-@inlined
+@told_inlined
 def integer(rng: Stream, count: int) -> int:
     """Draw one of 0, 1, ..., count - 1.
 
@@ -98,7 +100,7 @@ def integer(rng: Stream, count: int) -> int:
     return int(uniform(rng) * count)
 
 
-@inlined
+@told_inlined
 def exponential(rng: Stream) -> float:
     """Draw from the exponential law with mean 1.
 
@@ -109,7 +111,7 @@ def exponential(rng: Stream) -> float:
     return -log(uniform(rng))
 
 
-@inlined
+@told_inlined
 def normal(rng: Stream) -> float:
     """Draw from the normal law with mean 0 and standard deviation 1.
 
@@ -120,7 +122,7 @@ def normal(rng: Stream) -> float:
     return normal_quantile(uniform(rng))
 
 
-@inlined
+@told_inlined
 def normal_quantile(p: float) -> float:
     """Return the point below which the standard normal law has probability p in (0, 1).
 
@@ -216,7 +218,7 @@ def _polynomial(  # its coefficients, as the literature lists them
     return lower + upper * (x2 * x2)
 
 
-@inlined
+@told_inlined
 def gamma(rng: Stream, shape: float) -> float:
     """Draw from the gamma law of scale 1 (Marsaglia and Tsang, ACM TOMS 26(3), 2000).
 
@@ -244,7 +246,7 @@ def gamma(rng: Stream, shape: float) -> float:
     return max(d * cube * boost, 1e-300)
 
 
-@inlined
+@told_inlined
 def weibull(rng: Stream, shape: float) -> float:
     """Draw from the Weibull law of scale 1: an exponential number to the power of 1 / shape.
 
@@ -256,7 +258,7 @@ def weibull(rng: Stream, shape: float) -> float:
     return max(exp(log(exponential(rng)) / shape), 1e-300)
 
 
-@inlined
+@told_inlined
 def lognormal(rng: Stream, sigma: float) -> float:
     """Draw from the lognormal law with median 1: e to the power of a normal number of standard deviation sigma.
 
@@ -267,7 +269,7 @@ def lognormal(rng: Stream, sigma: float) -> float:
     return exp(sigma * normal(rng))
 
 
-@inlined
+@told_inlined
 def empirical(rng: Stream, values: Column) -> float:
     """Draw one of the numbers in an array, each with the same probability.
 

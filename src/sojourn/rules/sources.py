@@ -18,9 +18,9 @@ from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 
+from sojourn.data.names import found
 from sojourn.rules.compile import rules_from_outside
 from sojourn.rules.machine_code import PACKAGE
-from sojourn.rules.names import found
 
 _seen: dict[
     str, tuple[object, str]

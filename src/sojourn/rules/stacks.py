@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from sojourn.rules.bridge import Function, bridge, written_out
+from sojourn.rules.bridge import Function, bridge, is_plain, written_out
 from sojourn.rules.values import Field
 
 Numba: TypeAlias = Any  # its types: Numba ships none of its own
@@ -36,14 +36,15 @@ def take(stack: Field, index: int) -> Field:
 
 def _resolve_take(stack: Numba, index: Numba) -> Function:
     """For compiled code: the same, written for this type."""
-    from sojourn.rules.stack_code import can_be_taken, taking
-
     cls = getattr(stack, "instance_class", None)
     if cls is None:
         return lambda stack, index: stack[index]
-    if can_be_taken(stack):
-        source = "def function(stack, index):\n    return inner(stack, index)\n"
-        return written_out(source, {"inner": taking()}, known_as="take")
+    if not is_plain("stacks"):
+        from sojourn.rules.stack_code import can_be_taken, taking
+
+        if can_be_taken(stack):
+            source = "def function(stack, index):\n    return inner(stack, index)\n"
+            return written_out(source, {"inner": taking()}, known_as="take")
     fields = ", ".join(f"{name}=take(stack.{name}, index)" for name in cls._fields)
     return written_out(f"def function(stack, index):\n    return cls({fields})\n", {"cls": cls, "take": take})
 
@@ -59,12 +60,13 @@ def put(stack: Field, index: int, value: Field) -> None:
 
 def _resolve_put(stack: Numba, index: Numba, value: Numba) -> Function:
     """For compiled code: the same, written for this type."""
-    from sojourn.rules.stack_code import can_be_put, can_be_taken, putting
-
     cls = getattr(stack, "instance_class", None)
-    if can_be_taken(stack) and can_be_put(stack, value):
-        source = "def function(stack, index, value):\n    inner(stack, index, value)\n"
-        return written_out(source, {"inner": putting()}, known_as="put")
+    if not is_plain("stacks"):
+        from sojourn.rules.stack_code import can_be_put, can_be_taken, putting
+
+        if can_be_taken(stack) and can_be_put(stack, value):
+            source = "def function(stack, index, value):\n    inner(stack, index, value)\n"
+            return written_out(source, {"inner": putting()}, known_as="put")
     if cls is None:
         return _put_entry if stack.ndim == 1 or stack.mutable else _put_nothing
     lines = "".join(f"    put(stack.{name}, index, value.{name})\n" for name in cls._fields)

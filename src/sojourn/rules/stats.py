@@ -26,8 +26,9 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import polars as pl
 
+from sojourn.data.numbers import nearest, proper_fraction, shown, unmasked, whole
 from sojourn.rules.arrays import Floats, Ints
-from sojourn.rules.numbers import nearest, proper_fraction, shown, whole
+from sojourn.rules.door import told
 
 __all__ = ["Interval", "Profile", "bootstrap", "difference", "iqm", "profile", "scores"]
 
@@ -60,6 +61,7 @@ class Profile(NamedTuple):
     high: Floats
 
 
+@told
 def iqm(scores: Scores) -> float:
     """Return the interquartile mean: the mean of the scores without the lowest and the highest quarter.
 
@@ -73,6 +75,7 @@ def iqm(scores: Scores) -> float:
     return float(ordered[cut : len(ordered) - cut].mean())
 
 
+@told
 def bootstrap(
     scores: Scores, statistic: Statistic = iqm, *, level: float = 0.95, samples: int = 2000, seed: int = 0
 ) -> Interval:
@@ -90,6 +93,7 @@ def bootstrap(
     return Interval(float(statistic(np.concatenate(strata))), float(low), float(high))
 
 
+@told
 def profile(
     scores: Scores,
     thresholds: Sequence[float] | Floats,
@@ -106,7 +110,7 @@ def profile(
     >>> found.low[1], found.high[1]  # every easy run is above 0.5, and no hard one
     (np.float64(0.5), np.float64(0.5))
     """
-    strata, at = _strata(scores), np.asarray(thresholds, dtype=np.float64)
+    strata, at = _strata(scores), np.asarray(unmasked("thresholds", thresholds), dtype=np.float64)
     if at.ndim != 1 or not at.size or not np.isfinite(at).all():
         raise ValueError(f"thresholds is {shown(thresholds)}; it must be a list of finite numbers")
 
@@ -118,6 +122,7 @@ def profile(
     return Profile(at, above(np.concatenate(strata)), low, high)
 
 
+@told
 def difference(
     one: Scores,
     other: Scores,
@@ -144,6 +149,7 @@ def difference(
     return bootstrap(pairs, statistic, level=level, samples=samples, seed=seed)
 
 
+@told
 def scores(table: pl.DataFrame, column: str) -> dict[str, dict[str, Floats]]:
     """Return a column of a table of results by agent and world, each in the order of the seeds.
 
@@ -175,6 +181,7 @@ def scores(table: pl.DataFrame, column: str) -> dict[str, dict[str, Floats]]:
 def _named(given: Scores) -> dict[str, Floats]:
     """Return the scores of each problem; a plain list counts as one problem."""
     strata = given if isinstance(given, Mapping) else {"": given}
+    unmasked("scores", strata)
     named = {name: np.asarray(column, dtype=np.float64) for name, column in strata.items()}
     if not named:
         raise ValueError("there are no scores; give at least one")

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from sojourn.rules.numbers import whole
+from sojourn.data.numbers import whole
 from sojourn.rules.values import Field
 
 Stream: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint64]]
@@ -29,6 +29,7 @@ def streams(seed: int, count: int) -> list[Stream]:
     >>> bool((streams(7, 3)[0] == stream(7)).all())
     True
     """
+    count = whole("count", count, least=0, most=1_000_000)
     children = np.random.SeedSequence(whole("seed", seed, least=0)).spawn(count)
     return [child.generate_state(4, np.uint64).astype(np.uint64) for child in children]
 

@@ -8,7 +8,7 @@ except the contents of its arrays.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, Protocol, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
@@ -121,7 +121,7 @@ def _canonical_field(cls: type, name: str, is_float: bool, field: Field) -> Fiel
     if is_value(field):
         return canonical(field)
     raise TypeError(
-        f"{cls.__name__}.{name} is {field!r}; a value holds only numbers, numeric arrays and values"
+        f"{cls.__name__}.{name} is {repr(field).partition(chr(10))[0][:80]}; a value holds only numbers, numeric arrays and values"
     )
 
 
@@ -160,7 +160,7 @@ def with_arrays(value: V, change: Callable[[Field], Field]) -> V:
 
 
 def stacked(values: list[V]) -> V:
-    """Return values of one type as one value with an array of entries in every field.
+    """Return values as one value with an array of entries in every field; they may differ in numbers only.
 
     >>> from typing import NamedTuple
     >>> class Point(NamedTuple):
@@ -168,11 +168,65 @@ def stacked(values: list[V]) -> V:
     >>> stacked([Point(1.0), Point(2.0)])
     Point(x=array([1., 2.]))
     """
+    first = layout(values[0])
+    for other in values[1:]:
+        if layout(other) != first:
+            raise ValueError(
+                f"{_difference(values[0], other)}; values in a stack may differ only in numbers of the same type and shape"
+            )
+    return _stacked(values)
+
+
+def _stacked(values: list[V]) -> V:
     columns: Iterator[tuple[Field, ...]] = zip(*map(fields_of, values), strict=True)
     return _made(
         type(values[0]),
-        (stacked(list(column)) if is_value(column[0]) else np.array(column) for column in columns),
+        (_stacked(list(column)) if is_value(column[0]) else np.array(column) for column in columns),
     )
+
+
+def layout(value: Field) -> Hashable:
+    """Return all about a value but its numbers: the classes at every depth, the types of numbers, the shapes of arrays.
+
+    >>> from typing import NamedTuple
+    >>> class Point(NamedTuple):
+    ...     x: float
+    >>> layout(Point(1.0)) == layout(Point(2.0)), layout(Point(1.0)) == layout(Point(2))
+    (True, False)
+    """
+    return type(value), tuple(_layout(type(value), name, field) for name, field in named_fields(value))
+
+
+def _layout(cls: type, name: str, field: Field) -> Hashable:
+    if is_value(field):
+        return layout(field)
+    entries = np.asarray(field)
+    if entries.dtype.kind not in "biuf":
+        raise TypeError(
+            f"{cls.__name__}.{name} is {field!r}; a stack holds only numbers, numeric arrays and values"
+        )
+    return entries.dtype, entries.shape
+
+
+def _difference(one: Field, other: Field) -> str:
+    """Say in which field two values of different layouts differ first."""
+    if type(one) is not type(other):
+        return f"{type(one).__name__} is stacked with {type(other).__name__}"
+    for (name, mine), theirs in zip(named_fields(one), other, strict=True):
+        kinds = [_layout(type(one), name, field) for field in (mine, theirs)]
+        if kinds[0] != kinds[1]:
+            if is_value(mine) and type(mine) is type(theirs):
+                return _difference(mine, theirs)
+            return f"{type(one).__name__}.{name} is {_kind(mine)} in one and {_kind(theirs)} in another"
+    raise AssertionError("values without a difference have the same layout")
+
+
+def _kind(field: Field) -> str:
+    """Say what a field is, apart from its numbers."""
+    if is_value(field):
+        return type(field).__name__
+    entries = np.asarray(field)
+    return f"{entries.dtype} of shape {entries.shape}" if entries.ndim else str(entries.dtype)
 
 
 def classes(thing: Field) -> Iterator[type]:

@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sojourn.agents.learn import LearningAgent
+from sojourn.agents.learning import LearningAgent
 from sojourn.agents.protocol import Agent
 from sojourn.agents.relative import Relative
 from sojourn.agents.values.table import Table
 from sojourn.rules.arrays import Flags, Ints
+from sojourn.rules.bridge import is_plain
 from sojourn.rules.lane_count import LANES
 from sojourn.rules.lanes import alike, in_lanes
 from sojourn.rules.streams import Stream
@@ -55,7 +56,7 @@ def party_of(world: World, agents: Agent, rngs: Words, course: Course) -> Party 
         and course.time == np.inf
         and _is_plain(agents)
     )
-    if not fits or rows < WIDTH:
+    if not fits or rows < WIDTH or is_plain("lanes"):
         return None
     actions = tuple(range(world.num_actions))
     outlook = Drawing(actions) if _draws(world, rngs[0, 0]) else Quiet(actions)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,15 +17,16 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from sojourn.agents.protocol import Agent
+from sojourn.data.numbers import shown, whole
 from sojourn.rules.arrays import Ints
+from sojourn.rules.door import is_sentence, told, warn
 from sojourn.rules.lane_count import LANES
-from sojourn.rules.numbers import whole
-from sojourn.rules.values import classes, is_value, stacked
+from sojourn.rules.values import classes, is_value, layout, stacked
 from sojourn.runs.abreast import LANES_PAY
 from sojourn.runs.columns import flattened
 from sojourn.runs.halt import Halt
 from sojourn.runs.kept import Kept
-from sojourn.runs.lengths import Length, Points, record_points
+from sojourn.runs.lengths import MOST_SEEDS, Length, Points, record_points
 from sojourn.runs.loop import Curve, ready_for
 from sojourn.runs.stack import Batch, Column, joined, run_batch
 from sojourn.worlds.checks import ready_world
@@ -48,6 +48,7 @@ class Grid(NamedTuple):
     options: list[dict[str, Any]]
 
 
+@told
 def grid(constructor: Callable[..., Agent], **options: Any) -> Grid:
     """Return an agent for every combination of the options that are given as sequences.
 
@@ -68,7 +69,12 @@ def grid(constructor: Callable[..., Agent], **options: Any) -> Grid:
             raise ValueError(f"{name} is an empty sequence; a grid needs at least one choice")
     constant = {name: choice for name, choice in options.items() if name not in axes}
     combinations = [dict(zip(axes, choice, strict=True)) for choice in itertools.product(*axes.values())]
-    return Grid([constructor(**constant, **choice) for choice in combinations], combinations)
+    try:
+        return Grid([constructor(**constant, **choice) for choice in combinations], combinations)
+    except TypeError as error:
+        if is_sentence(error) or not callable(constructor):
+            raise
+        raise TypeError(f"{shown(constructor)} does not take these options: {error}") from error
 
 
 Agents: TypeAlias = Agent | Sequence[Agent] | Grid | Mapping[str, Agent | Grid]
@@ -101,6 +107,7 @@ class Runs:
         return len(self.policy)
 
 
+@told
 def run_many(
     world: World,
     agents: Agents,
@@ -129,10 +136,11 @@ def run_many(
     if not rows:
         raise ValueError("agents is empty; run_many needs at least one")
     if not isinstance(seeds, Iterable):
-        seeds = range(whole("seeds", seeds))
-    seeds = [whole("seeds", seed, least=0) for seed in seeds]
-    if not seeds:
-        raise ValueError("seeds is empty; run_many needs at least one")
+        seeds = range(whole("seeds", seeds, most=MOST_SEEDS))
+    seeds = [whole("seeds", seed, least=0) for seed in itertools.islice(seeds, MOST_SEEDS + 1)]
+    if not 0 < len(seeds) <= MOST_SEEDS:
+        wrong = "has too many" if seeds else "is empty"
+        raise ValueError(f"seeds {wrong}; run_many needs at least one and at most {MOST_SEEDS:,}")
     jobs = whole("jobs", jobs) if jobs is not None else os.cpu_count() or 1
     points = record_points(record, length.total)
     columns = _columns(rows, seeds)
@@ -155,11 +163,7 @@ def run_many(
         raise ValueError(batch.errors[failed[0]])
     diverged = batch.diverged.sum()
     if diverged:
-        warnings.warn(
-            f"{diverged} of {len(batch.errors)} runs diverged; see the column 'diverged'",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+        warn(f"{diverged} of {len(batch.errors)} runs diverged; see the column 'diverged'")
     return Runs(columns | batch.figures(), batch.policies, Curve(points, *batch.curves.transpose(1, 0, 2)))
 
 
@@ -167,7 +171,7 @@ _steps_taken: Counter[tuple[type, ...]] = Counter()  # by the classes of the wor
 
 
 class _Some(NamedTuple):
-    """Runs of agents of one type; `planned` counts all steps of this type, in this call and in earlier ones."""
+    """Runs of agents alike; `planned` counts all steps of this type, in this call and in earlier ones."""
 
     agents: list[Agent]
     seeds: list[int]
@@ -175,13 +179,14 @@ class _Some(NamedTuple):
 
 
 def _batches(world: World, agents: list[Agent], seeds: list[int], total: int, jobs: int) -> Iterator[_Some]:
-    """Cut all pairs of agent and seed into batches: agents of one type each, and enough for all jobs.
+    """Cut all pairs of agent and seed into batches: agents alike in each, and enough for all jobs.
 
     Runs side by side need machine code of their own. It is compiled as soon as it would have saved its cost on the
     steps taken so far, whether those came in one large call or in many small ones.
     """
-    for kind, group in itertools.groupby(agents, key=lambda agent: (*classes(world), *classes(agent))):
+    for _, group in itertools.groupby(agents, key=layout):
         pairs = list(itertools.product(group, seeds))
+        kind = (*classes(world), *classes(pairs[0][0]))
         _steps_taken[kind] += len(pairs) * total
         planned = _steps_taken[kind]
         most = max(1, min(_BATCH_RUNS, _BATCH_STEPS // total, len(agents) * len(seeds) // (8 * jobs)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import os
@@ -47,13 +48,30 @@ def _connected(address: str) -> Iterator[Any]:
         ):  # they report each broken connection at length
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     try:
+        # A client would wait for ever for somebody else who listens there, and complain about nonsense at its end.
+        with ThreadPoolExecutor(1) as aside:  # since a notebook's own thread has an event loop already
+            kind = aside.submit(lambda: asyncio.run(asyncio.wait_for(_kind_of(address), _PATIENCE))).result()
+        if kind != "Scheduler":
+            raise ValueError(f"it is a {kind}")  # noqa: TRY301 - the sentence is the same
         client: Any = Client(address, timeout=_PATIENCE, set_as_default=False)  # type: ignore[no-untyped-call]
-    except (OSError, TimeoutError, ValueError) as error:
-        raise ValueError(f"there is no Dask scheduler at {address}: {error}") from None
+    except Exception as error:  # noqa: BLE001 - an address can be wrong in many ways
+        why = str(error) or f"whatever is there has not answered as one within {_PATIENCE:.0f} s"
+        raise ValueError(f"there is no Dask scheduler at {address or 'an empty address'}: {why}") from None
     try:
         yield client
     finally:
         client.close(timeout=1)
+
+
+async def _kind_of(address: str) -> str:
+    """Return what Dask has at an address: a Scheduler or a Worker."""
+    from distributed.core import rpc
+
+    there: Any = rpc(address, timeout=_PATIENCE)  # type: ignore[no-untyped-call]
+    try:
+        return str((await there.identity())["type"])
+    finally:
+        await there.close_rpc()
 
 
 class Cluster(Executor):

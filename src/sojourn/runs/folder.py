@@ -20,7 +20,6 @@ import json
 import logging
 import shutil
 import time
-import warnings
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from dataclasses import dataclass, field
@@ -29,7 +28,8 @@ from typing import Any
 
 import polars as pl
 
-from sojourn.rules.files import open_to_append, remove_leftovers, write_text
+from sojourn.data.files import open_to_append, remove_leftovers, write_text
+from sojourn.rules.door import told, warn
 from sojourn.rules.machine_code import source_digest
 from sojourn.runs import results, tasks
 from sojourn.runs.halt import Halt
@@ -63,6 +63,7 @@ class Outcome:
         return self
 
 
+@told
 def run_sweep(
     sweep: Sweep,
     folder: str | Path,
@@ -147,11 +148,9 @@ def _run_to_the_end(sweep: Sweep, work: _Work, folder: Path) -> tuple[_Done, lis
         for name in bad:
             work.log.info("%s was damaged, and set aside", name)
         some = f"{', '.join(bad[:3])}{' and others' if len(bad) > 3 else ''}"
-        warnings.warn(
+        warn(
             f"{len(bad):,} parts of the sweep in {folder} were damaged ({some}); they are kept in "
-            f"{folder / 'set-aside'}, and their runs are made again",
-            RuntimeWarning,
-            stacklevel=3,
+            f"{folder / 'set-aside'}, and their runs are made again"
         )
     raise OSError(f"{folder} damages what is written to it; choose a folder on another disk")
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from sojourn.data.numbers import finite, nearest, shown, whole
+from sojourn.data.options import Choice, Given, Options
 from sojourn.rules.elementary import exp10, log
-from sojourn.rules.numbers import finite, nearest, shown, whole
-from sojourn.rules.options import Choice, Given, Options
 
 Axis: TypeAlias = list[float] | list[int] | list[str] | list[bool] | list[Choice]
 Axes: TypeAlias = Mapping[str, Choice | Axis]  # options; those that are lists are axes

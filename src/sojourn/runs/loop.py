@@ -7,7 +7,6 @@ loop needs does not depend on the number of steps, and the loop can be interrupt
 
 from __future__ import annotations
 
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -16,12 +15,13 @@ import numpy as np
 from sojourn.agents.checks import ready_agent
 from sojourn.agents.protocol import A, Agent, described, draw, learn, pauses, policy, think
 from sojourn.agents.values.protocol import num_missing
+from sojourn.data.numbers import whole
 from sojourn.rates.protocol import value
 from sojourn.rules.arrays import Flags, Floats
 from sojourn.rules.borrowed import borrowed, given_back
 from sojourn.rules.bridge import compiled_apart, inlined
 from sojourn.rules.compile import first_meeting, kernel
-from sojourn.rules.numbers import whole
+from sojourn.rules.door import told, warn
 from sojourn.rules.streams import Stream, streams
 from sojourn.rules.values import Column, canonical, copied
 from sojourn.rules.vectors import Action, State, is_offered, is_state, spot
@@ -122,6 +122,7 @@ class Run(NamedTuple):
         return policy(self.agent)
 
 
+@told
 def run(
     world: World,
     agent: Agent,
@@ -153,11 +154,9 @@ def run(
     points = record_points(record, length.total)
     result = walk_through(world, agent, length, seed, points, compiled)
     if result.diverged:
-        warnings.warn(
+        warn(
             f"{described(agent)} diverged: its values or its rate are no longer finite; "
-            "smaller step sizes may help",
-            RuntimeWarning,
-            stacklevel=2,
+            "smaller step sizes may help"
         )
     return result
 

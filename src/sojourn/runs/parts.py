@@ -17,7 +17,7 @@ from pathlib import Path
 
 import polars as pl
 
-from sojourn.rules.files import own_folder, write_bytes, write_text
+from sojourn.data.files import own_folder, write_bytes, write_text
 from sojourn.runs.tasks import Task
 
 _NAME = re.compile(r"(\d{8})\.(rows|curves)\.([0-9a-f]{32})\.parquet")

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from typing import Protocol
 
-from sojourn.rules.printing import printable
+from sojourn.data.text import printable
 
 
 class Advance(Protocol):

@@ -45,11 +45,12 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from sojourn.rules.apart import check_columns, is_number, read_table
+from sojourn.data.child import check_columns, is_number, read_table
+from sojourn.data.files import is_leftover, write_whole
+from sojourn.data.text import printable
 from sojourn.rules.arrays import Floats, Ints
-from sojourn.rules.files import is_leftover, write_whole
+from sojourn.rules.door import told
 from sojourn.rules.intervals import mean_reach
-from sojourn.rules.printing import printable
 from sojourn.runs.columns import TRUTHS
 from sojourn.runs.lengths import Points
 from sojourn.runs.loop import PARTS
@@ -174,6 +175,7 @@ def merge(parts: list[Path], folder: Path, curve_parts: list[Path]) -> None:
     write_whole(folder / RESULTS, lambda path: rows.drop("seconds").sink_parquet(path))
 
 
+@told
 def load_results(folder: str | Path) -> pl.DataFrame:
     """Return the table of results in a folder: a `polars.DataFrame` with a row for each run.
 
@@ -195,6 +197,7 @@ def load_results(folder: str | Path) -> pl.DataFrame:
     return table
 
 
+@told
 def load_curves(folder: str | Path) -> pl.DataFrame:
     """Return the table of curves in a folder: a `polars.DataFrame` with a row for each run, or cell, and point.
 

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 
+from sojourn.data.options import Choice, Options
 from sojourn.exact.policy_gains import PolicyGains
 from sojourn.exact.solve import solve
 from sojourn.rules.arrays import Floats, Ints
-from sojourn.rules.options import Choice, Options
 from sojourn.runs import results
 from sojourn.runs.build import build_world, is_reversed, model_behind
 from sojourn.runs.columns import flattened
@@ -135,6 +135,10 @@ def _option_columns(task: Task, of_agents: Mapping[str, list[Choice | None]]) ->
 
 
 def _at(entries: Sequence[Choice | None], index: Ints, kind: pl.DataType) -> pl.Series:
-    """Return a column with the entries at these places."""
-    words = [as_word(entry) if isinstance(entry, bool) else entry for entry in entries]
-    return pl.Series(words, dtype=kind).gather(index)
+    """Return a column with the entries at these places; numbers in a column of text become words."""
+    if kind == pl.String:
+        entries = [
+            as_word(entry) if isinstance(entry, bool) else None if entry is None else str(entry)
+            for entry in entries
+        ]
+    return pl.Series(entries, dtype=kind).gather(index)

@@ -16,13 +16,14 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sojourn.rules.numbers import listed, positive, shown, whole
-from sojourn.rules.options import Choice, Options
+from sojourn.data.numbers import listed, positive, shown, whole
+from sojourn.data.options import Choice, Options
+from sojourn.rules.door import told
 from sojourn.rules.sources import check_unedited
 from sojourn.runs.build import build_agent, build_world
 from sojourn.runs.fitting import unlike
 from sojourn.runs.grids import Axes, Entry, choices
-from sojourn.runs.lengths import Length
+from sojourn.runs.lengths import MOST_POINTS, Length
 from sojourn.runs.named import users_sources
 from sojourn.worlds.market.segments import identity
 from sojourn.worlds.protocol import World, extent
@@ -30,13 +31,15 @@ from sojourn.worlds.protocol import World, extent
 # Raise this when any rule gives different numbers than before. 2: an action of value -inf is not explored,
 # which changes runs that diverged. 3: ties are broken at random unless an agent says ties="lowest", which changes
 # every run whose values tie; Differential Q divides by at least a tenth of the mean duration.
-# 4: TimeSmoothed has no bias towards its first value.
-RULES_VERSION = 4
+# 4: TimeSmoothed has no bias towards its first value. 5: a sweep over an option that changes the type of an agent's
+# part gives each cell its own numbers; before, all cells had those of the first.
+RULES_VERSION = 5
 
 MOST_RUNS = 100_000_000
 SPACINGS, CURVES = ("log", "even"), ("each", "mean")
 
 
+@told
 @dataclass(frozen=True)
 class Sweep:
     """All worlds with all agents and all seeds. Creating a sweep checks every option.
@@ -99,7 +102,7 @@ class Sweep:
         if len(set(self.times)) != len(self.times):
             raise ValueError("time contains the same time twice")
         whole("episodes", self.episodes)
-        whole("record", self.record, least=0)
+        whole("record", self.record, least=0, most=MOST_POINTS)
         seeds = [whole("seeds", seed, least=0) for seed in self.seeds]
         if max(max(self.lengths or [0]) * self.episodes, *seeds, 0) >= 2**63:
             raise ValueError("seeds and steps times episodes must be less than 2^63")

@@ -19,6 +19,7 @@ from sojourn.rules.arrays import Flags, Floats, Ints
 from sojourn.rules.compile import kernel
 from sojourn.rules.stacks import put, take
 from sojourn.rules.streams import streams
+from sojourn.rules.values import fields_of
 from sojourn.rules.vectors import State, number_of
 from sojourn.runs.abreast import LANES_PAY, party_of, walk_abreast
 from sojourn.runs.columns import FIGURES, TRUTHS
@@ -75,6 +76,17 @@ def joined(batches: list[Batch]) -> Batch:
     totals = Totals._make(map(np.concatenate, zip(*(batch.totals for batch in batches), strict=True)))
     _, *others = zip(*batches, strict=True)
     return Batch(totals, *map(np.concatenate, others))
+
+
+def reordered(batch: Batch, order: Ints) -> Batch:
+    """Return a batch with its cells in another order; a cell has one row, or one for each seed."""
+
+    def moved(part: Column) -> Column:
+        rows = np.arange(len(part)).reshape(len(order), -1)[order].ravel()
+        return part[rows]
+
+    totals, *others = batch
+    return Batch(Totals._make(map(moved, fields_of(totals))), *map(moved, others))
 
 
 def run_batch(

@@ -14,18 +14,19 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from sojourn.agents.checks import ready_agent
 from sojourn.agents.protocol import Agent
+from sojourn.data.options import Options
 from sojourn.rules.compile import rules_digest
 from sojourn.rules.lane_count import LANES
-from sojourn.rules.options import Options
 from sojourn.rules.sources import check_unedited, source_of
-from sojourn.rules.values import Value, is_value, replaced, stacked
+from sojourn.rules.values import Value, classes, is_value, layout, replaced, stacked
 from sojourn.runs.abreast import LANES_PAY
 from sojourn.runs.build import build_agent, build_world
 from sojourn.runs.columns import flattened
@@ -34,7 +35,7 @@ from sojourn.runs.kept import Kept
 from sojourn.runs.lengths import Length, Points, evenly_spaced, log_spaced
 from sojourn.runs.named import agent_kind, world_kind
 from sojourn.runs.spec import Sweep
-from sojourn.runs.stack import Batch, joined, run_batch
+from sojourn.runs.stack import Batch, joined, reordered, run_batch
 from sojourn.worlds.market.segments import identity
 from sojourn.worlds.protocol import World, extent
 
@@ -119,7 +120,7 @@ def plan(sweep: Sweep) -> Iterator[Task]:
     recording = Recording(sweep.record, sweep.spacing, mean, sweep.policies)
     steps_each = sweep.num_steps // sum(map(len, sweep.agents))
     for agent, world in itertools.product(sweep.agents, sweep.worlds):
-        for (lengths, num_values), alike in itertools.groupby(
+        for (lengths, num_values, _), alike in itertools.groupby(
             world.grid(), functools.partial(_size, sweep, world.kind)
         ):
             worlds = list(alike)
@@ -155,10 +156,12 @@ def _most_runs(steps: int, num_values: int) -> int:
     return max(1, min(BATCH_RUNS, BATCH_STEPS // steps, BATCH_VALUES // num_values))
 
 
-def _size(sweep: Sweep, kind: str, options: Options) -> tuple[list[Length], tuple[int, int]]:
-    """Return a world's lengths and the shape of its tables; worlds that agree in both may share a task."""
+def _size(
+    sweep: Sweep, kind: str, options: Options
+) -> tuple[list[Length], tuple[int, int], tuple[type, ...]]:
+    """Return a world's lengths, the shape of its tables, its classes; worlds that agree in all may share a task."""
     world = _world(kind, json.dumps(options), _data([options]))
-    return sweep.lengths_in(world), extent(world)
+    return sweep.lengths_in(world), extent(world), tuple(classes(world))
 
 
 @functools.lru_cache(maxsize=2)
@@ -206,13 +209,16 @@ def execute(task: Task, halt: Halt | None = None) -> Executed:
             raise ValueError(f"{name} is not the data that the sweep began with")
     group = len(task.seeds) if task.recording.mean else 1
     kept = Kept(task.recording.points(task.length), group, task.recording.policies)
-    batches = []
-    for options in task.worlds.options:
+    batches, cells = [], []  # the latter with their numbers in the task
+    for index, options in enumerate(task.worlds.options):
         world = _world(task.worlds.kind, json.dumps(options), _data([options]))
-        agents = _agents(task.agents.kind, task.agents.combinations, *extent(world))
-        stack, seeds = _repeated(agents, len(task.seeds)), task.seeds * task.agents.number
-        batches.append(run_batch(world, stack, seeds, task.length, kept, halt, task.planned))
-    return Executed(joined(batches), time.perf_counter() - begin, rules_of(task), _place())
+        for which, agents in _agents(task.agents.kind, task.agents.combinations, *extent(world)):
+            stack, seeds = _repeated(agents, len(task.seeds)), task.seeds * len(which)
+            planned = task.planned * len(which) // task.agents.number
+            batches.append(run_batch(world, stack, seeds, task.length, kept, halt, planned))
+            cells += [index * task.agents.number + number for number in which]
+    batch = reordered(joined(batches), np.argsort(cells))
+    return Executed(batch, time.perf_counter() - begin, rules_of(task), _place())
 
 
 class OtherRulesError(ValueError):
@@ -248,9 +254,9 @@ def rules_of(task: Task) -> str:
 @functools.lru_cache(maxsize=64)
 def _rules_of(world_name: str, options: str, agent_name: str, combinations: str) -> str:
     world = _world(world_name, options, _data([json.loads(options)]))
-    agent = build_agent(agent_name, json.loads(combinations)[0], *extent(world))
+    stacks = [stack for _, stack in _agents(agent_name, combinations, *extent(world))]
     kind = world_kind(world_name)
-    return rules_digest((world, agent), filter(None, (kind.make, kind.model, agent_kind(agent_name).make)))
+    return rules_digest((world, *stacks), filter(None, (kind.make, kind.model, agent_kind(agent_name).make)))
 
 
 def _place() -> str:
@@ -262,12 +268,20 @@ def _place() -> str:
 
 
 @functools.lru_cache(maxsize=16)
-def _agents(kind: str, combinations: str, num_states: int, num_actions: int) -> Agent:
-    """Return the agents of all combinations as one stack."""
-    stack: Agent = stacked(
-        [build_agent(kind, options, num_states, num_actions) for options in json.loads(combinations)]
-    )
-    return stack
+def _agents(kind: str, combinations: str, num_states: int, num_actions: int) -> list[tuple[list[int], Agent]]:
+    """Return the agents of all combinations as stacks of agents alike, with the numbers of the combinations in each."""
+    agents = [build_agent(kind, options, num_states, num_actions) for options in json.loads(combinations)]
+    alike: dict[Hashable, list[int]] = {}
+    for number, agent in enumerate(agents):
+        alike.setdefault(layout(agent), []).append(number)
+    return [(which, stacked(_ready([agents[number] for number in which]))) for which in alike.values()]
+
+
+def _ready(agents: list[Agent]) -> list[Agent]:
+    """Return agents of one layout as `run` would take them; where the first needs no change, none of them does."""
+    if layout(ready_agent(agents[0])) == layout(agents[0]):
+        return agents
+    return [ready_agent(agent) for agent in agents]
 
 
 def _repeated(stack: V, count: int) -> V:

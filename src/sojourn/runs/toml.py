@@ -66,17 +66,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sojourn.rules.numbers import listed, nearest, shown, whole
-from sojourn.rules.records import load_toml
+from sojourn.data.numbers import listed, nearest, shown, whole
+from sojourn.data.records import load_toml
+from sojourn.rules.door import told
 from sojourn.runs.grids import Entry, expand
+from sojourn.runs.lengths import MOST_POINTS, MOST_SEEDS
 from sojourn.runs.named import plain_kind
 from sojourn.runs.spec import Sweep, placed
 
-MOST_SEEDS = 1_000_000
 _OWN = ("spacing", "curves", "policies", "time")
 _TOP = ("name", "seeds", "steps", "episodes", "record", *_OWN, "world", "agent")
 
 
+@told
 def load_sweep(path: str | Path) -> Sweep:
     r"""Return the sweep in a TOML file.
 
@@ -90,6 +92,7 @@ def load_sweep(path: str | Path) -> Sweep:
     return parse_sweep(load_toml(Path(path)))
 
 
+@told
 def parse_sweep(data: Mapping[str, Any]) -> Sweep:
     """Return the sweep that TOML, or a dictionary like it, describes.
 
@@ -113,7 +116,7 @@ def parse_sweep(data: Mapping[str, Any]) -> Sweep:
         seeds=_seeds(data["seeds"]),
         steps=_lengths(data["steps"]) if "steps" in data else None,
         episodes=whole("episodes", data.get("episodes", 1)),
-        record=whole("record", data.get("record", 0), least=0),
+        record=whole("record", data.get("record", 0), least=0, most=MOST_POINTS),
         name=str(data.get("name", "sweep")),
         **{key: data[key] for key in _OWN if key in data},
     )

@@ -10,30 +10,34 @@ The models are stacked in one table of states: with n states each, those of regi
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from sojourn.data.numbers import positive, several, shown, unmasked
 from sojourn.exact.policies import evaluate
 from sojourn.exact.solve import solve
 from sojourn.models.laws import Exponential
 from sojourn.models.smdp import SMDP
-from sojourn.rules.arrays import Flags, Floats, flat_floats, misread, owned
+from sojourn.rules.arrays import MOST_COUNTED, Flags, Floats, flat_floats, misread, owned
 from sojourn.rules.bridge import inlined
+from sojourn.rules.door import told, warn
 from sojourn.rules.elementary import log
-from sojourn.rules.numbers import positive, several, shown
 from sojourn.rules.random import unit, word, word_at
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import checked
-from sojourn.worlds.protocol import NotDrawnError, gain, start, step, unreadable
+from sojourn.worlds.protocol import NotDrawnError, gain, moving, start, step, unreadable
 from sojourn.worlds.tabular import Tabular, TabularWorld, below_each_other
 from sojourn.worlds.truth import Truth, begun_again, believing, counted_in, truth_of, watched
 
 Times: TypeAlias = float | Exponential | Sequence[float] | Floats
 
 _HOLDS = 3.0  # times the longest mean duration that a regime must hold, for its gain to be a bound
+_MOST_AT_ONCE = 1000  # regimes that may pass in a step of the longest mean duration
+# Regimes before a time whose gain is asked for: those that are drawn are drawn one by one, of the others the time
+# must be known to a part of the period.
+_MOST_DRAWN, _MOST_COUNTED = 10**6, 10**12
 _U2 = np.uint64(2)
 
 _step = step.bare
@@ -48,7 +52,7 @@ def Switching(  # noqa: N802 - it is named for the world that it makes
     the first one follows the last. `sojourn.laws.Exponential(mean)` draws how long each regime holds, and any other
     regime may follow. The gain at a time is that of the best policy, or that of `policy` if one is given, solved
     exactly. If a regime holds for less than three times the longest mean duration, a warning says that its gain
-    does not bound what can be earned.
+    does not bound what can be earned; with less than a thousandth of it, the world is refused.
 
     In this example there is one action, which takes a time of 1 and pays 5, and later 2:
 
@@ -71,6 +75,7 @@ def Switching(  # noqa: N802 - it is named for the world that it makes
     )
 
 
+@told
 def Drifting(  # noqa: N802 - it is named for the world that it makes
     model_at: Callable[[float], SMDP], times: Sequence[float] | Floats, *, policy: Sequence[int] | None = None
 ) -> SwitchingWorld:
@@ -81,7 +86,7 @@ def Drifting(  # noqa: N802 - it is named for the world that it makes
     >>> [gain(world, clock) for clock in (0.0, 19.0, 1000.0)]
     [1.0, 1.1, 1.2]
     """
-    path = flat_floats("times", times)
+    path = flat_floats("times", unmasked("times", times))
     if not len(path) or path[0] != 0.0:
         raise ValueError("times must begin with 0.0, when the path begins")
     return Switching([model_at(float(time)) for time in path], path[1:], policy=policy)
@@ -125,6 +130,12 @@ class SwitchingWorld(NamedTuple):
     def num_actions(self) -> int:
         """As many as each model's."""
         return int(self.available.shape[1])
+
+
+@moving.register
+def moving_switching(world: SwitchingWorld) -> tuple[str, ...]:
+    """The regime, the truth and the noise."""
+    return "regime", "truth", "noise_key"
 
 
 @start.register
@@ -217,8 +228,28 @@ def gain_switching(world: SwitchingWorld, clock: float) -> float:
         raise NotDrawnError(
             "the times of this world are drawn when it starts; ask a world that sojourn.start has returned"
         )
-    first = Regime(0, _end(world.timetable, 0, 0.0, world.noise_key), 0)
+    period, mean, count = world.timetable.period, world.timetable.mean, world.timetable.num_regimes
+    most = _MOST_COUNTED * period + _MOST_DRAWN * mean
+    if clock > most > 0.0:
+        raise ValueError(
+            f"clock is {clock:g}, when too many regimes have passed to tell which is in force; it must be at most {most:g}"
+        )
+    before = max(int(clock / period) - 1, 0) if period > 0.0 else 0  # shortly before that time
+    first = Regime(before % count, _end(world.timetable, before, 0.0, world.noise_key), before)
     return float(world.gains[_in_force(world.timetable, first, clock, world.noise_key).number])
+
+
+def _untimely(world: SwitchingWorld) -> str:
+    """Return that a regime is in force at a time when it cannot be, or an empty text."""
+    regime, timetable, clock = world.regime, world.timetable, world.truth.clock
+    if regime == Regime() and clock == 0.0:
+        return ""  # not started
+    is_listed = not (timetable.mean > 0.0 or timetable.period > 0.0)
+    most = len(timetable.switches) - 1 if is_listed else MOST_COUNTED
+    fits = 0 <= regime.before <= most and clock < regime.until
+    if fits and not timetable.mean > 0.0:
+        fits = regime.until == _end(timetable, regime.before, 0.0, world.noise_key)
+    return "" if fits else f"regime {regime.number} cannot be in force at the time {clock}"
 
 
 @unreadable.register
@@ -245,6 +276,7 @@ def unreadable_switching(world: SwitchingWorld) -> str:
             if 0 <= world.regime.number < count
             else f"regime is {world.regime.number}; it must be 0 to {count - 1}"
         )
+        or _untimely(world)
     )
 
 
@@ -273,7 +305,7 @@ def _timetable(times: Times, count: int) -> Timetable:
         return Timetable(owned(never), 0.0, positive("times.mean", times.mean), count)
     if isinstance(times, int | float | np.number):
         return Timetable(owned(never), positive("times", times), 0.0, count)
-    switches = flat_floats("times", times)
+    switches = flat_floats("times", unmasked("times", times))
     if len(switches) and not (
         np.isfinite(switches).all() and switches[0] > 0.0 and (np.diff(switches) > 0.0).all()
     ):
@@ -282,16 +314,20 @@ def _timetable(times: Times, count: int) -> Timetable:
 
 
 def _warn(models: Sequence[SMDP], timetable: Timetable) -> None:
-    """Warn if a regime holds for less than three times the longest mean duration."""
+    """Warn if a regime holds for less than three times the longest mean duration; refuse a thousandth of it."""
     longest = max(float(model.duration.max()) for model in models)
     holds = np.diff(timetable.switches[:-1], prepend=0.0)
     shortest = timetable.period or timetable.mean or float(holds.min(initial=math.inf))
+    # Steps go through the regimes one by one, and of a list each is in force only once.
+    if max(timetable.period, timetable.mean) > 0.0 and shortest * _MOST_AT_ONCE < longest:
+        raise ValueError(
+            f"a regime holds for {shortest:g}, less than a thousandth of the longest mean duration, {longest:g}; let "
+            "regimes hold longer"
+        )
     if shortest < _HOLDS * longest:
         told = "holds for a mean of" if timetable.mean else "holds for only"
-        warnings.warn(
+        warn(
             f"a regime {told} {shortest:g}, less than three times the longest mean duration, {longest:g}, so the gain "
             "of each regime does not bound what can be earned, and dynamic regret may be negative; if regimes "
-            "change at random, sojourn.modulated makes a model that has them in its states",
-            RuntimeWarning,
-            stacklevel=3,
+            "change at random, sojourn.modulated makes a model that has them in its states"
         )

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sojourn.data.numbers import shown, unmasked, whole
 from sojourn.rules.arrays import owned
 from sojourn.rules.compile import first_meeting
-from sojourn.rules.numbers import shown, whole
 from sojourn.rules.returned import returned
 from sojourn.rules.streams import stream
 from sojourn.rules.values import is_value, validated, with_arrays
@@ -27,6 +27,7 @@ def ready_world(world: W) -> W:
         raise TypeError(
             f"{type(world).__name__} is not a world; a world is a NamedTuple with start and step registered for it"
         )
+    unmasked(type(world).__name__, world)
     world = with_arrays(validated(world), owned)
     wrong = unreadable(world)
     if wrong:

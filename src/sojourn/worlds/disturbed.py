@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from sojourn.data.numbers import Number, finite, positive, probability
 from sojourn.rules.arrays import Flags
 from sojourn.rules.bridge import inlined
 from sojourn.rules.elementary import exp, log
-from sojourn.rules.numbers import Number, finite, positive, probability
 from sojourn.rules.random import uniform
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import checked
-from sojourn.worlds.protocol import World, gain, start, step, unreadable
+from sojourn.worlds.protocol import World, gain, moving, start, step, unreadable
 from sojourn.worlds.truth import Truth, knows_truth, truth_of, watched
 
 _start, _step, _watched, _truth_of = start.bare, step.bare, watched.bare, truth_of.bare
@@ -74,6 +74,12 @@ class Disturbed(NamedTuple):
     def available(self) -> Flags | None:
         """Which actions each state has, if the world says so."""
         return getattr(self.world, "available", None)
+
+
+@moving.register
+def moving_disturbed(world: Disturbed) -> tuple[str, ...]:
+    """The world inside, and what is not yet paid."""
+    return "world", "unpaid"
 
 
 @start.register

@@ -16,9 +16,9 @@ from collections.abc import Callable
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from sojourn.data.names import found, users_constructor
+from sojourn.data.options import Options
 from sojourn.models.problems.catalogue import PROBLEMS
-from sojourn.rules.names import found, users_constructor
-from sojourn.rules.options import Options
 
 if TYPE_CHECKING:
     from sojourn.models.smdp import SMDP

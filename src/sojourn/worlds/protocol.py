@@ -56,8 +56,8 @@ from __future__ import annotations
 
 from typing import Protocol, TypeVar
 
+from sojourn.data.numbers import Number, at_least_zero, finite, within
 from sojourn.rules.compile import no_rule, rule
-from sojourn.rules.numbers import Number, at_least_zero, finite, within
 from sojourn.rules.streams import Stream, check_stream
 from sojourn.rules.values import Value
 from sojourn.rules.vectors import Action, Bounds, State
@@ -140,6 +140,16 @@ def unreadable(world: World) -> str:
     made, even by `_replace` or from a pickle. A world without arrays needs no such rule.
     """
     return ""
+
+
+@rule(compiled=False)
+def moving(world: World) -> tuple[str, ...]:
+    """Return the fields that change while the world moves; without this rule, all of them may.
+
+    A file says where a world stands. It may say so of these fields only: all others are the world itself.
+    """
+    fields: tuple[str, ...] = world._fields
+    return fields
 
 
 @rule(compiled=False)

@@ -24,17 +24,18 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sojourn.data.numbers import within
 from sojourn.models.laws import KINDS
 from sojourn.models.smdp import SMDP, check_model
 from sojourn.rules.arrays import Flags, Floats, Ints, misread, outside, owned
 from sojourn.rules.bridge import inlined
 from sojourn.rules.compile import kernel
-from sojourn.rules.numbers import within
+from sojourn.rules.door import told
 from sojourn.rules.random import uniform
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import checked
 from sojourn.worlds.draws import sampled
-from sojourn.worlds.protocol import NO_STATE, start, step, unreadable
+from sojourn.worlds.protocol import NO_STATE, moving, start, step, unreadable
 
 _LARGEST = float(np.finfo(np.float64).max)
 _PATIENCE = 20_000  # for up to so many rows, Python makes the tables sooner than a compiler would be ready
@@ -146,6 +147,7 @@ def available(model: SMDP) -> Flags:
     return np.asarray(model.pair_table() >= 0)
 
 
+@told
 def initial_values(model: SMDP, value: float = 0.0) -> Floats:
     """Return values [state, action] for an agent to begin with: `value`, and -inf for actions that a state lacks.
 
@@ -155,6 +157,12 @@ def initial_values(model: SMDP, value: float = 0.0) -> Floats:
            [-inf,   0.]])
     """
     return np.where(available(model), float(value), -np.inf)
+
+
+@moving.register
+def moving_tabular(world: TabularWorld) -> tuple[str, ...]:
+    """Nothing: its state is all that changes."""
+    return ()
 
 
 @start.register

@@ -22,13 +22,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sojourn.data.numbers import Number, finite, positive, within
 from sojourn.rules.bridge import inlined
+from sojourn.rules.door import told_inlined
 from sojourn.rules.elementary import cos, exp10, sin
-from sojourn.rules.numbers import Number, finite, positive, within
 from sojourn.rules.random import normal_quantile, unit, word, word_at
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import checked
-from sojourn.worlds.protocol import is_unswayed, start, step
+from sojourn.worlds.protocol import is_unswayed, moving, start, step
 
 CLOCKS = ("steps", "visits")
 
@@ -45,7 +46,7 @@ def _clock(name: str, given: Number) -> int:
     return within(name, given, len(CLOCKS))
 
 
-@inlined
+@told_inlined
 def sin_log_drift(t: float, offset: float, log_scale: float) -> float:
     """Return (sin t + offset) 10^(log_scale t), the drifting reward.
 
@@ -55,7 +56,7 @@ def sin_log_drift(t: float, offset: float, log_scale: float) -> float:
     return (sin(t) + offset) * exp10(log_scale * t)
 
 
-@inlined
+@told_inlined
 def cos_log_drift(t: float, offset: float, log_scale: float) -> float:
     """Return (cos t + offset) 10^(log_scale t), the drifting duration.
 
@@ -111,6 +112,12 @@ class TwoState(NamedTuple):
 def is_unswayed_two_state(world: TwoState) -> bool:
     """True, unless the world counts how often B was chosen."""
     return world.clock != _VISITS
+
+
+@moving.register
+def moving_two_state(world: TwoState) -> tuple[str, ...]:
+    """The noise, the step and the count."""
+    return "noise_key", "t", "chosen"
 
 
 @start.register

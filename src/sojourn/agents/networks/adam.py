@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sojourn.agents.networks.products import Reals
-from sojourn.rules.arrays import Floats
+from sojourn.rules.arrays import MOST_COUNTED, Floats, infinite, outside
 from sojourn.rules.bridge import compiled_apart
 from sojourn.rules.elementary import exp, log1p
 
@@ -27,6 +27,15 @@ class Adam(NamedTuple):
 def adam(weights: Reals) -> Adam:
     """Return means of 0 for weights like these."""
     return Adam(np.zeros_like(weights), np.zeros_like(weights), np.zeros(1))
+
+
+def wrong_adam(name: str, means: Adam) -> str:
+    """Return what is wrong with means that came from elsewhere, or an empty text."""
+    return (
+        infinite(f"{name}.first", means.first)
+        or outside(f"{name}.second", means.second, 0.0, math.inf)
+        or outside(f"{name}.moves", means.moves, 0.0, MOST_COUNTED)
+    )
 
 
 @compiled_apart

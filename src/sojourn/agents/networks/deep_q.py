@@ -18,23 +18,16 @@ import numpy as np
 
 from sojourn.agents.construct import estimator
 from sojourn.agents.exploration import Decay, Exploration, Linear, chance, exploration_of, later
-from sojourn.agents.networks.adam import Adam, adam, approach, descend
-from sojourn.agents.networks.agent import Kernels, NetworkAgent
-from sojourn.agents.networks.options import checked_hidden, checked_precision, schedule_of
-from sojourn.agents.networks.perceptron import (
-    PRECISIONS,
-    Perceptron,
-    backward,
-    forward,
-    inputs_in,
-    outputs_in,
-    perceptron,
-)
-from sojourn.agents.networks.products import Reals
-from sojourn.agents.networks.protocol import Masks, Spaces, Transitions, checked_spaces
-from sojourn.agents.networks.scaling import (
+from sojourn.agents.networks.adam import Adam, adam, approach, descend, wrong_adam
+from sojourn.agents.networks.base import (
+    MOST_AT_ONCE,
+    MOST_STEPS,
     Earnings,
+    Kernels,
     Moments,
+    NetworkAgent,
+    checked_hidden,
+    checked_precision,
     earn,
     earnings,
     moments,
@@ -46,15 +39,36 @@ from sojourn.agents.networks.scaling import (
     renew_scale,
     renew_units,
     scale_of,
+    schedule_of,
     settle,
+    unsound,
+    wrong_earnings,
+    wrong_masks,
+    wrong_moments,
+    wrong_stack,
+    wrong_steps,
+    wrong_stream,
 )
+from sojourn.agents.networks.perceptron import (
+    PRECISIONS,
+    Perceptron,
+    backward,
+    forward,
+    inputs_in,
+    outputs_in,
+    perceptron,
+    wrong_network,
+)
+from sojourn.agents.networks.products import Reals
+from sojourn.agents.networks.protocol import Masks, Spaces, Transitions, checked_spaces
+from sojourn.data.numbers import fraction, whole
 from sojourn.rates.centred import LEVEL_STEP
 from sojourn.rates.protocol import Rate
 from sojourn.rates.ratio import Exponential
-from sojourn.rules.arrays import Flags, Floats, Ints
+from sojourn.rules.arrays import MOST_COUNTED, Flags, Floats, Ints, infinite, outside
 from sojourn.rules.bridge import compiled_apart
 from sojourn.rules.compile import kernel
-from sojourn.rules.numbers import fraction, whole
+from sojourn.rules.door import told
 from sojourn.rules.random import integer, uniform
 from sojourn.rules.stacks import put, take
 from sojourn.rules.streams import Stream, stream
@@ -103,6 +117,28 @@ class DeepQ(NamedTuple):
     counts: Ints
     rng: Stream
     pace: Pace
+
+
+@unsound.register
+def unsound_deep_q(learned: DeepQ) -> str:
+    """Its network must fit its replay, and what it remembers must be actions that exist, and where some are allowed."""
+    replay, counts = learned.replay, learned.counts
+    inputs, actions = replay.observations.shape[1], replay.next_allowed.shape[1]
+    return (
+        wrong_network("network", learned.network, len(learned.chosen), inputs, actions, 0)
+        or infinite("target", learned.target)
+        or wrong_adam("means", learned.means)
+        or outside("counts.seen", counts[:1], 0, MOST_COUNTED)
+        or outside("counts.due", counts[1:], 0, learned.pace.every - 1)
+        or outside("replay.actions", replay.actions, 0, actions - 1)
+        or wrong_masks("replay.next_allowed", replay.next_allowed[: counts[_SEEN]])
+        or wrong_steps("replay", replay)
+        or wrong_moments(learned.seen)
+        or wrong_earnings(learned.earnings)
+        or wrong_stack("exploration", learned.exploration)
+        or wrong_stack("step_size", learned.step_size)
+        or wrong_stream(learned.rng)
+    )
 
 
 @compiled_apart
@@ -224,12 +260,13 @@ def _learn_from_batch(agent: DeepQ) -> None:
     backward(network, size)
     descend(network.weights, network.gradient, agent.means, _chance(take(agent.step_size, 0)), _LONGEST)
     approach(agent.target, network.weights, agent.pace.target_step)
-    settle(agent.earnings, level * scale, LEVEL_STEP)
+    settle(agent.earnings, level, LEVEL_STEP)
 
 
 _KERNELS = Kernels(_choose, _learn)
 
 
+@told
 def deep_q(  # an option for each thing that users tune, as in every constructor of an agent
     spaces: Spaces,
     *,
@@ -265,7 +302,7 @@ def deep_q(  # an option for each thing that users tune, as in every constructor
     options = {name: option for name, option in locals().items() if name != "spaces"}
     spaces = checked_spaces(spaces, "deep_q", continuous=False)
     widths = (spaces.num_inputs, *checked_hidden(hidden), spaces.num_actions)
-    size, room = whole("batch", batch), whole("replay", replay)
+    size, room = whole("batch", batch, most=MOST_AT_ONCE), whole("replay", replay, most=MOST_STEPS)
     rng = stream(spaces.seed)
     network = perceptron(widths, max(size, spaces.places), rng, precision=checked_precision(precision))
     kind = PRECISIONS[precision]
@@ -292,8 +329,8 @@ def deep_q(  # an option for each thing that users tune, as in every constructor
         counts=np.zeros(2, dtype=np.int64),
         rng=rng,
         pace=Pace(
-            warm_up=whole("warm_up", warm_up),
-            every=whole("every", every),
+            warm_up=whole("warm_up", warm_up, most=MOST_STEPS),
+            every=whole("every", every, most=MOST_STEPS),
             target_step=fraction("target_step", target_step),
         ),
     )

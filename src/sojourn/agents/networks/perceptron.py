@@ -15,6 +15,7 @@ room for the same number of rows; a batch may have fewer. So nothing is allocate
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
@@ -22,7 +23,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from sojourn.agents.networks.products import Reals, times, times_transposed, transposed_times
-from sojourn.rules.arrays import Ints
+from sojourn.rules.arrays import Ints, infinite
 from sojourn.rules.bridge import compiled_apart
 from sojourn.rules.random import normal
 from sojourn.rules.streams import Stream
@@ -78,6 +79,22 @@ def perceptron(
         np.zeros(room, dtype=kind),
         np.zeros_like(weights),
     )
+
+
+def wrong_network(name: str, network: Perceptron, rows: int, inputs: int, outputs: int, further: int) -> str:
+    """Return what is wrong with a network that came from elsewhere, or an empty text; compiled code does not check it.
+
+    It must have room for `rows`, and `further` numbers after its weights.
+    """
+    widths = network.widths.tolist()
+    if len(widths) < 2 or min(widths) < 1 or (widths[0], widths[-1]) != (inputs, outputs):
+        return f"{name} has layers of {widths} units, which do not lead from {inputs} inputs to {outputs} outputs"
+    count = sum((before + 1) * after for before, after in itertools.pairwise(widths)) + further
+    if not len(network.weights) == len(network.gradient) == count or not (
+        len(network.units) == len(network.slopes) >= rows * sum(widths)
+    ):
+        return f"{name} has layers of {widths} units, which do not fit its {len(network.weights)} weights"
+    return infinite(f"{name}.weights", network.weights)
 
 
 def units_of(network: Perceptron, layer: int) -> Reals:

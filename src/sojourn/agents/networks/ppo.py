@@ -1,17 +1,70 @@
 """Proximal policy optimisation for the average reward, with numbered or continuous actions.
 
-The policy moves by the clipped objective of Schulman et al. (2017) with the normalised advantages of a `rollout`, and
-the critic moves towards A + v. A continuous action is normal around a mean that stays between the bounds. If the mean
-went beyond a bound, all draws would be moved to the bound and earn the same, and nothing would show the way back.
+For a rollout of steps, with v the critic, rho_eff the rate, corrected by centring, and s the unit of rewards,
+
+    delta = (r - rho_eff tau) / s + v(o') - v(o),      A = delta + lambda A',
+
+where A' is the advantage of the next step at the same place, or 0 if the episode was truncated (generalised advantage
+estimation, Schulman et al. 2016, without a discount). The estimator of the rate sees all steps, one by one and in order.
+
+The policy moves by the clipped objective of Schulman et al. (2017) with the normalised advantages, and the critic moves
+towards A + v. A continuous action is normal around a mean that stays between the bounds. If the mean went beyond a bound,
+all draws would be moved to the bound and earn the same, and nothing would show the way back.
 
 The first rollout only measures, as observations have no unit before it.
 """
 
 from __future__ import annotations
 
-from sojourn.agents.exploration import chance
-from sojourn.agents.networks.adam import descend
-from sojourn.agents.networks.perceptron import backward, forward, inputs_in, outputs_in
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from sojourn.agents.construct import estimator
+from sojourn.agents.exploration import Decay, Exploration, Linear, chance, later
+from sojourn.agents.networks.adam import Adam, adam, descend, wrong_adam
+from sojourn.agents.networks.base import (
+    MOST_AT_ONCE,
+    Earnings,
+    Kernels,
+    Moments,
+    NetworkAgent,
+    bounds_of,
+    checked_hidden,
+    checked_precision,
+    earn,
+    earnings,
+    moments,
+    normalise,
+    observe,
+    rate_of,
+    refit_inputs,
+    refit_outputs,
+    renew_scale,
+    renew_units,
+    scale_of,
+    schedule_of,
+    settle,
+    unsound,
+    wrong_earnings,
+    wrong_masks,
+    wrong_moments,
+    wrong_stack,
+    wrong_steps,
+    wrong_stream,
+)
+from sojourn.agents.networks.perceptron import (
+    PRECISIONS,
+    Kind,
+    Perceptron,
+    backward,
+    forward,
+    inputs_in,
+    outputs_in,
+    perceptron,
+    wrong_network,
+)
 from sojourn.agents.networks.policies import (
     chances,
     choice_slopes,
@@ -23,23 +76,194 @@ from sojourn.agents.networks.policies import (
     log_deviation,
     point_slopes,
 )
-from sojourn.agents.networks.protocol import Masks, Transitions
-from sojourn.agents.networks.rollout import COUNT, PPO, ROLLOUTS, judge, take_in
-from sojourn.agents.networks.scaling import (
-    normalise,
-    observe,
-    refit_inputs,
-    refit_outputs,
-    renew_scale,
-    renew_units,
-)
-from sojourn.rules.arrays import Flags, Floats, Ints
+from sojourn.agents.networks.products import Reals
+from sojourn.agents.networks.protocol import Masks, Spaces, Transitions, checked_spaces
+from sojourn.data.numbers import at_least_zero, positive, probability, whole
+from sojourn.rates.protocol import Rate
+from sojourn.rates.ratio import Exponential
+from sojourn.rules.arrays import MOST_COUNTED, Flags, Floats, Ints, infinite, outside
 from sojourn.rules.bridge import compiled_apart
 from sojourn.rules.compile import kernel
 from sojourn.rules.elementary import exp
 from sojourn.rules.random import integer, normal
-from sojourn.rules.stacks import take
-from sojourn.rules.streams import Stream
+from sojourn.rules.stacks import put, take
+from sojourn.rules.streams import Stream, stream
+from sojourn.rules.values import stacked
+
+_later = later.bare
+
+# A wrong rate moves all aims of the critic by its error times 1 / (1 - lambda) steps. If the critic followed at once,
+# centring would swing around the rate for ever, so the critic follows only this share of the mean of the advantages.
+_LEVEL_SHARE = 0.2
+
+COUNT, ROLLOUTS = range(2)  # places in `counts`: steps in the rollout, and rollouts so far
+
+
+class Rollout(NamedTuple):
+    """The steps since the policy last moved, and what is computed from them."""
+
+    places: Ints
+    observations: Reals
+    allowed: Masks
+    choices: Ints  # actions that are numbered
+    points: Floats  # actions that are continuous, in units of the network
+    rewards: Floats
+    durations: Floats
+    next_observations: Reals
+    cut: Flags
+    values: Floats  # of the critic, where the step began
+    logs: Floats  # of the probability of the action
+    advantages: Floats
+    aims: Floats  # of the critic
+    order: Ints
+    ahead: Floats  # the advantage of the next step, by place
+
+
+class Pace(NamedTuple):
+    """When and how the agent learns."""
+
+    steps: int  # of a rollout
+    batch: int
+    epochs: int
+    trace: float  # lambda
+    clip: float
+    entropy: float
+    longest: float  # of a gradient
+
+
+class PPO(NamedTuple):
+    """Everything that a PPO agent has learned. Its step size is a stack of one."""
+
+    policy: Perceptron
+    policy_means: Adam
+    critic: Perceptron
+    critic_means: Adam
+    rollout: Rollout
+    low: Floats
+    high: Floats
+    furthest: Floats  # from 0 that the mean of an action may be, in units of the network: 1 if bounded
+    chances: Floats  # room for the probabilities of one observation
+    seen: Moments
+    earnings: Earnings
+    step_size: Exploration
+    counts: Ints
+    rng: Stream
+    pace: Pace
+
+
+@unsound.register
+def unsound_ppo(learned: PPO) -> str:
+    """Its networks must fit its rollout, whose places and actions must exist; where it saw masks, they allow some action."""
+    rollout, counts, dimensions = learned.rollout, learned.counts, len(learned.low)
+    room, inputs = rollout.observations.shape
+    actions, count = rollout.allowed.shape[1], int(counts[COUNT])
+    return (
+        wrong_network("policy", learned.policy, room, inputs, dimensions or actions, dimensions)
+        or wrong_network("critic", learned.critic, room, inputs, 1, 0)
+        or wrong_adam("policy_means", learned.policy_means)
+        or wrong_adam("critic_means", learned.critic_means)
+        or outside("counts.steps", counts[:1], 0, learned.pace.steps - 1)
+        or outside("counts.rollouts", counts[1:], 0, MOST_COUNTED)
+        or outside("rollout.places", rollout.places, 0, len(rollout.ahead) - 1)
+        or ("" if dimensions else outside("rollout.choices", rollout.choices, 0, actions - 1))
+        or ("" if dimensions else wrong_masks("rollout.allowed", rollout.allowed[:count]))
+        or wrong_steps("rollout", rollout)
+        or infinite("rollout.points", rollout.points)
+        or ("" if (learned.low < learned.high).all() else "the bounds of the actions are not in order")
+        or infinite("low", learned.low)
+        or infinite("high", learned.high)
+        or ("" if (learned.furthest > 0.0).all() else "the bounds of means are not above 0")
+        or wrong_moments(learned.seen)
+        or wrong_earnings(learned.earnings)
+        or wrong_stack("step_size", learned.step_size)
+        or wrong_stream(learned.rng)
+    )
+
+
+@compiled_apart
+def take_in(agent: PPO, steps: Transitions, i: int) -> None:
+    """Add a step, except for its action, to the rollout, and show it to the estimator of the rate."""
+    rollout = agent.rollout
+    at = agent.counts[COUNT]
+    for j in range(rollout.observations.shape[1]):
+        rollout.observations[at, j] = steps.observations[i, j]
+        rollout.next_observations[at, j] = steps.next_observations[i, j]
+    for j in range(rollout.allowed.shape[1]):
+        rollout.allowed[at, j] = steps.allowed[i, j]
+    rollout.places[at] = steps.places[i]
+    rollout.rewards[at] = steps.rewards[i]
+    rollout.durations[at] = steps.durations[i]
+    rollout.cut[at] = steps.cut[i]
+    earn(agent.earnings, steps.places[i], steps.rewards[i], steps.durations[i], True)
+    put(agent.step_size, 0, _later(take(agent.step_size, 0)))
+    agent.counts[COUNT] += 1
+
+
+@compiled_apart
+def judge(agent: PPO, count: int) -> None:
+    """Compute the advantage of each step, the aim of the critic there, and the probability of its action."""
+    rollout, critic = agent.rollout, agent.critic
+    inputs, values = inputs_in(critic), outputs_in(critic, critic.units)
+    rate, scale = rate_of(agent.earnings), scale_of(agent.earnings)
+    level, mean = 0.0, 0.0
+    for i in range(count):
+        normalise(agent.seen, rollout.next_observations, i, inputs, i)
+    forward(critic, critic.weights, count)
+    for i in range(count):
+        rollout.advantages[i] = (rollout.rewards[i] - rate * rollout.durations[i]) / scale + values[i, 0]
+        normalise(agent.seen, rollout.observations, i, inputs, i)
+    forward(critic, critic.weights, count)
+    for i in range(count):
+        rollout.values[i] = values[i, 0]
+        level += rollout.values[i] / count
+    for place in range(len(rollout.ahead)):
+        rollout.ahead[place] = 0.0
+    for back in range(count):
+        i = count - 1 - back
+        delta = rollout.advantages[i] - rollout.values[i]
+        further = 0.0 if rollout.cut[i] else rollout.ahead[rollout.places[i]]
+        rollout.advantages[i] = delta + agent.pace.trace * further
+        rollout.ahead[rollout.places[i]] = rollout.advantages[i]
+        mean += rollout.advantages[i] / count
+    for i in range(count):
+        rollout.aims[i] = rollout.values[i] + rollout.advantages[i] - (1.0 - _LEVEL_SHARE) * mean
+    settle(agent.earnings, level, 1.0)
+    _standardise(rollout.advantages, count)
+    _log_chances(agent, count)
+
+
+@compiled_apart
+def _standardise(numbers: Floats, count: int) -> None:
+    """Scale numbers to a mean of 0 and a deviation of 1."""
+    mean = 0.0
+    for i in range(count):
+        mean += numbers[i] / count
+    square = 0.0
+    for i in range(count):
+        square += (numbers[i] - mean) * (numbers[i] - mean) / count
+    deviation = square**0.5 + 1e-8
+    for i in range(count):
+        numbers[i] = (numbers[i] - mean) / deviation
+
+
+@compiled_apart
+def _log_chances(agent: PPO, count: int) -> None:
+    """Compute the logarithm of the probability of each action, by the policy that drew it."""
+    rollout, policy = agent.rollout, agent.policy
+    inputs, outputs = inputs_in(policy), outputs_in(policy, policy.units)
+    for i in range(count):
+        normalise(agent.seen, rollout.observations, i, inputs, i)
+    forward(policy, policy.weights, count)
+    if len(agent.low):
+        for i in range(count):
+            rollout.logs[i] = log_density(policy, outputs, i, agent.furthest, rollout.points, i)
+    else:
+        for i in range(count):
+            chances(outputs, i, rollout.allowed, i, agent.chances)
+            rollout.logs[i] = log_chance(agent.chances, rollout.choices[i])
+
+
+# --- The policy and the critic -----------------------------------------------------------
 
 _chance = chance.bare
 
@@ -179,3 +403,112 @@ def _push(change: float, advantage: float, clip: float) -> float:
     ratio = exp(min(change, 20.0))
     held = ratio > 1.0 + clip if advantage > 0.0 else ratio < 1.0 - clip
     return 0.0 if held else -ratio * advantage
+
+
+# --- The constructor ---------------------------------------------------------------------
+
+_CHOICES = Kernels(choose_choices, learn_choices)
+_POINTS = Kernels(choose_points, learn_points)
+_LONGEST = 0.5  # of a gradient
+_MOST_STEPS, _MOST_EPOCHS = 1_000_000, 1000  # of a rollout, all of which is in memory
+_FIRST_DEVIATION = -0.7  # its logarithm: half of the way from the middle to a bound
+
+
+def ppo(  # an option for each thing that users tune, as in every constructor of an agent
+    spaces: Spaces,
+    *,
+    hidden: Sequence[int] = (64, 64),
+    step_size: float | Decay | Linear = Linear(0.001, 0.00005, 400_000.0),  # noqa: B008 - a value, which cannot change
+    rollout: int = 2048,
+    batch: int = 128,
+    epochs: int = 8,
+    trace: float = 0.8,
+    clip: float = 0.2,
+    entropy: float = 0.0,
+    rate: Rate | None = None,
+    rate_step_size: float | None = None,
+    centring: float = 0.1,
+    precision: str = "single",
+    compiled: bool = True,
+) -> NetworkAgent:
+    """Proximal policy optimisation for reward per unit time, with numbered or continuous actions.
+
+    After every `rollout` steps, of all environments together, the policy and the critic learn from these steps in
+    batches, using each step `epochs` times. `trace` is lambda of the advantages, `clip` is how far the probability of
+    an action may move, and `entropy` is the weight of the policy's entropy. You can give any estimator of the rate; it
+    sees every step. `centring` corrects it by the level of the values. `hidden`, `step_size` and `precision` are as in
+    `deep_q`.
+
+    Continuous actions begin in the middle of their bounds, with a standard deviation of half the distance to a bound,
+    so the bounds should hold only actions that may be worth trying. The best actions stand out only as the deviation
+    falls, which takes about 200,000 steps.
+
+    >>> agent = ppo(Spaces(num_inputs=2, low=[-1.0], high=[1.0]), hidden=(8,), compiled=False)
+    >>> agent.greedy(np.zeros((1, 2)), np.zeros((1, 0))).shape
+    (1, 1)
+    """
+    options = {name: option for name, option in locals().items() if name != "spaces"}
+    spaces = checked_spaces(spaces, "ppo", continuous=True)
+    steps, size = whole("rollout", rollout, most=_MOST_STEPS), whole("batch", batch, most=MOST_AT_ONCE)
+    room = steps + spaces.places
+    rng, layers = stream(spaces.seed), checked_hidden(hidden)
+    low, high, furthest = bounds_of(spaces)
+    dimensions = len(low)
+    # Small weights in its last layer make a policy begin with nearly equal probabilities.
+    policy = perceptron(
+        (spaces.num_inputs, *layers, dimensions or spaces.num_actions),
+        room,
+        rng,
+        precision=checked_precision(precision),
+        last=0.01,
+        further=[_FIRST_DEVIATION] * dimensions,
+    )
+    critic = perceptron((spaces.num_inputs, *layers, 1), room, rng, precision=precision)
+    usual = 0.001 if rate_step_size is None and rate is None else rate_step_size
+    learned = PPO(
+        policy=policy,
+        policy_means=adam(policy.weights),
+        critic=critic,
+        critic_means=adam(critic.weights),
+        rollout=_empty(spaces, room, dimensions, PRECISIONS[precision]),
+        low=low,
+        high=high,
+        furthest=furthest,
+        chances=np.zeros(spaces.num_actions),
+        seen=moments(spaces.num_inputs),
+        earnings=earnings(estimator(Exponential, usual, rate, centring), spaces.places),
+        step_size=stacked([schedule_of("step_size", step_size)]),
+        counts=np.zeros(2, dtype=np.int64),
+        rng=rng,
+        pace=Pace(
+            steps=steps,
+            batch=size,
+            epochs=whole("epochs", epochs, most=_MOST_EPOCHS),
+            trace=probability("trace", trace),
+            clip=positive("clip", clip),
+            entropy=at_least_zero("entropy", entropy),
+            longest=_LONGEST,
+        ),
+    )
+    return NetworkAgent("ppo", learned, _POINTS if dimensions else _CHOICES, spaces, options, compiled)
+
+
+def _empty(spaces: Spaces, room: int, dimensions: int, kind: Kind) -> Rollout:
+    """Return a rollout with room for `room` steps."""
+    return Rollout(
+        places=np.zeros(room, dtype=np.int64),
+        observations=np.zeros((room, spaces.num_inputs), dtype=kind),
+        allowed=np.zeros((room, spaces.num_actions), dtype=np.int8),
+        choices=np.zeros(room, dtype=np.int64),
+        points=np.zeros((room, dimensions)),
+        rewards=np.zeros(room),
+        durations=np.zeros(room),
+        next_observations=np.zeros((room, spaces.num_inputs), dtype=kind),
+        cut=np.zeros(room, dtype=np.bool_),
+        values=np.zeros(room),
+        logs=np.zeros(room),
+        advantages=np.zeros(room),
+        aims=np.zeros(room),
+        order=np.zeros(room, dtype=np.int64),
+        ahead=np.zeros(spaces.places),
+    )

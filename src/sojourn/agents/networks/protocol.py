@@ -22,8 +22,8 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from sojourn.data.numbers import shown, unmasked, whole
 from sojourn.rules.arrays import Flags, Floats, Ints
-from sojourn.rules.numbers import shown, whole
 
 Actions: TypeAlias = Ints | Floats
 Masks: TypeAlias = NDArray[np.int8]
@@ -123,6 +123,7 @@ def checked_spaces(spaces: Spaces, agent: str, continuous: bool) -> Spaces:
         return spaces
     if not continuous:
         raise ValueError(f"{agent} is for numbered actions only; for continuous actions use ppo")
+    unmasked("spaces", (spaces.low, spaces.high))
     low, high = np.asarray(spaces.low, dtype=np.float64), np.asarray(spaces.high, dtype=np.float64)
     if low.ndim != 1 or low.shape != high.shape or not low.size or not (low < high).all():
         raise ValueError(

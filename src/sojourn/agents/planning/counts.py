@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sojourn.rules.arrays import Floats
+from sojourn.rules.arrays import MOST_COUNTED, Floats
 from sojourn.rules.bridge import compiled_apart, inlined
 
 NONE = -1.0  # the end of a chain
@@ -95,10 +95,21 @@ def wrong_counts(counts: SparseCounts, shape: tuple[int, int]) -> str:
     if links.ndim != 2 or links.shape[1] != 3 or not 0 <= used <= len(links):
         return f"{used} links do not fit an array of the shape {links.shape}"
     first, successor, following = pairs[:, :, FIRST], links[:used, SUCCESSOR], links[:used, NEXT]
+    led_to = np.concatenate([first[first != NONE], following[following != NONE]])
     sound = (
-        ((first >= NONE) & (first < used)).all()
-        and ((successor >= 0.0) & (successor < shape[0])).all()
-        and (following < used).all()
+        np.isin(led_to, np.arange(used)).all()
+        and len(np.unique(led_to))
+        == len(led_to)  # no two chains meet, so all together are not longer than `used`
+        and np.isin(successor, np.arange(shape[0])).all()
         and ((following == NONE) | (following > np.arange(used))).all()  # a chain only goes on, and ends
     )
-    return "" if sound else "counts have links or states out of range"
+    if not sound:
+        return "counts have links or states out of range"
+    counted = np.concatenate([pairs[:, :, VISITS].ravel(), links[:used, TIMES]])
+    squares = pairs[:, :, [REWARD_SQUARES, DURATION_SQUARES, ERROR]]
+    sound = (
+        ((counted >= 0.0) & (counted <= MOST_COUNTED)).all()
+        and np.isfinite(pairs[:, :, [REWARD, DURATION]]).all()
+        and (squares >= 0.0).all()
+    )
+    return "" if sound else "counts are not counts, or have means that are not finite or squares below 0"

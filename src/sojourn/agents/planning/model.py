@@ -27,7 +27,8 @@ class Outlook(NamedTuple):
     """What a plan assumes beyond the counts."""
 
     known: float  # a pair seen at most this often is unknown; -1 if all are known
-    promise: float  # what an unknown pair pays per unit time
+    promise: float  # what an unknown pair pays per step of the mean duration
+    worth: float  # what rewards seen are multiplied by: 1, or 0 if they say nothing yet
     reward: float  # the mean of all steps seen
     duration: float
 
@@ -63,7 +64,7 @@ def model_of(
                 successor[end] = k
                 share[end] = 1.0
                 end += 1
-                reward[pair] = outlook.promise * outlook.duration
+                reward[pair] = outlook.promise
                 duration[pair] = outlook.duration
             elif visits == 0.0:
                 successor[end] = home
@@ -79,7 +80,7 @@ def model_of(
                     share[end] = links[link, TIMES] / visits
                     end += 1
                     link = int(links[link, NEXT])
-                reward[pair] = pairs[state, action, REWARD]
+                reward[pair] = outlook.worth * pairs[state, action, REWARD]
                 duration[pair] = max(pairs[state, action, DURATION], _LEAST * outlook.duration)
     begin[size] = end
     return Model(begin, successor, share, reward, duration, allowed)

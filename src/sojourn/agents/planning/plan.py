@@ -13,12 +13,14 @@ import numpy as np
 from sojourn.agents.planning.counts import DURATION_SQUARES, ERROR, REWARD_SQUARES, VISITS, SparseCounts
 from sojourn.agents.planning.model import Outlook, model_of
 from sojourn.agents.planning.solve import Model, improve, look_ahead
-from sojourn.rules.arrays import Floats, Ints
+from sojourn.rules.arrays import MOST_COUNTED, Floats, Ints
 from sojourn.rules.bridge import compiled_apart, inlined
 from sojourn.rules.elementary import exp, log
 
 _TRIES, _POWER = 2.0, 0.6  # at most 2 T^0.6 steps to try
 _KNOWN = 2.0  # a pair seen 2 log T times is known
+_SAME = 1e-12  # steps that pay the same per unit time, but for this share, say nothing about what is better
+_LAZY = 0.01  # of what an unknown pair pays: by how much a way must be better while nothing else was paid
 _WORK = 4000.0  # entries of plans that a step may cost in the long run; a thousand take about a microsecond
 _CREDIT = 20.0  # steps' worth of work that may be done ahead
 
@@ -43,6 +45,20 @@ class Course(NamedTuple):
     lowest: float = np.inf  # the least reward per unit time of a step
     highest: float = -np.inf
     work: float = 0.0  # done ahead of what the steps so far allow
+
+
+def wrong_course(course: Course) -> str:
+    """Return what is wrong with a course that came from elsewhere, or an empty text."""
+    counts = (course.begun, course.stretch, course.tries)
+    sound = 0 <= course.steps <= MOST_COUNTED and all(0 <= count <= course.steps for count in counts)
+    numbers = (course.reward, course.clock, course.carried, course.work)
+    if not sound or not np.isfinite(numbers).all() or min(course.clock, course.work) < 0.0:
+        return f"course of {course.steps} steps has counts or totals of no such course"
+    return (
+        ""
+        if course.lowest == course.lowest and course.highest == course.highest
+        else "course has rates that are NaN"
+    )
 
 
 @inlined
@@ -81,26 +97,38 @@ def is_due(counts: SparseCounts, states: Floats, course: Course, state: int) -> 
 @compiled_apart
 def plan(q: Floats, counts: SparseCounts, states: Floats, course: Course, state: int) -> tuple[float, Course]:
     """Plan from the agent's current state: the best policy by what was seen, and what to do next."""
+    states[state, SEEN] = 1.0  # in case it was not
     seen, place = places_of(states)
     home = place[state]
     reward = course.reward / course.steps
-    duration = course.clock / course.steps if course.clock > 0.0 else 1.0
+    timeless = not course.clock > 0.0
+    duration = 1.0 if timeless else course.clock / course.steps
 
-    mean = Outlook(known=-1.0, promise=0.0, reward=reward, duration=duration)
+    mean = Outlook(known=-1.0, promise=0.0, worth=1.0, reward=reward, duration=duration)
     model = model_of(counts, q, seen, place, home, mean)
-    gain, work = planned(model, states, seen, BEST, home)
+    gain, work = planned(model, states, seen, BEST, home, 0.0)
     write_values(q, counts, model, states, seen, gain)
     write_errors(q, counts, model, states, seen, gain)
 
     steps = log(course.steps + 1.0)
     least = least_visits(q, counts, seen)
     unknown = least < _KNOWN * steps or len(seen) < len(place)
-    all_the_same = not course.highest > course.lowest
+    largest = max(abs(course.highest), abs(course.lowest))
+    all_the_same = timeless or course.highest - course.lowest <= _SAME * largest
     trying = unknown and (all_the_same or course.tries < _TRIES * exp(_POWER * steps))
     if trying:
-        hope = Outlook(known=least, promise=promised(course), reward=reward, duration=duration)
+        # As long as no time has passed, or nothing was paid, rewards have no scale: an unknown pair pays 1, others nothing.
+        unscaled = timeless or largest == 0.0
+        promise, worth = (1.0, 0.0) if unscaled else (promised(course) * duration, 1.0)
+        hope = Outlook(known=least, promise=promise, worth=worth, reward=worth * reward, duration=duration)
         model = model_of(counts, q, seen, place, home, hope)
-        work += planned(model, states, seen, TRY, home)[1]
+        work += planned(model, states, seen, TRY, home, _LAZY if unscaled else 0.0)[1]
+        if unscaled:  # the next plan must not begin with values in a unit of our own
+            forget(states, VALUE + TRY)
+    if timeless:  # nor with times in such a unit; and a rate needs time
+        gain = 0.0
+        forget(states, TIME + BEST)
+        forget(states, TIME + TRY)
     for k in range(len(seen)):
         action = int(states[seen[k], ACTION + (TRY if trying else BEST)])
         states[seen[k], PLANNED] = counts.pairs[seen[k], action, VISITS]
@@ -121,10 +149,15 @@ def plan(q: Floats, counts: SparseCounts, states: Floats, course: Course, state:
 
 @inlined
 def promised(course: Course) -> float:
-    """Return a rate above that of any step so far."""
-    if not course.highest >= course.lowest:
-        return 1.0  # no time has passed yet
-    return course.highest + max(course.highest - course.lowest, abs(course.highest), 1e-6)
+    """Return a rate above that of any step so far; some step must have paid or cost something."""
+    return course.highest + max(course.highest - course.lowest, abs(course.highest))
+
+
+@inlined
+def forget(states: Floats, column: int) -> None:
+    """Set a column of all states to 0."""
+    for state in range(states.shape[0]):
+        states[state, column] = 0.0
 
 
 @inlined
@@ -156,7 +189,9 @@ def least_visits(q: Floats, counts: SparseCounts, seen: Ints) -> float:
 
 
 @compiled_apart
-def planned(model: Model, states: Floats, seen: Ints, kind: int, home: int) -> tuple[float, int]:
+def planned(
+    model: Model, states: Floats, seen: Ints, kind: int, home: int, margin: float
+) -> tuple[float, int]:
     """Improve the plan of a kind for a model; return its gain and the work done."""
     size = len(seen)
     num_actions = len(model.allowed) // size
@@ -169,7 +204,7 @@ def planned(model: Model, states: Floats, seen: Ints, kind: int, home: int) -> t
         policy[k] = action
         h[k] = states[seen[k], VALUE + kind]
         w[k] = states[seen[k], TIME + kind]
-    gain, work = improve(model, policy, h, w, home)
+    gain, work = improve(model, policy, h, w, home, margin)
     for k in range(size):
         states[seen[k], ACTION + kind] = policy[k]
         states[seen[k], VALUE + kind] = h[k]
@@ -193,7 +228,8 @@ def write_values(
                 ahead = look_ahead(model, h, k * num_actions + action, gain)
                 q[seen[k], action] = ahead
                 lowest, highest = min(lowest, ahead), max(highest, ahead)
-    untried = lowest - (highest - lowest) - 1.0
+    below = max(highest - lowest, abs(highest))
+    untried = lowest - (below if below > 0.0 else 1.0)
     for state in range(q.shape[0]):
         for action in range(num_actions):
             if counts.pairs[state, action, VISITS] == 0.0 and q[state, action] != -np.inf:

@@ -6,13 +6,14 @@ which every pair is what it was on average; a pair that was never tried is left 
 
     to try     while some pair of the states seen is unknown, but for at most 2 T^0.6 of T steps: the plan leads to the
                pairs seen least often, as if they paid more than anything seen so far. A pair is known once it has been
-               seen 2 log T times, if all states have been seen.
+               seen 2 log T times, if all states have been seen. There is no limit as long as all steps have paid the
+               same per unit time; as long as nothing has been paid, the plan only looks for the shortest way.
     to earn    otherwise the agent follows the plan, but with doubt: in each state it draws a value for each action,
                with mean Q(s, a) and its standard error (Thompson 1933), and takes the action with the largest.
 
 The error of Q(s, a) is that of the mean of n draws of r - g t + h(s'), with its variance pooled with that of all pairs.
 So an action is tried as long as it may be the best one, in states that the agent visits anyway, and a try costs only a
-single step.
+single step. All this is the same in any units of money and time.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import numpy as np
 
 from sojourn.agents.planning.counts import (
     ERROR,
+    SUCCESSOR,
     VISITS,
     SparseCounts,
     count,
@@ -31,12 +33,12 @@ from sojourn.agents.planning.counts import (
     with_room,
     wrong_counts,
 )
-from sojourn.agents.planning.plan import ACTION, GUESS, SEEN, TRY, Course, gone_on, is_due, plan
+from sojourn.agents.planning.plan import ACTION, GUESS, SEEN, TRY, Course, gone_on, is_due, plan, wrong_course
 from sojourn.agents.protocol import draw, learn, looks_ahead, misfit, pauses, think
 from sojourn.agents.values.protocol import best, entries, read
 from sojourn.agents.values.table import Table, zeros
 from sojourn.rates.protocol import limit, limit_is_gain, update, value, value_as_kept
-from sojourn.rules.arrays import Floats
+from sojourn.rules.arrays import Floats, infinite
 from sojourn.rules.random import normal
 from sojourn.rules.streams import Stream
 
@@ -112,7 +114,16 @@ def misfit_planner(agent: Planner) -> str:
     actions = agent.states[:, ACTION : ACTION + 2]
     if not ((actions >= 0.0) & (actions < num_actions)).all():
         return "plan has an action out of range"
-    return wrong_counts(agent.counts, (num_states, num_actions))
+    wrong = (
+        infinite("plan", agent.states)
+        or wrong_counts(agent.counts, (num_states, num_actions))
+        or wrong_course(agent.course)
+    )
+    if wrong:
+        return wrong
+    led_to = agent.counts.links[: agent.counts.used, SUCCESSOR].astype(np.int64)
+    is_seen = (agent.states[led_to, SEEN] > 0.0).all()
+    return "" if is_seen else "counts lead to a state that was not seen"
 
 
 @draw.register
@@ -129,7 +140,9 @@ def draw_planned(agent: Planner, state: int, rng: Stream) -> tuple[int, bool]:
             if pairs[state, other, VISITS] == 0.0:
                 drawn = agent.states[state, GUESS]
             drawn += pairs[state, other, ERROR] * normal(rng)
-            if drawn > highest:
+            if (
+                not drawn <= highest
+            ):  # so that NaN, if values have diverged, is still an action that is available
                 action = other
                 highest = drawn
     return action, False
@@ -177,7 +190,7 @@ def think_planner(agent: Planner, state: int) -> Planner:
     gain = agent.rate.rate
     if not has_room(counts):
         counts = with_room(counts)
-    if is_due(counts, agent.states, course, state):
+    if course.steps > 0 and is_due(counts, agent.states, course, state):
         gain, course = plan(agent.values.q, counts, agent.states, course, state)
     return Planner(
         values=agent.values,

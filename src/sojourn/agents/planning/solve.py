@@ -24,7 +24,7 @@ HOME = 1e-4  # the probability that a step leads home
 _PRECISION = 1e-10  # of the residual, relative to the right-hand side
 _ROUNDS = 60  # of BiCGSTAB
 _POLICIES = 40  # of policy iteration
-_BETTER = 1e-8  # by how much an action must be better, relative to the values
+_BETTER = 1e-8  # by how much an action must be better, relative to the values and to what a step pays
 
 
 class Model(NamedTuple):
@@ -58,10 +58,13 @@ def look_ahead(model: Model, h: Floats, pair: int, gain: float) -> float:
 
 
 @compiled_apart
-def improve(model: Model, policy: Ints, h: Floats, w: Floats, home: int) -> tuple[float, int]:
+def improve(
+    model: Model, policy: Ints, h: Floats, w: Floats, home: int, margin: float = 0.0
+) -> tuple[float, int]:
     """Turn a policy into the best one, and h into its values; return its gain, and the work in entries touched.
 
-    h, and the expected time w until home, start from where the last plan left them.
+    h, and the expected time w until home, start from where the last plan left them. An action replaces another only if
+    it is better by the margin, and by more than rounding.
     """
     size = len(policy)
     num_actions = len(model.allowed) // size
@@ -83,11 +86,15 @@ def improve(model: Model, policy: Ints, h: Floats, w: Floats, home: int) -> tupl
             h[state] -= surplus * w[state]
         work += len(model.share) + (rounds + 2) * 4 * len(rows.entry)
 
+        usual = 0.0  # what a step pays or its time costs, in the mean over the states
+        for state in range(size):
+            pair = state * num_actions + policy[state]
+            usual += (abs(model.reward[pair]) + abs(gain) * model.duration[pair]) / size
         changed = False
         for state in range(size):
             chosen = policy[state]
             now = look_ahead(model, h, state * num_actions + chosen, gain)
-            highest = now + _BETTER * (1.0 + abs(now))
+            highest = now + margin + _BETTER * (usual + abs(now))
             for action in range(num_actions):
                 if model.allowed[state * num_actions + action]:
                     ahead = look_ahead(model, h, state * num_actions + action, gain)
@@ -204,6 +211,11 @@ def solve_rows(rows: Rows, right: Floats, x: Floats) -> int:
     If the method breaks down, it starts afresh; if it ends worse than it began, x stays as it was.
     """
     size = len(x)
+    wanted = dot(right, right)
+    if wanted == 0.0:
+        for i in range(size):
+            x[i] = 0.0
+        return 0
     begun = x.copy()
     residual, direction, v, shadow = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
     smooth, applied, t = np.empty(size), np.empty(size), np.empty(size)
@@ -211,7 +223,7 @@ def solve_rows(rows: Rows, right: Floats, x: Floats) -> int:
     for i in range(size):
         residual[i] = right[i] - v[i]
     left = dot(residual, residual)
-    enough = _PRECISION * _PRECISION * max(dot(right, right), 1e-12 * left) + 1e-300
+    enough = _PRECISION * _PRECISION * max(wanted, 1e-12 * left)
     first = left
     rounds, rho, fresh = 0, 0.0, True
     while rounds < _ROUNDS and left > enough:
@@ -230,7 +242,7 @@ def solve_rows(rows: Rows, right: Floats, x: Floats) -> int:
         precondition(rows, residual, applied)
         multiply(rows, applied, t)
         length = dot(t, t)
-        omega = dot(t, residual) / length if length > 1e-300 else 0.0
+        omega = dot(t, residual) / length if length > 0.0 else 0.0
         add(x, omega, applied)
         add(residual, -omega, t)
         last, rho = rho, dot(shadow, residual)

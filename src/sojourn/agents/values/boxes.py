@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from sojourn.rules.arrays import Floats
+from sojourn.rules.arrays import MOST_COUNTED, Floats
 from sojourn.rules.bridge import inlined
 from sojourn.rules.compile import rule
 from sojourn.rules.values import Value
@@ -99,6 +99,17 @@ def _set_edges(box: RunningBox, seen: int, known: Floats) -> None:
         box.per_unit[i] = 1.0 / (high - low) if high > low else 0.0
     for i in range(len(known)):
         known[i] = np.inf
+
+
+def wrong_box(box: Box) -> str:
+    """Return what is wrong with a box that came from elsewhere, or an empty text."""
+    if not (box.per_unit >= 0.0).all() or np.isnan(box.low).any():
+        return "the box of the states has no edges"
+    if isinstance(box, RunningBox):
+        fits = 0 <= box.seen < box.next_change <= MOST_COUNTED and (box.squares >= 0.0).all()
+        if not fits or np.isnan(box.mean).any() or not (box.least < box.most).all():
+            return f"the box has seen {box.seen} states, and their means and squares are not those of so many"
+    return ""
 
 
 def box_of(bounds: Bounds) -> Box:

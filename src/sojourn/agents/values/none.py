@@ -21,8 +21,8 @@ from sojourn.agents.values.protocol import (
     sizes,
     write_policy,
 )
+from sojourn.data.numbers import shown, unmasked
 from sojourn.rules.arrays import Flags, Ints
-from sojourn.rules.numbers import shown
 from sojourn.rules.vectors import State, Vector
 
 
@@ -113,7 +113,7 @@ def checked_vector(name: str, state: State, num_inputs: int, num_actions: int) -
     >>> checked_vector("state", np.array([2, 0, 1]), num_inputs=1, num_actions=2)
     (2.0, 0.0, 1.0)
     """
-    numbers = np.asarray(state)
+    numbers = np.asarray(unmasked(name, state))
     if (
         numbers.ndim != 1
         or numbers.dtype.kind not in "biuf"

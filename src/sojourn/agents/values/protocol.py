@@ -17,10 +17,10 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
+from sojourn.data.numbers import within
 from sojourn.rules.arrays import Flags, Floats, Ints
 from sojourn.rules.bridge import inlined
 from sojourn.rules.compile import no_rule, rule
-from sojourn.rules.numbers import within
 from sojourn.rules.values import Value
 from sojourn.rules.vectors import State, Vector
 

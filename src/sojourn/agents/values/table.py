@@ -17,9 +17,9 @@ from sojourn.agents.values.protocol import (
     restricted,
     sizes,
 )
+from sojourn.data.numbers import shown, whole, within
 from sojourn.rules.arrays import Flags, Floats
 from sojourn.rules.bridge import bridge, inlined
-from sojourn.rules.numbers import shown, whole, within
 
 MOST_VALUES = 50_000_000  # 400 megabytes
 

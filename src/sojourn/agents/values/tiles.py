@@ -173,7 +173,7 @@ def _find(values: Tiles, row: int) -> None:
     for k in range(active.shape[1]):
         active[row, k] = cut.first[k]
     for i in range(len(box.low)):
-        x = min(max((points[first + i] - box.low[i]) * box.per_unit[i], 0.0), 1.0)
+        x = min(max(0.0, (points[first + i] - box.low[i]) * box.per_unit[i]), 1.0)  # NaN becomes 0
         for k in range(active.shape[1]):
             active[row, k] += int(x * cut.tiles[k] + cut.shifts[i, k]) * cut.strides[i, k]
     for k in range(active.shape[1]):

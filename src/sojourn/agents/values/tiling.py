@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sojourn.agents.values.boxes import box_of
+from sojourn.agents.values.boxes import box_of, wrong_box
 from sojourn.agents.values.none import checked_vector
 from sojourn.agents.values.protocol import (
     checked_state,
@@ -17,8 +17,8 @@ from sojourn.agents.values.protocol import (
     sizes,
 )
 from sojourn.agents.values.tiles import DenseTiles, HashedTiles, Tilings
+from sojourn.data.numbers import finite, shown, whole
 from sojourn.rules.arrays import Flags, Floats, misread, outside
-from sojourn.rules.numbers import finite, shown, whole
 from sojourn.rules.vectors import Bounds, State, Vector
 
 _MOST_TILINGS, _MOST_TILES, _MOST_MEMORY, _MOST_TILES_IN_ALL = 1024, 10_000, 1 << 26, 1 << 52
@@ -146,6 +146,7 @@ def ready_tiles(values: DenseTiles | HashedTiles) -> DenseTiles | HashedTiles:
     for name, field in values.box._asdict().items():
         if isinstance(field, np.ndarray):
             wrong = wrong or misread(name, field, np.float64, (seen,))
+    wrong = wrong or wrong_box(values.box)
     if wrong:
         raise ValueError(f"the agent's tiles cannot be used: {wrong}")
     values.points.fill(np.inf)  # the known places may be those of another box
@@ -155,10 +156,12 @@ def ready_tiles(values: DenseTiles | HashedTiles) -> DenseTiles | HashedTiles:
 def _misplaced(values: DenseTiles | HashedTiles) -> str:
     """Return why a tile could have its place outside the weights, or an empty text."""
     cut, length = values.cut, len(values.weights)
-    if isinstance(values, HashedTiles):
-        return "" if length & (length - 1) == 0 else f"there are {length} weights, not a power of two"
-    last = cut.first + (cut.strides * cut.tiles).sum(axis=0)
-    fits = min(cut.first.min(), cut.strides.min()) >= 0 and last.max() < length
+    is_hashed = isinstance(values, HashedTiles)
+    if is_hashed and length & (length - 1):
+        return f"there are {length} weights, not a power of two"
+    last = cut.first + (cut.strides * np.floor(cut.tiles + cut.shifts)).sum(axis=0)
+    least = min(cut.first.min(), cut.strides.min(), cut.tiles.min())
+    fits = least >= 0 and last.max() < (_MOST_TILES_IN_ALL if is_hashed else length)
     return "" if fits else "tiles lie outside the weights"
 
 

@@ -20,9 +20,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sojourn.data.numbers import fraction
 from sojourn.exact.audit.confirmed import Search, SelfConfirming
 from sojourn.exact.audit.frontier import Frontier, Line, frontier, greedy_line, interval
-from sojourn.exact.audit.limits import steps_of
+from sojourn.exact.audit.limits import size_of, steps_of
 from sojourn.exact.audit.lock_in import followed
 from sojourn.exact.policies import evaluate
 from sojourn.exact.solve import solve
@@ -32,9 +33,9 @@ from sojourn.rates.named import ESTIMATORS
 from sojourn.rates.protocol import Rate, limit, value
 from sojourn.rates.steps import Steps
 from sojourn.rules.arrays import Floats, Ints
-from sojourn.rules.numbers import fraction
+from sojourn.rules.door import told
 
-_ROUNDING = 1e-9
+_ROUNDING = 1e-9  # relative to what is earned and lost per unit time
 
 
 class Limit(NamedTuple):
@@ -144,10 +145,13 @@ class Audit:
         """Return F, the largest mean of r - rate d per step that any policy has, over the rates of interest."""
         rates = [one.rate for one in self.limits] + [self.gain, self.best_gain, self.low, self.high]
         finite = [rate for rate in rates if rate is not None and np.isfinite(rate)]
-        margin = 0.15 * (max(finite) - min(finite)) or 1.0
+        margin = (
+            0.15 * (max(finite) - min(finite)) or abs(finite[0]) or 1.0 / float(self.model.duration.mean())
+        )
         return frontier(self.model, min(finite) - margin, max(finite) + margin)
 
 
+@told
 def audit(
     model: SMDP,
     policy: PolicyLike | None = None,
@@ -193,7 +197,6 @@ def audit(
     chosen = best.policy if policy is None else by_number(model, policy)
     steps = steps_of(model, chosen, evaluate(model, chosen))
     low, high = interval(model, best)
-    slack = _ROUNDING * float(np.abs(model.reward / model.duration).max())
     kept = followed(model, chosen, exploration) if chosen.ndim == 1 else None
     walk = _Greedy(model)
     limits = []
@@ -207,6 +210,7 @@ def audit(
         if math.isinf(rate):
             limits.append(Limit(name, agents, rate, error=rate))
             continue
+        slack = _ROUNDING * max(size_of(steps), abs(rate))
         error = _cleaned(rate - steps.gain, slack)
         limits.append(
             Limit(

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sojourn.exact.audit.limits import size_of
 from sojourn.exact.audit.lock_in import Followed, followed
 from sojourn.exact.policies import evaluate
 from sojourn.models.smdp import SMDP
@@ -23,7 +24,9 @@ from sojourn.rules.arrays import Ints
 
 MOST_POLICIES = 512  # a model with more is searched along the path of a learner
 _MOST_STEPS = 50  # of that path
-_EQUAL = 1e-9  # relative to the largest rate of any pair: gains that are closer are equally good
+_EQUAL = (
+    1e-9  # relative to what the policy earns and loses per unit time: gains that are closer are equally good
+)
 
 
 class SelfConfirming(NamedTuple):
@@ -99,14 +102,14 @@ class Search:
 
     def _judged(self, kept: Followed, rate: float) -> SelfConfirming:
         assert kept.gain is not None  # or it would not be self-confirming
-        largest = float(np.abs(self._model.reward / self._model.duration).max())
+        size = max(size_of(kept.steps), abs(self._best))
         return SelfConfirming(
             policy=kept.policy,
             gain=kept.gain,
             rate=rate,
             drift=kept.drift(rate),
             margin=kept.margin(rate),
-            trap=kept.gain < self._best - _EQUAL * largest,
+            trap=kept.gain < self._best - _EQUAL * size,
         )
 
 

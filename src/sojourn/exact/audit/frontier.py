@@ -33,16 +33,17 @@ from sojourn.models.chain import pairs_of
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats, Ints
 
-_TIE = 1e-9  # relative to the largest reward: policies that are closer are equally good
+_TIE = 1e-9  # relative to what the policies earn and lose: policies that are closer are equally good
 _MOST_SOLVED = 100  # rates at which a frontier finds the greedy policy
 
 
 class Line(NamedTuple):
-    """A policy with the mean reward and the mean duration of its steps."""
+    """A policy with the mean reward and the mean duration of its steps, and the mean size of their rewards."""
 
     policy: Ints
     reward: float
     duration: float
+    size: float
 
     @property
     def gain(self) -> float:
@@ -82,7 +83,7 @@ def greedy_line(model: SMDP, rate: float) -> Line:
     """Return the line of a policy that is greedy at a rate.
 
     >>> from sojourn.models.problems import long_shot
-    >>> greedy_line(long_shot(), rate=1.8)[1:], greedy_line(long_shot(), rate=4.0)[1:]
+    >>> greedy_line(long_shot(), rate=1.8)[1:3], greedy_line(long_shot(), rate=4.0)[1:3]
     ((12.0, 4.0), (5.0, 1.0))
     """
     return _best_line(model, model.reward - rate * model.duration)
@@ -122,7 +123,7 @@ def frontier(model: SMDP, low: float, high: float) -> Frontier:
             continue  # one line all the way
         rate = min(max(left.line.crossing(right.line), left.rate), right.rate)
         middle = Point(rate, greedy_line(model, rate))
-        if middle.height <= left.line.at(rate) + rounding(model, rate):
+        if middle.height <= left.line.at(rate) + _rounding(rate, middle.line, left.line):
             points[rate] = right.line  # a corner
             continue
         for side, ends in enumerate(((left, middle), (middle, right))):
@@ -149,7 +150,7 @@ def _end(model: SMDP, tied: SMDP, sign: float) -> float:
     while sign * (other.duration - optimal.duration) > _TIE * optimal.duration:
         rate = other.crossing(optimal)
         greedy = greedy_line(model, rate)
-        if greedy.at(rate) <= optimal.at(rate) + rounding(model, rate):
+        if greedy.at(rate) <= optimal.at(rate) + _rounding(rate, greedy, optimal):
             return rate
         if (
             not sign * (greedy.duration - optimal.duration) > _TIE * optimal.duration
@@ -168,15 +169,16 @@ def _best_line(model: SMDP, worth: Floats) -> Line:
     best = max(range(len(found.classes)), key=lambda part: float(found.gains[found.classes[part][0]]))
     states, law = found.classes[best], found.class_laws[best]
     pairs = pairs_of(model, policy)[states]
-    return Line(policy, float(law @ model.reward[pairs]), float(law @ model.duration[pairs]))
+    reward, duration = model.reward[pairs], model.duration[pairs]
+    return Line(policy, float(law @ reward), float(law @ duration), float(law @ np.abs(reward)))
 
 
 def _tied(model: SMDP, best: Solution) -> SMDP:
     """Return the model with only the actions that an optimal policy may take."""
     ahead = np.add.reduceat(model.probability * best.bias[model.successor], model.row_offsets[:-1])
     surplus = model.reward - best.gain * model.duration + ahead - best.bias[model.state_of_pair()]
-    scale = max(float(np.abs(model.reward).max()), float(np.abs(best.bias).max()))
-    kept = surplus >= -max(_TIE * scale, 2.0 * best.residual)
+    scale = np.abs(model.reward) + abs(best.gain) * model.duration + float(np.abs(best.bias).max())
+    kept = surplus >= -np.maximum(_TIE * scale, 2.0 * best.residual)
     offsets, rows = model.rows_of(np.flatnonzero(kept))
     return SMDP(
         pair_offsets=np.concatenate(([0], np.cumsum(np.add.reduceat(kept, model.pair_offsets[:-1])))),
@@ -189,6 +191,6 @@ def _tied(model: SMDP, best: Solution) -> SMDP:
     )
 
 
-def rounding(model: SMDP, rate: float) -> float:
-    """Return the height, in reward per step, below which F at a rate differs from 0 only by rounding."""
-    return _TIE * (float(np.abs(model.reward).max()) + abs(rate) * float(model.duration.max()))
+def _rounding(rate: float, *lines: Line) -> float:
+    """Return the difference, in reward per step, below which lines differ at a rate only by rounding."""
+    return _TIE * max(line.size + abs(rate) * line.duration for line in lines)

@@ -76,6 +76,11 @@ def steps_of_shares(model: SMDP, weight: Floats) -> Steps:
     )
 
 
+def size_of(steps: Steps) -> float:
+    """Return what is earned and lost per unit time, E|r| / E[tau]."""
+    return (steps.positive.reward - steps.negative.reward) / steps.duration
+
+
 def _side(weight: Floats, part: Floats, duration: Floats) -> Side:
     # Within one place, reward and duration are independent; they depend on each other only across places.
     share, reward, inverse = part.T

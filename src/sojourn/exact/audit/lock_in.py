@@ -25,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sojourn.data.numbers import finite, fraction
 from sojourn.exact.audit.limits import steps_of_shares
 from sojourn.exact.chains import Valued, valued
 from sojourn.exact.policies import evaluate
@@ -32,7 +33,7 @@ from sojourn.models.chain import Chain, chain_of_pairs, pairs_of
 from sojourn.models.smdp import SMDP
 from sojourn.rates.steps import Steps
 from sojourn.rules.arrays import Flags, Floats, Ints
-from sojourn.rules.numbers import finite, fraction
+from sojourn.rules.door import told
 
 _TIE = 1e-9  # relative to the largest value: values that are closer are equal
 
@@ -178,6 +179,7 @@ def _of_pairs(model: SMDP, shares: Floats, visited: Ints, amount: Floats, found:
     return np.where(shares > 0.0, amount + ahead - lag, np.nan)
 
 
+@told
 def learned_values(model: SMDP, policy: ArrayLike, rate: float, exploration: float = 0.2) -> LearnedValues:
     """Return the long-run values of a learner with a fixed rate that follows a policy and explores.
 

@@ -27,6 +27,7 @@ from scipy import sparse
 from scipy.sparse import linalg
 
 from sojourn.rules.arrays import Floats, Ints, Sparse
+from sojourn.rules.blas import one_thread
 
 _RESTART = 1e-5
 _DENSE = 500  # up to this many states, matrices are dense
@@ -129,6 +130,7 @@ class Worth(NamedTuple):
         return self.visits[fit.state] * self.share
 
 
+@one_thread()
 def worth(fit: Fit, share: Floats, reward: Floats | None = None) -> Worth:
     """Return the worth of the policy with these shares of pairs; `reward` replaces the mean rewards if given."""
     first, count = fit.offsets[:-1], fit.num_states

@@ -37,6 +37,9 @@ from sojourn.rules.arrays import Flags, Floats, Ints
 LEAST = (5, 10, 20, 40)
 PENALTIES = (0.0, 0.5, 1.0, 2.0, 3.0)
 _ROUNDS = 30
+_TIE = (
+    1e-12  # relative to what the pairs earn and to the largest bias: actions that are closer are equally good
+)
 _SURE, _LIKELY = 0.98, 0.9  # how surely a candidate must be better, and better by more than its luck
 _PAID = 0.05  # the limit may be wrong only this share as often as it says, to allow for the choice
 _PATH = 6  # steps on the path to the lower limit
@@ -97,8 +100,10 @@ def _iterated(fit: Fit, base: Worth, usable: Flags, penalty: float) -> Floats:
             new = first_best(fit, surplus)
         else:
             best = np.maximum.reduceat(surplus, fit.offsets[:-1])
-            slack = 1e-9 * (1.0 + np.abs(best))
-            new = np.where(best > surplus[pairs] + slack, first_best(fit, surplus), pairs)
+            choice = first_best(fit, surplus)
+            terms = np.abs(reward) + abs(now.gain) * fit.duration
+            slack = _TIE * (np.abs(now.bias).max() + np.maximum(terms[choice], terms[pairs]))
+            new = np.where(best > surplus[pairs] + slack, choice, pairs)
         if pairs is not None and (new == pairs).all():
             break
         pairs = new
@@ -164,7 +169,7 @@ def _error(parts: Floats, fit: Fit) -> tuple[float, float]:
     total = float(parts.sum())
     if total <= 0.0:
         return 0.0, 1e6
-    return math.sqrt(total), min(total**2 / float((parts**2 / (fit.seen + 1)).sum()), 1e6)
+    return math.sqrt(total), min(1.0 / float(((parts / total) ** 2 / (fit.seen + 1)).sum()), 1e6)
 
 
 def lower_limit(fit: Fit, found: Worth, quantile: float) -> float:

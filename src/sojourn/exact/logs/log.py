@@ -14,20 +14,22 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from scipy.special import stdtrit
 
+from sojourn.data.numbers import finite, probability, proper_fraction, shown
 from sojourn.exact.logs.answers import Behaviour, Improvement, Label, LogEvaluation
 from sojourn.exact.logs.fit import Fit, Rows, fitted, worth
 from sojourn.exact.logs.improve import chosen, first_best, standard_error
 from sojourn.exact.logs.weighted import weighted
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats, Ints
+from sojourn.rules.door import told
 from sojourn.rules.long_run import sum_sides
-from sojourn.rules.numbers import finite, probability, proper_fraction, shown
 
 _T = TypeVar("_T")
 Policy: TypeAlias = Mapping[Any, Any]  # {state: action} or {state: {action: probability}}
 _SELDOM = 1e-3  # of the steps
 
 
+@told
 class Log:
     """A log of past decisions, as `read_log` returns it.
 
@@ -47,7 +49,7 @@ class Log:
         labels: tuple[tuple[Label, ...], tuple[Label, ...]],
         refused: tuple[str, ...] = (),
     ) -> None:
-        self.actions, self.refused = labels[1], refused
+        self.actions, self.refused = labels[1], tuple(refused)
         kept, states, self.findings = _closed(rows, trajectory, labels[0])
         number = np.full(len(labels[0]), -1, dtype=np.int64)
         number[states] = np.arange(len(states))

@@ -7,19 +7,21 @@ duration. Rows are counted from 1; the heading of a file does not count.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import polars as pl
 
+from sojourn.data.child import Facts, brief, read_apart, table_here
+from sojourn.data.files import check_readable
+from sojourn.data.numbers import nearest, shown, unmasked
 from sojourn.exact.logs.fit import Rows
 from sojourn.exact.logs.log import Log
-from sojourn.rules.apart import Facts, brief, read_apart, table_here
 from sojourn.rules.arrays import Flags, Floats, Ints
-from sojourn.rules.files import check_readable
-from sojourn.rules.numbers import nearest, shown
+from sojourn.rules.door import told
 
 Frame: TypeAlias = Any  # of polars, pandas or pyarrow, or columns by name
 Columns: TypeAlias = str | Sequence[str]
@@ -30,6 +32,7 @@ _SHOWN = 5  # row numbers in a sentence
 _LARGEST = 1e60  # a reward or a duration, whose fourth power must fit a float; 1 over it is the smallest duration above 0
 
 
+@told
 def read_log(  # one argument for each column of a log
     source: str | Path | Frame,
     *,
@@ -91,11 +94,15 @@ def _read_file(path: Path) -> Mapping[str, Iterable[Any]]:
 def table_in_file(path: Path) -> tuple[pl.DataFrame, Facts]:
     """Return the table in a CSV or Parquet file, read in this process."""
     if path.suffix in (".parquet", ".pq"):
-        return table_here(path)
+        table, facts = table_here(path)
+        for column in table:
+            if column.dtype.is_temporal():  # here, since polars panics over a date that Python has not
+                _listed(column.name, column.to_list)
+        return table, facts
     separator = _separator(path)
     try:
         table = pl.read_csv(path, infer_schema_length=None, separator=separator)
-    except pl.exceptions.PolarsError as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise ValueError(f"{path} cannot be read as a table: {brief(error)}") from None
     if separator != ",":
         table = table.with_columns(pl.col(pl.String).str.replace(_DECIMAL_COMMA, "$1.$2"))
@@ -127,11 +134,23 @@ def taken(columns: Mapping[str, Iterable[Any]], wanted: Columns, name: str) -> L
         raise ValueError(
             f"the log has no column {wanted!r} for the {name.replace('_', ' ')}{nearest(wanted, columns)}"
         )
-    column: Any = columns[wanted]
+    column: Any = unmasked(f"the column {wanted!r} of the log", columns[wanted])
     for listed in ("to_pylist", "to_list", "tolist"):  # pyarrow; polars and pandas; NumPy
         if hasattr(column, listed):
-            return list(getattr(column, listed)())
-    return list(column)
+            return _listed(wanted, getattr(column, listed))
+    return _listed(wanted, lambda: column)
+
+
+def _listed(name: str, values: Callable[[], Iterable[Any]]) -> Labels:
+    """Return the values of a column; some that a file can hold, such as a date in the year 50,000, Python has not."""
+    try:
+        return list(values())
+    except TypeError:
+        raise TypeError(f"the column {name!r} of the log is not a list of values") from None
+    except (pl.exceptions.PanicException, OverflowError, ValueError) as error:
+        raise ValueError(
+            f"the column {name!r} of the log holds something that cannot be read: {brief(error)}"
+        ) from None
 
 
 def _is_missing(label: Hashable) -> bool:
@@ -147,11 +166,13 @@ def _numbers(values: Labels) -> tuple[Floats, Flags]:
     """Return values as numbers, with NaN for missing ones, and flags for those that are text instead."""
     numbers, texts = np.full(len(values), np.nan), np.zeros(len(values), dtype=bool)
     for row, given in enumerate(values):
-        if type(given) is float or type(given) is int:
+        if type(given) is float:
             numbers[row] = given
         elif not _is_missing(given) and given != "":
             try:
                 numbers[row] = float(given)  # type: ignore[arg-type] # anything but a number counts as text
+            except OverflowError:
+                numbers[row] = math.inf
             except (TypeError, ValueError):
                 texts[row] = True
     return numbers, texts

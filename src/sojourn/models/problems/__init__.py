@@ -9,6 +9,6 @@ mathematics; the paragraphs States, Actions, Rewards, Durations and Source also 
 1
 """
 
-from sojourn.rules.names import public_names
+from sojourn.data.names import public_names
 
 __getattr__, __dir__, __all__ = public_names(__name__, __file__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from sojourn.rules.names import Catalogue
+from sojourn.data.names import Catalogue
 
 if TYPE_CHECKING:
     from sojourn.models.smdp import SMDP

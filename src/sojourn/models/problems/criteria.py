@@ -6,11 +6,11 @@ at commit 1d662de. The analyses are Sojourn's own, unless something else is said
 
 from __future__ import annotations
 
+from sojourn.data.numbers import finite, positive, probability, whole
 from sojourn.models.laws import Outcomes
 from sojourn.models.problems.loops import MOST_STATES
 from sojourn.models.smdp import SMDP
 from sojourn.models.transitions import Transition, from_transitions
-from sojourn.rules.numbers import finite, positive, probability, whole
 
 
 def high_time_variance(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sojourn.data.numbers import finite, positive, several
 from sojourn.models.laws import Outcomes, TwoPoint
 from sojourn.models.smdp import SMDP
 from sojourn.models.transitions import from_transitions
-from sojourn.rules.numbers import finite, positive, several
 
 
 def long_shot(

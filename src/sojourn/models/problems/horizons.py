@@ -8,11 +8,11 @@ another criterion. These three are not among `PROBLEMS`, on which agents are com
 
 from __future__ import annotations
 
+from sojourn.data.numbers import finite, whole
 from sojourn.models.laws import TwoPoint
 from sojourn.models.problems.loops import MOST_STATES
 from sojourn.models.smdp import SMDP
 from sojourn.models.transitions import Transition, from_transitions
-from sojourn.rules.numbers import finite, whole
 
 
 def bonus(*, once: float = 100.0, income: float = 10.0) -> SMDP:

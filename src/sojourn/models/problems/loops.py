@@ -7,10 +7,11 @@ from typing import TypeAlias
 
 import numpy as np
 
+from sojourn.data.numbers import finite, positive, probability, whole
 from sojourn.models.build import from_arrays, from_matrices
 from sojourn.models.smdp import SMDP
 from sojourn.models.transitions import Transition, from_transitions
-from sojourn.rules.numbers import finite, positive, probability, whole
+from sojourn.rules.door import told
 
 Tables: TypeAlias = Sequence[Sequence[Sequence[float]]]  # [action][state][next state]
 _TRANSITIONS = (((0.7, 0.3), (0.4, 0.6)), ((0.9, 0.1), (0.2, 0.8)))
@@ -21,6 +22,7 @@ MOST_STATES = 100_000  # of these problems; larger models are better made from a
 MOST_SWUM = 1000  # states of a river, which is made from a dense array
 
 
+@told
 def gosavi(
     *, transitions: Tables = _TRANSITIONS, rewards: Tables = _REWARDS, durations: Tables = _DURATIONS
 ) -> SMDP:

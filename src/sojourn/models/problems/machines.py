@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import gammainc, gammaincc
 
+from sojourn.data.numbers import finite, positive, several, unmasked, whole
 from sojourn.models.smdp import SMDP
 from sojourn.models.transitions import Transition, from_transitions
-from sojourn.rules.numbers import finite, positive, several, whole
+from sojourn.rules.door import told
 
 _DETERIORATION = (
     (0.9, 0.1, 0.0, 0.0, 0.0),
@@ -21,6 +22,7 @@ _DETERIORATION = (
 MOST_AGES = 100_000  # of these problems; larger models are better made from arrays
 
 
+@told
 def tijms_maintenance(
     *,
     deterioration: Sequence[Sequence[float]] = _DETERIORATION,
@@ -53,7 +55,7 @@ def tijms_maintenance(
     >>> model.action, model.reward
     (array([0, 0, 1, 0, 1, 0, 1, 1], dtype=int32), array([  0.,   0.,  -7.,   0.,  -7.,   0.,  -5., -10.]))
     """
-    table = np.asarray(deterioration, dtype=np.float64)
+    table = np.asarray(unmasked("deterioration", deterioration), dtype=np.float64)
     if table.ndim != 2 or len(table) < 2 or table.shape[1] != len(table) + 1:
         raise ValueError(
             f"deterioration has the shape {table.shape}; it must have a row for each working condition "

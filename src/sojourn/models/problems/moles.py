@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
+from sojourn.data.numbers import positive, probability, whole
 from sojourn.models.smdp import SMDP
 from sojourn.models.transitions import Transition, from_transitions
 from sojourn.rules.arrays import Floats
-from sojourn.rules.numbers import positive, probability, whole
 
 MOST_HOLES = 9  # which make 4,608 states
 

@@ -6,12 +6,12 @@ import inspect
 from collections.abc import Mapping
 from pathlib import Path
 
+from sojourn.data.names import is_users, made, users_constructor
+from sojourn.data.numbers import nearest, shown
+from sojourn.data.options import Given, fitted
 from sojourn.models.files import load_model
 from sojourn.models.problems.catalogue import PROBLEMS, SEVERAL_GAINS
 from sojourn.models.smdp import SMDP
-from sojourn.rules.names import is_users, made, users_constructor
-from sojourn.rules.numbers import nearest, shown
-from sojourn.rules.options import Given, fitted
 
 
 def named_model(name: str, options: Mapping[str, Given] | None = None) -> SMDP:

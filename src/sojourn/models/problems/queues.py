@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import comb
 
+from sojourn.data.numbers import finite, positive, probability, several, whole
 from sojourn.models.laws import Exponential
 from sojourn.models.smdp import SMDP
 from sojourn.models.transitions import Transition, from_transitions
-from sojourn.rules.numbers import finite, positive, probability, several, whole
 
 MOST_SERVERS, MOST_JOBS = 200, 1000  # with these a model has about a million rows
 

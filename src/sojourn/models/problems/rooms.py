@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sojourn.data.numbers import finite, probability
 from sojourn.models.build import from_arrays
 from sojourn.models.options import Option, primitive
 from sojourn.models.smdp import SMDP
 from sojourn.models.transitions import Transition, from_transitions
-from sojourn.rules.numbers import finite, probability
+from sojourn.rules.door import told
 
 _PLAN = (
     "#############",
@@ -31,6 +32,7 @@ _CELLS = [(row, column) for row, line in enumerate(_PLAN) for column, mark in en
 _NUMBER = {cell: number for number, cell in enumerate(_CELLS)}
 _MOVES = (("up", -1, 0), ("right", 0, 1), ("down", 1, 0), ("left", 0, -1))
 _RARE = 1e-6  # the probability below which the longer ways of an option are lumped together
+_LONGEST = 2000  # steps that an option may take, but for such a probability; each length is a transition
 _HALLWAYS = {"north": (3, 6), "west": (6, 2), "east": (7, 9), "south": (10, 6)}
 _ROOMS = {  # rows and columns, and the two hallways
     "upper left": (range(1, 6), range(1, 6), ("north", "west")),
@@ -40,6 +42,7 @@ _ROOMS = {  # rows and columns, and the two hallways
 }
 
 
+@told
 def four_rooms(
     *,
     goal: str | tuple[int, int] = "east",
@@ -56,7 +59,8 @@ def four_rooms(
     (of equal ones, the first of up, right, down, left), and ends as soon as it is outside the
     room; hallways are outside. Where it ends and after how many steps is computed from the single steps. So
     the means are those of `sojourn.models.from_options`, and simulated durations are whole numbers
-    (except for about one in a million, which is longer and gets the mean of such durations). The goal is a hallway or a cell
+    (except for about one in a million, which is longer and gets the mean of such durations). If steps slip so often that
+    an option may take more than 2,000 steps, it is refused. The goal is a hallway or a cell
     (row, column) of the 13 by 13 plan with its walls. Reaching it leads back to the start in the same step and ends an option.
 
     States: all cells but the goal, row by row; 0, the upper left corner, is the start.
@@ -164,6 +168,11 @@ def _lengths(steps: SMDP, option: Option) -> Iterator[tuple[int, int, float, flo
         np.add.at(chain[place], steps.successor[rows], steps.probability[rows])
     exits = np.flatnonzero((chain * stop).any(axis=0))
     goes_on, ends = (chain * (1.0 - stop))[:, states], (chain * stop)[:, exits]
+    if np.linalg.matrix_power(goes_on, _LONGEST).sum(axis=1).max() >= _RARE:
+        raise ValueError(
+            f"with this slip, the option {option.name} may take more than {_LONGEST:,} steps; slip must be smaller, "
+            "such as 0.8, or with_options false"
+        )
     system = np.eye(len(states)) - goes_on
     left = np.linalg.solve(system, ends)  # the law of the ends after more than `length` steps
     length = 0

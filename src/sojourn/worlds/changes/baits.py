@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from sojourn.data.numbers import finite, positive, proper_fraction, whole
 from sojourn.rules.bridge import inlined
 from sojourn.rules.elementary import exp, log, sin
-from sojourn.rules.numbers import finite, positive, proper_fraction, whole
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import checked
-from sojourn.worlds.protocol import start, step
+from sojourn.worlds.protocol import moving, start, step
 from sojourn.worlds.truth import Truth, begun_again, believing, counted_in, truth_of, watched
 
 _TURN = 6.283185307179586
@@ -150,6 +150,12 @@ class Bait(NamedTuple):
     def num_actions(self) -> int:
         """Two: build = 0 and bait = 1."""
         return 2
+
+
+@moving.register
+def moving_bait(world: Bait) -> tuple[str, ...]:
+    """The decision and the truth."""
+    return "decision", "truth"
 
 
 @start.register

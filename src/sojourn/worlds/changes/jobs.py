@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
+from sojourn.data.numbers import finite, positive, whole
 from sojourn.models.problems.queues import admission_control
 from sojourn.models.smdp import SMDP
 from sojourn.models.transitions import from_transitions
-from sojourn.rules.numbers import finite, positive, whole
 from sojourn.worlds.changing import Drifting, Switching, SwitchingWorld
 from sojourn.worlds.disturbed import Disturbed
 

@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sojourn.data.numbers import whole
 from sojourn.models.laws import Constant, Exponential, Law, TwoPoint, Uniform
 from sojourn.models.smdp import SMDP
 from sojourn.models.transitions import Transition, from_transitions
 from sojourn.rules.arrays import Floats
+from sojourn.rules.door import told
 from sojourn.rules.elementary import exp, log
-from sojourn.rules.numbers import whole
 from sojourn.rules.random import integer, normal, uniform
 from sojourn.rules.streams import Stream, stream
 from sojourn.worlds.changing import Switching, SwitchingWorld
@@ -42,6 +43,7 @@ class Drawn(NamedTuple):
         return named.get(best.pop(), "mixed") if len(best) == 1 else "mixed"
 
 
+@told
 def random_changes(number: int = 0, *, mirrored: bool = False) -> SwitchingWorld:
     """One of many random worlds that change; in its mirror the rates of the actions are exchanged.
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from sojourn.data.numbers import positive
 from sojourn.rules.bridge import inlined
 from sojourn.rules.elementary import exp
-from sojourn.rules.numbers import positive
 from sojourn.rules.random import exponential, integer, uniform
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import checked

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from sojourn.data.numbers import positive
 from sojourn.rules.bridge import inlined
-from sojourn.rules.numbers import positive
 from sojourn.rules.random import exponential, gamma
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import checked

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sojourn.data.numbers import positive
 from sojourn.rules.arrays import Floats
 from sojourn.rules.bridge import inlined
-from sojourn.rules.numbers import positive
 from sojourn.rules.random import normal, uniform
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import checked

@@ -10,10 +10,10 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import norm
 
+from sojourn.data.numbers import positive
 from sojourn.rules.arrays import owned
 from sojourn.rules.bridge import inlined
 from sojourn.rules.elementary import cos, exp
-from sojourn.rules.numbers import positive
 from sojourn.rules.random import exponential, normal
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import checked

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from scipy.optimize import brentq
 from scipy.stats import norm
 
+from sojourn.data.numbers import positive
 from sojourn.rules.bridge import inlined
 from sojourn.rules.elementary import exp
-from sojourn.rules.numbers import positive
 from sojourn.rules.random import normal
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import checked

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from scipy.optimize import brentq
 
-from sojourn.rules.numbers import at_least_zero, positive
+from sojourn.data.numbers import at_least_zero, positive
 from sojourn.rules.random import exponential
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import checked

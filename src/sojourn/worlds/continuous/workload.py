@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.signal import lfilter
 
+from sojourn.data.numbers import positive
 from sojourn.rules.arrays import Floats
-from sojourn.rules.numbers import positive
 from sojourn.rules.random import exponential
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import checked
@@ -20,7 +20,7 @@ from sojourn.worlds.protocol import gain, optimal, start, step
 _SPAN = 40.0  # of the grid: there is never more work than that
 _INTERVALS = 8_000
 _TOLERANCE = 1e-11
-_MOST_SWEEPS = 100_000
+_MOST_SWEEPS = 20_000  # some seconds; 100 arrivals per unit of time need 5,000
 
 
 @checked(arrivals=positive, waiting_cost=positive)

@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sojourn.rules.apart import brief, check_parquet, read_apart
+from sojourn.data.child import brief, check_parquet, read_apart
+from sojourn.data.files import check_readable, own_folder, write_whole
+from sojourn.data.numbers import unmasked, whole
 from sojourn.rules.arrays import Floats, Ints
-from sojourn.rules.files import check_readable, own_folder, write_whole
-from sojourn.rules.numbers import whole
+from sojourn.rules.door import told
 from sojourn.worlds.market.bar_files import ENDINGS, FINE, FileFacts, rows_here
 from sojourn.worlds.market.findings import Finding, Sheet, fill_gaps, judge, moment, most_common, repeated
 
@@ -30,6 +31,7 @@ DATASET = "swaptr/bitcoin-historical-data"  # the paper's, on Kaggle
 _JUMP = 10.0
 
 
+@told
 @dataclass(frozen=True, eq=False)
 class Bars:
     """Bars in order of time, every price finite and greater than 0.
@@ -56,6 +58,7 @@ class Bars:
 
     def __post_init__(self) -> None:
         """Check the lengths, the order, the prices and the number of bars."""
+        unmasked(self.name, (self.timestamp, self.open, self.close))
         if not len(self.timestamp) == len(self.open) == len(self.close):
             raise ValueError(f"{self.name}: timestamp, open and close must have the same length")
         if (backward := np.flatnonzero(np.diff(self.timestamp) <= 0)).size:
@@ -67,7 +70,7 @@ class Bars:
                 raise ValueError(f"{self.name}: {place}; prices must be finite and greater than 0")
         if self.rows is not None and self.rows - self.dropped + self.filled != len(self):
             counts = f"{self.rows} rows - {self.dropped} dropped + {self.filled} filled"
-            raise ValueError(f"{self.name}: {counts} are not {len(self)} bars; this is a bug in sojourn")
+            raise ValueError(f"{self.name}: {counts} are not {len(self)} bars; the counts must add up")
 
     def __len__(self) -> int:
         return len(self.close)
@@ -98,6 +101,7 @@ def segments(num_bars: int, length: int) -> list[tuple[int, int]]:
     return [(begin, min(begin + length, num_bars)) for begin in range(0, num_bars, length)]
 
 
+@told
 def load_bars(path: str | Path, *, fill: int = 0, repair: bool = False) -> Bars:
     r"""Read the bars of a file; the page on minute bars has the rules.
 

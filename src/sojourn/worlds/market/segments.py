@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
-from sojourn.rules.numbers import listed, shown, whole
+from sojourn.data.numbers import listed, shown, whole
 from sojourn.worlds.market.bars import Bars, digest, read_bars
 from sojourn.worlds.market.synthetic import synthetic_bars
 from sojourn.worlds.market.world import Market, MarketWorld

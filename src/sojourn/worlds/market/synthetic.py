@@ -36,10 +36,11 @@ import math
 
 import numpy as np
 
+from sojourn.data.numbers import whole
 from sojourn.rules.arrays import Floats
 from sojourn.rules.compile import kernel
+from sojourn.rules.door import told
 from sojourn.rules.elementary import exp
-from sojourn.rules.numbers import whole
 from sojourn.rules.random import normal, uniform
 from sojourn.rules.streams import Stream, stream
 from sojourn.worlds.market.bars import Bars
@@ -61,6 +62,7 @@ _LAMBDA = np.array([0.8, 6.0, 30.0])
 _FIRST_MINUTE = 946_684_800  # 2000-01-01, before Bitcoin existed, so nobody takes it for a record
 
 
+@told
 def synthetic_bars(num_bars: int = 1_050_000, seed: int = 0) -> Bars:
     """Return the first `num_bars` minutes of the synthetic market of `seed`.
 

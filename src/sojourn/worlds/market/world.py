@@ -29,13 +29,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sojourn.data.numbers import finite, positive, unmasked, whole
 from sojourn.rules.arrays import Floats, misread, outside, owned
 from sojourn.rules.bridge import inlined
-from sojourn.rules.numbers import finite, positive, whole
+from sojourn.rules.door import told
 from sojourn.rules.random import uniform
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import checked
-from sojourn.worlds.protocol import is_unswayed, start, step, unreadable
+from sojourn.worlds.protocol import is_unswayed, moving, start, step, unreadable
 
 DURATIONS = ("random", "scaled", "scaled-magnitude")
 _RANDOM, _, _MAGNITUDE = range(3)
@@ -43,6 +44,7 @@ LARGEST_STATE_SIZE = 20  # a table of a million states
 _LARGEST = float(np.finfo(np.float64).max)
 
 
+@told
 def Market(  # noqa: N802 - it is named for the world that it makes; each argument is a number of the study
     open: ArrayLike | None,  # noqa: A002 - the usual name
     close: ArrayLike,
@@ -103,6 +105,7 @@ def Market(  # noqa: N802 - it is named for the world that it makes; each argume
 
 
 def _prices(name: str, prices: ArrayLike) -> Floats:
+    unmasked(name, prices)
     try:
         array = np.asarray(prices, dtype=np.float64)
     except (TypeError, ValueError):
@@ -171,6 +174,12 @@ def unreadable_market(world: MarketWorld) -> str:
 def is_unswayed_market(world: MarketWorld) -> bool:
     """One trader does not move prices."""
     return True
+
+
+@moving.register
+def moving_market(world: MarketWorld) -> tuple[str, ...]:
+    """The bar."""
+    return ("t",)
 
 
 @start.register

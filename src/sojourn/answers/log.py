@@ -1,0 +1,342 @@
+"""What a log says: the record in `log.json`, the words for a terminal, the chart, and the section of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from sojourn import __version__
+from sojourn.data.numbers import nearest
+from sojourn.data.records import Json, as_json, load_json, read_record, write_json
+from sojourn.exact.logs.answers import Label, LogEvaluation
+from sojourn.exact.logs.log import Log, label_names
+from sojourn.exact.logs.table import read_log
+from sojourn.exact.refusals import NotSolvedError
+from sojourn.exact.solve import solve
+from sojourn.report.blocks import Block, Budget, Column, Facts, Note, Prose, Section, Table
+from sojourn.report.charts import Axis, Whisker, Whiskers
+from sojourn.report.looks import BLUE, GREEN, GREY, ORANGE, Look
+from sojourn.report.words import counted, number
+
+FILE = "log.json"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A rate per unit time, and the ends of its interval."""
+
+    rate: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Advice:
+    """One state: the most common action there, the advised action, and the counts behind the advice."""
+
+    state: str
+    action: str
+    count: int  # rows with this state and this action
+    rows: int  # rows with this state
+    commonest: str
+    commonest_count: int
+    visits: float  # the share of the policy's steps that are in this state
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the advice differs from the most common action."""
+        return self.action != self.commonest
+
+
+@dataclass(frozen=True)
+class Logged:
+    """What a log says."""
+
+    name: str
+    rows: int
+    duration: float
+    actions: int
+    level: float
+    behaviour: Estimate
+    kept: bool
+    gain: float
+    low: float
+    beats_behaviour: float
+    advice: tuple[Advice, ...]
+    plain_gain: float | None  # the gain of the log's model, solved as if the model were exact
+    sentences: tuple[str, ...]  # about the behaviour, the improvement and the given policy, if there is one
+    refused: tuple[str, ...] = ()
+    findings: tuple[str, ...] = ()
+    evaluation: Estimate | None = None
+    weighted: Estimate | None = None
+    version: str = ""
+
+    def write(self, folder: Path) -> None:
+        """Write the record into a folder, which is made if it does not exist."""
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(folder / FILE, as_json(self))
+
+
+def answered_file(file: Path, columns: Mapping[str, str], level: float, policy: Path | None) -> Logged:
+    """Return all that the log in a file says.
+
+    `columns` has the names of its columns, several of them with commas in between; `policy` is a JSON file.
+    """
+    after = columns.get("next_state")
+    log = read_log(
+        file,
+        state=_several(columns["state"]),
+        action=_several(columns["action"]),
+        reward=columns["reward"],
+        duration=columns["duration"],
+        next_state=None if after is None else _several(after),
+        trajectory=columns.get("trajectory"),
+        probability=columns.get("probability"),
+    )
+    if policy is None:
+        return answered(file.name, log, level)
+    if not policy.is_file():
+        raise ValueError(f"{policy} is not a file; give a JSON file of states and actions")
+    return answered(
+        file.name, log, level, {state: str(action) for state, action in load_json(policy).items()}
+    )
+
+
+def _several(column: str) -> str | list[str]:
+    names = [name.strip() for name in column.split(",")]
+    return names if len(names) > 1 else column
+
+
+def answered(name: str, log: Log, level: float = 0.95, policy: dict[str, str] | None = None) -> Logged:
+    """Return all that a log says, also about a policy if one is given, by the names of states and actions.
+
+    >>> import sojourn as sj
+    >>> log = sj.read_log({
+    ...     "state": ["in"] * 90, "action": ["a", "b", "b"] * 30, "reward": [1, 5, 7] * 30, "duration": [1, 2, 2] * 30,
+    ... })
+    >>> found = answered("shop", log)
+    >>> found.kept, found.advice[0].action, found.advice[0].count
+    (False, 'b', 59)
+    """
+    better = log.improve(level)
+    behaviour, counts = better.behaviour, log.counts()
+    names = dict(zip(log.states, label_names(log.states), strict=True))
+    actions = dict(zip(log.actions, label_names(log.actions), strict=True))
+    asked = None if policy is None else log.evaluate(_labelled(policy, names, actions), level)
+    advice = []
+    for state, action in better.policy.items():
+        commonest = max(counts[state], key=lambda label: counts[state][label])
+        advice.append(
+            Advice(
+                state=names[state],
+                action=actions[action],
+                count=better.counts[state],
+                rows=sum(counts[state].values()),
+                commonest=actions[commonest],
+                commonest_count=counts[state][commonest],
+                visits=better.visits[state],
+            )
+        )
+    return Logged(
+        name=name,
+        rows=len(log),
+        duration=behaviour.duration,
+        actions=len(log.actions),
+        level=level,
+        behaviour=Estimate(behaviour.rate, behaviour.low, behaviour.high),
+        kept=better.kept,
+        gain=better.gain,
+        low=better.low,
+        beats_behaviour=better.beats_behaviour,
+        advice=tuple(advice),
+        plain_gain=_plain(log),
+        sentences=(behaviour.sentence, better.sentence, *(() if asked is None else (asked.sentence,))),
+        refused=log.refused,
+        findings=log.findings,
+        evaluation=None if asked is None else Estimate(asked.gain, asked.low, asked.high),
+        weighted=_weighted(asked),
+        version=__version__,
+    )
+
+
+def _plain(log: Log) -> float | None:
+    """Return the gain of the model of a log, if it has one that does not depend on the state."""
+    try:
+        return solve(log.model()).gain
+    except (NotSolvedError, ValueError):
+        return None
+
+
+def _weighted(asked: LogEvaluation | None) -> Estimate | None:
+    if asked is None or asked.weighted is None:
+        return None
+    return Estimate(asked.weighted.rate, asked.weighted.low, asked.weighted.high)
+
+
+def _labelled(
+    policy: dict[str, str], states: dict[Label, str], actions: dict[Label, str]
+) -> dict[Label, Label]:
+    """Return a policy with the labels of states and actions in place of their names."""
+    found: dict[Label, Label] = {}
+    by_state, by_action = ({name: label for label, name in names.items()} for names in (states, actions))
+    for state, action in policy.items():
+        if state not in by_state:
+            raise ValueError(
+                f"the policy has the state {state!r}, which is not in the log{nearest(state, by_state)}"
+            )
+        if str(action) not in by_action:
+            raise ValueError(
+                f"the policy has the action {action!r}, which is not in the log{nearest(str(action), by_action)}"
+            )
+        found[by_state[state]] = by_action[str(action)]
+    return found
+
+
+# --- In words ----------------------------------------------------------------------------
+
+_STATES_SHOWN = 60
+_WIDEST = 30
+
+
+def lines(found: Logged) -> list[str]:
+    """Return what was earned, what would be better, and the policy with the counts it rests on."""
+    told = [
+        f"{found.name}: {counted(found.rows, 'row')}, {counted(len(found.advice), 'state')}, {counted(found.actions, 'action')}",
+        *(f"left out: {sentence}" for sentence in found.refused),
+        *(f"note: {sentence}" for sentence in found.findings),
+        *found.sentences,
+    ]
+    if found.weighted is not None:
+        told.append(
+            f"without a model, from the probabilities of the actions taken: {found.weighted.rate:.6g}, "
+            f"{100.0 * found.level:g} % interval {found.weighted.low:.6g} to {found.weighted.high:.6g}"
+        )
+    return [*told, "", *table_lines(found), *caution(found)]
+
+
+def caution(found: Logged) -> list[str]:
+    """Return a warning if solving the log's model as if it were exact would claim more."""
+    if found.plain_gain is None or found.kept or not found.plain_gain > found.gain:
+        return []
+    return [
+        "",
+        f"Solving the model of the log as if it were exact would claim {found.plain_gain:.6g}; "
+        "part of that is luck in states and actions that were rarely seen.",
+    ]
+
+
+def table_lines(found: Logged) -> list[str]:
+    """Return a row for each state; new advice has a star."""
+    heads = ("state", "usual action", "advice", "seen")
+    rows = [
+        (
+            one.state[:_WIDEST],
+            f"{one.commonest[:_WIDEST]} ({100.0 * one.commonest_count / one.rows:.0f} %)",
+            "as before" if found.kept else one.action[:_WIDEST] + (" *" if one.is_new else ""),
+            f"{one.count:,} of {one.rows:,}",
+        )
+        for one in found.advice[:_STATES_SHOWN]
+    ]
+    widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
+    told = [
+        "  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)).rstrip()
+        for row in (heads, *rows)
+    ]
+    left = len(found.advice) - len(rows)
+    return [*told, *([f"and {counted(left, 'further state')}"] if left else [])]
+
+
+# --- Chart -------------------------------------------------------------------------------
+
+
+def rates(found: Logged) -> Whiskers:
+    """Return what the log earned, what the advice would earn with its lower limit, and what a given policy would earn."""
+    rows = [
+        Whisker("what was done", Look(GREY), found.behaviour.rate, found.behaviour.low, found.behaviour.high)
+    ]
+    if not found.kept:
+        rows.append(Whisker("the advice", Look(GREEN), found.gain, found.low, found.gain))
+    for name, colour, one in (
+        ("the given policy", BLUE, found.evaluation),
+        ("the same, without a model", ORANGE, found.weighted),
+    ):
+        if one is not None:
+            rows.append(Whisker(name, Look(colour), one.rate, one.low, one.high))
+    return Whiskers(
+        f"Reward per unit time: {found.name}",
+        Axis("reward per unit time"),
+        rows,
+        interval=f"{100.0 * found.level:g} % interval",
+        reference=found.behaviour.rate,
+        note="The advice has only a lower limit, which allows for the policy having been chosen on the same rows.",
+    )
+
+
+# --- Section of the page -----------------------------------------------------------------
+
+
+def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
+    """Return what `log.json` in a folder holds."""
+    found = read_record(Logged, given)
+    blocks: list[Block] = [Prose(f"{sentence[0].upper()}{sentence[1:]}.") for sentence in found.sentences]
+    blocks += [Note(f"Left out: {sentence}.") for sentence in found.refused]
+    blocks += [Note(f"{sentence[0].upper()}{sentence[1:]}.") for sentence in found.findings]
+    blocks += [Note(sentence) for sentence in caution(found) if sentence]
+    lead = (
+        f"Nothing in the log is surely better than what was done, which earned {number(found.behaviour.rate, 6)}."
+        if found.kept
+        else f"Another policy would earn {number(found.gain, 6)} per unit time instead of "
+        f"{number(found.behaviour.rate, 6)}, and almost surely no less than {number(found.low, 6)}."
+    )
+    return Section(
+        "log of decisions",
+        f"From {found.name} to a decision",
+        lead,
+        rates(found),
+        [*blocks, _table(found, budget), _facts(folder, found)],
+    )
+
+
+def _table(found: Logged, budget: Budget) -> Table:
+    rows = [
+        (
+            one.state,
+            one.commonest,
+            one.commonest_count / one.rows,
+            "as before" if found.kept else one.action,
+            one.count,
+            one.rows,
+            one.visits,
+        )
+        for one in found.advice[: budget.rows]
+    ]
+    columns = [
+        Column("state", numeric=False),
+        Column("usual action", numeric=False),
+        Column("its share of rows", digits=0, unit="%"),
+        Column("advice", numeric=False),
+        Column("seen"),
+        Column("rows of the state"),
+        Column("visits if followed", digits=0, unit="%"),
+    ]
+    left = len(found.advice) - len(rows)
+    note = f"Not shown: {counted(left, 'further state')}; `{FILE}` has all states." if left else ""
+    return Table(f"What to do: {found.name}", columns, rows, note, searched=len(rows) > 20)
+
+
+def _facts(folder: Path, found: Logged) -> Facts:
+    return Facts(
+        "The log",
+        [
+            ("file", found.name),
+            ("rows", number(found.rows)),
+            ("time", number(found.duration, 6)),
+            ("states", number(len(found.advice))),
+            ("actions", number(found.actions)),
+            ("probability of being better", f"{100.0 * found.beats_behaviour:.1f} %"),
+            ("assumed", "Markov states, a stationary log, some chance of every action"),
+            ("made by", f"Sojourn {found.version}"),
+            ("folder", folder.name),
+        ],
+    )

@@ -1,0 +1,241 @@
+"""One HTML page about the results that commands have left in folders.
+
+The files in a folder tell which command wrote it, and the answer of that name makes its section.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+import polars as pl
+
+from sojourn.data.child import check_columns, read_table
+from sojourn.data.files import own_folder, write_text, write_whole
+from sojourn.data.names import Catalogue
+from sojourn.data.records import Json, load_json
+from sojourn.report.blocks import Budget, Charts, Note, Section
+from sojourn.report.charts import Choosable
+from sojourn.report.html import TITLE, page_of
+from sojourn.rules.door import told
+from sojourn.runs.results import RESULTS
+
+Reader: TypeAlias = Callable[[Path, dict[str, Json], Budget], Section]
+_MODULES = {
+    "audit": "audit.section",
+    "comparison": "comparison.section",
+    "log": "log",
+    "observations": "observations.section",
+    "rates": "rates",
+    "solution": "solution",
+    "verdict": "verdict",
+}
+FILES = {f"{kind}.json": kind for kind in _MODULES}
+READERS: Catalogue[Reader] = Catalogue(
+    {kind: f"sojourn.answers.{module}:section" for kind, module in (_MODULES | {"sweep": "sweep"}).items()}
+)
+
+
+def studies() -> Catalogue[Reader]:
+    """Return the readers that installed packages add, by the name in `summary.json`: entry points `sojourn.answers`."""
+    return Catalogue({point.name: point.value for point in entry_points(group="sojourn.answers")})
+
+
+class Found(NamedTuple):
+    """An output that was found: what it is, where, and whether it may be left out if it cannot be read."""
+
+    kind: str
+    folder: Path
+    optional: bool = False
+
+
+def find(folder: Path) -> list[Found]:
+    """Return what a folder holds; or, if it holds nothing itself, what its subfolders hold.
+
+    A folder that was named must be readable; an unreadable subfolder may be left out, with the reason.
+    """
+    if not folder.is_dir():
+        wrong = "is a file" if folder.exists() else "does not exist"
+        raise ValueError(f"{folder} {wrong}; give a folder that a command has written")
+    kinds = _kinds(folder)
+    if kinds:
+        return [Found(kind, folder) for kind in kinds]
+    inside = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
+    found = [Found(kind, path, optional=True) for path in inside for kind in _kinds(path)]
+    if not found:
+        raise ValueError(
+            f"{folder} holds no output of reproduce, sweep, compare, solve, audit, log, rates or evaluate"
+        )
+    return found
+
+
+def _kinds(folder: Path) -> list[str]:
+    """Return the kinds of output in a folder; unfinished output counts."""
+    kinds = [kind for file, kind in FILES.items() if folder.joinpath(file).is_file()]
+    if "comparison" in kinds or "observations" in kinds:
+        return kinds  # its results.parquet belongs to it
+    if folder.joinpath("settings.json").is_file():
+        return [*kinds, "comparison"]
+    if folder.joinpath("summary.json").is_file() or _begun(folder):
+        return [*kinds, "study"]
+    if folder.joinpath(RESULTS).is_file() or folder.joinpath("sweep.json").is_file():
+        return [*kinds, "sweep"]
+    return kinds
+
+
+def _begun(folder: Path) -> bool:
+    """Return whether a study began here: its sweep is in a subfolder and has the name of the study."""
+    file = folder / "sweep" / "sweep.json"
+    try:
+        return file.is_file() and load_json(file).get("name") in studies()
+    except ValueError:
+        return False
+
+
+def read(found: Found, budget: Budget) -> Section:
+    """Return the section of an output; if it cannot be read, the section or an error says why."""
+    try:
+        return _read(found, budget)
+    except ValueError as error:
+        if not found.optional:
+            raise
+        lead = "This folder could not be read."
+        return Section("left out", found.folder.name, lead, None, [Note(str(error))])
+
+
+def _read(found: Found, budget: Budget) -> Section:
+    folder, kind, readers = found.folder, found.kind, READERS
+    if kind == "sweep":
+        file, given = folder / RESULTS, _sweep(folder)
+    elif kind == "study":
+        file = folder / "summary.json"
+        if not file.is_file():
+            raise ValueError(f"{folder} holds a study that is not finished; run it again to go on")
+        given = load_json(file)
+        kind, readers = str(given.get("study")), studies()
+        if kind not in readers:
+            raise ValueError(f"{file} belongs to an unknown study: {kind!r}")
+    else:
+        file = folder / f"{kind}.json"
+        if not file.is_file():
+            raise ValueError(f"{folder} holds a {kind} that is not finished; run it again to go on")
+        given = load_json(file)
+    try:
+        return _drawable(readers[kind](folder, given, budget))
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        raise ValueError(f"a table in {folder} cannot be read: {_first_line(error)}") from None
+    except (LookupError, TypeError, AttributeError, ArithmeticError, ValueError) as error:
+        if isinstance(error, ValueError) and f"{folder}{os.sep}" in str(error):
+            raise  # this is our own message, which names the file
+        told = f"no {error}" if isinstance(error, KeyError) else _first_line(error)
+        raise ValueError(
+            f"{file} is damaged or of another version ({told}); make it again with the command that wrote it"
+        ) from None
+
+
+def _drawable(section: Section) -> Section:
+    """Check that every chart of a section has what it shows first, which tables that were cut may lack."""
+    for block in (section.picture, *section.blocks):
+        for chart in block.items if isinstance(block, Charts) else (block,):
+            if isinstance(chart, Choosable) and chart.start not in chart.charts:
+                raise ValueError("its tables lack some combinations that can be chosen on the page")
+    return section
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+def _sweep(folder: Path) -> dict[str, Json]:
+    if not folder.joinpath(RESULTS).is_file():
+        raise ValueError(f"{folder} holds a sweep that is not finished; run it again to go on")
+    file = folder / "sweep.json"
+    return load_json(file) if file.is_file() else {}
+
+
+# --- The page ----------------------------------------------------------------------------
+
+LARGEST = 8_000_000  # bytes of a page
+
+
+@told
+def write_report(
+    folders: Iterable[str | Path],
+    out: str | Path = "report.html",
+    title: str = TITLE,
+    claims: bool = False,
+) -> Path:
+    """Write one page about the results in folders, and return its path.
+
+    With `claims` the ledger of the paper's claims comes last. The page stays under 8 MB: long tables and curves are
+    thinned out, and the page says so.
+
+    >>> import tempfile
+    >>> from sojourn.answers.solution import solve_named
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     solve_named("gosavi", {}).write(Path(folder) / "solved")
+    ...     page = write_report([Path(folder) / "solved"], Path(folder) / "report.html")
+    ...     "2.104" in page.read_text()
+    True
+    """
+    named = [folders] if isinstance(folders, str | Path) else list(folders)
+    found = [one for folder in named for one in find(Path(folder))]
+    found = list({(one.kind, one.folder.resolve()): one for one in found}.values())
+    if not found:
+        raise ValueError("there is nothing to report on; give a folder that a command has written")
+    path = Path(out)
+    write_text(
+        path, _fitting(found, title, [studies()["claims"](path.parent, {}, Budget())] if claims else [])
+    )
+    return path
+
+
+def _fitting(found: list[Found], title: str, further: Sequence[Section]) -> str:
+    """Return the page with as much detail as fits."""
+    budget, before = Budget(), math.inf
+    while True:
+        sections = [read(one, budget) for one in found]
+        page = page_of([*sections, *further], title)
+        size = len(page.encode())
+        if size <= LARGEST:
+            return page
+        if size >= before:  # less detail no longer helps
+            raise ValueError(
+                f"the page would have {size / 1e6:.1f} MB, more than {LARGEST / 1e6:g}; give fewer folders"
+            )
+        before, budget = size, Budget(rows=max(20, budget.rows // 2), points=max(500, budget.points // 2))
+
+
+# --- Tables in folders -------------------------------------------------------------------
+
+
+def write_tables(folder: Path, tables: Mapping[str, pl.DataFrame]) -> None:
+    """Write tables to the files of these names in a folder, such as "tables/success.parquet"."""
+    for name, table in tables.items():
+        file = folder / name
+        if file.parent != folder:
+            own_folder(file.parent)
+        write_whole(file, table.write_parquet)
+
+
+def read_tables(folder: Path, files: Mapping[str, str]) -> list[pl.DataFrame]:
+    """Return the tables in these files; raise an error if one is missing.
+
+    Each file is given with its columns: the names of those with texts, a bar, and the names of those with numbers.
+    """
+    missing = next((name for name in files if not folder.joinpath(name).is_file()), None)
+    if missing is not None:
+        raise ValueError(
+            f"{folder / missing} is missing: another version wrote this folder; run the study again, which keeps its runs"
+        )
+    tables = []
+    for name, columns in files.items():
+        texts, _, numbers = columns.partition("|")
+        table = read_table(folder / name)
+        check_columns(folder / name, table.schema, texts.split(), numbers.split())
+        tables.append(table.select(*texts.split(), *numbers.split()))
+    return tables

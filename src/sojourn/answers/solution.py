@@ -1,0 +1,242 @@
+"""An exact solution by name: its record in `solution.json`, its words for a terminal, its chart, and its section of the page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sojourn import __version__
+from sojourn.data.records import Json, Options, as_json, read_record, write_json
+from sojourn.exact.ratio import solve_ratio
+from sojourn.exact.solve import solve
+from sojourn.models.problems.named import named_model
+from sojourn.report.blocks import Block, Budget, Column, Facts, Note, Points, Prose, Section, Table
+from sojourn.report.charts import Axis, Lines, Series
+from sojourn.report.looks import plain
+from sojourn.report.words import counted, number, setting
+from sojourn.runs.named import refuse_world
+
+FILE = "solution.json"
+
+
+@dataclass(frozen=True)
+class Solved:
+    """The largest gain of a model, the bounds it is proven to lie between, and a policy that attains it.
+
+    A model that was estimated has no bounds. If the gain depends on the first state, `gain` is the gain from state 0,
+    `gains` has the gain from each state, and `ratio` is the largest ratio of mean reward to mean time over runs from
+    state 0.
+    """
+
+    name: str
+    gain: float
+    lower: float | None
+    upper: float | None
+    policy: tuple[int, ...]
+    states: int
+    solver: str
+    seconds: float
+    bias: tuple[float, ...] | None = None
+    findings: tuple[str, ...] = ()
+    state_names: tuple[str, ...] | None = None
+    action_names: tuple[str, ...] | None = None
+    options: Options = field(default_factory=dict)
+    version: str = ""
+    gains: tuple[float, ...] | None = None
+    ratio: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check that all parts are for the same states."""
+        per_state = (
+            self.policy, self.bias or self.policy, self.state_names or self.policy, self.gains or self.policy
+        )  # fmt: skip
+        names = len(self.action_names) if self.action_names else max(self.policy, default=0) + 1
+        if {len(part) for part in per_state} != {self.states} or not all(
+            0 <= one < names for one in self.policy
+        ):
+            raise ValueError(f"policy, bias, gains and names do not all belong to {self.states} states")
+
+    def state_name(self, state: int) -> str:
+        """Return the name of a state, or its number if it has no name."""
+        return self.state_names[state] if self.state_names else str(state)
+
+    def action_name(self, state: int) -> str:
+        """Return the name of the action that the policy takes in a state."""
+        action = self.policy[state]
+        return self.action_names[action] if self.action_names else str(action)
+
+    def write(self, folder: Path) -> None:
+        """Write the record into a folder, which is made if it does not exist."""
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(folder / FILE, as_json(self))
+
+
+def solve_named(name: str, options: Options) -> Solved:
+    """Solve a problem by name, or the model in a file.
+
+    >>> found = solve_named("long-shot", {})
+    >>> found.gain, found.policy, found.action_names
+    (5.0, (0,), ('A', 'B'))
+    >>> found = solve_named("gemini", {})
+    >>> found.gains, found.ratio
+    ((10.0, 20.0, 0.0), 4.0)
+    """
+    refuse_world(name, "solve")
+    model = named_model(name, options)
+    found = solve(model)
+    several = len(set(found.gains.tolist())) > 1
+    return Solved(
+        name=name,
+        gain=float(found.gains[0]),
+        lower=None if found.is_estimate else found.lower,
+        upper=None if found.is_estimate else found.upper,
+        policy=tuple(found.policy.tolist()),
+        states=model.num_states,
+        solver=found.solver,
+        seconds=found.seconds,
+        bias=tuple(found.bias.tolist()),
+        findings=tuple(found.findings),
+        state_names=None if model.state_names is None else tuple(model.state_names),
+        action_names=None if model.action_names is None else tuple(model.action_names),
+        options=options,
+        version=__version__,
+        gains=tuple(found.gains.tolist()) if several else None,
+        ratio=solve_ratio(model).gain if several else None,
+    )
+
+
+# --- In words ----------------------------------------------------------------------------
+
+_ACTIONS_SHOWN = 60
+_NAMES_SHOWN = 20
+
+
+def lines(found: Solved) -> list[str]:
+    """Return the gain with its bounds, the policy, and anything odd about the model."""
+    proven = "an estimate without proven bounds"
+    if found.lower is not None and found.upper is not None:
+        proven = f"between {found.lower:.10g} and {found.upper:.10g}"
+    gain = f"gain {found.gain:.10g} per unit time"
+    if found.gains is not None:
+        gain = f"the gain depends on the first state, {found.gain:.10g} per unit time from state {found.state_name(0)}"
+        proven = f"all {proven}"
+    return [
+        f"{found.name}: {gain}, {proven} ({counted(found.states, 'state')}, {found.solver}, {found.seconds:.2g} s)",
+        *several_lines(found),
+        _policy(found),
+        *(f"note: {finding}" for finding in found.findings),
+    ]
+
+
+def several_lines(found: Solved) -> list[str]:
+    """Return the gain from each state and the ratio over runs, if the gains differ."""
+    if found.gains is None:
+        return []
+    shown = range(min(found.states, _NAMES_SHOWN))
+    more = " ..." if found.states > _NAMES_SHOWN else ""
+    gains = "; ".join(f"{found.state_name(s)}: {found.gains[s]:.10g}" for s in shown)
+    return [
+        f"gains: {gains}{more}",
+        f"the largest ratio of mean reward to mean time over runs from state {found.state_name(0)} is {found.ratio:.10g}",
+    ]
+
+
+def _policy(found: Solved) -> str:
+    most = _NAMES_SHOWN if found.state_names else _ACTIONS_SHOWN
+    shown = range(min(found.states, most))
+    more = " ..." if found.states > most else ""
+    if found.state_names:
+        return "policy: " + "; ".join(f"{found.state_name(s)}: {found.action_name(s)}" for s in shown) + more
+    return "policy, the action of each state: " + " ".join(map(found.action_name, shown)) + more
+
+
+# --- Chart -------------------------------------------------------------------------------
+
+MARKS_SHOWN = 2000  # more would slow the page down
+ACTIONS_SHOWN = 16  # with a series of their own
+
+
+def bias(found: Solved, values: tuple[float, ...], points: int) -> Lines:
+    """Return the bias over the states, with a mark for each action; if there are many states, only some are shown."""
+    every = -(-len(values) // min(points, MARKS_SHOWN))
+    by_action: dict[str, list[int]] = {}
+    for state in range(0, len(values), every):
+        by_action.setdefault(found.action_name(state), []).append(state)
+    series = [
+        Series(f"action {action}", plain(place), states, [values[state] for state in states], kind="points")
+        for place, (action, states) in enumerate(by_action.items())
+        if place < ACTIONS_SHOWN
+    ]
+    left = len(by_action) - len(series)
+    note = "Bias: what starting in a state is worth in addition to the gain, relative to other states."
+    if every > 1:
+        note += f" One state in {every} is shown."
+    if left:
+        note += f" Not shown: the states of {counted(left, 'further action')}."
+    return Lines(
+        f"Bias of each state, and the action taken there: {found.name}",
+        Axis("state, by its number", short="state", whole=True),
+        Axis("bias"),
+        series,
+        note=note,
+    )
+
+
+# --- Section of the page -----------------------------------------------------------------
+
+
+def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
+    """Return what `solution.json` in a folder holds."""
+    found = read_record(Solved, given)
+    blocks: list[Block] = [Note(f"{finding}.") for finding in found.findings]
+    if found.gains is not None:
+        blocks.insert(0, Points(several_lines(found)))
+    if not found.bias:
+        blocks.insert(0, Prose("The solver that was used returns no bias."))
+    return Section(
+        "exact solution",
+        f"The best policy of {found.name}",
+        f"The largest gain of {found.name}{'' if found.gains is None else f' from state {found.state_name(0)}'} is "
+        f"{number(found.gain, 8)} per unit time; "
+        + (
+            "it is an estimate, like the model, and nothing is proven."
+            if found.lower is None
+            else f"it is proven to lie between {number(found.lower, 8)} and {number(found.upper, 8)}."
+        ),
+        bias(found, found.bias, budget.points) if found.bias and found.states > 1 else None,
+        [*blocks, _table(found, budget), _facts(folder, found)],
+    )
+
+
+def _table(found: Solved, budget: Budget) -> Table:
+    shown = range(min(len(found.policy), budget.rows))
+    bias = found.bias or (None,) * len(found.policy)
+    rows: list[tuple[int | float | str | None, ...]]
+    if found.state_names:
+        columns = [Column("number"), Column("state", numeric=False)]
+        rows = [(i, found.state_name(i), found.action_name(i), bias[i]) for i in shown]
+    else:  # states have only their numbers
+        columns = [Column("state")]
+        rows = [(i, found.action_name(i), bias[i]) for i in shown]
+    columns += [Column("action", numeric=False), Column("bias", digits=6)]
+    left = len(found.policy) - len(rows)
+    note = f"Not shown: {counted(left, 'further state')}; `{FILE}` has all states." if left else ""
+    return Table(f"The policy: {found.name}", columns, rows, note)
+
+
+def _facts(folder: Path, found: Solved) -> Facts:
+    return Facts(
+        "Settings",
+        [
+            ("problem", found.name),
+            *((f"option {key}", setting(value)) for key, value in found.options.items()),
+            ("states", number(found.states)),
+            ("gain", number(found.gain, 10)),
+            ("lower bound", number(found.lower, 10)),
+            ("upper bound", number(found.upper, 10)),
+            ("solver", found.solver),
+            ("seconds", number(found.seconds, 3)),
+            ("made by", f"Sojourn {found.version}"),
+            ("folder", folder.name),
+        ],
+    )

@@ -1,0 +1,131 @@
+"""What a learner's policy earns and what speaks against trusting it: the record in `verdict.json` and its section of the page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from sojourn import __version__
+from sojourn.data.records import Json, as_json, read_record, write_json
+from sojourn.learner.verdict import Verdict
+from sojourn.report.blocks import Block, Budget, Facts, Note, Prose, Section
+from sojourn.report.charts import Axis, Whisker, Whiskers
+from sojourn.report.looks import plain
+from sojourn.report.words import number, setting
+
+FILE = "verdict.json"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a learned policy earns, with an interval if it was followed long enough for one, and what else is known."""
+
+    name: str
+    rate: float
+    low: float | None
+    high: float | None
+    level: float
+    duration: float
+    steps: int
+    learned_rate: float
+    gain: float | None
+    best_gain: float | None
+    states: int | None  # seen in training
+    tried: float | None  # share of these states' actions
+    thin: float | None  # share of the steps in states where some action was hardly tried
+    moved: float | None
+    sentence: str
+    warnings: tuple[str, ...] = ()
+    version: str = ""
+
+    def write(self, folder: Path) -> None:
+        """Write the record into a folder, which is made if it does not exist."""
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(folder / FILE, as_json(self))
+
+
+def judged(name: str, found: Verdict) -> Judged:
+    """Return a verdict as a record; `name` says what was judged."""
+    earned, seen = found.evaluation, found.visited
+    return Judged(
+        name=name,
+        rate=earned.rate,
+        low=earned.low,
+        high=earned.high,
+        level=earned.level,
+        duration=earned.duration,
+        steps=earned.steps,
+        learned_rate=found.learned_rate,
+        gain=found.gain,
+        best_gain=found.best_gain,
+        states=None if seen is None else seen.states,
+        tried=None if seen is None else seen.share,
+        thin=found.thin,
+        moved=found.moved,
+        sentence=found.sentence,
+        warnings=found.warnings,
+        version=__version__,
+    )
+
+
+# --- Section of the page -----------------------------------------------------------------
+
+
+def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
+    """Return what `verdict.json` in a folder holds."""
+    found = read_record(Judged, given)
+    blocks: list[Block] = [Note(_sentence(warning)) for warning in found.warnings]
+    blocks.append(Prose(_sentence(found.sentence)))
+    return Section(
+        "verdict on a learner",
+        f"What {found.name} has learned",
+        _lead(found),
+        _picture(found),
+        [*blocks, _facts(folder, found)],
+    )
+
+
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}."
+
+
+def _lead(found: Judged) -> str:
+    trust = "there are reasons not to trust it" if found.warnings else "no reason was found not to trust it"
+    between = "" if found.low is None else f" ({number(found.low, 6)} to {number(found.high, 6)})"
+    return f"The policy earns {number(found.rate, 6)} per unit time{between}; {trust}."
+
+
+def _picture(found: Judged) -> Whiskers:
+    """Return what the policy earns, beside the learned rate and the best possible gain."""
+    rows = [
+        Whisker("the policy, measured", plain(0), found.rate, found.low, found.high),
+        Whisker("the learned rate", plain(1), found.learned_rate),
+        Whisker("the policy, exact", plain(2), found.gain),
+        Whisker("the best policy, exact", plain(3), found.best_gain),
+    ]
+    return Whiskers(
+        f"What the policy earns: {found.name}",
+        Axis("reward per unit time"),
+        [row for row in rows if row.value is not None],
+        interval=f"{100.0 * found.level:g} % interval",
+    )
+
+
+def _facts(folder: Path, found: Judged) -> Facts:
+    shares = (
+        ("actions tried in these states", found.tried),
+        ("steps in states where some action was hardly tried", found.thin),
+    )
+    return Facts(
+        "What was examined",
+        [
+            ("learner", found.name),
+            ("time for which the policy was followed", number(found.duration, 6)),
+            ("steps", number(found.steps)),
+            ("states seen in training", setting(found.states)),
+            *((name, "unknown" if share is None else f"{share:.0%}") for name, share in shares),
+            ("earned more than the policy halfway through training", number(found.moved)),
+            ("made by", f"Sojourn {found.version}"),
+            ("folder", folder.name),
+        ],
+    )

@@ -1,0 +1,255 @@
+"""Reads other people's tables in a separate process, which may crash on them.
+
+On some damaged files Polars panics, with an error that is not an `Exception`; some end the whole process without
+a word. So files that others wrote are parsed by a reader, a second process that is started when it is first needed
+and kept for the next file. Its memory and its time are limited. A table comes back as an uncompressed Arrow file,
+which the reader itself has written. If the reader dies, its caller says so in one sentence.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import importlib
+import json
+import os
+import resource
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import polars as pl
+from polars.datatypes import DataTypeClass
+
+Facts: TypeAlias = dict[str, Any]  # what a reader says besides the table
+Reading: TypeAlias = Callable[[Path], tuple[pl.DataFrame, Facts]]
+
+MEMORY = "SOJOURN_READ_MB"  # the variable that sets the memory of a reader, in MB
+_LEAST_MB, _MB_FOR_EACH = 400, 24  # the memory otherwise: so much, plus so many times the size of the file
+_KEPT_FOR_MB = 10  # a larger file gets a reader of its own
+_LEAST_SECONDS = 20.0  # and one more for each MB
+_CODE = (
+    "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from sojourn.data.child import serve; serve()"
+)
+_ERRORS: dict[str, type[Exception]] = {kind.__name__: kind for kind in (ValueError, TypeError, OSError)}
+
+
+def read_apart(reading: Reading, path: Path) -> tuple[pl.DataFrame, Facts]:
+    """Return what `reading(path)` returns, called in another process; `reading` is a function of a module.
+
+    A ValueError, TypeError or OSError that is raised there is raised here, too. Anything else becomes a ValueError.
+    """
+    if os.getpid() != _reader.owner:
+        _reader.__init__()  # type: ignore[misc] # a forked process must not use its parent's
+    with _reader.lock:
+        return _reader.read(reading, path)
+
+
+def read_table(path: Path) -> pl.DataFrame:
+    """Return the table in a Parquet file, which may be damaged or something else altogether.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "table.parquet")
+    ...     pl.DataFrame({"seed": [0, 1]}).write_parquet(file)
+    ...     read_table(file)["seed"].to_list()
+    [0, 1]
+    """
+    return read_apart(table_here, path)[0]
+
+
+def table_here(path: Path) -> tuple[pl.DataFrame, Facts]:
+    """Return the table in a Parquet file, read in this process."""
+    check_parquet(path)
+    return pl.read_parquet(path, glob=False, hive_partitioning=False), {}
+
+
+def check_parquet(path: Path) -> None:
+    """Refuse a file that does not begin and end as Parquet does."""
+    with path.open("rb") as handle:
+        begin = handle.read(4)
+        handle.seek(max(os.fstat(handle.fileno()).st_size - 4, 4))
+        if begin != b"PAR1" or handle.read() != b"PAR1":
+            raise ValueError(f"{path} is not a whole Parquet file; fetch or make it again")
+
+
+def check_columns(
+    path: Path, schema: Mapping[str, pl.DataType], texts: Iterable[str], numbers: Iterable[str]
+) -> None:
+    """Refuse a table that lacks one of these columns, or has something other than texts or numbers in it.
+
+    >>> check_columns(Path("table.parquet"), pl.Schema({"rate": pl.String()}), [], ["rate"])
+    Traceback (most recent call last):
+    ValueError: table.parquet is damaged or of another version: its column 'rate' is of type String, not of numbers
+    """
+    for name, is_text in (*((name, True) for name in texts), *((name, False) for name in numbers)):
+        if name not in schema:
+            raise ValueError(f"{path} is damaged or of another version: it has no column {name!r}")
+        kind = schema[name]
+        if not (kind == pl.String if is_text else is_number(kind)):
+            wanted = "texts" if is_text else "numbers"
+            raise ValueError(
+                f"{path} is damaged or of another version: its column {name!r} is of type {kind}, not of {wanted}"
+            )
+
+
+def is_number(kind: pl.DataType | DataTypeClass) -> bool:
+    """Whether a column of this type has numbers that Python and JSON know."""
+    return kind.is_float() or (kind.is_integer() and kind not in (pl.Int128, pl.UInt128))
+
+
+def brief(error: BaseException) -> str:
+    """Return what an error says, in one short line."""
+    text = " ".join(str(error).partition("{")[0].split())  # what follows is for the authors of polars
+    return text if len(text) <= 100 else f"{text[:100]}..."
+
+
+# --- The caller's side --------------------------------------------------------------
+
+
+class _Reader:
+    """The other process, if it has been started."""
+
+    def __init__(self) -> None:
+        self.owner, self.lock = os.getpid(), threading.Lock()
+        self.process: subprocess.Popen[bytes] | None = None
+        self.late = False  # whether it was ended because it took too long
+
+    def read(self, reading: Reading, path: Path) -> tuple[pl.DataFrame, Facts]:
+        size = path.stat().st_size / 1e6
+        memory = _memory(size)
+        handle, into = tempfile.mkstemp(suffix=".arrow")
+        os.close(handle)
+        wanted = {
+            "module": reading.__module__,
+            "function": reading.__qualname__,
+            "path": str(path),
+            "folder": str(Path.cwd()),
+            "into": into,
+            "memory": memory,
+        }
+        try:
+            answer = self._asked(json.dumps(wanted).encode() + b"\n", _LEAST_SECONDS + size)
+            if answer is None:
+                raise ValueError(
+                    f"{path} cannot be read: the process that read it {self._end()}, with {memory} MB of memory; "
+                    f"fetch or make the file again, or set {MEMORY} to allow more"
+                )
+            if "error" in answer:
+                raise _ERRORS[answer["error"]](answer["says"])
+            return pl.read_ipc(into), answer["facts"]
+        finally:
+            Path(into).unlink()
+            if size > _KEPT_FOR_MB:
+                self.stop()  # it may still hold memory, which the limit for the next file does not allow for
+
+    def _asked(self, question: bytes, seconds: float) -> dict[str, Any] | None:
+        """Return the answer to a question, or None if there is none."""
+        process = self._started()
+        assert process.stdin is not None and process.stdout is not None  # noqa: PT018 - both are pipes
+        try:
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.write(question)
+                process.stdin.flush()
+            line = b""
+            while not line.endswith(b"\n"):
+                if not select.select([process.stdout], [], [], seconds)[0]:
+                    self.late = True
+                    process.kill()
+                part = os.read(process.stdout.fileno(), 1 << 16)
+                if not part:
+                    return None
+                line += part
+        except BaseException:  # an interrupt: this answer would later be taken for that of the next file
+            self.stop()
+            raise
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self.process is None or self.process.poll() is not None:
+            self.stop()
+            self.process = subprocess.Popen(  # noqa: S603 - this Python, with code of ours
+                [sys.executable, "-P", "-c", _CODE, json.dumps(sys.path)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,  # where polars would write tracebacks of its own
+                bufsize=0,
+                start_new_session=True,  # Ctrl-C is for the caller
+            )
+        return self.process
+
+    def _end(self) -> str:
+        """Return how the process ended."""
+        code, late = 0 if self.process is None else self.process.wait(), self.late
+        self.stop()
+        if late:
+            return "took too long"
+        return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"stopped with code {code}"
+
+    def stop(self) -> None:
+        """End the process, if it is there."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.communicate()
+        self.process, self.late = None, False
+
+
+def _memory(size: float) -> int:
+    """Return the MB of memory for a file of `size` MB."""
+    given = os.environ.get(MEMORY, "")
+    if given and not given.isdecimal():
+        raise ValueError(f"{MEMORY} is {given!r}; it must be a whole number of MB")
+    return int(given or _LEAST_MB + _MB_FOR_EACH * size)
+
+
+_reader = _Reader()
+
+
+@atexit.register
+def _stop() -> None:
+    if os.getpid() == _reader.owner:
+        _reader.stop()
+
+
+# --- The reader's side --------------------------------------------------------------
+
+
+def serve() -> None:
+    """Answer questions on the standard input until it ends."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever else is printed goes nowhere
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    for line in sys.stdin.buffer:
+        answers.write(json.dumps(_answer(json.loads(line))).encode() + b"\n")
+        answers.flush()
+
+
+def _answer(wanted: dict[str, Any]) -> dict[str, Any]:
+    os.chdir(wanted["folder"])  # the caller's, which may have changed since this process began
+    path = Path(wanted["path"])
+    _, most = resource.getrlimit(resource.RLIMIT_DATA)
+    limit = wanted["memory"] * 1_000_000
+    resource.setrlimit(
+        resource.RLIMIT_DATA, (limit if most == resource.RLIM_INFINITY else min(limit, most), most)
+    )
+    reading: Reading = getattr(importlib.import_module(wanted["module"]), wanted["function"])
+    try:
+        table, facts = reading(path)
+        table.write_ipc(wanted["into"], compression="uncompressed")
+    except (ValueError, TypeError, OSError) as error:
+        kind = next(name for name, kind in _ERRORS.items() if isinstance(error, kind))
+        return {"error": kind, "says": str(error)}
+    except MemoryError:
+        os.abort()
+    except BaseException as error:  # noqa: BLE001 - polars has errors of its own, and panics
+        return {
+            "error": "ValueError",
+            "says": f"{path} is damaged ({brief(error)}); fetch or make it again",
+        }
+    return {"facts": facts}

@@ -1,0 +1,89 @@
+"""Turn blocks into Markdown, for the README that a command leaves in its folder; charts are in its `figures/`."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+from sojourn.report.blocks import Block, Facts, Heading, Note, Points, Prose, Section, Table, Verdicts
+from sojourn.report.html import HOLDS, cell_text
+
+WIDTH = 98
+MOST_ROWS = 40  # of a table; a README is for reading, and the tables themselves are in files
+
+
+def markdown(section: Section) -> str:
+    """Return a section as a Markdown document.
+
+    >>> print(markdown(Section("study", "Two jobs", "B earns more.", None, [Heading("Why"), Points(["It is short."])])))
+    # Two jobs
+    <BLANKLINE>
+    B earns more.
+    <BLANKLINE>
+    ## Why
+    <BLANKLINE>
+    1. It is short.
+    <BLANKLINE>
+    """
+    parts = [f"# {section.title}", _filled(section.lead)]
+    headings: list[Heading] = []
+    for block in section.blocks:
+        texts = list(_block(block))
+        if isinstance(block, Heading):  # a heading over nothing but charts is left out
+            headings = [*(one for one in headings if one.level < block.level), block]
+        elif texts:
+            parts += [f"{'#' * (one.level - 1)} {one.text}" for one in headings]
+            parts += texts
+            headings = []
+    return "\n\n".join(parts) + "\n"
+
+
+def _block(block: Block) -> Iterator[str]:
+    """Yield a block in Markdown, except for headings; charts have none."""
+    match block:
+        case Prose(words):
+            yield _filled(words)
+        case Note(words):
+            yield _filled(words, "> ", "> ")
+        case Points(items):
+            yield "\n".join(_filled(item, f"{at}. ", "   ") for at, item in enumerate(items, start=1))
+        case Facts(title, items):
+            yield f"## {title}"
+            yield "\n".join(f"- {name}: {value}" for name, value in items)
+        case Verdicts(items):
+            rows = [(one.statement, one.verdict, HOLDS.get(one.holds, "")) for one in items]
+            told = 3 if any(row[2] for row in rows) else 2
+            head = ("statement", "here", "verdict")[:told]
+            yield _rows(head, ["---"] * told, [row[:told] for row in rows])
+        case Table():
+            yield f"**{block.caption}**"
+            yield table_text(block)
+
+
+def table_text(table: Table) -> str:
+    """Return a table and its note; of a long one, the first rows."""
+    marks = ["---:" if column.numeric else "---" for column in table.columns]
+    rows = [tuple(map(cell_text, table.columns, row)) for row in table.rows[:MOST_ROWS]]
+    parts = [_rows(tuple(column.name for column in table.columns), marks, rows)]
+    left = len(table.rows) - MOST_ROWS
+    if left > 0:
+        parts.append(f"{left:,} more rows are left out here.")
+    if table.note:
+        parts.append(_filled(table.note))
+    return "\n\n".join(parts)
+
+
+def _rows(head: tuple[str, ...], marks: list[str], rows: list[tuple[str, ...]]) -> str:
+    lines = [head, tuple(marks), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def _filled(words: str, first: str = "", later: str = "") -> str:
+    return textwrap.fill(
+        words,
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=later,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -1,0 +1,251 @@
+"""Commands about the paper: `reproduce` runs its studies again, `claims` lists what it says, with verdicts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sojourn.cli.app import AsJson, Formats, Jobs, app, echo_json, echo_lines, examples, goes_on, say
+from sojourn.cli.parsing import formats_of, numbers_of
+
+if TYPE_CHECKING:
+    from sojourn.data.records import Json
+    from sojourn_paper.claims import Claim
+
+reproduce = typer.Typer(
+    no_args_is_help=True,
+    help="Run one of the paper's two studies, or one of Sojourn's own, on change and on networks.",
+)
+app.add_typer(reproduce, name="reproduce")
+
+
+@reproduce.command(
+    epilog=examples(
+        "sojourn reproduce robustness",
+        "sojourn reproduce robustness --seeds 20 --out out/twenty-seeds",
+    )
+)
+def robustness(
+    out: Annotated[Path, typer.Option(help="Folder for results, figures and a README.")] = Path(
+        "out/robustness"
+    ),
+    seeds: Annotated[int, typer.Option(help="Number of seeds, from 0 on.", min=1)] = 5,
+    steps: Annotated[int, typer.Option(help="Steps in an episode.", min=2, max=3000)] = 1000,
+    episodes: Annotated[int, typer.Option(help="Episodes in a run.", min=1)] = 4,
+    formats: Formats = "png,svg",
+    jobs: Jobs = None,
+) -> None:
+    """Run the simulation study: which agents end with action B in the two-state family."""
+    from sojourn.runs.progress import progress
+    from sojourn_paper.robustness import folder as studies
+    from sojourn_paper.robustness.plan import specification
+    from sojourn_paper.robustness.section import headlines
+
+    kinds = formats_of(formats)
+    with goes_on(), progress("robustness", specification(seeds, steps, episodes).num_steps) as advance:
+        summary = studies.robustness(out, seeds, steps, episodes, jobs, advance, kinds)
+    echo_lines(headlines(summary))
+    say(f"{out / 'README.md'} says what was found; {out / 'figures'} shows it")
+
+
+@reproduce.command(
+    epilog=examples(
+        "sojourn reproduce bitcoin",
+        "sojourn reproduce bitcoin --data btcusd.parquet --out out/real",
+        "sojourn reproduce bitcoin --data btcusd.parquet --segments 0-4,7 --seeds 5",
+    )
+)
+def bitcoin(
+    data: Annotated[
+        Path | None, typer.Option(help="Minute bars, as CSV, CSV.gz or Parquet; synthetic ones by default.")
+    ] = None,
+    segment_length: Annotated[
+        int | None,
+        typer.Option(help="Bars in a segment; by default 350000, or 50000 if they are synthetic.", min=2),
+    ] = None,
+    segments: Annotated[
+        str | None, typer.Option(help="Segments to run, counted from 0, such as 0-4,7; all by default.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(help="Number of seeds, from 0 on.", min=1)] = 30,
+    state_sizes: Annotated[
+        str, typer.Option(help="Numbers of past directions that a state holds; each is run.")
+    ] = "3,6,9,12",
+    by_magnitude: Annotated[
+        bool,
+        typer.Option("--by-magnitude", help="Scale durations by |move|, the other way to read the paper."),
+    ] = False,
+    fill: Annotated[int, typer.Option(help="Fill gaps of up to this many bars.", min=0)] = 0,
+    repair: Annotated[bool, typer.Option("--repair", help="Treat damaged rows as missing bars.")] = False,
+    out: Annotated[Path, typer.Option(help="Folder for results, figures and a README.")] = Path(
+        "out/bitcoin"
+    ),
+    formats: Formats = "png,svg",
+    jobs: Jobs = None,
+) -> None:
+    """Run the market study: which agent accumulates more on segments of minute bars."""
+    from sojourn.runs.progress import progress
+    from sojourn.worlds.market.segments import SYNTHETIC
+    from sojourn_paper.bitcoin import folder as studies
+    from sojourn_paper.bitcoin.plan import Source, specification
+    from sojourn_paper.bitcoin.section import headlines
+
+    if data is None and (fill or repair):
+        raise ValueError("--fill and --repair need a file; give one with --data")
+    length = segment_length or (50_000 if data is None else 350_000)
+    source = Source(SYNTHETIC if data is None else str(data), length, fill, repair, by_magnitude)
+    chosen = None if segments is None else numbers_of("--segments", segments, 0)
+    sizes = numbers_of("--state-sizes", state_sizes, 1)
+    sweep = specification(source, seeds, sizes, chosen)
+    kinds = formats_of(formats)
+    label = "bitcoin (synthetic)" if data is None else "bitcoin"
+    with goes_on(), progress(label, sweep.num_steps) as advance:
+        summary = studies.bitcoin(out, source, sweep, jobs, advance, kinds)
+    echo_lines(headlines(summary))
+    say(f"{out / 'README.md'} says what was found; {out / 'figures'} shows it")
+
+
+@reproduce.command(
+    epilog=examples(
+        "sojourn reproduce drift",
+        "sojourn reproduce drift --streams 20 --worlds 40 --out out/small",
+    )
+)
+def drift(
+    out: Annotated[Path, typer.Option(help="Folder for results, figures and a README.")] = Path("out/drift"),
+    streams: Annotated[
+        int, typer.Option(help="Number of random streams, besides those with names.", min=2)
+    ] = 120,
+    worlds: Annotated[
+        int, typer.Option(help="Number of random worlds; each has a mirror, too.", min=2)
+    ] = 400,
+    seeds: Annotated[
+        int, typer.Option(help="Number of seeds to measure on; 3 others are used for tuning.", min=1)
+    ] = 3,
+    formats: Formats = "png,svg",
+    jobs: Jobs = None,
+) -> None:
+    """Run the study of change: which estimators and agents follow it best, and whether the paper's trend can be seen."""
+    from sojourn.runs.progress import progress
+    from sojourn_paper.drift import folder as studies
+    from sojourn_paper.drift.plan import Size
+    from sojourn_paper.drift.section import headlines
+
+    size, kinds = Size(streams, worlds, seeds), formats_of(formats)
+    with goes_on(), progress("drift", studies.num_steps(size)) as advance:
+        summary = studies.drift(out, size, jobs, advance, kinds)
+    echo_lines(headlines(summary))
+    say(f"{out / 'README.md'} says what was found; {out / 'figures'} shows it")
+
+
+@reproduce.command(
+    epilog=examples(
+        "sojourn reproduce observations",
+        "sojourn reproduce observations --seeds 5 --rate-seeds 0 --out out/five-seeds",
+        "sojourn reproduce observations --length 0.1 --out out/short",
+    )
+)
+def observations(
+    out: Annotated[Path, typer.Option(help="Folder for results, figures and a README.")] = Path(
+        "out/observations"
+    ),
+    seeds: Annotated[int, typer.Option(help="Number of seeds, from 0 on.", min=1)] = 3,
+    rate_seeds: Annotated[
+        int, typer.Option(help="Number of seeds for runs with other rates and without durations.", min=0)
+    ] = 2,
+    length: Annotated[float, typer.Option(help="Length of runs, as a share of the usual length.")] = 1.0,
+    formats: Formats = "png,svg",
+    jobs: Jobs = None,
+) -> None:
+    """Run the study of networks: deep Q and PPO where observations cannot be listed, next to the best gains."""
+    from sojourn.answers.observations import folder as studies
+    from sojourn.answers.observations.plan import Settings, checked_settings, num_steps
+    from sojourn.answers.observations.section import headlines
+    from sojourn.runs.progress import progress
+
+    settings = checked_settings(Settings(seeds, rate_seeds, length))
+    kinds = formats_of(formats)
+    with goes_on(), progress("observations", num_steps(settings)) as advance:
+        found = studies.observations(out, settings, jobs, advance, kinds)
+    echo_lines(headlines(found))
+    say(f"{out / 'README.md'} says what was found; {out / 'figures'} shows it")
+
+
+# --- Claims -------------------------------------------------------------------------
+
+_COLOURS = {"holds": "green", "holds with a condition": "yellow", "does not hold": "red"}
+
+
+@app.command(
+    epilog=examples(
+        "sojourn claims",
+        "sojourn claims monotonicity",
+        "sojourn claims --verdict 'does not hold' --json",
+    )
+)
+def claims(
+    name: Annotated[str | None, typer.Argument(metavar="ID", help="Show this claim in full.")] = None,
+    verdict: Annotated[
+        str | None, typer.Option(help="Only claims with this verdict, such as 'does not hold'.")
+    ] = None,
+    as_json: AsJson = False,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print the documentation's page, as Markdown.")
+    ] = False,
+) -> None:
+    """List the paper's claims, with a verdict on each."""
+    from sojourn_paper.claims import choose, claims_page, load_claims
+
+    if name is not None and verdict is not None:
+        raise ValueError("an ID and --verdict cannot both be given; leave one out")
+    chosen = choose(load_claims(), name, verdict)
+    if markdown:
+        echo_lines(claims_page(chosen).removesuffix("\n").split("\n"))
+    elif as_json:
+        found: list[Json] = [claim._asdict() for claim in chosen]
+        echo_json(found if name is None else found[0])
+    elif name is not None:
+        _print_one(chosen[0])
+    else:
+        _print_all(chosen)
+
+
+def _print_all(claims: list[Claim]) -> None:
+    from itertools import groupby
+
+    from sojourn_paper.claims import counts, errors
+
+    width = max((len(claim.id) for claim in claims), default=0)
+    for section, members in groupby(claims, key=lambda claim: claim.section):
+        say(section, bold=True)
+        for claim in members:
+            say(f"  {claim.id:{width}}  ", ending=claim.verdict, colour=_COLOURS.get(claim.verdict, ""))
+            echo_lines(_wrapped(claim.claim, "      "))
+        say("")
+    wrong = f" ({errors(claims)} different errors)"
+    told = ", ".join(
+        f"{count} {verdict}{wrong if verdict == 'does not hold' else ''}"
+        for verdict, count in counts(claims).items()
+        if count
+    )
+    say(f"{len(claims)} claims: {told}; sojourn claims ID says why")
+
+
+def _print_one(claim: Claim) -> None:
+    say(f"{claim.id}: ", bold=True, ending=claim.verdict, colour=_COLOURS.get(claim.verdict, ""))
+    say(f"  {claim.where}")
+    for text in (claim.claim, claim.reason):
+        say("")
+        echo_lines(_wrapped(text, "  "))
+    say("")
+    for entry in claim.evidence:
+        say(f"  {'python -m pytest ' if entry in claim.tests else ''}{entry}")
+
+
+def _wrapped(text: str, indent: str) -> list[str]:
+    import shutil
+    import textwrap
+
+    width = min(100, shutil.get_terminal_size().columns)
+    return textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent)

@@ -1,0 +1,265 @@
+"""The study's charts, from its tables; the page and the figures show the same ones."""
+
+from __future__ import annotations
+
+import math
+
+import polars as pl
+
+from sojourn.report.charts import (
+    Axis,
+    Colours,
+    Heatmap,
+    Labels,
+    Lines,
+    Series,
+    Sheet,
+    Vertical,
+    Whisker,
+    Whiskers,
+)
+from sojourn.report.looks import BLACK, BLUE, GREEN, GREY, ORANGE, RED, Look, estimator_looks, looks
+from sojourn_paper.drift.control import KINDS, MIRROR, ONE, TUNED, WORLD
+from sojourn_paper.drift.family import EVEN, HORIZON, WORLDS
+from sojourn_paper.drift.plan import ADAPTIVE, AGENTS, FAMILY, NAMED, OTHERS, title
+from sojourn_paper.drift.streams import NAMED as NAMED_STREAMS
+from sojourn_paper.drift.tables import Tables
+from sojourn_paper.drift.tracking import HOWS
+
+_SHOWN = 100.0  # times the error of the best `Exponential`: larger errors are drawn at the edge
+COLUMNS = (  # of the map of streams: the estimator, and how its step size was chosen
+    ("AdaptiveRatio", HOWS[0]),
+    ("Exponential", HOWS[0]),
+    ("Exponential", HOWS[1]),
+    ("Exponential", HOWS[2]),
+    ("ClippedExponential", HOWS[2]),
+    ("TimeForgetting", HOWS[2]),
+    ("Cumulative", HOWS[0]),
+    ("WeightedHarmonic", HOWS[2]),
+    ("Harmonic", HOWS[1]),
+)
+_TRACKING = "Tracking error on random streams"
+_CHOSEN = {
+    HOWS[0]: "one step size for all streams",
+    HOWS[2]: "step sizes chosen by score, without the truth",
+}
+_SCALE = Axis("log-scale v of action B", short="v", log=True)
+_BEST = {
+    "longest": "the longest is always best",
+    "mixed": "the best one changes",
+    "shortest": "the shortest is always best",
+}
+
+
+def sheets(tables: Tables) -> dict[str, Sheet]:
+    """Return the figures by the names of their files."""
+    controls = [[control(tables, how, side) for side in (WORLD, MIRROR)] for how in (TUNED, ONE)]
+    estimators = max(tables.tracking["estimator"].n_unique(), 4)
+    agents = max(tables.control["agent"].n_unique(), 4)
+    return {
+        "1-tracking": Sheet(
+            [[tracking(tables, how)] for how in _CHOSEN],
+            (6.5, 1.8 + 0.5 * estimators),
+            _TRACKING,
+            [[chosen] for chosen in _CHOSEN.values()],
+        ),
+        "2-streams": Sheet([[streams(tables)]], (8.0, 6.4)),
+        "3-control": Sheet(
+            [
+                [left, right._replace(rows=[row._replace(name="") for row in right.rows])]
+                for left, right in controls
+            ],
+            (8.0, 1.8 + 0.5 * agents),
+            titles=[
+                ["in random worlds, tuned", "in their mirrors, tuned"],
+                ["one setting for all", "one setting for all"],
+            ],
+        ),
+        **({"4-long-actions": Sheet([[bet(tables)]], (7.0, 3.0))} if tables.bet.height else {}),
+        "5-named-worlds": Sheet([[named(tables)]], (8.0, 4.2)),
+        "6-family": Sheet([[earned(tables)]], (6.5, 4.2)),
+        "7-trend": Sheet([[foretold(tables)]], (6.5, 4.4)),
+    }
+
+
+# --- Estimators ---------------------------------------------------------------------
+
+
+def tracking(tables: Tables, how: str) -> Whiskers:
+    """Return the errors of estimators on random streams, with step sizes chosen in one way."""
+    rows = tables.tracking.filter((pl.col("group") == "random") & (pl.col("how").is_in([how, HOWS[0]])))
+    rows = rows.filter((pl.col("how") == how) | (pl.col("estimator") == "AdaptiveRatio")).sort("mean")
+    styles = estimator_looks(rows["estimator"].to_list())
+    return Whiskers(
+        f"{_TRACKING}: {_CHOSEN[how]}",
+        Axis("error relative to the best Exponential", short="error", log=True, ends=(None, _SHOWN)),
+        [
+            Whisker(
+                row["estimator"],
+                styles[row["estimator"]],
+                *(_within(row[name]) for name in ("mean", "low", "high")),
+            )
+            for row in rows.iter_rows(named=True)
+        ],
+        interval="10th to 90th percentile of the streams",
+        reference=1.0,
+        note="Geometric mean, and 10th to 90th percentile of the streams. The dotted line is an Exponential with the best step size for "
+        f"each stream in hindsight. Errors above {_SHOWN:g} are drawn there.",
+    )
+
+
+def _within(number: float) -> float:
+    return min(number, _SHOWN) if math.isfinite(number) else _SHOWN
+
+
+def streams(tables: Tables) -> Heatmap:
+    """Return the errors on the named streams."""
+    known = {
+        (stream, estimator, how): relative
+        for stream, estimator, how, relative in tables.streams.select(
+            "stream", "estimator", "how", "relative"
+        ).iter_rows()
+    }
+    columns = [column for column in COLUMNS if (NAMED_STREAMS[0], *column) in known]
+    values = [[known[stream, *column] for column in columns] for stream in reversed(NAMED_STREAMS)]
+    return Heatmap(
+        "Tracking error on named streams",
+        Labels("", [f"{estimator}, {how}" for estimator, how in columns]),
+        Labels("", [*reversed(NAMED_STREAMS)]),
+        Colours("error relative to the best Exponential, factors of ten", -0.5, 2.0),
+        [[math.log10(min(max(one, 1e-3), 1e6)) for one in row] for row in values],
+        labels=[[_short(one) for one in row] for row in values],
+        note="Relative to the best Exponential for that stream in hindsight.",
+    )
+
+
+def _short(number: float) -> str:
+    if not math.isfinite(number) or number >= 1e4:
+        return "> 9,999"
+    return f"{number:.2f}" if number < 10.0 else f"{number:,.0f}"
+
+
+# --- Agents -------------------------------------------------------------------------
+
+
+def _agent_looks() -> dict[str, Look]:
+    return {**looks(agent for agent in AGENTS if agent != ADAPTIVE), ADAPTIVE: Look(GREEN, 0, 3)}
+
+
+def control(tables: Tables, how: str, side: str) -> Whiskers:
+    """Return what agents earned in the random worlds, or in their mirrors."""
+    rows = tables.control.filter((pl.col("kind") == "all") & (pl.col("how") == how))
+    order = (
+        rows.group_by("agent").agg(pl.col("share").mean()).sort("share", descending=True)["agent"].to_list()
+    )
+    found = {row["agent"]: row for row in rows.filter(pl.col("side") == side).iter_rows(named=True)}
+    styles = _agent_looks()
+    where = "in random worlds" if side == WORLD else "in their mirrors"
+    return Whiskers(
+        f"Earned {where}, {'tuned to each' if how == TUNED else 'one setting for all'}",
+        Axis("share of the frozen optimum, 95 % interval", short="share"),
+        [
+            Whisker(title(agent), styles[agent], *(found[agent][name] for name in ("share", "low", "high")))
+            for agent in order
+        ],
+        interval="95 % interval over worlds",
+        note="Mean over the worlds of what was earned, as a share of what the best policy of each time would have earned.",
+    )
+
+
+def bet(tables: Tables) -> Whiskers:
+    """Return by how much Harmonic R-Learning is ahead of Relaxed-SMART, by kind of world."""
+    colours = {WORLD: Look(BLACK, 0, 0), MIRROR: Look(GREY, 0, 1)}
+    rows = {(row["kind"], row["side"]): row for row in tables.bet.iter_rows(named=True)}
+    return Whiskers(
+        "Harmonic R-Learning ahead of Relaxed-SMART",
+        Axis("share of the frozen optimum, 95 % interval", short="ahead"),
+        [
+            Whisker(
+                f"{_BEST[kind]}{'' if side == WORLD else ': mirror'} ({rows[kind, side]['worlds']})",
+                colours[side],
+                *(rows[kind, side][name] for name in ("ahead", "low", "high")),
+            )
+            for kind in KINDS
+            for side in (WORLD, MIRROR)
+            if (kind, side) in rows
+        ],
+        interval="95 % interval over worlds",
+        reference=0.0,
+        note="Both are tuned, and differ only in their estimator. In a mirror the rates of the actions are exchanged: where the longest "
+        "action was best, the shortest is.",
+    )
+
+
+def named(tables: Tables) -> Heatmap:
+    """Return the shares in named worlds, tuned."""
+    rows = tables.named.filter(pl.col("how") == TUNED)
+    known = {
+        (world, agent): share for world, agent, share in rows.select("world", "agent", "share").iter_rows()
+    }
+    agents = [agent for agent in AGENTS if any((world, agent) in known for world in (*NAMED, *OTHERS))]
+    worlds = [world for world in (*NAMED, *OTHERS) if (world, agents[0]) in known]
+    values = [[known.get((world, agent)) for agent in agents] for world in reversed(worlds)]
+    return Heatmap(
+        "Earned in named worlds, tuned",
+        Labels("", [title(agent) for agent in agents]),
+        Labels("", [world.replace("_", " ") for world in reversed(worlds)]),
+        Colours("share of the frozen optimum", 0.5, 1.0),
+        values,
+        labels=[["" if one is None else f"{one:.3f}" for one in row] for row in values],
+        note="Agents that were not run there are left empty.",
+    )
+
+
+# --- The paper's family -------------------------------------------------------------
+
+
+def earned(tables: Tables) -> Lines:
+    """Return what agents earned over the log-scales, as a share of what the better action earned."""
+    styles = looks(FAMILY)
+    return Lines(
+        "What was earned in the paper's family",
+        _SCALE,
+        Axis("earned, as a share of the better action", short="share"),
+        [
+            _banded(Series(title(agent), styles[agent], rows["log_scale"].to_list(), []), rows, "share")
+            for agent in FAMILY
+            if (rows := tables.earned.filter(pl.col("agent") == agent)).height
+        ],
+        [Vertical("from here on B earned more", Look(GREY, 3, None), EVEN)],
+        note="Mean over all step sizes and seeds; shaded: lowest and highest seed. Exploration, 0.2, is included.",
+    )
+
+
+def foretold(tables: Tables) -> Lines:
+    """Return how often each method names the action that is better at the horizon."""
+    paper, linear = (tables.foretold.filter(pl.col("world") == world) for world in WORLDS)
+    x = paper["log_scale"].to_list()
+    return Lines(
+        f"Which action is better at step {HORIZON:,}, from 1,000 steps of an episode",
+        _SCALE,
+        Axis("share of histories with the right answer", short="right", ends=(-0.03, 1.06)),
+        [
+            _banded(
+                Series("trend of each action", Look(GREEN, 0, None), x, [], weight="wide"), paper, "by_trend"
+            ),
+            Series("trend, where B grows linearly", Look(BLUE, 1, 2), x, linear["by_trend"].to_list()),
+            Series("mean of the past", Look(RED, 2, 1), x, paper["by_average"].to_list()),
+            Series("mean of the last tenth", Look(ORANGE, 3, 3), x, paper["by_recent"].to_list()),
+        ],
+        [Vertical("from here on B is the right one", Look(GREY, 3, None), _crossing(paper))],
+        note="Shaded: 95 % interval. Where B grows linearly, A is the right one at every log-scale.",
+    )
+
+
+def _crossing(paper: pl.DataFrame) -> float:
+    """Return a log-scale between the last at which A is the right one and the first at which B is."""
+    last = paper.filter(pl.col("right_is_b") < 0.5)["log_scale"].to_list()[-1]
+    first = paper.filter(pl.col("right_is_b") > 0.5)["log_scale"].to_list()[0]
+    return math.sqrt(last * first)
+
+
+def _banded(series: Series, rows: pl.DataFrame, name: str) -> Series:
+    """Return a series with these numbers and the range around them."""
+    y, low, high = (rows[column].to_list() for column in (name, "low", "high"))
+    return series._replace(y=y, low=low, high=high)

@@ -1,0 +1,392 @@
+"""The study of change as it is told: what was found, and the section of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from sojourn.data.records import Json, read_record
+from sojourn.report.blocks import (
+    Block,
+    Budget,
+    Charts,
+    Column,
+    Facts,
+    Heading,
+    Note,
+    Points,
+    Prose,
+    Section,
+    Table,
+)
+from sojourn_paper.drift import charts, tables
+from sojourn_paper.drift.control import MIRROR, ONE, TUNED, WORLD
+from sojourn_paper.drift.family import EVEN, HORIZON, WORLDS
+from sojourn_paper.drift.plan import HARMONIC, title
+from sojourn_paper.drift.tables import Bet, Controlled, Summary, Tracked
+from sojourn_paper.drift.tracking import HOWS
+
+ASSUMED = (
+    "A trend predicts the future only if it continues in one of the shapes that were fitted: constant, linear, exponential or "
+    "power. Beyond the data, nothing supports this."
+)
+
+
+def headlines(summary: Summary) -> list[str]:
+    """Return the study in a few lines, for a terminal."""
+    mirrors = {row.agent: row.share for row in summary.over("all", TUNED, MIRROR)}
+    paper = [row.by_trend for row in summary.foretold if row.world == WORLDS[0]]
+    return [
+        f"{'tracking error on random streams, over the best Exponential':60}{'mean':>8}{'90 %':>8}{'worst':>9}",
+        *(_tracking_line(row) for row in _ranked(summary, HOWS[0])[:4]),
+        _tracking_line(summary.tracked("Exponential", HOWS[2])),
+        f"{'share of the frozen optimum in random worlds, tuned':60}{'worlds':>8}{'mirrors':>8}",
+        *(
+            f"  {one.name:58}{one.share:>8.3f}{mirrors[one.agent]:>8.3f}"
+            for one in summary.over("all", TUNED, WORLD)
+        ),
+        f"the trend names the action that is better at step {HORIZON:,} in at least {100 * min(paper):.0f} % of histories",
+    ]
+
+
+def in_one_sentence(summary: Summary) -> str:
+    """Return in one sentence what the study's main chart shows."""
+    best = _ranked(summary, HOWS[0])[0]
+    return (
+        f"With one setting for all streams, {best.estimator} follows a changing rate best: its error is {_times(best.mean)} times that "
+        "of an Exponential with the best step size for each stream."
+    )
+
+
+def _tracking_line(row: Tracked) -> str:
+    return f"  {row.estimator + ', ' + row.how:58}{_times(row.mean):>8}{_times(row.high):>8}{_times(row.worst):>9}"
+
+
+def with_words(summary: Summary) -> Summary:
+    """Return the summary with what was found."""
+    return replace(
+        summary,
+        findings=(
+            _on_tracking(summary),
+            _on_scores(summary),
+            _on_harmonic_tracking(summary),
+            _on_control(summary),
+            _on_one_setting(summary),
+            _on_the_bet(summary),
+            _on_the_family(summary),
+            _on_the_trend(summary),
+        ),
+    )
+
+
+def _ranked(summary: Summary, how: str) -> list[Tracked]:
+    rows = (row for row in summary.tracking if row.group == "random" and row.how == how)
+    return sorted(rows, key=lambda row: row.mean if row.mean is not None else float("inf"))
+
+
+def _times(number: float | None) -> str:
+    if number is None or number >= 1e6:
+        return "over 1e6"
+    return f"{number:.2f}" if number < 100.0 else f"{number:,.0f}"
+
+
+def _told(row: Tracked) -> str:
+    return f"{_times(row.mean)} in the geometric mean, {_times(row.high)} at the 90th percentile and {_times(row.worst)} at worst"
+
+
+def _on_tracking(summary: Summary) -> str:
+    adaptive, one = summary.tracked("AdaptiveRatio", HOWS[0]), summary.tracked("Exponential", HOWS[0])
+    return (
+        f"To follow a rate without tuning, take AdaptiveRatio. Over {summary.size.streams} random streams its error is {_told(adaptive)}, "
+        "relative to an Exponential with the best step size for each stream in hindsight. With one step size for all streams, the error "
+        f"of an Exponential is {_told(one)}."
+    )
+
+
+def _on_scores(summary: Summary) -> str:
+    truth, score = (summary.tracked("Exponential", how) for how in HOWS[1:])
+    clipped = summary.tracked("ClippedExponential", HOWS[2])
+    return (
+        f"A step size can be chosen without knowing the truth. The error of the Exponential with the lowest score on other seeds is "
+        f"{_told(score)}; chosen by the truth, it is {_told(truth)}. The error of ClippedExponential, which tolerates heavy tails, is "
+        f"{_told(clipped)} if it is chosen by score."
+    )
+
+
+def _on_harmonic_tracking(summary: Summary) -> str:
+    harmonic, whole = summary.tracked("Harmonic", HOWS[1]), summary.tracked("Cumulative", HOWS[0])
+    return (
+        f"Harmonic does not follow the rate, whatever its step size: tuned by the truth, its error is {_told(harmonic)}. Its limit is "
+        f"another number. The error of Cumulative, which forgets nothing, is {_told(whole)}."
+    )
+
+
+def _shares(rows: Iterable[Controlled]) -> str:
+    return ", ".join(f"{row.name} {row.share:.3f}" for row in rows)
+
+
+def _on_control(summary: Summary) -> str:
+    both = _over_both(summary, TUNED)
+    return (
+        f"Better tracking is not better control. With each agent tuned to each world on other seeds, the mean shares of the frozen "
+        f"optimum over {summary.size.worlds} random worlds and their mirrors are: "
+        + ", ".join(f"{name} ({share:.3f})" for name, share in both)
+        + "."
+    )
+
+
+def _on_one_setting(summary: Summary) -> str:
+    both = _over_both(summary, ONE)
+    return (
+        "With one setting for all worlds, the mean shares are: "
+        + ", ".join(f"{name} ({share:.3f})" for name, share in both)
+        + "."
+    )
+
+
+def _over_both(summary: Summary, how: str) -> list[tuple[str, float]]:
+    """Return every agent with its mean share over worlds and mirrors, the best first."""
+    worlds, mirrors = (
+        {row.agent: row.share for row in summary.over("all", how, side)} for side in (WORLD, MIRROR)
+    )
+    found = [(title(agent), (worlds[agent] + mirrors[agent]) / 2.0) for agent in worlds]
+    return sorted(found, key=lambda pair: -pair[1])
+
+
+def _on_the_bet(summary: Summary) -> str:
+    if not summary.bet:
+        return "Without Harmonic R-Learning and Relaxed-SMART there is nothing to say about a bet on long actions."
+    names = {
+        "longest": "Where the longest action is always the best",
+        "mixed": "Where the best action changes",
+        "shortest": "Where the shortest action is always the best",
+    }
+    rows = {(row.kind, row.side): row for row in summary.bet}
+    told = " ".join(
+        f"{name} ({rows[kind, WORLD].worlds} worlds): {_ahead(rows[kind, WORLD])}; in their mirrors: {_ahead(rows[kind, MIRROR])}."
+        for kind, name in names.items()
+        if (kind, WORLD) in rows
+    )
+    return (
+        "A rate that is too low is a bet on long actions. The numbers say how far Harmonic R-Learning is ahead of Relaxed-SMART, which "
+        f"differs only in its estimator, in shares of the optimum. {told}"
+    )
+
+
+def _ahead(row: Bet) -> str:
+    return f"{row.ahead:+.3f} ({row.low:+.3f} to {row.high:+.3f}), with Harmonic R-Learning first of all agents in {row.first}"
+
+
+def _on_the_family(summary: Summary) -> str:
+    agents = list(dict.fromkeys(row.agent for row in summary.earned))
+    below = {
+        agent: [row for row in summary.earned if row.agent == agent and row.log_scale < EVEN]
+        for agent in agents
+    }
+    means = {agent: sum(row.share for row in rows) / len(rows) for agent, rows in below.items()}
+    ends = sum(row.ended_with_b for row in below[HARMONIC]) / len(below[HARMONIC])
+    return (
+        f"In the paper's own family, ending with B is costly below v = {EVEN:g}: as a share of what always taking A earned, "
+        + ", ".join(
+            f"{title(agent)} earned {share:.2f}"
+            for agent, share in sorted(means.items(), key=lambda pair: -pair[1])
+        )
+        + f", on average over log-scales, step sizes and seeds. Harmonic R-Learning ends with B in {100 * ends:.0f} % of these runs. "
+        "There, what the paper counts as success is a loss."
+    )
+
+
+def _on_the_trend(summary: Summary) -> str:
+    paper, linear = ([row for row in summary.foretold if row.world == world] for world in WORLDS)
+    least, best = min(paper, key=lambda row: row.by_trend), min(paper, key=lambda row: row.by_best)
+    wrong = [row for row in paper if row.by_average < 0.5]
+    span = f" between v = {wrong[0].log_scale:.2g} and {wrong[-1].log_scale:.2g}" if wrong else ""
+    apart = next((row.log_scale for row in paper if _told_apart(row.log_scale, summary)), None)
+    told = (
+        f" From v = {apart:.2g} on, B's growth can be told apart from linear growth."
+        if apart is not None
+        else ""
+    )
+    return (
+        f"The trend can be learned by models of a trend. Fitted to {int(paper[0].histories)} histories of four episodes at each of the "
+        f"{len(paper)} log-scales, they name the action that is better at step {HORIZON:,} in {_least(least.by_trend)} "
+        f"(fewest at v = {least.log_scale:.2g}; with the best shape alone, {100 * best.by_best:.0f} %), and in "
+        f"{_least(min(row.by_trend for row in linear))} if B grows linearly instead. "
+        f"Means of the past name the wrong action{span}.{told} {ASSUMED}"
+    )
+
+
+def _least(share: float) -> str:
+    return "all of them" if share == 1.0 else f"at least {100 * share:.0f} % of them"
+
+
+def _told_apart(log_scale: float, summary: Summary) -> bool:
+    """Whether, from this log-scale on, B is nearly always taken to be exponential if it is, and hardly ever if it is not."""
+    return all(
+        row.exponential >= 0.95 if row.world == WORLDS[0] else row.exponential <= 0.05
+        for row in summary.foretold
+        if row.log_scale >= log_scale
+    )
+
+
+# --- The section -------------------------------------------------------------------------
+
+
+def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
+    """Return the section on the study of change, given its summary as it is in the file."""
+    summary = read_record(Summary, given)
+    found, size = tables.read(folder), summary.size
+    blocks: list[Block] = [
+        Prose(
+            f"*Tracking*: 19 named kinds of stream and {size.streams} random ones, {size.steps:,} steps each, with every estimator. "
+            f"*Control*: {size.worlds} random worlds that change and their mirrors, until a time of {size.time:,.0f}; and named worlds. "
+            f"Step sizes and exploration are chosen on 3 seeds and measured on {size.seeds} others: for each stream or world, or one "
+            "setting for all. *The paper's family*: what was earned, and whether the trend of 1,000 steps predicts which action is "
+            f"better at step {HORIZON:,}."
+        ),
+        Points(summary.findings),
+        Heading("Measuring a rate"),
+        Prose(
+            "The *tracking error* is the mean over time of the squared difference between an estimate and the true rate, relative to the best "
+            "`Exponential` for that stream in hindsight."
+        ),
+        charts.tracking(found, HOWS[2]),
+        _tracking(summary, budget),
+        _streams(summary),
+        Heading("Control under change"),
+        Prose(
+            "The charts show the share of what the best policy of each time would have earned. In a *mirror* the rates of the actions are "
+            "exchanged, so an agent that simply prefers long actions gains in one as much as it loses in the other."
+        ),
+        Charts([charts.control(found, how, side) for how in (TUNED, ONE) for side in (WORLD, MIRROR)]),
+        _control(summary),
+        *([charts.bet(found)] if found.bet.height else []),
+        _named(summary),
+        Heading("The paper's own question"),
+        Charts([charts.earned(found), charts.foretold(found)]),
+        _trend(summary),
+        Note(ASSUMED),
+        _facts(folder, summary),
+        Heading("Files"),
+        Prose(
+            "`summary.json` has all of this for machines, and `tables/` has the data of the figures. `sweep/`, `named/`, `others/` and "
+            "`family/` hold the runs and `streams/` the streams, from which the study can be resumed. `figures/`: 1 tracking on random "
+            "streams; 2 on named streams; 3 control in random worlds and mirrors; 4 the bet on long actions; 5 control in named "
+            "worlds; 6 what was earned in the paper's family; 7 the trend."
+        ),
+    ]
+    return Section(
+        "study",
+        "Drift: when rewards and durations change",
+        in_one_sentence(summary),
+        charts.tracking(found, HOWS[0]),
+        blocks,
+    )
+
+
+def _tracking(summary: Summary, budget: Budget) -> Table:
+    rows = [
+        (row.group, row.estimator, row.how, row.mean, row.high, row.worst)
+        for row in summary.tracking[: budget.rows]
+    ]
+    return Table(
+        "Tracking errors relative to the best Exponential",
+        [
+            Column("streams", numeric=False),
+            Column("estimator", numeric=False),
+            Column("step size", numeric=False),
+            Column("geometric mean", digits=3),
+            Column("90 %", digits=3),
+            Column("worst", digits=3),
+        ],
+        rows,
+        "One setting: one step size for all streams. By truth, by score: chosen for each stream on other seeds, with or without the truth.",
+    )
+
+
+def _control(summary: Summary) -> Table:
+    rows = [
+        (row.name, how, "worlds" if side == WORLD else "mirrors", row.share, row.low, row.high, row.first)
+        for how in (TUNED, ONE)
+        for side in (WORLD, MIRROR)
+        for row in summary.over("all", how, side)
+    ]
+    return Table(
+        "Share of the frozen optimum in random worlds",
+        [
+            Column("agent", numeric=False),
+            Column("setting", numeric=False),
+            Column("where", numeric=False),
+            Column("share", digits=3),
+            Column("low", digits=3),
+            Column("high", digits=3),
+            Column("first in", digits=0),
+        ],
+        rows,
+        "Low and high are the ends of the 95 % interval over worlds. First: no other agent earned more.",
+    )
+
+
+def _streams(summary: Summary) -> Table:
+    known = {(row.stream, row.estimator, row.how): row.relative for row in summary.streams}
+    names = list(dict.fromkeys(row.stream for row in summary.streams))
+    columns = [column for column in charts.COLUMNS if (names[0], *column) in known]
+    return Table(
+        "Named streams: error relative to the best Exponential",
+        [Column("stream", numeric=False), *(Column(f"{who}, {how}", digits=3) for who, how in columns)],
+        [(name, *(known[name, *column] for column in columns)) for name in names],
+        "On bursty, one policy stays in rich states and then in poor ones for a long time: no estimator that sees only rewards and "
+        "durations can tell this from a change.",
+    )
+
+
+def _named(summary: Summary) -> Table:
+    rows = {(row.world, row.agent): row.share for row in summary.named if row.how == TUNED}
+    agents = {row.agent: row.name for row in summary.named}
+    worlds = list(dict.fromkeys(row.world for row in summary.named))
+    return Table(
+        "Named worlds: share of the frozen optimum, tuned",
+        [Column("world", numeric=False), *(Column(name, digits=3) for name in agents.values())],
+        [(world.replace("_", " "), *(rows.get((world, agent)) for agent in agents)) for world in worlds],
+        "Empty: not run there.",
+    )
+
+
+def _trend(summary: Summary) -> Table:
+    shares = ("trend", "best shape", "mean", "last tenth", "exponential")
+    return Table(
+        f"Histories that name the right action at step {HORIZON:,}",
+        [
+            Column("B", numeric=False),
+            Column("v", digits=2),
+            Column("right", numeric=False),
+            *(Column(name, digits=0, unit="%") for name in shares),
+        ],
+        [
+            (
+                row.world,
+                row.log_scale,
+                "B" if row.right_is_b else "A",
+                *(row.by_trend, row.by_best, row.by_average, row.by_recent, row.exponential),
+            )
+            for row in summary.foretold
+        ],
+        "By the trend, by its best shape alone, by the mean of the past, and by the mean of its last tenth. Exponential: B's "
+        "rewards are taken to grow so.",
+    )
+
+
+def _facts(folder: Path, summary: Summary) -> Facts:
+    size = summary.size
+    return Facts(
+        "Settings",
+        [
+            ("random streams", f"{size.streams:,} of {size.steps:,} steps"),
+            ("random worlds", f"{size.worlds:,} and their mirrors, until a time of {size.time:,.0f}"),
+            ("seeds", f"{size.seeds}, and 3 others for tuning"),
+            ("data", "none: streams and worlds are made from seeds"),
+            ("made by", f"Sojourn {summary.version} in {summary.seconds:.0f} s"),
+            ("folder", folder.name),
+        ],
+    )

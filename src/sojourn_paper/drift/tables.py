@@ -1,0 +1,264 @@
+"""Tables: what was found, from streams, from runs and from the paper's family."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from sojourn import __version__
+from sojourn.answers.page import read_tables, write_tables
+from sojourn_paper.drift import control, family, tracking
+from sojourn_paper.drift.plan import Size, title
+
+
+class Tables(NamedTuple):
+    """All the data that words, figures and the page are made from."""
+
+    tracking: pl.DataFrame  # errors relative to the best `Exponential`, over all streams
+    streams: pl.DataFrame  # the same, on each stream
+    control: pl.DataFrame  # shares over random worlds of each kind and their mirrors
+    bet: pl.DataFrame  # by how much Harmonic R-Learning is ahead of Relaxed-SMART
+    named: pl.DataFrame  # shares in named worlds
+    settings: pl.DataFrame  # the one setting of each agent for all random worlds
+    earned: pl.DataFrame  # in the paper's family
+    foretold: pl.DataFrame
+
+
+_SHARES = "share low high"
+FILES = {  # with the names of their columns: texts, then numbers
+    "tables/tracking.parquet": "group estimator how | mean low high worst",
+    "tables/streams.parquet": "stream estimator how | step_size relative",
+    "tables/control.parquet": f"kind agent how side | worlds {_SHARES} first",
+    "tables/bet.parquet": "kind side | worlds first ahead low high",
+    "tables/named.parquet": f"world agent how | {_SHARES} tracking_error",
+    "tables/settings.parquet": "agent | step_size exploration rate_step_size",
+    "tables/earned.parquet": f"agent | log_scale {_SHARES} ended_with_b",
+    "tables/foretold.parquet": "world | log_scale right_is_b histories by_trend low high by_best by_average by_recent exponential",
+}
+
+
+class Measured(NamedTuple):
+    """What was run: errors on streams, and the results of the sweeps."""
+
+    streams: pl.DataFrame
+    random_worlds: pl.DataFrame
+    kinds: pl.DataFrame  # of the random worlds, by their numbers
+    family: pl.DataFrame
+    named_worlds: list[pl.DataFrame]
+    realised: pl.DataFrame
+    foretold: pl.DataFrame
+
+
+def tabulate(found: Measured) -> Tables:
+    """Return the tables of what was run."""
+    relatives = tracking.relative(found.streams)
+    shares = control.shares(found.random_worlds)
+    one = control.one_setting(shares)
+    random_worlds = control.chosen(shares, one)
+    named = pl.concat([control.chosen(control.shares(runs), one) for runs in found.named_worlds])
+    return Tables(
+        tracking=tracking.overview(relatives),
+        streams=relatives,
+        control=control.over_random(random_worlds, found.kinds),
+        bet=control.bet(random_worlds, found.kinds),
+        named=named.select("world", "agent", "how", "share", "low", "high", "tracking_error"),
+        settings=one,
+        earned=family.earned(found.family, found.realised),
+        foretold=found.foretold,
+    )
+
+
+def write(folder: Path, tables: Tables) -> None:
+    """Write the tables into the study's folder."""
+    write_tables(folder, dict(zip(FILES, tables, strict=True)))
+
+
+def read(folder: Path) -> Tables:
+    """Return the tables of a study's folder."""
+    return Tables(*read_tables(folder, FILES))
+
+
+# --- In numbers ---------------------------------------------------------------------
+
+
+def summarised(found: Tables, size: Size, steps: int, seconds: float) -> Summary:
+    """Return the study in numbers."""
+    named_streams = found.streams.filter(~pl.col("stream").str.contains(r"^\d+$"))
+    return Summary(
+        version=__version__,
+        steps=steps,
+        seconds=seconds,
+        size=RunSize(size.streams, size.worlds, size.seeds, size.steps, size.time),
+        tracking=tuple(
+            Tracked(group, estimator, how, *map(_finite, numbers))
+            for group, estimator, how, *numbers in found.tracking.drop("low").iter_rows()
+        ),
+        streams=tuple(
+            OnStream(stream, estimator, how, _finite(relative))
+            for stream, estimator, how, _, relative in named_streams.iter_rows()
+        ),
+        control=tuple(
+            Controlled(kind, agent, title(agent), how, side, *numbers)
+            for kind, agent, how, side, *numbers in found.control.iter_rows()
+        ),
+        bet=tuple(Bet(*row) for row in found.bet.iter_rows()),
+        named=tuple(
+            Named(world, agent, title(agent), how, *numbers)
+            for world, agent, how, *numbers in found.named.drop("tracking_error").iter_rows()
+        ),
+        settings={
+            agent: dict(zip(found.settings.columns[1:], row, strict=True))
+            for agent, *row in found.settings.iter_rows()
+        },
+        earned=tuple(Earned(agent, title(agent), *numbers) for agent, *numbers in found.earned.iter_rows()),
+        foretold=tuple(Foretold(*row) for row in found.foretold.iter_rows()),
+    )
+
+
+def _finite(number: float | None) -> float | None:
+    return number if number is not None and abs(number) < float("inf") else None
+
+
+# --- The study in numbers: `summary.json` ------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Tracked:
+    """How closely an estimator follows rates: its error relative to the best `Exponential` in hindsight."""
+
+    group: str  # "random" or "named" streams
+    estimator: str
+    how: str  # how its step size was chosen
+    mean: float | None  # geometric; None if it is not finite
+    high: float | None  # 90 % of the streams are below
+    worst: float | None
+
+
+@dataclass(frozen=True)
+class OnStream:
+    """The same on one named stream."""
+
+    stream: str
+    estimator: str
+    how: str
+    relative: float | None
+
+
+@dataclass(frozen=True)
+class Controlled:
+    """The mean share that an agent earned in random worlds of a kind, or in their mirrors, with its interval."""
+
+    kind: str
+    agent: str
+    name: str
+    how: str
+    side: str
+    worlds: int
+    share: float
+    low: float
+    high: float
+    first: int  # the number of worlds in which no other agent earned more
+
+
+@dataclass(frozen=True)
+class Bet:
+    """By how much Harmonic R-Learning is ahead of Relaxed-SMART in worlds of a kind, or in their mirrors.
+
+    `first` counts the worlds in which it earned more than every other agent.
+    """
+
+    kind: str
+    side: str
+    worlds: int
+    first: int
+    ahead: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Named:
+    """The share that an agent earned in a named world; low and high are its lowest and highest run."""
+
+    world: str
+    agent: str
+    name: str
+    how: str
+    share: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Earned:
+    """What an agent earned in the paper's family, as a share of the better action, and how often it ended with B."""
+
+    agent: str
+    name: str
+    log_scale: float
+    share: float
+    low: float
+    high: float
+    ended_with_b: float
+
+
+@dataclass(frozen=True)
+class Foretold:
+    """The share of histories in which each method names the action that is better at the horizon."""
+
+    world: str
+    log_scale: float
+    right_is_b: float
+    histories: float
+    by_trend: float
+    low: float
+    high: float
+    by_best: float  # by the best shape alone
+    by_average: float
+    by_recent: float
+    exponential: float  # how often B's rewards are taken to be exponential
+
+
+@dataclass(frozen=True)
+class RunSize:
+    """How much was run."""
+
+    streams: int
+    worlds: int
+    seeds: int
+    steps: int
+    time: float
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What was found, in numbers and in words."""
+
+    version: str
+    steps: int
+    seconds: float
+    size: RunSize
+    tracking: tuple[Tracked, ...]
+    streams: tuple[OnStream, ...]
+    control: tuple[Controlled, ...]
+    bet: tuple[Bet, ...]
+    named: tuple[Named, ...]
+    settings: dict[str, dict[str, float | None]]
+    earned: tuple[Earned, ...]
+    foretold: tuple[Foretold, ...]
+    findings: tuple[str, ...] = ()
+    study: str = "drift"
+
+    def tracked(self, estimator: str, how: str, group: str = "random") -> Tracked:
+        """Return the row of one estimator whose step size was chosen in one way."""
+        return next(
+            row for row in self.tracking if (row.estimator, row.how, row.group) == (estimator, how, group)
+        )
+
+    def over(self, kind: str, how: str, side: str) -> list[Controlled]:
+        """Return all agents in random worlds of a kind, those that earned most first."""
+        rows = (row for row in self.control if (row.kind, row.how, row.side) == (kind, how, side))
+        return sorted(rows, key=lambda row: -row.share)

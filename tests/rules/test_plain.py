@@ -1,0 +1,103 @@
+"""Every trick that reaches into Numba has a way back to its public interface, and no number depends on it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import plain_numba
+from counting import Counted
+from plain_numba import AGENTS, LANES
+from sojourn.rules.bridge import PLAIN, TRICKS
+
+MODULES = [f"sojourn.rules.{module}" for needed in TRICKS.values() for module in needed]
+_TRY = """
+import sys
+import sojourn as sj
+run = sj.run(sj.Tabular(sj.problems.gosavi()), sj.smart(2, 2), 2_000, seed=5)
+print(run.rate.hex(), run.agent.values.q.tobytes().hex())
+"""
+_WITHOUT = """
+import builtins
+found = builtins.__import__
+def without(name, names=None, *others):
+    if (names or {}).get("__name__", "") in MODULES and name.startswith(("numba.core", "numba.np", "llvmlite")):
+        raise ImportError(f"no module named {name}")
+    return found(name, names, *others)
+builtins.__import__ = without
+"""
+
+
+def python(*words: str, off: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run Python with some tricks switched off, and with no machine code at hand if there is a folder for it."""
+    variables = {**os.environ, PLAIN: off, **({"SOJOURN_CACHE_DIR": str(folder)} if folder else {})}
+    return subprocess.run(
+        [sys.executable, *words], capture_output=True, text=True, check=False, env=variables
+    )
+
+
+@pytest.fixture(scope="module")
+def usual() -> str:
+    """What a run comes to with all tricks."""
+    done = python("-c", _TRY, off="")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_everything_compiles_by_the_public_interface(usual: str) -> None:
+    """With all tricks switched off, a run gives the same bits, and none of the modules that need them is imported."""
+    done = python("-c", f"{_TRY}assert not set({MODULES}) & set(sys.modules)", off="all")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == usual
+
+
+def test_machine_code_without_shortcuts_is_kept_apart(tmp_path: Path) -> None:
+    """Machine code that was made without a shortcut is neither used with it, nor the other way round."""
+    code = "from sojourn.rules.machine_code import cache_folder; print(cache_folder())"
+    places = {
+        python("-c", code, off=off, folder=tmp_path).stdout for off in ("", "parts", "stacks", "parts,stacks")
+    }
+    assert len(places) == 4
+
+
+def test_a_numba_without_the_private_names_will_do(usual: str, tmp_path: Path) -> None:
+    """If Numba lacks what a trick needs, the rules compile without it to the same bits, and a warning says so."""
+    done = python("-c", f"MODULES = {MODULES}\n{_WITHOUT}{_TRY}", off="", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == usual
+    assert "this version of Numba is not known to sojourn (no module named llvmlite" in done.stderr
+
+
+def test_a_trick_that_there_is_not_is_refused(tmp_path: Path) -> None:
+    """A wrong word in the variable gets one sentence."""
+    done = python("-c", _TRY, off="parts,nonsense", folder=tmp_path)
+    assert done.stderr.endswith(
+        "ValueError: SOJOURN_PLAIN_NUMBA names 'nonsense'; it may name parts, borrowed, stacks, lanes, entry, files, or all\n"
+    )
+
+
+@pytest.mark.evidence
+@pytest.mark.parametrize("off", [*TRICKS, "all"])
+def test_every_agent_learns_the_same_without_a_trick(off: str, counted: Counted) -> None:
+    """Whatever is switched off, every agent comes to the same values in runs, in learners and side by side, bit for bit."""
+    names = [LANES] if off == "lanes" else [*AGENTS, LANES] if off == "all" else AGENTS
+    expected, found = (hashes(names, tricks) for tricks in ("", off))
+    counted(
+        "agents compiled without private Numba",
+        tried=len(names),
+        failed=sum(expected[name] != found[name] for name in names),
+    )
+
+
+def hashes(names: list[str], off: str) -> Any:
+    """Return what agents come to with some tricks switched off."""
+    done = python(plain_numba.__file__, *names, off=off)
+    assert done.returncode == 0, done.stderr
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    return {name: found["hashes"] for line in told for name, found in line.items()}
