@@ -82,16 +82,24 @@ def test_the_laws_of_averaging_are_those_that_the_page_names() -> None:
     """Every estimator obeys all of them but for the exceptions on the page; a constant obeys none."""
     at_once = {"SmoothedCumulative", "Incremental"}
     unit_of_time = {"TimeSmoothed", "TimeForgetting", "Incremental"}
-    steps = (sj.SmoothedCumulative, sj.Exponential, sj.Harmonic, sj.WeightedHarmonic, sj.TimeSmoothed)
-    steps += (sj.TimeForgetting, sj.ClippedExponential, sj.Incremental)
-    plain = (
+    with_step_size = (
+        sj.SmoothedCumulative,
+        sj.Exponential,
+        sj.Harmonic,
+        sj.WeightedHarmonic,
+        sj.TimeSmoothed,
+        sj.TimeForgetting,
+        sj.ClippedExponential,
+        sj.Incremental,
+    )
+    without = (
         sj.Cumulative,
         sj.CumulativeHarmonic,
         sj.CumulativeWeightedHarmonic,
         sj.MeanOfRates,
         sj.AdaptiveRatio,
     )
-    rates: list[Any] = [make(0.05) for make in steps] + [make() for make in plain]
+    rates: list[Any] = [make(0.05) for make in with_step_size] + [make() for make in without]
     for rate in rates:
         name = type(rate).__name__
         found = sj.check_rate(rate)
