@@ -30,6 +30,7 @@ on the way can have added. The model is taken exactly as its floats say, with ea
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -38,10 +39,10 @@ import numpy as np
 from scipy import sparse
 
 from sojourn.exact.chains import longest_timeless
-from sojourn.exact.refusals import NotSolvedError
-from sojourn.exact.sweeps import Crew, improve_block, prove_block
+from sojourn.exact.errors import NotSolvedError, check_one_class
+from sojourn.exact.operators import Workers, expected, improve_block, prove_block
 from sojourn.models.smdp import SMDP
-from sojourn.models.structure import findings, one_gain, several_classes
+from sojourn.models.structure import findings, one_gain
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.door import told
 
@@ -87,14 +88,16 @@ class Solution:
 
     def __repr__(self) -> str:
         one = self.gains.max() == self.gains.min()
-        gain = f"gain={float(self.gains[0])}" if one else f"gains={_short(self.gains.tolist())}"
+        gain = (
+            f"gain={float(self.gains[0])}"
+            if one
+            else f"gains=[{_short(list(map(repr, self.gains.tolist())))}]"
+        )
         actions, states = self.model.action_names, self.model.state_names
         policy = [actions[a] if actions else a for a in self.policy[: _SHOWN + 1].tolist()]
-        shown = _short(policy)
+        shown = f"[{_short(list(map(repr, policy)))}]"
         if states:
-            shown = (
-                "{" + _short([f"{s!r}: {a!r}" for s, a in zip(states, policy, strict=False)], bare=True) + "}"
-            )
+            shown = "{" + _short([f"{s!r}: {a!r}" for s, a in zip(states, policy, strict=False)]) + "}"
         worth = ""
         if self.model.counts is not None:
             observed = self.model.counts.sum()
@@ -117,10 +120,36 @@ class Solution:
         return findings(self.model)
 
 
-def _short(things: Sequence[object], bare: bool = False) -> str:
-    """Return the first items of a list as text."""
-    shown = ", ".join(map(str if bare else repr, things[:_SHOWN])) + (", ..." if len(things) > _SHOWN else "")
-    return shown if bare else f"[{shown}]"
+def _short(texts: Sequence[str]) -> str:
+    """Return the first items of a list."""
+    return ", ".join(texts[:_SHOWN]) + (", ..." if len(texts) > _SHOWN else "")
+
+
+def solution(
+    model: SMDP,
+    gain: float | Floats,
+    bias: Floats,
+    pairs: Ints,
+    between: tuple[float, float],
+    *,
+    residual: float,
+    iterations: int,
+    solver: str,
+    began: float,
+) -> Solution:
+    """Return the solution of a solver that `began` at this reading of the clock; the policy is given by its pairs."""
+    return Solution(
+        model=model,
+        gains=np.full(model.num_states, gain),
+        bias=bias,
+        policy=model.action[pairs].astype(np.int64),
+        lower=between[0],
+        upper=between[1],
+        residual=residual,
+        iterations=iterations,
+        solver=solver,
+        seconds=time.perf_counter() - began,
+    )
 
 
 def bounds(model: SMDP, bias: Floats, pairs: Ints | None = None) -> tuple[float, float]:
@@ -147,21 +176,21 @@ def proven(model: SMDP, bias: Floats, pairs: Ints | None = None) -> tuple[float,
     """Return the bounds that a bias gives, and the pairs of a policy whose gain is at least the lower bound."""
     steps = longest_timeless(model)
     low, high, nothing = np.empty((3, model.num_states))
-    with Crew(model) as crew:
+    with Workers(model) as workers:
         if steps is None:
             if pairs is None:
                 pairs = model.pair_offsets[:-1].copy()
-                crew.sweep(improve_block, bias, 0.0, 0.0, True, pairs, low, high)
-            crew.sweep(prove_block, bias, pairs, low, high)
+                workers.sweep(improve_block, bias, 0.0, 0.0, True, pairs, low, high)
+            workers.sweep(prove_block, bias, pairs, low, high)
             return float(low.min()), float(high.max()), pairs
         zero = np.flatnonzero(model.duration == 0.0)
         most = _shifted(model, bias, steps, zero, 1.0)
-        crew.sweep(prove_block, most, model.pair_offsets[:-1], nothing, high)
+        workers.sweep(prove_block, most, model.pair_offsets[:-1], nothing, high)
         if pairs is None:
             pairs = model.pair_offsets[:-1].copy()
-            crew.sweep(improve_block, bias, float(high.max()), 0.0, False, pairs, low, nothing)
+            workers.sweep(improve_block, bias, float(high.max()), 0.0, False, pairs, low, nothing)
         least = _shifted(model, bias, steps, pairs[model.duration[pairs] == 0.0], -1.0)
-        crew.sweep(prove_block, least, pairs, low, nothing)
+        workers.sweep(prove_block, least, pairs, low, nothing)
     return float(low.min()), float(high.max()), pairs
 
 
@@ -249,20 +278,15 @@ def residual(model: SMDP, gains: Floats, bias: Floats) -> float:
 
     Only actions that keep the gain count, not those that lead to a smaller gain on average.
     """
-    starts = model.row_offsets[:-1]
-    ahead = np.add.reduceat(model.probability * bias[model.successor], starts)
-    kept = np.add.reduceat(model.probability * gains[model.successor], starts)
     state = model.state_of_pair()
-    surplus = model.reward - gains[state] * model.duration + ahead - bias[state]
-    surplus[kept < gains[state] - 1e-9 * (gains.max() - gains.min())] = -np.inf
+    surplus = model.reward - gains[state] * model.duration + expected(model, bias) - bias[state]
+    surplus[expected(model, gains) < gains[state] - 1e-9 * (gains.max() - gains.min())] = -np.inf
     return float(np.abs(np.maximum.reduceat(surplus, model.pair_offsets[:-1])).max())
 
 
 def not_solved(model: SMDP, sweeps: int, bias: Floats, tolerance: float) -> NotSolvedError:
     """Return the error that says why the bounds did not meet."""
-    parts = model.structure.parts
-    if len(parts) > 1:
-        return NotSolvedError(several_classes(model, parts))
+    check_one_class(model)
     lower, upper = bounds(model, bias)
     return NotSolvedError(
         f"after {sweeps} sweep{'' if sweeps == 1 else 's'} the optimal gain is known to be between {lower:.9g} and {upper:.9g}, "

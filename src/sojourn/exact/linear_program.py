@@ -22,11 +22,10 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from sojourn.exact.bounds import Solution
+from sojourn.exact.errors import NotSolvedError, check_one_class
 from sojourn.exact.policy_iteration import policy_iteration
-from sojourn.exact.refusals import NotSolvedError
 from sojourn.models.chain import leading_to
 from sojourn.models.smdp import SMDP
-from sojourn.models.structure import several_classes
 from sojourn.rules.arrays import Floats
 from sojourn.rules.door import told
 
@@ -46,9 +45,7 @@ def linear_program(model: SMDP) -> Solution:
     1.0
     """
     began = time.perf_counter()
-    parts = model.structure.parts
-    if len(parts) > 1:
-        raise NotSolvedError(several_classes(model, parts))
+    check_one_class(model)
     with np.errstate(all="ignore"):
         length, size = float(model.duration.mean()), float(np.abs(model.reward).max()) or 1.0
         length = length if np.isfinite(length) else float(model.duration.max())

@@ -23,8 +23,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sojourn.data.numbers import positive, whole
-from sojourn.exact.bounds import Goal, Solution, not_solved, proven
-from sojourn.exact.sweeps import Crew, evaluate_block, improve_block
+from sojourn.exact.bounds import Goal, Solution, not_solved, proven, solution
+from sojourn.exact.operators import Workers, evaluate_block, improve_block
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats
 from sojourn.rules.door import told
@@ -48,11 +48,11 @@ def modified_policy_iteration(model: SMDP, tolerance: float = 1e-8, *, max_sweep
     pairs, lower, upper = model.pair_offsets[:-1].copy(), -np.inf, np.inf
     line, sweeps, count, goal = None, 0, _FEWEST, Goal(model, tolerance)
     timed = bool(model.duration.min() > 0.0)
-    with Crew(model) as crew, np.errstate(all="ignore"):
+    with Workers(model) as workers, np.errstate(all="ignore"):
         gain = float(model.reward.mean() / model.duration.mean())
         while True:
             before = pairs.copy()
-            crew.sweep(improve_block, bias, gain, _slack(bias), False, pairs, ratio, surplus)
+            workers.sweep(improve_block, bias, gain, _slack(bias), False, pairs, ratio, surplus)
             sweeps += 1
             low, high = (float(ratio.min()), float(ratio.max())) if timed else proven(model, bias)[:2]
             lower, upper = max(lower, low), min(upper, high)
@@ -68,7 +68,7 @@ def modified_policy_iteration(model: SMDP, tolerance: float = 1e-8, *, max_sweep
             # While the policy still changes much, its values are of little use; later only they are left to find.
             count = min(2 * count, _MOST) if changed * 1000 <= model.num_states else _FEWEST
             for _ in range(count):
-                crew.sweep(evaluate_block, bias, gain, _DAMPING, pairs, surplus, spare)
+                workers.sweep(evaluate_block, bias, gain, _DAMPING, pairs, surplus, spare)
                 bias, spare = spare, bias
                 sweeps += 1
             line = _line(model.duration[pairs], gain, surplus, line if changed == 0 else None)
@@ -78,19 +78,11 @@ def modified_policy_iteration(model: SMDP, tolerance: float = 1e-8, *, max_sweep
                 gain = guess
             bias -= bias[0]
         gain = min(max(gain, low), high)
-        crew.sweep(improve_block, bias, gain, 0.0, False, steepest.copy(), ratio, surplus)
-    return Solution(
-        model=model,
-        gains=np.full(model.num_states, gain),
-        bias=bias - bias[0],
-        policy=model.action[steepest].astype(np.int64),
-        lower=low,
-        upper=high,
-        residual=float(np.abs(surplus).max()),
-        iterations=sweeps,
-        solver="modified policy iteration",
-        seconds=time.perf_counter() - began,
-    )
+        workers.sweep(improve_block, bias, gain, 0.0, False, steepest.copy(), ratio, surplus)
+    return solution(
+        model, gain, bias - bias[0], steepest, (low, high), residual=float(np.abs(surplus).max()),
+        iterations=sweeps, solver="modified policy iteration", began=began,
+    )  # fmt: skip
 
 
 def _slack(bias: Floats) -> float:
@@ -113,7 +105,6 @@ def _line(durations: Floats, gain: float, surplus: Floats, last: _Line | None) -
     # As long as the surplus differs between states, its mean gives no reliable slope.
     if last is not None and gain != last.gain and spread <= 0.1 * abs(last.surplus - now):
         slope = (last.surplus - now) / (gain - last.gain)
-        slope = min(
-            max(slope, float(durations.min()) or 1e-3 * float(durations.mean())), float(durations.max())
-        )
+        least = float(durations.min()) or 1e-3 * float(durations.mean())
+        slope = min(max(slope, least), float(durations.max()))
     return _Line(gain, now, slope)

@@ -6,8 +6,8 @@ one (`frontier`)? A wrong estimator does no harm as long as its limit lies in th
 a learner that explores enough is led away from the optimal policy even after it has found it.
 
 A learner that explores little may stay with a policy for a bad reason: if the rate is too low, all values grow, and
-those of actions that are seldom taken lag behind. `lock_in` has the equations for this, and `confirmed` finds
-the policies that are kept in this way: `Audit.self_confirming`.
+those of actions that are seldom taken lag behind. `lock_in` has the equations for this, and finds the policies that are
+kept in this way: `Audit.self_confirming`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sojourn.data.numbers import fraction
-from sojourn.exact.audit.confirmed import Search, SelfConfirming
 from sojourn.exact.audit.frontier import Frontier, Line, frontier, greedy_line, interval
 from sojourn.exact.audit.limits import size_of, steps_of
-from sojourn.exact.audit.lock_in import followed
+from sojourn.exact.audit.lock_in import PolicySearch, SelfConfirming, followed
 from sojourn.exact.policies import evaluate
 from sojourn.exact.solve import solve
 from sojourn.models.chain import PolicyLike, by_number
@@ -127,9 +126,9 @@ class Audit:
         return self._search.num_policies
 
     @cached_property
-    def _search(self) -> Search:
+    def _search(self) -> PolicySearch:
         start = self.policy if self.policy.ndim == 1 else solve(self.model).policy
-        return Search(self.model, start.astype(np.int64), self.exploration, self.best_gain)
+        return PolicySearch(self.model, start.astype(np.int64), self.exploration, self.best_gain)
 
     def __getitem__(self, estimator: str) -> Limit:
         for one in self.limits:
@@ -145,10 +144,9 @@ class Audit:
         """Return F, the largest mean of r - rate d per step that any policy has, over the rates of interest."""
         rates = [one.rate for one in self.limits] + [self.gain, self.best_gain, self.low, self.high]
         finite = [rate for rate in rates if rate is not None and np.isfinite(rate)]
-        margin = (
-            0.15 * (max(finite) - min(finite)) or abs(finite[0]) or 1.0 / float(self.model.duration.mean())
-        )
-        return frontier(self.model, min(finite) - margin, max(finite) + margin)
+        low, high = min(finite), max(finite)
+        margin = 0.15 * (high - low) or abs(finite[0]) or 1.0 / float(self.model.duration.mean())
+        return frontier(self.model, low - margin, high + margin)
 
 
 @told
