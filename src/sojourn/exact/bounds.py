@@ -30,7 +30,6 @@ on the way can have added. The model is taken exactly as its floats say, with ea
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -38,9 +37,10 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from sojourn.exact.chains import longest_timeless
+from sojourn.exact.chains import carried
 from sojourn.exact.errors import NotSolvedError, check_one_class
 from sojourn.exact.operators import Workers, expected, improve_block, prove_block
+from sojourn.models.chain import chain_of_pairs
 from sojourn.models.smdp import SMDP
 from sojourn.models.structure import findings, one_gain
 from sojourn.rules.arrays import Floats, Ints
@@ -49,6 +49,7 @@ from sojourn.rules.door import told
 _SHOWN = 10  # states in a solution's repr
 _LATER = 10  # steps after which rare and passing rewards count as often as they are met
 _CLOSER = 1e-3  # from one stage of a goal to the next
+_POLICIES = 100  # tried at most in the search for the longest run of decisions without time
 _ROUNDING = 1e-14  # relative to the gain: no bounds in floats come much closer
 
 
@@ -125,33 +126,6 @@ def _short(texts: Sequence[str]) -> str:
     return ", ".join(texts[:_SHOWN]) + (", ..." if len(texts) > _SHOWN else "")
 
 
-def solution(
-    model: SMDP,
-    gain: float | Floats,
-    bias: Floats,
-    pairs: Ints,
-    between: tuple[float, float],
-    *,
-    residual: float,
-    iterations: int,
-    solver: str,
-    began: float,
-) -> Solution:
-    """Return the solution of a solver that `began` at this reading of the clock; the policy is given by its pairs."""
-    return Solution(
-        model=model,
-        gains=np.full(model.num_states, gain),
-        bias=bias,
-        policy=model.action[pairs].astype(np.int64),
-        lower=between[0],
-        upper=between[1],
-        residual=residual,
-        iterations=iterations,
-        solver=solver,
-        seconds=time.perf_counter() - began,
-    )
-
-
 def bounds(model: SMDP, bias: Floats, pairs: Ints | None = None) -> tuple[float, float]:
     """Return the lower and upper bound on the optimal gain that a bias gives, rounded outwards; any bias will do.
 
@@ -204,6 +178,44 @@ def _shifted(model: SMDP, bias: Floats, steps: Floats, timeless: Ints, sign: flo
     gained = model.reward[timeless] + np.add.reduceat(model.probability[rows] * gap, offsets[:-1])
     rounding = 1e-14 * (np.abs(bias).max() + np.abs(model.reward[timeless]).max())
     return bias + sign * 2.0 * max(float((sign * gained).max() + rounding), 0.0) * steps
+
+
+def longest_timeless(model: SMDP) -> Floats | None:
+    """Return the largest mean number of timeless decisions in a row from each state, or None if all take time.
+
+    It is finite, since no model can go on for ever without time passing. Bounds on the gain need it: r + P h - h <= U d must
+    hold for every pair, so where d = 0 the left side must not be above 0, and rounding alone could push it there. Let k be
+    the numbers returned here. For every pair that takes no time, k(s) - P k is at least 1/2, so adding 2 e k to h lowers its
+    left side by at least e.
+
+    >>> from sojourn.models import from_transitions
+    >>> retry = from_transitions([(0, 0, 0, 0.75, 1.0, 0.0), (0, 0, 1, 0.25, 1.0, 0.0), (1, 0, 0, 1.0, 0.0, 2.0)])
+    >>> longest_timeless(retry)
+    array([4., 0.])
+    """
+    zero = np.flatnonzero(model.duration == 0.0)
+    if not zero.size:
+        return None
+    state, counts = model.state_of_pair(), np.diff(model.row_offsets)
+    inner, first = np.unique(state[zero], return_index=True)
+    pairs, steps = model.pair_offsets[:-1].copy(), np.zeros(model.num_states)
+    pairs[inner] = zero[first]
+    for _ in range(_POLICIES):
+        rows = chain_of_pairs(model, pairs).matrix[inner]
+        ones = np.ones((len(inner), 1))
+        steps[inner] = carried(rows, inner, np.zeros((model.num_states, 1)), ones)[:, 0]
+        gap = steps[model.successor] - np.repeat(steps[state], counts)
+        more = 1.0 + np.add.reduceat(model.probability * gap, model.row_offsets[:-1])[zero]
+        better = np.flatnonzero(more > 0.25)
+        if not better.size:
+            return steps
+        better = better[np.lexsort((-more[better], state[zero[better]]))]
+        states, first = np.unique(state[zero[better]], return_index=True)
+        pairs[states] = zero[better[first]]
+    raise NotSolvedError(
+        f"decisions that take no time follow each other up to {steps.max():.3g} times in a row, "
+        "too often for proven bounds; raise the probability that time passes"
+    )
 
 
 class Goal:

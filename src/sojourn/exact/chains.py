@@ -27,8 +27,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from sojourn.exact.errors import NotSolvedError
-from sojourn.models.chain import Chain, SingularError, chain_of_pairs, classes_of, outward, solved
-from sojourn.models.smdp import SMDP
+from sojourn.models.chain import Chain, SingularError, classes_of, outward, solved
 from sojourn.rules.arrays import Floats, Ints, Sparse
 
 Numbers: TypeAlias = npt.NDArray[Any]  # floats, or objects that are decimals or fractions
@@ -41,7 +40,6 @@ _CLOSE = 1e-8  # how exact the gain of a linear system must be, relative to the 
 _ULPS, _KEPT = 2.0**-50, 1e-9  # what rounding does to a sum, and how much of a bias it may spoil
 _ROUGH = 1e-3  # how much in chains that are too large for decimals
 _DIGITS, _MOST_DIGITS = 60, 3000
-_POLICIES = 100  # tried at most in the search for the longest run of decisions without time
 
 
 # --- Gains and biases ---------------------------------------------------------------------
@@ -267,44 +265,6 @@ def stationary(matrix: Sparse) -> Floats:
 def with_column(matrix: Sparse, column: Floats) -> Sparse:
     """Return a matrix with its first column replaced."""
     return sparse.hstack([sparse.csc_array(column[:, None]), matrix[:, 1:]], format="csc")
-
-
-def longest_timeless(model: SMDP) -> Floats | None:
-    """Return the largest mean number of timeless decisions in a row from each state, or None if all take time.
-
-    It is finite, since no model can go on for ever without time passing. Bounds on the gain need it: r + P h - h <= U d must
-    hold for every pair, so where d = 0 the left side must not be above 0, and rounding alone could push it there. Let k be
-    the numbers returned here. For every pair that takes no time, k(s) - P k is at least 1/2, so adding 2 e k to h lowers its
-    left side by at least e.
-
-    >>> from sojourn.models import from_transitions
-    >>> retry = from_transitions([(0, 0, 0, 0.75, 1.0, 0.0), (0, 0, 1, 0.25, 1.0, 0.0), (1, 0, 0, 1.0, 0.0, 2.0)])
-    >>> longest_timeless(retry)
-    array([4., 0.])
-    """
-    zero = np.flatnonzero(model.duration == 0.0)
-    if not zero.size:
-        return None
-    state, counts = model.state_of_pair(), np.diff(model.row_offsets)
-    inner, first = np.unique(state[zero], return_index=True)
-    pairs, steps = model.pair_offsets[:-1].copy(), np.zeros(model.num_states)
-    pairs[inner] = zero[first]
-    for _ in range(_POLICIES):
-        rows = chain_of_pairs(model, pairs).matrix[inner]
-        ones = np.ones((len(inner), 1))
-        steps[inner] = carried(rows, inner, np.zeros((model.num_states, 1)), ones)[:, 0]
-        gap = steps[model.successor] - np.repeat(steps[state], counts)
-        more = 1.0 + np.add.reduceat(model.probability * gap, model.row_offsets[:-1])[zero]
-        better = np.flatnonzero(more > 0.25)
-        if not better.size:
-            return steps
-        better = better[np.lexsort((-more[better], state[zero[better]]))]
-        states, first = np.unique(state[zero[better]], return_index=True)
-        pairs[states] = zero[better[first]]
-    raise NotSolvedError(
-        f"decisions that take no time follow each other up to {steps.max():.3g} times in a row, "
-        "too often for proven bounds; raise the probability that time passes"
-    )
 
 
 # --- Elimination --------------------------------------------------------------------------

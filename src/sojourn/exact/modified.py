@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sojourn.data.numbers import positive, whole
-from sojourn.exact.bounds import Goal, Solution, not_solved, proven, solution
+from sojourn.exact.bounds import Goal, Solution, not_solved, proven
 from sojourn.exact.operators import Workers, evaluate_block, improve_block
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats
@@ -79,10 +79,18 @@ def modified_policy_iteration(model: SMDP, tolerance: float = 1e-8, *, max_sweep
             bias -= bias[0]
         gain = min(max(gain, low), high)
         workers.sweep(improve_block, bias, gain, 0.0, False, steepest.copy(), ratio, surplus)
-    return solution(
-        model, gain, bias - bias[0], steepest, (low, high), residual=float(np.abs(surplus).max()),
-        iterations=sweeps, solver="modified policy iteration", began=began,
-    )  # fmt: skip
+    return Solution(
+        model=model,
+        gains=np.full(model.num_states, gain),
+        bias=bias - bias[0],
+        policy=model.action[steepest].astype(np.int64),
+        lower=low,
+        upper=high,
+        residual=float(np.abs(surplus).max()),
+        iterations=sweeps,
+        solver="modified policy iteration",
+        seconds=time.perf_counter() - began,
+    )
 
 
 def _slack(bias: Floats) -> float:

@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from sojourn.exact.bounds import Solution, residual, solution
+from sojourn.exact.bounds import Solution, residual
 from sojourn.exact.chains import Numbers, carried, lumped, valued
 from sojourn.exact.errors import NotSolvedError, checked_bias
 from sojourn.exact.operators import restricted
@@ -76,11 +76,18 @@ def by_components(model: SMDP, inside: Callable[[SMDP], Solution]) -> Solution:
     with np.errstate(all="ignore"):
         bias = checked_bias(model, gains, valued(chain_of_pairs(model, pairs)).bias)
         left = residual(model, gains, bias)
-    return solution(
-        model, gains, bias, pairs, (lower, upper), residual=left,
+    return Solution(
+        model=model,
+        gains=gains,
+        bias=bias,
+        policy=model.action[pairs].astype(np.int64),
+        lower=lower,
+        upper=upper,
+        residual=left,
         iterations=sum(found.iterations for found in solutions),
-        solver=f"{solutions[-1].solver}, by end components", began=began,
-    )  # fmt: skip
+        solver=f"{solutions[-1].solver}, by end components",
+        seconds=time.perf_counter() - began,
+    )
 
 
 class _Ways(NamedTuple):

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sojourn.models.smdp import SMDP
+from sojourn.models.validation import offsets_of
 from sojourn.rules.arrays import Flags, Floats, Indices, Ints
 from sojourn.rules.bridge import inlined
 from sojourn.rules.compile import Kernel, kernel
@@ -56,7 +57,7 @@ def restricted(model: SMDP, states: Ints, kept: Flags) -> tuple[SMDP, Ints]:
     pairs = np.flatnonzero(kept & (state >= 0))
     offsets, rows = model.rows_of(pairs)
     part = SMDP(
-        pair_offsets=np.concatenate(([0], np.cumsum(np.bincount(state[pairs], minlength=len(states))))),
+        pair_offsets=offsets_of(np.bincount(state[pairs], minlength=len(states))),
         row_offsets=offsets,
         successor=number[model.successor[rows]],
         probability=model.probability[rows],

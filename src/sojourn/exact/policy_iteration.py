@@ -27,19 +27,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sojourn.data.numbers import unmasked, whole
-from sojourn.exact.bounds import Solution, bounds, solution
-from sojourn.exact.chains import (
-    CHEAP,
-    Numbers,
-    above,
-    below,
-    digits,
-    eliminated,
-    exact,
-    longest_timeless,
-    nearest,
-    valued,
-)  # fmt: skip
+from sojourn.exact.bounds import Solution, bounds, longest_timeless
+from sojourn.exact.chains import CHEAP, Numbers, above, below, digits, eliminated, exact, nearest, valued
 from sojourn.exact.errors import NotSolvedError, check_one_class, checked_bias
 from sojourn.exact.operators import expected, first_best
 from sojourn.models.chain import chain_of_pairs, classes_of, leading_to, pairs_of
@@ -84,11 +73,18 @@ def policy_iteration(model: SMDP, *, start: ArrayLike | None = None, max_iterati
                 raise
     with np.errstate(all="ignore"):
         surplus = _surplus(model, found.gain, found.bias)
-    return solution(
-        model, found.gain, found.bias, found.pairs, (found.lower, found.upper),
+    return Solution(
+        model=model,
+        gains=np.full(model.num_states, found.gain),
+        bias=found.bias,
+        policy=model.action[found.pairs].astype(np.int64),
+        lower=found.lower,
+        upper=found.upper,
         residual=float(np.abs(np.maximum.reduceat(surplus, model.pair_offsets[:-1])).max()),
-        iterations=found.iterations, solver="policy iteration", began=began,
-    )  # fmt: skip
+        iterations=found.iterations,
+        solver="policy iteration",
+        seconds=time.perf_counter() - began,
+    )
 
 
 class _Found(NamedTuple):
@@ -185,17 +181,15 @@ class _Decimals:
     """A model whose numbers are decimals."""
 
     def __init__(self, model: SMDP) -> None:
-        self.model, self.starts, self.state = model, model.row_offsets[:-1], model.state_of_pair()
-        self.counts = np.diff(model.row_offsets)
-        self.source = np.repeat(self.state, self.counts)
-        self.probability = exact(model.probability)
-        self.reward, self.duration = exact(model.reward), exact(model.duration)
+        self.model, self.source = model, np.repeat(model.state_of_pair(), np.diff(model.row_offsets))
+        self.probability, self.reward = exact(model.probability), exact(model.reward)
+        self.duration = exact(model.duration)
         steps = longest_timeless(model)
         self.steps = None if steps is None else exact(steps)
 
     def summed(self, rows: Numbers) -> Numbers:
         """Return the sum over the rows of each pair."""
-        return np.asarray(np.add.reduceat(rows, self.starts))
+        return np.asarray(np.add.reduceat(rows, self.model.row_offsets[:-1]))
 
 
 def _in_decimals(model: SMDP, pairs: Ints, max_iterations: int) -> _Found:
@@ -224,7 +218,7 @@ def _in_decimals(model: SMDP, pairs: Ints, max_iterations: int) -> _Found:
 
 def _improved(exactly: _Decimals, pairs: Ints, count: int, max_iterations: int) -> tuple[_Worth, int]:
     """Return a policy that no action improves by more than rounding, and the number of policies tried."""
-    model, first = exactly.model, exactly.model.pair_offsets[:-1]
+    model = exactly.model
     slack, seen = Decimal(10) ** (_SPARE - count), set[bytes]()
     for iteration in range(1, max_iterations + 1):
         worth = _evaluated(exactly, pairs)
@@ -235,10 +229,7 @@ def _improved(exactly: _Decimals, pairs: Ints, count: int, max_iterations: int) 
         surplus = exactly.reward - worth.gain * exactly.duration + ahead
         rounding = slack * (np.abs(exactly.reward) + abs(worth.gain) * exactly.duration + size)
         # The best pair of each state; `pairs` keeps the policy's own pair unless the best is surely better.
-        best = np.array(
-            [a + int(np.argmax(surplus[a:b])) for a, b in zip(first, model.pair_offsets[1:], strict=True)]
-        )
-        own = worth.pairs
+        best, own = first_best(model.pair_offsets, surplus), worth.pairs
         better = surplus[best] - rounding[best] > surplus[own] + rounding[own]
         pairs = np.where(better.astype(bool), best, own)
         if (pairs == own).all() or own.tobytes() in seen:  # a policy that comes up again needs more digits
@@ -286,9 +277,8 @@ def _bounds(exactly: _Decimals, worth: _Worth, count: int) -> tuple[Decimal, Dec
     zero = np.flatnonzero(exactly.model.duration == 0.0)
     if exactly.steps is not None:
         gap = worth.bias[exactly.model.successor] - worth.bias[exactly.source]
-        gained = exactly.reward + exactly.summed(exactly.probability * gap) / exactly.summed(
-            exactly.probability
-        )
+        total = exactly.summed(exactly.probability)
+        gained = exactly.reward + exactly.summed(exactly.probability * gap) / total
         rounding = max(np.abs(worth.bias)) * Decimal(10) ** (_SPARE - count)
         most = worth.bias + 2 * max(max(gained[zero]) + rounding, Decimal(0)) * exactly.steps
         taken = worth.pairs[exactly.model.duration[worth.pairs] == 0.0]
@@ -310,9 +300,5 @@ def _lowest(exactly: _Decimals, bias: Numbers, count: int, sign: int) -> Numbers
         # A positive sum is divided by too much and a negative one by too little, so both come out too low.
         ahead = ahead / np.where((ahead > 0).astype(bool), most, least)
         gained = exactly.reward * sign + ahead
-        return np.array(
-            [
-                x / d if d else Decimal("Infinity" if x >= 0 else "-Infinity")
-                for x, d in zip(gained, exactly.duration, strict=True)
-            ]
-        )
+        ratios = zip(gained, exactly.duration, strict=True)
+        return np.array([x / d if d else Decimal("Infinity" if x >= 0 else "-Infinity") for x, d in ratios])

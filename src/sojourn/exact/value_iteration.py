@@ -22,7 +22,7 @@ import time
 import numpy as np
 
 from sojourn.data.numbers import positive, whole
-from sojourn.exact.bounds import Goal, Solution, middle, not_solved, proven, solution
+from sojourn.exact.bounds import Goal, Solution, middle, not_solved, proven
 from sojourn.exact.operators import Workers, arrays, expected, improve_block, iterate
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats
@@ -59,10 +59,18 @@ def value_iteration(model: SMDP, tolerance: float = 1e-9, *, max_sweeps: int = 1
             done = goal.reached(upper - lower, pairs, middle(lower, upper))
         gain, ratio, surplus = middle(lower, upper), *np.empty((2, model.num_states))
         workers.sweep(improve_block, bias, gain, 0.0, False, pairs.copy(), ratio, surplus)
-    return solution(
-        model, gain, bias - bias[0], pairs, (lower, upper), residual=float(np.abs(surplus).max()),
-        iterations=sweeps, solver="value iteration", began=began,
-    )  # fmt: skip
+    return Solution(
+        model=model,
+        gains=np.full(model.num_states, gain),
+        bias=bias - bias[0],
+        policy=model.action[pairs].astype(np.int64),
+        lower=lower,
+        upper=upper,
+        residual=float(np.abs(surplus).max()),
+        iterations=sweeps,
+        solver="value iteration",
+        seconds=time.perf_counter() - began,
+    )
 
 
 def _swept(

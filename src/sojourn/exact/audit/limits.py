@@ -38,20 +38,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sojourn.exact.policies import PolicyValue
-from sojourn.models.laws import (
-    Constant,
-    Exponential,
-    FlatLaws,
-    FlooredNormal,
-    Gamma,
-    Law,
-    Lognormal,
-    TwoPoint,
-    Uniform,
-    Weibull,
-    can_be_zero,
-    means,
-)  # fmt: skip
+from sojourn.models import laws
 from sojourn.models.smdp import SMDP
 from sojourn.rates.steps import Side, Steps
 from sojourn.rules.arrays import Floats
@@ -60,6 +47,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(100)
 _REACH = 12.0  # standard deviations: the normal law has a probability of 1e-33 beyond them
 _NEVER = 9.0  # and of 1e-19 beyond these, which no run will see
 _ROOT = math.sqrt(2.0 * math.pi)
+_MIRRORED = ("value", "mean", "scale", "median", "low", "high")  # negative in a law that is mirrored at zero
 
 
 # --- The law of a step --------------------------------------------------------------------
@@ -88,8 +76,8 @@ def steps_of_shares(model: SMDP, weight: Floats) -> Steps:
         weight = np.repeat(weight, counts) * model.probability
     taken = np.flatnonzero(weight)
     weight = weight[taken]
-    lasting = FlatLaws(duration.kind[taken], duration.parameters[taken])
-    timeless = can_be_zero(lasting)
+    lasting = laws.FlatLaws(duration.kind[taken], duration.parameters[taken])
+    timeless = laws.can_be_zero(lasting)
     if timeless.any():
         at = int(taken[np.argmax(timeless)])
         pair = int(np.searchsorted(model.row_offsets, at, side="right")) - 1 if by_rows else at
@@ -97,11 +85,11 @@ def steps_of_shares(model: SMDP, weight: Floats) -> Steps:
             f"{model.place(pair)} may take no time, and the long-run limit of an estimator on such steps is not known; "
             "audit a model whose decisions all take time"
         )
-    mean_duration = means(lasting)
-    chosen = FlatLaws(reward.kind[taken], reward.parameters[taken])
+    mean_duration = laws.means(lasting)
+    chosen = laws.FlatLaws(reward.kind[taken], reward.parameters[taken])
     above, below = parts(chosen)
     return Steps(
-        reward=float(weight @ means(chosen)),
+        reward=float(weight @ laws.means(chosen)),
         duration=float(weight @ mean_duration),
         positive=_side(weight, above, mean_duration),
         negative=_side(weight, below, mean_duration),
@@ -154,78 +142,64 @@ class Part(NamedTuple):
 NOTHING = Part(0.0, 0.0, 0.0)
 
 
-def parts(laws: FlatLaws) -> tuple[Floats, Floats]:
+def parts(given: laws.FlatLaws) -> tuple[Floats, Floats]:
     """Return [law, 3] above zero and [law, 3] below it: share, mean and inverse of every law."""
-    keys = np.column_stack([laws.kind, laws.parameters])
+    keys = np.column_stack([given.kind, given.parameters])
     different, first, place = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     above, below = np.empty((len(different), 3)), np.empty((len(different), 3))
     for row, at in enumerate(first):
-        law = laws.law(int(at))
+        law = given.law(int(at))
         above[row], below[row] = part_above(law), part_below(law)
     return above[place.ravel()], below[place.ravel()]
 
 
-def part_above(law: Law) -> Part:
+def part_above(law: laws.Law) -> Part:
     """Return the part of a law above zero.
 
-    >>> part_above(TwoPoint(low=-1.0, high=4.0, probability=0.5))
+    >>> part_above(laws.TwoPoint(low=-1.0, high=4.0, probability=0.5))
     Part(share=0.5, mean=2.0, inverse=0.125)
-    >>> part_above(Gamma(shape=3.0, scale=2.0))
+    >>> part_above(laws.Gamma(shape=3.0, scale=2.0))
     Part(share=1.0, mean=6.0, inverse=0.25)
     """
     match law:
-        case Constant(value):
+        case laws.Constant(value):
             return Part(1.0, value, 1.0 / value) if value > 0.0 else NOTHING
-        case TwoPoint(low, high, probability):
-            one, other = part_above(Constant(low)), part_above(Constant(high))
+        case laws.TwoPoint(low, high, probability):
+            one, other = part_above(laws.Constant(low)), part_above(laws.Constant(high))
             return Part(*(a + probability * (b - a) for a, b in zip(one, other, strict=True)))
-        case Exponential(mean):
+        case laws.Exponential(mean):
             return Part(1.0, mean, math.inf) if mean > 0.0 else NOTHING
-        case Gamma(shape, scale):
+        case laws.Gamma(shape, scale):
             inverse = 1.0 / (scale * (shape - 1.0)) if shape > 1.0 else math.inf
             return Part(1.0, shape * scale, inverse) if scale > 0.0 else NOTHING
-        case Weibull(shape, scale):
+        case laws.Weibull(shape, scale):
             inverse = math.gamma(1.0 - 1.0 / shape) / scale if shape > 1.0 else math.inf
             return Part(1.0, scale * math.gamma(1.0 + 1.0 / shape), inverse) if scale > 0.0 else NOTHING
-        case Lognormal(median, sigma):
+        case laws.Lognormal(median, sigma):
             factor = math.exp(sigma * sigma / 2.0)
             return Part(1.0, median * factor, factor / median) if median > 0.0 else NOTHING
-        case Uniform(low, high):
+        case laws.Uniform(low, high):
             return _uniform(min(low, high), max(low, high))
-        case FlooredNormal(location, scale, floor):
+        case laws.FlooredNormal(location, scale, floor):
             return _floored(location, scale, floor)
 
 
-def part_below(law: Law) -> Part:
+def part_below(law: laws.Law) -> Part:
     """Return the part of a law below zero; its mean and inverse are negative.
 
-    >>> part_below(TwoPoint(low=-1.0, high=4.0, probability=0.5))
+    >>> part_below(laws.TwoPoint(low=-1.0, high=4.0, probability=0.5))
     Part(share=0.5, mean=-0.5, inverse=-0.5)
     """
-    match law:
-        case FlooredNormal(location, scale, floor):
-            return _floored_below(location, scale, floor)
-        case Constant(value):
-            mirrored: Law = Constant(-value)
-        case TwoPoint(low, high, probability):
-            mirrored = TwoPoint(-low, -high, probability)
-        case Exponential(mean):
-            mirrored = Exponential(-mean)
-        case Gamma(shape, scale):
-            mirrored = Gamma(shape, -scale)
-        case Weibull(shape, scale):
-            mirrored = Weibull(shape, -scale)
-        case Lognormal(median, sigma):
-            mirrored = Lognormal(-median, sigma)
-        case Uniform(low, high):
-            mirrored = Uniform(-high, -low)
+    if isinstance(law, laws.FlooredNormal):
+        return _floored_below(*law)
+    mirrored = law._replace(**{name: -getattr(law, name) for name in law._fields if name in _MIRRORED})
     share, mean, inverse = part_above(mirrored)
     return Part(share, 0.0 - mean, 0.0 - inverse)
 
 
 def _uniform(low: float, high: float) -> Part:
     if low == high or high <= 0.0:
-        return part_above(Constant(low)) if low == high else NOTHING
+        return part_above(laws.Constant(low)) if low == high else NOTHING
     begin = max(low, 0.0)
     share = (high - begin) / (high - low)
     inverse = math.log1p((high - low) / low) / (high - low) if low > 0.0 else math.inf
