@@ -35,7 +35,7 @@ from sojourn.exact.bounds import Solution
 from sojourn.exact.errors import NotSolvedError
 from sojourn.exact.linear_program import linear_program
 from sojourn.exact.logs.decision_log import Behaviour, Improvement, Log, LogEvaluation
-from sojourn.exact.logs.reading import read_log
+from sojourn.exact.logs.log_reader import read_log
 from sojourn.exact.modified import modified_policy_iteration
 from sojourn.exact.policies import PolicyValue, evaluate
 from sojourn.exact.policy_iteration import policy_iteration

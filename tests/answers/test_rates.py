@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import sojourn as sj
 from sojourn.answers.rates import lines, rated, rated_file, verdict, write
 from sojourn.cli.commands import app
-from sojourn.exact.logs.reading import TimedRewards, read_earnings
+from sojourn.exact.logs.log_reader import TimedRewards, read_earnings
 
 PAY = np.repeat([1.0, 4.0], 300)
 

@@ -21,7 +21,7 @@ from sojourn.answers.solution import solve_named
 from sojourn.exact.logs import fit as fits
 from sojourn.exact.logs.fit import LogRows, ahead, fitted, spread, worth
 from sojourn.exact.logs.improve import candidates, chosen, compared, lower_limit, standard_error
-from sojourn.exact.logs.reading import read_earnings
+from sojourn.exact.logs.log_reader import read_earnings
 
 DOCS = Path(__file__).parents[2] / "docs"
 

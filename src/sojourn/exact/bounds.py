@@ -22,7 +22,7 @@ If d = 0, the ratio is infinite with the sign of its numerator, and 0 / 0 is cho
 infinity in L. `longest_timeless` helps to find a bias for which no such ratio spoils the bounds.
 
 The bounds assume nothing about the chains. If they meet, the optimal gain does not depend on the state, and it is known;
-so a solver that closes them proves its own answer.
+so they are the certificate of any solver that closes them.
 
 The theorem is about real numbers, and the bounds hold for real numbers: L is rounded down and U up, by more than all rounding
 on the way can have added. The model is taken exactly as its floats say, with each pair's probabilities divided by their sum.
@@ -219,7 +219,7 @@ def longest_timeless(model: SMDP) -> Floats | None:
 
 
 class Goal:
-    """How near the bounds of a model must come, for a tolerance: about `tolerance` times E|r - g d| / E d.
+    """The gap between the bounds that a tolerance allows: about `tolerance` times E|r - g d| / E d.
 
     This has the units of a gain, and the means are those of the policy that was found. A reward in proportion to time,
     which any policy would get, does not change it, nor does a huge cost that the policy avoids. The means are taken over
@@ -227,7 +227,7 @@ class Goal:
     counts little. A policy may earn the same at every step, perhaps nothing; so a thousandth of how far the rewards of all
     pairs usually are from the usual rate is added.
 
-    Since the policy is not known before, the bounds come nearer in stages: `near` is the next stage.
+    Since the policy is not known in advance, the gap is closed in stages; `near` is the gap of the next stage.
 
     >>> from sojourn.models import from_arrays
     >>> model = from_arrays([[[0.0, 1.0]], [[1.0, 0.0]]], rewards=[[4.0], [0.0]], durations=[[1.0], [3.0]])
@@ -241,11 +241,11 @@ class Goal:
         self._pairs: Ints | None = None
 
     def begin(self, apart: float, gain: float) -> None:
-        """Set the first stage, given how far apart the first bounds are."""
+        """Set the first stage, given the gap between the first bounds."""
         self.near = max(self._tolerance * min(apart, 1e300), _ROUNDING * abs(gain))
 
     def reached(self, apart: float, pairs: Ints, gain: float) -> bool:
-        """Return whether bounds this far apart are near enough, given a policy; if not, set the next stage."""
+        """Return whether this gap between the bounds is small enough for a policy; if not, set the next stage."""
         if self._pairs is None or (pairs != self._pairs).any():
             self._pairs, self._enough = pairs.copy(), self.allowed(pairs, gain)
         if apart > self._enough:
@@ -257,7 +257,7 @@ class Goal:
         return apart <= self._enough
 
     def allowed(self, pairs: Ints, gain: float) -> float:
-        """Return how far apart the bounds may be, given the policy that takes these pairs."""
+        """Return the gap between the bounds that is allowed for the policy that takes these pairs."""
         offsets, rows = self._model.rows_of(pairs)
         probability, successor = self._model.probability[rows], self._model.successor[rows]
         chain = sparse.csr_array((probability, successor, offsets), shape=(len(pairs), len(pairs)))
@@ -297,7 +297,7 @@ def residual(model: SMDP, gains: Floats, bias: Floats) -> float:
 
 
 def not_solved(model: SMDP, sweeps: int, bias: Floats, tolerance: float) -> NotSolvedError:
-    """Return the error that says why the bounds did not meet."""
+    """Return the error that says why the bounds have not met the tolerance."""
     check_one_class(model)
     lower, upper = bounds(model, bias)
     return NotSolvedError(

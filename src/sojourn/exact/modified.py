@@ -18,7 +18,6 @@ No theorem of convergence is needed: the bounds hold for any h, and the iteratio
 from __future__ import annotations
 
 import time
-from typing import NamedTuple
 
 import numpy as np
 
@@ -46,7 +45,7 @@ def modified_policy_iteration(model: SMDP, tolerance: float = 1e-8, *, max_sweep
     tolerance, max_sweeps = positive("tolerance", tolerance), whole("max_sweeps", max_sweeps)
     bias, ratio, surplus, spare = np.zeros((4, model.num_states))
     pairs, lower, upper = model.pair_offsets[:-1].copy(), -np.inf, np.inf
-    line, sweeps, count, goal = None, 0, _FEWEST, Goal(model, tolerance)
+    last, sweeps, count, goal = None, 0, _FEWEST, Goal(model, tolerance)
     timed = bool(model.duration.min() > 0.0)
     with Workers(model) as workers, np.errstate(all="ignore"):
         gain = float(model.reward.mean() / model.duration.mean())
@@ -71,8 +70,9 @@ def modified_policy_iteration(model: SMDP, tolerance: float = 1e-8, *, max_sweep
                 workers.sweep(evaluate_block, bias, gain, _DAMPING, pairs, surplus, spare)
                 bias, spare = spare, bias
                 sweeps += 1
-            line = _line(model.duration[pairs], gain, surplus, line if changed == 0 else None)
-            guess = min(max(gain + line.surplus / line.slope, lower), upper)
+            slope = _slope(model.duration[pairs], surplus, gain, last if changed == 0 else None)
+            last = gain, float(surplus.mean()), slope
+            guess = min(max(gain + last[1] / slope, lower), upper)
             # A policy that earns less than the guess disproves the guess only if no other action is better.
             if guess > gain or gain > upper or (changed == 0 and surplus.max() < 0.0):
                 gain = guess
@@ -98,21 +98,17 @@ def _slack(bias: Floats) -> float:
     return 1e-14 * float(np.abs(bias).max())
 
 
-class _Line(NamedTuple):
-    """The surplus of a policy at a guess of the gain, and by how much it falls as the guess rises."""
+def _slope(durations: Floats, surplus: Floats, gain: float, last: tuple[float, float, float] | None) -> float:
+    """Return by how much the mean surplus of a policy falls as the guess of the gain rises.
 
-    gain: float
-    surplus: float
-    slope: float
-
-
-def _line(durations: Floats, gain: float, surplus: Floats, last: _Line | None) -> _Line:
-    """Return the line of a policy, from its surplus now and from its last line if the policy is unchanged."""
+    `last` has the guess, the mean surplus and the slope of the sweep before, if the policy is still the same.
+    """
+    if last is None:
+        return float(durations.mean())
+    guess, mean, slope = last
     now, spread = float(surplus.mean()), float(surplus.max() - surplus.min())
-    slope = float(durations.mean()) if last is None else last.slope
     # As long as the surplus differs between states, its mean gives no reliable slope.
-    if last is not None and gain != last.gain and spread <= 0.1 * abs(last.surplus - now):
-        slope = (last.surplus - now) / (gain - last.gain)
+    if gain != guess and spread <= 0.1 * abs(mean - now):
         least = float(durations.min()) or 1e-3 * float(durations.mean())
-        slope = min(max(slope, least), float(durations.max()))
-    return _Line(gain, now, slope)
+        slope = min(max((mean - now) / (gain - guess), least), float(durations.max()))
+    return slope

@@ -1,7 +1,7 @@
 """Solve models whose gain depends on the start.
 
 Every policy ends up in an end component and stays there for ever (see `sojourn.models.structure`), and inside an end component the
-optimal gain is one number. So such a model is solved in two steps. First, each largest end component is solved as a model
+optimal gain is one number. So such a model is solved in two steps. First, each maximal end component is solved as a model
 of its own. Then a second problem decides which component to head for: w(s) is the largest mean gain of the component in
 which a policy from s ends up,
 

@@ -76,7 +76,7 @@ def value_iteration(model: SMDP, tolerance: float = 1e-9, *, max_sweeps: int = 1
 def _swept(
     model: SMDP, workers: Workers, bias: Floats, goal: float, max_sweeps: int, tolerance: float
 ) -> int:
-    """Change the bias in sweeps until the bounds, up to rounding, are within `goal`; return the number of sweeps."""
+    """Sweep until the gap between the bounds is at most `goal`, up to rounding; return the number of sweeps."""
     step = _SHARE * float(model.duration.min())
     ratio, surplus = np.empty((2, model.num_states))
     pairs, known, sweeps = model.pair_offsets[:-1].copy(), np.array([-np.inf, np.inf]), 0

@@ -59,8 +59,8 @@ def from_transitions(
     ]
     if not rows:
         raise ValueError("there are no transitions; give at least one")
-    states = _numbering("state", state_names, [row[0] for row in rows] + [row[2] for row in rows])
-    actions = _numbering("action", action_names, [row[1] for row in rows])
+    states = _Numbering("state", state_names, [row[0] for row in rows] + [row[2] for row in rows])
+    actions = _Numbering("action", action_names, [row[1] for row in rows])
     from_state = np.array([states.number(row[0]) for row in rows])
     action = np.array([actions.number(row[1]) for row in rows])
     order = np.lexsort((action, from_state))
@@ -130,7 +130,7 @@ def _chance(given: Transition) -> float:
     return finite(f"the probability of {given[:3]}", given[3])
 
 
-class _numbering:  # noqa: N801 - used as a function
+class _Numbering:
     """The numbers of states or actions that are given by number or by name."""
 
     def __init__(self, what: str, names: Sequence[str] | None, used: list[Label]) -> None:
