@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from sojourn.data.options import Choice, Options
-from sojourn.exact.policy_gains import PolicyGains
+from sojourn.exact.policies import PolicyGains
 from sojourn.exact.solve import solve
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.runs import results

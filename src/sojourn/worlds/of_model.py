@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 from sojourn.data.names import made
 from sojourn.data.numbers import shown
 from sojourn.data.options import Given, option_kinds
-from sojourn.models.files import load_model
+from sojourn.models.model_files import load_model
 from sojourn.models.smdp import SMDP
 from sojourn.worlds.protocol import World, start, step
 from sojourn.worlds.tabular import Tabular, TabularWorld

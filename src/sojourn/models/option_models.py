@@ -24,6 +24,7 @@ from scipy import sparse
 from sojourn.data.numbers import unmasked
 from sojourn.models.chain import chain_of, solved
 from sojourn.models.smdp import SMDP
+from sojourn.models.validation import offsets_of
 from sojourn.rules.arrays import Flags, Floats, Ints, Sparse
 from sojourn.rules.door import told
 
@@ -75,34 +76,26 @@ def from_options(model: SMDP, options: Sequence[Option]) -> SMDP:
     if not options:
         raise ValueError("there are no options; give at least one")
     parts = [_outcome(model, number, option) for number, option in enumerate(options)]
-    state = np.concatenate([part.states for part in parts])
-    action = np.repeat(np.arange(len(parts)), [len(part.states) for part in parts])
+    states, rewards, durations, laws = zip(*parts, strict=True)
+    state, action = np.concatenate(states), np.repeat(np.arange(len(parts)), list(map(len, states)))
     order = np.lexsort((action, state))
-    ends = sparse.vstack([part.ends for part in parts], format="csr")[order]
+    ends = sparse.vstack(laws, format="csr")[order]
     names = [option.name for option in options if option.name is not None]
     return SMDP(
-        pair_offsets=np.concatenate(([0], np.cumsum(np.bincount(state, minlength=model.num_states)))),
+        pair_offsets=offsets_of(np.bincount(state, minlength=model.num_states)),
         row_offsets=ends.indptr,
         successor=ends.indices,
         probability=ends.data,
-        reward=np.concatenate([part.reward for part in parts])[order],
-        duration=np.concatenate([part.duration for part in parts])[order],
+        reward=np.concatenate(rewards)[order],
+        duration=np.concatenate(durations)[order],
         action=action[order],
         state_names=model.state_names,
         action_names=names if len(names) == len(options) else None,
     )
 
 
-class _Outcome(NamedTuple):
-    """The mean reward and duration of an option and where it ends, from each state in which it can begin."""
-
-    states: Ints
-    reward: Floats
-    duration: Floats
-    ends: Sparse
-
-
-def _outcome(model: SMDP, number: int, option: Option) -> _Outcome:
+def _outcome(model: SMDP, number: int, option: Option) -> tuple[Ints, Floats, Floats, Sparse]:
+    """Return the states in which an option can begin, and its mean reward and duration and where it ends from there."""
     label = f"option {number}" + (f" ({option.name})" if option.name else "")
     unmasked(label, (option.policy, option.termination, option.initiation))
     stop, begins = _termination(model, label, option), _initiation(model, label, option)
@@ -141,7 +134,7 @@ def _outcome(model: SMDP, number: int, option: Option) -> _Outcome:
     law = sparse.coo_array(law / law.sum(axis=1, keepdims=True))
     shape = (len(answer), model.num_states)
     ends = sparse.csr_array((law.data, (law.row, exits[law.col])), shape=shape)
-    return _Outcome(np.flatnonzero(begins), answer[:, 0], answer[:, 1], ends)
+    return np.flatnonzero(begins), answer[:, 0], answer[:, 1], ends
 
 
 def _filled(model: SMDP, policy: npt.NDArray[np.generic], known: Flags) -> npt.NDArray[np.generic]:

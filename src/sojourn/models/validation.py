@@ -1,4 +1,4 @@
-"""Check that a model is valid; each error is one sentence that names the place."""
+"""Validation of a model; each error is one sentence that names the place."""
 
 from __future__ import annotations
 
@@ -8,25 +8,29 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sojourn.data.numbers import listed, shown
 from sojourn.models.laws import KINDS, FlatLaws, means, not_below_zero, sizes
 from sojourn.models.structure import named, structure_of
-from sojourn.rules.arrays import Floats, misread, outside, owned
+from sojourn.rules.arrays import Floats, Ints, misread, outside, owned
 
 if TYPE_CHECKING:
     from sojourn.models.smdp import SMDP
 
 MOST_NAMES = 1_000_000  # of actions; states may have as many as there are
 SUM_TOLERANCE = 1e-8  # how far the sum of a pair's probabilities may be from 1; they are then scaled
-MEAN_TOLERANCE = (
-    1e-9  # how far a given mean may be from that of its law, relative to the size of what was averaged
-)
+MEAN_TOLERANCE = 1e-9  # how far a given mean may be from its law's, relative to the size of what was averaged
 LARGEST_RATE = 1e200  # sums and products of larger ones would overflow
 _LARGEST = float(np.finfo(np.float64).max)
 _ROUNDING = 1e-12  # a sum this close to 1 is left as it is
 
 put = object.__setattr__  # a model is frozen once it has been made
+
+
+def offsets_of(counts: ArrayLike) -> Ints:
+    """Return where each part begins, and where the last one ends, given the number of entries of each."""
+    return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
 
 
 def make_valid(model: SMDP) -> None:
@@ -161,7 +165,7 @@ def _drop_impossible_rows(model: SMDP) -> None:
             put(model, name, FlatLaws(laws.kind[possible], laws.parameters[possible]))
     put(model, "successor", model.successor[possible])
     put(model, "probability", model.probability[possible])
-    put(model, "row_offsets", np.concatenate(([0], np.cumsum(kept))))
+    put(model, "row_offsets", offsets_of(kept))
 
 
 def _set_means(model: SMDP, name: str) -> None:
@@ -271,12 +275,9 @@ def _check_counts(model: SMDP) -> None:
 
 
 def _check_numbers(model: SMDP, name: str, numbers: Floats, place: Callable[[int], str]) -> None:
-    if name == "duration":
-        if not (numbers.min() >= 0.0 and numbers.max() < np.inf):
-            at = int(np.argmin((numbers >= 0.0) & (numbers < np.inf)))
-            raise ValueError(
-                f"the duration of {place(at)} is {numbers[at]}; it must be finite and at least 0"
-            )
-    elif not np.isfinite(numbers).all():
-        at = int(np.argmin(np.isfinite(numbers)))
-        raise ValueError(f"the reward of {place(at)} is {numbers[at]}; it must be finite")
+    bounded = name == "duration"
+    good = np.isfinite(numbers) & (numbers >= (0.0 if bounded else -np.inf))
+    if not good.all():
+        at = int(np.argmin(good))
+        limits = "finite and at least 0" if bounded else "finite"
+        raise ValueError(f"the {name} of {place(at)} is {numbers[at]}; it must be {limits}")

@@ -1,4 +1,4 @@
-"""A log of past decisions: what was earned, what its model says, and what would surely be better.
+"""A log of past decisions, and its answers: what was earned, what its model says, and what would surely be better.
 
 Every answer assumes three things: the states tell all that matters for what comes next (they are *Markov*), the log is
 *stationary* (an action does the same at the end of the log as at its beginning), and every action that is to be
@@ -8,25 +8,132 @@ judged had *some chance* of being taken. The log says nothing about events that 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from scipy.special import stdtrit
 
 from sojourn.data.numbers import finite, probability, proper_fraction, shown
-from sojourn.exact.logs.answers import Behaviour, Improvement, Label, LogEvaluation
-from sojourn.exact.logs.fit import Fit, Rows, fitted, worth
-from sojourn.exact.logs.improve import chosen, first_best, standard_error
-from sojourn.exact.logs.weighted import weighted
+from sojourn.exact.logs.fit import Fit, LogRows, Weighted, fitted, weighted, worth
+from sojourn.exact.logs.improve import chosen, standard_error
+from sojourn.exact.operators import first_best
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.door import told
 from sojourn.rules.long_run import sum_sides
 
 _T = TypeVar("_T")
+Label: TypeAlias = Hashable
 Policy: TypeAlias = Mapping[Any, Any]  # {state: action} or {state: {action: probability}}
 _SELDOM = 1e-3  # of the steps
+ASSUMED = "if the states are Markov, the log is stationary, and every action had some chance"
+
+
+# --- Answers ------------------------------------------------------------------------------
+
+
+class Behaviour(NamedTuple):
+    """What was earned per unit time while the log was made; the gain of that behaviour is between `low` and `high`.
+
+    >>> import sojourn as sj
+    >>> log = sj.read_log({"state": [0, 0, 0], "action": [0, 1, 0], "reward": [1, 5, 1], "duration": [1, 2, 1]})
+    >>> log.behaviour.rate  # 6 in a time of 3; the last row is left out, since its next state is not known
+    2.0
+    """
+
+    rate: float
+    low: float
+    high: float
+    level: float
+    rows: int
+    duration: float
+
+    @property
+    def sentence(self) -> str:
+        """The result in one sentence."""
+        return (
+            f"the log earned {self.rate:.6g} per unit time, {100.0 * self.level:g} % interval {self.low:.6g} to "
+            f"{self.high:.6g} ({self.rows:,} rows, {ASSUMED})"
+        )
+
+
+class LogEvaluation(NamedTuple):
+    """What a policy would earn per unit time according to the model of a log: about `gain`, between `low` and `high`.
+
+    `rests_on` is the smallest count among the pairs that make up at least a thousandth of the policy's steps. `weighted` is
+    an answer that uses the probabilities of the actions and no model. It is None if the log does not have them, or if too
+    little of the log fits the policy.
+
+    >>> import sojourn as sj
+    >>> log = sj.read_log({
+    ...     "state": [0] * 9, "action": ["a", "b", "b"] * 3, "reward": [1, 5, 7] * 3, "duration": [1.0, 2.0, 2.0] * 3,
+    ... })
+    >>> log.evaluate({0: "b"}).gain  # 5, 7, 5, 7, 5 in a time of 2 each; the next state of the last row is not known
+    2.9
+    """
+
+    gain: float
+    low: float
+    high: float
+    level: float
+    rests_on: int
+    weighted: Weighted | None
+
+    @property
+    def sentence(self) -> str:
+        """The result in one sentence."""
+        return (
+            f"the policy would earn {self.gain:.6g} per unit time, {100.0 * self.level:g} % interval {self.low:.6g} to "
+            f"{self.high:.6g} (it rests on pairs seen at least {self.rests_on:,} times, {ASSUMED})"
+        )
+
+
+class Improvement(NamedTuple):
+    """A policy that surely earns more than the log did, as far as the log can tell, or the advice to go on as before.
+
+    `policy` has an action for each state. It would earn about `gain` per unit time, and at least `low` with the probability
+    `level`; both allow for the fact that it was chosen on the same rows. `beats_behaviour` is the probability that it earns
+    more than the behaviour did. `counts` is how often the log takes the policy's action in each state, and `visits` the share
+    of its steps that the policy would spend there. If nothing is surely better, `kept` is true, and the advice is to go on
+    as before: `gain` and `low` are then those of the behaviour, `beats_behaviour` is 0, and `policy` only lists the
+    commonest action of each state.
+
+    >>> import sojourn as sj
+    >>> log = sj.read_log({
+    ...     "state": [0] * 90, "action": ["a", "b", "b"] * 30, "reward": [1, 5, 7] * 30, "duration": [1.0, 2.0, 2.0] * 30,
+    ... })
+    >>> better = log.improve()
+    >>> better.policy, better.counts, better.beats_behaviour > 0.99, log.behaviour.rate < better.low < better.gain < 3.0
+    ({0: 'b'}, {0: 59}, True, True)
+    """
+
+    policy: dict[Label, Label]
+    gain: float
+    low: float
+    level: float
+    beats_behaviour: float
+    behaviour: Behaviour
+    kept: bool
+    counts: dict[Label, int]
+    visits: dict[Label, float]
+
+    @property
+    def sentence(self) -> str:
+        """The result in one sentence."""
+        if self.kept:
+            return (
+                f"nothing in the log is surely better than what was done, which earned {self.behaviour.rate:.6g} per "
+                f"unit time; keep it ({ASSUMED})"
+            )
+        return (
+            f"this policy would earn {self.gain:.6g} per unit time, at least {self.low:.6g} with a probability of "
+            f"{100.0 * self.level:g} %, against {self.behaviour.rate:.6g} in the log; it is better with a "
+            f"probability of {100.0 * min(self.beats_behaviour, 0.999):.1f} % ({ASSUMED})"
+        )
+
+
+# --- The log ------------------------------------------------------------------------------
 
 
 @told
@@ -43,34 +150,28 @@ class Log:
 
     def __init__(
         self,
-        rows: Rows,
+        rows: LogRows,
         trajectory: Ints,
         probability: Floats | None,
         labels: tuple[tuple[Label, ...], tuple[Label, ...]],
         refused: tuple[str, ...] = (),
     ) -> None:
         self.actions, self.refused = labels[1], tuple(refused)
-        kept, states, self.findings = _closed(rows, trajectory, labels[0])
+        kept, at, states, self.findings = _closed(rows, trajectory, labels[0])
         number = np.full(len(labels[0]), -1, dtype=np.int64)
         number[states] = np.arange(len(states))
         self.states: tuple[Label, ...] = tuple(labels[0][state] for state in states)
-        self._rows = Rows(
-            number[kept.rows.state],
-            kept.rows.action,
-            kept.rows.reward,
-            kept.rows.duration,
-            number[kept.rows.next_state],
-        )
-        self._trajectory = trajectory[kept.at]
-        self._probability = None if probability is None else probability[kept.at]
+        self._rows = kept._replace(state=number[kept.state], next_state=number[kept.next_state])
+        self._trajectory = trajectory[at]
+        self._probability = None if probability is None else probability[at]
         if not self._rows.duration.sum() > 0.0:
             raise ValueError("no time passes in the log; at least one row must have a duration above 0")
 
     def __repr__(self) -> str:
         refused = sum(int(each.split()[0].replace(",", "")) for each in self.refused)
-        told = f"; {refused:,} refused" if refused else ""
         parts = [(len(self), "row"), (len(self.states), "state"), (len(self.actions), "action")]
-        return f"Log({', '.join(f'{n:,} {word}' + ('' if n == 1 else 's') for n, word in parts)}{told})"
+        counts = ", ".join(_counted(count, word, f"{word}s") for count, word in parts)
+        return f"Log({counts}{f'; {refused:,} refused' if refused else ''})"
 
     def __len__(self) -> int:
         return len(self._rows.state)
@@ -129,15 +230,16 @@ class Log:
         """
         level, fit = proper_fraction("level", level), self.fit
         choice, behaviour = chosen(fit, level), self._behaviour(level)
-        found = worth(fit, fit.behaviour) if choice is None else choice.found
-        best = first_best(fit, found.share)
+        kept = worth(fit, fit.behaviour), behaviour.rate, behaviour.low, 0.0
+        found, gain, low, beats = kept if choice is None else choice
+        best = first_best(fit.offsets, found.share)
         visits = np.maximum(found.visits, 0.0)
         return Improvement(
             policy=self._by_state([self.actions[action] for action in fit.action[best].tolist()]),
-            gain=behaviour.rate if choice is None else choice.gain,
-            low=behaviour.low if choice is None else choice.low,
+            gain=gain,
+            low=low,
             level=level,
-            beats_behaviour=0.0 if choice is None else choice.beats,
+            beats_behaviour=beats,
             behaviour=behaviour,
             kept=choice is None,
             counts=self._by_state(fit.seen[best].tolist()),
@@ -184,10 +286,8 @@ class Log:
                         f"the log never took the action {shown(action)} in the state {shown(state)}, so it cannot say "
                         f"what that is worth; it took {', '.join(map(shown, seen[state]))}"
                     )
-            given = [
-                probability(f"a probability in the state {shown(state)}", chances.get(a, 0.0))
-                for a in seen[state]
-            ]
+            place = f"a probability in the state {shown(state)}"
+            given = [probability(place, chances.get(action, 0.0)) for action in seen[state]]
             if not abs(finite("a sum", sum(given)) - 1.0) <= 1e-8:
                 raise ValueError(
                     f"the probabilities in the state {shown(state)} sum to {sum(given):.9g}; they must sum to 1"
@@ -200,15 +300,10 @@ class Log:
 # --- Where rows lead ------------------------------------------------------------------------
 
 
-class _Kept(NamedTuple):
-    """The rows that are kept, and their places in the log."""
-
-    rows: Rows
-    at: Ints
-
-
-def _closed(rows: Rows, trajectory: Ints, labels: tuple[Label, ...]) -> tuple[_Kept, Ints, tuple[str, ...]]:
-    """Return the rows that lead to states which are left again, those states, and sentences on what was changed.
+def _closed(
+    rows: LogRows, trajectory: Ints, labels: tuple[Label, ...]
+) -> tuple[LogRows, Ints, Ints, tuple[str, ...]]:
+    """Return the rows that lead to states which are left again, their places, those states, and what was changed.
 
     A trajectory that ends in a state that is never left goes on at the beginning of the next trajectory, like a task that
     starts again. Other rows that lead to such a state are left out, since the log does not say what follows.
@@ -243,8 +338,8 @@ def _closed(rows: Rows, trajectory: Ints, labels: tuple[Label, ...]) -> tuple[_K
             "every row of the log leads sooner or later to a state that is never left; next states must be among the states"
         )
     at = np.flatnonzero(kept)
-    taken = Rows(rows.state[at], rows.action[at], rows.reward[at], rows.duration[at], after[at])
-    return _Kept(taken, at), np.flatnonzero(left), tuple(findings)
+    taken = LogRows(rows.state[at], rows.action[at], rows.reward[at], rows.duration[at], after[at])
+    return taken, at, np.flatnonzero(left), tuple(findings)
 
 
 def _counted(count: int, one: str, several: str) -> str:

@@ -1,4 +1,4 @@
-"""Read a log: a file or a frame with one row for each decision that was made.
+"""Read a log, or only its rewards and durations: a file or a frame with one row for each decision that was made.
 
 Rows that cannot be used are left out, counted and explained: rows without a state, with text as a reward, or with a negative
 duration. Rows are counted from 1; the heading of a file does not count.
@@ -18,8 +18,8 @@ import polars as pl
 from sojourn.data.child import Facts, brief, read_apart, table_here
 from sojourn.data.files import check_readable
 from sojourn.data.numbers import nearest, shown, unmasked
-from sojourn.exact.logs.fit import Rows
-from sojourn.exact.logs.log import Log
+from sojourn.exact.logs.decision_log import Log
+from sojourn.exact.logs.fit import LogRows
 from sojourn.rules.arrays import Flags, Floats, Ints
 from sojourn.rules.door import told
 
@@ -66,7 +66,35 @@ def read_log(  # one argument for each column of a log
     optional = {"next_state": next_state, "trajectory": trajectory, "probability": probability}
     found = columns_of(source)
     given |= {name: column or name for name, column in optional.items() if column or name in found}
-    return Reading({name: taken(found, column, name) for name, column in given.items()}).log()
+    return LogReader({name: taken(found, column, name) for name, column in given.items()}).log()
+
+
+class TimedRewards(NamedTuple):
+    """Rewards and durations in the order of the rows; how many rows were left out, and a sentence for each reason."""
+
+    rewards: Floats
+    durations: Floats
+    refused: tuple[str, ...]
+    left_out: int = 0
+
+
+def read_earnings(
+    source: str | Path | Frame, *, reward: str = "reward", duration: str = "duration"
+) -> TimedRewards:
+    """Return the rewards and durations in a CSV or Parquet file, a frame, or columns by name.
+
+    >>> read_earnings({"reward": [1.0, "?", 3.0], "duration": [2.0, 2.0, -1.0]}).refused
+    ('1 row has a text where the reward belongs (row 2)', '1 row has a negative duration (row 3)')
+    """
+    found = columns_of(source)
+    given = {"reward": reward, "duration": duration}
+    reading = LogReader({name: taken(found, column, name) for name, column in given.items()})
+    rewards, durations = reading.number("reward"), reading.duration()
+    if not reading.usable.any():
+        raise reading.nothing_left()
+    usable = reading.usable
+    left_out = int(np.count_nonzero(~usable))
+    return TimedRewards(rewards[usable], durations[usable], tuple(reading.refused), left_out)
 
 
 # --- Columns ------------------------------------------------------------------------------
@@ -181,14 +209,7 @@ def _numbers(values: Labels) -> tuple[Floats, Flags]:
 # --- Rows ---------------------------------------------------------------------------------
 
 
-class Numbered(NamedTuple):
-    """The labels, and the number of the label in each row; -1 if it is missing."""
-
-    labels: tuple[Hashable, ...]
-    number: Ints
-
-
-class Reading:
+class LogReader:
     """The columns of a log while they are read and checked."""
 
     def __init__(self, columns: dict[str, Labels]) -> None:
@@ -204,31 +225,27 @@ class Reading:
         self.usable = np.ones(self.size, dtype=bool)
         self.refused: list[str] = []
 
-    def refuse(self, wrong: Flags, one: str, several: str) -> None:
-        """Leave out the rows that are wrong, and note why."""
+    def refuse(self, wrong: Flags, fault: str) -> None:
+        """Leave out the rows that are wrong, and note what is wrong with them."""
         rows = np.flatnonzero(wrong & self.usable) + 1
         if rows.size:
             self.usable[rows - 1] = False
             listed = ", ".join(map(str, rows[:_SHOWN].tolist())) + (", ..." if rows.size > _SHOWN else "")
-            told = (
-                f"1 row {one} (row {listed})"
-                if rows.size == 1
-                else f"{rows.size:,} rows {several} (rows {listed})"
-            )
-            self.refused.append(told)
+            one = f"1 row has {fault} (row {listed})"
+            self.refused.append(one if rows.size == 1 else f"{rows.size:,} rows have {fault} (rows {listed})")
 
     def number(self, name: str) -> Floats:
         """Return a column of numbers; rows without a finite number are refused."""
         numbers, texts = _numbers(self.columns[name])
-        self.refuse(texts, f"has a text where the {name} belongs", f"have a text where the {name} belongs")
-        self.refuse(np.isnan(numbers), f"has no {name}", f"have no {name}")
-        self.refuse(np.isinf(numbers), f"has an infinite {name}", f"have an infinite {name}")
+        self.refuse(texts, f"a text where the {name} belongs")
+        self.refuse(np.isnan(numbers), f"no {name}")
+        self.refuse(np.isinf(numbers), f"an infinite {name}")
         return numbers
 
     def duration(self) -> Floats:
         """Return the durations; rows with a negative one are refused."""
         duration = self.number("duration")
-        self.refuse(duration < 0.0, "has a negative duration", "have a negative duration")
+        self.refuse(duration < 0.0, "a negative duration")
         return duration
 
     def nothing_left(self) -> ValueError:
@@ -237,51 +254,41 @@ class Reading:
 
     def log(self) -> Log:
         """Return the log of the usable rows."""
-        state, after = self.states()
-        action = _numbered(self.columns["action"])
-        self.refuse(state.number < 0, "has no state", "have no state")
-        self.refuse(action.number < 0, "has no action", "have no action")
+        labels, state, after = self.states()
+        actions, action = _numbered(self.columns["action"])
+        self.refuse(state < 0, "no state")
+        self.refuse(action < 0, "no action")
         reward, duration = self.number("reward"), self.duration()
         tiny = (duration > 0.0) & (duration < 1.0 / _LARGEST)
-        for name, wrong in (
-            ("reward", np.abs(reward) > _LARGEST),
-            ("duration", tiny | (duration > _LARGEST)),
-        ):
-            told = f"a {name} too large or too small to compute with"
-            self.refuse(wrong, f"has {told}", f"have {told}")
+        self.refuse(np.abs(reward) > _LARGEST, "a reward too large or too small to compute with")
+        self.refuse(tiny | (duration > _LARGEST), "a duration too large or too small to compute with")
         probability = None
         if "probability" in self.columns:
             probability = self.number("probability")
             wrong = ~((probability > 0.0) & (probability <= 1.0))
-            told = "a probability that is not above 0 and at most 1"
-            self.refuse(wrong, f"has {told}", f"have {told}")
+            self.refuse(wrong, "a probability that is not above 0 and at most 1")
         trajectory = np.zeros(self.size, dtype=np.int64)
         if "trajectory" in self.columns:
-            trajectory = _numbered(self.columns["trajectory"]).number
-            self.refuse(trajectory < 0, "has no trajectory", "have no trajectory")
+            trajectory = _numbered(self.columns["trajectory"])[1]
+            self.refuse(trajectory < 0, "no trajectory")
         order = np.argsort(trajectory, kind="stable")
         order = order[trajectory[order] >= 0]
         if after is None:
-            after = self.following(state.number, trajectory, order)
-        self.refuse(after < 0, "has no next state", "have no next state")
+            after = self.following(state, trajectory, order)
+        self.refuse(after < 0, "no next state")
         kept = order[self.usable[order]]
         if not kept.size:
             raise self.nothing_left()
-        rows = Rows(state.number[kept], action.number[kept], reward[kept], duration[kept], after[kept])
-        return Log(
-            rows,
-            trajectory[kept],
-            None if probability is None else probability[kept],
-            (state.labels, action.labels),
-            tuple(self.refused),
-        )
+        rows = LogRows(state[kept], action[kept], reward[kept], duration[kept], after[kept])
+        chances = None if probability is None else probability[kept]
+        return Log(rows, trajectory[kept], chances, (labels, actions), tuple(self.refused))
 
-    def states(self) -> tuple[Numbered, Ints | None]:
-        """Return the states, numbered together with the next states if these are given."""
+    def states(self) -> tuple[tuple[Hashable, ...], Ints, Ints | None]:
+        """Return the labels of the states, the states and the next states by number; None if these are not given."""
         if "next_state" not in self.columns:
-            return _numbered(self.columns["state"]), None
-        both = _numbered([*self.columns["state"], *self.columns["next_state"]])
-        return Numbered(both.labels, both.number[: self.size]), both.number[self.size :]
+            return *_numbered(self.columns["state"]), None
+        labels, both = _numbered([*self.columns["state"], *self.columns["next_state"]])
+        return labels, both[: self.size], both[self.size :]
 
     def following(self, state: Ints, trajectory: Ints, order: Ints) -> Ints:
         """Return the state of the next row of the same trajectory; the last row has none, which is not refused."""
@@ -293,8 +300,11 @@ class Reading:
         return after
 
 
-def _numbered(values: Labels) -> Numbered:
-    """Number labels in sorted order or, if they cannot be sorted, in order of appearance."""
+def _numbered(values: Labels) -> tuple[tuple[Hashable, ...], Ints]:
+    """Return the different labels, and the number of the label in each row, -1 if it is missing.
+
+    Labels are numbered in sorted order or, if they cannot be sorted, in order of appearance.
+    """
     known = [None if _is_missing(label) else label for label in values]
     try:
         different = [label for label in dict.fromkeys(known) if label is not None]
@@ -306,4 +316,4 @@ def _numbered(values: Labels) -> Numbered:
     with contextlib.suppress(TypeError):  # labels of several kinds have no order
         different = sorted(different)  # type: ignore[type-var]
     numbers: dict[Hashable, int] = {label: number for number, label in enumerate(different)}
-    return Numbered(tuple(different), np.array([numbers.get(label, -1) for label in known], dtype=np.int64))
+    return tuple(different), np.array([numbers.get(label, -1) for label in known], dtype=np.int64)

@@ -1,4 +1,6 @@
-"""Models in TOML or JSON files with the same content: one entry for each state and action.
+"""Models in TOML or JSON files, and models by the names that commands use: files, problems, functions of the user.
+
+A TOML and a JSON file have the same content, with one entry for each state and action:
 
     states = ["up", "down"]
     actions = ["run", "mend"]
@@ -28,17 +30,22 @@ given by their mean and standard deviation instead: `{ law = "weibull", mean = 4
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
 from sojourn.data.files import write_text
-from sojourn.data.numbers import shown, whole
+from sojourn.data.names import is_users, made, users_constructor
+from sojourn.data.numbers import nearest, shown, whole
+from sojourn.data.options import Given, fitted
 from sojourn.data.records import load_json, load_toml
-from sojourn.models.entries import ENTRIES, LAWS, Content, as_list, known, outcomes_of
+from sojourn.models.dictionaries import ENTRIES, LAWS, Content, as_list, known, outcomes_of
 from sojourn.models.laws import Constant, Law
+from sojourn.models.problems.catalogue import PROBLEMS, SEVERAL_GAINS
 from sojourn.models.smdp import SMDP
 from sojourn.models.transitions import Label, Transition, from_transitions
 from sojourn.rules.door import told
@@ -98,17 +105,11 @@ def parse_model(content: Content) -> SMDP:
     for number, pair in enumerate(as_list("pairs", content["pairs"])):
         place = f"pair {number}"
         known(place, pair, ENTRIES | {"state", "action", "count"}, {"state", "action"})
-        rows += [
-            (
-                _named(f"state of {place}", pair["state"], states),
-                _named(f"action of {place}", pair["action"], actions),
-                _named(f"next of {place}", outcome.next, states),
-                outcome.probability,
-                outcome.reward,
-                outcome.duration,
-            )
-            for outcome in outcomes_of(place, pair)
-        ]
+        state = _named(f"state of {place}", pair["state"], states)
+        action = _named(f"action of {place}", pair["action"], actions)
+        for following, chance, reward, duration in outcomes_of(place, pair):
+            after = _named(f"next of {place}", following, states)
+            rows.append((state, action, after, chance, reward, duration))
     model = from_transitions(
         rows,
         state_names=None if isinstance(states, int) else states,
@@ -193,25 +194,22 @@ def model_content(model: SMDP) -> dict[str, Content]:
     for pair, (state, action) in enumerate(zip(model.state_of_pair(), model.action, strict=True)):
         rows = range(model.row_offsets[pair], model.row_offsets[pair + 1])
         places = list(rows) if by_rows else [pair] * len(rows)
-        rewards = [_written(reward.law(place)) for place in places]
-        durations = [_written(duration.law(place)) for place in places]
+        quantities = [
+            {"reward": _written(reward.law(place)), "duration": _written(duration.law(place))}
+            for place in places
+        ]
+        alike = all(each == quantities[0] for each in quantities)
         entry: dict[str, Content] = {"state": state_name[state], "action": action_name[action]}
         successors = [state_name[model.successor[row]] for row in rows]
-        chances = [float(model.probability[row]) for row in rows]
-        alike = all(each == rewards[0] for each in rewards) and all(
-            each == durations[0] for each in durations
-        )
+        chances = model.probability[rows.start : rows.stop].tolist()
         if alike:
-            entry |= {"reward": rewards[0], "duration": durations[0]}
+            entry |= quantities[0]
         if alike and len(set(successors)) == len(successors):
             entry["next"] = {str(to): chance for to, chance in zip(successors, chances, strict=True)}
         else:
-            own = [
-                {} if alike else {"reward": r, "duration": d} for r, d in zip(rewards, durations, strict=True)
-            ]
             entry["outcomes"] = [
-                {"next": to, "probability": chance, **rest}
-                for to, chance, rest in zip(successors, chances, own, strict=True)
+                {"next": to, "probability": chance, **({} if alike else own)}
+                for to, chance, own in zip(successors, chances, quantities, strict=True)
             ]
         if model.counts is not None:
             entry["count"] = int(model.counts[pair])
@@ -254,3 +252,51 @@ def _toml(value: Content) -> str:
 
 def _key(key: str) -> str:
     return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _toml(key)
+
+
+# --- By name ------------------------------------------------------------------------------
+
+
+def named_model(name: str, options: Mapping[str, Given] | None = None) -> SMDP:
+    """Return a problem by name with these options, or the model in a TOML or JSON file.
+
+    A name such as `package.module:function` stands for a user's own function that returns the model.
+
+    >>> named_model("river-swim", {"num_states": 4})
+    SMDP(4 states, 8 pairs, 14 rows)
+    """
+    options = options or {}
+    make = PROBLEMS.get(name) or SEVERAL_GAINS.get(name)
+    if make is not None:
+        known = inspect.signature(make).parameters
+        for option in options:
+            if option not in known:
+                hint = nearest(option, known) if known else "; it has none"
+                raise ValueError(f"{name} has no option {option!r}{hint}")
+        return make(**fitted(make, options))
+    if is_file(name):
+        if options:
+            raise ValueError(f"{name} is a file, which takes no options; change the model in the file")
+        return load_model(name)
+    if is_users(name):
+        return _users_model(name, options)
+    raise ValueError(f"there is no problem {name!r}{nearest(name, [*PROBLEMS, *SEVERAL_GAINS])}")
+
+
+def _users_model(name: str, options: Mapping[str, Given]) -> SMDP:
+    make = users_constructor(name)
+    model = made(name, make, **fitted(make, options))
+    if not isinstance(model, SMDP):
+        raise TypeError(
+            f"{name!r} returns {shown(model)}; it must return a model, as the functions of sojourn.model do"
+        )
+    return model
+
+
+def is_file(name: str) -> bool:
+    """Whether a name stands for a file rather than a problem."""
+    return (
+        name not in PROBLEMS
+        and name not in SEVERAL_GAINS
+        and (Path(name).suffix in (".toml", ".json") or Path(name).is_file())
+    )

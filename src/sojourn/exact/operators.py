@@ -1,8 +1,8 @@
-"""Sweeps: the compiled loops over all states that the iterative solvers are made of.
+"""What the solvers share: expected values, the best pair of each state, smaller models, and compiled sweeps.
 
-A sweep reads the values of the last sweep and writes new ones, so its result does not depend on the order of states, and
-threads that share the states get exactly the same result. The kernels have many arguments because each array that they
-write into is one.
+A sweep reads the values of the last sweep and writes new ones, so its result does not depend on the order of the states,
+and threads that share the states get exactly the same result. The kernels have many arguments because each array that
+they read or write is one.
 """
 
 from __future__ import annotations
@@ -11,23 +11,64 @@ import functools
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from sojourn.rules.arrays import Floats, Indices, Ints
+from sojourn.models.smdp import SMDP
+from sojourn.models.validation import offsets_of
+from sojourn.rules.arrays import Flags, Floats, Indices, Ints
 from sojourn.rules.bridge import inlined
 from sojourn.rules.compile import Kernel, kernel
 from sojourn.rules.gradual import gradually
-
-if TYPE_CHECKING:
-    from sojourn.models.smdp import SMDP
 
 _ULP = 2.0**-53
 _SMALLEST = 5e-324
 _LARGEST = 1.7e308  # rounded down
 _ROWS_FOR_THREADS = 200_000  # with fewer, handing out the work takes longer than the work
 _ROWS_IN_PYTHON = 1000  # up to this many, a few sweeps in Python are done sooner than they could be compiled
+
+
+# --- Whole models, in NumPy ---------------------------------------------------------------
+
+
+def expected(model: SMDP, values: Floats) -> Floats:
+    """Return the expected value of the next state for each pair, given the value of each state."""
+    return np.add.reduceat(model.probability * values[model.successor], model.row_offsets[:-1])
+
+
+def first_best(offsets: Ints, numbers: Floats) -> Ints:
+    """Return the first pair of each state that has the state's largest number; `offsets` says where states begin.
+
+    >>> first_best(np.array([0, 3, 5]), np.array([1.0, 4.0, 4.0, 2.0, 0.0]))
+    array([1, 3])
+    """
+    state = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    at = np.flatnonzero(numbers == np.maximum.reduceat(numbers, offsets[:-1])[state])
+    _, first = np.unique(state[at], return_index=True)
+    return at[first]
+
+
+def restricted(model: SMDP, states: Ints, kept: Flags) -> tuple[SMDP, Ints]:
+    """Return the model with only these states and the pairs that are kept, and where each of its pairs was before."""
+    number = np.full(model.num_states, -1)
+    number[states] = np.arange(len(states))
+    state = number[model.state_of_pair()]
+    pairs = np.flatnonzero(kept & (state >= 0))
+    offsets, rows = model.rows_of(pairs)
+    part = SMDP(
+        pair_offsets=offsets_of(np.bincount(state[pairs], minlength=len(states))),
+        row_offsets=offsets,
+        successor=number[model.successor[rows]],
+        probability=model.probability[rows],
+        reward=model.reward[pairs],
+        duration=model.duration[pairs],
+        action=model.action[pairs],
+    )
+    return part, pairs
+
+
+# --- Compiled sweeps ----------------------------------------------------------------------
 
 
 class Arrays(NamedTuple):
@@ -43,27 +84,17 @@ class Arrays(NamedTuple):
 
 def arrays(model: SMDP) -> Arrays:
     """Return a model as compiled code reads it."""
-    return Arrays(
-        model.pair_offsets,
-        model.row_offsets,
-        model.successor,
-        model.probability,
-        model.reward,
-        model.duration,
-    )
+    return Arrays(*(getattr(model, name) for name in Arrays._fields))
 
 
 @inlined
-def _expected(model: Arrays, pair: int, bias: Floats) -> float:
+def _expected_bias(model: Arrays, pair: int, bias: Floats) -> float:
     """Return the mean bias of the states that a pair leads to."""
     # Indices are unsigned, or Numba would test each of them for counting from the end.
     total = 0.0
     for row in range(np.uintp(model.row_offsets[pair]), np.uintp(model.row_offsets[pair + 1])):
         total += model.probability[row] * bias[np.uintp(model.successor[row])]
     return total
-
-
-# The kernels here take more arguments than a function should: each array that they read or write is one.
 
 
 @kernel
@@ -83,7 +114,7 @@ def improve_block(
         own = -np.inf
         best_pair = pairs[state]
         for pair in range(model.pair_offsets[state], model.pair_offsets[state + 1]):
-            gained = model.reward[pair] + (_expected(model, pair, bias) - bias[state])
+            gained = model.reward[pair] + (_expected_bias(model, pair, bias) - bias[state])
             here = gained / model.duration[pair]
             left = gained - gain * model.duration[pair]
             highest = max(highest, here)
@@ -189,7 +220,7 @@ def evaluate_block(
     for state in range(first, last):
         pair = pairs[state]
         earned = model.reward[pair] - gain * model.duration[pair]
-        surplus[state] = earned + (_expected(model, pair, bias) - bias[state])
+        surplus[state] = earned + (_expected_bias(model, pair, bias) - bias[state])
         new[state] = bias[state] + damping * surplus[state]
 
 
@@ -209,7 +240,7 @@ def iterate(
         for state in range(len(bias)):
             best = -np.inf
             for pair in range(model.pair_offsets[state], model.pair_offsets[state + 1]):
-                gained = model.reward[pair] + (_expected(model, pair, bias) - bias[state])
+                gained = model.reward[pair] + (_expected_bias(model, pair, bias) - bias[state])
                 here = gained / model.duration[pair]
                 if here > best:
                     best = here
@@ -226,7 +257,7 @@ def iterate(
     return sweeps
 
 
-class Crew:
+class Workers:
     """Threads that share the states of a model, each with about the same number of rows."""
 
     def __init__(self, model: SMDP) -> None:
@@ -245,7 +276,7 @@ class Crew:
         """Whether there is only one thread."""
         return self._pool is None
 
-    def __enter__(self) -> Crew:
+    def __enter__(self) -> Workers:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -256,10 +287,8 @@ class Crew:
         """Run a kernel on all states."""
         parts = list(zip(self._cuts[:-1], self._cuts[1:], strict=True))
         # In small models, looking at the types of the arguments takes longer than a sweep.
-        types = (
-            block,
-            *((one.dtype.char, one.flags.writeable) for one in args if isinstance(one, np.ndarray)),
-        )
+        arrays = (one for one in args if isinstance(one, np.ndarray))
+        types = (block, *((one.dtype.char, one.flags.writeable) for one in arrays))
         if types not in self._ready:
             like = (self._model, *parts[0], *args)
             use = functools.partial(self._ready.__setitem__, types)

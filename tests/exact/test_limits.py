@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sojourn.exact.audit.signs import part_above, part_below, parts
+from sojourn.exact.audit.limits import part_above, part_below, parts
 from sojourn.models.laws import (
     Constant,
     Exponential,

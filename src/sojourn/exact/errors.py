@@ -1,15 +1,12 @@
-"""The error that a solver raises if it finds no answer."""
+"""The error that a solver raises if it finds no answer, and checks that raise it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from sojourn.models.smdp import SMDP
+from sojourn.models.structure import several_classes
 from sojourn.rules.arrays import Floats
-
-if TYPE_CHECKING:
-    from sojourn.models.smdp import SMDP
 
 
 class NotSolvedError(ValueError):
@@ -24,7 +21,14 @@ class NotSolvedError(ValueError):
     """
 
 
-def in_floats(model: SMDP, gains: Floats, bias: Floats) -> Floats:
+def check_one_class(model: SMDP) -> None:
+    """Raise an error if the model has several end components, so that its gain may depend on the start."""
+    parts = model.structure.parts
+    if len(parts) > 1:
+        raise NotSolvedError(several_classes(model, parts))
+
+
+def checked_bias(model: SMDP, gains: Floats, bias: Floats) -> Floats:
     """Return a bias, or raise an error if floats cannot hold it."""
     if not np.isfinite(bias).all():
         state = int(np.argmin(np.isfinite(bias)))

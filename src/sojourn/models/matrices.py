@@ -7,27 +7,19 @@ of an array says which. A single number holds for all. States and actions are nu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
 from sojourn.data.numbers import shown, unmasked
-from sojourn.models.laws import FlatLaws
 from sojourn.models.smdp import SMDP
+from sojourn.models.validation import offsets_of
 from sojourn.rules.arrays import Floats, Ints, Sparse
 from sojourn.rules.door import told
 
 Matrix: TypeAlias = "ArrayLike | Sparse"
-
-
-class Quantities(NamedTuple):
-    """Rewards or durations, as means of pairs, means of rows, or laws of rows."""
-
-    means: Floats | None = None
-    rows: Floats | None = None
-    laws: FlatLaws | None = None
 
 
 @told
@@ -53,30 +45,27 @@ def from_arrays(
     if table.ndim != 3 or table.shape[0] != table.shape[2]:
         raise ValueError(f"transitions has the shape {table.shape}; it must be (states, actions, states)")
     num_states, num_actions, _ = table.shape
-    has = (
-        np.ones((num_states, num_actions), dtype=bool)
-        if available is None
-        else np.asarray(unmasked("available", available), bool)
-    )
+    has = np.ones((num_states, num_actions), dtype=bool)
+    if available is not None:
+        has = np.asarray(unmasked("available", available), bool)
     if has.shape != (num_states, num_actions):
         raise ValueError(f"available has the shape {has.shape}; it must be {(num_states, num_actions)}")
     possible = (table != 0.0) & has[:, :, None]
     possible[:, :, 0] |= has & ~possible.any(axis=2)  # a row of zeros is refused later, with its place
     where = np.nonzero(possible)
 
-    def quantities(name: str, given: ArrayLike) -> Quantities:
-        numbers = numbers_of(name, given)
+    def means(name: str, given: ArrayLike) -> dict[str, Any]:
+        numbers = numbers_of(f"{name}s", given)
         if numbers.ndim == 0:
-            numbers = np.full((num_states, num_actions), numbers)
+            numbers = np.full(has.shape, numbers)
         if numbers.shape == table.shape:
-            return Quantities(rows=numbers[where])
+            return {f"row_{name}": numbers[where]}
         if numbers.shape == has.shape:
-            return Quantities(means=numbers[has])
+            return {name: numbers[has]}
         raise ValueError(
-            f"{name} has the shape {numbers.shape}; it must be one number, {has.shape} or {table.shape}"
+            f"{name}s has the shape {numbers.shape}; it must be one number, {has.shape} or {table.shape}"
         )
 
-    reward, duration = quantities("rewards", rewards), quantities("durations", durations)
     return SMDP(
         pair_offsets=offsets_of(has.sum(axis=1)),
         row_offsets=offsets_of(possible.sum(axis=2)[has]),
@@ -85,10 +74,8 @@ def from_arrays(
         action=np.nonzero(has)[1],
         state_names=state_names,
         action_names=action_names,
-        reward=reward.means,
-        duration=duration.means,
-        row_reward=reward.rows,
-        row_duration=duration.rows,
+        **means("reward", rewards),
+        **means("duration", durations),
     )
 
 
@@ -127,21 +114,20 @@ def from_matrices(
             )
     order, row_offsets = _interleaved(matrices)
 
-    def quantities(name: str, given: Matrix | Sequence[Matrix]) -> Quantities:
+    def means(name: str, given: Matrix | Sequence[Matrix]) -> dict[str, Any]:
         listed = _listed_matrices(given)
         if listed is not None:
-            return Quantities(rows=_entries(name, listed, matrices)[order])
-        numbers = numbers_of(name, given)
+            return {f"row_{name}": _entries(f"{name}s", listed, matrices)[order]}
+        numbers = numbers_of(f"{name}s", given)
         if numbers.ndim == 0:
             numbers = np.full((num_states, num_actions), numbers)
         if numbers.shape != (num_states, num_actions):
             raise ValueError(
-                f"{name} has the shape {numbers.shape}; it must be one number, {(num_states, num_actions)} "
+                f"{name}s has the shape {numbers.shape}; it must be one number, {(num_states, num_actions)} "
                 f"or {num_actions} matrices"
             )
-        return Quantities(means=numbers.ravel())
+        return {name: numbers.ravel()}
 
-    reward, duration = quantities("rewards", rewards), quantities("durations", durations)
     return SMDP(
         pair_offsets=np.arange(num_states + 1) * num_actions,
         row_offsets=row_offsets,
@@ -149,19 +135,12 @@ def from_matrices(
         probability=np.concatenate([matrix.data for matrix in matrices])[order],
         state_names=state_names,
         action_names=action_names,
-        reward=reward.means,
-        duration=duration.means,
-        row_reward=reward.rows,
-        row_duration=duration.rows,
+        **means("reward", rewards),
+        **means("duration", durations),
     )
 
 
 # --- Parts ------------------------------------------------------------------------------
-
-
-def offsets_of(counts: ArrayLike) -> Ints:
-    """Return where each part begins, and where the last one ends, given the number of entries of each."""
-    return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
 
 
 def numbers_of(name: str, numbers: Matrix | Sequence[Matrix]) -> Floats:
