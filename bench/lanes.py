@@ -43,10 +43,9 @@ from sojourn.rules.lane_count import LANES
 from sojourn.rules.streams import streams
 from sojourn.rules.values import stacked
 from sojourn.runs.abreast import LANES_PAY
+from sojourn.runs.batch import Batch, run_batch
 from sojourn.runs.build import build_world
-from sojourn.runs.kept import Kept
-from sojourn.runs.lengths import Length
-from sojourn.runs.stack import Batch, run_batch
+from sojourn.runs.recording import Kept, Length
 from sojourn.worlds.checks import ready_world
 
 # Ready: a world's arrays are copied once, and not for each call that is timed.

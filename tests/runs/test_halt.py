@@ -12,10 +12,9 @@ import pytest
 import sojourn as sj
 from sojourn.rules.stacks import take
 from sojourn.rules.values import stacked
-from sojourn.runs.halt import Halt
-from sojourn.runs.kept import Kept
-from sojourn.runs.lengths import Length
-from sojourn.runs.stack import run_batch
+from sojourn.runs.batch import run_batch
+from sojourn.runs.progress import Halt
+from sojourn.runs.recording import Kept, Length
 
 WORLD = sj.TwoState(log_scale=0.0)
 NOTHING = Kept(np.zeros(0, dtype=np.int64))

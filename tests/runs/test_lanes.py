@@ -20,12 +20,10 @@ from sojourn.rules.lane_count import LANES
 from sojourn.rules.streams import streams
 from sojourn.rules.values import copied, same, stacked
 from sojourn.runs.abreast import LANES_PAY, Party, party_of, shifts, walk_abreast
-from sojourn.runs.course import Course
-from sojourn.runs.halt import Halt
-from sojourn.runs.kept import Kept
-from sojourn.runs.lengths import Length, evenly_spaced
+from sojourn.runs.batch import Batch, no_curves, no_rows, run_batch
 from sojourn.runs.loop import ready
-from sojourn.runs.stack import Batch, no_curves, no_rows, run_batch
+from sojourn.runs.progress import Halt
+from sojourn.runs.recording import Course, Kept, Length, evenly_spaced
 from sojourn.worlds.protocol import extent
 
 PRICES = 100.0 + np.cumsum(np.random.default_rng(0).standard_normal(200))

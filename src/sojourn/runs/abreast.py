@@ -21,9 +21,8 @@ from sojourn.rules.lane_count import LANES
 from sojourn.rules.lanes import alike, in_lanes
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import Field, is_value
-from sojourn.runs.course import Course
-from sojourn.runs.kept import Curves, Rows
 from sojourn.runs.lanes import WIDTH, Crew, Drawing, Outlook, Quiet, Words, walk_lanes
+from sojourn.runs.recording import Course, Curves, Rows
 from sojourn.worlds.protocol import World, controlled, is_unswayed, observed, start, step
 from sojourn.worlds.truth import watched
 

@@ -1,7 +1,10 @@
-"""Many runs at once: a batch of agents and seeds on all cores, as one table.
+"""Many runs at once: a batch in one compiled call, and `run_many`, which makes batches on all cores into one table.
 
 grid(constructor, **options)              agents for all combinations of options
 run_many(world, agents, seeds, steps)     all of them, with every seed
+
+A run of the paper's simulation takes a tenth of a millisecond, less than the Python code around it would take. So
+the agents of many runs are stacked, and one kernel makes the runs one after the other.
 """
 
 from __future__ import annotations
@@ -10,27 +13,254 @@ import itertools
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from sojourn.agents.protocol import Agent
+from sojourn.agents.protocol import A, Agent
+from sojourn.agents.values.protocol import num_missing, write_policy
 from sojourn.data.numbers import shown, whole
-from sojourn.rules.arrays import Ints
+from sojourn.rates.protocol import value
+from sojourn.rules.arrays import Flags, Floats, Ints
+from sojourn.rules.compile import kernel
 from sojourn.rules.door import is_sentence, told, warn
 from sojourn.rules.lane_count import LANES
-from sojourn.rules.values import classes, is_value, layout, stacked
-from sojourn.runs.abreast import LANES_PAY
-from sojourn.runs.columns import flattened
-from sojourn.runs.halt import Halt
-from sojourn.runs.kept import Kept
-from sojourn.runs.lengths import MOST_SEEDS, Length, Points, record_points
-from sojourn.runs.loop import Curve, ready_for
-from sojourn.runs.stack import Batch, Column, joined, run_batch
-from sojourn.worlds.checks import ready_world
-from sojourn.worlds.protocol import World
+from sojourn.rules.stacks import put, take
+from sojourn.rules.streams import streams
+from sojourn.rules.values import classes, fields_of, is_value, layout, stacked
+from sojourn.rules.vectors import State, number_of
+from sojourn.runs.abreast import LANES_PAY, party_of, walk_abreast
+from sojourn.runs.loop import (
+    PARTS,
+    Curve,
+    Record,
+    Run,
+    Signals,
+    Streams,
+    Walk,
+    explain,
+    go_on,
+    ready,
+    ready_for,
+    without_missing,
+)
+from sojourn.runs.progress import Halt
+from sojourn.runs.recording import (
+    MOST_SEEDS,
+    NEVER,
+    Course,
+    Curves,
+    Kept,
+    Length,
+    Points,
+    Rows,
+    Totals,
+    fold,
+    has_diverged,
+    no_totals,
+    record_points,
+)
+from sojourn.worlds.checks import Fault, first_state, ready_world
+from sojourn.worlds.protocol import World, extent, observed
+from sojourn.worlds.truth import knows_truth, truth_of, truths
+
+T = TypeVar("T")
+
+# The columns of tables that are figures of a run, in their order.
+FIGURES = tuple(name for name in Run._fields if name in {"rate", *Totals._fields, "diverged"})
+TRUTHS = ("dynamic_regret", "tracking_error")  # two more, in worlds that know their gain at every time
+
+# Names of columns that no option may take.
+_TAKEN = {
+    *FIGURES,
+    *TRUTHS,
+    *("cell", "world", "agent", "steps", "episodes", "seed", "step", "clock", "gain", "regret", "rate_gap"),
+    *("policy_gain", "earned", "state", "time", "policy", "error", "seconds"),
+}
+_FIRSTS = {
+    "start",
+    "first",
+    "kind",
+}  # names of the number that a schedule begins with; `kind` names an estimator
+
+
+def flattened(options: Mapping[str, T]) -> dict[str, T | float]:
+    """Return options as columns of a table.
+
+    A schedule becomes a column for each of its numbers, the first of them under the option's own name; an option
+    with the name of a figure gets a prefix.
+
+    >>> from sojourn.agents.exploration import Decay
+    >>> flattened({"rate": 0.5, "exploration": Decay(0.2, 0.99)})
+    {'option_rate': 0.5, 'exploration': 0.2, 'exploration_factor': 0.99, 'exploration_floor': 0.0}
+    """
+    flat: dict[str, T | float] = {}
+    for name, choice in options.items():
+        column = f"option_{name}" if name in _TAKEN else name
+        parts = choice._asdict() if is_value(choice) else choice
+        if isinstance(parts, Mapping) and not _FIRSTS.isdisjoint(parts):
+            flat |= {column if part in _FIRSTS else f"{column}_{part}": parts[part] for part in parts}
+        else:
+            flat[column] = choice
+    return flat
+
+
+_truth_of, _value = truth_of.bare, value.bare
+
+Column: TypeAlias = npt.NDArray[Any]  # of a table: numbers, words or anything else
+
+
+class Batch(NamedTuple):
+    """The results of a batch: in every part, one row for each run."""
+
+    totals: Totals  # a stack of them
+    rates: Floats
+    diverged: Flags
+    states: Ints  # the last state of each run
+    policies: Ints
+    curves: Floats  # [run, part of the curve, point]
+    spreads: Floats  # if curves are means, their deviations
+    errors: Column  # what a run did that broke the rules, else ""
+    dynamic_regrets: Floats  # NaN in a world that does not know its gain at every time
+    tracking_errors: Floats
+
+    def figures(self) -> dict[str, Column]:
+        """Return the column of each figure; in a world that knows its gain at every time there are two more."""
+        columns = {"rate": self.rates, **self.totals._asdict(), "diverged": self.diverged}
+        found = {name: columns[name] for name in FIGURES}
+        if np.isfinite(self.dynamic_regrets).any():
+            found |= dict(zip(TRUTHS, (self.dynamic_regrets, self.tracking_errors), strict=True))
+        return found
+
+
+def joined(batches: list[Batch]) -> Batch:
+    """Return the rows of several batches as one."""
+    totals = Totals._make(map(np.concatenate, zip(*(batch.totals for batch in batches), strict=True)))
+    _, *others = zip(*batches, strict=True)
+    return Batch(totals, *map(np.concatenate, others))
+
+
+def reordered(batch: Batch, order: Ints) -> Batch:
+    """Return a batch with its cells in another order; a cell has one row, or one for each seed."""
+
+    def moved(part: Column) -> Column:
+        rows = np.arange(len(part)).reshape(len(order), -1)[order].ravel()
+        return part[rows]
+
+    totals, *others = batch
+    return Batch(Totals._make(map(moved, fields_of(totals))), *map(moved, others))
+
+
+def run_batch(
+    world: World,
+    agents: A,
+    seeds: list[int],
+    length: Length,
+    kept: Kept,
+    halt: Halt | None = None,
+    planned: int = 0,
+) -> Batch:
+    """Run each agent of a stack with the seed at the same place; a run that fails does not stop the others.
+
+    The arrays of the stack are overwritten. `planned` is the number of steps that all runs of this kind will take,
+    in this batch and others: if it is large, runs are taken side by side where possible.
+    """
+    count, halt = len(seeds), halt or Halt()
+    first = take(agents, 0)
+    world, _ = ready(world, first)
+    agents = without_missing(world, agents)
+    different, place = np.unique(np.array(seeds), return_inverse=True)
+    rngs = np.array([streams(seed, 2) for seed in different.tolist()])[place]
+    listed = extent(world)[0] if observed(world) is None else 0
+    rows, curves = no_rows(count, listed if kept.policies else 0), no_curves(count, kept)
+    course = Course(length.total, length.steps, *extent(world), float(length.time))
+    party = party_of(world, agents, rngs, course) if planned >= LANES_PAY else None
+    left = walk_abreast(party, place, curves, rows, halt.flag) if party else iter([rows.which])
+    for which in left:
+        some = rows._replace(which=which)
+        _walk_batch(Begun(world, first_state(world)), agents, rngs, course, curves, some, halt.flag)
+    if halt.is_set:
+        raise CancelledError("the batch was halted")
+    errors = np.full(count, "", dtype=object)
+    for row in np.flatnonzero(rows.faults[:, 0]).tolist():
+        errors[row] = explain(world, first, take(rows.totals, row).steps, Fault(*rows.faults[row, 1:]))
+    if kept.group > 1:
+        np.sqrt(curves.spreads / (kept.group - 1), out=curves.spreads)
+    else:
+        curves.spreads[:] = np.nan  # one run has no deviation
+    known = [take(rows.truths, row) for row in range(count)] if knows_truth(world) else []
+    regrets = np.array([truth.dynamic_regret for truth in known]) if known else np.full(count, np.nan)
+    tracking = np.array([truth.tracking_error for truth in known]) if known else np.full(count, np.nan)
+    return Batch(
+        rows.totals,
+        rows.rates,
+        rows.diverged,
+        rows.states,
+        rows.policies,
+        curves.means,
+        curves.spreads,
+        errors,
+        regrets,
+        tracking,
+    )
+
+
+def no_rows(count: int, num_states: int) -> Rows:
+    """Return empty rows for `count` runs, with space for policies of `num_states` states."""
+    return Rows(
+        which=np.arange(count),
+        totals=no_totals(count),
+        rates=np.zeros(count),
+        diverged=np.zeros(count, dtype=np.bool_),
+        states=np.zeros(count, dtype=np.int64),
+        policies=np.zeros((count, num_states), dtype=np.int64),
+        faults=np.zeros((count, 6)),
+        truths=truths(count),
+    )
+
+
+def no_curves(count: int, kept: Kept) -> Curves:
+    """Return empty curves for `count` runs."""
+    means, spreads = np.zeros((2, count // kept.group, len(PARTS), len(kept.points)))
+    return Curves(np.append(kept.points, NEVER), kept.group, means, spreads)
+
+
+class Begun(NamedTuple):
+    """A world, and a state of the type that it has."""
+
+    world: World
+    state: State
+
+
+@kernel
+def _walk_batch(
+    begun: Begun,
+    agents: Agent,
+    rngs: npt.NDArray[Any],
+    course: Course,
+    curves: Curves,
+    rows: Rows,
+    halt: Flags,
+) -> None:
+    """Make one run after the other."""
+    record = Record(curves.points, np.empty(curves.means.shape[1:]))
+    for i in rows.which:
+        start = Walk(begun.world, take(agents, i), begun.state, take(rows.totals, i))
+        missing = num_missing(start.agent.values)
+        record.curve[:] = np.nan
+        rngs_of_run = Streams(rngs[i, 0], rngs[i, 1])
+        walk = go_on(start, course, record, Signals(rows.faults[i], halt), rngs_of_run)
+        fold(curves, i, record.curve)
+        put(rows.totals, i, walk.totals)
+        put(rows.truths, i, _truth_of(walk.world))
+        rows.rates[i] = _value(walk.agent.rate)
+        rows.states[i] = number_of(walk.state)
+        rows.diverged[i] = has_diverged(walk.agent, missing)
+        write_policy(walk.agent.values, rows.policies[i])
+
 
 _BATCH_STEPS, _BATCH_RUNS = 5_000_000, 2048  # a fraction of a second, a few megabytes
 

@@ -39,9 +39,7 @@ from sojourn.rules.stacks import put
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import Value
 from sojourn.rules.vectors import is_offered, is_state
-from sojourn.runs.course import Course, has_diverged
-from sojourn.runs.kept import Curves, Rows, fold
-from sojourn.runs.totals import Totals, counted
+from sojourn.runs.recording import Course, Curves, Rows, Totals, counted, fold, has_diverged
 from sojourn.worlds.protocol import World, start, step
 
 _draw, _learn, _start, _step, _value = draw.bare, learn.bare, start.bare, step.bare, value.bare

@@ -14,7 +14,7 @@ import numpy as np
 
 from sojourn.agents.checks import ready_agent
 from sojourn.agents.protocol import A, Agent, described, draw, learn, pauses, policy, think
-from sojourn.agents.values.protocol import num_missing
+from sojourn.agents.values.protocol import num_missing, reads_vectors, restricted, sizes
 from sojourn.data.numbers import whole
 from sojourn.rates.protocol import value
 from sojourn.rules.arrays import Flags, Floats
@@ -22,17 +22,14 @@ from sojourn.rules.borrowed import borrowed, given_back
 from sojourn.rules.bridge import compiled_apart, inlined
 from sojourn.rules.compile import first_meeting, kernel
 from sojourn.rules.door import told, warn
+from sojourn.rules.returned import returned, same_kind
 from sojourn.rules.streams import Stream, streams
-from sojourn.rules.values import Column, canonical, copied
+from sojourn.rules.values import Column, canonical, copied, replaced
 from sojourn.rules.vectors import Action, State, is_offered, is_state, spot
-from sojourn.runs.course import Course, has_diverged
-from sojourn.runs.fitting import unlike, without_missing
-from sojourn.runs.halt import Halt
-from sojourn.runs.lengths import NEVER, Length, Points, record_points
-from sojourn.runs.rehearse import rehearse
-from sojourn.runs.totals import Totals, counted
+from sojourn.runs.progress import Halt
+from sojourn.runs.recording import NEVER, Course, Length, Points, Totals, counted, has_diverged, record_points
 from sojourn.worlds.checks import Fault, explain_step, first_state, ready_world
-from sojourn.worlds.protocol import W, World, controlled, extent, start, step
+from sojourn.worlds.protocol import W, World, controlled, extent, observed, start, step
 from sojourn.worlds.truth import Truth, knows_truth, truth_of, watched
 
 _draw, _learn, _start, _step, _value = draw.bare, learn.bare, start.bare, step.bare, value.bare
@@ -330,3 +327,64 @@ def explain(world: World, agent: Agent, at: int, fault: Fault) -> str:
             f"draw of {name} returned the action {fault.action:.0f} at step {at}; actions are 0 to {actions}"
         )
     return explain_step(world, name, at, fault)
+
+
+def unlike(world: World, agent: Agent) -> str:
+    """Return why the agent's values do not fit the world's states and actions, or an empty text if they do."""
+    name, wanted = type(world).__name__, extent(world)
+    is_vector = observed(world) is not None
+    if reads_vectors(agent.values) != is_vector:
+        kind = type(agent.values).__name__
+        if is_vector:
+            return f"the states of {name} are vectors, but the agent's values are a {kind}; take sojourn.tile_q, for example"
+        return f"the states of {name} are numbered, but the agent's values are {kind}; take an agent with a table"
+    if sizes(agent.values) == wanted:
+        return ""
+    states = "numbers in a state" if is_vector else "states"
+    actions = "actions that are numbers" if controlled(world) is not None else f"{wanted[1]} actions"
+    return f"the agent's values have the shape {sizes(agent.values)}, but {name} has {wanted[0]} {states} and {actions}"
+
+
+def without_missing(world: World, agent: A) -> A:
+    """Return an agent, or a stack of agents, that never takes an action the state does not have."""
+    available = getattr(world, "available", None)
+    if available is None or available.all():
+        return agent
+    return replaced(agent, values=restricted(agent.values, available))
+
+
+def rehearse(world: World, agent: Agent) -> None:
+    """Take two steps and check what each rule returns; world and agent stay as they were."""
+    agent = copied(agent)
+    world_rng, agent_rng = streams(0, 2)
+    world, state = returned(start, world, world_rng, parts=("world", "state"))
+    for _ in range(2):
+        size, num_actions = extent(world)
+        if not is_state(state, size):
+            return  # the loop itself has the better message for this
+        action, explored = returned(draw, agent, state, agent_rng, parts=("action", "explored"))
+        _check_action(world, agent, action)
+        if not is_offered(state, action, size, num_actions):
+            return
+        world, next_state, reward, duration = returned(
+            step,
+            world,
+            state,
+            action,
+            world_rng,
+            parts=("world", "next_state", "reward", "duration"),
+        )
+        if not (is_state(next_state, size) and 0.0 <= duration < np.inf and abs(reward) < np.inf):
+            return
+        after = learn.bare(agent, state, action, reward, duration, next_state, explored)
+        agent, state = same_kind("learn", agent, after), next_state
+
+
+def _check_action(world: World, agent: Agent, action: Action) -> None:
+    """Raise an error if the world's actions are whole numbers and this one is a float, or the other way round."""
+    counts = controlled(world) is None
+    if isinstance(action, int | np.integer) != counts:
+        wanted = "a whole number" if counts else "a float"
+        raise TypeError(
+            f"draw of {type(agent).__name__} returned {action!r} as the action; it must be {wanted}"
+        )

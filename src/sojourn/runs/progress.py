@@ -9,7 +9,10 @@ import time
 from collections.abc import Iterator
 from typing import Protocol
 
+import numpy as np
+
 from sojourn.data.text import printable
+from sojourn.rules.arrays import Flags
 
 
 class Advance(Protocol):
@@ -112,3 +115,27 @@ def _speed(done: float, seconds: float, unit: str) -> str:
     if unit == "steps" and speed >= 1e6:
         return f"{speed / 1e6:.1f} million steps/s"
     return f"{speed:,.0f} {unit}/s" if unit == "steps" else f"{speed:.3g} units of time/s"
+
+
+class Halt:
+    """Stops one piece of work, such as a sweep: its loops look at `flag` every few million steps.
+
+    A copy in another process is never set: whatever started that process must stop the work there.
+
+    >>> halt = Halt()
+    >>> halt.now()
+    >>> halt.is_set
+    True
+    """
+
+    def __init__(self) -> None:
+        self.flag: Flags = np.zeros(1, dtype=np.bool_)
+
+    def now(self) -> None:
+        """Tell all loops that have this flag to stop."""
+        self.flag[0] = True
+
+    @property
+    def is_set(self) -> bool:
+        """Whether the loops have been told to stop."""
+        return bool(self.flag[0])

@@ -51,10 +51,9 @@ from sojourn.data.text import printable
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.door import told
 from sojourn.rules.intervals import mean_reach
-from sojourn.runs.columns import TRUTHS
-from sojourn.runs.lengths import Points
+from sojourn.runs.batch import TRUTHS, Batch, Column
 from sojourn.runs.loop import PARTS
-from sojourn.runs.stack import Batch, Column
+from sojourn.runs.recording import Points
 
 # 4: the actions of policies have 32 bits; with 16, action 70,000 became 4,464. 5: new columns for the gain of the final
 # policy, what was earned and the last state, and in curves for what they belong to. 6: dynamic regret, tracking error.

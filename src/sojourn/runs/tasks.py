@@ -28,14 +28,12 @@ from sojourn.rules.lane_count import LANES
 from sojourn.rules.sources import check_unedited, source_of
 from sojourn.rules.values import Value, classes, is_value, layout, replaced, stacked
 from sojourn.runs.abreast import LANES_PAY
+from sojourn.runs.batch import Batch, flattened, joined, reordered, run_batch
 from sojourn.runs.build import build_agent, build_world
-from sojourn.runs.columns import flattened
-from sojourn.runs.halt import Halt
-from sojourn.runs.kept import Kept
-from sojourn.runs.lengths import Length, Points, evenly_spaced, log_spaced
-from sojourn.runs.named import agent_kind, world_kind
+from sojourn.runs.catalogue import agent_kind, world_kind
+from sojourn.runs.progress import Halt
+from sojourn.runs.recording import Kept, Length, Points, evenly_spaced, log_spaced
 from sojourn.runs.spec import Sweep
-from sojourn.runs.stack import Batch, joined, reordered, run_batch
 from sojourn.worlds.market.segments import identity
 from sojourn.worlds.protocol import World, extent
 

@@ -13,8 +13,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from sojourn.report import looks
-from sojourn.runs.grids import Entry
-from sojourn.runs.spec import Sweep
+from sojourn.runs.spec import Entry, Sweep
 from sojourn.worlds.market.bars import Bars, segments
 from sojourn.worlds.market.segments import SYNTHETIC, instrument
 

@@ -1,7 +1,7 @@
 """Run a sweep into a folder, on any executor; it can be killed at any time and resumed.
 
 A sweep is cut into tasks, always in the same way (`sojourn.runs.tasks`). Each finished task becomes a
-part in the folder, sealed and written whole or not at all (`sojourn.runs.parts`).
+part in the folder, sealed and written whole or not at all (`sojourn.runs.store`).
 Running the sweep again executes the tasks that have no part yet. When none is
 missing, the parts are merged into the final tables. So it does not matter when or how often the
 sweep was stopped: the tables are the same as if it had never been. Nor does it matter if parts were
@@ -15,29 +15,42 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
+import hashlib
+import io
 import itertools
 import json
 import logging
+import math
+import re
 import shutil
+import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-from sojourn.data.files import open_to_append, remove_leftovers, write_text
+from sojourn.data.files import open_to_append, own_folder, remove_leftovers, write_bytes, write_text
+from sojourn.data.options import Choice, Options
+from sojourn.exact.policy_gains import PolicyGains
+from sojourn.exact.solve import solve
+from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.door import told, warn
 from sojourn.rules.machine_code import source_digest
 from sojourn.runs import results, tasks
-from sojourn.runs.halt import Halt
-from sojourn.runs.parts import Parts, identity
-from sojourn.runs.progress import Advance, no_progress
-from sojourn.runs.rows import tabulate
-from sojourn.runs.spec import Sweep
-from sojourn.runs.tasks import Executed, OtherRulesError, Task, execute, plan, rules_of
+from sojourn.runs.batch import Batch, flattened
+from sojourn.runs.build import build_world, is_reversed, model_behind
+from sojourn.runs.catalogue import world_kind
+from sojourn.runs.progress import Advance, Halt, no_progress
+from sojourn.runs.spec import Sweep, as_word, canonical_text, cell_ids
+from sojourn.runs.tasks import Executed, OtherRulesError, Task, Worlds, execute, plan, rules_of
+from sojourn.worlds.protocol import gain
+from sojourn.worlds.truth import knows_truth
 
 _SWEEP, _LOG = "sweep.json", "sweep.log"
 _FILES = (_SWEEP, results.RESULTS, results.CURVES, results.TIMINGS)
@@ -80,7 +93,7 @@ def run_sweep(
 
     >>> import tempfile
     >>> from concurrent.futures import ThreadPoolExecutor
-    >>> from sojourn.runs.toml import parse_sweep
+    >>> from sojourn.runs.spec import parse_sweep
     >>> small = parse_sweep({
     ...     "seeds": 3, "steps": 10,
     ...     "world": [{"kind": "two-state", "log_scale": 0.01}], "agent": [{"kind": "smart"}],
@@ -244,7 +257,7 @@ def _locked(folder: Path) -> Iterator[None]:
 @contextlib.contextmanager
 def _logging(folder: Path) -> Iterator[logging.Logger]:
     """Write a log into the folder."""
-    log = logging.getLogger(f"sojourn.runs.folder.{folder}")
+    log = logging.getLogger(f"sojourn.runs.store.{folder}")
     log.propagate = False
     log.setLevel(logging.INFO)
     handler = logging.StreamHandler(open_to_append(folder / _LOG))
@@ -299,3 +312,210 @@ def _without_sources(text: str) -> Any:
 def _without_versions(text: str) -> list[str]:
     """Return the lines of a `sweep.json` that do not say which version wrote it."""
     return [line for line in text.splitlines() if "_version" not in line]
+
+
+_NAME = re.compile(r"(\d{8})\.(rows|curves)\.([0-9a-f]{32})\.parquet")
+_RULES = "rules"
+
+
+def identity(task: Task, rules: str) -> str:
+    """Return a hash of a task and of the rules it is run by, which together determine what its part holds."""
+    return hashlib.sha256(json.dumps([rules, asdict(task)], sort_keys=True).encode()).hexdigest()
+
+
+class Parts:
+    """The parts of a sweep in its folder."""
+
+    def __init__(self, folder: Path, *, curves: bool) -> None:
+        self._folder, self._aside = own_folder(folder / "parts"), folder / "set-aside"
+        self._kinds = ("rows", "curves") if curves else ("rows",)
+
+    def claim(self, rules: str) -> None:
+        """Raise an error if the sweep was begun with other rules, which may give different numbers."""
+        path = self._folder / _RULES
+        held = path.read_text(encoding="utf-8", errors="replace").strip() if path.is_file() else ""
+        if self.written() and held != rules:
+            raise ValueError(
+                f"{self._folder.parent} was begun with another version of Sojourn, whose rules may give different "
+                "numbers; finish it with that version, or choose another folder"
+            )
+        if held != rules:
+            write_text(path, rules + "\n")
+
+    def written(self) -> set[int]:
+        """Return the numbers of the tasks whose files exist; `looked_through` checks whether the files are sound."""
+        kinds: dict[int, set[str]] = {}
+        for path in self._folder.iterdir():
+            if found := _NAME.fullmatch(path.name):
+                kinds.setdefault(int(found[1]), set()).add(found[2])
+        return {index for index, has in kinds.items() if has.issuperset(self._kinds)}
+
+    def write(self, index: int, task: str, rows: pl.DataFrame, curves: pl.DataFrame | None) -> None:
+        """Write the results of a task, given by its identity. The rows come last: once they exist, the part is complete."""
+        for kind, table in (("curves", curves), ("rows", rows)):
+            if table is not None:
+                buffer = io.BytesIO()
+                table.write_parquet(buffer, compression="uncompressed", statistics=False)  # fast, not small
+                buffer.seek(0)
+                write_bytes(
+                    self._folder / f"{index:08d}.{kind}.{_seal(task, kind, buffer)}.parquet",
+                    buffer.getvalue(),
+                )
+
+    def looked_through(self, tasks: list[str]) -> tuple[list[list[Path]], list[str]]:
+        """Return the files of each kind in the order of the tasks, given by their identities.
+
+        Damaged files are set aside, and their names are returned too. If there are any, or if files are missing,
+        no files to merge are returned.
+        """
+        sound: dict[tuple[int, str], Path] = {}
+        bad = []
+        for path in sorted(self._folder.iterdir()):
+            if found := _NAME.fullmatch(path.name):
+                index, kind = int(found[1]), found[2]
+                if index < len(tasks) and _is_sealed(path, tasks[index], kind, found[3]):
+                    sound[index, kind] = path
+                else:
+                    bad.append(path.name)
+                    self._set_aside(path)
+        if bad or len(sound) < len(tasks) * len(self._kinds):
+            return [], bad
+        return [[sound[index, kind] for index in range(len(tasks))] for kind in self._kinds], []
+
+    def _set_aside(self, path: Path) -> None:
+        own_folder(self._aside)
+        number = 0
+        while (place := self._aside / f"{path.name}.{number}").exists():
+            number += 1
+        path.rename(place)
+
+
+def _is_sealed(path: Path, task: str, kind: str, seal: str) -> bool:
+    if not stat.S_ISREG(path.lstat().st_mode):
+        return False
+    with path.open("rb") as handle:
+        return _seal(task, kind, handle) == seal
+
+
+def _seal(task: str, kind: str, handle: io.BytesIO | io.BufferedReader) -> str:
+    """Return the seal of a file that is read from its beginning."""
+    return hashlib.file_digest(handle, lambda: hashlib.sha256(f"{task} {kind} ".encode())).hexdigest()[:32]
+
+
+def tabulate(task: Task, batch: Batch, seconds: float) -> tuple[pl.DataFrame, pl.DataFrame | None]:
+    """Return a task's rows of the results and of the curves."""
+    texts, columns = _described(task.agents.kind, task.agents.combinations)
+    ids: list[str] = []
+    for options in task.worlds.options:
+        ids += cell_ids(canonical_text(task.worlds.kind, options), texts, task.length)
+    cells = _at(ids, np.repeat(np.arange(len(ids)), len(task.seeds)), pl.String())
+    seeds = np.tile(task.seeds, len(ids))
+    first = np.zeros(task.num_runs, dtype=np.int64)
+    specification = {
+        "cell": cells,
+        "world": _at([task.worlds.kind], first, pl.String()),
+        "agent": _at([task.agents.label], first, pl.String()),
+        **_option_columns(task, columns),
+        **_length_columns(task, batch),
+        "episodes": pl.Series(np.full(task.num_runs, task.length.episodes)),
+        "seed": pl.Series(seeds),
+    }
+    best = np.repeat([_gain(task.worlds, options) for options in task.worlds.options], task.runs_a_world)
+    gains = results.Gains(best, _policy_gains(task, batch))
+    rows = results.results_frame(specification, batch, gains, seconds, policies=task.recording.policies)
+    if not task.recording.num_points:
+        return rows, None
+    points = task.recording.points(task.length)
+    if task.recording.mean:
+        count = len(task.seeds)
+        each = {name: column.gather_every(count) for name, column in specification.items() if name != "seed"}
+        return rows, results.mean_curves_frame(each, points, batch.curves, batch.spreads, count)
+    return rows, results.curves_frame(specification, points, batch.curves)
+
+
+def _length_columns(task: Task, batch: Batch) -> dict[str, pl.Series]:
+    """Return the planned steps of each run; if it ends at a time, that time and the steps it took."""
+    if math.isinf(task.length.time):
+        return {"steps": pl.Series(np.full(task.num_runs, task.length.steps))}
+    time = pl.Series(np.full(task.num_runs, task.length.time))
+    return {"time": time, "steps": pl.Series(batch.figures()["steps"])}
+
+
+def _gain(worlds: Worlds, options: Options) -> float:
+    """Return the exact gain of a world, or NaN if it is not known."""
+    if world_kind(worlds.kind).model is None:
+        world = build_world(worlds.kind, options)
+        known = None if knows_truth(world) else gain(world)  # a world that changes has no single gain
+        return np.nan if known is None else known
+    return _solved(worlds.kind, json.dumps(options, sort_keys=True), worlds.data)
+
+
+@functools.lru_cache(maxsize=256)
+def _solved(kind: str, options: str, _data: tuple[tuple[str, str], ...]) -> float:
+    model = model_behind(kind, json.loads(options))
+    return np.nan if model is None else float(solve(model).gains[0])  # worlds begin in state 0
+
+
+def _policy_gains(task: Task, batch: Batch) -> Floats:
+    """Return the exact gain of each run's final policy; NaN where there is no model, no policy or no sound run."""
+    gains = np.full(task.num_runs, np.nan)
+    if not task.recording.policies:
+        return gains
+    for index, options in enumerate(task.worlds.options):
+        known = _judge(task.worlds.kind, json.dumps(options, sort_keys=True), task.worlds.data)
+        if known is None:
+            continue
+        judge, last = known
+        for run in range(index * task.runs_a_world, (index + 1) * task.runs_a_world):
+            if not batch.diverged[run] and not batch.errors[run]:
+                policy = batch.policies[run]
+                gains[run] = judge((last - policy if last is not None else policy).tolist())
+    return gains
+
+
+@functools.lru_cache(maxsize=64)
+def _judge(
+    kind: str, options: str, _data: tuple[tuple[str, str], ...]
+) -> tuple[PolicyGains, int | None] | None:
+    """Return what computes the gains of a world's policies, and its last action if actions are numbered from the last."""
+    chosen = json.loads(options)
+    model = model_behind(kind, chosen)
+    if model is None:
+        return None
+    return PolicyGains(model), model.num_actions - 1 if is_reversed(kind, chosen) else None
+
+
+@functools.lru_cache(maxsize=16)
+def _described(kind: str, combinations: str) -> tuple[list[bytes], dict[str, list[Choice | None]]]:
+    """Return the text of each combination, and a column for each option."""
+    options: list[Options] = json.loads(combinations)
+    flat = [flattened(choice) for choice in options]
+    names = dict.fromkeys(name for choice in flat for name in choice)
+    return [canonical_text(kind, choice) for choice in options], {
+        name: [choice.get(name) for choice in flat] for name in names
+    }
+
+
+def _option_columns(task: Task, of_agents: Mapping[str, list[Choice | None]]) -> dict[str, pl.Series]:
+    """Return a column for each option of the sweep, null where this task has none."""
+    worlds = [flattened(options) for options in task.worlds.options]
+    world = np.repeat(np.arange(len(worlds)), task.runs_a_world)
+    agent = np.tile(np.repeat(np.arange(task.agents.number), len(task.seeds)), len(worlds))
+    columns = {}
+    for name, is_text in task.columns.items():
+        kind = pl.String() if is_text else pl.Float64()
+        if name in of_agents:
+            columns[name] = _at(of_agents[name], agent, kind)
+        else:
+            columns[name] = _at([options.get(name) for options in worlds], world, kind)
+    return columns
+
+
+def _at(entries: Sequence[Choice | None], index: Ints, kind: pl.DataType) -> pl.Series:
+    """Return a column with the entries at these places; numbers in a column of text become words."""
+    if kind == pl.String:
+        entries = [
+            as_word(entry) if isinstance(entry, bool) else None if entry is None else str(entry)
+            for entry in entries
+        ]
+    return pl.Series(entries, dtype=kind).gather(index)
