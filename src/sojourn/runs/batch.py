@@ -31,15 +31,12 @@ from sojourn.rules.lane_count import LANES
 from sojourn.rules.stacks import put, take
 from sojourn.rules.streams import streams
 from sojourn.rules.values import classes, fields_of, is_value, layout, stacked
-from sojourn.rules.vectors import State, number_of
+from sojourn.rules.vectors import number_of
 from sojourn.runs.abreast import LANES_PAY, party_of, walk_abreast
 from sojourn.runs.loop import (
     PARTS,
     Curve,
-    Record,
     Run,
-    Signals,
-    Streams,
     Walk,
     explain,
     go_on,
@@ -47,16 +44,16 @@ from sojourn.runs.loop import (
     ready_for,
     without_missing,
 )
-from sojourn.runs.progress import Halt
+from sojourn.runs.progress import StopFlag
 from sojourn.runs.recording import (
     MOST_SEEDS,
     NEVER,
     Course,
     Curves,
-    Kept,
     Length,
     Points,
-    Rows,
+    Recording,
+    RunRows,
     Totals,
     fold,
     has_diverged,
@@ -159,8 +156,8 @@ def run_batch(
     agents: A,
     seeds: list[int],
     length: Length,
-    kept: Kept,
-    halt: Halt | None = None,
+    recording: Recording,
+    stop: StopFlag | None = None,
     planned: int = 0,
 ) -> Batch:
     """Run each agent of a stack with the seed at the same place; a run that fails does not stop the others.
@@ -168,49 +165,40 @@ def run_batch(
     The arrays of the stack are overwritten. `planned` is the number of steps that all runs of this kind will take,
     in this batch and others: if it is large, runs are taken side by side where possible.
     """
-    count, halt = len(seeds), halt or Halt()
+    count, stop = len(seeds), stop or StopFlag()
     first = take(agents, 0)
     world, _ = ready(world, first)
     agents = without_missing(world, agents)
     different, place = np.unique(np.array(seeds), return_inverse=True)
     rngs = np.array([streams(seed, 2) for seed in different.tolist()])[place]
     listed = extent(world)[0] if observed(world) is None else 0
-    rows, curves = no_rows(count, listed if kept.policies else 0), no_curves(count, kept)
+    rows, curves = no_rows(count, listed if recording.policies else 0), no_curves(count, recording)
     course = Course(length.total, length.steps, *extent(world), float(length.time))
     party = party_of(world, agents, rngs, course) if planned >= LANES_PAY else None
-    left = walk_abreast(party, place, curves, rows, halt.flag) if party else iter([rows.which])
+    left = walk_abreast(party, place, curves, rows, stop.flag) if party else iter([rows.which])
+    begin = Walk(world, agents, first_state(world), rows.totals)
     for which in left:
-        some = rows._replace(which=which)
-        _walk_batch(Begun(world, first_state(world)), agents, rngs, course, curves, some, halt.flag)
-    if halt.is_set:
-        raise CancelledError("the batch was halted")
+        _walk_batch(begin, rngs, course, curves, rows._replace(which=which), stop.flag)
+    if stop.is_set:
+        raise CancelledError("the batch was stopped")
     errors = np.full(count, "", dtype=object)
     for row in np.flatnonzero(rows.faults[:, 0]).tolist():
         errors[row] = explain(world, first, take(rows.totals, row).steps, Fault(*rows.faults[row, 1:]))
-    if kept.group > 1:
-        np.sqrt(curves.spreads / (kept.group - 1), out=curves.spreads)
+    if recording.group > 1:
+        np.sqrt(curves.spreads / (recording.group - 1), out=curves.spreads)
     else:
         curves.spreads[:] = np.nan  # one run has no deviation
-    known = [take(rows.truths, row) for row in range(count)] if knows_truth(world) else []
-    regrets = np.array([truth.dynamic_regret for truth in known]) if known else np.full(count, np.nan)
-    tracking = np.array([truth.tracking_error for truth in known]) if known else np.full(count, np.nan)
-    return Batch(
-        rows.totals,
-        rows.rates,
-        rows.diverged,
-        rows.states,
-        rows.policies,
-        curves.means,
-        curves.spreads,
-        errors,
-        regrets,
-        tracking,
-    )
+    regrets, tracking = np.full((2, count), np.nan)
+    for row in range(count if knows_truth(world) else 0):
+        truth = take(rows.truths, row)
+        regrets[row], tracking[row] = truth.dynamic_regret, truth.tracking_error
+    runs = (rows.totals, rows.rates, rows.diverged, rows.states, rows.policies)
+    return Batch(*runs, curves.means, curves.spreads, errors, regrets, tracking)
 
 
-def no_rows(count: int, num_states: int) -> Rows:
+def no_rows(count: int, num_states: int) -> RunRows:
     """Return empty rows for `count` runs, with space for policies of `num_states` states."""
-    return Rows(
+    return RunRows(
         which=np.arange(count),
         totals=no_totals(count),
         rates=np.zeros(count),
@@ -222,38 +210,25 @@ def no_rows(count: int, num_states: int) -> Rows:
     )
 
 
-def no_curves(count: int, kept: Kept) -> Curves:
+def no_curves(count: int, recording: Recording) -> Curves:
     """Return empty curves for `count` runs."""
-    means, spreads = np.zeros((2, count // kept.group, len(PARTS), len(kept.points)))
-    return Curves(np.append(kept.points, NEVER), kept.group, means, spreads)
-
-
-class Begun(NamedTuple):
-    """A world, and a state of the type that it has."""
-
-    world: World
-    state: State
+    points, group, _ = recording
+    means, spreads = np.zeros((2, count // group, len(PARTS), len(points)))
+    return Curves(np.append(points, NEVER), group, means, spreads)
 
 
 @kernel
 def _walk_batch(
-    begun: Begun,
-    agents: Agent,
-    rngs: npt.NDArray[Any],
-    course: Course,
-    curves: Curves,
-    rows: Rows,
-    halt: Flags,
+    begin: Walk, rngs: npt.NDArray[Any], course: Course, curves: Curves, rows: RunRows, stop: Flags
 ) -> None:
-    """Make one run after the other."""
-    record = Record(curves.points, np.empty(curves.means.shape[1:]))
+    """Make one run after the other; `begin` has a stack of agents and a stack of totals."""
+    curve = np.empty(curves.means.shape[1:])
     for i in rows.which:
-        start = Walk(begun.world, take(agents, i), begun.state, take(rows.totals, i))
-        missing = num_missing(start.agent.values)
-        record.curve[:] = np.nan
-        rngs_of_run = Streams(rngs[i, 0], rngs[i, 1])
-        walk = go_on(start, course, record, Signals(rows.faults[i], halt), rngs_of_run)
-        fold(curves, i, record.curve)
+        first = Walk(begin.world, take(begin.agent, i), begin.state, take(begin.totals, i))
+        missing = num_missing(first.agent.values)
+        curve[:] = np.nan
+        walk = go_on(first, course, curves.points, curve, rows.faults[i], stop, rngs[i])
+        fold(curves, i, curve)
         put(rows.totals, i, walk.totals)
         put(rows.truths, i, _truth_of(walk.world))
         rows.rates[i] = _value(walk.agent.rate)
@@ -375,17 +350,18 @@ def run_many(
     points = record_points(record, length.total)
     columns = _columns(rows, seeds)
     world = ready_world(world)
-    prepared = [ready_for(world, row.agent) for row in rows]
-    halt = Halt()
+    prepared = [ready_for(world, agent) for _, _, agent in rows]
+    recording, stop = Recording(points), StopFlag()
 
-    def runs_of(some: _Some) -> Batch:
-        return run_batch(world, stacked(some.agents), some.seeds, length, Kept(points), halt, some.planned)
+    def runs_of(some: tuple[list[Agent], list[int], int]) -> Batch:
+        some_agents, some_seeds, planned = some
+        return run_batch(world, stacked(some_agents), some_seeds, length, recording, stop, planned)
 
     with ThreadPoolExecutor(jobs) as pool:
         try:
             batch = joined(list(pool.map(runs_of, _batches(world, prepared, seeds, length.total, jobs))))
         except BaseException:
-            halt.now()
+            stop.set()
             pool.shutdown(cancel_futures=True)
             raise
     failed = np.flatnonzero(batch.errors != "")
@@ -400,17 +376,12 @@ def run_many(
 _steps_taken: Counter[tuple[type, ...]] = Counter()  # by the classes of the world and the agent
 
 
-class _Some(NamedTuple):
-    """Runs of agents alike; `planned` counts all steps of this type, in this call and in earlier ones."""
+def _batches(
+    world: World, agents: list[Agent], seeds: list[int], total: int, jobs: int
+) -> Iterator[tuple[list[Agent], list[int], int]]:
+    """Cut all pairs of agent and seed into batches: agents of one layout in each, and enough for all jobs.
 
-    agents: list[Agent]
-    seeds: list[int]
-    planned: int
-
-
-def _batches(world: World, agents: list[Agent], seeds: list[int], total: int, jobs: int) -> Iterator[_Some]:
-    """Cut all pairs of agent and seed into batches: agents alike in each, and enough for all jobs.
-
+    With each batch comes the number of steps planned for its types, in this call and in earlier ones.
     Runs side by side need machine code of their own. It is compiled as soon as it would have saved its cost on the
     steps taken so far, whether those came in one large call or in many small ones.
     """
@@ -424,19 +395,13 @@ def _batches(world: World, agents: list[Agent], seeds: list[int], total: int, jo
             most = max(most, min(_BATCH_RUNS, LANES * len(seeds), -(-len(pairs) // jobs)))
         for begin in range(0, len(pairs), most):
             batch_agents, batch_seeds = zip(*pairs[begin : begin + most], strict=True)
-            yield _Some(list(batch_agents), list(batch_seeds), planned)
+            yield list(batch_agents), list(batch_seeds), planned
 
 
 # --- The table ----------------------------------------------------------------------
 
 
-class _Row(NamedTuple):
-    label: str
-    options: dict[str, Any]
-    agent: Agent
-
-
-def _labelled(agents: Agents) -> Iterator[_Row]:
+def _labelled(agents: Agents) -> Iterator[tuple[str, dict[str, Any], Agent]]:
     """Yield every agent in whatever `run_many` was given, with its name and its options."""
     named: Mapping[str, Agent | Grid]
     if isinstance(agents, Mapping):
@@ -451,15 +416,15 @@ def _labelled(agents: Agents) -> Iterator[_Row]:
     for name, entry in named.items():
         if isinstance(entry, Grid):
             for options, agent in zip(entry.options, entry.agents, strict=True):
-                yield _Row(str(name), options, agent)
+                yield str(name), options, agent
         else:
-            yield _Row(str(name), {}, entry)
+            yield str(name), {}, entry
 
 
-def _columns(rows: list[_Row], seeds: list[int]) -> dict[str, Column]:
+def _columns(rows: list[tuple[str, dict[str, Any], Agent]], seeds: list[int]) -> dict[str, Column]:
     """Return the columns that say what was run; an option that an agent does not have is NaN or None."""
-    flat = [flattened(row.options) for row in rows]
-    columns = {"agent": np.repeat([row.label for row in rows], len(seeds))}
+    flat = [flattened(options) for _, options, _ in rows]
+    columns = {"agent": np.repeat([label for label, _, _ in rows], len(seeds))}
     for name in dict.fromkeys(name for options in flat for name in options):
         entries = [options.get(name) for options in flat]
         if all(entry is None or isinstance(entry, int | float | np.number) for entry in entries):

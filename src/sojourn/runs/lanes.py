@@ -39,7 +39,7 @@ from sojourn.rules.stacks import put
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import Value
 from sojourn.rules.vectors import is_offered, is_state
-from sojourn.runs.recording import Course, Curves, Rows, Totals, counted, fold, has_diverged
+from sojourn.runs.recording import Course, Curves, RunRows, Totals, counted, fold, has_diverged
 from sojourn.worlds.protocol import World, start, step
 
 _draw, _learn, _start, _step, _value = draw.bare, learn.bare, start.bare, step.bare, value.bare
@@ -247,7 +247,7 @@ def _begin(world: World, count: int, crew: Crew) -> tuple[World, int, bool]:
 
 @kernel
 def walk_lanes(
-    world: World, crew: Crew, course: Course, outlook: Outlook, curves: Curves, rows: Rows, halt: Flags
+    world: World, crew: Crew, course: Course, outlook: Outlook, curves: Curves, rows: RunRows, halt: Flags
 ) -> bool:
     """Make the runs of all lanes; write nothing and return False if their numbers must not be used."""
     world, state = borrowed(world), 0

@@ -1,4 +1,7 @@
-"""Show the progress of long work: a bar on a terminal, elsewhere a line soon after the start and then every few seconds."""
+"""Show the progress of long work, and stop it.
+
+Progress is a bar on a terminal; elsewhere it is a line soon after the start and then every few seconds.
+"""
 
 from __future__ import annotations
 
@@ -117,22 +120,25 @@ def _speed(done: float, seconds: float, unit: str) -> str:
     return f"{speed:,.0f} {unit}/s" if unit == "steps" else f"{speed:.3g} units of time/s"
 
 
-class Halt:
-    """Stops one piece of work, such as a sweep: its loops look at `flag` every few million steps.
+# --- Stopping -----------------------------------------------------------------------
+
+
+class StopFlag:
+    """Stops one piece of work, such as a sweep: its compiled loops look at `flag` every few million steps.
 
     A copy in another process is never set: whatever started that process must stop the work there.
 
-    >>> halt = Halt()
-    >>> halt.now()
-    >>> halt.is_set
+    >>> stop = StopFlag()
+    >>> stop.set()
+    >>> stop.is_set
     True
     """
 
     def __init__(self) -> None:
         self.flag: Flags = np.zeros(1, dtype=np.bool_)
 
-    def now(self) -> None:
-        """Tell all loops that have this flag to stop."""
+    def set(self) -> None:
+        """Stop all loops that have this flag."""
         self.flag[0] = True
 
     @property

@@ -1,4 +1,4 @@
-"""What a run records: how long it is, at which steps its curve is taken, its totals, and the arrays of a batch."""
+"""How long a run is, and what is recorded of it: its totals, its curve, and for a batch the arrays of all runs."""
 
 from __future__ import annotations
 
@@ -19,13 +19,16 @@ if TYPE_CHECKING:
     from sojourn.agents.protocol import Agent
     from sojourn.worlds.truth import Truth
 
-MOST_SEEDS = 1_000_000
-
 Points: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 NEVER = int(np.iinfo(np.int64).max)
 MOST_SEEDS = 1_000_000  # of one agent or of a sweep
 MOST_POINTS = 10_000_000  # of a curve
+
+_value = value.bare
+
+
+# --- How long a run is --------------------------------------------------------------
 
 
 class Length(NamedTuple):
@@ -43,6 +46,19 @@ class Length(NamedTuple):
     def total(self) -> int:
         """The steps of all episodes together."""
         return self.steps * self.episodes
+
+
+class Course(NamedTuple):
+    """How far a walk goes: its last step or time, the steps of an episode, and the size of the world."""
+
+    until: int
+    episode: int
+    num_states: int
+    num_actions: int
+    time: float = np.inf
+
+
+# --- The points of a curve ----------------------------------------------------------
 
 
 @told
@@ -81,23 +97,7 @@ def record_points(record: int | Sequence[int] | Points, total: int) -> Points:
     return points.astype(np.int64)
 
 
-_value = value.bare
-
-
-class Course(NamedTuple):
-    """How far a walk goes: its last step or time, the steps of an episode, and the size of the world."""
-
-    until: int
-    episode: int
-    num_states: int
-    num_actions: int
-    time: float = np.inf
-
-
-@inlined
-def has_diverged(agent: Agent, missing: int) -> bool:
-    """Whether the rate or a value is no longer finite; `missing` values were -inf from the beginning."""
-    return not (abs(_value(agent.rate)) < np.inf and is_sound(agent.values, missing))
+# --- Totals -------------------------------------------------------------------------
 
 
 class Totals(NamedTuple):
@@ -170,8 +170,11 @@ def write_totals(numbers: Floats, totals: Totals) -> None:
     numbers[5] = totals.greedy_duration
 
 
-class Kept(NamedTuple):
-    """What is kept of runs besides their totals.
+# --- What is recorded of a batch ----------------------------------------------------
+
+
+class Recording(NamedTuple):
+    """What is recorded of the runs of a batch besides their totals.
 
     Each `group` of consecutive runs shares a curve: their mean, with their standard deviation.
     """
@@ -181,8 +184,8 @@ class Kept(NamedTuple):
     policies: bool = True
 
 
-class Rows(NamedTuple):
-    """What is kept of each run."""
+class RunRows(NamedTuple):
+    """What is recorded of each run, a row for each."""
 
     which: Ints  # the runs to make
     totals: Totals  # a stack of them
@@ -195,7 +198,7 @@ class Rows(NamedTuple):
 
 
 class Curves(NamedTuple):
-    """What is kept of each group of runs: mean and deviation of their curves, [group, part, point]."""
+    """What is recorded of each group of runs: mean and deviation of their curves, [group, part, point]."""
 
     points: Points
     group: int
@@ -213,3 +216,9 @@ def fold(curves: Curves, run: int, curve: Floats) -> None:
             off = curve[part, point] - mean[part, point]
             mean[part, point] += off / count
             spread[part, point] += off * (curve[part, point] - mean[part, point])
+
+
+@inlined
+def has_diverged(agent: Agent, missing: int) -> bool:
+    """Whether the rate or a value is no longer finite; `missing` values were -inf from the beginning."""
+    return not (abs(_value(agent.rate)) < np.inf and is_sound(agent.values, missing))

@@ -1,11 +1,10 @@
 """Run a sweep into a folder, on any executor; it can be killed at any time and resumed.
 
-A sweep is cut into tasks, always in the same way (`sojourn.runs.tasks`). Each finished task becomes a
-part in the folder, sealed and written whole or not at all (`sojourn.runs.store`).
-Running the sweep again executes the tasks that have no part yet. When none is
-missing, the parts are merged into the final tables. So it does not matter when or how often the
-sweep was stopped: the tables are the same as if it had never been. Nor does it matter if parts were
-damaged in the meantime: a damaged part is set aside, and its task is executed again.
+A sweep is cut into tasks, always in the same way (`sojourn.runs.tasks`). Each finished task becomes a part in the
+folder, sealed and written whole or not at all. Running the sweep again executes the tasks that have no part yet. When
+none is missing, the parts are merged into the final tables. So it does not matter when or how often the sweep was
+stopped: the tables are the same as if it had never been. Nor does it matter if parts were damaged in the meantime: a
+damaged part is set aside, and its task is executed again.
 
 The folder holds `sweep.json` (the sweep), `sweep.log`, `parts/` while it is not finished,
 and the tables of `sojourn.runs.results` when it is.
@@ -26,9 +25,9 @@ import re
 import shutil
 import stat
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -36,29 +35,40 @@ import numpy as np
 import polars as pl
 
 from sojourn.data.files import open_to_append, own_folder, remove_leftovers, write_bytes, write_text
-from sojourn.data.options import Choice, Options
+from sojourn.data.options import Choice
 from sojourn.exact.policy_gains import PolicyGains
 from sojourn.exact.solve import solve
+from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.door import told, warn
 from sojourn.rules.machine_code import source_digest
 from sojourn.runs import results, tasks
 from sojourn.runs.batch import Batch, flattened
-from sojourn.runs.build import build_world, is_reversed, model_behind
+from sojourn.runs.build import is_reversed, model_behind
 from sojourn.runs.catalogue import world_kind
-from sojourn.runs.progress import Advance, Halt, no_progress
-from sojourn.runs.spec import Sweep, as_word, canonical_text, cell_ids
-from sojourn.runs.tasks import Executed, OtherRulesError, Task, Worlds, execute, plan, rules_of
+from sojourn.runs.progress import Advance, StopFlag, no_progress
+from sojourn.runs.spec import Sweep, as_word, cell_ids
+from sojourn.runs.tasks import (
+    Executed,
+    OtherRulesError,
+    Task,
+    Variants,
+    built_world,
+    execute,
+    plan,
+    rules_of,
+)
 from sojourn.worlds.protocol import gain
 from sojourn.worlds.truth import knows_truth
 
-_SWEEP, _LOG = "sweep.json", "sweep.log"
+_SWEEP, _LOG, _RULES = "sweep.json", "sweep.log", "rules"
 _FILES = (_SWEEP, results.RESULTS, results.CURVES, results.TIMINGS)
+_PART = re.compile(r"(\d{8})\.(rows|curves)\.([0-9a-f]{32})\.parquet")
 _ROUNDS = 3  # if parts are damaged in every round, the disk is at fault
 
 
 @dataclass
-class Outcome:
+class SweepOutcome:
     """How a sweep ended."""
 
     runs: int
@@ -67,7 +77,7 @@ class Outcome:
     seconds: float
     reason: str = ""  # why the last of them were lost
 
-    def whole(self) -> Outcome:
+    def whole(self) -> SweepOutcome:
         """Return this outcome if no runs were lost; otherwise raise an error."""
         if self.lost:
             raise ValueError(
@@ -83,7 +93,7 @@ def run_sweep(
     executor: Executor,
     jobs: int,
     progress: Advance = no_progress,
-) -> Outcome:
+) -> SweepOutcome:
     """Run the tasks of a sweep that are not in its folder yet, then merge all of them into tables.
 
     It can be stopped at any moment: what is finished is kept, and the next call goes on from there.
@@ -114,113 +124,104 @@ def run_sweep(
         if (folder / results.RESULTS).is_file():
             _clean_up(folder)
             progress(sweep.num_steps, earlier=True)
-            return Outcome(sweep.num_runs, _count_failed(folder), 0, time.perf_counter() - begin)
+            return SweepOutcome(sweep.num_runs, _count_failed(folder), 0, time.perf_counter() - begin)
         log.info("%r: %d runs, %d steps", sweep.name, sweep.num_runs, sweep.num_steps)
         parts = Parts(folder, curves=sweep.record > 0)
         parts.claim(source_digest())
-        done, files = _run_to_the_end(sweep, _Work(parts, executor, jobs, progress, log), folder)
-        if lost := sweep.num_runs - done.runs:
-            log.info("%d runs were lost: %r", lost, done.reason)
-            return Outcome(sweep.num_runs, 0, lost, time.perf_counter() - begin, done.reason)
+        work = _Work(sweep, parts, executor, jobs, progress, log)
+        files = work.run_to_the_end(folder)
+        if lost := sweep.num_runs - work.runs:
+            log.info("%d runs were lost: %r", lost, work.reason)
+            return SweepOutcome(sweep.num_runs, 0, lost, time.perf_counter() - begin, work.reason)
         results.merge(files[0], folder, files[1] if sweep.record else [])
         _clean_up(folder)
-        outcome = Outcome(sweep.num_runs, _count_failed(folder), 0, time.perf_counter() - begin)
+        outcome = SweepOutcome(sweep.num_runs, _count_failed(folder), 0, time.perf_counter() - begin)
         log.info("finished after %.1f s; %d runs failed", outcome.seconds, outcome.failed)
         return outcome
 
 
 @dataclass
-class _Done:
-    """How far the tasks of a sweep have come."""
-
-    tasks: list[str] = field(default_factory=list)  # the identities of the tasks so far, in their order
-    runs: int = 0  # how many runs have been written to parts
-    reason: str = ""  # why the last task that was lost has no part
-
-
-@dataclass
 class _Work:
-    """Where tasks are executed, where their parts are written, and where progress is reported."""
+    """The execution of a sweep's tasks, and how far it has come."""
 
+    sweep: Sweep
     parts: Parts
     executor: Executor
     jobs: int
     progress: Advance
     log: logging.Logger
+    tasks: list[str] = field(default_factory=list)  # the identities of the tasks so far, in their order
+    runs: int = 0  # how many runs have been written to parts
+    reason: str = ""  # why the last task that was lost has no part
 
+    def run_to_the_end(self, folder: Path) -> list[list[Path]]:
+        """Execute the missing tasks until all parts are there and sound; return their files, or none if runs were lost."""
+        for _ in range(_ROUNDS):
+            self.run_missing()
+            if self.runs < self.sweep.num_runs:
+                return []
+            files, bad = self.parts.looked_through(self.tasks)
+            if files:
+                return files
+            for name in bad:
+                self.log.info("%s was damaged, and set aside", name)
+            some = f"{', '.join(bad[:3])}{' and others' if len(bad) > 3 else ''}"
+            warn(
+                f"{len(bad):,} parts of the sweep in {folder} were damaged ({some}); they are kept in "
+                f"{folder / 'set-aside'}, and their runs are made again"
+            )
+        raise OSError(f"{folder} damages what is written to it; choose a folder on another disk")
 
-def _run_to_the_end(sweep: Sweep, work: _Work, folder: Path) -> tuple[_Done, list[list[Path]]]:
-    """Execute the missing tasks until all parts are there and sound; return their files."""
-    for _ in range(_ROUNDS):
-        done = _run_missing(sweep, work)
-        if done.runs < sweep.num_runs:
-            return done, []
-        files, bad = work.parts.looked_through(done.tasks)
-        if files:
-            return done, files
-        for name in bad:
-            work.log.info("%s was damaged, and set aside", name)
-        some = f"{', '.join(bad[:3])}{' and others' if len(bad) > 3 else ''}"
-        warn(
-            f"{len(bad):,} parts of the sweep in {folder} were damaged ({some}); they are kept in "
-            f"{folder / 'set-aside'}, and their runs are made again"
-        )
-    raise OSError(f"{folder} damages what is written to it; choose a folder on another disk")
+    def run_missing(self) -> None:
+        """Execute the tasks that have no part; if anything stops this, running tasks stop too."""
+        self.tasks, self.runs, self.reason = [], 0, ""
+        stop, missing = StopFlag(), self.missing()
+        waiting: dict[Future[Executed], tuple[int, Task]] = {}
+        try:
+            while True:
+                for index, task in itertools.islice(missing, max(0, 2 * self.jobs - len(waiting))):
+                    waiting[self.executor.submit(execute, task, stop)] = index, task
+                if not waiting:
+                    return
+                for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+                    self.write(future, *waiting.pop(future))
+        except BrokenExecutor as error:
+            self.reason = str(error)
+        except BaseException:
+            stop.set()
+            raise
+        finally:
+            for future in waiting:
+                future.cancel()
 
+    def missing(self) -> Iterator[tuple[int, Task]]:
+        """Yield the tasks that have no part, with their numbers."""
+        written = self.parts.written()
+        for index, task in enumerate(plan(self.sweep)):
+            self.tasks.append(identity(task, rules_of(task)))
+            if index in written:
+                self.runs += task.num_runs
+                self.progress(task.num_steps, earlier=True)
+            else:
+                yield index, task
 
-def _run_missing(sweep: Sweep, work: _Work) -> _Done:
-    """Execute the tasks that have no part; if anything stops this, running tasks stop too."""
-    done, halt = _Done(), Halt()
-    missing = _missing(sweep, work, done)
-    waiting: dict[Future[Executed], tuple[int, Task]] = {}
-    try:
-        while True:
-            for index, task in itertools.islice(missing, max(0, 2 * work.jobs - len(waiting))):
-                waiting[work.executor.submit(execute, task, halt)] = index, task
-            if not waiting:
-                return done
-            for future in wait(waiting, return_when=FIRST_COMPLETED).done:
-                _keep(future, *waiting.pop(future), work, done)
-    except BrokenExecutor as error:
-        done.reason = str(error)
-        return done
-    except BaseException:
-        halt.now()
-        raise
-    finally:
-        for future in waiting:
-            future.cancel()
-
-
-def _missing(sweep: Sweep, work: _Work, done: _Done) -> Iterator[tuple[int, Task]]:
-    """Yield the tasks that have no part, with their numbers."""
-    written = work.parts.written()
-    for index, task in enumerate(plan(sweep)):
-        done.tasks.append(identity(task, rules_of(task)))
-        if index in written:
-            done.runs += task.num_runs
-            work.progress(task.num_steps, earlier=True)
-        else:
-            yield index, task
-
-
-def _keep(future: Future[Executed], index: int, task: Task, work: _Work, done: _Done) -> None:
-    """Write the part of a finished task, unless the task was lost."""
-    try:
-        executed = future.result()
-    except (BrokenExecutor, OtherRulesError):
-        raise
-    except Exception as error:  # noqa: BLE001 - whatever the executor raises, the others go on
-        done.reason = f"{type(error).__name__}: {error}"
-        work.log.info("task %d was lost: %r", index, error)
-        return
-    _refuse_other_rules(executed, task)
-    rows, curves = tabulate(task, executed.batch, executed.seconds)
-    work.parts.write(index, done.tasks[index], rows, curves)
-    done.runs += task.num_runs
-    failures = len(rows) - rows["error"].null_count()
-    work.log.info("task %d: %d runs, %d failed", index, task.num_runs, failures)
-    work.progress(task.num_steps, failures)
+    def write(self, future: Future[Executed], index: int, task: Task) -> None:
+        """Write the part of a finished task, unless the task was lost."""
+        try:
+            executed = future.result()
+        except (BrokenExecutor, OtherRulesError):
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever the executor raises, the others go on
+            self.reason = f"{type(error).__name__}: {error}"
+            self.log.info("task %d was lost: %r", index, error)
+            return
+        _refuse_other_rules(executed, task)
+        rows, curves = tabulate(task, executed.batch, executed.seconds)
+        self.parts.write(index, self.tasks[index], rows, curves)
+        self.runs += task.num_runs
+        failures = len(rows) - rows["error"].null_count()
+        self.log.info("task %d: %d runs, %d failed", index, task.num_runs, failures)
+        self.progress(task.num_steps, failures)
 
 
 def _refuse_other_rules(executed: Executed, task: Task) -> None:
@@ -314,17 +315,21 @@ def _without_versions(text: str) -> list[str]:
     return [line for line in text.splitlines() if "_version" not in line]
 
 
-_NAME = re.compile(r"(\d{8})\.(rows|curves)\.([0-9a-f]{32})\.parquet")
-_RULES = "rules"
+# --- Parts ----------------------------------------------------------------------------
 
 
 def identity(task: Task, rules: str) -> str:
     """Return a hash of a task and of the rules it is run by, which together determine what its part holds."""
-    return hashlib.sha256(json.dumps([rules, asdict(task)], sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(f"{rules} {task}".encode()).hexdigest()
 
 
 class Parts:
-    """The parts of a sweep in its folder."""
+    """The parts of a sweep in its folder: the results of each task, in files that are checked before they are merged.
+
+    Each file has a seal in its name: a hash of its bytes and of the task it belongs to. The task determines which cells,
+    seeds and points the file holds, and by which rules they were run. A file with a wrong seal, whatever happened to
+    it, is set aside and never read as a table; its task is executed again.
+    """
 
     def __init__(self, folder: Path, *, curves: bool) -> None:
         self._folder, self._aside = own_folder(folder / "parts"), folder / "set-aside"
@@ -346,7 +351,7 @@ class Parts:
         """Return the numbers of the tasks whose files exist; `looked_through` checks whether the files are sound."""
         kinds: dict[int, set[str]] = {}
         for path in self._folder.iterdir():
-            if found := _NAME.fullmatch(path.name):
+            if found := _PART.fullmatch(path.name):
                 kinds.setdefault(int(found[1]), set()).add(found[2])
         return {index for index, has in kinds.items() if has.issuperset(self._kinds)}
 
@@ -371,7 +376,7 @@ class Parts:
         sound: dict[tuple[int, str], Path] = {}
         bad = []
         for path in sorted(self._folder.iterdir()):
-            if found := _NAME.fullmatch(path.name):
+            if found := _PART.fullmatch(path.name):
                 index, kind = int(found[1]), found[2]
                 if index < len(tasks) and _is_sealed(path, tasks[index], kind, found[3]):
                     sound[index, kind] = path
@@ -402,31 +407,28 @@ def _seal(task: str, kind: str, handle: io.BytesIO | io.BufferedReader) -> str:
     return hashlib.file_digest(handle, lambda: hashlib.sha256(f"{task} {kind} ".encode())).hexdigest()[:32]
 
 
+# --- The rows of a task ---------------------------------------------------------------
+
+
 def tabulate(task: Task, batch: Batch, seconds: float) -> tuple[pl.DataFrame, pl.DataFrame | None]:
     """Return a task's rows of the results and of the curves."""
-    texts, columns = _described(task.agents.kind, task.agents.combinations)
-    ids: list[str] = []
-    for options in task.worlds.options:
-        ids += cell_ids(canonical_text(task.worlds.kind, options), texts, task.length)
-    cells = _at(ids, np.repeat(np.arange(len(ids)), len(task.seeds)), pl.String())
-    seeds = np.tile(task.seeds, len(ids))
+    ids = [cell for text in task.worlds.texts for cell in cell_ids(text, task.agents.texts, task.length)]
     first = np.zeros(task.num_runs, dtype=np.int64)
     specification = {
-        "cell": cells,
+        "cell": _at(ids, np.repeat(np.arange(len(ids)), len(task.seeds)), pl.String()),
         "world": _at([task.worlds.kind], first, pl.String()),
         "agent": _at([task.agents.label], first, pl.String()),
-        **_option_columns(task, columns),
+        **_option_columns(task),
         **_length_columns(task, batch),
         "episodes": pl.Series(np.full(task.num_runs, task.length.episodes)),
-        "seed": pl.Series(seeds),
+        "seed": pl.Series(np.tile(task.seeds, len(ids))),
     }
-    best = np.repeat([_gain(task.worlds, options) for options in task.worlds.options], task.runs_a_world)
-    gains = results.Gains(best, _policy_gains(task, batch))
-    rows = results.results_frame(specification, batch, gains, seconds, policies=task.recording.policies)
-    if not task.recording.num_points:
+    gains = _exact_gains(task, batch)
+    rows = results.results_frame(specification, batch, *gains, seconds, policies=task.policies)
+    if not task.record:
         return rows, None
-    points = task.recording.points(task.length)
-    if task.recording.mean:
+    points = task.recording.points
+    if task.mean:
         count = len(task.seeds)
         each = {name: column.gather_every(count) for name, column in specification.items() if name != "seed"}
         return rows, results.mean_curves_frame(each, points, batch.curves, batch.spreads, count)
@@ -441,74 +443,25 @@ def _length_columns(task: Task, batch: Batch) -> dict[str, pl.Series]:
     return {"time": time, "steps": pl.Series(batch.figures()["steps"])}
 
 
-def _gain(worlds: Worlds, options: Options) -> float:
-    """Return the exact gain of a world, or NaN if it is not known."""
-    if world_kind(worlds.kind).model is None:
-        world = build_world(worlds.kind, options)
-        known = None if knows_truth(world) else gain(world)  # a world that changes has no single gain
-        return np.nan if known is None else known
-    return _solved(worlds.kind, json.dumps(options, sort_keys=True), worlds.data)
-
-
-@functools.lru_cache(maxsize=256)
-def _solved(kind: str, options: str, _data: tuple[tuple[str, str], ...]) -> float:
-    model = model_behind(kind, json.loads(options))
-    return np.nan if model is None else float(solve(model).gains[0])  # worlds begin in state 0
-
-
-def _policy_gains(task: Task, batch: Batch) -> Floats:
-    """Return the exact gain of each run's final policy; NaN where there is no model, no policy or no sound run."""
-    gains = np.full(task.num_runs, np.nan)
-    if not task.recording.policies:
-        return gains
-    for index, options in enumerate(task.worlds.options):
-        known = _judge(task.worlds.kind, json.dumps(options, sort_keys=True), task.worlds.data)
-        if known is None:
-            continue
-        judge, last = known
-        for run in range(index * task.runs_a_world, (index + 1) * task.runs_a_world):
-            if not batch.diverged[run] and not batch.errors[run]:
-                policy = batch.policies[run]
-                gains[run] = judge((last - policy if last is not None else policy).tolist())
-    return gains
-
-
-@functools.lru_cache(maxsize=64)
-def _judge(
-    kind: str, options: str, _data: tuple[tuple[str, str], ...]
-) -> tuple[PolicyGains, int | None] | None:
-    """Return what computes the gains of a world's policies, and its last action if actions are numbered from the last."""
-    chosen = json.loads(options)
-    model = model_behind(kind, chosen)
-    if model is None:
-        return None
-    return PolicyGains(model), model.num_actions - 1 if is_reversed(kind, chosen) else None
+def _option_columns(task: Task) -> dict[str, pl.Series]:
+    """Return a column for each option of the sweep, null where this task has none."""
+    world = np.repeat(np.arange(len(task.worlds)), task.runs_a_world)
+    agent = np.tile(np.repeat(np.arange(len(task.agents)), len(task.seeds)), len(task.worlds))
+    of_worlds, of_agents = _flattened(task.worlds), _flattened(task.agents)
+    columns = {}
+    for name, is_text in task.columns.items():
+        choices, index = (of_agents, agent) if name in of_agents else (of_worlds, world)
+        entries = choices.get(name, [None] * len(task.worlds))
+        columns[name] = _at(entries, index, pl.String() if is_text else pl.Float64())
+    return columns
 
 
 @functools.lru_cache(maxsize=16)
-def _described(kind: str, combinations: str) -> tuple[list[bytes], dict[str, list[Choice | None]]]:
-    """Return the text of each combination, and a column for each option."""
-    options: list[Options] = json.loads(combinations)
-    flat = [flattened(choice) for choice in options]
-    names = dict.fromkeys(name for choice in flat for name in choice)
-    return [canonical_text(kind, choice) for choice in options], {
-        name: [choice.get(name) for choice in flat] for name in names
-    }
-
-
-def _option_columns(task: Task, of_agents: Mapping[str, list[Choice | None]]) -> dict[str, pl.Series]:
-    """Return a column for each option of the sweep, null where this task has none."""
-    worlds = [flattened(options) for options in task.worlds.options]
-    world = np.repeat(np.arange(len(worlds)), task.runs_a_world)
-    agent = np.tile(np.repeat(np.arange(task.agents.number), len(task.seeds)), len(worlds))
-    columns = {}
-    for name, is_text in task.columns.items():
-        kind = pl.String() if is_text else pl.Float64()
-        if name in of_agents:
-            columns[name] = _at(of_agents[name], agent, kind)
-        else:
-            columns[name] = _at([options.get(name) for options in worlds], world, kind)
-    return columns
+def _flattened(variants: Variants) -> dict[str, list[Choice | None]]:
+    """Return a column for each option, with a row for each variant."""
+    flat = [flattened(options) for options in variants.options]
+    names = dict.fromkeys(name for options in flat for name in options)
+    return {name: [options.get(name) for options in flat] for name in names}
 
 
 def _at(entries: Sequence[Choice | None], index: Ints, kind: pl.DataType) -> pl.Series:
@@ -519,3 +472,46 @@ def _at(entries: Sequence[Choice | None], index: Ints, kind: pl.DataType) -> pl.
             for entry in entries
         ]
     return pl.Series(entries, dtype=kind).gather(index)
+
+
+def _exact_gains(task: Task, batch: Batch) -> tuple[Floats, Floats]:
+    """Return the exact gains of each run's world and of its final policy.
+
+    They are NaN where there is no model, and for policies where there is no policy or no sound run.
+    """
+    gains, policy_gains = np.full((2, len(task.worlds), task.runs_a_world), np.nan)
+    sound = (~batch.diverged & (batch.errors == "")).reshape(gains.shape)
+    for index, variant in enumerate(task.worlds.each()):
+        gains[index] = _gain(variant)
+        if task.policies and (known := _judge(variant)):
+            judge, last = known
+            for run in np.flatnonzero(sound[index]).tolist():
+                policy = batch.policies[index * task.runs_a_world + run]
+                policy_gains[index, run] = judge((last - policy if last is not None else policy).tolist())
+    return gains.ravel(), policy_gains.ravel()
+
+
+@functools.lru_cache(maxsize=256)
+def _gain(variant: Variants) -> float:
+    """Return the exact gain of a world, or NaN if it is not known."""
+    if world_kind(variant.kind).model is None:
+        world = built_world(variant)
+        known = None if knows_truth(world) else gain(world)  # a world that changes has no single gain
+        return np.nan if known is None else known
+    model = _model(variant)
+    return np.nan if model is None else float(solve(model).gains[0])  # worlds begin in state 0
+
+
+@functools.lru_cache(maxsize=64)
+def _judge(variant: Variants) -> tuple[PolicyGains, int | None] | None:
+    """Return what computes the gains of a world's policies, and its last action if actions are numbered from the last."""
+    model = _model(variant)
+    if model is None:
+        return None
+    is_last_first = is_reversed(variant.kind, variant.options[0])
+    return PolicyGains(model), model.num_actions - 1 if is_last_first else None
+
+
+@functools.lru_cache(maxsize=1)
+def _model(variant: Variants) -> SMDP | None:
+    return model_behind(variant.kind, variant.options[0])
