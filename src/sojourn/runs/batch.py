@@ -33,17 +33,7 @@ from sojourn.rules.streams import streams
 from sojourn.rules.values import classes, fields_of, is_value, layout, stacked
 from sojourn.rules.vectors import number_of
 from sojourn.runs.abreast import LANES_PAY, party_of, walk_abreast
-from sojourn.runs.loop import (
-    PARTS,
-    Curve,
-    Run,
-    Walk,
-    explain,
-    go_on,
-    ready,
-    ready_for,
-    without_missing,
-)
+from sojourn.runs.loop import PARTS, Curve, Run, Walk, explain, go_on, ready, ready_for, without_missing
 from sojourn.runs.progress import StopFlag
 from sojourn.runs.recording import (
     MOST_SEEDS,

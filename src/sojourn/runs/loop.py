@@ -220,12 +220,7 @@ def rehearse(world: World, agent: Agent) -> None:
         if not is_offered(state, action, size, num_actions):
             return
         world, next_state, reward, duration = returned(
-            step,
-            world,
-            state,
-            action,
-            world_rng,
-            parts=("world", "next_state", "reward", "duration"),
+            step, world, state, action, world_rng, parts=("world", "next_state", "reward", "duration")
         )
         if not (is_state(next_state, size) and 0.0 <= duration < np.inf and abs(reward) < np.inf):
             return

@@ -48,16 +48,7 @@ from sojourn.runs.build import is_reversed, model_behind
 from sojourn.runs.catalogue import world_kind
 from sojourn.runs.progress import Advance, StopFlag, no_progress
 from sojourn.runs.spec import Sweep, as_word, cell_ids
-from sojourn.runs.tasks import (
-    Executed,
-    OtherRulesError,
-    Task,
-    Variants,
-    built_world,
-    execute,
-    plan,
-    rules_of,
-)
+from sojourn.runs.tasks import Executed, OtherRulesError, Task, Variants, built_world, execute, plan, rules_of
 from sojourn.worlds.protocol import gain
 from sojourn.worlds.truth import knows_truth
 
@@ -88,11 +79,7 @@ class SweepOutcome:
 
 @told
 def run_sweep(
-    sweep: Sweep,
-    folder: str | Path,
-    executor: Executor,
-    jobs: int,
-    progress: Advance = no_progress,
+    sweep: Sweep, folder: str | Path, executor: Executor, jobs: int, progress: Advance = no_progress
 ) -> SweepOutcome:
     """Run the tasks of a sweep that are not in its folder yet, then merge all of them into tables.
 
