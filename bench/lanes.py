@@ -46,7 +46,7 @@ from sojourn.runs.abreast import LANES_PAY
 from sojourn.runs.batch import Batch, run_batch
 from sojourn.runs.build import build_world
 from sojourn.runs.recording import Length, Recording
-from sojourn.worlds.checks import ready_world
+from sojourn.worlds.protocol import ready_world
 
 # Ready: a world's arrays are copied once, and not for each call that is timed.
 WORLDS: dict[str, Any] = {

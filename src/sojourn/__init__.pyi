@@ -87,7 +87,7 @@ from sojourn.worlds import changes, continuous
 from sojourn.worlds.changing import Drifting, Switching
 from sojourn.worlds.disturbed import Disturbed
 from sojourn.worlds.market.bars import Bars, load_bars
-from sojourn.worlds.market.synthetic import synthetic_bars
+from sojourn.worlds.market.instruments import synthetic_bars
 from sojourn.worlds.market.world import Market
 from sojourn.worlds.protocol import gain, is_unswayed, optimal, start, step
 from sojourn.worlds.tabular import Tabular, initial_values

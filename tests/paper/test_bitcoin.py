@@ -22,7 +22,7 @@ from sojourn.runs.executors import executor
 from sojourn.runs.spec import Entry, Sweep, parse_sweep
 from sojourn.runs.store import run_sweep
 from sojourn.runs.tasks import execute
-from sojourn.worlds.market.segments import market_segment
+from sojourn.worlds.market.instruments import market_segment
 from sojourn.worlds.market.world import Market
 from sojourn_paper.bitcoin import plan, tables
 from sojourn_paper.bitcoin import section as words

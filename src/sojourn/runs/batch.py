@@ -50,8 +50,7 @@ from sojourn.runs.recording import (
     no_totals,
     record_points,
 )
-from sojourn.worlds.checks import Fault, first_state, ready_world
-from sojourn.worlds.protocol import World, extent, observed
+from sojourn.worlds.protocol import Fault, World, extent, first_state, observed, ready_world
 from sojourn.worlds.truth import knows_truth, truth_of, truths
 
 T = TypeVar("T")

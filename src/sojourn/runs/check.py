@@ -25,8 +25,7 @@ from sojourn.rules.random import integer
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import Column, Value, canonical, copied, is_value, same
 from sojourn.runs.loop import ready, run
-from sojourn.worlds.checks import explore_world
-from sojourn.worlds.protocol import World, controlled, observed, start, step
+from sojourn.worlds.protocol import World, controlled, explore_world, observed, start, step
 
 _update, _value = update.bare, value.bare
 

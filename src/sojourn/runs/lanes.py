@@ -26,15 +26,7 @@ from sojourn.rules.arrays import Flags
 from sojourn.rules.borrowed import borrowed
 from sojourn.rules.bridge import Function, bridge, compiled_apart, inlined, written_out
 from sojourn.rules.compile import kernel, no_rule, rule
-from sojourn.rules.lanes import (
-    alike,
-    chosen,
-    for_each_lane,
-    in_lane,
-    one_lane,
-    opened,
-    put_lane,
-)
+from sojourn.rules.lanes import alike, chosen, for_each_lane, in_lane, one_lane, opened, put_lane
 from sojourn.rules.stacks import put
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import Value

@@ -29,8 +29,19 @@ from sojourn.rules.values import Column, canonical, copied, replaced
 from sojourn.rules.vectors import Action, State, is_offered, is_state, spot
 from sojourn.runs.progress import StopFlag
 from sojourn.runs.recording import NEVER, Course, Length, Points, Totals, counted, has_diverged, record_points
-from sojourn.worlds.checks import Fault, explain_step, first_state, ready_world
-from sojourn.worlds.protocol import W, World, controlled, extent, observed, start, step
+from sojourn.worlds.protocol import (
+    Fault,
+    W,
+    World,
+    controlled,
+    explain_step,
+    extent,
+    first_state,
+    observed,
+    ready_world,
+    start,
+    step,
+)
 from sojourn.worlds.truth import Truth, knows_truth, truth_of, watched
 
 _draw, _learn, _start, _step, _value = draw.bare, learn.bare, start.bare, step.bare, value.bare

@@ -83,7 +83,7 @@ from sojourn.runs.build import build_agent, build_world
 from sojourn.runs.catalogue import plain_kind, users_sources
 from sojourn.runs.loop import unlike
 from sojourn.runs.recording import MOST_POINTS, MOST_SEEDS, Length
-from sojourn.worlds.market.segments import identity
+from sojourn.worlds.market.instruments import identity
 from sojourn.worlds.protocol import World, extent
 
 Axis: TypeAlias = list[float] | list[int] | list[str] | list[bool] | list[Choice]

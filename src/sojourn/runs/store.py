@@ -29,16 +29,13 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from sojourn.data.files import open_to_append, own_folder, remove_leftovers, write_bytes, write_text
 from sojourn.data.options import Choice
-from sojourn.exact.policy_gains import PolicyGains
-from sojourn.exact.solve import solve
-from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.door import told, warn
 from sojourn.rules.machine_code import source_digest
@@ -51,6 +48,10 @@ from sojourn.runs.spec import Sweep, as_word, cell_ids
 from sojourn.runs.tasks import Executed, OtherRulesError, Task, Variants, built_world, execute, plan, rules_of
 from sojourn.worlds.protocol import gain
 from sojourn.worlds.truth import knows_truth
+
+if TYPE_CHECKING:
+    from sojourn.exact.policy_gains import PolicyGains
+    from sojourn.models.smdp import SMDP
 
 _SWEEP, _LOG, _RULES = "sweep.json", "sweep.log", "rules"
 _FILES = (_SWEEP, results.RESULTS, results.CURVES, results.TIMINGS)
@@ -485,6 +486,8 @@ def _gain(variant: Variants) -> float:
         world = built_world(variant)
         known = None if knows_truth(world) else gain(world)  # a world that changes has no single gain
         return np.nan if known is None else known
+    from sojourn.exact.solve import solve
+
     model = _model(variant)
     return np.nan if model is None else float(solve(model).gains[0])  # worlds begin in state 0
 
@@ -495,6 +498,8 @@ def _judge(variant: Variants) -> tuple[PolicyGains, int | None] | None:
     model = _model(variant)
     if model is None:
         return None
+    from sojourn.exact.policy_gains import PolicyGains
+
     is_last_first = is_reversed(variant.kind, variant.options[0])
     return PolicyGains(model), model.num_actions - 1 if is_last_first else None
 

@@ -33,7 +33,7 @@ from sojourn.runs.catalogue import agent_kind, world_kind
 from sojourn.runs.progress import StopFlag
 from sojourn.runs.recording import Length, Recording, evenly_spaced, log_spaced
 from sojourn.runs.spec import Entry, Sweep, canonical_text
-from sojourn.worlds.market.segments import identity
+from sojourn.worlds.market.instruments import identity
 from sojourn.worlds.protocol import World, extent
 
 BATCH_STEPS, BATCH_RUNS = 10_000_000, 4096  # about a third of a second

@@ -21,7 +21,7 @@ from sojourn.runs.progress import Advance, no_progress
 from sojourn.runs.results import TIMINGS, claim_folder, load_results
 from sojourn.runs.spec import Sweep
 from sojourn.runs.store import run_sweep
-from sojourn.worlds.changes.random_ones import drawn
+from sojourn.worlds.changes.jobs import drawn
 from sojourn_paper.drift import charts, family, plan, tables, tracking
 from sojourn_paper.drift import section as words
 from sojourn_paper.drift.plan import Size

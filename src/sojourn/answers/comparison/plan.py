@@ -27,7 +27,7 @@ from sojourn.runs.build import build_world
 from sojourn.runs.catalogue import plain_kind, refuse_world
 from sojourn.runs.loop import run
 from sojourn.runs.spec import Entry, Sweep
-from sojourn.worlds.named import WORLDS
+from sojourn.worlds.catalogue import WORLDS
 from sojourn.worlds.protocol import extent
 from sojourn.worlds.truth import knows_truth
 
