@@ -75,18 +75,16 @@ from sojourn.rules.streams import stream
 from sojourn.rules.vectors import Bounds
 from sojourn.runs.batch import Grid, Runs, grid, run_many
 from sojourn.runs.check import RateReport, check_agent, check_rate, check_world
-from sojourn.runs.folder import run_sweep
-from sojourn.runs.grids import Entry
-from sojourn.runs.lengths import evenly_spaced, log_spaced
 from sojourn.runs.loop import Curve, Run, run
+from sojourn.runs.recording import evenly_spaced, log_spaced
 from sojourn.runs.results import load_curves, load_results
-from sojourn.runs.spec import Sweep
-from sojourn.runs.toml import load_sweep, parse_sweep
+from sojourn.runs.spec import Entry, Sweep, load_sweep, parse_sweep
+from sojourn.runs.store import run_sweep
 from sojourn.worlds import changes, continuous
 from sojourn.worlds.changing import Drifting, Switching
 from sojourn.worlds.disturbed import Disturbed
 from sojourn.worlds.market.bars import Bars, load_bars
-from sojourn.worlds.market.synthetic import synthetic_bars
+from sojourn.worlds.market.instruments import synthetic_bars
 from sojourn.worlds.market.world import Market
 from sojourn.worlds.protocol import gain, is_unswayed, optimal, start, step
 from sojourn.worlds.tabular import Tabular, initial_values

@@ -86,7 +86,7 @@ def bitcoin(
 ) -> None:
     """Run the market study: which agent accumulates more on segments of minute bars."""
     from sojourn.runs.progress import progress
-    from sojourn.worlds.market.segments import SYNTHETIC
+    from sojourn.worlds.market.instruments import SYNTHETIC
     from sojourn_paper.bitcoin import folder as studies
     from sojourn_paper.bitcoin.plan import Source, specification
     from sojourn_paper.bitcoin.section import headlines

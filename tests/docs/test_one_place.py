@@ -16,7 +16,7 @@ import sojourn as sj
 from sojourn.agents.named import NamedAgent, add_agent
 from sojourn.models.problems import PROBLEMS
 from sojourn.rates.named import NamedEstimator, add_estimator
-from sojourn.worlds.named import NamedWorld, add_world
+from sojourn.worlds.catalogue import NamedWorld, add_world
 
 
 class Halved(NamedTuple):

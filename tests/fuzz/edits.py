@@ -46,7 +46,7 @@ from sojourn.rates.named import ESTIMATORS
 from sojourn.rates.scheduled import Scheduled, Visits
 from sojourn.rules import gradual
 from sojourn.rules.compile import Kernel
-from sojourn.worlds.named import WORLDS
+from sojourn.worlds.catalogue import WORLDS
 
 STEPS, TIME = 200, 20.0  # of the training and of the evaluation that follow each edit
 PATIENCE = 20  # seconds of the processor that they may take

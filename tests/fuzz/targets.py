@@ -38,8 +38,8 @@ from sojourn.learner.saved import Saved
 from sojourn.models.model_files import load_model, save_model
 from sojourn.report.blocks import Budget
 from sojourn.report.html import page_of
+from sojourn.runs.spec import load_sweep
 from sojourn.runs.tasks import plan
-from sojourn.runs.toml import load_sweep
 
 
 class WrongNumberError(Exception):

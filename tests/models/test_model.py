@@ -41,7 +41,7 @@ from sojourn.models.laws import (
 )
 from sojourn.models.model_files import parse_model
 from sojourn.rules.compile import kernel
-from sojourn.worlds.draws import sampled
+from sojourn.worlds.tabular import sampled
 
 PARTS: dict[str, Any] = {
     "pair_offsets": [0, 2, 3],

@@ -10,7 +10,7 @@ import pytest
 
 import sojourn as sj
 from ledger import judged, shows
-from sojourn.runs.grids import spaced
+from sojourn.runs.spec import spaced
 from sojourn_paper.drift import family
 from sojourn_paper.drift.trend import prospect
 from sojourn_paper.robustness import plan, tables

@@ -20,12 +20,10 @@ from sojourn.rules.lane_count import LANES
 from sojourn.rules.streams import streams
 from sojourn.rules.values import copied, same, stacked
 from sojourn.runs.abreast import LANES_PAY, Party, party_of, shifts, walk_abreast
-from sojourn.runs.course import Course
-from sojourn.runs.halt import Halt
-from sojourn.runs.kept import Kept
-from sojourn.runs.lengths import Length, evenly_spaced
+from sojourn.runs.batch import Batch, no_curves, no_rows, run_batch
 from sojourn.runs.loop import ready
-from sojourn.runs.stack import Batch, no_curves, no_rows, run_batch
+from sojourn.runs.progress import StopFlag
+from sojourn.runs.recording import Course, Length, Recording, evenly_spaced
 from sojourn.worlds.protocol import extent
 
 PRICES = 100.0 + np.cumsum(np.random.default_rng(0).standard_normal(200))
@@ -110,9 +108,9 @@ def abreast(
     party = party_of(world, stacked([copied(agent) for _, agent in prepared]), rngs, course)
     assert party is not None
     rows = no_rows(len(seeds), world.num_states)
-    curves = no_curves(len(seeds), Kept(evenly_spaced(course.until, 4), group))
+    curves = no_curves(len(seeds), Recording(evenly_spaced(course.until, 4), group))
     place = np.unique(seeds, return_inverse=True)[1]
-    left = walk_abreast(party, place, curves, rows, Halt().flag, compiled=False)
+    left = walk_abreast(party, place, curves, rows, StopFlag().flag, compiled=False)
     return Written(rows, curves, [some.tolist() for some in left])
 
 
@@ -208,8 +206,10 @@ def batch_of(
     world: Any, agents: list[Any], seeds: list[int], length: Length, planned: int, group: int = 1
 ) -> Batch:
     """Run a batch as sweeps do; side by side if so many steps are planned."""
-    kept = Kept(evenly_spaced(length.total, 5), group)
-    return run_batch(world, stacked([copied(agent) for agent in agents]), seeds, length, kept, None, planned)
+    recording = Recording(evenly_spaced(length.total, 5), group)
+    return run_batch(
+        world, stacked([copied(agent) for agent in agents]), seeds, length, recording, None, planned
+    )
 
 
 def compare_batches(world: Any, agents: list[Any], seeds: list[int], length: Length, group: int = 1) -> None:
@@ -233,14 +233,14 @@ def test_compiled_batches_are_the_same_where_the_world_draws() -> None:
     compare_batches(market("random"), agents, list(range(33)), Length(199, 5))
 
 
-def test_a_halt_stops_runs_side_by_side() -> None:
+def test_a_flag_stops_runs_side_by_side() -> None:
     """As it stops single runs."""
-    halt = Halt()
-    halt.now()
+    stop = StopFlag()
+    stop.set()
     agents = stacked([sj.harmonic_r(2, 2) for _ in range(9)])
-    nothing = Kept(np.zeros(0, dtype=np.int64))
+    nothing = Recording(np.zeros(0, dtype=np.int64))
     with pytest.raises(CancelledError):
-        run_batch(sj.TwoState(log_scale=1e-3), agents, [0] * 9, Length(10), nothing, halt, LANES_PAY)
+        run_batch(sj.TwoState(log_scale=1e-3), agents, [0] * 9, Length(10), nothing, stop, LANES_PAY)
 
 
 def party(agents: list[Any], world: Any, time: float = np.inf) -> Party | None:

@@ -29,10 +29,10 @@ from sojourn.data.options import option_kinds, wants_list
 from sojourn.models import save_model
 from sojourn.models.problems import gosavi, long_return
 from sojourn.rates.named import ESTIMATORS
+from sojourn.runs.batch import FIGURES
 from sojourn.runs.build import build_agent, build_world
-from sojourn.runs.columns import FIGURES
-from sojourn.runs.named import agent_kinds, world_kind, world_names
-from sojourn.runs.rows import tabulate
+from sojourn.runs.catalogue import agent_kinds, world_kind, world_names
+from sojourn.runs.store import tabulate
 from sojourn.runs.tasks import execute, plan
 from sojourn.worlds.continuous import Wear
 from sojourn.worlds.market.world import DURATIONS

@@ -32,7 +32,7 @@ from sojourn.rates.named import named_rate
 from sojourn.rules.sources import source_of
 from sojourn.runs.build import build_agent, build_world
 from sojourn.runs.executors import executor
-from sojourn.runs.grids import spaced
+from sojourn.runs.spec import spaced
 
 MODULE = '''
 from typing import NamedTuple
@@ -151,7 +151,7 @@ with ThreadPoolExecutor(1) as pool:
 CELLS = """
 import json, sys
 import sojourn as sj
-from sojourn.runs.lengths import Length
+from sojourn.runs.recording import Length
 from sojourn.runs.spec import canonical_text, cell_ids
 sweep = sj.load_sweep("sweep.toml")
 agents = [canonical_text("users_code:persistent", options) for options in sweep.agents[0].grid()]

@@ -18,7 +18,7 @@ from sojourn.agents.checks import ready_agent
 from sojourn.envs.worlds import WorldEnv
 from sojourn.models.laws import FlatLaws
 from sojourn.rules.values import with_arrays
-from sojourn.worlds.checks import ready_world
+from sojourn.worlds.protocol import ready_world
 
 TABULAR = sj.Tabular(sj.problems.gosavi())
 MARKET = sj.Market(open=[10.0, 12.0, 11.0], close=[12.0, 11.0, 11.5], state_size=1)

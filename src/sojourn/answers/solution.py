@@ -13,7 +13,7 @@ from sojourn.report.blocks import Block, Budget, Column, Facts, Note, Points, Pr
 from sojourn.report.charts import Axis, Lines, Series
 from sojourn.report.looks import plain
 from sojourn.report.words import counted, number, setting
-from sojourn.runs.named import refuse_world
+from sojourn.runs.catalogue import refuse_world
 
 FILE = "solution.json"
 

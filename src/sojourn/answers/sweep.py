@@ -15,7 +15,7 @@ from sojourn.report.blocks import Block, Budget, Charts, Column, Facts, Heading,
 from sojourn.report.charts import Axis, Lines, Series, Whisker, Whiskers
 from sojourn.report.looks import looks, plain, title
 from sojourn.report.words import counted, number, setting, several
-from sojourn.runs.columns import TRUTHS
+from sojourn.runs.batch import TRUTHS
 from sojourn.runs.results import CURVES, RESULTS, load_results, summarise
 
 # Columns of results that are not options; `results.py` describes them.

@@ -27,7 +27,7 @@ from sojourn.rules.gradual import gradually
 from sojourn.rules.stacks import put, take
 from sojourn.rules.streams import Stream, check_stream
 from sojourn.rules.values import Column, Value, canonical, copied, is_value, replaced, stacked
-from sojourn.runs.totals import Totals, counted, totals_in, write_totals
+from sojourn.runs.recording import Totals, counted, totals_in, write_totals
 
 V = TypeVar("V", bound=Value)
 

@@ -37,7 +37,7 @@ from sojourn.rules.arrays import Flags, Floats
 from sojourn.rules.long_run import MicroBatches
 from sojourn.rules.values import is_value
 from sojourn.rules.vectors import Bounds
-from sojourn.runs.totals import Totals
+from sojourn.runs.recording import Totals
 
 MakeObserver: TypeAlias = Callable[..., ObservingAgent]
 MakeVectorAgent: TypeAlias = Callable[..., Agent]

@@ -26,7 +26,7 @@ from sojourn.agents.learning import Constant
 from sojourn.agents.protocol import Agent
 from sojourn.learner.held import LATE, Surplus
 from sojourn.rules.arrays import Floats, Ints
-from sojourn.runs.totals import Totals
+from sojourn.runs.recording import Totals
 
 _GROWTH = 1.7  # 2 for a steady drift, 1.4 for a random walk, 1 for values that have settled
 _TIMES = 3  # doublings of the steps over which values must grow

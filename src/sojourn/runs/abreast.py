@@ -21,9 +21,8 @@ from sojourn.rules.lane_count import LANES
 from sojourn.rules.lanes import alike, in_lanes
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import Field, is_value
-from sojourn.runs.course import Course
-from sojourn.runs.kept import Curves, Rows
 from sojourn.runs.lanes import WIDTH, Crew, Drawing, Outlook, Quiet, Words, walk_lanes
+from sojourn.runs.recording import Course, Curves, RunRows
 from sojourn.worlds.protocol import World, controlled, is_unswayed, observed, start, step
 from sojourn.worlds.truth import watched
 
@@ -104,7 +103,7 @@ def shifts(party: Party, seeds: Ints, group: int) -> list[Ints]:
 
 
 def walk_abreast(
-    party: Party, seeds: Ints, curves: Curves, rows: Rows, halt: Flags, compiled: bool = True
+    party: Party, seeds: Ints, curves: Curves, rows: RunRows, halt: Flags, compiled: bool = True
 ) -> Iterator[Ints]:
     """Make runs side by side; yield the numbers of those that are to be made one after the other, at once."""
     all_shifts = shifts(party, seeds, curves.group)

@@ -26,22 +26,12 @@ from sojourn.rules.arrays import Flags
 from sojourn.rules.borrowed import borrowed
 from sojourn.rules.bridge import Function, bridge, compiled_apart, inlined, written_out
 from sojourn.rules.compile import kernel, no_rule, rule
-from sojourn.rules.lanes import (
-    alike,
-    chosen,
-    for_each_lane,
-    in_lane,
-    one_lane,
-    opened,
-    put_lane,
-)
+from sojourn.rules.lanes import alike, chosen, for_each_lane, in_lane, one_lane, opened, put_lane
 from sojourn.rules.stacks import put
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import Value
 from sojourn.rules.vectors import is_offered, is_state
-from sojourn.runs.course import Course, has_diverged
-from sojourn.runs.kept import Curves, Rows, fold
-from sojourn.runs.totals import Totals, counted
+from sojourn.runs.recording import Course, Curves, RunRows, Totals, counted, fold, has_diverged
 from sojourn.worlds.protocol import World, start, step
 
 _draw, _learn, _start, _step, _value = draw.bare, learn.bare, start.bare, step.bare, value.bare
@@ -249,7 +239,7 @@ def _begin(world: World, count: int, crew: Crew) -> tuple[World, int, bool]:
 
 @kernel
 def walk_lanes(
-    world: World, crew: Crew, course: Course, outlook: Outlook, curves: Curves, rows: Rows, halt: Flags
+    world: World, crew: Crew, course: Course, outlook: Outlook, curves: Curves, rows: RunRows, halt: Flags
 ) -> bool:
     """Make the runs of all lanes; write nothing and return False if their numbers must not be used."""
     world, state = borrowed(world), 0

@@ -16,10 +16,10 @@ from sojourn.report.blocks import Budget
 from sojourn.report.figures import drawing
 from sojourn.report.markdown import markdown
 from sojourn.runs.executors import executor
-from sojourn.runs.folder import run_sweep
 from sojourn.runs.progress import Advance, no_progress
 from sojourn.runs.results import CURVES, RESULTS, TIMINGS, claim_folder, load_results
 from sojourn.runs.spec import Sweep
+from sojourn.runs.store import run_sweep
 from sojourn_paper.bitcoin import charts, tables
 from sojourn_paper.bitcoin import section as words
 from sojourn_paper.bitcoin.plan import Source

@@ -17,11 +17,11 @@ from sojourn.report.blocks import Budget
 from sojourn.report.figures import drawing
 from sojourn.report.markdown import markdown
 from sojourn.runs.executors import executor
-from sojourn.runs.folder import run_sweep
 from sojourn.runs.progress import Advance, no_progress
 from sojourn.runs.results import TIMINGS, claim_folder, load_results
 from sojourn.runs.spec import Sweep
-from sojourn.worlds.changes.random_ones import drawn
+from sojourn.runs.store import run_sweep
+from sojourn.worlds.changes.jobs import drawn
 from sojourn_paper.drift import charts, family, plan, tables, tracking
 from sojourn_paper.drift import section as words
 from sojourn_paper.drift.plan import Size

@@ -14,9 +14,9 @@ from sojourn.report.blocks import Budget
 from sojourn.report.figures import drawing
 from sojourn.report.markdown import markdown
 from sojourn.runs.executors import executor
-from sojourn.runs.folder import run_sweep
 from sojourn.runs.progress import Advance, no_progress
 from sojourn.runs.results import RESULTS, TIMINGS, claim_folder, load_results
+from sojourn.runs.store import run_sweep
 from sojourn_paper.robustness import charts, plan, tables
 from sojourn_paper.robustness import section as words
 from sojourn_paper.robustness.section import section

@@ -12,7 +12,7 @@ from sojourn.data.records import Options
 from sojourn.exact.audit.audit import Audit, audit
 from sojourn.models.model_files import named_model
 from sojourn.rates.named import named_rate
-from sojourn.runs.named import refuse_world
+from sojourn.runs.catalogue import refuse_world
 
 
 def audit_named(

@@ -31,10 +31,10 @@ from sojourn.report.figures import drawing
 from sojourn.report.markdown import markdown
 from sojourn.report.words import setting
 from sojourn.runs.executors import executor
-from sojourn.runs.folder import run_sweep
 from sojourn.runs.progress import Advance, no_progress
 from sojourn.runs.results import RESULTS, claim_folder, load_results
 from sojourn.runs.spec import Sweep
+from sojourn.runs.store import run_sweep
 
 SETTINGS, COMPARISON = "settings.json", "comparison.json"
 

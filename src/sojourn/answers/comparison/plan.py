@@ -24,11 +24,10 @@ from sojourn.learner.observing import OBSERVERS
 from sojourn.models.model_files import is_file, named_model
 from sojourn.models.problems.catalogue import SEVERAL_GAINS
 from sojourn.runs.build import build_world
-from sojourn.runs.grids import Entry
+from sojourn.runs.catalogue import plain_kind, refuse_world
 from sojourn.runs.loop import run
-from sojourn.runs.named import plain_kind, refuse_world
-from sojourn.runs.spec import Sweep
-from sojourn.worlds.named import WORLDS
+from sojourn.runs.spec import Entry, Sweep
+from sojourn.worlds.catalogue import WORLDS
 from sojourn.worlds.protocol import extent
 from sojourn.worlds.truth import knows_truth
 

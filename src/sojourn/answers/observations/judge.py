@@ -11,7 +11,7 @@ import numpy as np
 
 from sojourn.envs.worlds import WorldEnv
 from sojourn.rules.vectors import Vector
-from sojourn.worlds.named import WORLDS
+from sojourn.worlds.catalogue import WORLDS
 from sojourn.worlds.protocol import gain, optimal
 
 

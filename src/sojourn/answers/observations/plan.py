@@ -16,7 +16,7 @@ from sojourn.data.numbers import nearest, positive, shown, whole
 from sojourn.learner.observing import OBSERVERS, Source, driver_for, observer_for
 from sojourn.rates.named import ESTIMATORS
 from sojourn.rates.protocol import Rate
-from sojourn.runs.named import plain_kind
+from sojourn.runs.catalogue import plain_kind
 
 RATE_STEP_SIZE, CENTRING = 0.001, 0.1  # the agents' defaults
 IGNORED = "durations ignored"

@@ -12,29 +12,28 @@ import pytest
 import sojourn as sj
 from sojourn.rules.stacks import take
 from sojourn.rules.values import stacked
-from sojourn.runs.halt import Halt
-from sojourn.runs.kept import Kept
-from sojourn.runs.lengths import Length
-from sojourn.runs.stack import run_batch
+from sojourn.runs.batch import run_batch
+from sojourn.runs.progress import StopFlag
+from sojourn.runs.recording import Length, Recording
 
 WORLD = sj.TwoState(log_scale=0.0)
-NOTHING = Kept(np.zeros(0, dtype=np.int64))
+NOTHING = Recording(np.zeros(0, dtype=np.int64))
 
 
-def batch(steps: int, halt: Halt) -> int:
-    done = run_batch(WORLD, stacked([sj.smart(2, 2)]), [0], Length(steps), NOTHING, halt)
+def batch(steps: int, stop: StopFlag) -> int:
+    done = run_batch(WORLD, stacked([sj.smart(2, 2)]), [0], Length(steps), NOTHING, stop)
     return int(take(done.totals, 0).steps)
 
 
-def test_a_halt_stops_its_own_batches_only() -> None:
-    """A run of an hour ends at once when its halt is called; one with another halt does not notice."""
-    mine, other = Halt(), Halt()
+def test_a_flag_stops_its_own_batches_only() -> None:
+    """A run of an hour ends at once when its flag is set; one with another flag does not notice."""
+    mine, other = StopFlag(), StopFlag()
     assert batch(10, mine) == 10
     with ThreadPoolExecutor(1) as pool:
         long = pool.submit(batch, 10**12, mine)
         assert batch(1000, other) == 1000
         assert not long.done()
-        mine.now()
+        mine.set()
         with pytest.raises(CancelledError):
             long.result(timeout=60)
     assert batch(1000, other) == 1000

@@ -1,6 +1,6 @@
 """All kinds of worlds and agents, by the names that sweeps and commands use.
 
-Worlds are listed in `sojourn.worlds.named`, problems in `sojourn.models.problems`, agents in
+Worlds are listed in `sojourn.worlds.catalogue`, problems in `sojourn.models.problems`, agents in
 `sojourn.agents.named`; those that users add are found here too. A name with a colon, such as
 `package.module:constructor`, refers to a user's own code, which need not be listed.
 """
@@ -18,14 +18,14 @@ from sojourn.data.numbers import nearest, shown
 from sojourn.data.options import Choice
 from sojourn.models.problems.catalogue import PROBLEMS
 from sojourn.rules.sources import source_of
-from sojourn.worlds.named import WORLDS, NamedWorld, users_world
+from sojourn.worlds.catalogue import WORLDS, NamedWorld, users_world
 
 if TYPE_CHECKING:
     from sojourn.models.smdp import SMDP
     from sojourn.worlds.protocol import World
 
-_MODEL_IN_FILE = "sojourn.worlds.of_model:model_in_file"
-_WORLD_OF_MODEL = "sojourn.worlds.of_model:WorldOfModel"
+_MODEL_IN_FILE = "sojourn.worlds.tabular:model_in_file"
+_WORLD_OF_MODEL = "sojourn.worlds.tabular:WorldOfModel"
 
 
 def world_names() -> list[str]:

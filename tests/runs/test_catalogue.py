@@ -13,8 +13,8 @@ import sojourn as sj
 from sojourn.agents.named import AGENTS, NamedAgent, add_agent
 from sojourn.models.problems import PROBLEMS
 from sojourn.runs.build import build_agent, build_world
-from sojourn.runs.named import world_kind, world_names
-from sojourn.worlds.named import WORLDS, NamedWorld, add_world
+from sojourn.runs.catalogue import world_kind, world_names
+from sojourn.worlds.catalogue import WORLDS, NamedWorld, add_world
 
 
 class Lamp(NamedTuple):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sojourn.worlds.protocol import World
 
 
-_WORLD_OF_USER = "sojourn.worlds.of_model:WorldOfUser"
+_WORLD_OF_USER = "sojourn.worlds.tabular:WorldOfUser"
 
 
 class NamedWorld(NamedTuple):
@@ -90,7 +90,7 @@ for _world in (
     ),
     NamedWorld(
         "market",
-        "sojourn.worlds.market.segments:market_segment",
+        "sojourn.worlds.market.instruments:market_segment",
         "at every bar of a segment of an instrument, buy or sell",
         example={"segment_length": 1000},
         environment="sojourn.envs.market:MarketEnv",
