@@ -39,14 +39,13 @@ from bench import (
     geometric_mean,
     in_c,
 )
-from sojourn.rules.lane_count import LANES
+from sojourn.rules.stacks import LANES
 from sojourn.rules.streams import streams
 from sojourn.rules.values import stacked
-from sojourn.runs.abreast import LANES_PAY
 from sojourn.runs.build import build_world
 from sojourn.runs.kept import Kept
 from sojourn.runs.lengths import Length
-from sojourn.runs.stack import Batch, run_batch
+from sojourn.runs.stack import LANES_PAY, Batch, run_batch
 from sojourn.worlds.checks import ready_world
 
 # Ready: a world's arrays are copied once, and not for each call that is timed.

@@ -40,7 +40,7 @@ from sojourn.models.laws import (
     Uniform,
     Weibull,
 )
-from sojourn.rules.compile import kernel
+from sojourn.rules.kernel import kernel
 from sojourn.worlds.draws import sampled
 
 PARTS: dict[str, Any] = {

@@ -20,15 +20,14 @@ from sojourn.agents.protocol import Agent
 from sojourn.data.numbers import shown, whole
 from sojourn.rules.arrays import Ints
 from sojourn.rules.door import is_sentence, told, warn
-from sojourn.rules.lane_count import LANES
+from sojourn.rules.stacks import LANES
 from sojourn.rules.values import classes, is_value, layout, stacked
-from sojourn.runs.abreast import LANES_PAY
 from sojourn.runs.columns import flattened
 from sojourn.runs.halt import Halt
 from sojourn.runs.kept import Kept
 from sojourn.runs.lengths import MOST_SEEDS, Length, Points, record_points
 from sojourn.runs.loop import Curve, ready_for
-from sojourn.runs.stack import Batch, Column, joined, run_batch
+from sojourn.runs.stack import LANES_PAY, Batch, Column, joined, run_batch
 from sojourn.worlds.checks import ready_world
 from sojourn.worlds.protocol import World
 

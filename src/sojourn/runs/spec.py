@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from sojourn.data.numbers import listed, positive, shown, whole
 from sojourn.data.options import Choice, Options
 from sojourn.rules.door import told
-from sojourn.rules.sources import check_unedited
+from sojourn.rules.jit.identity import check_unedited
 from sojourn.runs.build import build_agent, build_world
 from sojourn.runs.fitting import unlike
 from sojourn.runs.grids import Axes, Entry, choices

@@ -6,6 +6,7 @@ the agents of many runs are stacked, and one kernel makes the runs one after the
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from concurrent.futures import CancelledError
 from typing import Any, NamedTuple, TypeAlias
 
@@ -16,12 +17,12 @@ from sojourn.agents.protocol import A, Agent
 from sojourn.agents.values.protocol import num_missing, write_policy
 from sojourn.rates.protocol import value
 from sojourn.rules.arrays import Flags, Floats, Ints
-from sojourn.rules.compile import kernel
+from sojourn.rules.bridge import is_plain
+from sojourn.rules.kernel import kernel
 from sojourn.rules.stacks import put, take
 from sojourn.rules.streams import streams
 from sojourn.rules.values import fields_of
 from sojourn.rules.vectors import State, number_of
-from sojourn.runs.abreast import LANES_PAY, party_of, walk_abreast
 from sojourn.runs.columns import FIGURES, TRUTHS
 from sojourn.runs.course import Course, has_diverged
 from sojourn.runs.fitting import without_missing
@@ -44,6 +45,8 @@ from sojourn.worlds.protocol import World, extent, observed
 from sojourn.worlds.truth import knows_truth, truth_of, truths
 
 _truth_of, _value = truth_of.bare, value.bare
+
+LANES_PAY = 100_000_000  # steps: what runs side by side save by then is what compiling them costs
 
 Column: TypeAlias = npt.NDArray[Any]  # of a table: numbers, words or anything else
 
@@ -112,8 +115,12 @@ def run_batch(
     listed = extent(world)[0] if observed(world) is None else 0
     rows, curves = no_rows(count, listed if kept.policies else 0), no_curves(count, kept)
     course = Course(length.total, length.steps, *extent(world), float(length.time))
-    party = party_of(world, agents, rngs, course) if planned >= LANES_PAY else None
-    left = walk_abreast(party, place, curves, rows, halt.flag) if party else iter([rows.which])
+    left: Iterable[Ints] = [rows.which]
+    if planned >= LANES_PAY and not is_plain("lanes"):
+        from sojourn.runs.lanes import lane_group, run_in_lanes
+
+        group = lane_group(world, agents, rngs, course)
+        left = run_in_lanes(group, place, curves, rows, halt.flag) if group else left
     for which in left:
         some = rows._replace(which=which)
         _walk_batch(Begun(world, first_state(world)), agents, rngs, course, curves, some, halt.flag)

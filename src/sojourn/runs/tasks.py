@@ -23,11 +23,9 @@ import numpy as np
 from sojourn.agents.checks import ready_agent
 from sojourn.agents.protocol import Agent
 from sojourn.data.options import Options
-from sojourn.rules.compile import rules_digest
-from sojourn.rules.lane_count import LANES
-from sojourn.rules.sources import check_unedited, source_of
+from sojourn.rules.jit.identity import check_unedited, rules_digest, source_of
+from sojourn.rules.stacks import LANES
 from sojourn.rules.values import Value, classes, is_value, layout, replaced, stacked
-from sojourn.runs.abreast import LANES_PAY
 from sojourn.runs.build import build_agent, build_world
 from sojourn.runs.columns import flattened
 from sojourn.runs.halt import Halt
@@ -35,7 +33,7 @@ from sojourn.runs.kept import Kept
 from sojourn.runs.lengths import Length, Points, evenly_spaced, log_spaced
 from sojourn.runs.named import agent_kind, world_kind
 from sojourn.runs.spec import Sweep
-from sojourn.runs.stack import Batch, joined, reordered, run_batch
+from sojourn.runs.stack import LANES_PAY, Batch, joined, reordered, run_batch
 from sojourn.worlds.market.segments import identity
 from sojourn.worlds.protocol import World, extent
 

@@ -57,7 +57,7 @@ from __future__ import annotations
 from typing import Protocol, TypeVar
 
 from sojourn.data.numbers import Number, at_least_zero, finite, within
-from sojourn.rules.compile import no_rule, rule
+from sojourn.rules.rule import no_rule, rule
 from sojourn.rules.streams import Stream, check_stream
 from sojourn.rules.values import Value
 from sojourn.rules.vectors import Action, Bounds, State

@@ -29,8 +29,8 @@ from sojourn.models.laws import KINDS
 from sojourn.models.smdp import SMDP, check_model
 from sojourn.rules.arrays import Flags, Floats, Ints, misread, outside, owned
 from sojourn.rules.bridge import inlined
-from sojourn.rules.compile import kernel
 from sojourn.rules.door import told
+from sojourn.rules.kernel import kernel
 from sojourn.rules.random import uniform
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import checked

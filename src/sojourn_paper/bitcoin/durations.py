@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from sojourn.rules.compile import kernel
+from sojourn.rules.kernel import kernel
 from sojourn.rules.streams import Stream, stream
 from sojourn.worlds.checks import ready_world
 from sojourn.worlds.market.segments import market_segment
