@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,9 +19,12 @@ from sojourn.agents.learning import LearningAgent
 from sojourn.agents.named import AGENTS
 from sojourn.agents.relative import Relative
 from sojourn.rates.named import ESTIMATORS
+from sojourn.rules.jit import compiler
+from sojourn.rules.kernel import kernel
 from sojourn.rules.stacks import LANES
 from sojourn.rules.streams import streams
 from sojourn.rules.values import copied, same, stacked
+from sojourn.runs import lanes
 from sojourn.runs.course import Course
 from sojourn.runs.halt import Halt
 from sojourn.runs.kept import Kept
@@ -216,10 +220,10 @@ def batch_of(
 
 def compare_batches(world: Any, agents: list[Any], seeds: list[int], length: Length, group: int = 1) -> None:
     """Compare compiled batches, side by side and one after the other, bit for bit."""
-    lanes = batch_of(world, agents, seeds, length, LANES_PAY, group)
+    together = batch_of(world, agents, seeds, length, LANES_PAY, group)
     single = batch_of(world, agents, seeds, length, 0, group)
     for name in Batch._fields:
-        one, other = getattr(lanes, name), getattr(single, name)
+        one, other = getattr(together, name), getattr(single, name)
         assert (one == other).all() if name == "errors" else same(one, other), name
 
 
@@ -233,6 +237,28 @@ def test_compiled_batches_are_the_same_where_the_world_draws() -> None:
     """Each lane draws from its own stream."""
     agents = [sj.smart(4, 2, step_size=0.1) for _ in range(33)]
     compare_batches(market("random"), agents, list(range(33)), Length(199, 5))
+
+
+@pytest.mark.parametrize("world", ["two_state", "random"])
+def test_the_loop_over_lanes_is_vectorised(world: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """LLVM makes vector instructions of the loop over lanes, where each action is tried once and where each lane draws.
+
+    If it could not, all numbers would stay the same, and lanes would be slower than single runs.
+    """
+    fresh = kernel(lanes.walk_lanes.python)
+    monkeypatch.setattr(lanes, "walk_lanes", fresh)
+    monkeypatch.setattr(compiler, "keep", lambda *_, **__: None)  # code from disk could not be looked into
+    chosen = WORLDS[world]
+    agents = agents_of(sj.harmonic_r, chosen.num_states)
+    batch_of(chosen, agents, [5] * 9, Length(10), LANES_PAY)
+    (dispatcher,) = fresh._dispatchers.values()
+    (code,) = dispatcher.inspect_llvm().values()
+    functions = re.split(r"^define ", code, flags=re.MULTILINE)
+    (loop,) = (function for function in functions if re.match(r"[^@\n]*@\w+_side_by_side", function))
+    found = re.search(r"^vector\.body:.*?(?=^\S+:)", loop, re.MULTILINE | re.DOTALL)
+    assert found, "LLVM has not vectorised the loop"
+    assert re.search(r"fdiv <\d+ x double>", found[0])
+    assert not re.search(r"f(div|mul|add|sub) double", found[0])
 
 
 _WITHOUT_LANES = """
