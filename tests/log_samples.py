@@ -11,7 +11,7 @@ import sojourn as sj
 from sojourn.exact.logs.fit import LogRows
 from sojourn.models.laws import Exponential, FlooredNormal, Gamma
 from sojourn.rules.arrays import Floats, Ints
-from sojourn.rules.compile import kernel
+from sojourn.rules.kernel import kernel
 from sojourn.rules.random import uniform
 from sojourn.rules.streams import Stream
 from sojourn.worlds.protocol import World, step

@@ -25,7 +25,7 @@ import polars as pl
 import sojourn as sj
 from sojourn.envs.states import tabulate
 from sojourn.exact.logs.fit import LogRows
-from sojourn.rules.compile import Rule
+from sojourn.rules.rule import Rule
 
 Make: TypeAlias = Callable[[], Any]
 

@@ -16,7 +16,7 @@ import sojourn as sj
 from sojourn.models import load_model, save_model
 from sojourn.models.laws import Empirical, Gamma, Lognormal, Outcomes, Uniform, Weibull, mean
 from sojourn.models.model_files import parse_model
-from sojourn.rules.compile import kernel
+from sojourn.rules.kernel import kernel
 
 WORDS: list[Any] = ["x"]
 SAMPLES: Any = [Empirical([1.0])]

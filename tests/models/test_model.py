@@ -40,7 +40,7 @@ from sojourn.models.laws import (
     Weibull,
 )
 from sojourn.models.model_files import parse_model
-from sojourn.rules.compile import kernel
+from sojourn.rules.kernel import kernel
 from sojourn.worlds.tabular import sampled
 
 PARTS: dict[str, Any] = {

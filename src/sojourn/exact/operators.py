@@ -19,8 +19,8 @@ from sojourn.models.smdp import SMDP
 from sojourn.models.validation import offsets_of
 from sojourn.rules.arrays import Flags, Floats, Indices, Ints
 from sojourn.rules.bridge import inlined
-from sojourn.rules.compile import Kernel, kernel
 from sojourn.rules.gradual import gradually
+from sojourn.rules.kernel import Kernel, kernel
 
 _ULP = 2.0**-53
 _SMALLEST = 5e-324

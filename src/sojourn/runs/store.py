@@ -38,7 +38,7 @@ from sojourn.data.files import open_to_append, own_folder, remove_leftovers, wri
 from sojourn.data.options import Choice
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.door import told, warn
-from sojourn.rules.machine_code import source_digest
+from sojourn.rules.jit.identity import source_digest
 from sojourn.runs import results, tasks
 from sojourn.runs.batch import Batch, flattened
 from sojourn.runs.build import is_reversed, model_behind

@@ -33,8 +33,8 @@ from sojourn.models.model_files import load_model
 from sojourn.models.smdp import SMDP, check_model
 from sojourn.rules.arrays import Flags, Floats, Ints, misread, outside, owned
 from sojourn.rules.bridge import inlined
-from sojourn.rules.compile import kernel
 from sojourn.rules.door import told
+from sojourn.rules.kernel import kernel
 from sojourn.rules.random import exponential, gamma, lognormal, normal, uniform, weibull
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import checked

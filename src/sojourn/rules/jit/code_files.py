@@ -21,7 +21,8 @@ from typing import Any, TypeAlias
 import numba
 from numba.core import compiler, serialize
 
-Function: TypeAlias = Callable[..., Any]
+from sojourn.rules.bridge import Function
+
 Warn: TypeAlias = Callable[[str | OSError], None]
 Numba: TypeAlias = Any  # its types, targets and results: Numba ships no types
 
@@ -51,7 +52,7 @@ class CodeFile:
             return _results._rebuild(target, *code) if types == signature else None
         except FileNotFoundError:
             return None
-        except Exception as error:  # noqa: BLE001 - whatever it is, we can still compile
+        except Exception as error:  # whatever it is, we can still compile
             self._warn(
                 f"the machine code in {path} cannot be used and is compiled again: {error or type(error).__name__}"
             )

@@ -1,6 +1,6 @@
 """Lanes as the compiler sees them: types without a reference count, whose entries are selected without a jump.
 
-This file imports Numba, and is itself imported only when lanes are compiled. `lanes` says what lanes are.
+This file imports Numba, and is itself imported only when lanes are compiled. `lane` says what lanes are.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numba.core import cgutils as numba_cgutils
 from numba.core.datamodel import models
 
 from sojourn.rules.bridge import Function
-from sojourn.rules.lane_count import LANES
+from sojourn.rules.stacks import LANES
 
 Numba: TypeAlias = Any  # its types, contexts and builders: Numba ships no types
 Codegen: TypeAlias = tuple[Numba, Function]  # the types of an intrinsic, and a function that writes its code
@@ -34,10 +34,6 @@ def extended(callee: Function) -> Callable[[Callable[..., Function | None]], Num
     """Let one of Python's own functions be called with a lane."""
     decorate: Callable[..., Numba] = extending.overload(callee, strict=False)
     return decorate
-
-
-def _with_shape(resolve: Callable[..., Function]) -> Numba:
-    return extending.overload_attribute(Lane, "shape", strict=False)(resolve)
 
 
 class Block(types.Type):
@@ -66,6 +62,12 @@ extending.register_model(Lane)(BlockModel)
 
 def _parts(context: Numba, builder: Numba, kind: Numba, value: Numba) -> Numba:
     return cgutils.create_struct_proxy(kind)(context, builder, value=value)
+
+
+def _made(context: Numba, builder: Numba, kind: Numba, data: Numba, length: Numba) -> Numba:
+    block = cgutils.create_struct_proxy(kind)(context, builder)
+    block.data, block.length = builder.bitcast(data, block.data.type), length
+    return block._getvalue()
 
 
 # --- Memory -------------------------------------------------------------------------------
@@ -109,10 +111,7 @@ def row_of(typing: Numba, array: Numba, first: Numba, place: Numba) -> Codegen:
         start = builder.gep(
             builder.bitcast(data, ir.IntType(64).as_pointer()), [_times_lanes(builder, args[2])]
         )
-        block = cgutils.create_struct_proxy(kind)(context, builder)
-        block.data = builder.bitcast(start, block.data.type)
-        block.length = ir.Constant(ir.IntType(64), 0)
-        return block._getvalue()
+        return _made(context, builder, kind, start, ir.Constant(ir.IntType(64), 0))
 
     return kind(array, first, place), code
 
@@ -124,10 +123,7 @@ def table_of(typing: Numba, array: Numba, actions: Numba) -> Codegen:
 
     def code(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
         given = _parts(context, builder, array, args[0])
-        block = cgutils.create_struct_proxy(kind)(context, builder)
-        block.data = given.data
-        block.length = builder.extract_value(given.shape, 0)
-        return block._getvalue()
+        return _made(context, builder, kind, given.data, builder.extract_value(given.shape, 0))
 
     return kind(array, actions), code
 
@@ -138,10 +134,8 @@ def _lane_of(typing: Numba, block: Numba, lane: Numba) -> Codegen:
 
     def code(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
         whole = _parts(context, builder, block, args[0])
-        one = cgutils.create_struct_proxy(kind)(context, builder)
-        one.data = builder.gep(whole.data, [args[1]], inbounds=True)
-        one.length = whole.length
-        return one._getvalue()
+        data = builder.gep(whole.data, [args[1]], inbounds=True)
+        return _made(context, builder, kind, data, whole.length)
 
     return kind(block, lane), code
 
@@ -291,7 +285,7 @@ def _length(typing: Numba, lane: Numba) -> Codegen:
     return types.intp(lane), code
 
 
-@_with_shape
+@extending.overload_attribute(Lane, "shape", strict=False)  # type: ignore[untyped-decorator]
 def _shape(lane: Numba) -> Function:
     num_actions = lane.num_actions  # a constant to the compiler: loops over actions are written out
     return lambda lane: (_length(lane), num_actions)
@@ -310,3 +304,63 @@ def select(typing: Numba, condition: Numba, one: Numba, other: Numba) -> Codegen
         return builder.select(*args)
 
     return one(condition, one, one), code
+
+
+# --- The loop over lanes ------------------------------------------------------------------
+
+
+class _Distinct(ir.MDValue):  # type: ignore[misc]
+    """A node of metadata that equals no other; the node of a loop has itself as its first operand."""
+
+    def __init__(self, module: Numba, operands: list[Numba], of_loop: bool = False) -> None:
+        super().__init__(module, operands, str(len(module.metadata)))
+        self.operands: tuple[Numba, ...] = (self, *operands) if of_loop else tuple(operands)
+
+    def descr(self, buf: list[str]) -> None:
+        buf += [f"distinct !{{ {', '.join(op.get_reference() for op in self.operands)} }}\n"]
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+@written_by
+def each_lane(typing: Numba, body: Numba, work: Numba, count: Numba) -> Codegen:
+    """Call body(work, lane) for each lane, in a loop that says that its iterations do not touch each other's memory.
+
+    The calls in the loop are marked, and LLVM also marks the code that it inlines in their place. LLVM then finds by
+    itself that several lanes can be taken at once. If it were told that it must, it would print a warning where it cannot.
+    """
+
+    def code(context: Numba, builder: Numba, signature: Numba, given: Numba) -> Numba:
+        call = context.get_function(body, body.get_call_type(typing, (work, types.uintp), {}))
+        module, end = builder.module, given[2]
+        touched = _Distinct(module, [])
+        told = [ir.MetaDataString(module, "llvm.loop.parallel_accesses"), touched]
+        about = _Distinct(module, [module.add_metadata(told)], of_loop=True)
+        before, loop, after = (
+            builder.block,
+            builder.append_basic_block("lane"),
+            builder.append_basic_block("lanes.end"),
+        )
+        zero, one = ir.Constant(end.type, 0), ir.Constant(end.type, 1)
+        builder.cbranch(builder.icmp_signed(">", end, zero), loop, after)
+        builder.position_at_end(loop)
+        lane = builder.phi(end.type)
+        lane.add_incoming(zero, before)
+        earlier = len(builder.function.blocks)
+        call(builder, (given[1], lane))
+        for block in (loop, *builder.function.blocks[earlier:]):
+            for instruction in block.instructions:
+                if isinstance(instruction, ir.CallInstr):
+                    instruction.set_metadata("llvm.access.group", touched)
+        following = builder.add(lane, one, flags=["nuw", "nsw"])
+        lane.add_incoming(following, builder.block)
+        jump = builder.cbranch(builder.icmp_signed("<", following, end), loop, after)
+        jump.set_metadata("llvm.loop", about)
+        builder.position_at_end(after)
+        return context.get_dummy_value()
+
+    return types.none(body, work, types.intp), code

@@ -1,4 +1,4 @@
-"""Parts of kernels: code that is compiled into other code, and never run by itself.
+"""Links the functions that kernels call into them: parts, which are compiled into other code and never run by themselves.
 
 Numba optimises every function and makes machine code from it, once for each level of calls: the innermost loop of a plan
 six times, of which five are thrown away. A part stops before that. It is kept in the form that LLVM links and inlines, and
@@ -9,7 +9,6 @@ This file imports Numba, and is itself imported only when the first kernel is co
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import llvmlite.binding as llvm
@@ -18,10 +17,10 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.typing import templates
 
-Function: TypeAlias = Callable[..., Any]
+from sojourn.rules.bridge import Function
+from sojourn.rules.jit.cache import keep, part_copy
+
 Numba: TypeAlias = Any  # its modules and results: Numba ships no types
-Kept: TypeAlias = Callable[[Function, Numba], Function | None]
-Keep: TypeAlias = Callable[[Numba], None]
 
 _ENVIRONMENT = "_ZN08NumbaEnv"  # begins the names of the variables that point to a function's Python objects
 
@@ -29,18 +28,18 @@ _ENVIRONMENT = "_ZN08NumbaEnv"  # begins the names of the variables that point t
 class _Part(JITCodeLibrary):
     """The code of a function, to be linked into a kernel; only its variables for Python objects become machine code."""
 
+    _codegen: Numba
+
     def _optimize_functions(self, ll_module: Numba) -> None:
-        codegen: Numba = self._codegen
-        ll_module.data_layout = codegen._data_layout
+        ll_module.data_layout = self._codegen._data_layout
         for function in ll_module.functions:
             if not function.is_declaration:  # Numba itself makes passes for declarations, too
-                passes, builder = codegen._function_pass_manager()
+                passes, builder = self._codegen._function_pass_manager()
                 passes.run(function, builder)
 
     def _optimize_final_module(self) -> None:
         # Only a little, so that LLVM sees how small it is and inlines it; only then are lanes taken several at once.
-        codegen: Numba = self._codegen
-        passes, builder = codegen._module_pass_manager(opt=1, loop_vectorize=False, slp_vectorize=False)
+        passes, builder = self._codegen._module_pass_manager(opt=1, loop_vectorize=False, slp_vectorize=False)
         passes.run(self._final_module, builder)
 
     def _finalize_final_module(self) -> None:
@@ -48,15 +47,15 @@ class _Part(JITCodeLibrary):
         for function in code.functions:
             if not function.is_declaration and function.linkage == llvm.Linkage.external:
                 function.linkage = "linkonce_odr"  # as in Numba's own libraries, several kernels may have it
-        codegen: Numba = self._codegen
-        lines = [str(codegen._create_empty_module(self.name))]
+        lines = [str(self._codegen._create_empty_module(self.name))]
         lines += [
             f"@{variable.name} = common global i8* null"
             for variable in code.global_variables
             if variable.name.startswith(_ENVIRONMENT)
         ]
-        self._final_module = llvm.parse_assembly("\n".join(lines))
-        self._final_module.name = code.name
+        variables = llvm.parse_assembly("\n".join(lines))
+        variables.name = code.name
+        self._final_module = variables
         super()._finalize_final_module()  # type: ignore[no-untyped-call]
         self._shared_module = code
 
@@ -81,8 +80,6 @@ class _ByTypes:
     context: Numba
     _found: dict[Numba, tuple[Numba, Numba]]
     _options: dict[str, bool]
-    _kept: Kept
-    _keep: Keep
 
     def _get_impl(self: Numba, args: Numba, kws: Numba) -> tuple[Numba, Numba]:
         key = (*args, *kws.items())
@@ -94,21 +91,17 @@ class _ByTypes:
         function = self._overload_func(*args, **kws)
         if function is None:
             return None, None
-        kept = self._kept(function, args)
+        kept = part_copy(function, args)
         part: Numba = njit(pipeline_class=_PartCompiler, **self._options)
         compiled = part(kept or function)
         if kept is not None:
-            self._keep(compiled)
+            keep(compiled)
         types.Dispatcher(compiled).get_call_type(self.context, args, kws)
         return compiled, args
 
 
-def connect(kept: Kept, keep: Keep, callee: Function, resolve: Function, inline: bool) -> None:
-    """Let compiled code call a function: `resolve` says which one is compiled for the types of the arguments.
-
-    `kept` returns that function under the name by which it is kept on disk, or None if it must not be; `keep` lets
-    Numba find it there.
-    """
+def connect(callee: Function, resolve: Function, inline: bool) -> None:
+    """Let compiled code call a function: `resolve` says which one is compiled for the types of the arguments."""
     options = {
         "forceinline": inline,
         "error_model": "numpy",
@@ -117,7 +110,6 @@ def connect(kept: Kept, keep: Keep, callee: Function, resolve: Function, inline:
     }
     found: Numba = templates
     numbas = found.make_overload_template(callee, resolve, {}, strict=False, inline="never")
-    names = {"_found": {}, "_options": options, "_kept": staticmethod(kept), "_keep": staticmethod(keep)}
-    template = type(numbas)(numbas.__name__, (_ByTypes, numbas), names)
+    template = type(numbas)(numbas.__name__, (_ByTypes, numbas), {"_found": {}, "_options": options})
     found.infer(template)
     found.infer_global(callee, types.Function(template))

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import gc
 import hashlib
 import os
 import re
@@ -21,18 +20,20 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeAlias
 
-Function: TypeAlias = Callable[..., Any]
+from sojourn.rules.bridge import PLAIN, Function, is_ours, is_plain
+from sojourn.rules.jit.identity import compiled_digest
+
 Numba: TypeAlias = Any  # its types and dispatchers: Numba ships no types
 
 _USERS_KERNELS = 200  # so many are kept: one for each of a user's agents, worlds and edits
 _CODE = ".code"  # ends the names of files
 
-PACKAGE = Path(__file__).resolve().parents[1]
+KERNEL = "kernel"  # in the name of machine code that can be run by itself
 
 
 @functools.cache
@@ -40,15 +41,14 @@ def cache_folder() -> Path:
     """Return the folder for the machine code of exactly this source, created if necessary."""
     root = Path(os.environ.get("SOJOURN_CACHE_DIR") or _users_caches() / "sojourn").absolute()
     # What is compiled without some shortcuts (`bridge.is_plain`) is other machine code.
-    without = re.findall(r"\w+", os.environ.get("SOJOURN_PLAIN_NUMBA", ""))
-    folder = root / "-".join(["kernels", _digest(compiled_files()), *sorted(without)])
+    without = re.findall(r"\w+", os.environ.get(PLAIN, ""))
+    folder = root / "-".join(["kernels", compiled_digest(), *sorted(without)])
     root.parent.mkdir(parents=True, exist_ok=True)
     for place in (root, folder):
         place.mkdir(mode=0o700, exist_ok=True)
         _refuse_shared(place, root)
-    with contextlib.suppress(
-        OSError
-    ):  # they may be read-only, or another process may be removing things, too
+    # They may be read-only, or another process may be removing things, too.
+    with contextlib.suppress(OSError):
         os.utime(folder)
         _remove_old(root, folder)
     return folder
@@ -90,48 +90,6 @@ def _refuse_shared(place: Path, root: Path) -> None:
             "is neither kept nor looked for there, and everything is compiled again; set SOJOURN_CACHE_DIR to a folder of "
             f"your own{'' if theirs else ', or forbid others to write to this one (chmod go-w)'}"
         )
-
-
-@functools.cache
-def source_digest() -> str:
-    """Return a hash of this package's source."""
-    return _digest(PACKAGE.rglob("*.py"))
-
-
-def _digest(files: Iterable[Path]) -> str:
-    digest = hashlib.sha256()
-    for path in sorted(files):
-        digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()[:16]
-
-
-_HAS_RULES = re.compile(r"^@(kernel|rule|inlined|compiled_apart|[\w.]+\.register)\b", re.MULTILINE)
-_IMPORTS = re.compile(r"^\s*from sojourn\.?([\w.]*) import ([\w, ]+|\([^)]*\))", re.MULTILINE)
-
-
-def compiled_files() -> set[Path]:
-    """Return the files of this package that machine code is made from.
-
-    These are the files with rules or kernels, and everything that those import: a function can
-    reach nothing else. After an edit anywhere else, all machine code can still be used.
-    """
-    sources = {path: path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")}
-    found: set[Path] = set()
-    waiting = [path for path, source in sources.items() if _HAS_RULES.search(source)]
-    while waiting:
-        path = waiting.pop()
-        if path not in found:
-            found.add(path)
-            waiting += [other for other in _imported(sources[path]) if other in sources]
-    return found
-
-
-def _imported(source: str) -> Iterator[Path]:
-    """Yield the files that a source may import from this package."""
-    for module, names in _IMPORTS.findall(source):
-        place = PACKAGE.joinpath(*module.split(".")) if module else PACKAGE
-        yield from (place.with_suffix(".py"), place / "__init__.py")
-        yield from (place / f"{name}.py" for name in re.findall(r"\w+", names))
 
 
 # --- What is kept -------------------------------------------------------------------
@@ -189,7 +147,7 @@ _MAIN = "__sojourn_main__"  # the name of the main program in machine code on di
 
 
 @contextlib.contextmanager
-def found_again(classes: Iterable[type]) -> Iterator[None]:
+def main_found_again(classes: Iterable[type]) -> Iterator[None]:
     """Let another process that reads the machine code find the classes of the main program by name.
 
     Numba would store a class of `__main__` as a copy, which in another process is another class.
@@ -221,12 +179,16 @@ def can_be_kept(function: Function, signature: Iterable[Numba]) -> bool:
     return open_folder() is not None and is_ours(function) and ours
 
 
-def is_ours(function: Function) -> bool:
-    """Whether a function is from this package."""
-    return PACKAGE in Path(function.__code__.co_filename).resolve().parents
+def part_copy(function: Function, signature: Iterable[Numba]) -> Function | None:
+    """Return a part of a kernel under its name on disk, or None if it cannot be kept.
+
+    With the parts on disk, a new agent or world compiles in half the time.
+    """
+    kept = can_be_kept(function, signature) and not is_plain("files")
+    return named_copy(function, signature, "part") if kept else None
 
 
-def copy_for(function: Function, signature: Iterable[Numba], use: str) -> Function:
+def named_copy(function: Function, signature: Iterable[Numba], use: str) -> Function:
     """Return a copy of a function whose name says what it is compiled for: its use, and the types.
 
     There is one file for each name. And code that was compiled as a part of a kernel cannot be called from Python.
@@ -254,46 +216,13 @@ def _classes(signature: Iterable[Numba]) -> Iterator[type]:
         yield from _classes(getattr(kind, "types", ()))
 
 
-@contextlib.contextmanager
-def garbage_left() -> Iterator[None]:
-    """Collect no garbage in this context: Numba makes millions of objects, few are garbage, and collecting takes a tenth of the time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
-# --- What a user is told ----------------------------------------------------------------
-
-_PATIENCE = 1.0  # seconds before a user at a terminal is told what takes so long
-_told = threading.Event()
-
-
-@contextlib.contextmanager
-def told_if_long(patience: float = _PATIENCE) -> Iterator[None]:
-    """Print "compiling" if this takes long, once per process and only if somebody is there to read it."""
-    if _told.is_set() or not _somebody_waits():
-        yield
+def keep(dispatcher: Numba, users: bool = False) -> None:
+    """Let Numba keep the machine code of a function of ours, if there is a folder; with users' rules, only the newest is kept."""
+    folder, function = open_folder(), dispatcher.py_func
+    if folder is None or not is_ours(function) or is_plain("files"):
         return
-    timer = threading.Timer(patience, _tell)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
+    from sojourn.rules.jit.code_files import CodeFile
 
-
-def _tell() -> None:
-    _told.set()
-    print("sojourn: compiling; the machine code is kept for the next time ...", file=sys.stderr, flush=True)  # noqa: T201 - a user is waiting
-
-
-def _somebody_waits() -> bool:
-    """Whether there is a terminal, a prompt or a notebook."""
-    return (
-        (sys.stderr is not None and sys.stderr.isatty()) or hasattr(sys, "ps1") or "ipykernel" in sys.modules
-    )
+    dispatcher._cache = CodeFile(function, lambda key: folder / name_on_disk(function, key), warn_once)
+    if users:
+        remove_oldest(folder)

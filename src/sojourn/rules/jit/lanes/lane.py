@@ -22,8 +22,8 @@ import numpy as np
 
 from sojourn.rules.arrays import Ints
 from sojourn.rules.bridge import Function, bridge, written_out
-from sojourn.rules.compile import no_rule, rule
-from sojourn.rules.lane_count import LANES
+from sojourn.rules.rule import no_rule, rule
+from sojourn.rules.stacks import LANES
 from sojourn.rules.values import Field, V, Value, is_value, with_arrays
 
 Numba: TypeAlias = Any  # its types: Numba ships none of its own
@@ -140,7 +140,7 @@ def chosen(choices: tuple[float, ...], place: int) -> float:
 
 def _resolve_opened(stack: Numba, actions: Numba) -> Function:
     """Written out for the whole stack, so that each row has its number, in the order of `in_lanes`."""
-    from sojourn.rules.lane_code import row_of, table_of
+    from sojourn.rules.jit.lanes.instructions import row_of, table_of
 
     names: dict[str, Function] = {"row_of": row_of, "table_of": table_of}
     rows: list[str] = []  # the path of the array that each row belongs to
@@ -162,7 +162,7 @@ def _resolve_opened(stack: Numba, actions: Numba) -> Function:
 
 
 def _resolve_one_lane(stack: Numba, lane: Numba) -> Function:
-    from sojourn.rules.lane_code import lane_of, number_of
+    from sojourn.rules.jit.lanes.instructions import lane_of, number_of
 
     cls = getattr(stack, "instance_class", None)
     if cls is None:
@@ -174,7 +174,7 @@ def _resolve_one_lane(stack: Numba, lane: Numba) -> Function:
 
 
 def _resolve_put_lane(stack: Numba, lane: Numba, value: Numba) -> Function:
-    from sojourn.rules.lane_code import put_number
+    from sojourn.rules.jit.lanes.instructions import put_number
 
     cls = getattr(stack, "instance_class", None)
     if cls is None:
@@ -188,7 +188,7 @@ def _put_nothing(stack: Field, lane: int, value: Field) -> None:
 
 
 def _resolve_for_each(work: Numba, count: Numba) -> Function:
-    from sojourn.rules.lane_loop import each_lane
+    from sojourn.rules.jit.lanes.instructions import each_lane
 
     return written_out(
         "def function(work, count):\n    each_lane(in_lane, work, count)\n",
@@ -213,7 +213,7 @@ def _equal(one: Field, other: Field) -> bool:
 
 
 def _resolve_chosen(choices: Numba, place: Numba) -> Function:
-    from sojourn.rules.lane_code import select
+    from sojourn.rules.jit.lanes.instructions import select
 
     lines = "".join(
         f"    found = select(place == {i}, choices[{i}], found)\n" for i in range(1, choices.count)
