@@ -14,10 +14,10 @@ from sojourn.runs.executors import executor
 from sojourn.runs.folder import run_sweep
 from sojourn.runs.grids import Entry
 from sojourn.runs.spec import Sweep
-from sojourn_paper.bitcoin import folder as market_study
+from sojourn_paper.bitcoin import section as market_study
 from sojourn_paper.bitcoin.plan import Source
 from sojourn_paper.bitcoin.plan import specification as market
-from sojourn_paper.robustness import folder as simulation_study
+from sojourn_paper.robustness import section as simulation_study
 
 NASTY = "<img src=x onerror=alert(1)></script><script>alert(2)</script>"
 

@@ -21,8 +21,8 @@ from polars.testing import assert_frame_equal
 import sojourn as sj
 from clusters import COMMAND, dask
 from sojourn.agents.named import named_agent
-from sojourn.answers.audit.compute import audit_named
-from sojourn.answers.comparison.folder import compare
+from sojourn.answers.audit import audit_named
+from sojourn.answers.comparison.compare import compare
 from sojourn.answers.comparison.plan import Settings
 from sojourn.answers.page import write_report
 from sojourn.data.names import users_constructor

@@ -22,13 +22,13 @@ from sojourn.report.blocks import (
     Cell,
     Charts,
     Column,
+    DataTable,
     Facts,
     Heading,
     Note,
     Points,
     Prose,
     Section,
-    Table,
     Verdicts,
 )
 from sojourn.report.charts import Choosable, Heatmap, Json, Lines, Whiskers, chart_json
@@ -127,7 +127,7 @@ class Writer:
                 return _facts(block)
             case Verdicts():
                 return _verdicts(block)
-            case Table():
+            case DataTable():
                 return table(block)
             case Lines() | Heatmap() | Whiskers() | Choosable():
                 return self.chart(block)
@@ -156,11 +156,11 @@ def _facts(facts: Facts) -> str:
 
 def _verdicts(verdicts: Verdicts) -> str:
     items = []
-    for one in verdicts.items:
-        mark = f'<span class="mark">{text(HOLDS[one.holds])}</span>' if one.holds else ""
+    for statement, verdict, holds in verdicts.items:
+        mark = f'<span class="mark">{text(HOLDS[holds])}</span>' if holds else ""
         items.append(
-            f'<li data-holds="{text(one.holds)}"><p class="statement">{prose(_sentence(one.statement, ""))}{mark}</p>'
-            f"<p>{prose(_sentence(one.verdict, '.'))}</p></li>"
+            f'<li data-holds="{text(holds)}"><p class="statement">{prose(_sentence(statement, ""))}{mark}</p>'
+            f"<p>{prose(_sentence(verdict, '.'))}</p></li>"
         )
     return f'<ul class="verdicts">{"".join(items)}</ul>'
 
@@ -174,7 +174,7 @@ def _sentence(words: str, end: str) -> str:
 # --- Tables -------------------------------------------------------------------------
 
 
-def table(block: Table) -> str:
+def table(block: DataTable) -> str:
     """Return a table whose header cells are buttons that sort it."""
     searched = block.searched or len(block.rows) > MANY_ROWS
     wordy = any(isinstance(cell, str) and len(cell) >= LONG for row in block.rows for cell in row)

@@ -13,12 +13,12 @@ import polars as pl
 
 from sojourn.report.charts import (
     Axis,
-    Choice,
     Choosable,
     Colours,
     Heatmap,
     Labels,
     Lines,
+    Selector,
     Series,
     Sheet,
     Span,
@@ -26,7 +26,7 @@ from sojourn.report.charts import (
 from sojourn.report.looks import BLACK, BLUE, GREY, SKY, Look, looks, plain
 from sojourn.report.words import number
 from sojourn_paper.bitcoin.plan import CONTROL, LEVEL, NAMES, OPPONENTS, PAPER, RULES, SHOWN_STEP_SIZE
-from sojourn_paper.bitcoin.tables import FILES, Tables
+from sojourn_paper.bitcoin.tables import Tables
 
 SEGMENT = Axis("segment", whole=True)
 CURVE = 200  # points of a curve, at most
@@ -107,8 +107,8 @@ def advantages(tables: Tables, data: str) -> Choosable:
         )
         variants[r, o, s] = frame._replace(series=_by_size(cells, sizes))
     choices = [
-        Choice("durations", RULES, start=RULES.index("scaled")),
-        Choice("against", list(OPPONENTS.values())),
+        Selector("durations", RULES, start=RULES.index("scaled")),
+        Selector("against", list(OPPONENTS.values())),
         _step_choice(steps),
     ]
     return Choosable(choices, variants)
@@ -138,11 +138,11 @@ def _by_size(cells: pl.DataFrame, sizes: list[float]) -> list[Series]:
     return series
 
 
-def _step_choice(steps: list[float]) -> Choice:
-    return Choice("step size of the rate", [number(step) for step in steps], start=len(steps) // 2)
+def _step_choice(steps: list[float]) -> Selector:
+    return Selector("step size of the rate", [number(step) for step in steps], start=len(steps) // 2)
 
 
-def _shown_step(choice: Choice) -> int:
+def _shown_step(choice: Selector) -> int:
     return choice.values.index(number(SHOWN_STEP_SIZE))
 
 
@@ -192,9 +192,7 @@ def curves(tables: Tables, data: str, shown: Room | None = None) -> Choosable:
         Axis("reward of greedy steps, accumulated"),
         [],
         note=note
-        + (
-            f" {len(left)} further segments are left out; `{next(iter(FILES))}` has them all." if left else ""
-        ),
+        + (f" {len(left)} further segments are left out; `curves.parquet` has them all." if left else ""),
         height=400,
     )
     variants: dict[tuple[int, ...], Lines] = {}
@@ -205,9 +203,9 @@ def curves(tables: Tables, data: str, shown: Room | None = None) -> Choosable:
         keys = [(segment, rule, size, agent, one) for agent in NAMES for one in (step, None)]
         variants[i, r, k, s] = frame._replace(series=[lines[key] for key in keys if key in lines])
     choices = [
-        Choice("segment", [str(segment) for segment in kept]),
-        Choice("durations", RULES),
-        Choice("directions", [f"{size:g}" for size in sizes]),
+        Selector("segment", [str(segment) for segment in kept]),
+        Selector("durations", RULES),
+        Selector("directions", [f"{size:g}" for size in sizes]),
         _step_choice(steps),
     ]
     return Choosable(choices, variants)

@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 from scipy.special import stdtr
 
-from sojourn.report import blocks
+from sojourn.data.child import read_table
+from sojourn.data.files import write_whole
+from sojourn.report import blocks, terminal
 from sojourn.report.blocks import (
     Block,
     Budget,
     Charts,
     Column,
+    DataTable,
     Facts,
     Heading,
     Note,
     Points,
     Prose,
     Section,
-    Table,
 )
+from sojourn.report.charts import Sheet
+from sojourn.report.figures import FORMATS
 from sojourn.report.words import sentences, setting, several
 from sojourn.rules.kinds import check_kind
+from sojourn.runs.progress import Advance, no_progress
+from sojourn.runs.results import CURVES, RESULTS
+from sojourn.runs.spec import Sweep
 from sojourn.worlds.market.bars import describe
 from sojourn_paper.bitcoin import charts, tables
 from sojourn_paper.bitcoin.durations import largest_rate
@@ -51,16 +59,12 @@ from sojourn_paper.bitcoin.tables import (
 
 
 def headlines(summary: Summary) -> list[str]:
-    """Return the study in a few lines, for a terminal."""
+    """Return for a terminal what the data is, and how often Harmonic R-Learning wins."""
     data = summary["data"]
-    lines = [
+    what = (
         f"data: {data['name']}, {data['rows']:,} bars, {data['segments']} segments, seeds: {summary['seeds']}"
-    ]
-    lines.append(f"{'segments that Harmonic R-Learning wins, mean over cells':58}{'random':>8}{'scaled':>8}")
-    for opponent, name in OPPONENTS.items():
-        means = [summary["verdict"][rule][opponent]["mean"] for rule in RULES]
-        lines.append(f"  against {name:48}" + "".join(f"{mean:>8.2f}" for mean in means))
-    return lines
+    )
+    return terminal.lines([Prose(what), _verdicts(summary)])
 
 
 def in_one_sentence(summary: Summary) -> str:
@@ -234,10 +238,10 @@ def section(folder: Path, given: Any, budget: Budget) -> Section:
     """Return the section on the market study, given its summary as it is in the file."""
     check_kind(Summary, given, "the summary")
     summary: Summary = given
-    found = tables.read(folder)
+    found = tables.STUDY.read(folder)
     data = summary["data"]
     called = "synthetic data" if data["synthetic"] else str(data["name"])
-    statements = [blocks.Verdict(str(one["statement"]), str(one["verdict"])) for one in summary["statements"]]
+    statements = [(one["statement"], one["verdict"], "") for one in summary["statements"]]
     parts: list[Block] = [
         *([_SYNTHETIC] if data["synthetic"] else []),
         Prose(
@@ -318,7 +322,7 @@ def _data(data: Data) -> Facts:
     )
 
 
-def _verdicts(summary: Summary) -> Table:
+def _verdicts(summary: Summary) -> DataTable:
     columns = [
         Column("durations", numeric=False),
         Column("against", numeric=False),
@@ -336,10 +340,10 @@ def _verdicts(summary: Summary) -> Table:
             one = summary["verdict"][rule][opponent]
             counts = (one["cells"], one["ahead"], one["certain_wins"], one["certain_losses"], one["ties"])
             rows.append((rule, name, one["mean"], *counts, one["smallest_p"]))
-    return Table("How Harmonic R-Learning did over all cells", columns, rows)
+    return DataTable("How Harmonic R-Learning did over all cells", columns, rows)
 
 
-def _win_ratios(found: tables.Tables) -> Table:
+def _win_ratios(found: tables.Tables) -> DataTable:
     """Return each win ratio with its interval, and a star if its sign test is significant."""
     steps = sorted(found.win_ratios["rate_step_size"].unique().to_list())
     rows = []
@@ -356,7 +360,7 @@ def _win_ratios(found: tables.Tables) -> Table:
         "For each rule of durations, the cells against the paper's two agents are corrected together, and those against the "
         "control by themselves."
     )
-    return Table(
+    return DataTable(
         "Share of segments that Harmonic R-Learning wins, with Wilson's interval", columns, rows, note
     )
 
@@ -376,10 +380,10 @@ def _earned(summary: Summary, called: str) -> list[Block]:
         "scaled by the move itself, a gain takes longer than a loss of the same size and so keeps less of its move: this alone "
         "is a cost to an agent that cannot predict the moves."
     )
-    return [Heading("What the agents earned"), Table(f"Final values ({called})", columns, rows, note)]
+    return [Heading("What the agents earned"), DataTable(f"Final values ({called})", columns, rows, note)]
 
 
-def _segments(found: tables.Tables, called: str, most: int) -> Table:
+def _segments(found: tables.Tables, called: str, most: int) -> DataTable:
     columns = [
         Column("segment"),
         Column("bars"),
@@ -393,7 +397,7 @@ def _segments(found: tables.Tables, called: str, most: int) -> Table:
     rows = found.segments.sort("segment").select(*names).rows()
     left = len(rows) - most
     note = f"{left:,} further segments are left out; `segments.parquet` has them all." if left > 0 else ""
-    return Table(f"Each segment in numbers ({called})", columns, rows[:most], note)
+    return DataTable(f"Each segment in numbers ({called})", columns, rows[:most], note)
 
 
 def _facts(folder: Path, summary: Summary) -> Facts:
@@ -415,4 +419,44 @@ def _facts(folder: Path, summary: Summary) -> Facts:
             ("made by", f"Sojourn {summary['version']} in {summary['seconds']:.0f} s"),
             ("folder", folder.name),
         ],
+    )
+
+
+# --- The study ---------------------------------------------------------------------------
+
+
+def bitcoin(
+    out: Path,
+    source: Source,
+    sweep: Sweep,
+    jobs: int | None = None,
+    progress: Advance = no_progress,
+    formats: Sequence[str] = FORMATS,
+) -> Summary:
+    """Run the paper's Bitcoin study into a folder; return its summary."""
+
+    def tabulate(swept: dict[str, pl.DataFrame], pool: Executor) -> Tables:
+        runs = tables.tidy(swept["sweep"])
+        failed = runs.filter(pl.col("error").is_not_null())
+        if failed.height:
+            raise ValueError(f"{failed.height} runs failed, the first because {failed['error'][0]}")
+        write_whole(out / RESULTS, runs.drop("cell", "error").write_parquet)
+        return tables.tabulate(runs, read_table(out / "sweep" / CURVES), source)
+
+    def sheets(found: Tables) -> dict[str, Sheet]:
+        bars = source.bars()
+        return charts.sheets(found, "synthetic data" if bars.synthetic else bars.name)
+
+    return tables.STUDY.run(
+        out,
+        {"sweep": sweep},
+        tabulate=tabulate,
+        sheets=sheets,
+        summarise=lambda found, seconds: with_words(
+            tables.numbers(found, source, sweep, seconds), found, source
+        ),
+        section=section,
+        jobs=jobs,
+        progress=progress,
+        formats=formats,
     )

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
+
 from sojourn.data.records import Json, read_record
+from sojourn.report import terminal
 from sojourn.report.blocks import (
     Block,
     Budget,
     Charts,
     Column,
+    DataTable,
     Facts,
     Heading,
     Note,
     Points,
     Prose,
     Section,
-    Table,
 )
-from sojourn_paper.drift import charts, tables
+from sojourn.report.figures import FORMATS
+from sojourn.runs.progress import Advance, no_progress
+from sojourn_paper.drift import charts, family, plan, tables, tracking
 from sojourn_paper.drift.control import MIRROR, ONE, TUNED, WORLD
 from sojourn_paper.drift.family import EVEN, HORIZON, WORLDS
-from sojourn_paper.drift.plan import HARMONIC, title
+from sojourn_paper.drift.plan import HARMONIC, Size, title
 from sojourn_paper.drift.tables import Bet, Controlled, Summary, Tracked
 from sojourn_paper.drift.tracking import HOWS
 
@@ -34,20 +40,11 @@ ASSUMED = (
 
 
 def headlines(summary: Summary) -> list[str]:
-    """Return the study in a few lines, for a terminal."""
-    mirrors = {row.agent: row.share for row in summary.over("all", TUNED, MIRROR)}
-    paper = [row.by_trend for row in summary.foretold if row.world == WORLDS[0]]
-    return [
-        f"{'tracking error on random streams, over the best Exponential':60}{'mean':>8}{'90 %':>8}{'worst':>9}",
-        *(_tracking_line(row) for row in _ranked(summary, HOWS[0])[:4]),
-        _tracking_line(summary.tracked("Exponential", HOWS[2])),
-        f"{'share of the frozen optimum in random worlds, tuned':60}{'worlds':>8}{'mirrors':>8}",
-        *(
-            f"  {one.name:58}{one.share:>8.3f}{mirrors[one.agent]:>8.3f}"
-            for one in summary.over("all", TUNED, WORLD)
-        ),
-        f"the trend names the action that is better at step {HORIZON:,} in at least {100 * min(paper):.0f} % of histories",
-    ]
+    """Return the study in two tables and a sentence, for a terminal."""
+    best = [*_ranked(summary, HOWS[0])[:4], summary.tracked("Exponential", HOWS[2])]
+    least = min(row.by_trend for row in summary.foretold if row.world == WORLDS[0])
+    trend = f"The trend names the action that is better at step {HORIZON:,} in at least {100 * least:.0f} % of histories."
+    return terminal.lines([_tracking(best), _control(summary, (TUNED,)), Prose(trend)])
 
 
 def in_one_sentence(summary: Summary) -> str:
@@ -57,10 +54,6 @@ def in_one_sentence(summary: Summary) -> str:
         f"With one setting for all streams, {best.estimator} follows a changing rate best: its error is {_times(best.mean)} times that "
         "of an Exponential with the best step size for each stream."
     )
-
-
-def _tracking_line(row: Tracked) -> str:
-    return f"  {row.estimator + ', ' + row.how:58}{_times(row.mean):>8}{_times(row.high):>8}{_times(row.worst):>9}"
 
 
 def with_words(summary: Summary) -> Summary:
@@ -236,7 +229,7 @@ def _told_apart(log_scale: float, summary: Summary) -> bool:
 def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
     """Return the section on the study of change, given its summary as it is in the file."""
     summary = read_record(Summary, given)
-    found, size = tables.read(folder), summary.size
+    found, size = tables.STUDY.read(folder), summary.size
     blocks: list[Block] = [
         Prose(
             f"*Tracking*: 19 named kinds of stream and {size.streams} random ones, {size.steps:,} steps each, with every estimator. "
@@ -252,7 +245,7 @@ def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
             "`Exponential` for that stream in hindsight."
         ),
         charts.tracking(found, HOWS[2]),
-        _tracking(summary, budget),
+        _tracking(summary.tracking[: budget.rows]),
         _streams(summary),
         Heading("Control under change"),
         Prose(
@@ -285,12 +278,9 @@ def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
     )
 
 
-def _tracking(summary: Summary, budget: Budget) -> Table:
-    rows = [
-        (row.group, row.estimator, row.how, row.mean, row.high, row.worst)
-        for row in summary.tracking[: budget.rows]
-    ]
-    return Table(
+def _tracking(tracked: Iterable[Tracked]) -> DataTable:
+    rows = [(row.group, row.estimator, row.how, row.mean, row.high, row.worst) for row in tracked]
+    return DataTable(
         "Tracking errors relative to the best Exponential",
         [
             Column("streams", numeric=False),
@@ -305,14 +295,14 @@ def _tracking(summary: Summary, budget: Budget) -> Table:
     )
 
 
-def _control(summary: Summary) -> Table:
+def _control(summary: Summary, hows: Sequence[str] = (TUNED, ONE)) -> DataTable:
     rows = [
         (row.name, how, "worlds" if side == WORLD else "mirrors", row.share, row.low, row.high, row.first)
-        for how in (TUNED, ONE)
+        for how in hows
         for side in (WORLD, MIRROR)
         for row in summary.over("all", how, side)
     ]
-    return Table(
+    return DataTable(
         "Share of the frozen optimum in random worlds",
         [
             Column("agent", numeric=False),
@@ -328,11 +318,11 @@ def _control(summary: Summary) -> Table:
     )
 
 
-def _streams(summary: Summary) -> Table:
+def _streams(summary: Summary) -> DataTable:
     known = {(row.stream, row.estimator, row.how): row.relative for row in summary.streams}
     names = list(dict.fromkeys(row.stream for row in summary.streams))
     columns = [column for column in charts.COLUMNS if (names[0], *column) in known]
-    return Table(
+    return DataTable(
         "Named streams: error relative to the best Exponential",
         [Column("stream", numeric=False), *(Column(f"{who}, {how}", digits=3) for who, how in columns)],
         [(name, *(known[name, *column] for column in columns)) for name in names],
@@ -341,11 +331,11 @@ def _streams(summary: Summary) -> Table:
     )
 
 
-def _named(summary: Summary) -> Table:
+def _named(summary: Summary) -> DataTable:
     rows = {(row.world, row.agent): row.share for row in summary.named if row.how == TUNED}
     agents = {row.agent: row.name for row in summary.named}
     worlds = list(dict.fromkeys(row.world for row in summary.named))
-    return Table(
+    return DataTable(
         "Named worlds: share of the frozen optimum, tuned",
         [Column("world", numeric=False), *(Column(name, digits=3) for name in agents.values())],
         [(world.replace("_", " "), *(rows.get((world, agent)) for agent in agents)) for world in worlds],
@@ -353,9 +343,9 @@ def _named(summary: Summary) -> Table:
     )
 
 
-def _trend(summary: Summary) -> Table:
+def _trend(summary: Summary) -> DataTable:
     shares = ("trend", "best shape", "mean", "last tenth", "exponential")
-    return Table(
+    return DataTable(
         f"Histories that name the right action at step {HORIZON:,}",
         [
             Column("B", numeric=False),
@@ -389,4 +379,38 @@ def _facts(folder: Path, summary: Summary) -> Facts:
             ("made by", f"Sojourn {summary.version} in {summary.seconds:.0f} s"),
             ("folder", folder.name),
         ],
+    )
+
+
+# --- The study ---------------------------------------------------------------------------
+
+
+def num_steps(size: Size) -> int:
+    """Return how many steps the whole study takes at most."""
+    return tracking.num_steps(size) + sum(sweep.num_steps for sweep in plan.sweeps(size).values())
+
+
+def drift(
+    out: Path,
+    size: Size = Size(),  # noqa: B008 - it cannot be changed
+    jobs: int | None = None,
+    progress: Advance = no_progress,
+    formats: Sequence[str] = FORMATS,
+) -> Summary:
+    """Run the study of change into a folder; return what was found."""
+
+    def tabulate(swept: dict[str, pl.DataFrame], pool: Executor) -> tables.Tables:
+        streams = tracking.measure(out / "streams", size, pool, progress)
+        return tables.tabulate(size, swept, streams, family.foretold(size, pool))
+
+    return tables.STUDY.run(
+        out,
+        plan.sweeps(size),
+        tabulate=tabulate,
+        sheets=charts.sheets,
+        summarise=lambda found, seconds: with_words(tables.summarised(found, size, num_steps(size), seconds)),
+        section=section,
+        jobs=jobs,
+        progress=progress,
+        formats=formats,
     )

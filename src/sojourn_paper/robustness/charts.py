@@ -9,12 +9,12 @@ import polars as pl
 
 from sojourn.report.charts import (
     Axis,
-    Choice,
     Choosable,
     Colours,
     Heatmap,
     Labels,
     Lines,
+    Selector,
     Series,
     Sheet,
     Span,
@@ -208,7 +208,7 @@ def maps(tables: Tables, most: int | None = None) -> dict[str, Choosable]:
     every = 1 if most is None else max(1, -(-table.height // most))
     scales = table["log_scale"].unique().sort().to_list()[::every]
     start = min(range(len(scales)), key=lambda place: abs(math.log(scales[place] / FIRST_SCALE)))
-    choice = Choice("v", [number(scale, 3) for scale in scales], start, link="robustness-v")
+    choice = Selector("v", [number(scale, 3) for scale in scales], start, link="robustness-v")
     rows, columns = (table[name].unique().sort().to_list() for name in ("step_size", "rate_step_size"))
     frame = Heatmap(
         "",
@@ -262,7 +262,7 @@ def _maps_sheet(found: dict[str, Choosable]) -> Sheet:
 def sensitivity(tables: Tables) -> dict[str, Choosable]:
     """Return a chart for each thing that was changed, with a line for each setting; readers choose the agent."""
     agents = [agent for agent in PAPER if agent in set(tables.sensitivity["agent"])]
-    choice = Choice(
+    choice = Selector(
         "agent", [NAMES[agent] for agent in agents], agents.index(HARMONIC), link="robustness-agent"
     )
     return {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,25 +11,29 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from sojourn.data.files import write_whole
+from sojourn.report import terminal
 from sojourn.report.blocks import (
     Block,
     Budget,
     Charts,
     Column,
+    DataTable,
     Facts,
     Heading,
     Points,
     Prose,
     Section,
-    Table,
-    Verdict,
     Verdicts,
 )
+from sojourn.report.figures import FORMATS
 from sojourn.report.words import number, sentences, several
 from sojourn.rules.kinds import check_kind
+from sojourn.runs.progress import Advance, no_progress
+from sojourn.runs.results import RESULTS
 from sojourn.worlds.two_state import CLOCKS
 from sojourn_paper.robustness import charts, tables
-from sojourn_paper.robustness.plan import CONTROL, HARMONIC, LOG_SCALES, NAMES, nearest
+from sojourn_paper.robustness.plan import CONTROL, HARMONIC, LOG_SCALES, NAMES, nearest, specification
 from sojourn_paper.robustness.tables import Numbers, Statement, Summary, Tables, even, higher_for_every_seed
 
 SHOWN = (1e-5, 1e-4, 1e-3, 1e-2)  # log-scales of the lines for a terminal
@@ -35,18 +41,28 @@ Levels = npt.NDArray[np.float64]
 
 
 def headlines(summary: Summary) -> list[str]:
-    """Return the study in a few lines, for a terminal."""
+    """Return the study in two small tables, for a terminal."""
     places = [nearest(log_scale) for log_scale in SHOWN]
-    header = f"{'log-scale':46}" + "".join(f"{LOG_SCALES[place]:>9.2g}" for place in places)
-    lines = [header, "runs that end with B, %, median over seeds"]
-    for agent, name in NAMES.items():
-        medians = [summary["success_median"][agent][place] for place in places]
-        lines.append(f"  {name:44}" + "".join(f"{100 * share:>9.0f}" for share in medians))
-    lines.append("earned per unit time on the steps seen")
-    earned = summary["earned"]
-    for name, levels in (("always A", earned["always_a"]), ("always B", earned["always_b"])):
-        lines.append(f"  {name:44}" + "".join(f"{levels[place]:>9.3g}" for place in places))
-    return lines
+    scales = [Column(f"v = {LOG_SCALES[place]:.2g}", digits=3) for place in places]
+    shares = [column._replace(digits=0, unit="%") for column in scales]
+    success, earned = summary["success_median"], summary["earned"]
+    rows: list[list[str | float]] = [
+        [name, *(success[agent][place] for place in places)] for agent, name in NAMES.items()
+    ]
+    always = [("A", earned["always_a"]), ("B", earned["always_b"])]
+    levels: list[list[str | float]] = [
+        [action, *(level[place] for place in places)] for action, level in always
+    ]
+    return terminal.lines(
+        [
+            DataTable(
+                "Runs that end with B, median over seeds", [Column("agent", numeric=False), *shares], rows
+            ),
+            DataTable(
+                "Earned per unit time on the steps seen", [Column("always", numeric=False), *scales], levels
+            ),
+        ]
+    )
 
 
 def in_one_sentence(summary: Summary) -> str:
@@ -219,7 +235,7 @@ def section(folder: Path, given: Any, budget: Budget) -> Section:
     summary: Summary = given
     found = tables.read(folder)
     settings = summary["settings"]
-    statements = [Verdict(str(one["statement"]), str(one["verdict"])) for one in summary["statements"]]
+    statements = [(one["statement"], one["verdict"], "") for one in summary["statements"]]
     blocks: list[Block] = [
         Prose(
             "The two-state family was run at 30 log-scales v from 1e-5 to 1e-1, with 20 step sizes of Q by 20 of the rate (an "
@@ -272,7 +288,7 @@ def section(folder: Path, given: Any, budget: Budget) -> Section:
     )
 
 
-def _success_table(summary: Summary) -> Table:
+def _success_table(summary: Summary) -> DataTable:
     names, earned = summary["names"], summary["earned"]
     columns = [Column("v", digits=3), *(Column(name, digits=0, unit="%") for name in names.values())]
     columns += [Column("A earned", digits=3), Column("B earned", digits=3)]
@@ -282,10 +298,10 @@ def _success_table(summary: Summary) -> Table:
         raise ValueError("log_scales, success_median and earned have different numbers of entries")
     rows = list(zip(*parts, strict=True))
     note = "A earned, B earned: the reward per unit time of always taking that action, over the steps that agents saw."
-    return Table("Success, median over seeds, and what each action earned", columns, rows, note)
+    return DataTable("Success, median over seeds, and what each action earned", columns, rows, note)
 
 
-def _sensitivity_table(summary: Summary) -> Table:
+def _sensitivity_table(summary: Summary) -> DataTable:
     """Return Harmonic's success with one thing changed at a time."""
     changed = pl.DataFrame(summary["sensitivity"]).filter(pl.col("agent") == HARMONIC)
     rows = changed.group_by("what", "setting", maintain_order=True).agg(pl.col("share").mean()).rows()
@@ -293,7 +309,7 @@ def _sensitivity_table(summary: Summary) -> Table:
         *(Column(name, numeric=False) for name in ("what", "setting")),
         Column("success", digits=0, unit="%"),
     ]
-    return Table("Success of Harmonic R-Learning, mean over eight log-scales", columns, rows)
+    return DataTable("Success of Harmonic R-Learning, mean over eight log-scales", columns, rows)
 
 
 def _facts(folder: Path, summary: Summary) -> Facts:
@@ -311,4 +327,38 @@ def _facts(folder: Path, summary: Summary) -> Facts:
             ("made by", f"Sojourn {summary['version']} in {summary['seconds']:.0f} s"),
             ("folder", folder.name),
         ],
+    )
+
+
+# --- The study ---------------------------------------------------------------------------
+
+
+def robustness(
+    out: Path,
+    seeds: int = 5,
+    steps: int = 1000,
+    episodes: int = 4,
+    *,
+    jobs: int | None = None,
+    progress: Advance = no_progress,
+    formats: Sequence[str] = FORMATS,
+) -> Summary:
+    """Run the paper's simulation study into a folder; return its summary."""
+    sweep = specification(seeds, steps, episodes)
+
+    def tabulate(swept: dict[str, pl.DataFrame], pool: Executor) -> Tables:
+        runs = tables.with_success(swept["sweep"])
+        write_whole(out / RESULTS, runs.write_parquet)
+        return tables.tabulate(runs, seeds, steps, jobs)
+
+    return tables.STUDY.run(
+        out,
+        {"sweep": sweep},
+        tabulate=tabulate,
+        sheets=lambda found: charts.sheets(found, steps),
+        summarise=lambda found, seconds: with_words(tables.numbers(found, sweep, steps, seconds), found),
+        section=section,
+        jobs=jobs,
+        progress=progress,
+        formats=formats,
     )
