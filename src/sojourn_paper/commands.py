@@ -23,8 +23,7 @@ app.add_typer(reproduce, name="reproduce")
 
 @reproduce.command(
     epilog=examples(
-        "sojourn reproduce robustness",
-        "sojourn reproduce robustness --seeds 20 --out out/twenty-seeds",
+        "sojourn reproduce robustness", "sojourn reproduce robustness --seeds 20 --out out/twenty-seeds"
     )
 )
 def robustness(
@@ -104,8 +103,7 @@ def bitcoin(
 
 @reproduce.command(
     epilog=examples(
-        "sojourn reproduce drift",
-        "sojourn reproduce drift --streams 20 --worlds 40 --out out/small",
+        "sojourn reproduce drift", "sojourn reproduce drift --streams 20 --worlds 40 --out out/small"
     )
 )
 def drift(
@@ -174,9 +172,7 @@ _COLOURS = {"holds": "green", "holds with a condition": "yellow", "does not hold
 
 @app.command(
     epilog=examples(
-        "sojourn claims",
-        "sojourn claims monotonicity",
-        "sojourn claims --verdict 'does not hold' --json",
+        "sojourn claims", "sojourn claims monotonicity", "sojourn claims --verdict 'does not hold' --json"
     )
 )
 def claims(

@@ -16,19 +16,7 @@ from sojourn.data.records import Json, Options, as_json, plain, read_record, wri
 from sojourn.exact.audit.audit import Audit, Limit, audit
 from sojourn.models.problems.named import named_model
 from sojourn.rates.named import named_rate
-from sojourn.report import figures, terminal
-from sojourn.report.blocks import (
-    Block,
-    Budget,
-    Charts,
-    Column,
-    DataTable,
-    Facts,
-    Heading,
-    Prose,
-    Section,
-    Verdicts,
-)
+from sojourn.report import blocks, figures, terminal
 from sojourn.report.charts import Axis, Lines, Series, Sheet, Span, Vertical
 from sojourn.report.looks import GREEN, GREY, SKY, Look, estimator_looks, title
 from sojourn.report.words import number, setting
@@ -331,7 +319,7 @@ def lines(found: Audited) -> list[str]:
         f"{found.name}: the policy's gain is {found.gain:.6g}, the optimal one {found.best_gain:.6g}; "
         f"an optimal policy is greedy for {between(found.low, found.high)}"
     )
-    return terminal.lines([Prose(gains), _table(found), _lock_in(found)])
+    return terminal.lines([blocks.Prose(gains), _table(found), _lock_in(found)])
 
 
 def kept_gains(found: LockIn, complete: bool) -> str:
@@ -368,22 +356,22 @@ class _Made:
     version: str
 
 
-def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
+def section(folder: Path, given: dict[str, Json], budget: blocks.Budget) -> blocks.Section:
     """Return what `audit.json` in a folder holds."""
     found, made = read_record(Audited, given), read_record(_Made, given)
-    return Section(
+    return blocks.Section(
         "audit",
         f"Which estimators keep {found.name} optimal",
         _lead(found),
         gain_chart(found),
         [
-            Prose(
+            blocks.Prose(
                 "If a policy is followed forever, an estimator of the rate settles at a limit. An agent that uses this "
                 "limit as the rate, and is right about everything else, acts optimally only if the limit lies in a "
                 "certain interval around the gain."
             ),
-            Verdicts([_verdict(found, group) for group in found.groups()]),
-            Charts([value_chart(found), kept_chart(found)]),
+            blocks.Verdicts([_verdict(found, group) for group in found.groups()]),
+            blocks.Charts([value_chart(found), kept_chart(found)]),
             _table(found),
             _lock_in(found),
             _facts(folder, found, made, budget),
@@ -391,10 +379,10 @@ def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
     )
 
 
-def blocks(found: Audited) -> list[Block]:
+def parts(found: Audited) -> list[blocks.Block]:
     """Return an audit as part of a comparison."""
-    shown = Charts([value_chart(found), gain_chart(found), kept_chart(found)])
-    return [Heading("Where the estimators end", 4), shown, _table(found), _lock_in(found)]
+    shown = blocks.Charts([value_chart(found), gain_chart(found), kept_chart(found)])
+    return [blocks.Heading("Where the estimators end", 4), shown, _table(found), _lock_in(found)]
 
 
 def _lead(found: Audited) -> str:
@@ -432,16 +420,16 @@ def _with_agents(limit: Limit) -> str:
     return f"{limit.estimator} ({agents})" if agents else limit.estimator
 
 
-def _table(found: Audited) -> DataTable:
+def _table(found: Audited) -> blocks.DataTable:
     columns = [
-        Column("estimator", numeric=False),
-        Column("agents", numeric=False, short=None),
-        Column("limit", digits=6),
-        Column("error"),
-        Column("keeps the optimum", numeric=False),
-        Column("gain if greedy at the limit", digits=6, short="greedy gain"),
-        Column("drift of values", digits=6, short="drift"),
-        Column("gain where it settles", digits=6, short="settles at"),
+        blocks.Column("estimator", numeric=False),
+        blocks.Column("agents", numeric=False, short=None),
+        blocks.Column("limit", digits=6),
+        blocks.Column("error"),
+        blocks.Column("keeps the optimum", numeric=False),
+        blocks.Column("gain if greedy at the limit", digits=6, short="greedy gain"),
+        blocks.Column("drift of values", digits=6, short="drift"),
+        blocks.Column("gain where it settles", digits=6, short="settles at"),
     ]
     rows = [
         (
@@ -456,18 +444,18 @@ def _table(found: Audited) -> DataTable:
         )
         for one in found.estimators
     ]
-    return DataTable(f"Limits of the estimators: {found.name}", columns, rows, _NOTE)
+    return blocks.DataTable(f"Limits of the estimators: {found.name}", columns, rows, _NOTE)
 
 
-def _lock_in(found: Audited) -> DataTable:
+def _lock_in(found: Audited) -> blocks.DataTable:
     """Return the policies that a learner keeps with each estimator."""
     columns = [
-        Column("estimator", numeric=False),
-        Column("policies kept", short="kept"),
-        Column("traps among them", short="traps"),
-        Column("their gains; * is a trap", numeric=False),
-        Column("largest gain", digits=6, short=None),
-        Column("smallest gain", digits=6, short=None),
+        blocks.Column("estimator", numeric=False),
+        blocks.Column("policies kept", short="kept"),
+        blocks.Column("traps among them", short="traps"),
+        blocks.Column("their gains; * is a trap", numeric=False),
+        blocks.Column("largest gain", digits=6, short=None),
+        blocks.Column("smallest gain", digits=6, short=None),
     ]
     rows = []
     for each in found.self_confirming:
@@ -486,7 +474,7 @@ def _lock_in(found: Audited) -> DataTable:
     if found.complete:
         searched = "the only policy" if found.num_policies == 1 else f"all {found.num_policies:.0f} policies"
     held = between(found.held_low, found.held_high) if found.held else "no rate"
-    return DataTable(
+    return blocks.DataTable(
         f"Policies that a learner keeps with exploration {found.exploration:g}: {found.name}",
         columns,
         rows,
@@ -494,10 +482,10 @@ def _lock_in(found: Audited) -> DataTable:
     )
 
 
-def _facts(folder: Path, found: Audited, made: _Made, budget: Budget) -> Facts:
+def _facts(folder: Path, found: Audited, made: _Made, budget: blocks.Budget) -> blocks.Facts:
     shown = found.policy[: min(_POLICY_SHOWN, budget.rows)]
     policy = " ".join(map(str, shown)) + (" ..." if len(found.policy) > _POLICY_SHOWN else "")
-    return Facts(
+    return blocks.Facts(
         "Settings",
         [
             ("problem", found.name),

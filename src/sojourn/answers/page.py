@@ -162,10 +162,7 @@ LARGEST = 8_000_000  # bytes of a page
 
 @told
 def write_report(
-    folders: Iterable[str | Path],
-    out: str | Path = "report.html",
-    title: str = TITLE,
-    claims: bool = False,
+    folders: Iterable[str | Path], out: str | Path = "report.html", title: str = TITLE, claims: bool = False
 ) -> Path:
     """Write one page about the results in folders, and return its path.
 

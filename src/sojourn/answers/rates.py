@@ -301,13 +301,7 @@ def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
         f"Which estimator fits {found.name}",
         " ".join((f"{verdict(found)}.", *now(found))),
         rates(found),
-        [
-            *blocks,
-            scores(found),
-            _table(found, budget),
-            Note(ASSUMED),
-            _facts(folder, found),
-        ],
+        [*blocks, scores(found), _table(found, budget), Note(ASSUMED), _facts(folder, found)],
     )
 
 
@@ -320,7 +314,7 @@ def _table(found: Rated, budget: Budget) -> DataTable:
         [
             Column("estimator", numeric=False),
             Column("score", digits=6),
-            Column("above the best", digits=6),
+            Column("above the best"),
             Column("at least"),
             Column("at most"),
         ],

@@ -133,10 +133,7 @@ def along_here(path: Path) -> tuple[pl.DataFrame, dict[str, bool]]:
     figures_of = [f"{name}{mean}" for name in ("rate", "reward", "clock")]
     check_columns(path, lines.collect_schema(), ["cell"], ["step", *figures_of])
     check_columns(path.parent / RESULTS, runs.collect_schema(), ["cell", "world", "agent"], [])
-    figures = {
-        "rate": pl.col(f"rate{mean}"),
-        "earned": pl.col(f"reward{mean}") / pl.col(f"clock{mean}"),
-    }
+    figures = {"rate": pl.col(f"rate{mean}"), "earned": pl.col(f"reward{mean}") / pl.col(f"clock{mean}")}
     aggregates = []
     for name, figure in figures.items():
         finite = figure.filter(figure.is_finite())

@@ -307,13 +307,7 @@ def _series(series: Series, lists: _Lists) -> Entries:
 
 
 def _span(span: Span) -> Entries:
-    return {
-        "label": span.label,
-        "colour": span.colour,
-        "axis": span.axis,
-        "from": span.start,
-        "to": span.end,
-    }
+    return {"label": span.label, "colour": span.colour, "axis": span.axis, "from": span.start, "to": span.end}
 
 
 def _heatmap(chart: Heatmap) -> Entries:

@@ -13,19 +13,6 @@ from scipy.special import stdtr
 from sojourn.data.child import read_table
 from sojourn.data.files import write_whole
 from sojourn.report import blocks, terminal
-from sojourn.report.blocks import (
-    Block,
-    Budget,
-    Charts,
-    Column,
-    DataTable,
-    Facts,
-    Heading,
-    Note,
-    Points,
-    Prose,
-    Section,
-)
 from sojourn.report.charts import Sheet
 from sojourn.report.figures import FORMATS
 from sojourn.report.words import sentences, setting, several
@@ -36,16 +23,7 @@ from sojourn.runs.spec import Sweep
 from sojourn.worlds.market.bars import describe
 from sojourn_paper.bitcoin import charts, tables
 from sojourn_paper.bitcoin.durations import largest_rate
-from sojourn_paper.bitcoin.plan import (
-    CONTROL,
-    EXPLORATION,
-    LEVEL,
-    OPPONENTS,
-    PAPER,
-    RULES,
-    STEP_SIZE,
-    Source,
-)
+from sojourn_paper.bitcoin.plan import CONTROL, EXPLORATION, LEVEL, OPPONENTS, PAPER, RULES, STEP_SIZE, Source
 from sojourn_paper.bitcoin.tables import (
     Data,
     Numbers,
@@ -64,7 +42,7 @@ def headlines(summary: Summary) -> list[str]:
     what = (
         f"data: {data['name']}, {data['rows']:,} bars, {data['segments']} segments, seeds: {summary['seeds']}"
     )
-    return terminal.lines([Prose(what), _verdicts(summary)])
+    return terminal.lines([blocks.Prose(what), _verdicts(summary)])
 
 
 def in_one_sentence(summary: Summary) -> str:
@@ -234,7 +212,7 @@ _PROPORTIONAL = (
 # --- The section -------------------------------------------------------------------------
 
 
-def section(folder: Path, given: Any, budget: Budget) -> Section:
+def section(folder: Path, given: Any, budget: blocks.Budget) -> blocks.Section:
     """Return the section on the market study, given its summary as it is in the file."""
     check_kind(Summary, given, "the summary")
     summary: Summary = given
@@ -242,44 +220,44 @@ def section(folder: Path, given: Any, budget: Budget) -> Section:
     data = summary["data"]
     called = "synthetic data" if data["synthetic"] else str(data["name"])
     statements = [(one["statement"], one["verdict"], "") for one in summary["statements"]]
-    parts: list[Block] = [
+    parts: list[blocks.Block] = [
         *([_SYNTHETIC] if data["synthetic"] else []),
-        Prose(
+        blocks.Prose(
             "At every minute an agent buys or sells; the action takes 5 to 45 seconds and earns what is left of the minute's "
             f"move. Durations are *random* (uniform), or *scaled* between 5 and 45 seconds by {_SCALED.get(summary['scaled_by'], 'the move')}. The state "
             f"is the directions of the last k minutes. The step size of Q is {STEP_SIZE}; exploration is "
             f"{EXPLORATION['start']}, times {EXPLORATION['factor']} after every step. Each agent runs through each segment "
             "once with each seed; its *final value* is the reward of its greedy steps, averaged over seeds."
         ),
-        Prose(
+        blocks.Prose(
             "Harmonic wins a segment if its final value is the larger one; below each share is Wilson's 95 % interval "
             "over segments. A tie is not a win. A star marks a sign test below 0.05 after Holm's correction."
         ),
-        Heading("The paper's statements"),
+        blocks.Heading("The paper's statements"),
         blocks.Verdicts(statements),
-        Heading("What was found"),
-        Points(sentences(summary["findings"])),
-        Heading("Win ratios"),
+        blocks.Heading("What was found"),
+        blocks.Points(sentences(summary["findings"])),
+        blocks.Heading("Win ratios"),
         _verdicts(summary),
         _win_ratios(found),
-        Heading("Segment by segment"),
+        blocks.Heading("Segment by segment"),
         charts.advantages(found, called),
         charts.curves(found, called, charts.room(found, budget.points)),
         *_earned(summary, called),
-        Heading("The segments"),
+        blocks.Heading("The segments"),
         charts.durations(found, called),
         _segments(found, called, budget.rows),
         _data(data),
         _facts(folder, summary),
-        Heading("Files"),
-        Prose(_FILES),
+        blocks.Heading("Files"),
+        blocks.Prose(_FILES),
     ]
-    return Section(
+    return blocks.Section(
         "study of the paper",
         "Bitcoin: the market study of Harmonic R-Learning"
         + (" (synthetic data)" if data["synthetic"] else ""),
         in_one_sentence(summary),
-        Charts(
+        blocks.Charts(
             [
                 charts.win_map(found.win_ratios, rule, opponent, called)
                 for opponent in OPPONENTS
@@ -291,7 +269,7 @@ def section(folder: Path, given: Any, budget: Budget) -> Section:
     )
 
 
-_SYNTHETIC = Note(
+_SYNTHETIC = blocks.Note(
     "**The data is synthetic**: a seeded market of minute bars, made by Sojourn to resemble Bitcoin's. "
     "Nothing here says anything about real Bitcoin; with `--data FILE` the study runs on real minute bars."
 )
@@ -309,9 +287,9 @@ _FILES = (
 )
 
 
-def _data(data: Data) -> Facts:
+def _data(data: Data) -> blocks.Facts:
     name = f"{data['name']} (made by Sojourn, not a real market)" if data["synthetic"] else str(data["name"])
-    return Facts(
+    return blocks.Facts(
         "Data",
         [
             ("name", name),
@@ -322,17 +300,17 @@ def _data(data: Data) -> Facts:
     )
 
 
-def _verdicts(summary: Summary) -> DataTable:
+def _verdicts(summary: Summary) -> blocks.DataTable:
     columns = [
-        Column("durations", numeric=False),
-        Column("against", numeric=False),
-        Column("mean win ratio", digits=3),
-        Column("cells"),
-        Column("ahead in"),
-        Column("clear wins"),
-        Column("clear losses"),
-        Column("ties"),
-        Column("smallest corrected p", digits=2),
+        blocks.Column("durations", numeric=False),
+        blocks.Column("against", numeric=False),
+        blocks.Column("mean win ratio", digits=3),
+        blocks.Column("cells"),
+        blocks.Column("ahead in"),
+        blocks.Column("clear wins"),
+        blocks.Column("clear losses"),
+        blocks.Column("ties"),
+        blocks.Column("smallest corrected p", digits=2),
     ]
     rows = []
     for rule in RULES:
@@ -340,10 +318,10 @@ def _verdicts(summary: Summary) -> DataTable:
             one = summary["verdict"][rule][opponent]
             counts = (one["cells"], one["ahead"], one["certain_wins"], one["certain_losses"], one["ties"])
             rows.append((rule, name, one["mean"], *counts, one["smallest_p"]))
-    return DataTable("How Harmonic R-Learning did over all cells", columns, rows)
+    return blocks.DataTable("How Harmonic R-Learning did over all cells", columns, rows)
 
 
-def _win_ratios(found: tables.Tables) -> DataTable:
+def _win_ratios(found: tables.Tables) -> blocks.DataTable:
     """Return each win ratio with its interval, and a star if its sign test is significant."""
     steps = sorted(found.win_ratios["rate_step_size"].unique().to_list())
     rows = []
@@ -354,22 +332,26 @@ def _win_ratios(found: tables.Tables) -> DataTable:
             for row in cells.sort("rate_step_size").iter_rows(named=True)
         ]
         rows.append((rule, OPPONENTS[opponent], size, *entries))
-    columns = [Column("durations", numeric=False), Column("against", numeric=False), Column("k")]
-    columns += [Column(f"β = {step:g}", numeric=False) for step in steps]
+    columns = [
+        blocks.Column("durations", numeric=False),
+        blocks.Column("against", numeric=False),
+        blocks.Column("k"),
+    ]
+    columns += [blocks.Column(f"β = {step:g}", numeric=False) for step in steps]
     note = (
         "For each rule of durations, the cells against the paper's two agents are corrected together, and those against the "
         "control by themselves."
     )
-    return DataTable(
+    return blocks.DataTable(
         "Share of segments that Harmonic R-Learning wins, with Wilson's interval", columns, rows, note
     )
 
 
-def _earned(summary: Summary, called: str) -> list[Block]:
+def _earned(summary: Summary, called: str) -> list[blocks.Block]:
     if not summary["earned"]:
         return []
-    columns = [Column("durations", numeric=False), Column("agent", numeric=False)]
-    columns += [Column(name, digits=3) for name in ("mean", "lowest", "highest")]
+    columns = [blocks.Column("durations", numeric=False), blocks.Column("agent", numeric=False)]
+    columns += [blocks.Column(name, digits=3) for name in ("mean", "lowest", "highest")]
     names = summary["names"]
     rows = [
         (row["duration_rule"], names[row["agent"]], row["mean"], row["lowest"], row["highest"])
@@ -380,30 +362,33 @@ def _earned(summary: Summary, called: str) -> list[Block]:
         "scaled by the move itself, a gain takes longer than a loss of the same size and so keeps less of its move: this alone "
         "is a cost to an agent that cannot predict the moves."
     )
-    return [Heading("What the agents earned"), DataTable(f"Final values ({called})", columns, rows, note)]
+    return [
+        blocks.Heading("What the agents earned"),
+        blocks.DataTable(f"Final values ({called})", columns, rows, note),
+    ]
 
 
-def _segments(found: tables.Tables, called: str, most: int) -> DataTable:
+def _segments(found: tables.Tables, called: str, most: int) -> blocks.DataTable:
     columns = [
-        Column("segment"),
-        Column("bars"),
-        Column("all movement"),
-        Column("largest move"),
-        Column("bars that do not move", digits=1, unit="%"),
-        Column("median duration, s"),
-        Column("its standard deviation, s"),
+        blocks.Column("segment"),
+        blocks.Column("bars"),
+        blocks.Column("all movement"),
+        blocks.Column("largest move"),
+        blocks.Column("bars that do not move", digits=1, unit="%"),
+        blocks.Column("median duration, s"),
+        blocks.Column("its standard deviation, s"),
     ]
     names = ("segment", "bars", "total_movement", "largest_move", "without_move", "q50", "duration_std")
     rows = found.segments.sort("segment").select(*names).rows()
     left = len(rows) - most
     note = f"{left:,} further segments are left out; `segments.parquet` has them all." if left > 0 else ""
-    return DataTable(f"Each segment in numbers ({called})", columns, rows[:most], note)
+    return blocks.DataTable(f"Each segment in numbers ({called})", columns, rows[:most], note)
 
 
-def _facts(folder: Path, summary: Summary) -> Facts:
+def _facts(folder: Path, summary: Summary) -> blocks.Facts:
     settings = summary["settings"]
     diverged = {name: count for name, count in summary["diverged"].items() if count}
-    return Facts(
+    return blocks.Facts(
         "Settings",
         [
             ("bars in a segment", f"{settings['segment_length']:,}"),

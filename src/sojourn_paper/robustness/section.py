@@ -12,20 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from sojourn.data.files import write_whole
-from sojourn.report import terminal
-from sojourn.report.blocks import (
-    Block,
-    Budget,
-    Charts,
-    Column,
-    DataTable,
-    Facts,
-    Heading,
-    Points,
-    Prose,
-    Section,
-    Verdicts,
-)
+from sojourn.report import blocks, terminal
 from sojourn.report.figures import FORMATS
 from sojourn.report.words import number, sentences, several
 from sojourn.rules.kinds import check_kind
@@ -43,7 +30,7 @@ Levels = npt.NDArray[np.float64]
 def headlines(summary: Summary) -> list[str]:
     """Return the study in two small tables, for a terminal."""
     places = [nearest(log_scale) for log_scale in SHOWN]
-    scales = [Column(f"v = {LOG_SCALES[place]:.2g}", digits=3) for place in places]
+    scales = [blocks.Column(f"v = {LOG_SCALES[place]:.2g}", digits=3) for place in places]
     shares = [column._replace(digits=0, unit="%") for column in scales]
     success, earned = summary["success_median"], summary["earned"]
     rows: list[list[str | float]] = [
@@ -55,11 +42,15 @@ def headlines(summary: Summary) -> list[str]:
     ]
     return terminal.lines(
         [
-            DataTable(
-                "Runs that end with B, median over seeds", [Column("agent", numeric=False), *shares], rows
+            blocks.DataTable(
+                "Runs that end with B, median over seeds",
+                [blocks.Column("agent", numeric=False), *shares],
+                rows,
             ),
-            DataTable(
-                "Earned per unit time on the steps seen", [Column("always", numeric=False), *scales], levels
+            blocks.DataTable(
+                "Earned per unit time on the steps seen",
+                [blocks.Column("always", numeric=False), *scales],
+                levels,
             ),
         ]
     )
@@ -229,49 +220,49 @@ def _verdicts(numbers: Numbers, tables: Tables, seen: _Seen) -> dict[str, str]:
 # --- The section -------------------------------------------------------------------------
 
 
-def section(folder: Path, given: Any, budget: Budget) -> Section:
+def section(folder: Path, given: Any, budget: blocks.Budget) -> blocks.Section:
     """Return the section on the simulation study, given its summary as it is in the file."""
     check_kind(Summary, given, "the summary")
     summary: Summary = given
     found = tables.read(folder)
     settings = summary["settings"]
     statements = [(one["statement"], one["verdict"], "") for one in summary["statements"]]
-    blocks: list[Block] = [
-        Prose(
+    parts: list[blocks.Block] = [
+        blocks.Prose(
             "The two-state family was run at 30 log-scales v from 1e-5 to 1e-1, with 20 step sizes of Q by 20 of the rate (an "
             "agent without a rate step size has 20 runs in place of 400). A seed fixes exploration and noise for all of "
             "them at once. A run *ends with B*, which the paper calls *success*, if the greedy action in state 0 is B at the "
             "end. A run that diverged is not a success."
         ),
-        Heading("The paper's statements"),
-        Verdicts(statements),
-        Heading("What was found"),
-        Points(sentences(summary["findings"])),
-        Heading("The two actions"),
-        Prose(
+        blocks.Heading("The paper's statements"),
+        blocks.Verdicts(statements),
+        blocks.Heading("What was found"),
+        blocks.Points(sentences(summary["findings"])),
+        blocks.Heading("The two actions"),
+        blocks.Prose(
             "The reward and the duration of action B grow with the steps, and ripple; so does its rate. The rate of "
             "action A grows too, and is ahead at first. Agents see only the steps before learning ends."
         ),
-        Charts([charts.drift(found), *charts.crossings(found, settings["steps"])]),
-        Heading("Success in numbers"),
+        blocks.Charts([charts.drift(found), *charts.crossings(found, settings["steps"])]),
+        blocks.Heading("Success in numbers"),
         _success_table(summary),
-        Heading("Learned rates"),
+        blocks.Heading("Learned rates"),
         charts.learned_rates(found),
-        Heading("Both step sizes"),
-        Prose(
+        blocks.Heading("Both step sizes"),
+        blocks.Prose(
             "Share of the seeds that end with B, for all step sizes. On the page, a v chosen in one map is shown in all."
         ),
-        Charts(list(charts.maps(found, budget.points).values()), small=True),
-        Heading("Sensitivity"),
-        Prose(
+        blocks.Charts(list(charts.maps(found, budget.points).values()), small=True),
+        blocks.Heading("Sensitivity"),
+        blocks.Prose(
             "Success on a coarser grid, with one thing changed at a time. Unless stated otherwise, ties at the start go "
             "to A, there are four episodes, and a step is *greedy* if it takes the greedy action."
         ),
-        Charts(list(charts.sensitivity(found).values()), small=True),
+        blocks.Charts(list(charts.sensitivity(found).values()), small=True),
         _sensitivity_table(summary),
         _facts(folder, summary),
-        Heading("Files"),
-        Prose(
+        blocks.Heading("Files"),
+        blocks.Prose(
             "`results.parquet` has a row for each run, `summary.json` has the shares, and `tables/` has the data of the "
             "figures. `sweep/` holds the sweep, which can be resumed from there. `figures/`: 1 drift of B's reward and "
             "duration; 2 and 3 both actions' rates and where they cross; 4 success, as in the paper; 5 the same with controls "
@@ -279,42 +270,45 @@ def section(folder: Path, given: Any, budget: Budget) -> Section:
             "sensitivity."
         ),
     ]
-    return Section(
+    return blocks.Section(
         "study of the paper",
         "Robustness: the simulation study of Harmonic R-Learning",
         in_one_sentence(summary),
         charts.success(found),
-        blocks,
+        parts,
     )
 
 
-def _success_table(summary: Summary) -> DataTable:
+def _success_table(summary: Summary) -> blocks.DataTable:
     names, earned = summary["names"], summary["earned"]
-    columns = [Column("v", digits=3), *(Column(name, digits=0, unit="%") for name in names.values())]
-    columns += [Column("A earned", digits=3), Column("B earned", digits=3)]
+    columns = [
+        blocks.Column("v", digits=3),
+        *(blocks.Column(name, digits=0, unit="%") for name in names.values()),
+    ]
+    columns += [blocks.Column("A earned", digits=3), blocks.Column("B earned", digits=3)]
     medians = [summary["success_median"][agent] for agent in names]
     parts = [summary["log_scales"], *medians, earned["always_a"], earned["always_b"]]
     if len({len(part) for part in parts}) > 1:
         raise ValueError("log_scales, success_median and earned have different numbers of entries")
     rows = list(zip(*parts, strict=True))
     note = "A earned, B earned: the reward per unit time of always taking that action, over the steps that agents saw."
-    return DataTable("Success, median over seeds, and what each action earned", columns, rows, note)
+    return blocks.DataTable("Success, median over seeds, and what each action earned", columns, rows, note)
 
 
-def _sensitivity_table(summary: Summary) -> DataTable:
+def _sensitivity_table(summary: Summary) -> blocks.DataTable:
     """Return Harmonic's success with one thing changed at a time."""
     changed = pl.DataFrame(summary["sensitivity"]).filter(pl.col("agent") == HARMONIC)
     rows = changed.group_by("what", "setting", maintain_order=True).agg(pl.col("share").mean()).rows()
     columns = [
-        *(Column(name, numeric=False) for name in ("what", "setting")),
-        Column("success", digits=0, unit="%"),
+        *(blocks.Column(name, numeric=False) for name in ("what", "setting")),
+        blocks.Column("success", digits=0, unit="%"),
     ]
-    return DataTable("Success of Harmonic R-Learning, mean over eight log-scales", columns, rows)
+    return blocks.DataTable("Success of Harmonic R-Learning, mean over eight log-scales", columns, rows)
 
 
-def _facts(folder: Path, summary: Summary) -> Facts:
+def _facts(folder: Path, summary: Summary) -> blocks.Facts:
     settings = summary["settings"]
-    return Facts(
+    return blocks.Facts(
         "Settings",
         [
             ("log-scales v", several(summary["log_scales"])),

@@ -6,40 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sojourn.answers import audit
-from sojourn.answers.comparison.judge import (
-    ChangingWorld,
-    Comparison,
-    EstimatorError,
-    Problem,
-    RunSettings,
-)
+from sojourn.answers.comparison.judge import ChangingWorld, Comparison, EstimatorError, Problem, RunSettings
 from sojourn.data.records import Json, as_json, read_record
 from sojourn.exact.audit.audit import Limit
-from sojourn.report import terminal
-from sojourn.report.blocks import (
-    Block,
-    Budget,
-    Charts,
-    Column,
-    DataTable,
-    Facts,
-    Heading,
-    Points,
-    Prose,
-    Section,
-)
-from sojourn.report.charts import (
-    Axis,
-    Chart,
-    Colours,
-    Heatmap,
-    Labels,
-    Lines,
-    Series,
-    Sheet,
-    Whisker,
-    Whiskers,
-)
+from sojourn.report import blocks, charts, terminal
 from sojourn.report.looks import looks
 from sojourn.report.words import counted, number, setting
 
@@ -48,7 +18,7 @@ from sojourn.report.words import counted, number, setting
 _PANELS = 3  # problems side by side in a figure
 
 
-def learning(found: Problem, points: int, over: str = "steps") -> Lines:
+def learning(found: Problem, points: int, over: str = "steps") -> charts.Lines:
     """Return the relative gain of each agent's policy over the steps, or over time, with about `points` points in all."""
     styles = looks(row.agent for row in found.agents)
     names = {row.agent: row.name for row in found.agents}
@@ -59,7 +29,7 @@ def learning(found: Problem, points: int, over: str = "steps") -> Lines:
         last = len(curve.step) - 1
         chosen = [place for place in range(last + 1) if place % every == 0 or place == last]
         series.append(
-            Series(
+            charts.Series(
                 names[curve.agent],
                 styles[curve.agent],
                 [curve.step[place] for place in chosen],
@@ -68,23 +38,25 @@ def learning(found: Problem, points: int, over: str = "steps") -> Lines:
                 high=[curve.high[place] for place in chosen],
             )
         )
-    return Lines(
+    return charts.Lines(
         f"Learning: {found.name}",
-        Axis(over, log=True),
-        Axis("relative gain of the greedy policy"),
+        charts.Axis(over, log=True),
+        charts.Axis("relative gain of the greedy policy"),
         series,
         note="Mean over the runs, and its 95 % interval.",
     )
 
 
-def outcomes(found: Problem) -> Whiskers:
+def outcomes(found: Problem) -> charts.Whiskers:
     """Return the relative gain of each agent's final policy, with its interval."""
     styles = looks(row.agent for row in found.agents)
-    return Whiskers(
+    return charts.Whiskers(
         f"At the end: {found.name}",
-        Axis("relative gain at the end, 95 % interval", short="relative gain"),
+        charts.Axis("relative gain at the end, 95 % interval", short="relative gain"),
         [
-            Whisker(row.name, styles[row.agent], row.relative_gain, row.relative_low, row.relative_high)
+            charts.Whisker(
+                row.name, styles[row.agent], row.relative_gain, row.relative_low, row.relative_high
+            )
             for row in found.agents
         ],
         interval="95 % interval",
@@ -93,14 +65,14 @@ def outcomes(found: Problem) -> Whiskers:
     )
 
 
-def earnings(found: Problem) -> Whiskers:
+def earnings(found: Problem) -> charts.Whiskers:
     """Return what each agent earned on the way with the options that earn most, with its interval."""
     styles = looks(row.agent for row in found.agents)
-    return Whiskers(
+    return charts.Whiskers(
         f"On the way: {found.name}",
-        Axis("earned on the way, relative to the optimum, 95 % interval", short="earned"),
+        charts.Axis("earned on the way, relative to the optimum, 95 % interval", short="earned"),
         [
-            Whisker(row.name, styles[row.agent], row.earning.earned, row.earning.low, row.earning.high)
+            charts.Whisker(row.name, styles[row.agent], row.earning.earned, row.earning.low, row.earning.high)
             for row in found.agents
         ],
         interval="95 % interval",
@@ -109,43 +81,47 @@ def earnings(found: Problem) -> Whiskers:
     )
 
 
-def overview(problems: Sequence[Problem]) -> Heatmap:
+def overview(problems: Sequence[Problem]) -> charts.Heatmap:
     """Return the relative gain of each agent's final policy on each problem."""
     names = {row.agent: row.name for found in problems for row in found.agents}
     gains = [{row.agent: row.relative_gain for row in found.agents} for found in problems]
     values = [[row.get(agent) for row in gains] for agent in names]
-    return Heatmap(
+    return charts.Heatmap(
         "Relative gain at the end, mean over the runs",
-        Labels("problem", [found.name for found in problems]),
-        Labels("agent", list(names.values())),
-        Colours("relative gain", 0.0, 1.0),
+        charts.Labels("problem", [found.name for found in problems]),
+        charts.Labels("agent", list(names.values())),
+        charts.Colours("relative gain", 0.0, 1.0),
         values,
         labels=[["" if one is None else f"{one:.2f}" for one in row] for row in values],
     )
 
 
-def sheet(found: Problem, over: str = "steps") -> Sheet:
+def sheet(found: Problem, over: str = "steps") -> charts.Sheet:
     """Return the figure of one problem: learning on the left, the audit on the right."""
     points = sum(len(curve.step) for curve in found.curves)
     titles = ["what the policies are worth", audit.paper_title(found.audit)]
-    return Sheet([[learning(found, points, over), audit.on_paper(found.audit)]], (8.5, 4.8), titles=[titles])
+    return charts.Sheet(
+        [[learning(found, points, over), audit.on_paper(found.audit)]], (8.5, 4.8), titles=[titles]
+    )
 
 
-def outcomes_sheet(problems: Sequence[Problem]) -> Sheet:
+def outcomes_sheet(problems: Sequence[Problem]) -> charts.Sheet:
     """Return the final policies on all problems; the agents' names are only at the left of each row."""
-    return _whiskers([outcomes(found)._replace(x=Axis("relative gain")) for found in problems], problems)
+    return _whiskers(
+        [outcomes(found)._replace(x=charts.Axis("relative gain")) for found in problems], problems
+    )
 
 
-def earned_sheet(problems: Sequence[Problem]) -> Sheet:
+def earned_sheet(problems: Sequence[Problem]) -> charts.Sheet:
     """Return what was earned on the way on all problems, in the same form."""
-    return _whiskers([earnings(found)._replace(x=Axis("earned")) for found in problems], problems)
+    return _whiskers([earnings(found)._replace(x=charts.Axis("earned")) for found in problems], problems)
 
 
-def _whiskers(panels: Sequence[Whiskers], problems: Sequence[Problem]) -> Sheet:
+def _whiskers(panels: Sequence[charts.Whiskers], problems: Sequence[Problem]) -> charts.Sheet:
     agents = max(len(panel.rows) for panel in panels)
     firsts = range(0, len(problems), _PANELS)
     width = min(_PANELS, len(problems))
-    return Sheet(
+    return charts.Sheet(
         [
             [
                 _nameless(panel) if place else panel
@@ -159,26 +135,26 @@ def _whiskers(panels: Sequence[Whiskers], problems: Sequence[Problem]) -> Sheet:
     )
 
 
-def _nameless(panel: Whiskers) -> Whiskers:
+def _nameless(panel: charts.Whiskers) -> charts.Whiskers:
     return panel._replace(rows=[row._replace(name="") for row in panel.rows])
 
 
-def shares(found: ChangingWorld) -> Whiskers:
+def shares(found: ChangingWorld) -> charts.Whiskers:
     """Return what each agent earned, with its interval."""
     styles = looks(row.agent for row in found.agents)
-    return Whiskers(
+    return charts.Whiskers(
         f"Earned while it changes: {found.name}",
-        Axis("share of the frozen optimum, 95 % interval", short="earned"),
-        [Whisker(row.name, styles[row.agent], row.share, row.low, row.high) for row in found.agents],
+        charts.Axis("share of the frozen optimum, 95 % interval", short="earned"),
+        [charts.Whisker(row.name, styles[row.agent], row.share, row.low, row.high) for row in found.agents],
         interval="95 % interval",
         reference=1.0,
         note="The dotted line is what the best policy of each time would have earned.",
     )
 
 
-def changing_sheet(found: ChangingWorld) -> Sheet:
+def changing_sheet(found: ChangingWorld) -> charts.Sheet:
     """Return the figure of one world."""
-    return Sheet([[shares(found)]], (6.5, 1.2 + 0.25 * len(found.agents)))
+    return charts.Sheet([[shares(found)]], (6.5, 1.2 + 0.25 * len(found.agents)))
 
 
 # --- In words ----------------------------------------------------------------------------
@@ -186,12 +162,12 @@ def changing_sheet(found: ChangingWorld) -> Sheet:
 
 def lines(found: Comparison) -> list[str]:
     """Return a comparison for a terminal: the tables of each problem and what they say, and of each world that changes."""
-    shown: list[Block] = []
+    shown: list[blocks.Block] = []
     for problem in found.problems:
         shown += [
-            Heading(f"{problem.name}: optimal gain {problem.gain:.6g}"),
+            blocks.Heading(f"{problem.name}: optimal gain {problem.gain:.6g}"),
             *_tables(problem),
-            Points(problem.findings),
+            blocks.Points(problem.findings),
         ]
     return terminal.lines([*shown, *map(_changing_table, found.changing)])
 
@@ -288,34 +264,37 @@ def _greedy_for(found: Problem) -> str:
 
 # --- The section ---------------------------------------------------------------------
 
-_LOW_HIGH = (Column("low", short=None), Column("high", short=None))
-_SHARES = Column("low", digits=0, unit="%", short=None), Column("high", digits=0, unit="%", short=None)
+_LOW_HIGH = (blocks.Column("low", short=None), blocks.Column("high", short=None))
+_SHARES = (
+    blocks.Column("low", digits=0, unit="%", short=None),
+    blocks.Column("high", digits=0, unit="%", short=None),
+)
 _TEXTS = [
-    Column("agent", numeric=False),
-    Column("tuned", numeric=False, short=None),
-    Column("on the edge", numeric=False),
+    blocks.Column("agent", numeric=False),
+    blocks.Column("tuned", numeric=False, short=None),
+    blocks.Column("on the edge", numeric=False),
 ]
 _NUMBERS = {  # by the fields of `AgentResult`
-    "relative_gain": Column("relative gain"),
-    "relative_low": Column("low"),
-    "relative_high": Column("high"),
-    "followed": Column("followed"),
+    "relative_gain": blocks.Column("relative gain"),
+    "relative_low": blocks.Column("low"),
+    "relative_high": blocks.Column("high"),
+    "followed": blocks.Column("followed"),
     "followed_low": _LOW_HIGH[0],
     "followed_high": _LOW_HIGH[1],
-    "earned": Column("earned", short=None),
+    "earned": blocks.Column("earned", short=None),
     "earned_low": _LOW_HIGH[0],
     "earned_high": _LOW_HIGH[1],
-    "optimal_share": Column("runs with an optimal policy", digits=0, unit="%", short="optimal"),
+    "optimal_share": blocks.Column("runs with an optimal policy", digits=0, unit="%", short="optimal"),
     "optimal_low": _SHARES[0],
     "optimal_high": _SHARES[1],
-    "steps_99": Column("steps to 99 %", digits=6),
-    "time_99": Column("time to 99 %", short=None),
-    "reached_share": Column("runs that reach 99 %", digits=0, unit="%", short=None),
-    "rate": Column("rate", short=None),
-    "rate_gap": Column("rate minus gain", short=None),
-    "regret": Column("regret", short=None),
+    "steps_99": blocks.Column("steps to 99 %", digits=6),
+    "time_99": blocks.Column("time to 99 %", short=None),
+    "reached_share": blocks.Column("runs that reach 99 %", digits=0, unit="%", short=None),
+    "rate": blocks.Column("rate", short=None),
+    "rate_gap": blocks.Column("rate minus gain", short=None),
+    "regret": blocks.Column("regret", short=None),
 }
-_INTERVAL = [Column("earned"), Column("low"), Column("high")]
+_INTERVAL = [blocks.Column("earned"), blocks.Column("low"), blocks.Column("high")]
 
 _FILES = (
     "`comparison.json` has all of this for machines; `results.parquet` has a row for each run and length, with `policy_gain`, "
@@ -324,7 +303,7 @@ _FILES = (
 )
 
 
-def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
+def section(folder: Path, given: dict[str, Json], budget: blocks.Budget) -> blocks.Section:
     """Return what `comparison.json` in a folder holds, problem by problem."""
     found = read_record(Comparison, given)
     settings, problems = found.settings, found.problems
@@ -332,28 +311,34 @@ def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
     agents |= {row.agent for world in found.changing for row in world.agents}
     over, points = "steps" if settings.time is None else "time", budget.points // max(1, len(problems))
     alone = len(problems) == 1
-    blocks: list[Block] = []
+    parts: list[blocks.Block] = []
     for problem in problems:
         shown = [] if alone else [outcomes(problem)]
-        blocks += _problem(problem, [learning(problem, points, over), *shown, earnings(problem)])
+        parts += _problem(problem, [learning(problem, points, over), *shown, earnings(problem)])
     for place, world in enumerate(found.changing):
-        blocks += _changing(world, opened=not problems and place == 0)
+        parts += _changing(world, opened=not problems and place == 0)
     names = found.names
-    return Section(
+    return blocks.Section(
         "comparison",
         "Agents compared on " + (", ".join(names) if len(names) < 4 else f"{len(names)} problems"),
         f"{counted(len(agents), 'agent')}, each tuned on {counted(settings.tuning_seeds, 'seed')} and then run with "
         f"{counted(settings.seeds, 'other seed')} {_long(settings)}"
         + ("; a relative gain of 1 is the best possible." if problems else "."),
         _picture(found),
-        [*blocks, *_how_judged(settings), _facts(folder, found), Heading("Files"), Prose(_FILES)],
+        [
+            *parts,
+            *_how_judged(settings),
+            _facts(folder, found),
+            blocks.Heading("Files"),
+            blocks.Prose(_FILES),
+        ],
     )
 
 
-def _how_judged(settings: RunSettings) -> list[Block]:
+def _how_judged(settings: RunSettings) -> list[blocks.Block]:
     return [
-        Heading("How agents are judged"),
-        Prose(
+        blocks.Heading("How agents are judged"),
+        blocks.Prose(
             "Options are chosen for each problem from all combinations of the choices below (discount rates are divided by the "
             "mean duration). If the best choice lies on the edge of its grid, the grid is widened by up to "
             f"{settings.widen} choices at that end; an option whose best choice is still the last one is *on the edge*. The best "
@@ -361,7 +346,7 @@ def _how_judged(settings: RunSettings) -> list[Block]:
             "these, those that earned most. The best options for *earning* are those that earned most on the way. The two "
             "often differ, so each has runs of its own."
         ),
-        Prose(
+        blocks.Prose(
             "A policy is judged by its exact gain g: its *relative gain* is 1 - (gain - g) / |gain|, where gain is the optimal one "
             "(if that is 0, the largest rate of any state and action takes the place of |gain|), from the first state, in the "
             "long run. *Followed* is the same from the state in which learning ended, for as many steps as the run had: there, "
@@ -374,7 +359,7 @@ def _how_judged(settings: RunSettings) -> list[Block]:
     ]
 
 
-def _picture(found: Comparison) -> Chart:
+def _picture(found: Comparison) -> charts.Chart:
     """Return the chart that comes first: of all problems, of the only one, or of the first world if all worlds change."""
     if not found.problems:
         return shares(found.changing[0])
@@ -387,25 +372,25 @@ def _long(settings: RunSettings) -> str:
     return f"until the clock reaches {number(settings.time)}"
 
 
-def _problem(found: Problem, shown: list[Chart]) -> list[Block]:
+def _problem(found: Problem, shown: list[charts.Chart]) -> list[blocks.Block]:
     what = f"{counted(found.states, 'state')}; the best gain is {number(found.gain, 8)}. {leader(found)}"
     return [
-        Heading(found.name),
-        Prose(what),
-        *([Points(found.findings)] if found.findings else []),
-        Charts(shown),
+        blocks.Heading(found.name),
+        blocks.Prose(what),
+        *([blocks.Points(found.findings)] if found.findings else []),
+        blocks.Charts(shown),
         *_tables(found),
         *([_errors(found)] if found.estimators else []),
-        *audit.blocks(found.audit),
+        *audit.parts(found.audit),
     ]
 
 
-def _tables(found: Problem) -> list[DataTable]:
+def _tables(found: Problem) -> list[blocks.DataTable]:
     """Return how good the agents became, and what they earned with the options that earn most."""
     numbers = [[getattr(one, field) for field in _NUMBERS] for one in found.agents]
     earned = [[one.earning.earned, one.earning.low, one.earning.high] for one in found.agents]
     return [
-        DataTable(
+        blocks.DataTable(
             f"The agents on {found.name}",
             [*_TEXTS, *_NUMBERS.values()],
             [
@@ -416,7 +401,7 @@ def _tables(found: Problem) -> list[DataTable]:
             "policy from the state in which learning ended, for as many steps again. Earned: what the runs themselves earned. "
             "On the edge: the best choice is the last that was tried, so widen further, or give another grid.",
         ),
-        DataTable(
+        blocks.DataTable(
             f"With the options that earn most on {found.name}",
             [*_TEXTS, *_INTERVAL],
             [
@@ -433,17 +418,17 @@ def _tuned(options: Mapping[str, float], edges: Sequence[str]) -> tuple[str, str
     return setting(options), setting({edge: options[edge] for edge in edges})
 
 
-def _errors(found: Problem) -> DataTable:
+def _errors(found: Problem) -> blocks.DataTable:
     """Return how well each estimator does if all else is equal."""
-    columns = [Column("estimator", numeric=False)]
-    columns += [Column(name) for name in ("mean", "root mean square error", "low", "high")]
+    columns = [blocks.Column("estimator", numeric=False)]
+    columns += [blocks.Column(name) for name in ("mean", "root mean square error", "low", "high")]
     rows = [(one.estimator, one.mean, one.error, one.error_low, one.error_high) for one in found.estimators]
     note = "All follow the optimal policy and have the same step size, if they have one."
-    return DataTable(f"The estimators alone on {found.name}", columns, rows, note)
+    return blocks.DataTable(f"The estimators alone on {found.name}", columns, rows, note)
 
 
-def _facts(folder: Path, found: Comparison) -> Facts:
-    return Facts(
+def _facts(folder: Path, found: Comparison) -> blocks.Facts:
+    return blocks.Facts(
         "Settings",
         [
             *(
@@ -466,12 +451,12 @@ def _facts(folder: Path, found: Comparison) -> Facts:
 # --- Worlds that change ------------------------------------------------------------------
 
 
-def _changing(found: ChangingWorld, opened: bool) -> list[Block]:
+def _changing(found: ChangingWorld, opened: bool) -> list[blocks.Block]:
     """Return the part of the page about one world; its chart is left out if the page opens with it."""
     best = found.agents[0]
     return [
-        Heading(found.name),
-        Prose(
+        blocks.Heading(found.name),
+        blocks.Prose(
             f"{counted(found.states, 'state')}; the world changes, so no policy stays the best. {best.name} earned most: "
             f"{best.share:.3f} of what the best policy of each time would have earned."
         ),
@@ -480,7 +465,7 @@ def _changing(found: ChangingWorld, opened: bool) -> list[Block]:
     ]
 
 
-def _changing_table(found: ChangingWorld) -> DataTable:
+def _changing_table(found: ChangingWorld) -> blocks.DataTable:
     rows = [
         (
             *(row.name, *_tuned(row.options, row.edges)),
@@ -488,9 +473,9 @@ def _changing_table(found: ChangingWorld) -> DataTable:
         )
         for row in found.agents
     ]
-    return DataTable(
+    return blocks.DataTable(
         f"The agents in {found.name}",
-        [*_TEXTS, *_INTERVAL, Column("dynamic regret"), Column("tracking error")],
+        [*_TEXTS, *_INTERVAL, blocks.Column("dynamic regret"), blocks.Column("tracking error")],
         rows,
         "Earned: the share of what the best policy of each time would have earned (the frozen optimum), with the options "
         "that earn most on other seeds. Low and high are the ends of 95 % intervals. Dynamic regret: what is missing to "
