@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from sojourn.answers.observations import section
-from sojourn.answers.observations.judge import Observations
+from sojourn.answers.comparison.observed import Observations, gains
 from sojourn.data.records import load_json, read_record
 from sojourn.report.markdown import table_text
+from sojourn_paper.observations import findings, rates
 
 DATA = Path(__file__).resolve().parent / "data" / "observations.json"
 
@@ -16,9 +16,9 @@ DATA = Path(__file__).resolve().parent / "data" / "observations.json"
 def places() -> dict[str, Callable[[], str]]:
     """The places in the page, and what makes each."""
     return {
-        "<!-- observations: gains -->": lambda: table_text(section.gains(read())),
-        "<!-- observations: rates -->": lambda: table_text(section.rates(read())),
-        "<!-- observations: findings -->": lambda: "\n".join(f"- {one}" for one in section.findings(read())),
+        "<!-- observations: gains -->": lambda: table_text(gains(read())),
+        "<!-- observations: rates -->": lambda: table_text(rates(read())),
+        "<!-- observations: findings -->": lambda: "\n".join(f"- {one}" for one in findings(read())),
     }
 
 

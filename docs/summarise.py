@@ -14,7 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from sojourn.answers.comparison.charts import earned_sheet, outcomes_sheet
+from sojourn.answers.comparison.section import earned_sheet, outcomes_sheet
 from sojourn.report.charts import Sheet
 from sojourn.report.figures import write
 

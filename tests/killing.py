@@ -166,7 +166,7 @@ def disturbed(child: int, job: dict[str, Any], notes: Path) -> int:
 
 def warm_up(*, studies: bool) -> None:
     """Import what commands import, and load the machine code that they run."""
-    import sojourn_paper.robustness.folder  # noqa: F401
+    import sojourn_paper.robustness.section  # noqa: F401
     from sojourn.answers.comparison.plan import Settings, tuning
     from sojourn.runs.spec import parse_sweep
     from sojourn.runs.tasks import execute, plan

@@ -13,10 +13,10 @@ from sojourn.learner.verdict import Verdict, Visited
 from sojourn.runs.executors import executor
 from sojourn.runs.spec import Entry, Sweep
 from sojourn.runs.store import run_sweep
-from sojourn_paper.bitcoin import folder as market_study
+from sojourn_paper.bitcoin import section as market_study
 from sojourn_paper.bitcoin.plan import Source
 from sojourn_paper.bitcoin.plan import specification as market
-from sojourn_paper.robustness import folder as simulation_study
+from sojourn_paper.robustness import section as simulation_study
 
 NASTY = "<img src=x onerror=alert(1)></script><script>alert(2)</script>"
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sojourn.data.records import Json
-from sojourn.report.blocks import Budget, Column, Heading, Points, Section, Table
+from sojourn.report.blocks import Budget, Column, DataTable, Heading, Points, Section
 from sojourn.report.charts import Axis, Whisker, Whiskers
 from sojourn.report.looks import plain
 
@@ -289,7 +289,7 @@ def claims_section(claims: Sequence[Claim]) -> Section:
             Heading("What the authors say now"),
             Points(AUTHORS_NOW),
             Heading("The ledger"),
-            Table("The ledger of claims", columns, rows, searched=True),
+            DataTable("The ledger of claims", columns, rows, searched=True),
         ],
     )
 

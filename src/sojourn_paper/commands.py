@@ -23,8 +23,7 @@ app.add_typer(reproduce, name="reproduce")
 
 @reproduce.command(
     epilog=examples(
-        "sojourn reproduce robustness",
-        "sojourn reproduce robustness --seeds 20 --out out/twenty-seeds",
+        "sojourn reproduce robustness", "sojourn reproduce robustness --seeds 20 --out out/twenty-seeds"
     )
 )
 def robustness(
@@ -39,15 +38,13 @@ def robustness(
 ) -> None:
     """Run the simulation study: which agents end with action B in the two-state family."""
     from sojourn.runs.progress import progress
-    from sojourn_paper.robustness import folder as studies
+    from sojourn_paper.robustness import section
     from sojourn_paper.robustness.plan import specification
-    from sojourn_paper.robustness.section import headlines
 
     kinds = formats_of(formats)
     with goes_on(), progress("robustness", specification(seeds, steps, episodes).num_steps) as advance:
-        summary = studies.robustness(out, seeds, steps, episodes, jobs, advance, kinds)
-    echo_lines(headlines(summary))
-    say(f"{out / 'README.md'} says what was found; {out / 'figures'} shows it")
+        found = section.robustness(out, seeds, steps, episodes, jobs=jobs, progress=advance, formats=kinds)
+    _say_all(section.headlines(found), out)
 
 
 @reproduce.command(
@@ -87,9 +84,8 @@ def bitcoin(
     """Run the market study: which agent accumulates more on segments of minute bars."""
     from sojourn.runs.progress import progress
     from sojourn.worlds.market.instruments import SYNTHETIC
-    from sojourn_paper.bitcoin import folder as studies
+    from sojourn_paper.bitcoin import section
     from sojourn_paper.bitcoin.plan import Source, specification
-    from sojourn_paper.bitcoin.section import headlines
 
     if data is None and (fill or repair):
         raise ValueError("--fill and --repair need a file; give one with --data")
@@ -101,15 +97,13 @@ def bitcoin(
     kinds = formats_of(formats)
     label = "bitcoin (synthetic)" if data is None else "bitcoin"
     with goes_on(), progress(label, sweep.num_steps) as advance:
-        summary = studies.bitcoin(out, source, sweep, jobs, advance, kinds)
-    echo_lines(headlines(summary))
-    say(f"{out / 'README.md'} says what was found; {out / 'figures'} shows it")
+        found = section.bitcoin(out, source, sweep, jobs, advance, kinds)
+    _say_all(section.headlines(found), out)
 
 
 @reproduce.command(
     epilog=examples(
-        "sojourn reproduce drift",
-        "sojourn reproduce drift --streams 20 --worlds 40 --out out/small",
+        "sojourn reproduce drift", "sojourn reproduce drift --streams 20 --worlds 40 --out out/small"
     )
 )
 def drift(
@@ -128,15 +122,13 @@ def drift(
 ) -> None:
     """Run the study of change: which estimators and agents follow it best, and whether the paper's trend can be seen."""
     from sojourn.runs.progress import progress
-    from sojourn_paper.drift import folder as studies
+    from sojourn_paper.drift import section
     from sojourn_paper.drift.plan import Size
-    from sojourn_paper.drift.section import headlines
 
     size, kinds = Size(streams, worlds, seeds), formats_of(formats)
-    with goes_on(), progress("drift", studies.num_steps(size)) as advance:
-        summary = studies.drift(out, size, jobs, advance, kinds)
-    echo_lines(headlines(summary))
-    say(f"{out / 'README.md'} says what was found; {out / 'figures'} shows it")
+    with goes_on(), progress("drift", section.num_steps(size)) as advance:
+        found = section.drift(out, size, jobs, advance, kinds)
+    _say_all(section.headlines(found), out)
 
 
 @reproduce.command(
@@ -159,16 +151,17 @@ def observations(
     jobs: Jobs = None,
 ) -> None:
     """Run the study of networks: deep Q and PPO where observations cannot be listed, next to the best gains."""
-    from sojourn.answers.observations import folder as studies
-    from sojourn.answers.observations.plan import Settings, checked_settings, num_steps
-    from sojourn.answers.observations.section import headlines
     from sojourn.runs.progress import progress
+    from sojourn_paper import observations as study
 
-    settings = checked_settings(Settings(seeds, rate_seeds, length))
-    kinds = formats_of(formats)
-    with goes_on(), progress("observations", num_steps(settings)) as advance:
-        found = studies.observations(out, settings, jobs, advance, kinds)
-    echo_lines(headlines(found))
+    size, kinds = study.Size(seeds, rate_seeds, length), formats_of(formats)
+    with goes_on(), progress("observations", sum(cell.steps for cell in study.all_cells(size))) as advance:
+        found = study.observations(out, size, jobs, advance, kinds)
+    _say_all(study.headlines(found), out)
+
+
+def _say_all(lines: list[str], out: Path) -> None:
+    echo_lines(lines)
     say(f"{out / 'README.md'} says what was found; {out / 'figures'} shows it")
 
 
@@ -179,9 +172,7 @@ _COLOURS = {"holds": "green", "holds with a condition": "yellow", "does not hold
 
 @app.command(
     epilog=examples(
-        "sojourn claims",
-        "sojourn claims monotonicity",
-        "sojourn claims --verdict 'does not hold' --json",
+        "sojourn claims", "sojourn claims monotonicity", "sojourn claims --verdict 'does not hold' --json"
     )
 )
 def claims(

@@ -17,10 +17,17 @@ import sojourn as sj
 from sojourn.agents.named import AGENTS, add_agent
 from sojourn.answers.comparison import judge, plan
 from sojourn.answers.comparison import judge as estimators
-from sojourn.answers.comparison.folder import compare
-from sojourn.answers.comparison.record import AgentResult, Comparison, Earning, EstimatorError, Problem
-from sojourn.answers.comparison.section import table_lines, verdict
-from sojourn.answers.comparison.tuning import Chosen, tuned
+from sojourn.answers.comparison.compare import _with_lengths, compare
+from sojourn.answers.comparison.judge import (
+    AgentResult,
+    Comparison,
+    Earning,
+    EstimatorError,
+    Problem,
+    RunSettings,
+)
+from sojourn.answers.comparison.section import lines, verdict
+from sojourn.answers.comparison.tuning import TunedOptions, tuned
 from sojourn.answers.page import write_report
 from sojourn.data.records import read_record
 from sojourn.models import save_model
@@ -266,8 +273,12 @@ def test_a_grid_is_widened_until_the_best_lies_within_it() -> None:
         )
 
     found = tuned("jobs", TO_TUNE, judged_by(worth, asked))["relaxed_smart"]
-    assert found["policy"] == Chosen({"step_size": 0.00111, "rate_step_size": 1e-05, "exploration": 0.1}, ())
-    assert found["earned"] == Chosen({"step_size": 0.1, "rate_step_size": 1e-05, "exploration": 0.009}, ())
+    assert found["policy"] == TunedOptions(
+        {"step_size": 0.00111, "rate_step_size": 1e-05, "exploration": 0.1}, ()
+    )
+    assert found["earned"] == TunedOptions(
+        {"step_size": 0.1, "rate_step_size": 1e-05, "exploration": 0.009}, ()
+    )
     assert sum(asked) < 24 + 40  # the grid, and then the way to both: not the product of wider grids
 
 
@@ -296,9 +307,9 @@ def test_of_equal_policies_those_that_earn_more_are_chosen() -> None:
 
     settings = TO_TUNE._replace(agents=("smart",))
     best = tuned("jobs", settings, judged_by(worth, []))["smart"]
-    assert best["policy"] == Chosen({"step_size": 0.01, "exploration": 0.1}, ())
+    assert best["policy"] == TunedOptions({"step_size": 0.01, "exploration": 0.1}, ())
     assert tuned("jobs", settings._replace(agents=("planner",)), judged_by(lambda _: (1.0, 1.0), [])) == {
-        "planner": {"policy": Chosen({}, ()), "earned": Chosen({}, ())}
+        "planner": {"policy": TunedOptions({}, ()), "earned": TunedOptions({}, ())}
     }
 
 
@@ -358,8 +369,11 @@ def test_a_comparison_writes_what_it_found(small: tuple[Path, Comparison]) -> No
                 own = pl.read_parquet(earning).filter(agent=row.agent, steps=SMALL.steps)
                 earned = own["reward"] / own["duration"] / found.gain
             assert row.earning.earned == pytest.approx(earned.to_numpy().mean())
-        told = [line for line in table_lines(found)[2:] if "on the edge" not in line]
-        assert [line.split("  ")[1] for line in told] == [row.name for row in found.agents]
+        told = [line for line in lines(summary) if line]
+        head = told.index(f"The agents on {found.name}") + 2
+        assert [line.split("  ")[0] for line in told[head:][: len(found.agents)]] == [
+            row.name for row in found.agents
+        ]
         assert list(found.findings) == verdict(found)
         assert len(found.findings) >= 3
 
@@ -445,7 +459,7 @@ def test_the_harmonic_mean_is_the_better_estimate_of_jobs() -> None:
 
 def _found(name: str, *errors: EstimatorError) -> Problem:
     """What a comparison would have found, with made-up measurements."""
-    from sojourn.answers.audit.compute import audited
+    from sojourn.answers.audit import audited
     from sojourn.exact.audit.audit import audit
 
     found = audit(PROBLEMS[name]())
@@ -489,9 +503,13 @@ def test_the_words_say_why() -> None:
 
 def test_an_edge_is_told_in_the_table() -> None:
     """A setting that was best at the last choice tried is named, with what it was best for."""
-    lines = table_lines(_found("jobs"))
-    assert lines[-1] == (
-        "  smart does best on the edge of what was tried: step_size 0.1 for policy. Widen further, or give it another grid."
+    settings = RunSettings(1, 1, 1, None, {}, 0, 0.1, 1, 1)
+    shown = lines(Comparison(settings, (_found("jobs"),), "0"))
+    smart, earning = (line.split("  ") for line in shown if line.startswith("smart "))
+    assert "step size 0.1" in [word.strip() for word in smart]
+    assert not any("step size" in word for word in earning)
+    assert "the best choice is the last that was tried, so widen further, or give another grid." in " ".join(
+        shown
     )
 
 
@@ -516,8 +534,6 @@ def test_agents_are_compared_within_a_budget_of_time(tmp_path: Path) -> None:
 
 def test_runs_that_cannot_reach_their_time_are_refused() -> None:
     """Steps that take much less time than the model says would make a budget of time a lie: that is said."""
-    from sojourn.answers.comparison.folder import _with_lengths
-
     short = rows(time=[5.0, 5.0], steps=[9, 9], error=[None, None], duration=[5.0, 4.9])
     with pytest.raises(ValueError, match="on mine, 1 runs took 9 steps and did not reach their time"):
         _with_lengths(short, plan.Settings(time=5.0), "mine")

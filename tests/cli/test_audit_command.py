@@ -10,9 +10,7 @@ import pytest
 
 import sojourn as sj
 from asking import ask
-from sojourn.answers.audit import charts
-from sojourn.answers.audit import section as words
-from sojourn.answers.audit.compute import audit_named, audited
+from sojourn.answers.audit import audit_named, audited, lines, sheet, value_chart
 from sojourn.exact.audit.audit import audit
 from sojourn.models import from_arrays
 from sojourn.models.problems import PROBLEMS, admission_control
@@ -91,10 +89,12 @@ def test_an_audit_for_machines_and_for_people(tmp_path: Path) -> None:
         in shown[0]
     )
     row, kept_row = (line for line in shown if line.startswith("Harmonic "))
-    assert row.split() == ["Harmonic", "1.8", "-3.2", "not", "optimal", "3", "2.88"]
-    assert kept_row.split() == ["Harmonic", "5,", "3*"]
-    assert "with exploration 0.2, a learner that follows this policy keeps it at rates up to 6.6" in shown
-    assert "of all 2 policies" in shown[shown.index("") + 2]
+    assert row.split() == ["Harmonic", "1.8", "-3.2", "no", "3", "2.88", "3"]
+    assert kept_row.split() == ["Harmonic", "2", "1", "5,", "3*"]
+    assert "Policies that a learner keeps with exploration 0.2: long-shot" in shown
+    words = " ".join(shown)
+    assert "The audited policy is kept at rates up to 6.6." in words
+    assert "Examined: all 2 policies." in words
 
 
 def test_options_and_policies_reach_the_audit() -> None:
@@ -166,14 +166,14 @@ def test_solve_writes_what_it_found(tmp_path: Path) -> None:
 
 def test_intervals_are_said_in_words() -> None:
     """Two ends, one end or none."""
-    found = audit_named("gosavi", {}).audited
+    found = audit_named("gosavi", {})
     for low, high, told in (
         (None, None, "for every rate"),
         (None, 2.0, "for rates up to 2"),
         (1.5, None, "for rates from 1.5 on"),
         (1.5, 2.0, "for rates from 1.5 to 2"),
     ):
-        assert words.lines(replace(found, low=low, high=high))[0].endswith(told)
+        assert lines(replace(found, low=low, high=high))[0].endswith(told)
 
 
 @pytest.mark.parametrize("name", [*PROBLEMS, "random"])
@@ -183,11 +183,11 @@ def test_the_figure_shows_what_was_found(name: str) -> None:
         model = from_arrays([[[0.5, 0.5]] * 2] * 2, [[1.0, -2.0], [0.5, 3.0]], [[1.0, 2.0], [3.0, 0.5]])
         found = audited(name, audit(model))
     else:
-        found = audit_named(name, {}).audited
+        found = audit_named(name, {})
     found = replace(found, name=f"some/long/folder/{name}.toml")
-    sheet = charts.sheet(found)
-    ((chart, kept),) = sheet.rows
-    assert sheet.titles == [[f"{name}: where the estimators end", "policies kept with exploration 0.2"]]
+    drawn_sheet = sheet(found)
+    ((chart, kept),) = drawn_sheet.rows
+    assert drawn_sheet.titles == [[f"{name}: where the estimators end", "policies kept with exploration 0.2"]]
     assert isinstance(kept, Lines)
     points = [line for line in kept.series if line.kind == "points"]
     drawn = {(f"{x:.6g}", f"{y:.6g}") for line in points for x, y in zip(line.x, line.y, strict=True)}
@@ -198,17 +198,17 @@ def test_the_figure_shows_what_was_found(name: str) -> None:
         ax = drawing.subplots()
         figures.draw(chart, ax)
         labels = ax.get_legend_handles_labels()[1]
-        lines: dict[str, Any] = {str(line.get_label()): line for line in ax.get_lines()}
+        drawn_lines: dict[str, Any] = {str(line.get_label()): line for line in ax.get_lines()}
     assert f"optimal gain {found.best_gain:.4g}" in labels
     assert "an optimal policy is greedy" in labels
-    curve = lines["F(rate)"]
-    assert tuple(curve.get_xdata()) == found.frontier.rate
-    assert tuple(curve.get_ydata()) == found.frontier.value
+    curve = drawn_lines["F(rate)"]
+    assert tuple(curve.get_xdata()) == found.frontier["rate"]
+    assert tuple(curve.get_ydata()) == found.frontier["value"]
     different = {f"{each.rate:.6g}" for each in found.estimators if each.rate is not None}
-    verticals = [line.get_xdata()[0] for label, line in lines.items() if ": " in label]
+    verticals = [line.get_xdata()[0] for label, line in drawn_lines.items() if ": " in label]
     assert {f"{rate:.6g}" for rate in verticals} == different
     assert all(ax.get_xlim()[0] <= rate <= ax.get_xlim()[1] for rate in verticals)
-    assert [line.x for line in charts.value(found).verticals] == [line.x for line in chart.verticals]
+    assert [line.x for line in value_chart(found).verticals] == [line.x for line in chart.verticals]
 
 
 def test_infinite_ends_are_null() -> None:

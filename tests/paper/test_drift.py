@@ -15,7 +15,7 @@ from scipy import optimize
 import sojourn as sj
 from sojourn.answers.page import write_report
 from sojourn.report.words import number
-from sojourn_paper.drift import control, family, folder, plan, tables, tracking, trend
+from sojourn_paper.drift import control, family, plan, tables, tracking, trend
 from sojourn_paper.drift import section as words
 from sojourn_paper.drift.plan import FIRST_TUNING_SEED, Size
 from sojourn_paper.robustness.tables import even, realised
@@ -37,7 +37,7 @@ SMALL = Size(
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small study's folder."""
     found = tmp_path_factory.mktemp("drift") / "out"
-    folder.drift(found, SMALL, jobs=2, formats=("png",))
+    words.drift(found, SMALL, jobs=2, formats=("png",))
     return found
 
 
@@ -50,7 +50,7 @@ def test_the_folder_is_complete_and_a_second_run_changes_nothing(out: Path) -> N
     assert all(path.stat().st_size > 5000 for path in (out / "figures").iterdir())
     before = json.loads((out / "summary.json").read_text())
     parts = {path: path.stat().st_mtime_ns for path in (out / "streams").iterdir()}
-    folder.drift(out, SMALL, jobs=1, formats=())
+    words.drift(out, SMALL, jobs=1, formats=())
     assert {path: path.stat().st_mtime_ns for path in (out / "streams").iterdir()} == parts
     after = json.loads((out / "summary.json").read_text())
     assert {**after, "seconds": 0.0} == {**before, "seconds": 0.0}
@@ -229,14 +229,14 @@ def test_the_threshold_of_what_was_earned() -> None:
 
 def test_words_have_the_tables_numbers(out: Path) -> None:
     """The README has the least share of the trend, and each agent's share in worlds and mirrors."""
-    found, text = tables.read(out), (out / "README.md").read_text()
+    found, text = tables.STUDY.read(out), (out / "README.md").read_text()
     for row in found.control.filter(pl.col("kind") == "all").iter_rows(named=True):
         assert " | ".join(number(row[name], 3) for name in ("share", "low", "high")) in text
     least = found.foretold.filter(pl.col("world") == family.WORLDS[0])["by_trend"].to_numpy().min()
     told = "all of them" if least == 1.0 else f"at least {100 * least:.0f} % of them"
     assert f"at step 10,000 in {told} (fewest" in " ".join(text.split())
     headlines = words.headlines(_summary(out))
-    assert sum("SMART" in line for line in headlines) == 2
+    assert sum("SMART" in line for line in headlines) == 4  # two agents, in worlds and in mirrors
 
 
 def _summary(out: Path) -> Any:
@@ -248,7 +248,7 @@ def _summary(out: Path) -> Any:
 
 def test_one_setting_is_one_of_the_grids(out: Path) -> None:
     """The one setting for all is one of the grid's, the same in every world."""
-    found = tables.read(out).settings
+    found = tables.STUDY.read(out).settings
     assert set(found["agent"]) == set(SMALL.agents)
     assert found["step_size"].is_in([0.1, 0.3, 0.9]).all()
     assert plan.step_sizes("Exponential")[0] == 1e-4

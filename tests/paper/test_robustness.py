@@ -133,16 +133,16 @@ def test_headlines_name_the_log_scales_that_they_show() -> None:
     """Over each column of the lines for a terminal stands the log-scale of the study that its numbers are of."""
     from sojourn_paper.robustness.section import headlines
 
-    numbers = list(range(30))
+    numbers = [place / 100 for place in range(30)]
     summary: Any = {
         "success_median": dict.fromkeys(plan.NAMES, numbers),
         "earned": {"always_a": numbers, "always_b": numbers},
     }
     lines = headlines(summary)
-    indices = [int(number) for number in lines[-1].split()[2:]]
-    assert [float(scale) for scale in lines[0].split()[1:]] == [
-        float(f"{plan.LOG_SCALES[index]:.2g}") for index in indices
-    ]
+    indices = [round(100 * float(number)) for number in lines[-1].split()[1:]]
+    scales = [float(scale) for scale in lines[1].replace("v =", "").split()[1:]]
+    assert scales == [float(f"{plan.LOG_SCALES[index]:.2g}") for index in indices]
+    assert lines[2].split()[-8::2] == [str(index) for index in indices]
 
 
 def test_where_the_actions_cross() -> None:
@@ -178,7 +178,7 @@ def test_shares_and_seeds() -> None:
 
 def test_the_study_goes_on_after_an_interruption(tmp_path: Path) -> None:
     """What the sweep has finished is not run again, and the summary is the same but for the time."""
-    from sojourn_paper.robustness import folder as reproduce
+    from sojourn_paper.robustness import section as reproduce
     from sojourn_paper.robustness.section import headlines
 
     first = reproduce.robustness(tmp_path / "out", seeds=1, steps=20, episodes=1, formats=())

@@ -21,13 +21,13 @@ from sojourn.report.blocks import Section
 from sojourn.report.charts import (
     Axis,
     Chart,
-    Choice,
     Choosable,
     Colours,
     Heatmap,
     Labels,
     Lines,
     Plain,
+    Selector,
     Series,
     Sheet,
     Span,
@@ -81,7 +81,7 @@ WHISKERS = Whiskers(
     reference=1.0,
 )
 CHOOSABLE = Choosable(
-    [Choice("which", ["a", "b"], start=1)],
+    [Selector("which", ["a", "b"], start=1)],
     {(0,): LINES, (1,): LINES._replace(series=[LINE, LINE._replace(name="other")])},
 )
 
@@ -133,7 +133,7 @@ def test_series_that_charts_share_are_sent_once() -> None:
     assert [names[place] for place in shown["variants"]["1"]["use"]] == ["line", "other", "here"]
     assert len(shown["xs"]) == len({tuple(series.x) for series in LINES.series})
     maps = Choosable(
-        [Choice("v", ["1", "2"])], {(0,): HEATMAP, (1,): HEATMAP._replace(values=[[1.0, 2.0]] * 2)}
+        [Selector("v", ["1", "2"])], {(0,): HEATMAP, (1,): HEATMAP._replace(values=[[1.0, 2.0]] * 2)}
     )
     shown = json.loads(data(chart_json(maps)))
     assert (shown["variants"]["0"], shown["variants"]["1"]) == ({}, {"values": [[1, 2]] * 2})
@@ -190,7 +190,10 @@ def test_axes_that_show_the_same_are_wide_enough_for_all(tmp_path: Path) -> None
 
 def test_every_chart_of_the_studies_is_drawn_by_both(small_studies: Path) -> None:
     """Each chart of a small study has the same numbers on the page as in its value, and paper takes it too."""
-    found, prices = simulation.read(small_studies / "robustness"), market.read(small_studies / "bitcoin")
+    found, prices = (
+        simulation.read(small_studies / "robustness"),
+        market.STUDY.read(small_studies / "bitcoin"),
+    )
     charts: list[Chart] = [
         simulation_charts.drift(found),
         *simulation_charts.crossings(found, 60),

@@ -21,7 +21,7 @@ from asking import ask
 from sojourn.answers import page as page_module
 from sojourn.answers.page import write_report
 from sojourn.answers.solution import solve_named
-from sojourn.report.blocks import Column, Table
+from sojourn.report.blocks import Column, DataTable
 from sojourn.report.charts import Json
 from sojourn.report.html import data, page_of, prose, table, text
 from sojourn.runs.results import summarise
@@ -395,7 +395,7 @@ def test_claims_are_a_table_that_can_be_searched(folders: Path, tmp_path: Path) 
 
 def test_empty_places_have_no_value() -> None:
     """A number that is missing or not finite is a dash and sorts as nothing."""
-    shown = table(Table("t", [Column("x")], [(None,), (float("nan"),), (0.25,)]))
+    shown = table(DataTable("t", [Column("x")], [(None,), (float("nan"),), (0.25,)]))
     assert shown.count("data-value") == 1
     assert 'data-value="0.25"' in shown
 

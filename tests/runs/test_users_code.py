@@ -21,8 +21,8 @@ from polars.testing import assert_frame_equal
 import sojourn as sj
 from clusters import COMMAND, dask
 from sojourn.agents.named import named_agent
-from sojourn.answers.audit.compute import audit_named
-from sojourn.answers.comparison.folder import compare
+from sojourn.answers.audit import audit_named
+from sojourn.answers.comparison.compare import compare
 from sojourn.answers.comparison.plan import Settings
 from sojourn.answers.page import write_report
 from sojourn.data.names import users_constructor
@@ -301,7 +301,7 @@ def test_a_model_of_a_users_is_a_world_with_a_gain(folder: Path) -> None:
     with ThreadPoolExecutor(1) as pool:
         sj.run_sweep(sj.parse_sweep(data), folder / "jobs", pool, jobs=1)
     assert sj.load_results(folder / "jobs")["gain"].to_list() == [2.0, 2.0]
-    found = audit_named("users_code:two_jobs", {"pay": 5}, estimators=["users_code:Forgotten"]).audited
+    found = audit_named("users_code:two_jobs", {"pay": 5}, estimators=["users_code:Forgotten"])
     assert (found.gain, found["users_code:Forgotten"].rate, found["Cumulative"].rate) == (2.5, 2.5, 2.5)
 
 

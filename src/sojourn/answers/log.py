@@ -1,4 +1,4 @@
-"""What a log says: the record in `log.json`, the words for a terminal, the chart, and the section of the page."""
+"""What a log says: the record in `log.json`, the lines for a terminal, the chart, and the section of the page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from sojourn.exact.errors import NotSolvedError
 from sojourn.exact.logs.decision_log import Label, Log, LogEvaluation, label_names
 from sojourn.exact.logs.log_reader import read_log
 from sojourn.exact.solve import solve
-from sojourn.report.blocks import Block, Budget, Column, Facts, Note, Prose, Section, Table
+from sojourn.report import terminal
+from sojourn.report.blocks import Block, Budget, Column, DataTable, Facts, Note, Points, Prose, Section
 from sojourn.report.charts import Axis, Whisker, Whiskers
 from sojourn.report.looks import BLUE, GREEN, GREY, ORANGE, Look
 from sojourn.report.words import counted, number
@@ -22,7 +23,7 @@ FILE = "log.json"
 
 
 @dataclass(frozen=True)
-class Estimate:
+class RateBounds:
     """A rate per unit time, and the ends of its interval."""
 
     rate: float
@@ -57,7 +58,7 @@ class Logged:
     duration: float
     actions: int
     level: float
-    behaviour: Estimate
+    behaviour: RateBounds
     kept: bool
     gain: float
     low: float
@@ -67,8 +68,8 @@ class Logged:
     sentences: tuple[str, ...]  # about the behaviour, the improvement and the given policy, if there is one
     refused: tuple[str, ...] = ()
     findings: tuple[str, ...] = ()
-    evaluation: Estimate | None = None
-    weighted: Estimate | None = None
+    evaluation: RateBounds | None = None
+    weighted: RateBounds | None = None
     version: str = ""
 
     def write(self, folder: Path) -> None:
@@ -143,7 +144,7 @@ def answered(name: str, log: Log, level: float = 0.95, policy: dict[str, str] | 
         duration=behaviour.duration,
         actions=len(log.actions),
         level=level,
-        behaviour=Estimate(behaviour.rate, behaviour.low, behaviour.high),
+        behaviour=RateBounds(behaviour.rate, behaviour.low, behaviour.high),
         kept=better.kept,
         gain=better.gain,
         low=better.low,
@@ -153,7 +154,7 @@ def answered(name: str, log: Log, level: float = 0.95, policy: dict[str, str] | 
         sentences=(behaviour.sentence, better.sentence, *(() if asked is None else (asked.sentence,))),
         refused=log.refused,
         findings=log.findings,
-        evaluation=None if asked is None else Estimate(asked.gain, asked.low, asked.high),
+        evaluation=None if asked is None else RateBounds(asked.gain, asked.low, asked.high),
         weighted=_weighted(asked),
         version=__version__,
     )
@@ -167,10 +168,10 @@ def _plain(log: Log) -> float | None:
         return None
 
 
-def _weighted(asked: LogEvaluation | None) -> Estimate | None:
+def _weighted(asked: LogEvaluation | None) -> RateBounds | None:
     if asked is None or asked.weighted is None:
         return None
-    return Estimate(asked.weighted.rate, asked.weighted.low, asked.weighted.high)
+    return RateBounds(asked.weighted.rate, asked.weighted.low, asked.weighted.high)
 
 
 def _labelled(
@@ -194,56 +195,35 @@ def _labelled(
 
 # --- In words ----------------------------------------------------------------------------
 
-_STATES_SHOWN = 60
-_WIDEST = 30
-
 
 def lines(found: Logged) -> list[str]:
-    """Return what was earned, what would be better, and the policy with the counts it rests on."""
-    told = [
-        f"{found.name}: {counted(found.rows, 'row')}, {counted(len(found.advice), 'state')}, {counted(found.actions, 'action')}",
-        *(f"left out: {sentence}" for sentence in found.refused),
-        *(f"note: {sentence}" for sentence in found.findings),
-        *found.sentences,
-    ]
+    """Return for a terminal what was earned, what would be better, and the policy with the counts it rests on."""
+    what = f"{found.name}: {counted(found.rows, 'row')}, {counted(len(found.advice), 'state')}, {counted(found.actions, 'action')}"
+    left_out = [f"left out: {sentence}" for sentence in found.refused]
+    notes = [f"note: {sentence}" for sentence in found.findings]
+    words = Points([what, *left_out, *notes, *_sentences(found)])
+    return terminal.lines([words, _table(found, Budget()), *map(Prose, _caution(found))])
+
+
+def _sentences(found: Logged) -> list[str]:
+    """Return what was found about the behaviour, the improvement and the given policy, if there is one."""
+    told = list(found.sentences)
     if found.weighted is not None:
         told.append(
             f"without a model, from the probabilities of the actions taken: {found.weighted.rate:.6g}, "
             f"{100.0 * found.level:g} % interval {found.weighted.low:.6g} to {found.weighted.high:.6g}"
         )
-    return [*told, "", *table_lines(found), *caution(found)]
+    return told
 
 
-def caution(found: Logged) -> list[str]:
+def _caution(found: Logged) -> list[str]:
     """Return a warning if solving the log's model as if it were exact would claim more."""
     if found.plain_gain is None or found.kept or not found.plain_gain > found.gain:
         return []
     return [
-        "",
         f"Solving the model of the log as if it were exact would claim {found.plain_gain:.6g}; "
-        "part of that is luck in states and actions that were rarely seen.",
+        "part of that is luck in states and actions that were rarely seen."
     ]
-
-
-def table_lines(found: Logged) -> list[str]:
-    """Return a row for each state; new advice has a star."""
-    heads = ("state", "usual action", "advice", "seen")
-    rows = [
-        (
-            one.state[:_WIDEST],
-            f"{one.commonest[:_WIDEST]} ({100.0 * one.commonest_count / one.rows:.0f} %)",
-            "as before" if found.kept else one.action[:_WIDEST] + (" *" if one.is_new else ""),
-            f"{one.count:,} of {one.rows:,}",
-        )
-        for one in found.advice[:_STATES_SHOWN]
-    ]
-    widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
-    told = [
-        "  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)).rstrip()
-        for row in (heads, *rows)
-    ]
-    left = len(found.advice) - len(rows)
-    return [*told, *([f"and {counted(left, 'further state')}"] if left else [])]
 
 
 # --- Chart -------------------------------------------------------------------------------
@@ -278,10 +258,10 @@ def rates(found: Logged) -> Whiskers:
 def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
     """Return what `log.json` in a folder holds."""
     found = read_record(Logged, given)
-    blocks: list[Block] = [Prose(f"{sentence[0].upper()}{sentence[1:]}.") for sentence in found.sentences]
+    blocks: list[Block] = [Prose(f"{sentence[0].upper()}{sentence[1:]}.") for sentence in _sentences(found)]
     blocks += [Note(f"Left out: {sentence}.") for sentence in found.refused]
     blocks += [Note(f"{sentence[0].upper()}{sentence[1:]}.") for sentence in found.findings]
-    blocks += [Note(sentence) for sentence in caution(found) if sentence]
+    blocks += map(Note, _caution(found))
     lead = (
         f"Nothing in the log is surely better than what was done, which earned {number(found.behaviour.rate, 6)}."
         if found.kept
@@ -297,13 +277,13 @@ def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
     )
 
 
-def _table(found: Logged, budget: Budget) -> Table:
+def _table(found: Logged, budget: Budget) -> DataTable:
     rows = [
         (
             one.state,
             one.commonest,
             one.commonest_count / one.rows,
-            "as before" if found.kept else one.action,
+            "as before" if found.kept else one.action + (" *" if one.is_new else ""),
             one.count,
             one.rows,
             one.visits,
@@ -313,15 +293,17 @@ def _table(found: Logged, budget: Budget) -> Table:
     columns = [
         Column("state", numeric=False),
         Column("usual action", numeric=False),
-        Column("its share of rows", digits=0, unit="%"),
+        Column("its share of rows", digits=0, unit="%", short="share"),
         Column("advice", numeric=False),
         Column("seen"),
-        Column("rows of the state"),
-        Column("visits if followed", digits=0, unit="%"),
+        Column("rows of the state", short="of rows"),
+        Column("visits if followed", digits=0, unit="%", short=None),
     ]
     left = len(found.advice) - len(rows)
-    note = f"Not shown: {counted(left, 'further state')}; `{FILE}` has all states." if left else ""
-    return Table(f"What to do: {found.name}", columns, rows, note, searched=len(rows) > 20)
+    note = "" if found.kept else "* is not the usual action; seen: how often the log has it in that state."
+    if left:
+        note += f" Not shown: {counted(left, 'further state')}; `{FILE}` has all states."
+    return DataTable(f"What to do: {found.name}", columns, rows, note, searched=len(rows) > 20)
 
 
 def _facts(folder: Path, found: Logged) -> Facts:

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 import polars as pl
 
-from sojourn.data.child import check_columns, read_table
-from sojourn.data.files import own_folder, write_text, write_whole
+from sojourn.data.files import write_text
 from sojourn.data.names import Catalogue
 from sojourn.data.records import Json, load_json
 from sojourn.report.blocks import Budget, Charts, Note, Section
@@ -25,27 +24,25 @@ from sojourn.rules.door import told
 from sojourn.runs.results import RESULTS
 
 Reader: TypeAlias = Callable[[Path, dict[str, Json], Budget], Section]
-_MODULES = {
-    "audit": "audit.section",
-    "comparison": "comparison.section",
-    "log": "log",
-    "observations": "observations.section",
-    "rates": "rates",
-    "solution": "solution",
-    "verdict": "verdict",
+FILES = {
+    f"{kind}.json": kind
+    for kind in ("audit", "comparison", "log", "observations", "rates", "solution", "verdict")
 }
-FILES = {f"{kind}.json": kind for kind in _MODULES}
+_PLACES = {"comparison": "comparison.section", "observations": "comparison.observed"}
 READERS: Catalogue[Reader] = Catalogue(
-    {kind: f"sojourn.answers.{module}:section" for kind, module in (_MODULES | {"sweep": "sweep"}).items()}
+    {kind: f"sojourn.answers.{_PLACES.get(kind, kind)}:section" for kind in (*FILES.values(), "sweep")}
 )
 
 
 def studies() -> Catalogue[Reader]:
-    """Return the readers that installed packages add, by the name in `summary.json`: entry points `sojourn.answers`."""
+    """Return the readers that installed packages add, by the name in `summary.json` or of the file: `sojourn.answers`.
+
+    For a file that both know, such as `observations.json`, an installed package comes before this one.
+    """
     return Catalogue({point.name: point.value for point in entry_points(group="sojourn.answers")})
 
 
-class Found(NamedTuple):
+class Output(NamedTuple):
     """An output that was found: what it is, where, and whether it may be left out if it cannot be read."""
 
     kind: str
@@ -53,7 +50,7 @@ class Found(NamedTuple):
     optional: bool = False
 
 
-def find(folder: Path) -> list[Found]:
+def find(folder: Path) -> list[Output]:
     """Return what a folder holds; or, if it holds nothing itself, what its subfolders hold.
 
     A folder that was named must be readable; an unreadable subfolder may be left out, with the reason.
@@ -63,9 +60,9 @@ def find(folder: Path) -> list[Found]:
         raise ValueError(f"{folder} {wrong}; give a folder that a command has written")
     kinds = _kinds(folder)
     if kinds:
-        return [Found(kind, folder) for kind in kinds]
+        return [Output(kind, folder) for kind in kinds]
     inside = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
-    found = [Found(kind, path, optional=True) for path in inside for kind in _kinds(path)]
+    found = [Output(kind, path, optional=True) for path in inside for kind in _kinds(path)]
     if not found:
         raise ValueError(
             f"{folder} holds no output of reproduce, sweep, compare, solve, audit, log, rates or evaluate"
@@ -96,7 +93,7 @@ def _begun(folder: Path) -> bool:
         return False
 
 
-def read(found: Found, budget: Budget) -> Section:
+def read(found: Output, budget: Budget) -> Section:
     """Return the section of an output; if it cannot be read, the section or an error says why."""
     try:
         return _read(found, budget)
@@ -107,7 +104,7 @@ def read(found: Found, budget: Budget) -> Section:
         return Section("left out", found.folder.name, lead, None, [Note(str(error))])
 
 
-def _read(found: Found, budget: Budget) -> Section:
+def _read(found: Output, budget: Budget) -> Section:
     folder, kind, readers = found.folder, found.kind, READERS
     if kind == "sweep":
         file, given = folder / RESULTS, _sweep(folder)
@@ -124,6 +121,7 @@ def _read(found: Found, budget: Budget) -> Section:
         if not file.is_file():
             raise ValueError(f"{folder} holds a {kind} that is not finished; run it again to go on")
         given = load_json(file)
+        readers = studies() if kind in studies() else READERS
     try:
         return _drawable(readers[kind](folder, given, budget))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
@@ -164,10 +162,7 @@ LARGEST = 8_000_000  # bytes of a page
 
 @told
 def write_report(
-    folders: Iterable[str | Path],
-    out: str | Path = "report.html",
-    title: str = TITLE,
-    claims: bool = False,
+    folders: Iterable[str | Path], out: str | Path = "report.html", title: str = TITLE, claims: bool = False
 ) -> Path:
     """Write one page about the results in folders, and return its path.
 
@@ -194,7 +189,7 @@ def write_report(
     return path
 
 
-def _fitting(found: list[Found], title: str, further: Sequence[Section]) -> str:
+def _fitting(found: list[Output], title: str, further: Sequence[Section]) -> str:
     """Return the page with as much detail as fits."""
     budget, before = Budget(), math.inf
     while True:
@@ -208,34 +203,3 @@ def _fitting(found: list[Found], title: str, further: Sequence[Section]) -> str:
                 f"the page would have {size / 1e6:.1f} MB, more than {LARGEST / 1e6:g}; give fewer folders"
             )
         before, budget = size, Budget(rows=max(20, budget.rows // 2), points=max(500, budget.points // 2))
-
-
-# --- Tables in folders -------------------------------------------------------------------
-
-
-def write_tables(folder: Path, tables: Mapping[str, pl.DataFrame]) -> None:
-    """Write tables to the files of these names in a folder, such as "tables/success.parquet"."""
-    for name, table in tables.items():
-        file = folder / name
-        if file.parent != folder:
-            own_folder(file.parent)
-        write_whole(file, table.write_parquet)
-
-
-def read_tables(folder: Path, files: Mapping[str, str]) -> list[pl.DataFrame]:
-    """Return the tables in these files; raise an error if one is missing.
-
-    Each file is given with its columns: the names of those with texts, a bar, and the names of those with numbers.
-    """
-    missing = next((name for name in files if not folder.joinpath(name).is_file()), None)
-    if missing is not None:
-        raise ValueError(
-            f"{folder / missing} is missing: another version wrote this folder; run the study again, which keeps its runs"
-        )
-    tables = []
-    for name, columns in files.items():
-        texts, _, numbers = columns.partition("|")
-        table = read_table(folder / name)
-        check_columns(folder / name, table.schema, texts.split(), numbers.split())
-        tables.append(table.select(*texts.split(), *numbers.split()))
-    return tables

@@ -1,4 +1,4 @@
-"""Which estimators of the rate fit a log: their scores, the record in `rates.json`, the words, the charts, the section of the page."""
+"""Which estimators of the rate fit a log: their scores, the record in `rates.json`, the lines for a terminal, the charts, the section of the page."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from sojourn.exact.logs.log_reader import TimedRewards, read_earnings
 from sojourn.rates.named import ESTIMATORS
 from sojourn.rates.protocol import Rate
 from sojourn.rates.score import LEAST, RateScore, choose_rate, rates_over
-from sojourn.report import figures
-from sojourn.report.blocks import Block, Budget, Column, Facts, Note, Prose, Section, Table
+from sojourn.report import figures, terminal
+from sojourn.report.blocks import Block, Budget, Column, DataTable, Facts, Note, Points, Prose, Section
 from sojourn.report.charts import Axis, Lines, Series, Sheet, Whisker, Whiskers
 from sojourn.report.looks import estimator_looks, plain
 from sojourn.report.words import counted, number
@@ -42,7 +42,7 @@ class Scored:
 
 
 @dataclass(frozen=True)
-class Course:
+class RateTrace:
     """An estimate over time."""
 
     label: str
@@ -61,7 +61,7 @@ class Rated:
     level: float
     candidates: tuple[Scored, ...]
     best: str
-    courses: tuple[Course, ...]  # of the best of each kind, the best first
+    courses: tuple[RateTrace, ...]  # of the best of each kind, the best first
     refused: tuple[str, ...] = ()
     version: str = ""
     now: float | None = None  # the best candidate's estimate at the end of the log
@@ -191,12 +191,12 @@ def _drawn(by_score: Sequence[Scored]) -> list[str]:
     return list(best.values())[:_LINES]
 
 
-def _course(label: str, rate: Rate, log: TimedRewards) -> Course:
+def _course(label: str, rate: Rate, log: TimedRewards) -> RateTrace:
     """Return an estimate over time, at up to 400 points evenly spaced over the rows."""
     before = rates_over(rate, log.rewards, log.durations)
     clock = np.cumsum(log.durations) - log.durations
     at = np.unique(np.linspace(min(1, len(before) - 1), len(before) - 1, _POINTS).round().astype(np.int64))
-    return Course(label, tuple(clock[at].tolist()), tuple(before[at].tolist()))
+    return RateTrace(label, tuple(clock[at].tolist()), tuple(before[at].tolist()))
 
 
 # --- In words ----------------------------------------------------------------------------
@@ -208,32 +208,11 @@ ASSUMED = (
 
 
 def lines(found: Rated) -> list[str]:
-    """Return what was earned, the candidates with their scores, and the best step sizes."""
-    return [
-        f"{found.name}: {counted(found.rows, 'row')}, {found.rate:.6g} per unit time over a time of {found.duration:.6g}",
-        *(f"left out: {sentence}" for sentence in found.refused),
-        "",
-        *table_lines(found),
-        "",
-        f"{verdict(found)}.",
-        *now(found),
-        *step_sizes(found),
-        ASSUMED,
-    ]
-
-
-def table_lines(found: Rated) -> list[str]:
-    """Return a row for each candidate, the best first."""
-    heads = ("estimator", "score", "above the best", f"{100.0 * found.level:g} % interval")
-    rows = [(one.label, _shown(one.score), _shown(one.difference), _interval(one)) for one in found.by_score]
-    widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
-    return [
-        (
-            row[0].ljust(widths[0])
-            + "".join(f"  {w.rjust(n)}" for w, n in zip(row[1:], widths[1:], strict=True))
-        ).rstrip()
-        for row in (heads, *rows)
-    ]
+    """Return for a terminal what was earned, the candidates with their scores, and the best step sizes."""
+    what = f"{found.name}: {counted(found.rows, 'row')}, {found.rate:.6g} per unit time over a time of {found.duration:.6g}"
+    left_out = [f"left out: {sentence}" for sentence in found.refused]
+    words = [f"{verdict(found)}.", *now(found), *step_sizes(found), ASSUMED]
+    return terminal.lines([Points([what, *left_out]), _table(found, Budget()), Points(words)])
 
 
 def verdict(found: Rated) -> str:
@@ -272,14 +251,6 @@ def step_sizes(found: Rated) -> list[str]:
             sentence += f"; it is the {'smallest' if best == min(tried) else 'largest'} that was tried"
         told.append(f"{sentence}.")
     return told
-
-
-def _shown(number: float | None) -> str:
-    return "not finite" if number is None else f"{number:.6g}"
-
-
-def _interval(one: Scored) -> str:
-    return f"{one.low:.4g} to {one.high:.4g}" if one.difference else ""
 
 
 # --- Charts ------------------------------------------------------------------------------
@@ -330,21 +301,15 @@ def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
         f"Which estimator fits {found.name}",
         " ".join((f"{verdict(found)}.", *now(found))),
         rates(found),
-        [
-            *blocks,
-            scores(found),
-            _table(found, budget),
-            Note(ASSUMED),
-            _facts(folder, found),
-        ],
+        [*blocks, scores(found), _table(found, budget), Note(ASSUMED), _facts(folder, found)],
     )
 
 
-def _table(found: Rated, budget: Budget) -> Table:
+def _table(found: Rated, budget: Budget) -> DataTable:
     rows = [
         (one.label, one.score, one.difference, one.low, one.high) for one in found.by_score[: budget.rows]
     ]
-    return Table(
+    return DataTable(
         f"Scores: {found.name}",
         [
             Column("estimator", numeric=False),
@@ -354,7 +319,8 @@ def _table(found: Rated, budget: Budget) -> Table:
             Column("at most"),
         ],
         rows,
-        "The lower the score, the closer the estimates were to the true rate, which need not be known.",
+        "The lower the score, the closer the estimates were to the true rate, which need not be known. Estimates that grew "
+        f"without bound have no score. At least, at most: the {100.0 * found.level:g} % interval.",
     )
 
 

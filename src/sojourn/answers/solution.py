@@ -9,7 +9,7 @@ from sojourn import __version__
 from sojourn.data.records import Json, Options, as_json, read_record, write_json
 from sojourn.exact.solve import solve, solve_ratio
 from sojourn.models.model_files import named_model
-from sojourn.report.blocks import Block, Budget, Column, Facts, Note, Points, Prose, Section, Table
+from sojourn.report.blocks import Block, Budget, Column, DataTable, Facts, Note, Points, Prose, Section
 from sojourn.report.charts import Axis, Lines, Series
 from sojourn.report.looks import plain
 from sojourn.report.words import counted, number, setting
@@ -207,7 +207,7 @@ def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
     )
 
 
-def _table(found: Solved, budget: Budget) -> Table:
+def _table(found: Solved, budget: Budget) -> DataTable:
     shown = range(min(len(found.policy), budget.rows))
     bias = found.bias or (None,) * len(found.policy)
     rows: list[tuple[int | float | str | None, ...]]
@@ -220,7 +220,7 @@ def _table(found: Solved, budget: Budget) -> Table:
     columns += [Column("action", numeric=False), Column("bias", digits=6)]
     left = len(found.policy) - len(rows)
     note = f"Not shown: {counted(left, 'further state')}; `{FILE}` has all states." if left else ""
-    return Table(f"The policy: {found.name}", columns, rows, note)
+    return DataTable(f"The policy: {found.name}", columns, rows, note)
 
 
 def _facts(folder: Path, found: Solved) -> Facts:

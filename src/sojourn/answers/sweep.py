@@ -11,7 +11,18 @@ import polars as pl
 
 from sojourn.data.child import check_columns, check_parquet, read_apart
 from sojourn.data.records import Json, Options, read_record
-from sojourn.report.blocks import Block, Budget, Charts, Column, Facts, Heading, Note, Prose, Section, Table
+from sojourn.report.blocks import (
+    Block,
+    Budget,
+    Charts,
+    Column,
+    DataTable,
+    Facts,
+    Heading,
+    Note,
+    Prose,
+    Section,
+)
 from sojourn.report.charts import Axis, Lines, Series, Whisker, Whiskers
 from sojourn.report.looks import looks, plain, title
 from sojourn.report.words import counted, number, setting, several
@@ -40,7 +51,7 @@ class Specification:
     agent: tuple[Options, ...] = ()
 
 
-class Runs(NamedTuple):
+class SweptRuns(NamedTuple):
     """The runs of a sweep, and which of their columns are options."""
 
     name: str
@@ -60,7 +71,7 @@ class Runs(NamedTuple):
         return self.table.filter(pl.col("error").is_not_null())
 
 
-def load(folder: Path, asked: Specification) -> Runs:
+def load(folder: Path, asked: Specification) -> SweptRuns:
     """Return the runs in a folder, with what they earned per unit time."""
     table = load_results(folder).with_columns(earned=pl.col("reward") / pl.col("duration"))
     options = [column for column in table.columns if column not in _FIXED]
@@ -68,7 +79,7 @@ def load(folder: Path, asked: Specification) -> Runs:
         options.append("steps")  # treated as an option
     varied = [option for option in options if table[option].drop_nulls().n_unique() > 1]
     synthetic = "data" in options and "synthetic" in set(table["data"].drop_nulls().cast(pl.String))
-    return Runs(asked.name or folder.name, table, options, varied, synthetic)
+    return SweptRuns(asked.name or folder.name, table, options, varied, synthetic)
 
 
 class ByOption(NamedTuple):
@@ -122,10 +133,7 @@ def along_here(path: Path) -> tuple[pl.DataFrame, dict[str, bool]]:
     figures_of = [f"{name}{mean}" for name in ("rate", "reward", "clock")]
     check_columns(path, lines.collect_schema(), ["cell"], ["step", *figures_of])
     check_columns(path.parent / RESULTS, runs.collect_schema(), ["cell", "world", "agent"], [])
-    figures = {
-        "rate": pl.col(f"rate{mean}"),
-        "earned": pl.col(f"reward{mean}") / pl.col(f"clock{mean}"),
-    }
+    figures = {"rate": pl.col(f"rate{mean}"), "earned": pl.col(f"reward{mean}") / pl.col(f"clock{mean}")}
     aggregates = []
     for name, figure in figures.items():
         finite = figure.filter(figure.is_finite())
@@ -154,7 +162,7 @@ class Cells(NamedTuple):
     best: int  # how many cells of each world and agent are kept, if some are left out
 
 
-def cells(runs: Runs, most: int) -> Cells:
+def cells(runs: SweptRuns, most: int) -> Cells:
     """Return at most `most` cells."""
     measures = [name for name in _MEASURES if _has(runs.table, name)]
     rows = runs.table.group_by("world", "agent", "cell", *runs.options, maintain_order=True).agg(
@@ -290,7 +298,7 @@ def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
     blocks += [_summary(table), *_by_option(runs, called), *_along(folder, called, budget)]
     blocks += [Heading("By cell"), _cells(runs, budget)]
     if failed.height:
-        blocks += [Heading("Runs that failed"), _failures(failed, budget)]
+        blocks += [Heading("SweptRuns that failed"), _failures(failed, budget)]
     return Section(
         "sweep",
         f"Sweep: {runs.name}" + (" (synthetic data)" if runs.synthetic else ""),
@@ -302,17 +310,17 @@ def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
     )
 
 
-def _summary(table: pl.DataFrame) -> Table:
+def _summary(table: pl.DataFrame) -> DataTable:
     summary = summarise(table)
     columns = [
         Column(_WORDS.get(name, name.replace("_", " ")), dtype.is_numeric())
         for name, dtype in summary.schema.items()
     ]
     rows = [(world, title(agent), *rest) for world, agent, *rest in summary.iter_rows()]
-    return Table("By world and agent", columns, rows, "Rates and earnings are medians over the runs.")
+    return DataTable("By world and agent", columns, rows, "Rates and earnings are medians over the runs.")
 
 
-def _by_option(runs: Runs, called: str) -> list[Block]:
+def _by_option(runs: SweptRuns, called: str) -> list[Block]:
     """Return what was earned, and the rates learned, for each value of each option that varies."""
     good = runs.good
     shown: list[Lines | Whiskers] = []
@@ -354,7 +362,7 @@ def _along(folder: Path, called: str, budget: Budget) -> list[Block]:
     return [Heading("Along the steps"), Prose(text), Charts(drawn)]
 
 
-def _cells(runs: Runs, budget: Budget) -> Table:
+def _cells(runs: SweptRuns, budget: Budget) -> DataTable:
     found = cells(runs, budget.rows)
     note, left = "", found.total - found.rows.height
     if left:
@@ -375,12 +383,12 @@ def _cells(runs: Runs, budget: Budget) -> Table:
         (world, title(agent), *(setting(x) if isinstance(x, list | dict) else x for x in rest))
         for world, agent, *rest in found.rows.iter_rows()
     ]
-    return Table("Means over the seeds of each cell", columns, rows, note)
+    return DataTable("Means over the seeds of each cell", columns, rows, note)
 
 
-def _failures(failed: pl.DataFrame, budget: Budget) -> Table:
+def _failures(failed: pl.DataFrame, budget: Budget) -> DataTable:
     columns = [Column(name, numeric=False) for name in ("world", "agent", "reason")]
-    return Table("Why runs failed", [*columns, Column("runs")], failures(failed).head(budget.rows).rows())
+    return DataTable("Why runs failed", [*columns, Column("runs")], failures(failed).head(budget.rows).rows())
 
 
 def _facts(folder: Path, asked: Specification, table: pl.DataFrame) -> Facts:

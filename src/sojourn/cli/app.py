@@ -48,11 +48,7 @@ def _with_care() -> Iterator[None]:
         raise
 
 
-app = typer.Typer(
-    cls=_Commands,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
+app = typer.Typer(cls=_Commands, no_args_is_help=True, pretty_exceptions_enable=False)
 
 
 def examples(*lines: str) -> str:

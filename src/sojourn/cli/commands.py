@@ -5,7 +5,7 @@ from importlib.metadata import entry_points
 import sojourn.cli.exact
 import sojourn.cli.learners
 import sojourn.cli.logs
-import sojourn.cli.results  # noqa: F401
+import sojourn.cli.outputs  # noqa: F401
 from sojourn.cli.app import app, run, say
 
 __all__ = ["app", "run"]

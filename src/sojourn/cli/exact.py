@@ -84,32 +84,28 @@ def audit(
     rates for which an optimal policy is greedy. The policies that a learner
     keeps once it follows them, good or bad, are listed below the limits.
     """
-    from sojourn.answers.audit.compute import audit_named
-    from sojourn.answers.audit.section import lines
+    from sojourn.answers.audit import audit_named, document, lines, write
 
-    followed = None if policy is None else actions_of(policy)
-    answer = audit_named(name, options_of(option, "--option"), followed, exploration, estimator or ())
-    shown = []
-    if out is not None:
-        from sojourn.answers.audit.section import write
-
-        shown = [f"{write(answer, out)} shows it"]
+    followed, options = None if policy is None else actions_of(policy), options_of(option, "--option")
+    found = audit_named(name, options, followed, exploration, estimator or ())
+    shown = [] if out is None else [f"{write(found, options, out)} shows it"]
     if as_json:
-        echo_json(answer.as_json())
+        echo_json(document(found, options))
     else:
-        echo_lines([*lines(answer.audited), *shown])
+        echo_lines([*lines(found), *shown])
 
 
 @app.command(
+    "compare",
     epilog=examples(
         "sojourn compare gosavi long-shot long-return jobs",
         "sojourn compare my-queue.toml --agent planner --agent smart --time 50000 --out out/my-queue",
         "sojourn compare wear offers --agent tile-q --agent deep-q --seeds 5 --out out/observed",
         "sojourn compare pay-rise seasons --agent relaxed-smart --agent planner --out out/changing",
         "sojourn compare jobs --agent harmonic-r --grid centring=0,0.03,0.1,0.3 --exploration 0.1",
-    )
+    ),
 )
-def compare(
+def compare_agents(
     names: Annotated[
         list[str],
         typer.Argument(
@@ -153,53 +149,36 @@ def compare(
     are compared with their own settings, next to the best policy. If the
     command is interrupted, run it again to continue.
     """
-    from sojourn.answers.comparison import changing, folder, plan
-    from sojourn.answers.comparison import section as words
-    from sojourn.answers.observations.plan import observed
+    from sojourn.answers.comparison import observed, plan
+    from sojourn.answers.comparison.compare import compare
+    from sojourn.answers.comparison.section import lines
     from sojourn.runs.progress import progress
 
-    if observed(names):
+    if observed.observed(names):
         if time is not None or grid or exploration != _EXPLORATION:
             raise ValueError(
                 "--time, --grid and --exploration are for problems whose states can be listed; leave them out on "
                 f"{names[0]}, where agents have their own settings and runs take --steps"
             )
-        _compare_observing(names, agent or [], steps, seeds, out, jobs)
-        return
-    settings = plan.checked_settings(
-        plan.Settings(
-            steps,
-            seeds,
-            tuning_seeds,
-            time,
-            floats_of(exploration, "--exploration"),
-            tuple(agent or ()),
-            grids_of(grid or ()),
-            widen,
+        wanted = observed.cells(names, agent or (), steps, seeds)
+        with goes_on(), progress("compare", sum(cell.steps for cell in wanted)) as advance:
+            seen = observed.compare_observed(wanted, out, jobs, advance)
+        echo_lines(observed.lines(seen, observed.ahead(seen)))
+    else:
+        settings = plan.checked_settings(
+            plan.Settings(
+                steps,
+                seeds,
+                tuning_seeds,
+                time,
+                floats_of(exploration, "--exploration"),
+                tuple(agent or ()),
+                grids_of(grid or ()),
+                widen,
+            )
         )
-    )
-    total = sum(plan.num_steps(name, settings) for name in plan.titles(names))
-    with goes_on(), progress("compare", total) as advance:
-        found = folder.compare(names, out, settings, jobs, advance)
-    for problem in found.problems:
-        echo_lines([*words.table_lines(problem), *problem.findings, ""])
-    for world in found.changing:
-        echo_lines([*changing.table_lines(world), ""])
-    say(f"{out / 'README.md'} says more; {out / 'figures'} shows it")
-
-
-def _compare_observing(
-    names: list[str], agents: list[str], steps: int, seeds: int, out: Path, jobs: int | None
-) -> None:
-    """Compare agents on problems whose observations cannot be listed."""
-    from sojourn.answers.observations.folder import comparison
-    from sojourn.answers.observations.plan import Asked, cells
-    from sojourn.answers.observations.section import headlines
-    from sojourn.runs.progress import progress
-
-    asked = Asked(tuple(names), tuple(agents), steps, seeds)
-    total = sum(cell.steps for cell in cells(asked))
-    with goes_on(), progress("compare", total) as advance:
-        found = comparison(asked, out, jobs, advance)
-    echo_lines(headlines(found))
+        total = sum(plan.num_steps(name, settings) for name in plan.titles(names))
+        with goes_on(), progress("compare", total) as advance:
+            found = compare(names, out, settings, jobs, advance)
+        echo_lines(lines(found))
     say(f"{out / 'README.md'} says more; {out / 'figures'} shows it")

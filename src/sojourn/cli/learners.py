@@ -26,12 +26,7 @@ Modules = Annotated[
 ]
 
 
-@app.command(
-    epilog=examples(
-        "sojourn envs",
-        "sojourn envs --json",
-    )
-)
+@app.command(epilog=examples("sojourn envs", "sojourn envs --json"))
 def envs(as_json: AsJson = False) -> None:
     """List Sojourn's environments."""
     from sojourn.envs import ENVIRONMENTS, summary

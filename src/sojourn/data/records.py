@@ -1,4 +1,4 @@
-"""Records: frozen dataclasses that are written as JSON and read back, with every entry checked.
+"""Records: frozen dataclasses and NamedTuples that are written as JSON and read back, with every entry checked.
 
 A study writes its answer as a record, and a page reads it again. Whatever is missing in a file or of the
 wrong kind is found here and named by its place, so that no other code has to check.
@@ -12,8 +12,19 @@ import math
 import re
 import tomllib
 import types
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    NamedTuple,
+    TypeAlias,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from sojourn.data.files import read_text, write_text
 from sojourn.data.numbers import as_float, shown
@@ -30,7 +41,7 @@ _Record = TypeVar("_Record")
 _WORDS: dict[type, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 
 
-def as_json(record: DataclassInstance) -> dict[str, Json]:
+def as_json(record: DataclassInstance | NamedTuple) -> dict[str, Json]:
     """Return a record in the form of JSON; a number that is not finite becomes null.
 
     >>> @dataclasses.dataclass(frozen=True)
@@ -40,12 +51,23 @@ def as_json(record: DataclassInstance) -> dict[str, Json]:
     >>> as_json(Point((1.0, math.inf)))
     {'at': [1.0, None], 'name': ''}
     """
-    return {field.name: plain(getattr(record, field.name)) for field in dataclasses.fields(record)}
+    return {name: plain(getattr(record, name)) for name in _fields(type(record))}
+
+
+def _fields(kind: Any) -> dict[str, bool]:
+    """Return the names of a record's fields, and whether each may be left out."""
+    if hasattr(kind, "_fields"):  # a NamedTuple
+        return {name: name in kind._field_defaults for name in kind._fields}
+    missing = dataclasses.MISSING
+    return {
+        field.name: field.default is not missing or field.default_factory is not missing
+        for field in dataclasses.fields(kind)
+    }
 
 
 def plain(value: Any) -> Json:
     """Return a value made of records, lists, dictionaries, texts and numbers in the form of JSON."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    if _is_record(type(value)):
         return as_json(value)
     if isinstance(value, dict):
         return {str(key): plain(part) for key, part in value.items()}
@@ -137,18 +159,22 @@ def _record(kind: Any, data: Json, place: str) -> Any:
     if not isinstance(data, dict):
         raise _wrong(place, data, "an object")
     hints, entries = get_type_hints(kind), {}
-    for field in dataclasses.fields(kind):
-        name = f"{place}.{field.name}" if place else field.name
-        if field.name in data:
-            entries[field.name] = _value(hints[field.name], data[field.name], name)
-        elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+    for field, optional in _fields(kind).items():
+        name = f"{place}.{field}" if place else field
+        if field in data:
+            entries[field] = _value(hints[field], data[field], name)
+        elif not optional:
             raise ValueError(f"no {name!r}")
     return kind(**entries)
 
 
+def _is_record(kind: Any) -> bool:
+    return dataclasses.is_dataclass(kind) or hasattr(kind, "_fields")
+
+
 def _value(hint: Any, data: Json, place: str) -> Any:
     """Return what is at a place of a file, if it is of the kind that the hint says."""
-    if dataclasses.is_dataclass(hint):
+    if _is_record(hint):
         return _record(hint, data, place)
     origin, inner = get_origin(hint), get_args(hint)
     if hint in _WORDS:
@@ -157,7 +183,7 @@ def _value(hint: Any, data: Json, place: str) -> Any:
         if not isinstance(data, list):
             raise _wrong(place, data, "a list")
         return tuple(_value(inner[0], part, f"{place}[{at}]") for at, part in enumerate(data))
-    if origin is dict:
+    if origin in (dict, Mapping):
         if not isinstance(data, dict):
             raise _wrong(place, data, "an object")
         return {key: _value(inner[1], part, f"{place}.{key}") for key, part in data.items()}

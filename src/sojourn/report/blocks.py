@@ -1,4 +1,4 @@
-"""The parts of a page as plain data, which `html` and `markdown` turn into text.
+"""The parts of a page as plain data, which `html`, `markdown` and `terminal` turn into text.
 
 A section is a title and blocks. Blocks hold plain text and no HTML, so text is escaped in one place only, and no section can
 forget to do it.
@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from sojourn.data.moved import moved_names
 from sojourn.report import charts
+
+__getattr__ = moved_names(__name__)
 
 Cell = str | float | bool | None  # of a table
 
@@ -46,18 +49,10 @@ class Facts(NamedTuple):
     items: Sequence[tuple[str, str]]
 
 
-class Verdict(NamedTuple):
-    """A statement and the verdict on it; `holds` is "yes", "no", "partly" or "open"."""
-
-    statement: str
-    verdict: str
-    holds: str = ""
-
-
 class Verdicts(NamedTuple):
-    """Statements and their verdicts."""
+    """Statements, the verdict on each, and whether it holds: "yes", "no", "partly", "open", or "" for no mark."""
 
-    items: Sequence[Verdict]
+    items: Sequence[tuple[str, str, str]]
 
 
 class Column(NamedTuple):
@@ -67,9 +62,12 @@ class Column(NamedTuple):
     numeric: bool = True
     digits: int = 4
     unit: str = ""  # "%" shows a share in percent
+    short: str | None = (
+        ""  # the heading on a terminal, if it is not the name; None leaves the column out there
+    )
 
 
-class Table(NamedTuple):
+class DataTable(NamedTuple):
     """A table that can be sorted, and filtered if it is long."""
 
     caption: str
@@ -86,11 +84,11 @@ class Charts(NamedTuple):
     small: bool = False
 
 
-Block = Heading | Prose | Points | Note | Facts | Verdicts | Table | charts.Chart | Charts
+Block = Heading | Prose | Points | Note | Facts | Verdicts | DataTable | charts.Chart | Charts
 
 
 class Section(NamedTuple):
-    """The part of the page for one folder: first one sentence and one picture, then the details."""
+    """One answer, which is the part of the page for one folder: first one sentence and one picture, then the details."""
 
     kind: str
     title: str

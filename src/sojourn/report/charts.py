@@ -1,6 +1,6 @@
 """Charts as typed values, computed once from tables and drawn by two renderers.
 
-`figures` draws charts with matplotlib, `markup` hands them to the page's script. Neither computes anything:
+`figures` draws charts with matplotlib, `html` hands them to the page's script. Neither computes anything:
 all that is shown, including ranges and labels, is in the value.
 
     Lines      lines, points and bars over an axis, with ranges around them
@@ -15,7 +15,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
+from sojourn.data.moved import moved_names
 from sojourn.report.looks import Look
+
+__getattr__ = moved_names(__name__)
 
 Numbers = Sequence[float | None]  # None where there is nothing to draw
 
@@ -134,7 +137,7 @@ class Whiskers(NamedTuple):
     note: str = ""
 
 
-class Choice(NamedTuple):
+class Selector(NamedTuple):
     """Something to choose on the page; choices with the same link change together."""
 
     label: str
@@ -150,7 +153,7 @@ class Choosable(NamedTuple):
     page once, if it is the same object.
     """
 
-    choices: Sequence[Choice]
+    choices: Sequence[Selector]
     charts: Mapping[tuple[int, ...], Lines | Heatmap]
 
     @property
@@ -304,13 +307,7 @@ def _series(series: Series, lists: _Lists) -> Entries:
 
 
 def _span(span: Span) -> Entries:
-    return {
-        "label": span.label,
-        "colour": span.colour,
-        "axis": span.axis,
-        "from": span.start,
-        "to": span.end,
-    }
+    return {"label": span.label, "colour": span.colour, "axis": span.axis, "from": span.start, "to": span.end}
 
 
 def _heatmap(chart: Heatmap) -> Entries:

@@ -16,21 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from sojourn import __version__
-from sojourn.report import charts
-from sojourn.report.blocks import (
-    Block,
-    Cell,
-    Charts,
-    Column,
-    Facts,
-    Heading,
-    Note,
-    Points,
-    Prose,
-    Section,
-    Table,
-    Verdicts,
-)
+from sojourn.report import blocks, charts
 from sojourn.report.charts import Choosable, Heatmap, Json, Lines, Whiskers, chart_json
 from sojourn.report.looks import DASHES, GRADIENTS, PALETTE
 from sojourn.report.words import EMPTY, counted, number
@@ -98,7 +84,7 @@ class Writer:
     def __init__(self) -> None:
         self.charts = 0
 
-    def section(self, section: Section, anchor: str) -> str:
+    def section(self, section: blocks.Section, anchor: str) -> str:
         """Return a section as HTML."""
         badge = '<span class="badge">synthetic data</span>' if section.synthetic else ""
         parts = [
@@ -112,26 +98,26 @@ class Writer:
         ]
         return "\n".join(parts)
 
-    def block(self, block: Block) -> str:
+    def block(self, block: blocks.Block) -> str:
         """Return a block as HTML."""
         match block:
-            case Heading(words, level):
+            case blocks.Heading(words, level):
                 return f"<h{level:d}>{text(words)}</h{level:d}>"
-            case Prose(words):
+            case blocks.Prose(words):
                 return f"<p>{prose(words)}</p>"
-            case Note(words):
+            case blocks.Note(words):
                 return f'<p class="note">{prose(words)}</p>'
-            case Points(items):
+            case blocks.Points(items):
                 return "<ol>" + "".join(f"<li>{prose(item)}</li>" for item in items) + "</ol>"
-            case Facts():
+            case blocks.Facts():
                 return _facts(block)
-            case Verdicts():
+            case blocks.Verdicts():
                 return _verdicts(block)
-            case Table():
+            case blocks.DataTable():
                 return table(block)
             case Lines() | Heatmap() | Whiskers() | Choosable():
                 return self.chart(block)
-            case Charts(several, small):
+            case blocks.Charts(several, small):
                 inside = "\n".join(map(self.chart, several))
                 return f'<div class="charts{" small" if small else ""}">{inside}</div>'
 
@@ -149,18 +135,18 @@ class Writer:
         )
 
 
-def _facts(facts: Facts) -> str:
+def _facts(facts: blocks.Facts) -> str:
     items = "".join(f"<div><dt>{text(name)}</dt><dd>{text(value)}</dd></div>" for name, value in facts.items)
     return f'<details class="facts" open><summary>{text(facts.title)}</summary><dl>{items}</dl></details>'
 
 
-def _verdicts(verdicts: Verdicts) -> str:
+def _verdicts(verdicts: blocks.Verdicts) -> str:
     items = []
-    for one in verdicts.items:
-        mark = f'<span class="mark">{text(HOLDS[one.holds])}</span>' if one.holds else ""
+    for statement, verdict, holds in verdicts.items:
+        mark = f'<span class="mark">{text(HOLDS[holds])}</span>' if holds else ""
         items.append(
-            f'<li data-holds="{text(one.holds)}"><p class="statement">{prose(_sentence(one.statement, ""))}{mark}</p>'
-            f"<p>{prose(_sentence(one.verdict, '.'))}</p></li>"
+            f'<li data-holds="{text(holds)}"><p class="statement">{prose(_sentence(statement, ""))}{mark}</p>'
+            f"<p>{prose(_sentence(verdict, '.'))}</p></li>"
         )
     return f'<ul class="verdicts">{"".join(items)}</ul>'
 
@@ -174,7 +160,7 @@ def _sentence(words: str, end: str) -> str:
 # --- Tables -------------------------------------------------------------------------
 
 
-def table(block: Table) -> str:
+def table(block: blocks.DataTable) -> str:
     """Return a table whose header cells are buttons that sort it."""
     searched = block.searched or len(block.rows) > MANY_ROWS
     wordy = any(isinstance(cell, str) and len(cell) >= LONG for row in block.rows for cell in row)
@@ -193,12 +179,12 @@ def table(block: Table) -> str:
     )
 
 
-def _header(column: Column) -> str:
+def _header(column: blocks.Column) -> str:
     kind = ' class="number"' if column.numeric else ""
     return f'<th scope="col"{kind}>{text(column.name)}</th>'
 
 
-def _cell(column: Column, value: Cell) -> str:
+def _cell(column: blocks.Column, value: blocks.Cell) -> str:
     words = cell_text(column, value)
     if not column.numeric:
         kind = "short" if len(words) <= SHORT else "words" if len(words) < LONG else "words many"
@@ -209,7 +195,7 @@ def _cell(column: Column, value: Cell) -> str:
     return f'<td class="number" data-value="{plain!r}">{text(words)}</td>'
 
 
-def cell_text(column: Column, value: Cell) -> str:
+def cell_text(column: blocks.Column, value: blocks.Cell) -> str:
     """Return what a cell of a table shows, as plain text.
 
     >>> cell_text(Column("share", digits=0, unit="%"), 0.5), cell_text(Column("gain"), 2.10416)
@@ -228,7 +214,7 @@ SCRIPTS = ("scales", "marks", "axes", "lines", "heatmap", "whiskers", "charts", 
 TITLE = "Sojourn report"
 
 
-def page_of(sections: Sequence[Section], title: str = TITLE) -> str:
+def page_of(sections: Sequence[blocks.Section], title: str = TITLE) -> str:
     """Return the HTML page that shows the given sections."""
     writer = Writer()
     style, script = _style(), _script()

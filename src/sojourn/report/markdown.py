@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from sojourn.report.blocks import Block, Facts, Heading, Note, Points, Prose, Section, Table, Verdicts
+from sojourn.report.blocks import Block, DataTable, Facts, Heading, Note, Points, Prose, Section, Verdicts
 from sojourn.report.html import HOLDS, cell_text
 
 WIDTH = 98
@@ -51,16 +51,16 @@ def _block(block: Block) -> Iterator[str]:
             yield f"## {title}"
             yield "\n".join(f"- {name}: {value}" for name, value in items)
         case Verdicts(items):
-            rows = [(one.statement, one.verdict, HOLDS.get(one.holds, "")) for one in items]
-            told = 3 if any(row[2] for row in rows) else 2
-            head = ("statement", "here", "verdict")[:told]
-            yield _rows(head, ["---"] * told, [row[:told] for row in rows])
-        case Table():
+            rows = [(statement, verdict, HOLDS.get(holds, "")) for statement, verdict, holds in items]
+            width = 3 if any(row[2] for row in rows) else 2
+            head = ("statement", "here", "verdict")[:width]
+            yield _rows(head, ["---"] * width, [row[:width] for row in rows])
+        case DataTable():
             yield f"**{block.caption}**"
             yield table_text(block)
 
 
-def table_text(table: Table) -> str:
+def table_text(table: DataTable) -> str:
     """Return a table and its note; of a long one, the first rows."""
     marks = ["---:" if column.numeric else "---" for column in table.columns]
     rows = [tuple(map(cell_text, table.columns, row)) for row in table.rows[:MOST_ROWS]]

@@ -11,29 +11,18 @@ from typing import NamedTuple
 
 import polars as pl
 
-from sojourn.report.charts import (
-    Axis,
-    Choice,
-    Choosable,
-    Colours,
-    Heatmap,
-    Labels,
-    Lines,
-    Series,
-    Sheet,
-    Span,
-)
+from sojourn.report import charts
 from sojourn.report.looks import BLACK, BLUE, GREY, SKY, Look, looks, plain
 from sojourn.report.words import number
 from sojourn_paper.bitcoin.plan import CONTROL, LEVEL, NAMES, OPPONENTS, PAPER, RULES, SHOWN_STEP_SIZE
-from sojourn_paper.bitcoin.tables import FILES, Tables
+from sojourn_paper.bitcoin.tables import Tables
 
-SEGMENT = Axis("segment", whole=True)
+SEGMENT = charts.Axis("segment", whole=True)
 CURVE = 200  # points of a curve, at most
 FEWEST = 20  # points of a curve, at least
 
 
-def sheets(tables: Tables, data: str) -> dict[str, Sheet]:
+def sheets(tables: Tables, data: str) -> dict[str, charts.Sheet]:
     """Return the figures by the names of their files."""
     ratios = tables.win_ratios
     wins = f"Share of segments that Harmonic R-Learning wins ({data})"
@@ -41,7 +30,7 @@ def sheets(tables: Tables, data: str) -> dict[str, Sheet]:
         "1-win-ratios": _maps_sheet(ratios, [[(rule, other) for other in PAPER] for rule in RULES], wins),
         "2-win-ratios-control": _maps_sheet(ratios, [[(rule, CONTROL) for rule in RULES]], wins),
         "3-differences": _advantages_sheet(advantages(tables, data), data),
-        "4-durations": Sheet([[durations(tables, data)]], (6.5, 3.6)),
+        "4-durations": charts.Sheet([[durations(tables, data)]], (6.5, 3.6)),
         **_curves_sheets(curves(tables, data), data),
     }
 
@@ -49,17 +38,17 @@ def sheets(tables: Tables, data: str) -> dict[str, Sheet]:
 # --- Win ratios ---------------------------------------------------------------------
 
 
-def win_map(ratios: pl.DataFrame, rule: str, opponent: str, data: str) -> Heatmap:
+def win_map(ratios: pl.DataFrame, rule: str, opponent: str, data: str) -> charts.Heatmap:
     """Return win ratios over directions remembered and rate step sizes, each with its interval."""
     rows = ratios.filter((pl.col("duration_rule") == rule) & (pl.col("opponent") == opponent))
     sizes, steps = (rows[name].unique().sort().to_list() for name in ("state_size", "rate_step_size"))
     cells = {(row["state_size"], row["rate_step_size"]): row for row in rows.iter_rows(named=True)}
     grid = [[cells[size, step] for step in steps] for size in sizes]
-    return Heatmap(
+    return charts.Heatmap(
         f"{rule.capitalize()} durations, against {OPPONENTS[opponent]} ({data})",
-        Labels("step size of the rate", steps),
-        Labels("directions remembered", sizes),
-        Colours("win ratio", 0.0, 1.0, palette="diverging"),
+        charts.Labels("step size of the rate", steps),
+        charts.Labels("directions remembered", sizes),
+        charts.Colours("win ratio", 0.0, 1.0, palette="diverging"),
         [[cell["ratio"] for cell in line] for line in grid],
         labels=[
             [f"{cell['ratio']:.2f}{'*' if cell['p_corrected'] < LEVEL else ''}" for cell in line]
@@ -70,8 +59,8 @@ def win_map(ratios: pl.DataFrame, rule: str, opponent: str, data: str) -> Heatma
     )
 
 
-def _maps_sheet(ratios: pl.DataFrame, pairs: Sequence[Sequence[tuple[str, str]]], title: str) -> Sheet:
-    return Sheet(
+def _maps_sheet(ratios: pl.DataFrame, pairs: Sequence[Sequence[tuple[str, str]]], title: str) -> charts.Sheet:
+    return charts.Sheet(
         [[win_map(ratios, rule, opponent, "") for rule, opponent in row] for row in pairs],
         (7.0, 0.6 + 2.5 * len(pairs)),
         title,
@@ -83,20 +72,20 @@ def _maps_sheet(ratios: pl.DataFrame, pairs: Sequence[Sequence[tuple[str, str]]]
 # --- Segment by segment -------------------------------------------------------------
 
 
-def advantages(tables: Tables, data: str) -> Choosable:
+def advantages(tables: Tables, data: str) -> charts.Choosable:
     """Return Harmonic's advantage on every segment, for each rule of durations, opponent and rate step size."""
     table = tables.advantages
     steps, sizes = (table_values(tables.win_ratios, name) for name in ("rate_step_size", "state_size"))
     flat = tables.segments.height - table["segment"].n_unique()
     note = "Mean over seeds and two standard errors to each side. All movement is the sum of |close - open|."
-    frame = Lines(
+    frame = charts.Lines(
         f"Harmonic's final value minus the other's on each segment ({data})",
         SEGMENT,
-        Axis("Harmonic's advantage, thousandths of all movement"),
+        charts.Axis("Harmonic's advantage, thousandths of all movement"),
         [],
         note=note + (f" Segments without any movement are left out: {flat}." if flat else ""),
     )
-    variants: dict[tuple[int, ...], Lines] = {}
+    variants: dict[tuple[int, ...], charts.Lines] = {}
     for (r, rule), (o, opponent), (s, step) in itertools.product(
         enumerate(RULES), enumerate(OPPONENTS), enumerate(steps)
     ):
@@ -107,11 +96,11 @@ def advantages(tables: Tables, data: str) -> Choosable:
         )
         variants[r, o, s] = frame._replace(series=_by_size(cells, sizes))
     choices = [
-        Choice("durations", RULES, start=RULES.index("scaled")),
-        Choice("against", list(OPPONENTS.values())),
+        charts.Selector("durations", RULES, start=RULES.index("scaled")),
+        charts.Selector("against", list(OPPONENTS.values())),
         _step_choice(steps),
     ]
-    return Choosable(choices, variants)
+    return charts.Choosable(choices, variants)
 
 
 def table_values(table: pl.DataFrame, name: str) -> list[float]:
@@ -119,12 +108,12 @@ def table_values(table: pl.DataFrame, name: str) -> list[float]:
     return table[name].drop_nulls().unique().sort().to_list()
 
 
-def _by_size(cells: pl.DataFrame, sizes: list[float]) -> list[Series]:
+def _by_size(cells: pl.DataFrame, sizes: list[float]) -> list[charts.Series]:
     series = []
     for place, size in enumerate(sizes):
         rows = cells.filter(pl.col("state_size") == size).sort("segment")
         series.append(
-            Series(
+            charts.Series(
                 f"last {size:g} directions",
                 plain(place),
                 rows["segment"].to_list(),
@@ -138,19 +127,19 @@ def _by_size(cells: pl.DataFrame, sizes: list[float]) -> list[Series]:
     return series
 
 
-def _step_choice(steps: list[float]) -> Choice:
-    return Choice("step size of the rate", [number(step) for step in steps], start=len(steps) // 2)
+def _step_choice(steps: list[float]) -> charts.Selector:
+    return charts.Selector("step size of the rate", [number(step) for step in steps], start=len(steps) // 2)
 
 
-def _shown_step(choice: Choice) -> int:
+def _shown_step(choice: charts.Selector) -> int:
     return choice.values.index(number(SHOWN_STEP_SIZE))
 
 
-def _advantages_sheet(found: Choosable, data: str) -> Sheet:
+def _advantages_sheet(found: charts.Choosable, data: str) -> charts.Sheet:
     """Return all rules and opponents at one step size of the rate."""
     step = _shown_step(found.choices[-1])
     names = list(OPPONENTS.values())
-    return Sheet(
+    return charts.Sheet(
         [[found.charts[r, o, step] for o in range(len(names))] for r in range(len(RULES))],
         (8.5, 4.8),
         f"Harmonic's final value minus the other's, ± 2 standard errors ({data}; step size of the rate {SHOWN_STEP_SIZE:g})",
@@ -177,7 +166,7 @@ def room(tables: Tables, most: int) -> Room:
     return Room(segments, max(FEWEST, min(CURVE, most // (lines * segments))))
 
 
-def curves(tables: Tables, data: str, shown: Room | None = None) -> Choosable:
+def curves(tables: Tables, data: str, shown: Room | None = None) -> charts.Choosable:
     """Return the accumulated reward along every segment, or along as many segments as can be shown."""
     table = tables.curves
     segments = [int(segment) for segment in table_values(table, "segment")]
@@ -186,18 +175,16 @@ def curves(tables: Tables, data: str, shown: Room | None = None) -> Choosable:
     sizes, steps = table_values(table, "state_size"), table_values(table, "rate_step_size")
     lines = _lines(table.filter(pl.col("segment").is_in(kept)), within.points)
     note = "Mean over seeds, and one standard deviation to each side."
-    frame = Lines(
+    frame = charts.Lines(
         f"Accumulated reward along a segment ({data})",
-        Axis("minutes"),
-        Axis("reward of greedy steps, accumulated"),
+        charts.Axis("minutes"),
+        charts.Axis("reward of greedy steps, accumulated"),
         [],
         note=note
-        + (
-            f" {len(left)} further segments are left out; `{next(iter(FILES))}` has them all." if left else ""
-        ),
+        + (f" {len(left)} further segments are left out; `curves.parquet` has them all." if left else ""),
         height=400,
     )
-    variants: dict[tuple[int, ...], Lines] = {}
+    variants: dict[tuple[int, ...], charts.Lines] = {}
     for (i, segment), (r, rule), (k, size), (s, step) in itertools.product(
         enumerate(kept), enumerate(RULES), enumerate(sizes), enumerate(steps)
     ):
@@ -205,27 +192,27 @@ def curves(tables: Tables, data: str, shown: Room | None = None) -> Choosable:
         keys = [(segment, rule, size, agent, one) for agent in NAMES for one in (step, None)]
         variants[i, r, k, s] = frame._replace(series=[lines[key] for key in keys if key in lines])
     choices = [
-        Choice("segment", [str(segment) for segment in kept]),
-        Choice("durations", RULES),
-        Choice("directions", [f"{size:g}" for size in sizes]),
+        charts.Selector("segment", [str(segment) for segment in kept]),
+        charts.Selector("durations", RULES),
+        charts.Selector("directions", [f"{size:g}" for size in sizes]),
         _step_choice(steps),
     ]
-    return Choosable(choices, variants)
+    return charts.Choosable(choices, variants)
 
 
 Key = tuple[int, str, float, str, float | None]
 
 
-def _lines(table: pl.DataFrame, points: int) -> dict[Key, Series]:
+def _lines(table: pl.DataFrame, points: int) -> dict[Key, charts.Series]:
     """Return all curves, thinned out to `points` points each and rounded to the digits that a chart shows."""
     styles = looks(NAMES)
-    lines: dict[Key, Series] = {}
+    lines: dict[Key, charts.Series] = {}
     names = ("segment", "duration_rule", "state_size", "agent", "rate_step_size")
     for (segment, rule, size, agent, step), rows in table.group_by(*names, maintain_order=True):
         every = max(1, -(-rows.height // points))
         line = rows.sort("step").gather_every(every, offset=(rows.height - 1) % every)  # keeps the last
         mean, reach = line["mean"], line["std"].fill_null(0.0)
-        lines[int(segment), str(rule), size, str(agent), step] = Series(
+        lines[int(segment), str(rule), size, str(agent), step] = charts.Series(
             NAMES[str(agent)],
             styles[str(agent)].bare(),
             line["step"].to_list(),
@@ -240,14 +227,14 @@ def _short(values: pl.Series) -> list[float]:
     return [float(f"{value:.5g}") for value in values]
 
 
-def _curves_sheets(found: Choosable, data: str) -> dict[str, Sheet]:
+def _curves_sheets(found: charts.Choosable, data: str) -> dict[str, charts.Sheet]:
     """Return small charts of all segments, on a sheet for each rule of durations and number of directions."""
     segments, rules, sizes, steps = (choice.values for choice in found.choices)
     step = _shown_step(found.choices[-1])
     columns = min(5, len(segments))
     places = [range(len(segments))[i : i + columns] for i in range(0, len(segments), columns)]
     return {
-        f"5-curves-{rule}-{size}": Sheet(
+        f"5-curves-{rule}-{size}": charts.Sheet(
             [[found.charts[place, r, k, step] for place in row] for row in places],
             (max(5.5, 1.75 * columns + 0.4), max(3.6, 1.3 * len(places) + 1.0)),
             f"{rule} durations, last {size} directions, step size of the rate {steps[step]} ({data})",
@@ -262,15 +249,15 @@ def _curves_sheets(found: Choosable, data: str) -> dict[str, Sheet]:
 # --- Durations ----------------------------------------------------------------------
 
 
-def durations(tables: Tables, data: str) -> Lines:
+def durations(tables: Tables, data: str) -> charts.Lines:
     """Return the middle half and the middle 98 % of the scaled durations of each segment."""
     table = tables.segments.sort("segment")
     x, median = table["segment"].to_list(), table["q50"].to_list()
-    wide = Series("", Look(SKY, 0, None), x, median, kind="bars")
-    return Lines(
+    wide = charts.Series("", Look(SKY, 0, None), x, median, kind="bars")
+    return charts.Lines(
         f"How scaled durations spread ({data})",
         SEGMENT,
-        Axis("scaled duration, s", unit="s", ends=(0.0, 50.0)),
+        charts.Axis("scaled duration, s", unit="s", ends=(0.0, 50.0)),
         [
             wide._replace(
                 name="middle 98 % of the minutes", low=table["q01"].to_list(), high=table["q99"].to_list()
@@ -281,9 +268,9 @@ def durations(tables: Tables, data: str) -> Lines:
                 low=table["q25"].to_list(),
                 high=table["q75"].to_list(),
             ),
-            Series("median", Look(BLACK, 0, 0), x, median, kind="points"),
+            charts.Series("median", Look(BLACK, 0, 0), x, median, kind="points"),
         ],
-        spans=[Span("the range durations are scaled to", GREY, 5.0, 45.0, axis="y")],
+        spans=[charts.Span("the range durations are scaled to", GREY, 5.0, 45.0, axis="y")],
         note="Durations are scaled to 5 to 45 s by the largest move.",
         height=280,
     )

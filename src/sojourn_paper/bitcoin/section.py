@@ -2,42 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 from scipy.special import stdtr
 
-from sojourn.report import blocks
-from sojourn.report.blocks import (
-    Block,
-    Budget,
-    Charts,
-    Column,
-    Facts,
-    Heading,
-    Note,
-    Points,
-    Prose,
-    Section,
-    Table,
-)
+from sojourn.data.child import read_table
+from sojourn.data.files import write_whole
+from sojourn.report import blocks, terminal
+from sojourn.report.charts import Sheet
+from sojourn.report.figures import FORMATS
 from sojourn.report.words import sentences, setting, several
 from sojourn.rules.kinds import check_kind
+from sojourn.runs.progress import Advance, no_progress
+from sojourn.runs.results import CURVES, RESULTS
+from sojourn.runs.spec import Sweep
 from sojourn.worlds.market.bars import describe
 from sojourn_paper.bitcoin import charts, tables
 from sojourn_paper.bitcoin.durations import largest_rate
-from sojourn_paper.bitcoin.plan import (
-    CONTROL,
-    EXPLORATION,
-    LEVEL,
-    OPPONENTS,
-    PAPER,
-    RULES,
-    STEP_SIZE,
-    Source,
-)
+from sojourn_paper.bitcoin.plan import CONTROL, EXPLORATION, LEVEL, OPPONENTS, PAPER, RULES, STEP_SIZE, Source
 from sojourn_paper.bitcoin.tables import (
     Data,
     Numbers,
@@ -51,16 +37,12 @@ from sojourn_paper.bitcoin.tables import (
 
 
 def headlines(summary: Summary) -> list[str]:
-    """Return the study in a few lines, for a terminal."""
+    """Return for a terminal what the data is, and how often Harmonic R-Learning wins."""
     data = summary["data"]
-    lines = [
+    what = (
         f"data: {data['name']}, {data['rows']:,} bars, {data['segments']} segments, seeds: {summary['seeds']}"
-    ]
-    lines.append(f"{'segments that Harmonic R-Learning wins, mean over cells':58}{'random':>8}{'scaled':>8}")
-    for opponent, name in OPPONENTS.items():
-        means = [summary["verdict"][rule][opponent]["mean"] for rule in RULES]
-        lines.append(f"  against {name:48}" + "".join(f"{mean:>8.2f}" for mean in means))
-    return lines
+    )
+    return terminal.lines([blocks.Prose(what), _verdicts(summary)])
 
 
 def in_one_sentence(summary: Summary) -> str:
@@ -230,52 +212,52 @@ _PROPORTIONAL = (
 # --- The section -------------------------------------------------------------------------
 
 
-def section(folder: Path, given: Any, budget: Budget) -> Section:
+def section(folder: Path, given: Any, budget: blocks.Budget) -> blocks.Section:
     """Return the section on the market study, given its summary as it is in the file."""
     check_kind(Summary, given, "the summary")
     summary: Summary = given
-    found = tables.read(folder)
+    found = tables.STUDY.read(folder)
     data = summary["data"]
     called = "synthetic data" if data["synthetic"] else str(data["name"])
-    statements = [blocks.Verdict(str(one["statement"]), str(one["verdict"])) for one in summary["statements"]]
-    parts: list[Block] = [
+    statements = [(one["statement"], one["verdict"], "") for one in summary["statements"]]
+    parts: list[blocks.Block] = [
         *([_SYNTHETIC] if data["synthetic"] else []),
-        Prose(
+        blocks.Prose(
             "At every minute an agent buys or sells; the action takes 5 to 45 seconds and earns what is left of the minute's "
             f"move. Durations are *random* (uniform), or *scaled* between 5 and 45 seconds by {_SCALED.get(summary['scaled_by'], 'the move')}. The state "
             f"is the directions of the last k minutes. The step size of Q is {STEP_SIZE}; exploration is "
             f"{EXPLORATION['start']}, times {EXPLORATION['factor']} after every step. Each agent runs through each segment "
             "once with each seed; its *final value* is the reward of its greedy steps, averaged over seeds."
         ),
-        Prose(
+        blocks.Prose(
             "Harmonic wins a segment if its final value is the larger one; below each share is Wilson's 95 % interval "
             "over segments. A tie is not a win. A star marks a sign test below 0.05 after Holm's correction."
         ),
-        Heading("The paper's statements"),
+        blocks.Heading("The paper's statements"),
         blocks.Verdicts(statements),
-        Heading("What was found"),
-        Points(sentences(summary["findings"])),
-        Heading("Win ratios"),
+        blocks.Heading("What was found"),
+        blocks.Points(sentences(summary["findings"])),
+        blocks.Heading("Win ratios"),
         _verdicts(summary),
         _win_ratios(found),
-        Heading("Segment by segment"),
+        blocks.Heading("Segment by segment"),
         charts.advantages(found, called),
         charts.curves(found, called, charts.room(found, budget.points)),
         *_earned(summary, called),
-        Heading("The segments"),
+        blocks.Heading("The segments"),
         charts.durations(found, called),
         _segments(found, called, budget.rows),
         _data(data),
         _facts(folder, summary),
-        Heading("Files"),
-        Prose(_FILES),
+        blocks.Heading("Files"),
+        blocks.Prose(_FILES),
     ]
-    return Section(
+    return blocks.Section(
         "study of the paper",
         "Bitcoin: the market study of Harmonic R-Learning"
         + (" (synthetic data)" if data["synthetic"] else ""),
         in_one_sentence(summary),
-        Charts(
+        blocks.Charts(
             [
                 charts.win_map(found.win_ratios, rule, opponent, called)
                 for opponent in OPPONENTS
@@ -287,7 +269,7 @@ def section(folder: Path, given: Any, budget: Budget) -> Section:
     )
 
 
-_SYNTHETIC = Note(
+_SYNTHETIC = blocks.Note(
     "**The data is synthetic**: a seeded market of minute bars, made by Sojourn to resemble Bitcoin's. "
     "Nothing here says anything about real Bitcoin; with `--data FILE` the study runs on real minute bars."
 )
@@ -305,9 +287,9 @@ _FILES = (
 )
 
 
-def _data(data: Data) -> Facts:
+def _data(data: Data) -> blocks.Facts:
     name = f"{data['name']} (made by Sojourn, not a real market)" if data["synthetic"] else str(data["name"])
-    return Facts(
+    return blocks.Facts(
         "Data",
         [
             ("name", name),
@@ -318,17 +300,17 @@ def _data(data: Data) -> Facts:
     )
 
 
-def _verdicts(summary: Summary) -> Table:
+def _verdicts(summary: Summary) -> blocks.DataTable:
     columns = [
-        Column("durations", numeric=False),
-        Column("against", numeric=False),
-        Column("mean win ratio", digits=3),
-        Column("cells"),
-        Column("ahead in"),
-        Column("clear wins"),
-        Column("clear losses"),
-        Column("ties"),
-        Column("smallest corrected p", digits=2),
+        blocks.Column("durations", numeric=False),
+        blocks.Column("against", numeric=False),
+        blocks.Column("mean win ratio", digits=3),
+        blocks.Column("cells"),
+        blocks.Column("ahead in"),
+        blocks.Column("clear wins"),
+        blocks.Column("clear losses"),
+        blocks.Column("ties"),
+        blocks.Column("smallest corrected p", digits=2),
     ]
     rows = []
     for rule in RULES:
@@ -336,10 +318,10 @@ def _verdicts(summary: Summary) -> Table:
             one = summary["verdict"][rule][opponent]
             counts = (one["cells"], one["ahead"], one["certain_wins"], one["certain_losses"], one["ties"])
             rows.append((rule, name, one["mean"], *counts, one["smallest_p"]))
-    return Table("How Harmonic R-Learning did over all cells", columns, rows)
+    return blocks.DataTable("How Harmonic R-Learning did over all cells", columns, rows)
 
 
-def _win_ratios(found: tables.Tables) -> Table:
+def _win_ratios(found: tables.Tables) -> blocks.DataTable:
     """Return each win ratio with its interval, and a star if its sign test is significant."""
     steps = sorted(found.win_ratios["rate_step_size"].unique().to_list())
     rows = []
@@ -350,22 +332,26 @@ def _win_ratios(found: tables.Tables) -> Table:
             for row in cells.sort("rate_step_size").iter_rows(named=True)
         ]
         rows.append((rule, OPPONENTS[opponent], size, *entries))
-    columns = [Column("durations", numeric=False), Column("against", numeric=False), Column("k")]
-    columns += [Column(f"β = {step:g}", numeric=False) for step in steps]
+    columns = [
+        blocks.Column("durations", numeric=False),
+        blocks.Column("against", numeric=False),
+        blocks.Column("k"),
+    ]
+    columns += [blocks.Column(f"β = {step:g}", numeric=False) for step in steps]
     note = (
         "For each rule of durations, the cells against the paper's two agents are corrected together, and those against the "
         "control by themselves."
     )
-    return Table(
+    return blocks.DataTable(
         "Share of segments that Harmonic R-Learning wins, with Wilson's interval", columns, rows, note
     )
 
 
-def _earned(summary: Summary, called: str) -> list[Block]:
+def _earned(summary: Summary, called: str) -> list[blocks.Block]:
     if not summary["earned"]:
         return []
-    columns = [Column("durations", numeric=False), Column("agent", numeric=False)]
-    columns += [Column(name, digits=3) for name in ("mean", "lowest", "highest")]
+    columns = [blocks.Column("durations", numeric=False), blocks.Column("agent", numeric=False)]
+    columns += [blocks.Column(name, digits=3) for name in ("mean", "lowest", "highest")]
     names = summary["names"]
     rows = [
         (row["duration_rule"], names[row["agent"]], row["mean"], row["lowest"], row["highest"])
@@ -376,30 +362,33 @@ def _earned(summary: Summary, called: str) -> list[Block]:
         "scaled by the move itself, a gain takes longer than a loss of the same size and so keeps less of its move: this alone "
         "is a cost to an agent that cannot predict the moves."
     )
-    return [Heading("What the agents earned"), Table(f"Final values ({called})", columns, rows, note)]
+    return [
+        blocks.Heading("What the agents earned"),
+        blocks.DataTable(f"Final values ({called})", columns, rows, note),
+    ]
 
 
-def _segments(found: tables.Tables, called: str, most: int) -> Table:
+def _segments(found: tables.Tables, called: str, most: int) -> blocks.DataTable:
     columns = [
-        Column("segment"),
-        Column("bars"),
-        Column("all movement"),
-        Column("largest move"),
-        Column("bars that do not move", digits=1, unit="%"),
-        Column("median duration, s"),
-        Column("its standard deviation, s"),
+        blocks.Column("segment"),
+        blocks.Column("bars"),
+        blocks.Column("all movement"),
+        blocks.Column("largest move"),
+        blocks.Column("bars that do not move", digits=1, unit="%"),
+        blocks.Column("median duration, s"),
+        blocks.Column("its standard deviation, s"),
     ]
     names = ("segment", "bars", "total_movement", "largest_move", "without_move", "q50", "duration_std")
     rows = found.segments.sort("segment").select(*names).rows()
     left = len(rows) - most
     note = f"{left:,} further segments are left out; `segments.parquet` has them all." if left > 0 else ""
-    return Table(f"Each segment in numbers ({called})", columns, rows[:most], note)
+    return blocks.DataTable(f"Each segment in numbers ({called})", columns, rows[:most], note)
 
 
-def _facts(folder: Path, summary: Summary) -> Facts:
+def _facts(folder: Path, summary: Summary) -> blocks.Facts:
     settings = summary["settings"]
     diverged = {name: count for name, count in summary["diverged"].items() if count}
-    return Facts(
+    return blocks.Facts(
         "Settings",
         [
             ("bars in a segment", f"{settings['segment_length']:,}"),
@@ -415,4 +404,44 @@ def _facts(folder: Path, summary: Summary) -> Facts:
             ("made by", f"Sojourn {summary['version']} in {summary['seconds']:.0f} s"),
             ("folder", folder.name),
         ],
+    )
+
+
+# --- The study ---------------------------------------------------------------------------
+
+
+def bitcoin(
+    out: Path,
+    source: Source,
+    sweep: Sweep,
+    jobs: int | None = None,
+    progress: Advance = no_progress,
+    formats: Sequence[str] = FORMATS,
+) -> Summary:
+    """Run the paper's Bitcoin study into a folder; return its summary."""
+
+    def tabulate(swept: dict[str, pl.DataFrame], pool: Executor) -> Tables:
+        runs = tables.tidy(swept["sweep"])
+        failed = runs.filter(pl.col("error").is_not_null())
+        if failed.height:
+            raise ValueError(f"{failed.height} runs failed, the first because {failed['error'][0]}")
+        write_whole(out / RESULTS, runs.drop("cell", "error").write_parquet)
+        return tables.tabulate(runs, read_table(out / "sweep" / CURVES), source)
+
+    def sheets(found: Tables) -> dict[str, Sheet]:
+        bars = source.bars()
+        return charts.sheets(found, "synthetic data" if bars.synthetic else bars.name)
+
+    return tables.STUDY.run(
+        out,
+        {"sweep": sweep},
+        tabulate=tabulate,
+        sheets=sheets,
+        summarise=lambda found, seconds: with_words(
+            tables.numbers(found, source, sweep, seconds), found, source
+        ),
+        section=section,
+        jobs=jobs,
+        progress=progress,
+        formats=formats,
     )

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import NamedTuple, TypedDict, TypeVar
 
 import polars as pl
 
 from sojourn import __version__
-from sojourn.answers.page import read_tables, write_tables
 from sojourn.rules.intervals import holm, share_interval, sign_test
 from sojourn.runs.spec import Sweep
 from sojourn_paper.bitcoin.durations import movement
 from sojourn_paper.bitcoin.plan import CONTROL, HARMONIC, LEVEL, NAMES, OPPONENTS, RULES, Source
+from sojourn_paper.study import Study
 
 CELL = ("duration_rule", "state_size", "rate_step_size")
 PER = 1000.0  # advantages and earnings are thousandths of all movement
@@ -31,7 +30,7 @@ class Tables(NamedTuple):
 
 
 _CELL = "segment state_size rate_step_size"
-FILES = {  # with the names of their columns: texts, then numbers; the first three are for further work by users
+_FILES = {  # the first three are for further work by users
     "curves.parquet": f"duration_rule agent | {_CELL} step mean std",
     "differences.parquet": f"opponent duration_rule | {_CELL} difference error",
     "segments.parquet": "| segment bars total_movement largest_move without_move duration_std q01 q25 q50 q75 q99 "
@@ -42,6 +41,7 @@ FILES = {  # with the names of their columns: texts, then numbers; the first thr
     "tables/advantages.parquet": f"opponent duration_rule | {_CELL} share low high",
     "tables/earned.parquet": "duration_rule agent | mean lowest highest",
 }
+STUDY = Study(Tables, _FILES)
 
 
 def tabulate(runs: pl.DataFrame, curves: pl.DataFrame, source: Source) -> Tables:
@@ -57,16 +57,6 @@ def tabulate(runs: pl.DataFrame, curves: pl.DataFrame, source: Source) -> Tables
         advantages=advantages(pairs, segments),
         earned=earned(finals, segments),
     )
-
-
-def write(folder: Path, tables: Tables) -> None:
-    """Write the tables into the study's folder."""
-    write_tables(folder, dict(zip(FILES, tables, strict=True)))
-
-
-def read(folder: Path) -> Tables:
-    """Return the tables of a study's folder."""
-    return Tables(*read_tables(folder, FILES))
 
 
 def tidy(results: pl.DataFrame) -> pl.DataFrame:

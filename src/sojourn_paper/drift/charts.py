@@ -6,18 +6,7 @@ import math
 
 import polars as pl
 
-from sojourn.report.charts import (
-    Axis,
-    Colours,
-    Heatmap,
-    Labels,
-    Lines,
-    Series,
-    Sheet,
-    Vertical,
-    Whisker,
-    Whiskers,
-)
+from sojourn.report import charts
 from sojourn.report.looks import BLACK, BLUE, GREEN, GREY, ORANGE, RED, Look, estimator_looks, looks
 from sojourn_paper.drift.control import KINDS, MIRROR, ONE, TUNED, WORLD
 from sojourn_paper.drift.family import EVEN, HORIZON, WORLDS
@@ -39,11 +28,8 @@ COLUMNS = (  # of the map of streams: the estimator, and how its step size was c
     ("Harmonic", HOWS[1]),
 )
 _TRACKING = "Tracking error on random streams"
-_CHOSEN = {
-    HOWS[0]: "one step size for all streams",
-    HOWS[2]: "step sizes chosen by score, without the truth",
-}
-_SCALE = Axis("log-scale v of action B", short="v", log=True)
+_CHOSEN = {HOWS[0]: "one step size for all streams", HOWS[2]: "step sizes chosen by score, without the truth"}
+_SCALE = charts.Axis("log-scale v of action B", short="v", log=True)
 _BEST = {
     "longest": "the longest is always best",
     "mixed": "the best one changes",
@@ -51,20 +37,20 @@ _BEST = {
 }
 
 
-def sheets(tables: Tables) -> dict[str, Sheet]:
+def sheets(tables: Tables) -> dict[str, charts.Sheet]:
     """Return the figures by the names of their files."""
     controls = [[control(tables, how, side) for side in (WORLD, MIRROR)] for how in (TUNED, ONE)]
     estimators = max(tables.tracking["estimator"].n_unique(), 4)
     agents = max(tables.control["agent"].n_unique(), 4)
     return {
-        "1-tracking": Sheet(
+        "1-tracking": charts.Sheet(
             [[tracking(tables, how)] for how in _CHOSEN],
             (6.5, 1.8 + 0.5 * estimators),
             _TRACKING,
             [[chosen] for chosen in _CHOSEN.values()],
         ),
-        "2-streams": Sheet([[streams(tables)]], (8.0, 6.4)),
-        "3-control": Sheet(
+        "2-streams": charts.Sheet([[streams(tables)]], (8.0, 6.4)),
+        "3-control": charts.Sheet(
             [
                 [left, right._replace(rows=[row._replace(name="") for row in right.rows])]
                 for left, right in controls
@@ -75,26 +61,26 @@ def sheets(tables: Tables) -> dict[str, Sheet]:
                 ["one setting for all", "one setting for all"],
             ],
         ),
-        **({"4-long-actions": Sheet([[bet(tables)]], (7.0, 3.0))} if tables.bet.height else {}),
-        "5-named-worlds": Sheet([[named(tables)]], (8.0, 4.2)),
-        "6-family": Sheet([[earned(tables)]], (6.5, 4.2)),
-        "7-trend": Sheet([[foretold(tables)]], (6.5, 4.4)),
+        **({"4-long-actions": charts.Sheet([[bet(tables)]], (7.0, 3.0))} if tables.bet.height else {}),
+        "5-named-worlds": charts.Sheet([[named(tables)]], (8.0, 4.2)),
+        "6-family": charts.Sheet([[earned(tables)]], (6.5, 4.2)),
+        "7-trend": charts.Sheet([[foretold(tables)]], (6.5, 4.4)),
     }
 
 
 # --- Estimators ---------------------------------------------------------------------
 
 
-def tracking(tables: Tables, how: str) -> Whiskers:
+def tracking(tables: Tables, how: str) -> charts.Whiskers:
     """Return the errors of estimators on random streams, with step sizes chosen in one way."""
     rows = tables.tracking.filter((pl.col("group") == "random") & (pl.col("how").is_in([how, HOWS[0]])))
     rows = rows.filter((pl.col("how") == how) | (pl.col("estimator") == "AdaptiveRatio")).sort("mean")
     styles = estimator_looks(rows["estimator"].to_list())
-    return Whiskers(
+    return charts.Whiskers(
         f"{_TRACKING}: {_CHOSEN[how]}",
-        Axis("error relative to the best Exponential", short="error", log=True, ends=(None, _SHOWN)),
+        charts.Axis("error relative to the best Exponential", short="error", log=True, ends=(None, _SHOWN)),
         [
-            Whisker(
+            charts.Whisker(
                 row["estimator"],
                 styles[row["estimator"]],
                 *(_within(row[name]) for name in ("mean", "low", "high")),
@@ -112,7 +98,7 @@ def _within(number: float) -> float:
     return min(number, _SHOWN) if math.isfinite(number) else _SHOWN
 
 
-def streams(tables: Tables) -> Heatmap:
+def streams(tables: Tables) -> charts.Heatmap:
     """Return the errors on the named streams."""
     known = {
         (stream, estimator, how): relative
@@ -122,11 +108,11 @@ def streams(tables: Tables) -> Heatmap:
     }
     columns = [column for column in COLUMNS if (NAMED_STREAMS[0], *column) in known]
     values = [[known[stream, *column] for column in columns] for stream in reversed(NAMED_STREAMS)]
-    return Heatmap(
+    return charts.Heatmap(
         "Tracking error on named streams",
-        Labels("", [f"{estimator}, {how}" for estimator, how in columns]),
-        Labels("", [*reversed(NAMED_STREAMS)]),
-        Colours("error relative to the best Exponential, factors of ten", -0.5, 2.0),
+        charts.Labels("", [f"{estimator}, {how}" for estimator, how in columns]),
+        charts.Labels("", [*reversed(NAMED_STREAMS)]),
+        charts.Colours("error relative to the best Exponential, factors of ten", -0.5, 2.0),
         [[math.log10(min(max(one, 1e-3), 1e6)) for one in row] for row in values],
         labels=[[_short(one) for one in row] for row in values],
         note="Relative to the best Exponential for that stream in hindsight.",
@@ -146,7 +132,7 @@ def _agent_looks() -> dict[str, Look]:
     return {**looks(agent for agent in AGENTS if agent != ADAPTIVE), ADAPTIVE: Look(GREEN, 0, 3)}
 
 
-def control(tables: Tables, how: str, side: str) -> Whiskers:
+def control(tables: Tables, how: str, side: str) -> charts.Whiskers:
     """Return what agents earned in the random worlds, or in their mirrors."""
     rows = tables.control.filter((pl.col("kind") == "all") & (pl.col("how") == how))
     order = (
@@ -155,11 +141,13 @@ def control(tables: Tables, how: str, side: str) -> Whiskers:
     found = {row["agent"]: row for row in rows.filter(pl.col("side") == side).iter_rows(named=True)}
     styles = _agent_looks()
     where = "in random worlds" if side == WORLD else "in their mirrors"
-    return Whiskers(
+    return charts.Whiskers(
         f"Earned {where}, {'tuned to each' if how == TUNED else 'one setting for all'}",
-        Axis("share of the frozen optimum, 95 % interval", short="share"),
+        charts.Axis("share of the frozen optimum, 95 % interval", short="share"),
         [
-            Whisker(title(agent), styles[agent], *(found[agent][name] for name in ("share", "low", "high")))
+            charts.Whisker(
+                title(agent), styles[agent], *(found[agent][name] for name in ("share", "low", "high"))
+            )
             for agent in order
         ],
         interval="95 % interval over worlds",
@@ -167,15 +155,15 @@ def control(tables: Tables, how: str, side: str) -> Whiskers:
     )
 
 
-def bet(tables: Tables) -> Whiskers:
+def bet(tables: Tables) -> charts.Whiskers:
     """Return by how much Harmonic R-Learning is ahead of Relaxed-SMART, by kind of world."""
     colours = {WORLD: Look(BLACK, 0, 0), MIRROR: Look(GREY, 0, 1)}
     rows = {(row["kind"], row["side"]): row for row in tables.bet.iter_rows(named=True)}
-    return Whiskers(
+    return charts.Whiskers(
         "Harmonic R-Learning ahead of Relaxed-SMART",
-        Axis("share of the frozen optimum, 95 % interval", short="ahead"),
+        charts.Axis("share of the frozen optimum, 95 % interval", short="ahead"),
         [
-            Whisker(
+            charts.Whisker(
                 f"{_BEST[kind]}{'' if side == WORLD else ': mirror'} ({rows[kind, side]['worlds']})",
                 colours[side],
                 *(rows[kind, side][name] for name in ("ahead", "low", "high")),
@@ -191,7 +179,7 @@ def bet(tables: Tables) -> Whiskers:
     )
 
 
-def named(tables: Tables) -> Heatmap:
+def named(tables: Tables) -> charts.Heatmap:
     """Return the shares in named worlds, tuned."""
     rows = tables.named.filter(pl.col("how") == TUNED)
     known = {
@@ -200,11 +188,11 @@ def named(tables: Tables) -> Heatmap:
     agents = [agent for agent in AGENTS if any((world, agent) in known for world in (*NAMED, *OTHERS))]
     worlds = [world for world in (*NAMED, *OTHERS) if (world, agents[0]) in known]
     values = [[known.get((world, agent)) for agent in agents] for world in reversed(worlds)]
-    return Heatmap(
+    return charts.Heatmap(
         "Earned in named worlds, tuned",
-        Labels("", [title(agent) for agent in agents]),
-        Labels("", [world.replace("_", " ") for world in reversed(worlds)]),
-        Colours("share of the frozen optimum", 0.5, 1.0),
+        charts.Labels("", [title(agent) for agent in agents]),
+        charts.Labels("", [world.replace("_", " ") for world in reversed(worlds)]),
+        charts.Colours("share of the frozen optimum", 0.5, 1.0),
         values,
         labels=[["" if one is None else f"{one:.3f}" for one in row] for row in values],
         note="Agents that were not run there are left empty.",
@@ -214,40 +202,44 @@ def named(tables: Tables) -> Heatmap:
 # --- The paper's family -------------------------------------------------------------
 
 
-def earned(tables: Tables) -> Lines:
+def earned(tables: Tables) -> charts.Lines:
     """Return what agents earned over the log-scales, as a share of what the better action earned."""
     styles = looks(FAMILY)
-    return Lines(
+    return charts.Lines(
         "What was earned in the paper's family",
         _SCALE,
-        Axis("earned, as a share of the better action", short="share"),
+        charts.Axis("earned, as a share of the better action", short="share"),
         [
-            _banded(Series(title(agent), styles[agent], rows["log_scale"].to_list(), []), rows, "share")
+            _banded(
+                charts.Series(title(agent), styles[agent], rows["log_scale"].to_list(), []), rows, "share"
+            )
             for agent in FAMILY
             if (rows := tables.earned.filter(pl.col("agent") == agent)).height
         ],
-        [Vertical("from here on B earned more", Look(GREY, 3, None), EVEN)],
+        [charts.Vertical("from here on B earned more", Look(GREY, 3, None), EVEN)],
         note="Mean over all step sizes and seeds; shaded: lowest and highest seed. Exploration, 0.2, is included.",
     )
 
 
-def foretold(tables: Tables) -> Lines:
+def foretold(tables: Tables) -> charts.Lines:
     """Return how often each method names the action that is better at the horizon."""
     paper, linear = (tables.foretold.filter(pl.col("world") == world) for world in WORLDS)
     x = paper["log_scale"].to_list()
-    return Lines(
+    return charts.Lines(
         f"Which action is better at step {HORIZON:,}, from 1,000 steps of an episode",
         _SCALE,
-        Axis("share of histories with the right answer", short="right", ends=(-0.03, 1.06)),
+        charts.Axis("share of histories with the right answer", short="right", ends=(-0.03, 1.06)),
         [
             _banded(
-                Series("trend of each action", Look(GREEN, 0, None), x, [], weight="wide"), paper, "by_trend"
+                charts.Series("trend of each action", Look(GREEN, 0, None), x, [], weight="wide"),
+                paper,
+                "by_trend",
             ),
-            Series("trend, where B grows linearly", Look(BLUE, 1, 2), x, linear["by_trend"].to_list()),
-            Series("mean of the past", Look(RED, 2, 1), x, paper["by_average"].to_list()),
-            Series("mean of the last tenth", Look(ORANGE, 3, 3), x, paper["by_recent"].to_list()),
+            charts.Series("trend, where B grows linearly", Look(BLUE, 1, 2), x, linear["by_trend"].to_list()),
+            charts.Series("mean of the past", Look(RED, 2, 1), x, paper["by_average"].to_list()),
+            charts.Series("mean of the last tenth", Look(ORANGE, 3, 3), x, paper["by_recent"].to_list()),
         ],
-        [Vertical("from here on B is the right one", Look(GREY, 3, None), _crossing(paper))],
+        [charts.Vertical("from here on B is the right one", Look(GREY, 3, None), _crossing(paper))],
         note="Shaded: 95 % interval. Where B grows linearly, A is the right one at every log-scale.",
     )
 
@@ -259,7 +251,7 @@ def _crossing(paper: pl.DataFrame) -> float:
     return math.sqrt(last * first)
 
 
-def _banded(series: Series, rows: pl.DataFrame, name: str) -> Series:
+def _banded(series: charts.Series, rows: pl.DataFrame, name: str) -> charts.Series:
     """Return a series with these numbers and the range around them."""
     y, low, high = (rows[column].to_list() for column in (name, "low", "high"))
     return series._replace(y=y, low=low, high=high)

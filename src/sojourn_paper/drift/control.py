@@ -51,10 +51,7 @@ def chosen(table: pl.DataFrame, one: pl.DataFrame | None = None) -> pl.DataFrame
     same = table.join(one, on=["agent", *OPTIONS], nulls_equal=True)
     columns = [*_PLACE, "agent", "share", "low", "high", "tracking_error", *OPTIONS]
     return pl.concat(
-        [
-            tuned.select(*columns, how=pl.lit(TUNED)),
-            same.select(*columns, how=pl.lit(ONE)),
-        ]
+        [tuned.select(*columns, how=pl.lit(TUNED)), same.select(*columns, how=pl.lit(ONE))]
     ).sort(*_PLACE, "how", maintain_order=True)
 
 

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
+
 from sojourn.data.records import Json, read_record
-from sojourn.report.blocks import (
-    Block,
-    Budget,
-    Charts,
-    Column,
-    Facts,
-    Heading,
-    Note,
-    Points,
-    Prose,
-    Section,
-    Table,
-)
-from sojourn_paper.drift import charts, tables
+from sojourn.report import blocks, terminal
+from sojourn.report.figures import FORMATS
+from sojourn.runs.progress import Advance, no_progress
+from sojourn_paper.drift import charts, family, plan, tables, tracking
 from sojourn_paper.drift.control import MIRROR, ONE, TUNED, WORLD
 from sojourn_paper.drift.family import EVEN, HORIZON, WORLDS
-from sojourn_paper.drift.plan import HARMONIC, title
+from sojourn_paper.drift.plan import HARMONIC, Size, title
 from sojourn_paper.drift.tables import Bet, Controlled, Summary, Tracked
 from sojourn_paper.drift.tracking import HOWS
 
@@ -34,20 +27,11 @@ ASSUMED = (
 
 
 def headlines(summary: Summary) -> list[str]:
-    """Return the study in a few lines, for a terminal."""
-    mirrors = {row.agent: row.share for row in summary.over("all", TUNED, MIRROR)}
-    paper = [row.by_trend for row in summary.foretold if row.world == WORLDS[0]]
-    return [
-        f"{'tracking error on random streams, over the best Exponential':60}{'mean':>8}{'90 %':>8}{'worst':>9}",
-        *(_tracking_line(row) for row in _ranked(summary, HOWS[0])[:4]),
-        _tracking_line(summary.tracked("Exponential", HOWS[2])),
-        f"{'share of the frozen optimum in random worlds, tuned':60}{'worlds':>8}{'mirrors':>8}",
-        *(
-            f"  {one.name:58}{one.share:>8.3f}{mirrors[one.agent]:>8.3f}"
-            for one in summary.over("all", TUNED, WORLD)
-        ),
-        f"the trend names the action that is better at step {HORIZON:,} in at least {100 * min(paper):.0f} % of histories",
-    ]
+    """Return the study in two tables and a sentence, for a terminal."""
+    best = [*_ranked(summary, HOWS[0])[:4], summary.tracked("Exponential", HOWS[2])]
+    least = min(row.by_trend for row in summary.foretold if row.world == WORLDS[0])
+    trend = f"The trend names the action that is better at step {HORIZON:,} in at least {100 * least:.0f} % of histories."
+    return terminal.lines([_tracking(best), _control(summary, (TUNED,)), blocks.Prose(trend)])
 
 
 def in_one_sentence(summary: Summary) -> str:
@@ -57,10 +41,6 @@ def in_one_sentence(summary: Summary) -> str:
         f"With one setting for all streams, {best.estimator} follows a changing rate best: its error is {_times(best.mean)} times that "
         "of an Exponential with the best step size for each stream."
     )
-
-
-def _tracking_line(row: Tracked) -> str:
-    return f"  {row.estimator + ', ' + row.how:58}{_times(row.mean):>8}{_times(row.high):>8}{_times(row.worst):>9}"
 
 
 def with_words(summary: Summary) -> Summary:
@@ -233,135 +213,135 @@ def _told_apart(log_scale: float, summary: Summary) -> bool:
 # --- The section -------------------------------------------------------------------------
 
 
-def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
+def section(folder: Path, given: dict[str, Json], budget: blocks.Budget) -> blocks.Section:
     """Return the section on the study of change, given its summary as it is in the file."""
     summary = read_record(Summary, given)
-    found, size = tables.read(folder), summary.size
-    blocks: list[Block] = [
-        Prose(
+    found, size = tables.STUDY.read(folder), summary.size
+    parts: list[blocks.Block] = [
+        blocks.Prose(
             f"*Tracking*: 19 named kinds of stream and {size.streams} random ones, {size.steps:,} steps each, with every estimator. "
             f"*Control*: {size.worlds} random worlds that change and their mirrors, until a time of {size.time:,.0f}; and named worlds. "
             f"Step sizes and exploration are chosen on 3 seeds and measured on {size.seeds} others: for each stream or world, or one "
             "setting for all. *The paper's family*: what was earned, and whether the trend of 1,000 steps predicts which action is "
             f"better at step {HORIZON:,}."
         ),
-        Points(summary.findings),
-        Heading("Measuring a rate"),
-        Prose(
+        blocks.Points(summary.findings),
+        blocks.Heading("Measuring a rate"),
+        blocks.Prose(
             "The *tracking error* is the mean over time of the squared difference between an estimate and the true rate, relative to the best "
             "`Exponential` for that stream in hindsight."
         ),
         charts.tracking(found, HOWS[2]),
-        _tracking(summary, budget),
+        _tracking(summary.tracking[: budget.rows]),
         _streams(summary),
-        Heading("Control under change"),
-        Prose(
+        blocks.Heading("Control under change"),
+        blocks.Prose(
             "The charts show the share of what the best policy of each time would have earned. In a *mirror* the rates of the actions are "
             "exchanged, so an agent that simply prefers long actions gains in one as much as it loses in the other."
         ),
-        Charts([charts.control(found, how, side) for how in (TUNED, ONE) for side in (WORLD, MIRROR)]),
+        blocks.Charts([charts.control(found, how, side) for how in (TUNED, ONE) for side in (WORLD, MIRROR)]),
         _control(summary),
         *([charts.bet(found)] if found.bet.height else []),
         _named(summary),
-        Heading("The paper's own question"),
-        Charts([charts.earned(found), charts.foretold(found)]),
+        blocks.Heading("The paper's own question"),
+        blocks.Charts([charts.earned(found), charts.foretold(found)]),
         _trend(summary),
-        Note(ASSUMED),
+        blocks.Note(ASSUMED),
         _facts(folder, summary),
-        Heading("Files"),
-        Prose(
+        blocks.Heading("Files"),
+        blocks.Prose(
             "`summary.json` has all of this for machines, and `tables/` has the data of the figures. `sweep/`, `named/`, `others/` and "
             "`family/` hold the runs and `streams/` the streams, from which the study can be resumed. `figures/`: 1 tracking on random "
             "streams; 2 on named streams; 3 control in random worlds and mirrors; 4 the bet on long actions; 5 control in named "
             "worlds; 6 what was earned in the paper's family; 7 the trend."
         ),
     ]
-    return Section(
+    return blocks.Section(
         "study",
         "Drift: when rewards and durations change",
         in_one_sentence(summary),
         charts.tracking(found, HOWS[0]),
-        blocks,
+        parts,
     )
 
 
-def _tracking(summary: Summary, budget: Budget) -> Table:
-    rows = [
-        (row.group, row.estimator, row.how, row.mean, row.high, row.worst)
-        for row in summary.tracking[: budget.rows]
-    ]
-    return Table(
+def _tracking(tracked: Iterable[Tracked]) -> blocks.DataTable:
+    rows = [(row.group, row.estimator, row.how, row.mean, row.high, row.worst) for row in tracked]
+    return blocks.DataTable(
         "Tracking errors relative to the best Exponential",
         [
-            Column("streams", numeric=False),
-            Column("estimator", numeric=False),
-            Column("step size", numeric=False),
-            Column("geometric mean", digits=3),
-            Column("90 %", digits=3),
-            Column("worst", digits=3),
+            blocks.Column("streams", numeric=False),
+            blocks.Column("estimator", numeric=False),
+            blocks.Column("step size", numeric=False),
+            blocks.Column("geometric mean", digits=3),
+            blocks.Column("90 %", digits=3),
+            blocks.Column("worst", digits=3),
         ],
         rows,
         "One setting: one step size for all streams. By truth, by score: chosen for each stream on other seeds, with or without the truth.",
     )
 
 
-def _control(summary: Summary) -> Table:
+def _control(summary: Summary, hows: Sequence[str] = (TUNED, ONE)) -> blocks.DataTable:
     rows = [
         (row.name, how, "worlds" if side == WORLD else "mirrors", row.share, row.low, row.high, row.first)
-        for how in (TUNED, ONE)
+        for how in hows
         for side in (WORLD, MIRROR)
         for row in summary.over("all", how, side)
     ]
-    return Table(
+    return blocks.DataTable(
         "Share of the frozen optimum in random worlds",
         [
-            Column("agent", numeric=False),
-            Column("setting", numeric=False),
-            Column("where", numeric=False),
-            Column("share", digits=3),
-            Column("low", digits=3),
-            Column("high", digits=3),
-            Column("first in", digits=0),
+            blocks.Column("agent", numeric=False),
+            blocks.Column("setting", numeric=False),
+            blocks.Column("where", numeric=False),
+            blocks.Column("share", digits=3),
+            blocks.Column("low", digits=3),
+            blocks.Column("high", digits=3),
+            blocks.Column("first in", digits=0),
         ],
         rows,
         "Low and high are the ends of the 95 % interval over worlds. First: no other agent earned more.",
     )
 
 
-def _streams(summary: Summary) -> Table:
+def _streams(summary: Summary) -> blocks.DataTable:
     known = {(row.stream, row.estimator, row.how): row.relative for row in summary.streams}
     names = list(dict.fromkeys(row.stream for row in summary.streams))
     columns = [column for column in charts.COLUMNS if (names[0], *column) in known]
-    return Table(
+    return blocks.DataTable(
         "Named streams: error relative to the best Exponential",
-        [Column("stream", numeric=False), *(Column(f"{who}, {how}", digits=3) for who, how in columns)],
+        [
+            blocks.Column("stream", numeric=False),
+            *(blocks.Column(f"{who}, {how}", digits=3) for who, how in columns),
+        ],
         [(name, *(known[name, *column] for column in columns)) for name in names],
         "On bursty, one policy stays in rich states and then in poor ones for a long time: no estimator that sees only rewards and "
         "durations can tell this from a change.",
     )
 
 
-def _named(summary: Summary) -> Table:
+def _named(summary: Summary) -> blocks.DataTable:
     rows = {(row.world, row.agent): row.share for row in summary.named if row.how == TUNED}
     agents = {row.agent: row.name for row in summary.named}
     worlds = list(dict.fromkeys(row.world for row in summary.named))
-    return Table(
+    return blocks.DataTable(
         "Named worlds: share of the frozen optimum, tuned",
-        [Column("world", numeric=False), *(Column(name, digits=3) for name in agents.values())],
+        [blocks.Column("world", numeric=False), *(blocks.Column(name, digits=3) for name in agents.values())],
         [(world.replace("_", " "), *(rows.get((world, agent)) for agent in agents)) for world in worlds],
         "Empty: not run there.",
     )
 
 
-def _trend(summary: Summary) -> Table:
+def _trend(summary: Summary) -> blocks.DataTable:
     shares = ("trend", "best shape", "mean", "last tenth", "exponential")
-    return Table(
+    return blocks.DataTable(
         f"Histories that name the right action at step {HORIZON:,}",
         [
-            Column("B", numeric=False),
-            Column("v", digits=2),
-            Column("right", numeric=False),
-            *(Column(name, digits=0, unit="%") for name in shares),
+            blocks.Column("B", numeric=False),
+            blocks.Column("v", digits=2),
+            blocks.Column("right", numeric=False),
+            *(blocks.Column(name, digits=0, unit="%") for name in shares),
         ],
         [
             (
@@ -377,9 +357,9 @@ def _trend(summary: Summary) -> Table:
     )
 
 
-def _facts(folder: Path, summary: Summary) -> Facts:
+def _facts(folder: Path, summary: Summary) -> blocks.Facts:
     size = summary.size
-    return Facts(
+    return blocks.Facts(
         "Settings",
         [
             ("random streams", f"{size.streams:,} of {size.steps:,} steps"),
@@ -389,4 +369,38 @@ def _facts(folder: Path, summary: Summary) -> Facts:
             ("made by", f"Sojourn {summary.version} in {summary.seconds:.0f} s"),
             ("folder", folder.name),
         ],
+    )
+
+
+# --- The study ---------------------------------------------------------------------------
+
+
+def num_steps(size: Size) -> int:
+    """Return how many steps the whole study takes at most."""
+    return tracking.num_steps(size) + sum(sweep.num_steps for sweep in plan.sweeps(size).values())
+
+
+def drift(
+    out: Path,
+    size: Size = Size(),  # noqa: B008 - it cannot be changed
+    jobs: int | None = None,
+    progress: Advance = no_progress,
+    formats: Sequence[str] = FORMATS,
+) -> Summary:
+    """Run the study of change into a folder; return what was found."""
+
+    def tabulate(swept: dict[str, pl.DataFrame], pool: Executor) -> tables.Tables:
+        streams = tracking.measure(out / "streams", size, pool, progress)
+        return tables.tabulate(size, swept, streams, family.foretold(size, pool))
+
+    return tables.STUDY.run(
+        out,
+        plan.sweeps(size),
+        tabulate=tabulate,
+        sheets=charts.sheets,
+        summarise=lambda found, seconds: with_words(tables.summarised(found, size, num_steps(size), seconds)),
+        section=section,
+        jobs=jobs,
+        progress=progress,
+        formats=formats,
     )

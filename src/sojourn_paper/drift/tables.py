@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
 
 from sojourn import __version__
-from sojourn.answers.page import read_tables, write_tables
+from sojourn.worlds.changes.jobs import drawn
 from sojourn_paper.drift import control, family, tracking
 from sojourn_paper.drift.plan import Size, title
+from sojourn_paper.robustness.tables import realised
+from sojourn_paper.study import Study
 
 
 class Tables(NamedTuple):
@@ -28,7 +29,7 @@ class Tables(NamedTuple):
 
 
 _SHARES = "share low high"
-FILES = {  # with the names of their columns: texts, then numbers
+_FILES = {
     "tables/tracking.parquet": "group estimator how | mean low high worst",
     "tables/streams.parquet": "stream estimator how | step_size relative",
     "tables/control.parquet": f"kind agent how side | worlds {_SHARES} first",
@@ -38,47 +39,34 @@ FILES = {  # with the names of their columns: texts, then numbers
     "tables/earned.parquet": f"agent | log_scale {_SHARES} ended_with_b",
     "tables/foretold.parquet": "world | log_scale right_is_b histories by_trend low high by_best by_average by_recent exponential",
 }
+STUDY = Study(Tables, _FILES)
 
 
-class Measured(NamedTuple):
-    """What was run: errors on streams, and the results of the sweeps."""
-
-    streams: pl.DataFrame
-    random_worlds: pl.DataFrame
-    kinds: pl.DataFrame  # of the random worlds, by their numbers
-    family: pl.DataFrame
-    named_worlds: list[pl.DataFrame]
-    realised: pl.DataFrame
-    foretold: pl.DataFrame
-
-
-def tabulate(found: Measured) -> Tables:
-    """Return the tables of what was run."""
-    relatives = tracking.relative(found.streams)
-    shares = control.shares(found.random_worlds)
+def tabulate(
+    size: Size, swept: dict[str, pl.DataFrame], streams: pl.DataFrame, foretold: pl.DataFrame
+) -> Tables:
+    """Return the tables of what was run: the sweeps, errors on streams, and what was predicted."""
+    relatives = tracking.relative(streams)
+    shares = control.shares(swept["sweep"])
     one = control.one_setting(shares)
     random_worlds = control.chosen(shares, one)
-    named = pl.concat([control.chosen(control.shares(runs), one) for runs in found.named_worlds])
+    named = [
+        control.chosen(control.shares(swept[name]), one) for name in ("named", "others") if name in swept
+    ]
+    numbers = range(size.worlds)
+    kinds = pl.DataFrame(
+        {"number": [float(number) for number in numbers], "kind": [drawn(number).kind for number in numbers]}
+    )
     return Tables(
         tracking=tracking.overview(relatives),
         streams=relatives,
-        control=control.over_random(random_worlds, found.kinds),
-        bet=control.bet(random_worlds, found.kinds),
-        named=named.select("world", "agent", "how", "share", "low", "high", "tracking_error"),
+        control=control.over_random(random_worlds, kinds),
+        bet=control.bet(random_worlds, kinds),
+        named=pl.concat(named).select("world", "agent", "how", "share", "low", "high", "tracking_error"),
         settings=one,
-        earned=family.earned(found.family, found.realised),
-        foretold=found.foretold,
+        earned=family.earned(swept["family"], realised(family.SEEN, min(size.seeds, 5))),
+        foretold=foretold,
     )
-
-
-def write(folder: Path, tables: Tables) -> None:
-    """Write the tables into the study's folder."""
-    write_tables(folder, dict(zip(FILES, tables, strict=True)))
-
-
-def read(folder: Path) -> Tables:
-    """Return the tables of a study's folder."""
-    return Tables(*read_tables(folder, FILES))
 
 
 # --- In numbers ---------------------------------------------------------------------

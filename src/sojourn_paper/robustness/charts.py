@@ -7,19 +7,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from sojourn.report.charts import (
-    Axis,
-    Choice,
-    Choosable,
-    Colours,
-    Heatmap,
-    Labels,
-    Lines,
-    Series,
-    Sheet,
-    Span,
-    Vertical,
-)
+from sojourn.report import charts
 from sojourn.report.looks import BLACK, BLUE, GREY, ORANGE, RED, SKY, Look, looks, plain
 from sojourn.report.words import number
 from sojourn_paper.robustness.plan import (
@@ -36,8 +24,8 @@ from sojourn_paper.robustness.plan import (
 )
 from sojourn_paper.robustness.tables import Tables
 
-SCALE = Axis("log-scale v of action B (harder to the right)", short="v", log=True, reverse=True)
-SHARE = Axis("runs that end with B, %", unit="%", ends=(-3.0, 103.0))
+SCALE = charts.Axis("log-scale v of action B (harder to the right)", short="v", log=True, reverse=True)
+SHARE = charts.Axis("runs that end with B, %", unit="%", ends=(-3.0, 103.0))
 RATE = "reward per unit time"
 RATES_SHOWN = (0.3, 1e6)  # for large v, B's rate fits no chart
 FIRST_SCALE = 1e-3  # the log-scale that the maps show first
@@ -50,16 +38,16 @@ CHANGED = {
 }
 
 
-def sheets(tables: Tables, steps: int) -> dict[str, Sheet]:
+def sheets(tables: Tables, steps: int) -> dict[str, charts.Sheet]:
     """Return the figures by the names of their files."""
     first, *others = crossings(tables, steps)
     return {
-        "1-drift": Sheet([[drift(tables)]], (6.0, 3.6)),
-        "2-rates-0.001": Sheet([[first]], (6.0, 3.8)),
-        "3-rates-0.003-0.0005": Sheet([others], (7.5, 3.4), legends="inside"),
-        "4-success": Sheet([[success(tables, PAPER)]], (6.5, 4.2)),
-        "5-success-and-controls": Sheet([[success(tables)]], (7.0, 4.8)),
-        "6-learned-rates": Sheet([[learned_rates(tables)]], (6.5, 4.2)),
+        "1-drift": charts.Sheet([[drift(tables)]], (6.0, 3.6)),
+        "2-rates-0.001": charts.Sheet([[first]], (6.0, 3.8)),
+        "3-rates-0.003-0.0005": charts.Sheet([others], (7.5, 3.4), legends="inside"),
+        "4-success": charts.Sheet([[success(tables, PAPER)]], (6.5, 4.2)),
+        "5-success-and-controls": charts.Sheet([[success(tables)]], (7.0, 4.8)),
+        "6-learned-rates": charts.Sheet([[learned_rates(tables)]], (6.5, 4.2)),
         "7-step-sizes": _maps_sheet(maps(tables)),
         "8-sensitivity": _sensitivity_sheet(sensitivity(tables)),
     }
@@ -68,7 +56,7 @@ def sheets(tables: Tables, steps: int) -> dict[str, Sheet]:
 # --- The two-state family -----------------------------------------------------------
 
 
-def drift(tables: Tables) -> Lines:
+def drift(tables: Tables) -> charts.Lines:
     """Return action B's reward, duration and their ratio over the steps."""
     columns = {
         "reward": ("reward", RED),
@@ -76,19 +64,19 @@ def drift(tables: Tables) -> Lines:
         "rate_b": ("rate: reward / duration", BLACK),
     }
     x = tables.drift["step"].to_list()
-    return Lines(
+    return charts.Lines(
         f"How action B drifts at v = {DRIFTING:g}",
-        Axis("decision step", short="step"),
-        Axis("units of reward, of time, and their ratio"),
+        charts.Axis("decision step", short="step"),
+        charts.Axis("units of reward, of time, and their ratio"),
         [
-            Series(name, Look(colour, 0, None), x, tables.drift[column].to_list(), weight="thin")
+            charts.Series(name, Look(colour, 0, None), x, tables.drift[column].to_list(), weight="thin")
             for column, (name, colour) in columns.items()
         ],
         height=300,
     )
 
 
-def crossings(tables: Tables, steps: int) -> list[Lines]:
+def crossings(tables: Tables, steps: int) -> list[charts.Lines]:
     """Return both actions' rates over the steps, where learning ends and where B passes A, at some log-scales."""
     passed = dict(tables.passing.select("log_scale", "overtakes").iter_rows())
     return [
@@ -99,11 +87,11 @@ def crossings(tables: Tables, steps: int) -> list[Lines]:
     ]
 
 
-def _crossing(table: pl.DataFrame, log_scale: float, steps: int, overtakes: float | None) -> Lines:
+def _crossing(table: pl.DataFrame, log_scale: float, steps: int, overtakes: float | None) -> charts.Lines:
     x = table["step"].to_list()
     top = 1.6 * max(table["high_a"].to_list())
     series = [
-        Series(
+        charts.Series(
             f"action {action.upper()}",
             look,
             x,
@@ -115,15 +103,15 @@ def _crossing(table: pl.DataFrame, log_scale: float, steps: int, overtakes: floa
     ]
     seen = [overtakes] if overtakes is not None and overtakes <= x[-1] else []
     where = "later than step 1,000,000" if overtakes is None else f"at step {overtakes:,.0f}"
-    passes = Series(
+    passes = charts.Series(
         f"B passes A {where}", Look(BLUE, 0, 0), seen, [0.05 * step for step in seen], kind="points"
     )
-    return Lines(
+    return charts.Lines(
         f"The rates of both actions at v = {log_scale:g}",
-        Axis("decision step", short="step"),
-        Axis(RATE, ends=(0.0, top)),
+        charts.Axis("decision step", short="step"),
+        charts.Axis(RATE, ends=(0.0, top)),
         [*series, passes],
-        [Vertical(f"learning ends at {steps:,}", Look(GREY, 3, None), float(steps))],
+        [charts.Vertical(f"learning ends at {steps:,}", Look(GREY, 3, None), float(steps))],
         note="Shaded: the effect of noise on A's rate, and the ripple of B's.",
         height=300,
     )
@@ -132,16 +120,16 @@ def _crossing(table: pl.DataFrame, log_scale: float, steps: int, overtakes: floa
 # --- Success and rates --------------------------------------------------------------
 
 
-def success(tables: Tables, agents: Sequence[str] = AGENTS) -> Lines:
+def success(tables: Tables, agents: Sequence[str] = AGENTS) -> charts.Lines:
     """Return the share of runs that end with B: median over seeds, and for the paper's agents the range."""
     series = []
     for agent, look in looks(agents).items():
         rows = tables.success.filter(pl.col("agent") == agent)
-        line = Series(NAMES[agent], look, rows["log_scale"].to_list(), _percent(rows["median"]))
+        line = charts.Series(NAMES[agent], look, rows["log_scale"].to_list(), _percent(rows["median"]))
         if agent in PAPER:
             line = line._replace(low=_percent(rows["low"]), high=_percent(rows["high"]))
         series.append(line)
-    return Lines(
+    return charts.Lines(
         "Runs that end with action B",
         SCALE,
         SHARE,
@@ -157,23 +145,25 @@ def _percent(shares: pl.Series) -> list[float]:
     return [100 * share for share in shares]
 
 
-def _better(earned: pl.DataFrame) -> list[Span]:
+def _better(earned: pl.DataFrame) -> list[charts.Span]:
     """Return the log-scales at which one action earned more than the other."""
     scales = earned["log_scale"].to_list()
     better = (earned["always_b"] > earned["always_a"]).to_list()
     begins = [place for place in range(len(better)) if place == 0 or better[place] != better[place - 1]]
     borders = [None, *(math.sqrt(scales[place - 1] * scales[place]) for place in begins[1:]), None]
     return [
-        Span(f"{'B' if better[place] else 'A'} earned more", SKY if better[place] else ORANGE, start, end)
+        charts.Span(
+            f"{'B' if better[place] else 'A'} earned more", SKY if better[place] else ORANGE, start, end
+        )
         for place, start, end in zip(begins, borders, borders[1:], strict=False)
     ]
 
 
-def learned_rates(tables: Tables) -> Lines:
+def learned_rates(tables: Tables) -> charts.Lines:
     """Return the learned rates against what each action earned; those of the controls are hidden at first."""
     scales = tables.earned["log_scale"].to_list()
     series = [
-        Series(
+        charts.Series(
             f"earned by always {action.upper()}",
             Look(colour, 0, None),
             scales,
@@ -185,11 +175,13 @@ def learned_rates(tables: Tables) -> Lines:
     for agent, look in looks(AGENTS).items():
         rows = tables.learned.filter(pl.col("agent") == agent)
         if agent != CONTROL and not rows.is_empty():
-            series.append(Series(NAMES[agent], look, rows["log_scale"].to_list(), rows["rate"].to_list()))
-    return Lines(
+            series.append(
+                charts.Series(NAMES[agent], look, rows["log_scale"].to_list(), rows["rate"].to_list())
+            )
+    return charts.Lines(
         "Learned rates, and what each action earned",
         SCALE,
-        Axis(RATE, log=True, ends=RATES_SHOWN),
+        charts.Axis(RATE, log=True, ends=RATES_SHOWN),
         series,
         hidden=[NAMES[agent] for agent in AGENTS if agent not in PAPER],
         note="Median of the final rates, over all runs that did not diverge. "
@@ -201,20 +193,20 @@ def learned_rates(tables: Tables) -> Lines:
 # --- Both step sizes ----------------------------------------------------------------
 
 
-def maps(tables: Tables, most: int | None = None) -> dict[str, Choosable]:
+def maps(tables: Tables, most: int | None = None) -> dict[str, charts.Choosable]:
     """Return a map at each log-scale for each agent with two step sizes; all maps together have at most `most` cells."""
     table = tables.maps
     agents = [agent for agent in AGENTS if agent in set(table["agent"])]
     every = 1 if most is None else max(1, -(-table.height // most))
     scales = table["log_scale"].unique().sort().to_list()[::every]
     start = min(range(len(scales)), key=lambda place: abs(math.log(scales[place] / FIRST_SCALE)))
-    choice = Choice("v", [number(scale, 3) for scale in scales], start, link="robustness-v")
+    choice = charts.Selector("v", [number(scale, 3) for scale in scales], start, link="robustness-v")
     rows, columns = (table[name].unique().sort().to_list() for name in ("step_size", "rate_step_size"))
-    frame = Heatmap(
+    frame = charts.Heatmap(
         "",
-        Labels("step size of the rate", columns, short="of the rate"),
-        Labels("step size of Q", rows, short="step sizes: of Q"),
-        Colours("seeds that end with B", 0.0, 100.0, "%"),
+        charts.Labels("step size of the rate", columns, short="of the rate"),
+        charts.Labels("step size of Q", rows, short="step sizes: of Q"),
+        charts.Colours("seeds that end with B", 0.0, 100.0, "%"),
         [],
     )
     shares = {
@@ -226,7 +218,7 @@ def maps(tables: Tables, most: int | None = None) -> dict[str, Choosable]:
         return [[shares.get((agent, scale, step, rate)) for rate in columns] for step in rows]
 
     return {
-        agent: Choosable(
+        agent: charts.Choosable(
             [choice],
             {
                 (place,): frame._replace(title=NAMES[agent], values=grid(agent, scale))
@@ -237,10 +229,10 @@ def maps(tables: Tables, most: int | None = None) -> dict[str, Choosable]:
     }
 
 
-def _maps_sheet(found: dict[str, Choosable]) -> Sheet:
+def _maps_sheet(found: dict[str, charts.Choosable]) -> charts.Sheet:
     """Return the maps of all agents at three log-scales."""
     places = [nearest(scale) for scale in MAPPED]
-    return Sheet(
+    return charts.Sheet(
         [[one.charts[place,] for one in found.values()] for place in places],
         (8.0, 5.4),
         "Seeds that end with action B, over both step sizes",
@@ -259,14 +251,14 @@ def _maps_sheet(found: dict[str, Choosable]) -> Sheet:
 # --- Sensitivity --------------------------------------------------------------------
 
 
-def sensitivity(tables: Tables) -> dict[str, Choosable]:
+def sensitivity(tables: Tables) -> dict[str, charts.Choosable]:
     """Return a chart for each thing that was changed, with a line for each setting; readers choose the agent."""
     agents = [agent for agent in PAPER if agent in set(tables.sensitivity["agent"])]
-    choice = Choice(
+    choice = charts.Selector(
         "agent", [NAMES[agent] for agent in agents], agents.index(HARMONIC), link="robustness-agent"
     )
     return {
-        what: Choosable(
+        what: charts.Choosable(
             [choice],
             {(place,): _changed(tables.sensitivity, what, agent) for place, agent in enumerate(agents)},
         )
@@ -274,21 +266,21 @@ def sensitivity(tables: Tables) -> dict[str, Choosable]:
     }
 
 
-def _changed(table: pl.DataFrame, what: str, agent: str) -> Lines:
+def _changed(table: pl.DataFrame, what: str, agent: str) -> charts.Lines:
     rows = table.filter((pl.col("what") == what) & (pl.col("agent") == agent))
     series = []
     for place, setting in enumerate(rows["setting"].unique(maintain_order=True)):
         line = rows.filter(pl.col("setting") == setting).sort("log_scale")
         series.append(
-            Series(str(setting), plain(place), line["log_scale"].to_list(), _percent(line["share"]))
+            charts.Series(str(setting), plain(place), line["log_scale"].to_list(), _percent(line["share"]))
         )
-    return Lines(CHANGED[what], SCALE._replace(label="log-scale v"), SHARE, series, height=280)
+    return charts.Lines(CHANGED[what], SCALE._replace(label="log-scale v"), SHARE, series, height=280)
 
 
-def _sensitivity_sheet(found: dict[str, Choosable]) -> Sheet:
+def _sensitivity_sheet(found: dict[str, charts.Choosable]) -> charts.Sheet:
     """Return a sheet with a row for each agent and a column for each thing that was changed."""
     names = next(iter(found.values())).choices[0].values
-    return Sheet(
+    return charts.Sheet(
         [[one.charts[place,] for one in found.values()] for place in range(len(names))],
         (2.8 * len(found), 6.4),
         "Success on a coarser grid, with one thing changed at a time",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,25 +11,16 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from sojourn.report.blocks import (
-    Block,
-    Budget,
-    Charts,
-    Column,
-    Facts,
-    Heading,
-    Points,
-    Prose,
-    Section,
-    Table,
-    Verdict,
-    Verdicts,
-)
+from sojourn.data.files import write_whole
+from sojourn.report import blocks, terminal
+from sojourn.report.figures import FORMATS
 from sojourn.report.words import number, sentences, several
 from sojourn.rules.kinds import check_kind
+from sojourn.runs.progress import Advance, no_progress
+from sojourn.runs.results import RESULTS
 from sojourn.worlds.two_state import CLOCKS
 from sojourn_paper.robustness import charts, tables
-from sojourn_paper.robustness.plan import CONTROL, HARMONIC, LOG_SCALES, NAMES, nearest
+from sojourn_paper.robustness.plan import CONTROL, HARMONIC, LOG_SCALES, NAMES, nearest, specification
 from sojourn_paper.robustness.tables import Numbers, Statement, Summary, Tables, even, higher_for_every_seed
 
 SHOWN = (1e-5, 1e-4, 1e-3, 1e-2)  # log-scales of the lines for a terminal
@@ -35,18 +28,32 @@ Levels = npt.NDArray[np.float64]
 
 
 def headlines(summary: Summary) -> list[str]:
-    """Return the study in a few lines, for a terminal."""
+    """Return the study in two small tables, for a terminal."""
     places = [nearest(log_scale) for log_scale in SHOWN]
-    header = f"{'log-scale':46}" + "".join(f"{LOG_SCALES[place]:>9.2g}" for place in places)
-    lines = [header, "runs that end with B, %, median over seeds"]
-    for agent, name in NAMES.items():
-        medians = [summary["success_median"][agent][place] for place in places]
-        lines.append(f"  {name:44}" + "".join(f"{100 * share:>9.0f}" for share in medians))
-    lines.append("earned per unit time on the steps seen")
-    earned = summary["earned"]
-    for name, levels in (("always A", earned["always_a"]), ("always B", earned["always_b"])):
-        lines.append(f"  {name:44}" + "".join(f"{levels[place]:>9.3g}" for place in places))
-    return lines
+    scales = [blocks.Column(f"v = {LOG_SCALES[place]:.2g}", digits=3) for place in places]
+    shares = [column._replace(digits=0, unit="%") for column in scales]
+    success, earned = summary["success_median"], summary["earned"]
+    rows: list[list[str | float]] = [
+        [name, *(success[agent][place] for place in places)] for agent, name in NAMES.items()
+    ]
+    always = [("A", earned["always_a"]), ("B", earned["always_b"])]
+    levels: list[list[str | float]] = [
+        [action, *(level[place] for place in places)] for action, level in always
+    ]
+    return terminal.lines(
+        [
+            blocks.DataTable(
+                "Runs that end with B, median over seeds",
+                [blocks.Column("agent", numeric=False), *shares],
+                rows,
+            ),
+            blocks.DataTable(
+                "Earned per unit time on the steps seen",
+                [blocks.Column("always", numeric=False), *scales],
+                levels,
+            ),
+        ]
+    )
 
 
 def in_one_sentence(summary: Summary) -> str:
@@ -213,49 +220,49 @@ def _verdicts(numbers: Numbers, tables: Tables, seen: _Seen) -> dict[str, str]:
 # --- The section -------------------------------------------------------------------------
 
 
-def section(folder: Path, given: Any, budget: Budget) -> Section:
+def section(folder: Path, given: Any, budget: blocks.Budget) -> blocks.Section:
     """Return the section on the simulation study, given its summary as it is in the file."""
     check_kind(Summary, given, "the summary")
     summary: Summary = given
     found = tables.read(folder)
     settings = summary["settings"]
-    statements = [Verdict(str(one["statement"]), str(one["verdict"])) for one in summary["statements"]]
-    blocks: list[Block] = [
-        Prose(
+    statements = [(one["statement"], one["verdict"], "") for one in summary["statements"]]
+    parts: list[blocks.Block] = [
+        blocks.Prose(
             "The two-state family was run at 30 log-scales v from 1e-5 to 1e-1, with 20 step sizes of Q by 20 of the rate (an "
             "agent without a rate step size has 20 runs in place of 400). A seed fixes exploration and noise for all of "
             "them at once. A run *ends with B*, which the paper calls *success*, if the greedy action in state 0 is B at the "
             "end. A run that diverged is not a success."
         ),
-        Heading("The paper's statements"),
-        Verdicts(statements),
-        Heading("What was found"),
-        Points(sentences(summary["findings"])),
-        Heading("The two actions"),
-        Prose(
+        blocks.Heading("The paper's statements"),
+        blocks.Verdicts(statements),
+        blocks.Heading("What was found"),
+        blocks.Points(sentences(summary["findings"])),
+        blocks.Heading("The two actions"),
+        blocks.Prose(
             "The reward and the duration of action B grow with the steps, and ripple; so does its rate. The rate of "
             "action A grows too, and is ahead at first. Agents see only the steps before learning ends."
         ),
-        Charts([charts.drift(found), *charts.crossings(found, settings["steps"])]),
-        Heading("Success in numbers"),
+        blocks.Charts([charts.drift(found), *charts.crossings(found, settings["steps"])]),
+        blocks.Heading("Success in numbers"),
         _success_table(summary),
-        Heading("Learned rates"),
+        blocks.Heading("Learned rates"),
         charts.learned_rates(found),
-        Heading("Both step sizes"),
-        Prose(
+        blocks.Heading("Both step sizes"),
+        blocks.Prose(
             "Share of the seeds that end with B, for all step sizes. On the page, a v chosen in one map is shown in all."
         ),
-        Charts(list(charts.maps(found, budget.points).values()), small=True),
-        Heading("Sensitivity"),
-        Prose(
+        blocks.Charts(list(charts.maps(found, budget.points).values()), small=True),
+        blocks.Heading("Sensitivity"),
+        blocks.Prose(
             "Success on a coarser grid, with one thing changed at a time. Unless stated otherwise, ties at the start go "
             "to A, there are four episodes, and a step is *greedy* if it takes the greedy action."
         ),
-        Charts(list(charts.sensitivity(found).values()), small=True),
+        blocks.Charts(list(charts.sensitivity(found).values()), small=True),
         _sensitivity_table(summary),
         _facts(folder, summary),
-        Heading("Files"),
-        Prose(
+        blocks.Heading("Files"),
+        blocks.Prose(
             "`results.parquet` has a row for each run, `summary.json` has the shares, and `tables/` has the data of the "
             "figures. `sweep/` holds the sweep, which can be resumed from there. `figures/`: 1 drift of B's reward and "
             "duration; 2 and 3 both actions' rates and where they cross; 4 success, as in the paper; 5 the same with controls "
@@ -263,42 +270,45 @@ def section(folder: Path, given: Any, budget: Budget) -> Section:
             "sensitivity."
         ),
     ]
-    return Section(
+    return blocks.Section(
         "study of the paper",
         "Robustness: the simulation study of Harmonic R-Learning",
         in_one_sentence(summary),
         charts.success(found),
-        blocks,
+        parts,
     )
 
 
-def _success_table(summary: Summary) -> Table:
+def _success_table(summary: Summary) -> blocks.DataTable:
     names, earned = summary["names"], summary["earned"]
-    columns = [Column("v", digits=3), *(Column(name, digits=0, unit="%") for name in names.values())]
-    columns += [Column("A earned", digits=3), Column("B earned", digits=3)]
+    columns = [
+        blocks.Column("v", digits=3),
+        *(blocks.Column(name, digits=0, unit="%") for name in names.values()),
+    ]
+    columns += [blocks.Column("A earned", digits=3), blocks.Column("B earned", digits=3)]
     medians = [summary["success_median"][agent] for agent in names]
     parts = [summary["log_scales"], *medians, earned["always_a"], earned["always_b"]]
     if len({len(part) for part in parts}) > 1:
         raise ValueError("log_scales, success_median and earned have different numbers of entries")
     rows = list(zip(*parts, strict=True))
     note = "A earned, B earned: the reward per unit time of always taking that action, over the steps that agents saw."
-    return Table("Success, median over seeds, and what each action earned", columns, rows, note)
+    return blocks.DataTable("Success, median over seeds, and what each action earned", columns, rows, note)
 
 
-def _sensitivity_table(summary: Summary) -> Table:
+def _sensitivity_table(summary: Summary) -> blocks.DataTable:
     """Return Harmonic's success with one thing changed at a time."""
     changed = pl.DataFrame(summary["sensitivity"]).filter(pl.col("agent") == HARMONIC)
     rows = changed.group_by("what", "setting", maintain_order=True).agg(pl.col("share").mean()).rows()
     columns = [
-        *(Column(name, numeric=False) for name in ("what", "setting")),
-        Column("success", digits=0, unit="%"),
+        *(blocks.Column(name, numeric=False) for name in ("what", "setting")),
+        blocks.Column("success", digits=0, unit="%"),
     ]
-    return Table("Success of Harmonic R-Learning, mean over eight log-scales", columns, rows)
+    return blocks.DataTable("Success of Harmonic R-Learning, mean over eight log-scales", columns, rows)
 
 
-def _facts(folder: Path, summary: Summary) -> Facts:
+def _facts(folder: Path, summary: Summary) -> blocks.Facts:
     settings = summary["settings"]
-    return Facts(
+    return blocks.Facts(
         "Settings",
         [
             ("log-scales v", several(summary["log_scales"])),
@@ -311,4 +321,38 @@ def _facts(folder: Path, summary: Summary) -> Facts:
             ("made by", f"Sojourn {summary['version']} in {summary['seconds']:.0f} s"),
             ("folder", folder.name),
         ],
+    )
+
+
+# --- The study ---------------------------------------------------------------------------
+
+
+def robustness(
+    out: Path,
+    seeds: int = 5,
+    steps: int = 1000,
+    episodes: int = 4,
+    *,
+    jobs: int | None = None,
+    progress: Advance = no_progress,
+    formats: Sequence[str] = FORMATS,
+) -> Summary:
+    """Run the paper's simulation study into a folder; return its summary."""
+    sweep = specification(seeds, steps, episodes)
+
+    def tabulate(swept: dict[str, pl.DataFrame], pool: Executor) -> Tables:
+        runs = tables.with_success(swept["sweep"])
+        write_whole(out / RESULTS, runs.write_parquet)
+        return tables.tabulate(runs, seeds, steps, jobs)
+
+    return tables.STUDY.run(
+        out,
+        {"sweep": sweep},
+        tabulate=tabulate,
+        sheets=lambda found: charts.sheets(found, steps),
+        summarise=lambda found, seconds: with_words(tables.numbers(found, sweep, steps, seconds), found),
+        section=section,
+        jobs=jobs,
+        progress=progress,
+        formats=formats,
     )

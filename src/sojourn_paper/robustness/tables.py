@@ -13,7 +13,6 @@ from sojourn import __version__
 from sojourn.agents.baselines import policy_agent
 from sojourn.agents.literature import harmonic_r, relaxed_smart, smart
 from sojourn.agents.values.protocol import move
-from sojourn.answers.page import read_tables, write_tables
 from sojourn.runs.batch import grid, run_many
 from sojourn.runs.loop import run
 from sojourn.runs.spec import Sweep
@@ -30,6 +29,7 @@ from sojourn_paper.robustness.plan import (
     STEP_SIZES,
     TIES,
 )
+from sojourn_paper.study import Study
 
 BLOCK = 20  # steps that are drawn as one, several waves of the ripple
 
@@ -48,7 +48,7 @@ class Tables(NamedTuple):
     passing: pl.DataFrame  # where B's rate passes A's
 
 
-FILES = {  # with their columns, of texts and of numbers
+_FILES = {
     "tables/shares.parquet": "agent | log_scale seed share diverged",
     "tables/success.parquet": "agent | log_scale mean median low high",
     "tables/earned.parquet": "| log_scale always_a always_b",
@@ -77,14 +77,12 @@ def tabulate(runs: pl.DataFrame, seeds: int, steps: int, jobs: int | None) -> Ta
     )
 
 
-def write(folder: Path, tables: Tables) -> None:
-    """Write the tables into the study's folder."""
-    write_tables(folder, dict(zip(FILES, tables, strict=True)))
+STUDY = Study(Tables, _FILES)
 
 
 def read(folder: Path) -> Tables:
     """Return the tables of a study's folder."""
-    found = Tables(*read_tables(folder, FILES))
+    found = STUDY.read(folder)
     if any(found.maps.null_count().row(0)):
         raise ValueError(f"{folder}/tables/maps.parquet is damaged: it has empty places")
     return found

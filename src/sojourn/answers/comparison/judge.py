@@ -1,4 +1,6 @@
-"""How agents are judged: by the exact gain of the policy that they end with, and by what they earned on the way.
+"""How agents are judged, and the record of it in `comparison.json`.
+
+They are judged by the exact gain of the policy that they end with, and by what they earned on the way.
 
 The *relative gain* of a policy is 1 - (gain - its gain) / |gain|, where gain is the optimal one: it is 1 for an
 optimal policy and, for positive gains, the share of the optimum that the policy earns. If the optimal gain is 0,
@@ -14,12 +16,16 @@ as the worst possible one. Three things are measured in this way:
 
 *Steps to 99 %* is the number of steps after which the greedy policy has a relative gain of at least 0.99 and keeps it.
 Policies are examined at some lengths only. A run that never gets there counts as infinite, which a median can take.
+
+In a world that changes no policy stays the best, so agents are judged by a share: what a run earned, over what the best
+policy of each time would have earned, which is the run's reward plus its dynamic regret.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,7 +33,8 @@ import polars as pl
 
 from sojourn.agents.baselines import policy_agent
 from sojourn.agents.named import NamedAgent
-from sojourn.answers.comparison.record import AgentResult, Earning, EstimatorError, LearningCurve
+from sojourn.answers.audit import Audited
+from sojourn.data.records import check_lengths
 from sojourn.exact.policies import PolicyGains
 from sojourn.exact.solve import solve
 from sojourn.models.chain import Chain, chain_of_pairs, pairs_of
@@ -39,11 +46,181 @@ from sojourn.runs.batch import run_many
 from sojourn.worlds.tabular import Tabular
 
 if TYPE_CHECKING:
-    from sojourn.answers.comparison.tuning import Chosen
+    from sojourn.answers.comparison.tuning import TunedOptions
 
 ENOUGH = 0.99
 _ROUNDING = 1e-9
 _DENSE = 200  # up to so many states, powers of a full matrix are faster than single steps
+
+
+@dataclass(frozen=True)
+class Earning:
+    """What an agent earned on the way with the options that earn most, relative to the optimum."""
+
+    options: dict[str, float]
+    edges: tuple[str, ...]
+    earned: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class AgentResult:
+    """How good an agent became on a problem, and how soon; None where there is no number.
+
+    Low and high are the ends of 95 % intervals over the runs. The docstring of this file says what `relative_gain`,
+    `followed` and `earned` are. All but `earning` is with the options that give the best final policies; `edges` names those of them
+    whose best choice is the last that was tried.
+    """
+
+    agent: str
+    name: str
+    options: dict[str, float]
+    edges: tuple[str, ...]
+    optimal_share: float
+    optimal_low: float
+    optimal_high: float
+    relative_gain: float
+    relative_low: float
+    relative_high: float
+    followed: float
+    followed_low: float
+    followed_high: float
+    earned: float
+    earned_low: float
+    earned_high: float
+    earning: Earning
+    steps_99: float | None
+    steps_99_low: float | None
+    steps_99_high: float | None
+    time_99: float | None
+    time_99_low: float | None
+    time_99_high: float | None
+    reached_share: float
+    rate: float | None
+    rate_gap: float | None
+    regret: float | None
+    diverged: int
+
+
+@dataclass(frozen=True)
+class LearningCurve:
+    """The relative gain of an agent's policy over the steps, or over time: mean over runs, with its interval."""
+
+    agent: str
+    step: tuple[float, ...]
+    relative_gain: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        """Check that each length has one of each."""
+        check_lengths(self, "step", "relative_gain", "low", "high")
+
+
+@dataclass(frozen=True)
+class Trap:
+    """The wrong policy that Harmonic R-Learning has most often, and what happens to the rate there."""
+
+    policy: tuple[int, ...]
+    share: float
+    gain: float
+    harmonic: float
+    grows: bool  # whether values grow at that rate
+
+
+@dataclass(frozen=True)
+class EstimatorError:
+    """How far an estimator is from the gain under the optimal policy: root mean square error, with its interval."""
+
+    estimator: str
+    mean: float
+    error: float
+    error_low: float
+    error_high: float
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What was found on one problem."""
+
+    name: str
+    gain: float
+    states: int
+    audit: Audited
+    agents: tuple[AgentResult, ...]
+    curves: tuple[LearningCurve, ...]
+    trap: Trap | None = None
+    estimators: tuple[EstimatorError, ...] = ()
+    findings: tuple[str, ...] = ()
+
+    def agent(self, label: str) -> AgentResult:
+        """Return the result of one agent."""
+        return {row.agent: row for row in self.agents}[label]
+
+
+@dataclass(frozen=True)
+class ChangingResult:
+    """What an agent earned in a world that changes, as a share of what the best policy of each time would have earned.
+
+    Low and high are the ends of the 95 % interval over the runs. `tracking_error` is the mean over time of the squared error
+    of its learned rate; None for runs of a hundred steps or fewer.
+    """
+
+    agent: str
+    name: str
+    options: dict[str, float]
+    edges: tuple[str, ...]
+    share: float
+    low: float
+    high: float
+    dynamic_regret: float
+    tracking_error: float | None
+    diverged: int
+
+
+@dataclass(frozen=True)
+class ChangingWorld:
+    """What was found in one world that changes."""
+
+    name: str
+    states: int
+    agents: tuple[ChangingResult, ...]  # those that earned most first
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """How the agents and the estimators were run."""
+
+    steps: int
+    seeds: int
+    tuning_seeds: int
+    time: float | None
+    grids: dict[
+        str, dict[str, tuple[float, ...]]
+    ]  # the choices of each agent's options, before they are widened
+    widen: int
+    estimator_step_size: float
+    estimator_steps: int
+    estimator_seeds: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A whole comparison: how it was run, and what was found on each problem."""
+
+    settings: RunSettings
+    problems: tuple[Problem, ...]
+    version: str
+    changing: tuple[ChangingWorld, ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all problems, and then of the worlds that change."""
+        return [*(found.name for found in self.problems), *(found.name for found in self.changing)]
+
+
+# --- Judging -----------------------------------------------------------------------------
 
 
 class Judge:
@@ -130,7 +307,7 @@ def _visits(chain: Chain, start: int, steps: int) -> Floats:
 def results(
     table: pl.DataFrame,
     earning: pl.DataFrame,
-    chosen: Mapping[str, Mapping[str, Chosen]],
+    chosen: Mapping[str, Mapping[str, TunedOptions]],
     agents: Mapping[str, NamedAgent],
 ) -> tuple[AgentResult, ...]:
     """Return how good each agent becomes, how soon, and what it earned, with the options that were chosen for it.
@@ -183,7 +360,7 @@ def results(
     return tuple(found)
 
 
-def _earning(ended: pl.DataFrame, others: pl.DataFrame, chosen: Chosen) -> Earning:
+def _earning(ended: pl.DataFrame, others: pl.DataFrame, chosen: TunedOptions) -> Earning:
     """Return what an agent earned with the options that earn most, in runs of its own if it has any."""
     earned = (others if others.height else ended)["earned"].drop_nulls().to_numpy()
     return Earning(chosen.options, chosen.edges, float(earned.mean()), *mean_interval(earned))
@@ -246,6 +423,44 @@ def _finite(number: float) -> float | None:
 def _median(column: pl.Series) -> float | None:
     finite = column.filter(column.is_finite())
     return float(finite.median()) if len(finite) else None  # type: ignore[arg-type]
+
+
+# --- Worlds that change ------------------------------------------------------------------
+
+
+def with_shares(table: pl.DataFrame) -> pl.DataFrame:
+    """Return results with what was earned as a share, by which options are also chosen; failed runs earned nothing.
+
+    >>> with_shares(pl.DataFrame({"reward": [8.0, None], "dynamic_regret": [2.0, None]}))["earned"].to_list()
+    [0.8, 0.0]
+    """
+    share = (pl.col("reward") / (pl.col("reward") + pl.col("dynamic_regret"))).fill_null(0.0)
+    return table.with_columns(earned=share, relative_gain=share)
+
+
+def changing_results(
+    table: pl.DataFrame, chosen: Mapping[str, Mapping[str, TunedOptions]], agents: Mapping[str, NamedAgent]
+) -> tuple[ChangingResult, ...]:
+    """Return what each agent earned with the options that were chosen for it; those that earned most come first."""
+    found = []
+    for label, agent in agents.items():
+        runs, best = table.filter(pl.col("agent") == label), chosen[label]["earned"]
+        shares, errors = runs["earned"].to_numpy(), runs["tracking_error"].drop_nulls()
+        found.append(
+            ChangingResult(
+                agent=label,
+                name=agent.title,
+                options=best.options,
+                edges=best.edges,
+                share=float(shares.mean()),
+                low=(interval := mean_interval(shares))[0],
+                high=interval[1],
+                dynamic_regret=float(runs["dynamic_regret"].drop_nulls().to_numpy().mean()),
+                tracking_error=float(errors.to_numpy().mean()) if len(errors) else None,
+                diverged=int(runs["diverged"].sum()),
+            )
+        )
+    return tuple(sorted(found, key=lambda row: -row.share))
 
 
 # --- The estimators alone ----------------------------------------------------------------

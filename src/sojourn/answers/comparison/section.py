@@ -1,50 +1,175 @@
-"""A comparison as it is told: tables for a terminal, why each agent ends where it does, and the section of the page."""
+"""A comparison as it is shown: its charts, its lines for a terminal, why each agent ends where it does, and its section of the page."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from sojourn.answers.audit import section as audit
-from sojourn.answers.audit.record import Limit
-from sojourn.answers.audit.section import greedy_for
-from sojourn.answers.comparison import changing
-from sojourn.answers.comparison.charts import earnings, learning, outcomes, overview
-from sojourn.answers.comparison.record import AgentResult, Comparison, EstimatorError, Problem, RunSettings
+from sojourn.answers import audit
+from sojourn.answers.comparison.judge import ChangingWorld, Comparison, EstimatorError, Problem, RunSettings
 from sojourn.data.records import Json, as_json, read_record
-from sojourn.report.blocks import Block, Budget, Charts, Column, Facts, Heading, Points, Prose, Section, Table
-from sojourn.report.charts import Chart
-from sojourn.report.words import counted, number, setting, several
+from sojourn.exact.audit.audit import Limit
+from sojourn.report import blocks, charts, terminal
+from sojourn.report.looks import looks
+from sojourn.report.words import counted, number, setting
+
+# --- Charts ------------------------------------------------------------------------------
+
+_PANELS = 3  # problems side by side in a figure
 
 
-def table_lines(found: Problem) -> list[str]:
-    """Return the table of one problem for a terminal."""
-    lines = [
-        f"{found.name}: optimal gain {found.gain:.6g}",
-        f"{'':32}{'final policy':>22}{'followed':>10}{'optimal':>9}{'to 99 %':>10}{'earned at best':>24}",
-    ]
-    for row in found.agents:
-        gain = f"{row.relative_gain:.3f} ({row.relative_low:.3f}-{row.relative_high:.3f})"
-        earned = f"{row.earning.earned:.3f} ({row.earning.low:.3f}-{row.earning.high:.3f})"
-        lines.append(
-            f"  {row.name:30}{gain:>22}{row.followed:>10.3f}{100 * row.optimal_share:>7.0f} %"
-            f"{_whole(row.steps_99):>10}{earned:>24}"
+def learning(found: Problem, points: int, over: str = "steps") -> charts.Lines:
+    """Return the relative gain of each agent's policy over the steps, or over time, with about `points` points in all."""
+    styles = looks(row.agent for row in found.agents)
+    names = {row.agent: row.name for row in found.agents}
+    total = sum(len(curve.step) for curve in found.curves)
+    every = max(1, -(-total // max(1, points)))
+    series = []
+    for curve in found.curves:
+        last = len(curve.step) - 1
+        chosen = [place for place in range(last + 1) if place % every == 0 or place == last]
+        series.append(
+            charts.Series(
+                names[curve.agent],
+                styles[curve.agent],
+                [curve.step[place] for place in chosen],
+                [curve.relative_gain[place] for place in chosen],
+                low=[curve.low[place] for place in chosen],
+                high=[curve.high[place] for place in chosen],
+            )
         )
-    return [*lines, *map(_on_edge, _with_edges(found))]
-
-
-def _with_edges(found: Problem) -> list[AgentResult]:
-    return [row for row in found.agents if row.edges or row.earning.edges]
-
-
-def _on_edge(row: AgentResult) -> str:
-    """Say which options of an agent have their best choice on the edge of what was tried."""
-    both = ((row.edges, row.options, "policy"), (row.earning.edges, row.earning.options, "earning"))
-    told = "; ".join(
-        f"{_listed([f'{edge} {options[edge]:g}' for edge in edges])} for {what}"
-        for edges, options, what in both
-        if edges
+    return charts.Lines(
+        f"Learning: {found.name}",
+        charts.Axis(over, log=True),
+        charts.Axis("relative gain of the greedy policy"),
+        series,
+        note="Mean over the runs, and its 95 % interval.",
     )
-    return f"  {row.name} does best on the edge of what was tried: {told}. Widen further, or give it another grid."
+
+
+def outcomes(found: Problem) -> charts.Whiskers:
+    """Return the relative gain of each agent's final policy, with its interval."""
+    styles = looks(row.agent for row in found.agents)
+    return charts.Whiskers(
+        f"At the end: {found.name}",
+        charts.Axis("relative gain at the end, 95 % interval", short="relative gain"),
+        [
+            charts.Whisker(
+                row.name, styles[row.agent], row.relative_gain, row.relative_low, row.relative_high
+            )
+            for row in found.agents
+        ],
+        interval="95 % interval",
+        reference=1.0,
+        note="The dotted line is the best possible gain.",
+    )
+
+
+def earnings(found: Problem) -> charts.Whiskers:
+    """Return what each agent earned on the way with the options that earn most, with its interval."""
+    styles = looks(row.agent for row in found.agents)
+    return charts.Whiskers(
+        f"On the way: {found.name}",
+        charts.Axis("earned on the way, relative to the optimum, 95 % interval", short="earned"),
+        [
+            charts.Whisker(row.name, styles[row.agent], row.earning.earned, row.earning.low, row.earning.high)
+            for row in found.agents
+        ],
+        interval="95 % interval",
+        reference=1.0,
+        note="The dotted line is what the best policy earns in the long run.",
+    )
+
+
+def overview(problems: Sequence[Problem]) -> charts.Heatmap:
+    """Return the relative gain of each agent's final policy on each problem."""
+    names = {row.agent: row.name for found in problems for row in found.agents}
+    gains = [{row.agent: row.relative_gain for row in found.agents} for found in problems]
+    values = [[row.get(agent) for row in gains] for agent in names]
+    return charts.Heatmap(
+        "Relative gain at the end, mean over the runs",
+        charts.Labels("problem", [found.name for found in problems]),
+        charts.Labels("agent", list(names.values())),
+        charts.Colours("relative gain", 0.0, 1.0),
+        values,
+        labels=[["" if one is None else f"{one:.2f}" for one in row] for row in values],
+    )
+
+
+def sheet(found: Problem, over: str = "steps") -> charts.Sheet:
+    """Return the figure of one problem: learning on the left, the audit on the right."""
+    points = sum(len(curve.step) for curve in found.curves)
+    titles = ["what the policies are worth", audit.paper_title(found.audit)]
+    return charts.Sheet(
+        [[learning(found, points, over), audit.on_paper(found.audit)]], (8.5, 4.8), titles=[titles]
+    )
+
+
+def outcomes_sheet(problems: Sequence[Problem]) -> charts.Sheet:
+    """Return the final policies on all problems; the agents' names are only at the left of each row."""
+    return _whiskers(
+        [outcomes(found)._replace(x=charts.Axis("relative gain")) for found in problems], problems
+    )
+
+
+def earned_sheet(problems: Sequence[Problem]) -> charts.Sheet:
+    """Return what was earned on the way on all problems, in the same form."""
+    return _whiskers([earnings(found)._replace(x=charts.Axis("earned")) for found in problems], problems)
+
+
+def _whiskers(panels: Sequence[charts.Whiskers], problems: Sequence[Problem]) -> charts.Sheet:
+    agents = max(len(panel.rows) for panel in panels)
+    firsts = range(0, len(problems), _PANELS)
+    width = min(_PANELS, len(problems))
+    return charts.Sheet(
+        [
+            [
+                _nameless(panel) if place else panel
+                for place, panel in enumerate(panels[first : first + _PANELS])
+            ]
+            for first in firsts
+        ],
+        (2.0 + 1.7 * width, (0.7 + 0.16 * agents) * len(firsts)),
+        titles=[[found.name for found in problems[first : first + _PANELS]] for first in firsts],
+        outer_labels=True,
+    )
+
+
+def _nameless(panel: charts.Whiskers) -> charts.Whiskers:
+    return panel._replace(rows=[row._replace(name="") for row in panel.rows])
+
+
+def shares(found: ChangingWorld) -> charts.Whiskers:
+    """Return what each agent earned, with its interval."""
+    styles = looks(row.agent for row in found.agents)
+    return charts.Whiskers(
+        f"Earned while it changes: {found.name}",
+        charts.Axis("share of the frozen optimum, 95 % interval", short="earned"),
+        [charts.Whisker(row.name, styles[row.agent], row.share, row.low, row.high) for row in found.agents],
+        interval="95 % interval",
+        reference=1.0,
+        note="The dotted line is what the best policy of each time would have earned.",
+    )
+
+
+def changing_sheet(found: ChangingWorld) -> charts.Sheet:
+    """Return the figure of one world."""
+    return charts.Sheet([[shares(found)]], (6.5, 1.2 + 0.25 * len(found.agents)))
+
+
+# --- In words ----------------------------------------------------------------------------
+
+
+def lines(found: Comparison) -> list[str]:
+    """Return a comparison for a terminal: the tables of each problem and what they say, and of each world that changes."""
+    shown: list[blocks.Block] = []
+    for problem in found.problems:
+        shown += [
+            blocks.Heading(f"{problem.name}: optimal gain {problem.gain:.6g}"),
+            *_tables(problem),
+            blocks.Points(problem.findings),
+        ]
+    return terminal.lines([*shown, *map(_changing_table, found.changing)])
 
 
 def leader(found: Problem) -> str:
@@ -62,9 +187,6 @@ def leader(found: Problem) -> str:
     if not near:
         return f"{told} No other agent's interval overlaps with that."
     return f"{told} The intervals of these agents overlap with that: {', '.join(near)}."
-
-
-# --- Why ------------------------------------------------------------------------------
 
 
 def verdict(found: Problem) -> list[str]:
@@ -86,7 +208,7 @@ def _why(found: Problem, limit: Limit) -> str:
     """Say what the harmonic mean converges to under the optimal policy, and what follows from that."""
     if limit.error == 0.0:
         return "Under the optimal policy the harmonic mean converges to the gain itself: here it is a right estimate."
-    rate, interval = number(limit.rate), greedy_for(found.audit)
+    rate, interval = number(limit.rate), _greedy_for(found)
     wrong = f"Under the optimal policy the harmonic mean converges to {rate} instead of {found.gain:.4g}."
     if limit.keeps_optimum:
         return f"{wrong} An optimal policy is greedy for {interval}, and so for this rate too."
@@ -108,7 +230,7 @@ def _held_up(found: Problem) -> str:
     return (
         f"Of its later policies that were examined, {100 * trap.share:.0f} % are one with the gain {trap.gain:.4g}. "
         f"Under that policy the harmonic mean converges to {trap.harmonic:.4g} (SMART's rate to {trap.gain:.4g}; an "
-        f"optimal policy is greedy for {greedy_for(found.audit)}), and values {moves} with every step."
+        f"optimal policy is greedy for {_greedy_for(found)}), and values {moves} with every step."
     )
 
 
@@ -136,52 +258,52 @@ def _whole(number: float | None) -> str:
     return "-" if number is None else f"{number:,.0f}"
 
 
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+def _greedy_for(found: Problem) -> str:
+    return audit.between(found.audit.low, found.audit.high)
 
 
 # --- The section ---------------------------------------------------------------------
 
-_COLUMNS = [
-    Column("agent", numeric=False),
-    Column("tuned", numeric=False),
-    Column("on the edge", numeric=False),
-    Column("relative gain"),
-    Column("low"),
-    Column("high"),
-    Column("followed"),
-    Column("low"),
-    Column("high"),
-    Column("earned"),
-    Column("low"),
-    Column("high"),
-    Column("runs with an optimal policy", digits=0, unit="%"),
-    Column("low", digits=0, unit="%"),
-    Column("high", digits=0, unit="%"),
-    Column("steps to 99 %"),
-    Column("time to 99 %"),
-    Column("runs that reach 99 %", digits=0, unit="%"),
-    Column("rate"),
-    Column("rate minus gain"),
-    Column("regret"),
+_LOW_HIGH = (blocks.Column("low", short=None), blocks.Column("high", short=None))
+_SHARES = (
+    blocks.Column("low", digits=0, unit="%", short=None),
+    blocks.Column("high", digits=0, unit="%", short=None),
+)
+_TEXTS = [
+    blocks.Column("agent", numeric=False),
+    blocks.Column("tuned", numeric=False, short=None),
+    blocks.Column("on the edge", numeric=False),
 ]
+_NUMBERS = {  # by the fields of `AgentResult`
+    "relative_gain": blocks.Column("relative gain"),
+    "relative_low": blocks.Column("low"),
+    "relative_high": blocks.Column("high"),
+    "followed": blocks.Column("followed"),
+    "followed_low": _LOW_HIGH[0],
+    "followed_high": _LOW_HIGH[1],
+    "earned": blocks.Column("earned", short=None),
+    "earned_low": _LOW_HIGH[0],
+    "earned_high": _LOW_HIGH[1],
+    "optimal_share": blocks.Column("runs with an optimal policy", digits=0, unit="%", short="optimal"),
+    "optimal_low": _SHARES[0],
+    "optimal_high": _SHARES[1],
+    "steps_99": blocks.Column("steps to 99 %", digits=6),
+    "time_99": blocks.Column("time to 99 %", short=None),
+    "reached_share": blocks.Column("runs that reach 99 %", digits=0, unit="%", short=None),
+    "rate": blocks.Column("rate", short=None),
+    "rate_gap": blocks.Column("rate minus gain", short=None),
+    "regret": blocks.Column("regret", short=None),
+}
+_INTERVAL = [blocks.Column("earned"), blocks.Column("low"), blocks.Column("high")]
 
 _FILES = (
     "`comparison.json` has all of this for machines; `results.parquet` has a row for each run and length, with `policy_gain`, "
     "`relative_gain`, `followed` and `earned`; the folder of each problem holds its sweeps. In `figures/`, `outcomes` shows the "
     "final relative gains and `earned` what was earned; the figure of each problem shows the learning curves and the audit."
 )
-_EARNINGS = [
-    Column("agent", numeric=False),
-    Column("tuned", numeric=False),
-    Column("on the edge", numeric=False),
-    Column("earned"),
-    Column("low"),
-    Column("high"),
-]
 
 
-def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
+def section(folder: Path, given: dict[str, Json], budget: blocks.Budget) -> blocks.Section:
     """Return what `comparison.json` in a folder holds, problem by problem."""
     found = read_record(Comparison, given)
     settings, problems = found.settings, found.problems
@@ -189,28 +311,34 @@ def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
     agents |= {row.agent for world in found.changing for row in world.agents}
     over, points = "steps" if settings.time is None else "time", budget.points // max(1, len(problems))
     alone = len(problems) == 1
-    blocks: list[Block] = []
+    parts: list[blocks.Block] = []
     for problem in problems:
         shown = [] if alone else [outcomes(problem)]
-        blocks += _problem(problem, [learning(problem, points, over), *shown, earnings(problem)])
+        parts += _problem(problem, [learning(problem, points, over), *shown, earnings(problem)])
     for place, world in enumerate(found.changing):
-        blocks += changing.blocks(world, opened=not problems and place == 0)
+        parts += _changing(world, opened=not problems and place == 0)
     names = found.names
-    return Section(
+    return blocks.Section(
         "comparison",
         "Agents compared on " + (", ".join(names) if len(names) < 4 else f"{len(names)} problems"),
         f"{counted(len(agents), 'agent')}, each tuned on {counted(settings.tuning_seeds, 'seed')} and then run with "
         f"{counted(settings.seeds, 'other seed')} {_long(settings)}"
         + ("; a relative gain of 1 is the best possible." if problems else "."),
         _picture(found),
-        [*blocks, *_how_judged(settings), _facts(folder, found), Heading("Files"), Prose(_FILES)],
+        [
+            *parts,
+            *_how_judged(settings),
+            _facts(folder, found),
+            blocks.Heading("Files"),
+            blocks.Prose(_FILES),
+        ],
     )
 
 
-def _how_judged(settings: RunSettings) -> list[Block]:
+def _how_judged(settings: RunSettings) -> list[blocks.Block]:
     return [
-        Heading("How agents are judged"),
-        Prose(
+        blocks.Heading("How agents are judged"),
+        blocks.Prose(
             "Options are chosen for each problem from all combinations of the choices below (discount rates are divided by the "
             "mean duration). If the best choice lies on the edge of its grid, the grid is widened by up to "
             f"{settings.widen} choices at that end; an option whose best choice is still the last one is *on the edge*. The best "
@@ -218,7 +346,7 @@ def _how_judged(settings: RunSettings) -> list[Block]:
             "these, those that earned most. The best options for *earning* are those that earned most on the way. The two "
             "often differ, so each has runs of its own."
         ),
-        Prose(
+        blocks.Prose(
             "A policy is judged by its exact gain g: its *relative gain* is 1 - (gain - g) / |gain|, where gain is the optimal one "
             "(if that is 0, the largest rate of any state and action takes the place of |gain|), from the first state, in the "
             "long run. *Followed* is the same from the state in which learning ended, for as many steps as the run had: there, "
@@ -231,10 +359,10 @@ def _how_judged(settings: RunSettings) -> list[Block]:
     ]
 
 
-def _picture(found: Comparison) -> Chart:
+def _picture(found: Comparison) -> charts.Chart:
     """Return the chart that comes first: of all problems, of the only one, or of the first world if all worlds change."""
     if not found.problems:
-        return changing.shares(found.changing[0])
+        return shares(found.changing[0])
     return overview(found.problems) if len(found.problems) > 1 else outcomes(found.problems[0])
 
 
@@ -244,83 +372,67 @@ def _long(settings: RunSettings) -> str:
     return f"until the clock reaches {number(settings.time)}"
 
 
-def _problem(found: Problem, shown: list[Chart]) -> list[Block]:
-    blocks: list[Block] = [
-        Heading(found.name),
-        Prose(
-            f"{counted(found.states, 'state')}; the best gain is {number(found.gain, 8)}. " + leader(found)
-        ),
-        *([Points(found.findings)] if found.findings else []),
-        Charts(shown),
-        Table(
+def _problem(found: Problem, shown: list[charts.Chart]) -> list[blocks.Block]:
+    what = f"{counted(found.states, 'state')}; the best gain is {number(found.gain, 8)}. {leader(found)}"
+    return [
+        blocks.Heading(found.name),
+        blocks.Prose(what),
+        *([blocks.Points(found.findings)] if found.findings else []),
+        blocks.Charts(shown),
+        *_tables(found),
+        *([_errors(found)] if found.estimators else []),
+        *audit.parts(found.audit),
+    ]
+
+
+def _tables(found: Problem) -> list[blocks.DataTable]:
+    """Return how good the agents became, and what they earned with the options that earn most."""
+    numbers = [[getattr(one, field) for field in _NUMBERS] for one in found.agents]
+    earned = [[one.earning.earned, one.earning.low, one.earning.high] for one in found.agents]
+    return [
+        blocks.DataTable(
             f"The agents on {found.name}",
-            _COLUMNS,
-            list(map(_row, found.agents)),
+            [*_TEXTS, *_NUMBERS.values()],
+            [
+                (one.name, *_tuned(one.options, one.edges), *row)
+                for one, row in zip(found.agents, numbers, strict=True)
+            ],
             "Low and high are the ends of 95 % intervals. An empty entry: most runs never get there. Followed: the same "
-            "policy from the state in which learning ended, for as many steps again. Earned: what the runs themselves earned.",
+            "policy from the state in which learning ended, for as many steps again. Earned: what the runs themselves earned. "
+            "On the edge: the best choice is the last that was tried, so widen further, or give another grid.",
         ),
-        Table(
+        blocks.DataTable(
             f"With the options that earn most on {found.name}",
-            _EARNINGS,
-            list(map(_earning, found.agents)),
+            [*_TEXTS, *_INTERVAL],
+            [
+                (one.name, *_tuned(one.earning.options, one.earning.edges), *row)
+                for one, row in zip(found.agents, earned, strict=True)
+            ],
             "What was earned on the way, relative to the optimum, with options tuned for it.",
         ),
     ]
-    if found.estimators:
-        blocks.append(_errors(found))
-    return [*blocks, *audit.blocks(found.audit)]
 
 
-def _earning(one: AgentResult) -> tuple[str | float | None, ...]:
-    best = one.earning
-    return (one.name, setting(best.options), _edges(best.edges), best.earned, best.low, best.high)
+def _tuned(options: Mapping[str, float], edges: Sequence[str]) -> tuple[str, str]:
+    """Return the chosen options in words, and those that are on the edge of what was tried."""
+    return setting(options), setting({edge: options[edge] for edge in edges})
 
 
-def _edges(edges: tuple[str, ...]) -> str:
-    return ", ".join(edge.replace("_", " ") for edge in edges)
-
-
-def _row(one: AgentResult) -> tuple[str | float | None, ...]:
-    return (
-        one.name,
-        setting(one.options),
-        _edges(one.edges),
-        one.relative_gain,
-        one.relative_low,
-        one.relative_high,
-        one.followed,
-        one.followed_low,
-        one.followed_high,
-        one.earned,
-        one.earned_low,
-        one.earned_high,
-        one.optimal_share,
-        one.optimal_low,
-        one.optimal_high,
-        one.steps_99,
-        one.time_99,
-        one.reached_share,
-        one.rate,
-        one.rate_gap,
-        one.regret,
-    )
-
-
-def _errors(found: Problem) -> Table:
+def _errors(found: Problem) -> blocks.DataTable:
     """Return how well each estimator does if all else is equal."""
-    columns = [Column("estimator", numeric=False), Column("mean"), Column("root mean square error")]
-    columns += [Column("low"), Column("high")]
+    columns = [blocks.Column("estimator", numeric=False)]
+    columns += [blocks.Column(name) for name in ("mean", "root mean square error", "low", "high")]
     rows = [(one.estimator, one.mean, one.error, one.error_low, one.error_high) for one in found.estimators]
     note = "All follow the optimal policy and have the same step size, if they have one."
-    return Table(f"The estimators alone on {found.name}", columns, rows, note)
+    return blocks.DataTable(f"The estimators alone on {found.name}", columns, rows, note)
 
 
-def _facts(folder: Path, found: Comparison) -> Facts:
-    return Facts(
+def _facts(folder: Path, found: Comparison) -> blocks.Facts:
+    return blocks.Facts(
         "Settings",
         [
             *(
-                (key.replace("_", " "), several(value) if isinstance(value, list) else setting(value))
+                (key.replace("_", " "), setting(value))
                 for key, value in as_json(found.settings).items()
                 if key != "grids"
             ),
@@ -333,4 +445,39 @@ def _facts(folder: Path, found: Comparison) -> Facts:
             ("made by", f"Sojourn {found.version}"),
             ("folder", folder.name),
         ],
+    )
+
+
+# --- Worlds that change ------------------------------------------------------------------
+
+
+def _changing(found: ChangingWorld, opened: bool) -> list[blocks.Block]:
+    """Return the part of the page about one world; its chart is left out if the page opens with it."""
+    best = found.agents[0]
+    return [
+        blocks.Heading(found.name),
+        blocks.Prose(
+            f"{counted(found.states, 'state')}; the world changes, so no policy stays the best. {best.name} earned most: "
+            f"{best.share:.3f} of what the best policy of each time would have earned."
+        ),
+        *([] if opened else [shares(found)]),
+        _changing_table(found),
+    ]
+
+
+def _changing_table(found: ChangingWorld) -> blocks.DataTable:
+    rows = [
+        (
+            *(row.name, *_tuned(row.options, row.edges)),
+            *(row.share, row.low, row.high, row.dynamic_regret, row.tracking_error),
+        )
+        for row in found.agents
+    ]
+    return blocks.DataTable(
+        f"The agents in {found.name}",
+        [*_TEXTS, *_INTERVAL, blocks.Column("dynamic regret"), blocks.Column("tracking error")],
+        rows,
+        "Earned: the share of what the best policy of each time would have earned (the frozen optimum), with the options "
+        "that earn most on other seeds. Low and high are the ends of 95 % intervals. Dynamic regret: what is missing to "
+        "that optimum. Tracking error: the mean over time of the squared error of the learned rate.",
     )

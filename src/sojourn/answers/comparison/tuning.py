@@ -27,7 +27,7 @@ Judged = Callable[[Sweep, str], pl.DataFrame]  # runs a sweep, into a folder of 
 
 
 @dataclass(frozen=True)
-class Chosen:
+class TunedOptions:
     """The options that did best, and those of them that lie on the edge of all that was tried."""
 
     options: Point
@@ -35,7 +35,7 @@ class Chosen:
 
 
 @dataclass
-class Search:
+class OptionSearch:
     """What is known about the settings of one agent."""
 
     grid: Grid  # which grows
@@ -78,7 +78,7 @@ class Search:
         different = {tuple(point.values()): point for point in points}
         return [point for key, point in different.items() if key not in self.tried]
 
-    def chosen(self, measure: str) -> Chosen:
+    def chosen(self, measure: str) -> TunedOptions:
         """Return the best setting, and on which edges of the grid it lies."""
         best = self.best(measure)
         edges = (
@@ -86,7 +86,7 @@ class Search:
             for option, up in self._ways()
             if self._neighbour(best, option, up) is None and self._goes_on(best, option, up)
         )
-        return Chosen(best, tuple(dict.fromkeys(edges)))
+        return TunedOptions(best, tuple(dict.fromkeys(edges)))
 
     def _ways(self) -> Iterator[tuple[str, bool]]:
         """Yield the options that are tuned, each with both directions."""
@@ -119,10 +119,10 @@ def _beyond(choices: list[float], up: bool) -> float:
     return float(f"{beyond:.3g}")
 
 
-def tuned(problem: str, settings: Settings, judged: Judged) -> dict[str, dict[str, Chosen]]:
+def tuned(problem: str, settings: Settings, judged: Judged) -> dict[str, dict[str, TunedOptions]]:
     """Return the options chosen for each agent, for its final policy and for what it earns on the way."""
     searches = {
-        name: Search(grid, _acceptance(problem, settings, name), settings.widen)
+        name: OptionSearch(grid, _acceptance(problem, settings, name), settings.widen)
         for name, grid in plan.grids(problem, settings).items()
     }
     table = judged(plan.tuning(problem, settings), "tuning")

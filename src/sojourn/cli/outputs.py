@@ -62,10 +62,7 @@ def sweep(
 
 
 @app.command(
-    epilog=examples(
-        "sojourn results out/first-look",
-        "sojourn results out/first-look --csv runs.csv",
-    )
+    epilog=examples("sojourn results out/first-look", "sojourn results out/first-look --csv runs.csv")
 )
 def results(
     folder: Folder,
@@ -128,8 +125,7 @@ app.add_typer(data, name="data")
 
 @data.command(
     epilog=examples(
-        "sojourn data check btcusd.parquet",
-        "sojourn data check btcusd.csv.gz --fill 60 --repair --json",
+        "sojourn data check btcusd.parquet", "sojourn data check btcusd.csv.gz --fill 60 --repair --json"
     )
 )
 def check(
@@ -161,14 +157,8 @@ def check(
         say("  found     nothing wrong")
 
 
-@data.command(
-    epilog=examples(
-        "sojourn data fetch --out data",
-    )
-)
-def fetch(
-    out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("data"),
-) -> None:
+@data.command(epilog=examples("sojourn data fetch --out data"))
+def fetch(out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("data")) -> None:
     """Download the paper's minute bars from Kaggle."""
     try:
         import kagglehub

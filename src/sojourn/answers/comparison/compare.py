@@ -1,20 +1,19 @@
-"""A comparison, from its sweeps to its folder: tables, figures, words."""
+"""A comparison, from its sweeps to its folder: results, figures, README and record."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from sojourn import __version__
-from sojourn.answers.audit.compute import audited as audit_record
-from sojourn.answers.comparison import changing, charts, judge, plan
-from sojourn.answers.comparison import judge as estimators
-from sojourn.answers.comparison.record import ChangingWorld, Comparison, Problem, RunSettings, Trap
-from sojourn.answers.comparison.section import section, verdict
+from sojourn.answers.audit import audited
+from sojourn.answers.comparison import judge, plan
+from sojourn.answers.comparison import section as shown
+from sojourn.answers.comparison.judge import ChangingWorld, Comparison, Problem, RunSettings, Trap
 from sojourn.answers.comparison.tuning import tuned
 from sojourn.data.files import own_folder, write_text, write_whole
 from sojourn.data.records import as_json, load_json, plain, read_record, write_json
@@ -29,7 +28,7 @@ from sojourn.report import figures
 from sojourn.report.blocks import Budget
 from sojourn.report.figures import drawing
 from sojourn.report.markdown import markdown
-from sojourn.report.words import setting
+from sojourn.report.words import sentences, setting
 from sojourn.runs.executors import executor
 from sojourn.runs.progress import Advance, no_progress
 from sojourn.runs.results import RESULTS, claim_folder, load_results
@@ -37,24 +36,6 @@ from sojourn.runs.spec import Sweep
 from sojourn.runs.store import run_sweep
 
 SETTINGS, COMPARISON = "settings.json", "comparison.json"
-
-
-@dataclass(frozen=True)
-class _Earlier:
-    """What `settings.json` says about the comparison that a folder holds."""
-
-    problems: tuple[str, ...]
-    steps: int
-    seeds: int
-    tuning_seeds: int
-    time: float | None
-    exploration: tuple[float, ...]
-    agents: tuple[str, ...]
-    grids: dict[str, tuple[float, ...]]
-    widen: int
-
-    def settings(self) -> plan.Settings:
-        return plan.Settings(**{name: getattr(self, name) for name in plan.Settings._fields})
 
 
 def compare(
@@ -75,27 +56,25 @@ def compare(
     claim_folder(out, SETTINGS)
     _refuse_another(out, names, settings)
     out.mkdir(parents=True, exist_ok=True)
-    write_json(
-        out / SETTINGS, {"problems": plain(names), **{k: plain(v) for k, v in settings._asdict().items()}}
-    )
+    write_json(out / SETTINGS, {"problems": plain(names), **as_json(settings)})
     problems, worlds, tables, sheets = [], [], [], {}
     for name, title in titles.items():
         if name in audits:
             found, table = _problem(name, title, audits[name], out / title, settings, jobs, progress)
             problems.append(found)
-            sheets[title] = charts.sheet(found, "steps" if settings.time is None else "time")
+            sheets[title] = shown.sheet(found, "steps" if settings.time is None else "time")
         else:
             world, table = _changing(name, title, out / title, settings, jobs, progress)
             worlds.append(world)
-            sheets[title] = changing.sheet(world)
+            sheets[title] = shown.changing_sheet(world)
         tables.append(table)
     if problems:
-        sheets |= {"outcomes": charts.outcomes_sheet(problems), "earned": charts.earned_sheet(problems)}
+        sheets |= {"outcomes": shown.outcomes_sheet(problems), "earned": shown.earned_sheet(problems)}
     with drawing(jobs, formats) as write_sheets:
         write_sheets(sheets, out / "figures")
     comparison = Comparison(_run_settings(settings), tuple(problems), __version__, tuple(worlds))
     write_whole(out / RESULTS, pl.concat(tables, how="diagonal").write_parquet)
-    write_text(out / "README.md", markdown(section(out, as_json(comparison), Budget())))
+    write_text(out / "README.md", markdown(shown.section(out, as_json(comparison), Budget())))
     written = {"version": comparison.version, **as_json(comparison)}
     write_json(out / COMPARISON, written)  # last, since it means that everything is done
     return comparison
@@ -112,9 +91,9 @@ def _run_settings(settings: plan.Settings) -> RunSettings:
             for name, grid in plan.grids_over(1.0, settings).items()
         },
         widen=settings.widen,
-        estimator_step_size=estimators.STEP_SIZE,
-        estimator_steps=estimators.STEPS,
-        estimator_seeds=estimators.SEEDS,
+        estimator_step_size=judge.STEP_SIZE,
+        estimator_steps=judge.STEPS,
+        estimator_seeds=judge.SEEDS,
     )
 
 
@@ -122,13 +101,12 @@ def _refuse_another(out: Path, names: list[str], settings: plan.Settings) -> Non
     """Raise an error if the comparison in a folder would be lost; adding problems to it is allowed."""
     if not (out / SETTINGS).exists():
         return
-    held = read_record(_Earlier, load_json(out / SETTINGS))
-    if held.settings() != settings or not set(held.problems) <= set(names):
-        told = ", ".join(
-            f"{name} {setting(plain(chosen))}" for name, chosen in held.settings()._asdict().items() if chosen
-        )
+    given = load_json(out / SETTINGS)
+    earlier, problems = read_record(plan.Settings, given), sentences(given.get("problems"))
+    if earlier != settings or not set(problems) <= set(names):
+        told = ", ".join(f"{name} {setting(chosen)}" for name, chosen in as_json(earlier).items() if chosen)
         raise ValueError(
-            f"{out} holds a comparison on {', '.join(held.problems)} ({told}); choose another folder with --out"
+            f"{out} holds a comparison on {', '.join(problems)} ({told}); choose another folder with --out"
         )
 
 
@@ -142,14 +120,14 @@ def _audit(name: str) -> Audit:
 def _problem(
     name: str,
     title: str,
-    audited: Audit,
+    exact: Audit,
     folder: Path,
     settings: plan.Settings,
     jobs: int | None,
     progress: Advance,
 ) -> tuple[Problem, pl.DataFrame]:
     """Return what was found on one problem, and the runs behind it."""
-    model = audited.model
+    model = exact.model
     known = judge.Judge(model)
     own_folder(folder)
     agents = plan.compared(settings)
@@ -173,13 +151,15 @@ def _problem(
         name=title,
         gain=known.gain,
         states=model.num_states,
-        audit=audit_record(title, audited),
+        audit=audited(title, exact),
         agents=judge.results(table, earning, chosen, agents),
         curves=judge.learning(table, agents),
         trap=_trap(model, judge.trap(table, "harmonic_r")),
-        estimators=estimators.errors(model, audited.policy.tolist(), audited.gain, jobs),
+        estimators=judge.errors(model, exact.policy.tolist(), exact.gain, jobs),
     )
-    return replace(found, findings=tuple(verdict(found))), table.with_columns(pl.lit(title).alias("problem"))
+    return replace(found, findings=tuple(shown.verdict(found))), table.with_columns(
+        pl.lit(title).alias("problem")
+    )
 
 
 def _changing(
@@ -192,12 +172,12 @@ def _changing(
         def judged(sweep: Sweep, part: str) -> pl.DataFrame:
             told = no_progress if part.startswith("tuning-") else progress  # not counted beforehand
             run_sweep(sweep, own_folder(folder / part), pool, width, told).whole()
-            return changing.judged(load_results(folder / part))
+            return judge.with_shares(load_results(folder / part))
 
         chosen = tuned(name, settings, judged)
         options = {agent: both["earned"].options for agent, both in chosen.items()}
         table = judged(plan.earning(name, settings, options), "runs")
-    found = changing.results(table, chosen, plan.compared(settings))
+    found = judge.changing_results(table, chosen, plan.compared(settings))
     world = ChangingWorld(title, plan.subject(name).num_states, found)
     return world, table.drop("relative_gain").with_columns(pl.lit(title).alias("problem"))
 

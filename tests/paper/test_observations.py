@@ -1,4 +1,4 @@
-"""The study of networks: how policies are judged, that it goes on where it stopped, and what it says."""
+"""The study of networks, and comparisons where observations cannot be listed: how policies are judged, resuming, and words."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ import pytest
 import sojourn as sj
 from counting import Counted
 from small_envs import sentence
-from sojourn.answers.observations import folder, judge, plan
-from sojourn.answers.observations.judge import Observations, Run
-from sojourn.answers.observations.section import findings, headlines, interval
+from sojourn.answers.comparison import observed
+from sojourn.answers.comparison.observed import OWN, Cell, Observations, ObservedRun, Variant, ahead, cells
 from sojourn.answers.page import write_report
 from sojourn.data.records import load_json, read_record
 from sojourn.report.words import number
 from sojourn.worlds.continuous import update_or_wait
+from sojourn_paper.observations import BARS, STEPS, Size, findings, headlines, interval, observations
 
 USERS = """
 import numpy as np
@@ -45,28 +45,28 @@ class Never:
         pass
 """
 NAMED = """
-from sojourn.answers.observations import folder, plan
-print(folder._name(plan.Cell("wear", "users_observer:Never", plan.OWN, 0, 100)))
+from sojourn.answers.comparison import observed
+print(observed._name(observed.Cell("wear", "users_observer:Never", observed.OWN, 0, 100)))
 """
-SMALL = plan.Settings(seeds=2, rate_seeds=1, length=0.01)
-CALLS: list[plan.Cell] = []
+SMALL = Size(seeds=2, rate_seeds=1, length=0.01)
+CALLS: list[Cell] = []
 
 
 @pytest.fixture
 def briefly(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let policies be followed for a short while."""
-    monkeypatch.setattr(judge, "FOLLOWED", 8000)
+    monkeypatch.setattr(observed, "FOLLOWED", 8000)
 
 
-def made_up(cell: plan.Cell) -> Run:
+def made_up(cell: Cell) -> ObservedRun:
     """A run that was not run: harmonic rates without centring and ignored durations cost a tenth and a quarter."""
     CALLS.append(cell)
-    best = judge.best_gain(cell.problem)
+    best = observed.best_gain(cell.problem)
     lost = 0.25 if cell.variant.ignores_durations else 0.001 * (1 + cell.seed)
-    if cell.variant == plan.Variant("Harmonic", 0.0):
+    if cell.variant == Variant("Harmonic", 0.0):
         lost = 0.1
     found = best - lost * abs(best)
-    return Run(
+    return ObservedRun(
         cell.problem, cell.agent, cell.variant.label, cell.seed, cell.steps, found, 1 - lost, found, 1.0
     )
 
@@ -76,11 +76,11 @@ def studied(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Observation
     """A study of made-up runs."""
     out = tmp_path_factory.mktemp("observations") / "out"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(folder, "measured", made_up)
-        patch.setattr(judge, "_RULE_STEPS", 300)
-        judge.best_gain.cache_clear()
-        found = folder.observations(out, SMALL, jobs=1, formats=("png",))
-    judge.best_gain.cache_clear()
+        patch.setattr(observed, "measured", made_up)
+        patch.setattr(observed, "_RULE_STEPS", 300)
+        observed.best_gain.cache_clear()
+        found = observations(out, SMALL, jobs=1, formats=("png",))
+    observed.best_gain.cache_clear()
     return out, found
 
 
@@ -91,49 +91,51 @@ def test_the_best_policy_has_exactly_the_best_gain() -> None:
     Without any wait the mean age is 1 + E[y^2] / 2, y being lognormal with mean 1 and E[y^2] = e.
     """
     world = update_or_wait.UpdateOrWait()
-    best = judge.judged("update-or-wait", lambda seen, _: sj.optimal(world, (float(seen[0]),)), 0)
+    best = observed.judged("update-or-wait", lambda seen, _: sj.optimal(world, (float(seen[0]),)), 0)
     assert best == sj.gain(world)
-    found = judge.judged("update-or-wait", lambda seen, _: np.zeros(1), 0)
+    found = observed.judged("update-or-wait", lambda seen, _: np.zeros(1), 0)
     assert found == pytest.approx(-1.0 - math.e / 2.0, rel=0.02)
 
 
 @pytest.mark.usefixtures("briefly")
 def test_one_run_is_trained_and_judged() -> None:
     """A run of deep Q in `wear` has as many steps as were asked for, and a policy that is worth something."""
-    run = folder.measured(plan.Cell("wear", "deep_q", plan.OWN, 3, 4000))
+    run = observed.measured(Cell("wear", "deep_q", OWN, 3, 4000))
     assert (run.steps, run.variant) == (4000, "Exponential, centred")
     assert 0.8 < run.relative_gain < 1.02
-    assert run.gain == pytest.approx(judge.best_gain("wear") * run.relative_gain)
+    assert run.gain == pytest.approx(observed.best_gain("wear") * run.relative_gain)
 
 
 def test_who_is_told_no_durations_is_told_that_each_is_one() -> None:
     """An agent that ignores durations learns a rate per step."""
-    cell = plan.Cell("wear", "deep_q", plan.Variant(ignores_durations=True), 0, 1000)
-    assert folder.trained(cell).totals.duration == 1000.0
+    cell = Cell("wear", "deep_q", Variant(ignores_durations=True), 0, 1000)
+    learner = observed.begun(cell)
+    learner.train(cell.steps)
+    assert learner.totals.duration == 1000.0
 
 
 def test_a_study_that_was_stopped_goes_on(studied: tuple[Path, Observations], monkeypatch: Any) -> None:
     """Runs whose files are there are not run again; one that is missing is, and the record is the same."""
     out, found = studied
-    monkeypatch.setattr(folder, "measured", made_up)
-    monkeypatch.setattr(judge, "_RULE_STEPS", 300)
-    judge.best_gain.cache_clear()
+    monkeypatch.setattr(observed, "measured", made_up)
+    monkeypatch.setattr(observed, "_RULE_STEPS", 300)
+    observed.best_gain.cache_clear()
     file = next(out.joinpath("runs").glob("hold-ppo-*-1-rules-*.json"))
     file.unlink()
     CALLS.clear()
-    again = folder.observations(out, SMALL, jobs=1, formats=())
-    judge.best_gain.cache_clear()
+    again = observations(out, SMALL, jobs=1, formats=())
+    observed.best_gain.cache_clear()
     assert [(cell.problem, cell.seed) for cell in CALLS] == [("hold", 1)]
     assert again == found
     assert read_record(Observations, load_json(out / "observations.json")) == found
     file.write_text("{}")
-    assert "remove it" in sentence(lambda: folder.observations(out, SMALL, jobs=1, formats=()), ValueError)
+    assert "remove it" in sentence(lambda: observations(out, SMALL, jobs=1, formats=()), ValueError)
 
 
 def test_what_is_said_follows_from_the_record(studied: tuple[Path, Observations]) -> None:
     """Means, what ignoring durations costs, what the harmonic rate does, and where a bar is missed."""
     _, found = studied
-    wear = found.best("wear")
+    wear = found.on("wear")[0]
     assert wear.seeds == 2
     assert wear.relative_gain == pytest.approx(0.9985)
     assert wear.low == pytest.approx(0.998)
@@ -166,19 +168,20 @@ def test_the_page_and_the_readme_show_the_study(studied: tuple[Path, Observation
 
 def test_agents_are_compared_on_problems_that_are_named(tmp_path: Path, monkeypatch: Any) -> None:
     """Who is ahead is said by the intervals; a longer list of agents keeps the runs; the page shows the comparison."""
-    monkeypatch.setattr(folder, "measured", made_up)
+    monkeypatch.setattr(observed, "measured", made_up)
     CALLS.clear()
-    asked = plan.Asked(("wear", "offers_16"), ("tile-q",), steps=500, seeds=2)
-    folder.comparison(asked, tmp_path / "out", jobs=1, formats=())
+    problems = ["wear", "offers_16"]
+    compared = cells(problems, ["tile-q"], steps=500, seeds=2)
+    observed.compare_observed(compared, tmp_path / "out", jobs=1, formats=())
     assert [(cell.problem, cell.agent, cell.seed, cell.steps) for cell in CALLS] == [
         (problem, "tile_q", seed, 500) for problem in ("wear", "offers-16") for seed in (0, 1)
     ]
     CALLS.clear()
-    more = asked._replace(agents=("tile-q", "deep-q"))
-    found = folder.comparison(more, tmp_path / "out", jobs=1, formats=("png",))
+    more = cells(problems, ["tile-q", "deep-q"], steps=500, seeds=2)
+    found = observed.compare_observed(more, tmp_path / "out", jobs=1, formats=("png",))
     assert {cell.agent for cell in CALLS} == {"deep_q"}
     assert [one.problem for one in found.truths] == ["wear", "offers-16"]
-    assert findings(found) == [
+    assert ahead(found) == [
         f"On {problem} tile Q is ahead with 0.9985 of the best gain; its interval overlaps with that of deep Q."
         for problem in ("wear", "offers-16")
     ]
@@ -187,16 +190,16 @@ def test_agents_are_compared_on_problems_that_are_named(tmp_path: Path, monkeypa
         write_report([tmp_path / "out"], tmp_path / "report.html").read_text(encoding="utf-8")
     )
     assert "Tile Q and deep Q on 2 problems" in page
-    assert all(finding in page for finding in findings(found))
+    assert all(finding in page for finding in ahead(found))
     apart = dataclasses.replace(found.first[0], low=0.2, high=0.3, relative_gain=0.25)
     parted = dataclasses.replace(found, truths=found.truths[:1], first=(apart, found.first[1]))
-    assert findings(parted) == ["On wear deep Q is ahead with 0.9985 of the best gain, clear of all others."]
+    assert ahead(parted) == ["On wear deep Q is ahead with 0.9985 of the best gain, clear of all others."]
 
 
 def test_those_that_fit_are_compared_if_none_is_named() -> None:
     """Continuous actions are for PPO alone; elsewhere tiles, deep Q and PPO are compared."""
     agents = {
-        problem: [cell.agent for cell in plan.cells(plan.Asked((problem,), seeds=1))]
+        problem: [cell.agent for cell in cells([problem], seeds=1)]
         for problem in ("wear", "c-mu", "update-or-wait")
     }
     assert agents == {
@@ -213,9 +216,9 @@ def test_a_users_agent_is_compared_by_its_name(tmp_path: Path, monkeypatch: Any)
     module.write_text(USERS)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    cell = plan.Cell("wear", "users_observer:Never", plan.OWN, 0, 100)
-    assert folder.measured(cell).relative_gain < 0.0  # who never replaces the machine wears it out
-    before = folder._name(cell)
+    cell = Cell("wear", "users_observer:Never", OWN, 0, 100)
+    assert observed.measured(cell).relative_gain < 0.0  # who never replaces the machine wears it out
+    before = observed._name(cell)
     assert before.startswith("wear-users_observer-Never-")
     again = subprocess.run(
         [sys.executable, "-c", NAMED],
@@ -234,18 +237,17 @@ def test_a_users_agent_is_compared_by_its_name(tmp_path: Path, monkeypatch: Any)
 
 
 @pytest.mark.evidence
-@pytest.mark.parametrize("problem", plan.BARS)
+@pytest.mark.parametrize("problem", BARS)
 def test_networks_reach_the_best_gain(problem: str, counted: Counted) -> None:
     """Over five seeds that no setting was chosen on, the mean relative gain is at least the problem's bar.
 
     No run takes more than three minutes of processor time.
     """
-    agent = next(agent for name, agent in plan.STEPS if name == problem)
+    agent = next(agent for name, agent in STEPS if name == problem)
     runs = [
-        folder.measured(plan.Cell(problem, agent, plan.OWN, seed, plan.STEPS[problem, agent]))
-        for seed in range(100, 105)
+        observed.measured(Cell(problem, agent, OWN, seed, STEPS[problem, agent])) for seed in range(100, 105)
     ]
     mean = float(np.mean([run.relative_gain for run in runs]))
-    counted("continuous problems solved by networks", tried=1, failed=int(mean < plan.BARS[problem]))
-    assert mean >= plan.BARS[problem]
+    counted("continuous problems solved by networks", tried=1, failed=int(mean < BARS[problem]))
+    assert mean >= BARS[problem]
     assert max(run.seconds for run in runs) <= 180.0
