@@ -68,8 +68,8 @@ def policy_iteration(model: SMDP, *, start: ArrayLike | None = None, max_iterati
     if not _good(model, found):
         try:
             found = _in_decimals(model, found.pairs, max_iterations)
-        except NotSolvedError:
-            if not _good_enough(model, found):
+        except NotSolvedError:  # unless the gain is known as well as floats allow
+            if not found.upper - found.lower <= 1e-8 * _size(model, found):
                 raise
     with np.errstate(all="ignore"):
         surplus = _surplus(model, found.gain, found.bias)
@@ -129,11 +129,6 @@ def _good(model: SMDP, found: _Found) -> bool:
     return apart <= _CLOSE * abs(found.gain) or (
         model.num_states > CHEAP and apart <= _CLOSE * _size(model, found)
     )
-
-
-def _good_enough(model: SMDP, found: _Found) -> bool:
-    """Whether the gain is known as well as floats allow, if decimals do not solve the model."""
-    return found.upper - found.lower <= 1e-8 * _size(model, found)
 
 
 def _size(model: SMDP, found: _Found) -> float:

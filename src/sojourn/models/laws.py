@@ -42,6 +42,11 @@ from sojourn.rules.arrays import flat_floats
 from sojourn.rules.door import told
 from sojourn.rules.values import checked
 
+__all__ = [
+    "KINDS", "Constant", "Empirical", "Exponential", "FlatLaws", "FlooredNormal", "Gamma", "Law", "Lognormal", "Outcomes",
+    "TwoPoint", "Uniform", "Weibull", "as_law", "constants", "flat", "mean", "means",
+]  # fmt: skip
+
 _SHAPES, _LARGEST_SIGMA = (0.01, 1000.0), 30.0  # beyond these, means and draws would overflow or vanish
 
 

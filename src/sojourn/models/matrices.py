@@ -102,7 +102,10 @@ def from_matrices(
     >>> model.reward.round(6), model.duration.round(6)
     (array([ 2.7, 10.7, 10. ,  7.6]), array([ 2.2, 52.5, 84. ,  3. ]))
     """
-    matrices = [_matrix(f"transitions[{action}]", matrix) for action, matrix in enumerate(transitions)]
+    matrices = [
+        sparse.csr_array(given if sparse.issparse(given) else numbers_of(f"transitions[{action}]", given))
+        for action, given in enumerate(transitions)
+    ]
     num_actions = len(matrices)
     if not num_actions:
         raise ValueError("transitions has no matrix; give one for each action")
@@ -150,10 +153,6 @@ def numbers_of(name: str, numbers: Matrix | Sequence[Matrix]) -> Floats:
         return np.asarray(numbers, dtype=np.float64)
     except (TypeError, ValueError):
         raise TypeError(f"{name} is {shown(numbers)}; it must be an array of numbers") from None
-
-
-def _matrix(name: str, matrix: Matrix) -> Sparse:
-    return sparse.csr_array(matrix if sparse.issparse(matrix) else numbers_of(name, matrix))
 
 
 def _listed_matrices(given: Matrix | Sequence[Matrix]) -> list[Matrix] | None:

@@ -44,19 +44,16 @@ def modulated(regimes: Sequence[SMDP], mean: float) -> SMDP:
         rewards, durations, by_rows = model.flat_laws()
         state_of = model.state_of_pair()
         for pair in range(model.num_pairs):
+            source = regime * size + int(state_of[pair]), int(model.action[pair])
             for row in range(int(model.row_offsets[pair]), int(model.row_offsets[pair + 1])):
-                place = row if by_rows else pair
-                law = durations.law(place)
-                kept = transform(law, speed)
+                place, target = row if by_rows else pair, int(model.successor[row])
+                reward, duration = rewards.law(place), durations.law(place)
+                kept = transform(duration, speed)
                 for after in range(count):
-                    chance = (1.0 - kept) / count + (kept if after == regime else 0.0)
-                    if chance > 0.0:
-                        pair_of = regime * size + int(state_of[pair]), int(model.action[pair])
-                        to, chance = (
-                            after * size + int(model.successor[row]),
-                            float(model.probability[row]) * chance,
-                        )
-                        rows.append((*pair_of, to, chance, rewards.law(place), law))
+                    share = (1.0 - kept) / count + (kept if after == regime else 0.0)
+                    if share > 0.0:
+                        chance = float(model.probability[row]) * share
+                        rows.append((*source, after * size + target, chance, reward, duration))
     return from_transitions(rows)
 
 

@@ -65,7 +65,9 @@ def steps_of(model: SMDP, policy: ArrayLike, worth: PolicyValue) -> Steps:
     >>> steps.gain, round(limit(Harmonic(step_size=0.01), steps), 9)
     (5.0, 1.8)
     """
-    return steps_of_shares(model, _pair_shares(model, policy, worth))
+    state, given = model.state_of_pair(), np.asarray(policy)
+    taken = (given[state] == model.action) if given.ndim == 1 else given[state, model.action]
+    return steps_of_shares(model, np.asarray(worth.stationary[state] * taken))
 
 
 def steps_of_shares(model: SMDP, weight: Floats) -> Steps:
@@ -119,13 +121,6 @@ def _mean_rate(weight: Floats, above: Floats, below: Floats, pace: Floats) -> fl
         gained, lost = (np.where(part[:, 1] != 0.0, part[:, 1] * pace, 0.0) for part in (above, below))
     total = float(weight @ gained), float(weight @ lost)
     return total[0] if math.isinf(total[0]) else sum(total)
-
-
-def _pair_shares(model: SMDP, policy: ArrayLike, worth: PolicyValue) -> Floats:
-    """Return the share of steps that each pair has in the long run."""
-    state, given = model.state_of_pair(), np.asarray(policy)
-    taken = (given[state] == model.action) if given.ndim == 1 else given[state, model.action]
-    return np.asarray(worth.stationary[state] * taken)
 
 
 # --- The parts of a law above and below zero ----------------------------------------------

@@ -103,7 +103,8 @@ def read_earnings(
 def columns_of(source: str | Path | Frame) -> Mapping[str, Iterable[Any]]:
     """Return the columns of a source by name."""
     if isinstance(source, str | Path):
-        return _read_file(Path(source))
+        check_readable(Path(source))
+        source, _ = read_apart(table_in_file, Path(source))
     if isinstance(source, pl.LazyFrame):
         source = source.collect()
     names = source.keys() if isinstance(source, Mapping) else getattr(source, "column_names", None)
@@ -111,12 +112,6 @@ def columns_of(source: str | Path | Frame) -> Mapping[str, Iterable[Any]]:
     if names is None or not hasattr(source, "__getitem__"):
         raise TypeError(f"the log is {shown(source)}; it must be a file, a frame, or columns by name")
     return {str(name): source[name] for name in names}
-
-
-def _read_file(path: Path) -> Mapping[str, Iterable[Any]]:
-    check_readable(path)
-    table, _ = read_apart(table_in_file, path)
-    return {name: table[name] for name in table.columns}
 
 
 def table_in_file(path: Path) -> tuple[pl.DataFrame, Facts]:

@@ -403,7 +403,7 @@ def whack_a_mole(
                 if action == place:
                     continue
                 hit = action == holes
-                lasting = hitting if hit else pace * _distance(place, action, width)
+                lasting = hitting if hit else pace * math.dist(divmod(place, width), divmod(action, width))
                 left = moles & ~(1 << place) if hit else moles
                 if (left, lasting) not in laws:
                     laws[left, lasting] = _later(left, holes, rise, fall, lasting)
@@ -414,10 +414,6 @@ def whack_a_mole(
                     if chance > 0.0
                 ]
     return from_transitions(made)
-
-
-def _distance(one: int, other: int, width: int) -> float:
-    return math.dist(divmod(one, width), divmod(other, width))
 
 
 def _later(moles: int, holes: int, rise: float, fall: float, time: float) -> Floats:
