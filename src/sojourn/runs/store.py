@@ -274,15 +274,15 @@ def _claim(sweep: Sweep, folder: Path) -> None:
             raise ValueError(f"{folder} is not empty and holds no sweep; choose another folder")
         write_text(path, text)
         return
-    held = path.read_text(encoding="utf-8", errors="replace")
-    if held == text:
+    written = path.read_text(encoding="utf-8", errors="replace")
+    if written == text:
         return
-    if _without_versions(held) == _without_versions(text):
+    if _without_versions(written) == _without_versions(text):
         raise ValueError(
             f"{folder} holds this sweep as another version of Sojourn ran it; if it is finished, `sojourn results` still "
             "reads it, but choose another folder to run it again"
         )
-    if sweep.sources and _without_sources(held) == _without_sources(text):
+    if sweep.sources and _without_sources(written) == _without_sources(text):
         raise ValueError(
             f"{folder} holds this sweep as it was before the source behind {' or '.join(sweep.sources)} was edited, "
             "which gives its cells other ids; choose another folder"
@@ -326,13 +326,13 @@ class Parts:
     def claim(self, rules: str) -> None:
         """Raise an error if the sweep was begun with other rules, which may give different numbers."""
         path = self._folder / _RULES
-        held = path.read_text(encoding="utf-8", errors="replace").strip() if path.is_file() else ""
-        if self.written() and held != rules:
+        begun_with = path.read_text(encoding="utf-8", errors="replace").strip() if path.is_file() else ""
+        if self.written() and begun_with != rules:
             raise ValueError(
                 f"{self._folder.parent} was begun with another version of Sojourn, whose rules may give different "
                 "numbers; finish it with that version, or choose another folder"
             )
-        if held != rules:
+        if begun_with != rules:
             write_text(path, rules + "\n")
 
     def written(self) -> set[int]:
