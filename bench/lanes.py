@@ -39,11 +39,10 @@ from bench import (
     geometric_mean,
     in_c,
 )
-from sojourn.rules.lane_count import LANES
+from sojourn.rules.stacks import LANES
 from sojourn.rules.streams import streams
 from sojourn.rules.values import stacked
-from sojourn.runs.abreast import LANES_PAY
-from sojourn.runs.batch import Batch, run_batch
+from sojourn.runs.batch import LANES_PAY, Batch, run_batch
 from sojourn.runs.build import build_world
 from sojourn.runs.recording import Length, Recording
 from sojourn.worlds.protocol import ready_world

@@ -30,19 +30,16 @@ from sojourn.answers.page import write_report
 from sojourn.envs.check import check_smdp_env
 from sojourn.envs.worlds import WorldEnv
 from sojourn.exact.audit.audit import Audit, Limit, audit
-from sojourn.exact.audit.confirmed import SelfConfirming
-from sojourn.exact.audit.lock_in import LearnedValues, learned_values
+from sojourn.exact.audit.lock_in import LearnedValues, SelfConfirming, learned_values
 from sojourn.exact.bounds import Solution
+from sojourn.exact.errors import NotSolvedError
 from sojourn.exact.linear_program import linear_program
-from sojourn.exact.logs.answers import Behaviour, Improvement, LogEvaluation
-from sojourn.exact.logs.log import Log
-from sojourn.exact.logs.table import read_log
+from sojourn.exact.logs.decision_log import Behaviour, Improvement, Log, LogEvaluation
+from sojourn.exact.logs.log_reader import read_log
 from sojourn.exact.modified import modified_policy_iteration
 from sojourn.exact.policies import PolicyValue, evaluate
 from sojourn.exact.policy_iteration import policy_iteration
-from sojourn.exact.ratio import RatioSolution, solve_ratio
-from sojourn.exact.refusals import NotSolvedError
-from sojourn.exact.solve import solve
+from sojourn.exact.solve import RatioSolution, solve, solve_ratio
 from sojourn.exact.value_iteration import value_iteration
 from sojourn.learner.evaluation import Evaluation
 from sojourn.learner.exported import LearnedPolicy

@@ -21,7 +21,7 @@ from sojourn.agents.networks.perceptron import (
     units_of,
 )
 from sojourn.agents.networks.products import times, times_transposed, transposed_times
-from sojourn.rules.compile import kernel
+from sojourn.rules.kernel import kernel
 from sojourn.rules.streams import stream
 
 WIDTHS, ROWS = (3, 5, 4, 2), 6

@@ -107,7 +107,7 @@ FOUND = {
         assert run.rate == 0.5 * run.greedy_reward / run.greedy_duration
     """,
     "exact answers by name": """
-        from sojourn.models.problems.named import named_model
+        from sojourn.models.model_files import named_model
         assert sj.solve(named_model("two-jobs", {"pay": 5})).gain == 2.5
     """,
 }

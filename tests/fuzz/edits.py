@@ -45,7 +45,7 @@ from sojourn.models.problems.catalogue import PROBLEMS
 from sojourn.rates.named import ESTIMATORS
 from sojourn.rates.scheduled import Scheduled, Visits
 from sojourn.rules import gradual
-from sojourn.rules.compile import Kernel
+from sojourn.rules.kernel import Kernel
 from sojourn.worlds.catalogue import WORLDS
 
 STEPS, TIME = 200, 20.0  # of the training and of the evaluation that follow each edit

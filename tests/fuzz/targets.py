@@ -35,7 +35,7 @@ from sojourn.answers.page import find, read
 from sojourn.answers.rates import rated_file
 from sojourn.data.records import as_json as record
 from sojourn.learner.saved import Saved
-from sojourn.models.files import load_model, save_model
+from sojourn.models.model_files import load_model, save_model
 from sojourn.report.blocks import Budget
 from sojourn.report.html import page_of
 from sojourn.runs.spec import load_sweep

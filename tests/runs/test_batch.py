@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import sojourn as sj
-from sojourn.runs import batch
+from sojourn.runs import batch, lanes
 
 WORLD = sj.TwoState(log_scale=1e-3)
 
@@ -74,7 +74,9 @@ def test_runs_go_side_by_side_once_enough_steps_were_taken(monkeypatch: pytest.M
     asked = []
     monkeypatch.setattr(batch, "_steps_taken", Counter())
     monkeypatch.setattr(batch, "LANES_PAY", 1000)
-    monkeypatch.setattr(batch, "party_of", lambda *_: asked.append(True))  # None: not side by side after all
+    monkeypatch.setattr(
+        lanes, "lane_group", lambda *_: asked.append(True)
+    )  # None: not side by side after all
     world = sj.TwoState(log_scale=1e-3)
     sj.run_many(world, sj.smart(2, 2), seeds=4, steps=249)
     sj.run_many(world, sj.harmonic_r(2, 2), seeds=4, steps=249)

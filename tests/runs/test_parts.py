@@ -17,7 +17,7 @@ import pytest
 import sojourn as sj
 from counting import Counted
 from sojourn.data import files
-from sojourn.models.files import save_model
+from sojourn.models.model_files import save_model
 from sojourn.runs import results, store, tasks
 
 SMALL: dict[str, Any] = {

@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 import sojourn as sj
 from counting import Counted
 from sojourn.cli.commands import app
-from sojourn.rules.machine_code import cache_folder
+from sojourn.rules.jit.cache import cache_folder
 from sojourn.runs import results, tasks
 from sojourn.runs.executors import executor
 

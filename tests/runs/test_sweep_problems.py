@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import sojourn as sj
-from sojourn.exact.policy_gains import PolicyGains
+from sojourn.exact.policies import PolicyGains
 from sojourn.models import SMDP, from_arrays, load_model, save_model
 from sojourn.models.problems import PROBLEMS, admission_control, gosavi, long_shot
 from sojourn.runs.build import build_world

@@ -29,7 +29,7 @@ from sojourn.data.names import users_constructor
 from sojourn.envs import make
 from sojourn.learner.by_name import Beginning, Place, Training, begun, train_into
 from sojourn.rates.named import named_rate
-from sojourn.rules.sources import source_of
+from sojourn.rules.jit.identity import source_of
 from sojourn.runs.build import build_agent, build_world
 from sojourn.runs.executors import executor
 from sojourn.runs.spec import spaced

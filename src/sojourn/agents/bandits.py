@@ -26,9 +26,9 @@ from sojourn.rates.centred import MeanDuration, averaged
 from sojourn.rates.protocol import Rate, ratio
 from sojourn.rules.arrays import MOST_COUNTED, Floats, misread, outside
 from sojourn.rules.bridge import inlined
-from sojourn.rules.compile import no_rule, rule
 from sojourn.rules.elementary import log
 from sojourn.rules.random import uniform
+from sojourn.rules.rule import no_rule, rule
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import Value, checked
 

@@ -25,8 +25,8 @@ from sojourn.agents.values.protocol import Values, best, mean_available, move, r
 from sojourn.agents.values.table import Table
 from sojourn.rates.centred import MeanDuration, averaged
 from sojourn.rules.bridge import inlined
-from sojourn.rules.compile import no_rule, rule
 from sojourn.rules.elementary import exp
+from sojourn.rules.rule import no_rule, rule
 from sojourn.rules.values import Value
 from sojourn.rules.vectors import State
 

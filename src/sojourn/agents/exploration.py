@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol, TypeVar
 
 from sojourn.data.numbers import Number, finite, fraction, probability
-from sojourn.rules.compile import no_rule, rule
+from sojourn.rules.rule import no_rule, rule
 from sojourn.rules.values import Value, checked
 
 

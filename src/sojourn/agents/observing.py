@@ -21,7 +21,7 @@ from sojourn.rates.protocol import Rate, stumbling, value
 from sojourn.rules.arrays import Flags, Floats, Ints
 from sojourn.rules.borrowed import borrowed
 from sojourn.rules.bridge import inlined
-from sojourn.rules.compile import Kernel, kernel
+from sojourn.rules.kernel import Kernel, kernel
 from sojourn.rules.stacks import put, take
 from sojourn.rules.streams import Stream, check_stream, streams
 from sojourn.rules.values import canonical, copied, stacked

@@ -45,8 +45,9 @@ from sojourn.agents.values.protocol import (
 from sojourn.data.numbers import at_least_zero, finite, within
 from sojourn.rates.protocol import Rate
 from sojourn.rules.arrays import Ints
-from sojourn.rules.compile import kernel, no_rule, rule
 from sojourn.rules.door import told
+from sojourn.rules.kernel import kernel
+from sojourn.rules.rule import no_rule, rule
 from sojourn.rules.streams import Stream, check_stream
 from sojourn.rules.values import Value, copied
 from sojourn.rules.vectors import Action, State

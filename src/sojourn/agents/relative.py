@@ -20,7 +20,7 @@ from sojourn.agents.values.protocol import Values, best, move, read, sizes
 from sojourn.agents.values.table import Table
 from sojourn.rates.centred import MeanDuration, averaged
 from sojourn.rates.protocol import update, value, value_as_kept
-from sojourn.rules.compile import no_rule, rule
+from sojourn.rules.rule import no_rule, rule
 from sojourn.rules.values import Value
 
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 from sojourn.agents.values.protocol import Values, best, nth_available, read
-from sojourn.rules.compile import no_rule, rule
 from sojourn.rules.door import told_inlined
 from sojourn.rules.random import uniform
+from sojourn.rules.rule import no_rule, rule
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import Value
 from sojourn.rules.vectors import State

@@ -23,9 +23,9 @@ from sojourn.data.numbers import finite, shown, unmasked, within
 from sojourn.envs.masks import FORBIDDEN, warn_of
 from sojourn.envs.protocol import Info
 from sojourn.rules.arrays import Floats
-from sojourn.rules.compile import kernel
 from sojourn.rules.door import told
 from sojourn.rules.gradual import gradually
+from sojourn.rules.kernel import kernel
 from sojourn.rules.stacks import put, take
 from sojourn.rules.streams import Stream, check_stream, streams
 from sojourn.rules.values import Column, V, Value, is_value, named_fields, replaced, same

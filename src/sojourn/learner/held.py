@@ -22,8 +22,8 @@ from sojourn.agents.values.protocol import entries, sizes
 from sojourn.data.numbers import shown
 from sojourn.rates.protocol import value
 from sojourn.rules.arrays import MOST_COUNTED, Floats
-from sojourn.rules.compile import kernel
 from sojourn.rules.gradual import gradually
+from sojourn.rules.kernel import kernel
 from sojourn.rules.stacks import put, take
 from sojourn.rules.streams import Stream, check_stream
 from sojourn.rules.values import Column, Value, canonical, copied, is_value, replaced, stacked

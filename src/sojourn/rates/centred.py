@@ -17,7 +17,7 @@ from typing import NamedTuple
 from sojourn.data.numbers import at_least_zero, positive
 from sojourn.rates.protocol import R, Rate, limit, limit_is_gain, ratio, update, value
 from sojourn.rules.bridge import inlined
-from sojourn.rules.compile import rule
+from sojourn.rules.rule import rule
 from sojourn.rules.values import checked
 
 _update, _value = update.bare, value.bare

@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 from sojourn.data.numbers import Number, finite, positive
 from sojourn.rates.steps import Steps
 from sojourn.rules.bridge import inlined
-from sojourn.rules.compile import no_rule, rule
+from sojourn.rules.rule import no_rule, rule
 from sojourn.rules.values import Value
 
 

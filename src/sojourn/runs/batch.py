@@ -25,14 +25,13 @@ from sojourn.agents.values.protocol import num_missing, write_policy
 from sojourn.data.numbers import shown, whole
 from sojourn.rates.protocol import value
 from sojourn.rules.arrays import Flags, Floats, Ints
-from sojourn.rules.compile import kernel
+from sojourn.rules.bridge import is_plain
 from sojourn.rules.door import is_sentence, told, warn
-from sojourn.rules.lane_count import LANES
-from sojourn.rules.stacks import put, take
+from sojourn.rules.kernel import kernel
+from sojourn.rules.stacks import LANES, put, take
 from sojourn.rules.streams import streams
 from sojourn.rules.values import classes, is_value, layout, stacked, with_arrays
 from sojourn.rules.vectors import number_of
-from sojourn.runs.abreast import LANES_PAY, party_of, walk_abreast
 from sojourn.runs.loop import PARTS, Curve, Run, Walk, explain, go_on, ready, ready_for, without_missing
 from sojourn.runs.progress import StopFlag
 from sojourn.runs.recording import (
@@ -56,6 +55,7 @@ from sojourn.worlds.truth import knows_truth, truth_of, truths
 _truth_of, _value = truth_of.bare, value.bare
 
 _BATCH_STEPS, _BATCH_RUNS = 5_000_000, 2048  # a fraction of a second, a few megabytes
+LANES_PAY = 100_000_000  # steps: what runs side by side save by then is what compiling them costs
 
 T = TypeVar("T")
 Column: TypeAlias = npt.NDArray[Any]  # of a table: numbers, words or anything else
@@ -161,8 +161,12 @@ def run_batch(
     listed = extent(world)[0] if observed(world) is None else 0
     rows, curves = no_rows(count, listed if recording.policies else 0), no_curves(count, recording)
     course = Course(length.total, length.steps, *extent(world), float(length.time))
-    party = party_of(world, agents, rngs, course) if planned >= LANES_PAY else None
-    left = walk_abreast(party, place, curves, rows, stop.flag) if party else iter([rows.which])
+    left: Iterable[Ints] = [rows.which]
+    if planned >= LANES_PAY and not is_plain("lanes"):
+        from sojourn.runs.lanes import lane_group, run_in_lanes
+
+        group = lane_group(world, agents, rngs, course)
+        left = run_in_lanes(group, place, curves, rows, stop.flag) if group else left
     begin = Walk(world, agents, first_state(world), rows.totals)
     for which in left:
         _walk_batch(begin, rngs, course, curves, rows._replace(which=which), stop.flag)

@@ -17,7 +17,7 @@ from sojourn.data.names import found, is_users
 from sojourn.data.numbers import nearest, shown
 from sojourn.data.options import Choice
 from sojourn.models.problems.catalogue import PROBLEMS
-from sojourn.rules.sources import source_of
+from sojourn.rules.jit.identity import source_of
 from sojourn.worlds.catalogue import WORLDS, NamedWorld, users_world
 
 if TYPE_CHECKING:

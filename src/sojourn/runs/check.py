@@ -20,7 +20,7 @@ from sojourn.agents.values.none import NoValues
 from sojourn.agents.values.protocol import sizes
 from sojourn.rates.protocol import Rate, update, value
 from sojourn.rates.ratio import Cumulative
-from sojourn.rules.compile import kernel
+from sojourn.rules.kernel import kernel
 from sojourn.rules.random import integer
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import Column, Value, canonical, copied, is_value, same

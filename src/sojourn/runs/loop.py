@@ -21,9 +21,10 @@ from sojourn.rates.protocol import value
 from sojourn.rules.arrays import Flags, Floats
 from sojourn.rules.borrowed import borrowed, given_back
 from sojourn.rules.bridge import compiled_apart, inlined
-from sojourn.rules.compile import first_meeting, kernel
 from sojourn.rules.door import told, warn
+from sojourn.rules.kernel import kernel
 from sojourn.rules.returned import returned, same_kind
+from sojourn.rules.rule import first_meeting
 from sojourn.rules.streams import Stream, streams
 from sojourn.rules.values import Column, canonical, copied, replaced
 from sojourn.rules.vectors import Action, State, is_offered, is_state, spot

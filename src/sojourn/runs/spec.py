@@ -78,7 +78,7 @@ from sojourn.data.options import Choice, Given, Options
 from sojourn.data.records import load_toml
 from sojourn.rules.door import told
 from sojourn.rules.elementary import exp10, log
-from sojourn.rules.sources import check_unedited
+from sojourn.rules.jit.identity import check_unedited
 from sojourn.runs.build import build_agent, build_world
 from sojourn.runs.catalogue import plain_kind, users_sources
 from sojourn.runs.loop import unlike

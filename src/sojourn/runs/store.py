@@ -38,7 +38,7 @@ from sojourn.data.files import open_to_append, own_folder, remove_leftovers, wri
 from sojourn.data.options import Choice
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.door import told, warn
-from sojourn.rules.machine_code import source_digest
+from sojourn.rules.jit.identity import source_digest
 from sojourn.runs import results, tasks
 from sojourn.runs.batch import Batch, flattened
 from sojourn.runs.build import is_reversed, model_behind
@@ -50,7 +50,7 @@ from sojourn.worlds.protocol import gain
 from sojourn.worlds.truth import knows_truth
 
 if TYPE_CHECKING:
-    from sojourn.exact.policy_gains import PolicyGains
+    from sojourn.exact.policies import PolicyGains
     from sojourn.models.smdp import SMDP
 
 _SWEEP, _LOG, _RULES = "sweep.json", "sweep.log", "rules"
@@ -498,7 +498,7 @@ def _judge(variant: Variants) -> tuple[PolicyGains, int | None] | None:
     model = _model(variant)
     if model is None:
         return None
-    from sojourn.exact.policy_gains import PolicyGains
+    from sojourn.exact.policies import PolicyGains
 
     is_last_first = is_reversed(variant.kind, variant.options[0])
     return PolicyGains(model), model.num_actions - 1 if is_last_first else None

@@ -22,12 +22,10 @@ import numpy as np
 from sojourn.agents.checks import ready_agent
 from sojourn.agents.protocol import Agent
 from sojourn.data.options import Options
-from sojourn.rules.compile import rules_digest
-from sojourn.rules.lane_count import LANES
-from sojourn.rules.sources import check_unedited, source_of
+from sojourn.rules.jit.identity import check_unedited, rules_digest, source_of
+from sojourn.rules.stacks import LANES
 from sojourn.rules.values import classes, layout, stacked, with_arrays
-from sojourn.runs.abreast import LANES_PAY
-from sojourn.runs.batch import Batch, flattened, joined, reordered, run_batch
+from sojourn.runs.batch import LANES_PAY, Batch, flattened, joined, reordered, run_batch
 from sojourn.runs.build import build_agent, build_world
 from sojourn.runs.catalogue import agent_kind, world_kind
 from sojourn.runs.progress import StopFlag

@@ -28,13 +28,13 @@ import numpy.typing as npt
 from sojourn.data.names import made
 from sojourn.data.numbers import shown, within
 from sojourn.data.options import Given, option_kinds
-from sojourn.models.files import load_model
 from sojourn.models.laws import CONSTANT, EXPONENTIAL, FLOORED, GAMMA, KINDS, TWO_POINT, UNIFORM, WEIBULL
+from sojourn.models.model_files import load_model
 from sojourn.models.smdp import SMDP, check_model
 from sojourn.rules.arrays import Flags, Floats, Ints, misread, outside, owned
 from sojourn.rules.bridge import inlined
-from sojourn.rules.compile import kernel
 from sojourn.rules.door import told
+from sojourn.rules.kernel import kernel
 from sojourn.rules.random import exponential, gamma, lognormal, normal, uniform, weibull
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import checked

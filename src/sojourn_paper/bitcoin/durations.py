@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from sojourn.rules.compile import kernel
+from sojourn.rules.kernel import kernel
 from sojourn.rules.streams import Stream, stream
 from sojourn.worlds.market.instruments import market_segment
 from sojourn.worlds.market.world import Market, MarketWorld

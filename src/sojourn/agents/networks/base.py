@@ -28,7 +28,8 @@ from sojourn.rates.centred import levelled_by, own_value, timed
 from sojourn.rates.protocol import Rate, stumbling, value
 from sojourn.rules.arrays import MOST_COUNTED, Flags, Floats, infinite, misread, outside
 from sojourn.rules.bridge import compiled_apart
-from sojourn.rules.compile import Kernel, no_rule, rule
+from sojourn.rules.kernel import Kernel
+from sojourn.rules.rule import no_rule, rule
 from sojourn.rules.stacks import put, take
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import Value, canonical, copied, is_value, named_fields, stacked, validated

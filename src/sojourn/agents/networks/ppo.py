@@ -83,8 +83,8 @@ from sojourn.rates.protocol import Rate
 from sojourn.rates.ratio import Exponential
 from sojourn.rules.arrays import MOST_COUNTED, Flags, Floats, Ints, infinite, outside
 from sojourn.rules.bridge import compiled_apart
-from sojourn.rules.compile import kernel
 from sojourn.rules.elementary import exp
+from sojourn.rules.kernel import kernel
 from sojourn.rules.random import integer, normal
 from sojourn.rules.stacks import put, take
 from sojourn.rules.streams import Stream, stream

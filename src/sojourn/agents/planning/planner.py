@@ -9,11 +9,16 @@ which every pair is what it was on average; a pair that was never tried is left 
                seen 2 log T times, if all states have been seen. There is no limit as long as all steps have paid the
                same per unit time; as long as nothing has been paid, the plan only looks for the shortest way.
     to earn    otherwise the agent follows the plan, but with doubt: in each state it draws a value for each action,
-               with mean Q(s, a) and its standard error (Thompson 1933), and takes the action with the largest.
+               with mean Q(s, a) and its standard error, and takes the action with the largest.
 
 The error of Q(s, a) is that of the mean of n draws of r - g t + h(s'), with its variance pooled with that of all pairs.
 So an action is tried as long as it may be the best one, in states that the agent visits anyway, and a try costs only a
 single step. All this is the same in any units of money and time.
+
+The parts are known: the rules for when to plan again are those of TSDE (Ouyang, Gagrani, Nayyar and Jain, NIPS 2017),
+and the values drawn are randomised values (Osband, Van Roy and Wen, ICML 2016). But TSDE draws a model from the posterior
+and follows its best policy, while this planner never draws a model: it is not posterior sampling, and no bound on its
+regret is known.
 """
 
 from __future__ import annotations

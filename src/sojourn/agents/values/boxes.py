@@ -9,7 +9,7 @@ import numpy as np
 
 from sojourn.rules.arrays import MOST_COUNTED, Floats
 from sojourn.rules.bridge import inlined
-from sojourn.rules.compile import rule
+from sojourn.rules.rule import rule
 from sojourn.rules.values import Value
 from sojourn.rules.vectors import Bounds, State
 

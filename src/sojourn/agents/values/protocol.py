@@ -20,7 +20,7 @@ import numpy as np
 from sojourn.data.numbers import within
 from sojourn.rules.arrays import Flags, Floats, Ints
 from sojourn.rules.bridge import inlined
-from sojourn.rules.compile import no_rule, rule
+from sojourn.rules.rule import no_rule, rule
 from sojourn.rules.values import Value
 from sojourn.rules.vectors import State, Vector
 

@@ -42,8 +42,8 @@ from sojourn.agents.values.protocol import (
 )
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.bridge import inlined
-from sojourn.rules.compile import no_rule, rule
 from sojourn.rules.random import word_at
+from sojourn.rules.rule import no_rule, rule
 from sojourn.rules.values import Value
 from sojourn.rules.vectors import State, is_written, write_state
 

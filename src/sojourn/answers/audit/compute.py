@@ -10,7 +10,7 @@ from sojourn import __version__
 from sojourn.answers.audit.record import Answer, Audited, Frontier, Kept, Limit, LockIn, Made
 from sojourn.data.records import Options
 from sojourn.exact.audit.audit import Audit, audit
-from sojourn.models.problems.named import named_model
+from sojourn.models.model_files import named_model
 from sojourn.rates.named import named_rate
 from sojourn.runs.catalogue import refuse_world
 

@@ -21,7 +21,7 @@ from sojourn.data.records import as_json, load_json, plain, read_record, write_j
 from sojourn.exact.audit.audit import Audit, audit
 from sojourn.exact.audit.limits import steps_of
 from sojourn.exact.policies import evaluate
-from sojourn.models.problems.named import named_model
+from sojourn.models.model_files import named_model
 from sojourn.models.smdp import SMDP
 from sojourn.rates.named import ESTIMATORS
 from sojourn.rates.protocol import limit

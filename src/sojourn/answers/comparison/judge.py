@@ -28,7 +28,7 @@ import polars as pl
 from sojourn.agents.baselines import policy_agent
 from sojourn.agents.named import NamedAgent
 from sojourn.answers.comparison.record import AgentResult, Earning, EstimatorError, LearningCurve
-from sojourn.exact.policy_gains import PolicyGains
+from sojourn.exact.policies import PolicyGains
 from sojourn.exact.solve import solve
 from sojourn.models.chain import Chain, chain_of_pairs, pairs_of
 from sojourn.models.smdp import SMDP

@@ -21,8 +21,8 @@ from sojourn.data.names import is_users
 from sojourn.data.numbers import positive, probability, shown, whole
 from sojourn.data.options import option_kinds
 from sojourn.learner.observing import OBSERVERS
+from sojourn.models.model_files import is_file, named_model
 from sojourn.models.problems.catalogue import SEVERAL_GAINS
-from sojourn.models.problems.named import is_file, named_model
 from sojourn.runs.build import build_world
 from sojourn.runs.catalogue import plain_kind, refuse_world
 from sojourn.runs.loop import run

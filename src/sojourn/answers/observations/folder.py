@@ -29,7 +29,7 @@ from sojourn.report.blocks import Budget
 from sojourn.report.figures import drawing
 from sojourn.report.markdown import markdown
 from sojourn.rules.intervals import mean_interval
-from sojourn.rules.sources import source_of
+from sojourn.rules.jit.identity import source_of
 from sojourn.runs.progress import Advance, no_progress
 from sojourn.runs.results import RESULTS, claim_folder
 from sojourn.runs.spec import RULES_VERSION

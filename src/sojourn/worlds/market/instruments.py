@@ -44,9 +44,9 @@ import numpy as np
 
 from sojourn.data.numbers import listed, shown, whole
 from sojourn.rules.arrays import Floats
-from sojourn.rules.compile import kernel
 from sojourn.rules.door import told
 from sojourn.rules.elementary import exp
+from sojourn.rules.kernel import kernel
 from sojourn.rules.random import normal, uniform
 from sojourn.rules.streams import Stream, stream
 from sojourn.worlds.market.bars import Bars, digest, read_bars
