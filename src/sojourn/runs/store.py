@@ -40,7 +40,7 @@ from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.door import told, warn
 from sojourn.rules.jit.identity import source_digest
 from sojourn.runs import results, tasks
-from sojourn.runs.batch import Batch, flattened
+from sojourn.runs.batch import Batch
 from sojourn.runs.build import is_reversed, model_behind
 from sojourn.runs.catalogue import world_kind
 from sojourn.runs.progress import Advance, StopFlag, no_progress
@@ -435,21 +435,12 @@ def _option_columns(task: Task) -> dict[str, pl.Series]:
     """Return a column for each option of the sweep, null where this task has none."""
     world = np.repeat(np.arange(len(task.worlds)), task.runs_a_world)
     agent = np.tile(np.repeat(np.arange(len(task.agents)), len(task.seeds)), len(task.worlds))
-    of_worlds, of_agents = _flattened(task.worlds), _flattened(task.agents)
     columns = {}
     for name, is_text in task.columns.items():
-        choices, index = (of_agents, agent) if name in of_agents else (of_worlds, world)
-        entries = choices.get(name, [None] * len(task.worlds))
+        variants, index = (task.agents, agent) if name in task.agents.columns else (task.worlds, world)
+        entries = variants.columns.get(name, [None] * len(variants))
         columns[name] = _at(entries, index, pl.String() if is_text else pl.Float64())
     return columns
-
-
-@functools.lru_cache(maxsize=16)
-def _flattened(variants: Variants) -> dict[str, list[Choice | None]]:
-    """Return a column for each option, with a row for each variant."""
-    flat = [flattened(options) for options in variants.options]
-    names = dict.fromkeys(name for options in flat for name in options)
-    return {name: [options.get(name) for options in flat] for name in names}
 
 
 def _at(entries: Sequence[Choice | None], index: Ints, kind: pl.DataType) -> pl.Series:

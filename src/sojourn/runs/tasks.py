@@ -21,7 +21,7 @@ import numpy as np
 
 from sojourn.agents.checks import ready_agent
 from sojourn.agents.protocol import Agent
-from sojourn.data.options import Options
+from sojourn.data.options import Choice, Options
 from sojourn.rules.jit.identity import check_unedited, rules_digest, source_of
 from sojourn.rules.stacks import LANES
 from sojourn.rules.values import classes, layout, stacked, with_arrays
@@ -62,6 +62,13 @@ class Variants:
     def texts(self) -> list[bytes]:
         """The text of each variant."""
         return self.text.split(b"\n")
+
+    @functools.cached_property
+    def columns(self) -> dict[str, list[Choice | None]]:
+        """The options as columns of a table, with a row for each variant; null where a variant lacks one."""
+        flat = [flattened(options) for options in self.options]
+        names = dict.fromkeys(name for options in flat for name in options)
+        return {name: [options.get(name) for options in flat] for name in names}
 
     def each(self) -> Iterator[Variants]:
         """Yield every variant by itself."""
