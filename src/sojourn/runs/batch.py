@@ -30,7 +30,7 @@ from sojourn.rules.door import is_sentence, told, warn
 from sojourn.rules.kernel import kernel
 from sojourn.rules.stacks import LANES, put, take
 from sojourn.rules.streams import streams
-from sojourn.rules.values import classes, fields_of, is_value, layout, stacked
+from sojourn.rules.values import classes, is_value, layout, stacked, with_arrays
 from sojourn.rules.vectors import number_of
 from sojourn.runs.loop import PARTS, Curve, Run, Walk, explain, go_on, ready, ready_for, without_missing
 from sojourn.runs.progress import StopFlag
@@ -52,7 +52,13 @@ from sojourn.runs.recording import (
 from sojourn.worlds.protocol import Fault, World, extent, first_state, observed, ready_world
 from sojourn.worlds.truth import knows_truth, truth_of, truths
 
+_truth_of, _value = truth_of.bare, value.bare
+
+_BATCH_STEPS, _BATCH_RUNS = 5_000_000, 2048  # a fraction of a second, a few megabytes
+LANES_PAY = 100_000_000  # steps: what runs side by side save by then is what compiling them costs
+
 T = TypeVar("T")
+Column: TypeAlias = npt.NDArray[Any]  # of a table: numbers, words or anything else
 
 # The columns of tables that are figures of a run, in their order.
 FIGURES = tuple(name for name in Run._fields if name in {"rate", *Totals._fields, "diverged"})
@@ -65,11 +71,8 @@ _TAKEN = {
     *("cell", "world", "agent", "steps", "episodes", "seed", "step", "clock", "gain", "regret", "rate_gap"),
     *("policy_gain", "earned", "state", "time", "policy", "error", "seconds"),
 }
-_FIRSTS = {
-    "start",
-    "first",
-    "kind",
-}  # names of the number that a schedule begins with; `kind` names an estimator
+# Names of the number that a schedule begins with; `kind` names an estimator.
+_FIRSTS = {"start", "first", "kind"}
 
 
 def flattened(options: Mapping[str, T]) -> dict[str, T | float]:
@@ -93,11 +96,7 @@ def flattened(options: Mapping[str, T]) -> dict[str, T | float]:
     return flat
 
 
-_truth_of, _value = truth_of.bare, value.bare
-
-LANES_PAY = 100_000_000  # steps: what runs side by side save by then is what compiling them costs
-
-Column: TypeAlias = npt.NDArray[Any]  # of a table: numbers, words or anything else
+# --- A batch: runs in one compiled call ---------------------------------------------
 
 
 class Batch(NamedTuple):
@@ -134,11 +133,9 @@ def reordered(batch: Batch, order: Ints) -> Batch:
     """Return a batch with its cells in another order; a cell has one row, or one for each seed."""
 
     def moved(part: Column) -> Column:
-        rows = np.arange(len(part)).reshape(len(order), -1)[order].ravel()
-        return part[rows]
+        return part[np.arange(len(part)).reshape(len(order), -1)[order].ravel()]
 
-    totals, *others = batch
-    return Batch(Totals._make(map(moved, fields_of(totals))), *map(moved, others))
+    return with_arrays(batch, moved)
 
 
 def run_batch(
@@ -231,7 +228,7 @@ def _walk_batch(
         write_policy(walk.agent.values, rows.policies[i])
 
 
-_BATCH_STEPS, _BATCH_RUNS = 5_000_000, 2048  # a fraction of a second, a few megabytes
+# --- Many agents with many seeds ----------------------------------------------------
 
 
 class Grid(NamedTuple):

@@ -63,9 +63,8 @@ def is_reversed(kind: str, options: Mapping[str, Given]) -> bool:
     (True, False)
     """
     make = world_kind(kind).model
-    own = make is not None and _ORDER in option_kinds(
-        make
-    )  # the model itself has an option of this name, with a meaning of its own
+    # The model itself may have an option of this name, with a meaning of its own.
+    own = make is not None and _ORDER in option_kinds(make)
     return options.get(_ORDER) == "reversed" and not own
 
 

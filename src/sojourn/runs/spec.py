@@ -89,8 +89,22 @@ from sojourn.worlds.protocol import World, extent
 Axis: TypeAlias = list[float] | list[int] | list[str] | list[bool] | list[Choice]
 Axes: TypeAlias = Mapping[str, Choice | Axis]  # options; those that are lists are axes
 
+# Raise this when any rule gives different numbers than before. 2: an action of value -inf is not explored,
+# which changes runs that diverged. 3: ties are broken at random unless an agent says ties="lowest", which changes
+# every run whose values tie; Differential Q divides by at least a tenth of the mean duration.
+# 4: TimeSmoothed has no bias towards its first value. 5: a sweep over an option that changes the type of an agent's
+# part gives each cell its own numbers; before, all cells had those of the first.
+RULES_VERSION = 5
+
+MOST_RUNS = 100_000_000
+SPACINGS, CURVES = ("log", "even"), ("each", "mean")
 MOST_CHOICES = 10_000  # of an option: each is tried when the sweep is read
 _SPACES = ("logspace", "linspace")
+_OWN = ("spacing", "curves", "policies", "time")
+_TOP = ("name", "seeds", "steps", "episodes", "record", *_OWN, "world", "agent")
+
+
+# --- Grids: options of a world or an agent, some of them with several choices ---------
 
 
 @dataclass(frozen=True)
@@ -194,11 +208,8 @@ def spaced(space: str, first: float, last: float, count: int) -> list[float]:
     >>> spaced("linspace", 0, 1, 3)
     [0.0, 0.5, 1.0]
     """
-    count, first, last = (
-        whole("count", count, most=MOST_CHOICES),
-        finite("first", first),
-        finite("last", last),
-    )
+    count = whole("count", count, most=MOST_CHOICES)
+    first, last = finite("first", first), finite("last", last)
     if space == "logspace" and min(first, last) <= 0:
         raise ValueError("the ends of logspace must be greater than 0")
     if count == 1:
@@ -211,15 +222,7 @@ def spaced(space: str, first: float, last: float, count: int) -> list[float]:
     return [first, *inner, last]
 
 
-# Raise this when any rule gives different numbers than before. 2: an action of value -inf is not explored,
-# which changes runs that diverged. 3: ties are broken at random unless an agent says ties="lowest", which changes
-# every run whose values tie; Differential Q divides by at least a tenth of the mean duration.
-# 4: TimeSmoothed has no bias towards its first value. 5: a sweep over an option that changes the type of an agent's
-# part gives each cell its own numbers; before, all cells had those of the first.
-RULES_VERSION = 5
-
-MOST_RUNS = 100_000_000
-SPACINGS, CURVES = ("log", "even"), ("each", "mean")
+# --- Sweeps -------------------------------------------------------------------------
 
 
 @told
@@ -298,17 +301,16 @@ class Sweep:
         """Build a world and an agent with every choice of every option, and check that they fit each other."""
         worlds = []
         for index, entry in enumerate(self.worlds):
-            for options in entry.samples():
-                with placed(f"world {index + 1} ({listed([entry.kind])})"):
+            with placed(f"world {index + 1} ({listed([entry.kind])})"):
+                for options in entry.samples():
                     world = build_world(entry.kind, options)
                     if self.steps is None and not hasattr(world, "num_steps"):
                         raise ValueError("this world has no length of its own, so 'steps' is needed")
             worlds.append(world)
         for index, entry in enumerate(self.agents):
-            for options in entry.samples():
-                with placed(f"agent {index + 1} ({listed([entry.kind])})"):
-                    build_agent(entry.kind, options, *extent(world))
             with placed(f"agent {index + 1} ({listed([entry.kind])})"):
+                for options in entry.samples():
+                    build_agent(entry.kind, options, *extent(world))
                 for each in worlds:
                     if wrong := unlike(each, build_agent(entry.kind, options, *extent(each))):
                         raise ValueError(wrong)
@@ -405,6 +407,9 @@ def placed(place: str) -> Iterator[None]:
         raise type(error)(f"{place}: {error}") from None
 
 
+# --- The ids of cells ---------------------------------------------------------------
+
+
 def cell_ids(world: bytes, agents: list[bytes], length: Length) -> list[str]:
     """Return the ids of the cells of one world; world and agents are texts made by `canonical_text`."""
     until = f"{length.time!r}|" if math.isfinite(length.time) else ""
@@ -449,8 +454,7 @@ def as_word(truth: bool) -> str:
     return "yes" if truth else "no"
 
 
-_OWN = ("spacing", "curves", "policies", "time")
-_TOP = ("name", "seeds", "steps", "episodes", "record", *_OWN, "world", "agent")
+# --- Sweeps in TOML -----------------------------------------------------------------
 
 
 @told

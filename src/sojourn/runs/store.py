@@ -40,7 +40,7 @@ from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.door import told, warn
 from sojourn.rules.jit.identity import source_digest
 from sojourn.runs import results, tasks
-from sojourn.runs.batch import Batch, flattened
+from sojourn.runs.batch import Batch
 from sojourn.runs.build import is_reversed, model_behind
 from sojourn.runs.catalogue import world_kind
 from sojourn.runs.progress import Advance, StopFlag, no_progress
@@ -274,15 +274,15 @@ def _claim(sweep: Sweep, folder: Path) -> None:
             raise ValueError(f"{folder} is not empty and holds no sweep; choose another folder")
         write_text(path, text)
         return
-    held = path.read_text(encoding="utf-8", errors="replace")
-    if held == text:
+    written = path.read_text(encoding="utf-8", errors="replace")
+    if written == text:
         return
-    if _without_versions(held) == _without_versions(text):
+    if _without_versions(written) == _without_versions(text):
         raise ValueError(
             f"{folder} holds this sweep as another version of Sojourn ran it; if it is finished, `sojourn results` still "
             "reads it, but choose another folder to run it again"
         )
-    if sweep.sources and _without_sources(held) == _without_sources(text):
+    if sweep.sources and _without_sources(written) == _without_sources(text):
         raise ValueError(
             f"{folder} holds this sweep as it was before the source behind {' or '.join(sweep.sources)} was edited, "
             "which gives its cells other ids; choose another folder"
@@ -326,13 +326,13 @@ class Parts:
     def claim(self, rules: str) -> None:
         """Raise an error if the sweep was begun with other rules, which may give different numbers."""
         path = self._folder / _RULES
-        held = path.read_text(encoding="utf-8", errors="replace").strip() if path.is_file() else ""
-        if self.written() and held != rules:
+        begun_with = path.read_text(encoding="utf-8", errors="replace").strip() if path.is_file() else ""
+        if self.written() and begun_with != rules:
             raise ValueError(
                 f"{self._folder.parent} was begun with another version of Sojourn, whose rules may give different "
                 "numbers; finish it with that version, or choose another folder"
             )
-        if held != rules:
+        if begun_with != rules:
             write_text(path, rules + "\n")
 
     def written(self) -> set[int]:
@@ -435,21 +435,12 @@ def _option_columns(task: Task) -> dict[str, pl.Series]:
     """Return a column for each option of the sweep, null where this task has none."""
     world = np.repeat(np.arange(len(task.worlds)), task.runs_a_world)
     agent = np.tile(np.repeat(np.arange(len(task.agents)), len(task.seeds)), len(task.worlds))
-    of_worlds, of_agents = _flattened(task.worlds), _flattened(task.agents)
     columns = {}
     for name, is_text in task.columns.items():
-        choices, index = (of_agents, agent) if name in of_agents else (of_worlds, world)
-        entries = choices.get(name, [None] * len(task.worlds))
+        variants, index = (task.agents, agent) if name in task.agents.columns else (task.worlds, world)
+        entries = variants.columns.get(name, [None] * len(variants))
         columns[name] = _at(entries, index, pl.String() if is_text else pl.Float64())
     return columns
-
-
-@functools.lru_cache(maxsize=16)
-def _flattened(variants: Variants) -> dict[str, list[Choice | None]]:
-    """Return a column for each option, with a row for each variant."""
-    flat = [flattened(options) for options in variants.options]
-    names = dict.fromkeys(name for options in flat for name in options)
-    return {name: [options.get(name) for options in flat] for name in names}
 
 
 def _at(entries: Sequence[Choice | None], index: Ints, kind: pl.DataType) -> pl.Series:

@@ -21,10 +21,10 @@ import numpy as np
 
 from sojourn.agents.checks import ready_agent
 from sojourn.agents.protocol import Agent
-from sojourn.data.options import Options
+from sojourn.data.options import Choice, Options
 from sojourn.rules.jit.identity import check_unedited, rules_digest, source_of
 from sojourn.rules.stacks import LANES
-from sojourn.rules.values import Value, classes, is_value, layout, replaced, stacked
+from sojourn.rules.values import classes, layout, stacked, with_arrays
 from sojourn.runs.batch import LANES_PAY, Batch, flattened, joined, reordered, run_batch
 from sojourn.runs.build import build_agent, build_world
 from sojourn.runs.catalogue import agent_kind, world_kind
@@ -38,7 +38,6 @@ BATCH_STEPS, BATCH_RUNS = 10_000_000, 4096  # about a third of a second
 BATCH_VALUES = 5_000_000  # entries of all tables Q together, 40 megabytes
 
 T = TypeVar("T")
-V = TypeVar("V", bound=Value)
 
 
 @dataclass(frozen=True)
@@ -64,6 +63,13 @@ class Variants:
         """The text of each variant."""
         return self.text.split(b"\n")
 
+    @functools.cached_property
+    def columns(self) -> dict[str, list[Choice | None]]:
+        """The options as columns of a table, with a row for each variant; null where a variant lacks one."""
+        flat = [flattened(options) for options in self.options]
+        names = dict.fromkeys(name for options in flat for name in options)
+        return {name: [options.get(name) for options in flat] for name in names}
+
     def each(self) -> Iterator[Variants]:
         """Yield every variant by itself."""
         for options, text in zip(self.options, self.texts, strict=True):
@@ -87,9 +93,8 @@ class Task:
     policies: bool = True
     columns: dict[str, bool] = field(default_factory=dict)  # see `option_columns`
     sources: dict[str, str] = field(default_factory=dict)  # see `Sweep.sources`
-    data: dict[str, str] = field(
-        default_factory=dict
-    )  # files of worlds, with hashes: a worker may have others
+    # The files that worlds name, with hashes, since a worker may have other files of these names.
+    data: dict[str, str] = field(default_factory=dict)
     planned: int = 0  # steps of all tasks with agents of this kind
 
     @property
@@ -211,7 +216,9 @@ def execute(task: Task, stop: StopFlag | None = None) -> Executed:
     for index, variant in enumerate(task.worlds.each()):
         world = built_world(variant)
         for which, agents in _stacks(task.agents, *extent(world)):
-            stack, seeds = _repeated(agents, len(task.seeds)), task.seeds * len(which)
+            # Every agent with every seed, in new arrays, since the runs overwrite them.
+            stack = with_arrays(agents, lambda column: np.repeat(column, len(task.seeds), axis=0))
+            seeds = task.seeds * len(which)
             planned = task.planned * len(which) // len(task.agents)
             batches.append(run_batch(world, stack, seeds, task.length, recording, stop, planned))
             cells += [index * len(task.agents) + number for number in which]
@@ -280,17 +287,6 @@ def _ready(agents: list[Agent]) -> list[Agent]:
     if layout(ready_agent(agents[0])) == layout(agents[0]):
         return agents
     return [ready_agent(agent) for agent in agents]
-
-
-def _repeated(stack: V, count: int) -> V:
-    """Return a stack in new arrays, with every entry repeated `count` times."""
-    return replaced(
-        stack,
-        **{
-            name: _repeated(column, count) if is_value(column) else np.repeat(column, count, axis=0)
-            for name, column in stack._asdict().items()
-        },
-    )
 
 
 # --- What a sweep will take ---------------------------------------------------------

@@ -220,7 +220,7 @@ def random_changes(number: int = 0, *, mirrored: bool = False) -> SwitchingWorld
 
 @functools.lru_cache(maxsize=2048)
 def _world(number: int, mirrored: bool) -> SwitchingWorld:
-    """Return a world; recent ones are kept, since sweeps ask for each many times."""
+    """Return a world; recent ones are cached, since sweeps ask for each many times."""
     given = drawn(number)
     rates = given.rates[:, ::-1] if mirrored else given.rates
     models = [_model(given, regime) for regime in rates]
