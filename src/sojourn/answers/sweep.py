@@ -236,10 +236,10 @@ def section(folder: Path, given: dict[str, Json], budget: blocks.Budget) -> bloc
             blocks.Note(f"{counted(failed.height, 'run')} of {table.height:,} failed; the reasons are below.")
         )
     called = f"{runs.name}, synthetic data" if runs.synthetic else runs.name
-    parts += [_summary(table), *_by_option(runs, called), *_along(folder, called, budget)]
+    parts += [summary(table), *_by_option(runs, called), *_along(folder, called, budget)]
     parts += [blocks.Heading("By cell"), _cells(runs, budget)]
     if failed.height:
-        parts += [blocks.Heading("SweptRuns that failed"), _failures(failed, budget)]
+        parts += [blocks.Heading("Runs that failed"), _failures(failed, budget)]
     return blocks.Section(
         "sweep",
         f"Sweep: {runs.name}" + (" (synthetic data)" if runs.synthetic else ""),
@@ -251,13 +251,14 @@ def section(folder: Path, given: dict[str, Json], budget: blocks.Budget) -> bloc
     )
 
 
-def _summary(table: pl.DataFrame) -> blocks.DataTable:
-    summary = summarise(table)
+def summary(table: pl.DataFrame) -> blocks.DataTable:
+    """Return how many runs of each world and agent there are, how many failed, and what they earned."""
+    found = summarise(table)
     columns = [
         blocks.Column(_WORDS.get(name, name.replace("_", " ")), dtype.is_numeric())
-        for name, dtype in summary.schema.items()
+        for name, dtype in found.schema.items()
     ]
-    rows = [(world, title(agent), *rest) for world, agent, *rest in summary.iter_rows()]
+    rows = [(world, title(agent), *rest) for world, agent, *rest in found.iter_rows()]
     return blocks.DataTable(
         "By world and agent", columns, rows, "Rates and earnings are medians over the runs."
     )

@@ -15,8 +15,6 @@ from sojourn.cli.entry import INTERRUPTED
 from sojourn.data.text import printable
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from sojourn.data.records import Json
 
 
@@ -119,13 +117,6 @@ def echo_lines(lines: Iterable[str]) -> None:
     """Print lines."""
     for line in lines:
         say(line)
-
-
-def echo_table(table: Table) -> None:
-    """Print a table; its entries must already be printable."""
-    from rich.console import Console
-
-    Console().print(table)
 
 
 @contextlib.contextmanager

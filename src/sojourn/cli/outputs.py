@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from sojourn.cli.app import AsJson, Jobs, app, echo_json, echo_table, examples, goes_on, say
+from sojourn.cli.app import AsJson, Jobs, app, echo_json, echo_lines, examples, goes_on, say
 
 Folder = Annotated[Path, typer.Argument(help="Folder with the results of a sweep.")]
 
@@ -74,7 +74,9 @@ def results(
 
     With --csv runs.csv, recorded curves are written to runs.curves.csv.
     """
-    from sojourn.runs.results import CURVES, export_csv, load_curves, load_results, summary_table
+    from sojourn.answers.sweep import summary
+    from sojourn.report import terminal
+    from sojourn.runs.results import CURVES, export_csv, load_curves, load_results
 
     table = load_results(folder)
     if csv is not None:
@@ -82,7 +84,7 @@ def results(
         if (folder / CURVES).is_file():
             export_csv(load_curves(folder), csv.with_suffix(f".curves{csv.suffix}"))
         return
-    echo_table(summary_table(table, str(folder)))
+    echo_lines([str(folder), *terminal.lines([summary(table)])])
 
 
 # --- The page ----------------------------------------------------------------------------

@@ -41,13 +41,10 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from rich.box import SIMPLE_HEAD
-from rich.markup import escape
-from rich.table import Table
 
 from sojourn.data.child import check_columns, is_number, read_table
 from sojourn.data.files import is_leftover, write_whole
-from sojourn.data.text import printable
+from sojourn.data.moved import moved_names
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.door import told
 from sojourn.rules.intervals import mean_reach
@@ -55,6 +52,8 @@ from sojourn.runs.columns import TRUTHS
 from sojourn.runs.lengths import Points
 from sojourn.runs.loop import PARTS
 from sojourn.runs.stack import Batch, Column
+
+__getattr__ = moved_names(__name__)
 
 # 4: the actions of policies have 32 bits; with 16, action 70,000 became 4,464. 5: new columns for the gain of the final
 # policy, what was earned and the last state, and in curves for what they belong to. 6: dynamic regret, tracking error.
@@ -247,17 +246,3 @@ def summarise(table: pl.DataFrame) -> pl.DataFrame:
         pl.col("rate").median().alias("rate"),
         earned.median().alias("earned"),
     )
-
-
-def summary_table(table: pl.DataFrame, title: str) -> Table:
-    """Return the summary for a terminal."""
-    summary = summarise(table)
-    caption = "rate: the learned rate. earned: reward per unit time. Both are medians over the runs."
-    view = Table(title=escape(printable(title)), caption=caption, box=SIMPLE_HEAD)
-    for name, dtype in summary.schema.items():
-        view.add_column(name, justify="left" if dtype == pl.String else "right")
-    for row in summary.iter_rows():
-        view.add_row(
-            *(f"{entry:.4g}" if isinstance(entry, float) else escape(printable(str(entry))) for entry in row)
-        )
-    return view
