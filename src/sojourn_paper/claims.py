@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sojourn.data.records import Json
-from sojourn.report.blocks import Budget, Column, DataTable, Heading, Points, Section
+from sojourn.report.blocks import Budget, DataTable, Heading, Points, Section, texts
 from sojourn.report.charts import Axis, Whisker, Whiskers
 from sojourn.report.looks import plain
 
@@ -271,9 +271,7 @@ def section(_folder: Path, _given: dict[str, Json], _budget: Budget) -> Section:
 def claims_section(claims: Sequence[Claim]) -> Section:
     """Return claims as a table that can be sorted and searched."""
     found = counts(claims)
-    columns = [
-        Column(name, numeric=False) for name in ("id", "verdict", "claim", "reason", "where", "evidence")
-    ]
+    columns = texts("id", "verdict", "claim", "reason", "where", "evidence")
     rows = [
         (one.id, one.verdict, one.claim, one.reason, one.where, "; ".join(one.evidence)) for one in claims
     ]

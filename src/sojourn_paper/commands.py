@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sojourn.cli.app import AsJson, Formats, Jobs, app, echo_json, echo_lines, examples, goes_on, say
+from sojourn.cli.app import AsJson, Formats, Jobs, Out, app, command, echo_json, echo_lines, goes_on, say
 from sojourn.cli.parsing import formats_of, numbers_of
 
 if TYPE_CHECKING:
@@ -21,15 +21,13 @@ reproduce = typer.Typer(
 app.add_typer(reproduce, name="reproduce")
 
 
-@reproduce.command(
-    epilog=examples(
-        "sojourn reproduce robustness", "sojourn reproduce robustness --seeds 20 --out out/twenty-seeds"
-    )
+@command(
+    "sojourn reproduce robustness",
+    "sojourn reproduce robustness --seeds 20 --out out/twenty-seeds",
+    group=reproduce,
 )
 def robustness(
-    out: Annotated[Path, typer.Option(help="Folder for results, figures and a README.")] = Path(
-        "out/robustness"
-    ),
+    out: Out = Path("out/robustness"),
     seeds: Annotated[int, typer.Option(help="Number of seeds, from 0 on.", min=1)] = 5,
     steps: Annotated[int, typer.Option(help="Steps in an episode.", min=2, max=3000)] = 1000,
     episodes: Annotated[int, typer.Option(help="Episodes in a run.", min=1)] = 4,
@@ -47,12 +45,11 @@ def robustness(
     _say_all(section.headlines(found), out)
 
 
-@reproduce.command(
-    epilog=examples(
-        "sojourn reproduce bitcoin",
-        "sojourn reproduce bitcoin --data btcusd.parquet --out out/real",
-        "sojourn reproduce bitcoin --data btcusd.parquet --segments 0-4,7 --seeds 5",
-    )
+@command(
+    "sojourn reproduce bitcoin",
+    "sojourn reproduce bitcoin --data btcusd.parquet --out out/real",
+    "sojourn reproduce bitcoin --data btcusd.parquet --segments 0-4,7 --seeds 5",
+    group=reproduce,
 )
 def bitcoin(
     data: Annotated[
@@ -75,9 +72,7 @@ def bitcoin(
     ] = False,
     fill: Annotated[int, typer.Option(help="Fill gaps of up to this many bars.", min=0)] = 0,
     repair: Annotated[bool, typer.Option("--repair", help="Treat damaged rows as missing bars.")] = False,
-    out: Annotated[Path, typer.Option(help="Folder for results, figures and a README.")] = Path(
-        "out/bitcoin"
-    ),
+    out: Out = Path("out/bitcoin"),
     formats: Formats = "png,svg",
     jobs: Jobs = None,
 ) -> None:
@@ -101,13 +96,13 @@ def bitcoin(
     _say_all(section.headlines(found), out)
 
 
-@reproduce.command(
-    epilog=examples(
-        "sojourn reproduce drift", "sojourn reproduce drift --streams 20 --worlds 40 --out out/small"
-    )
+@command(
+    "sojourn reproduce drift",
+    "sojourn reproduce drift --streams 20 --worlds 40 --out out/small",
+    group=reproduce,
 )
 def drift(
-    out: Annotated[Path, typer.Option(help="Folder for results, figures and a README.")] = Path("out/drift"),
+    out: Out = Path("out/drift"),
     streams: Annotated[
         int, typer.Option(help="Number of random streams, besides those with names.", min=2)
     ] = 120,
@@ -131,17 +126,14 @@ def drift(
     _say_all(section.headlines(found), out)
 
 
-@reproduce.command(
-    epilog=examples(
-        "sojourn reproduce observations",
-        "sojourn reproduce observations --seeds 5 --rate-seeds 0 --out out/five-seeds",
-        "sojourn reproduce observations --length 0.1 --out out/short",
-    )
+@command(
+    "sojourn reproduce observations",
+    "sojourn reproduce observations --seeds 5 --rate-seeds 0 --out out/five-seeds",
+    "sojourn reproduce observations --length 0.1 --out out/short",
+    group=reproduce,
 )
 def observations(
-    out: Annotated[Path, typer.Option(help="Folder for results, figures and a README.")] = Path(
-        "out/observations"
-    ),
+    out: Out = Path("out/observations"),
     seeds: Annotated[int, typer.Option(help="Number of seeds, from 0 on.", min=1)] = 3,
     rate_seeds: Annotated[
         int, typer.Option(help="Number of seeds for runs with other rates and without durations.", min=0)
@@ -170,11 +162,7 @@ def _say_all(lines: list[str], out: Path) -> None:
 _COLOURS = {"holds": "green", "holds with a condition": "yellow", "does not hold": "red"}
 
 
-@app.command(
-    epilog=examples(
-        "sojourn claims", "sojourn claims monotonicity", "sojourn claims --verdict 'does not hold' --json"
-    )
-)
+@command("sojourn claims", "sojourn claims monotonicity", "sojourn claims --verdict 'does not hold' --json")
 def claims(
     name: Annotated[str | None, typer.Argument(metavar="ID", help="Show this claim in full.")] = None,
     verdict: Annotated[

@@ -17,8 +17,7 @@ from sojourn.answers.comparison import observed
 from sojourn.answers.comparison.observed import OWN, Cell, Observations, ObservedResult, Variant
 from sojourn.data.numbers import positive, whole
 from sojourn.data.records import Json, read_record
-from sojourn.report import figures
-from sojourn.report.blocks import Block, Budget, Charts, Column, DataTable, Heading, Prose, Section
+from sojourn.report import blocks, figures
 from sojourn.report.charts import Sheet, Whiskers
 from sojourn.report.words import counted, number
 from sojourn.runs.progress import Advance, no_progress
@@ -205,26 +204,26 @@ def sheets(found: Observations) -> dict[str, Sheet]:
     return {"gains": observed.gains_sheet(found), **rates}
 
 
-def rates(found: Observations) -> DataTable:
+def rates(found: Observations) -> blocks.DataTable:
     """Return what the agents reach with other rates, a row for each rate."""
     pairs = _pairs(found)
-    columns = [Column(name, numeric=False) for name in ("rate", *pairs)]
+    columns = blocks.texts("rate", *pairs)
     rows = [(several[0].variant, *map(interval, several)) for several in zip(*pairs.values(), strict=True)]
-    return DataTable("Relative gains with one thing changed at a time, in shorter runs", columns, rows)
+    return blocks.DataTable("Relative gains with one thing changed at a time, in shorter runs", columns, rows)
 
 
-def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
+def section(folder: Path, given: dict[str, Json], budget: blocks.Budget) -> blocks.Section:
     """Return what `observations.json` in a folder holds, which may also come from `sojourn compare`."""
     found = read_record(Observations, given)
     if found.is_comparison:
         return observed.section(folder, given, budget)
-    further: list[Block] = [
-        Heading("Other rates, and no durations"),
-        Prose(
+    further: list[blocks.Block] = [
+        blocks.Heading("Other rates, and no durations"),
+        blocks.Prose(
             "These runs are shorter, and each changes one thing: the estimator of the rate, with the step size 0.001 if it has "
             "one; whether the rate is corrected by the level of the values; or whether the agent is told durations."
         ),
-        Charts(rate_charts(found), small=True),
+        blocks.Charts(rate_charts(found), small=True),
         rates(found),
     ]
     settings = [

@@ -12,13 +12,15 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from sojourn.answers.sweep import summary
 from sojourn.cli import entry
+from sojourn.cli.app import echo_lines
 from sojourn.cli.commands import run
 from sojourn.cli.entry import CtrlC
 from sojourn.data.text import printable
 from sojourn.learner.interrupt import interruptible
+from sojourn.report import terminal
 from sojourn.runs.progress import progress
-from sojourn.runs.results import RESULTS, summary_table
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "sojourn"
 EVIL = "a\x1b[2J\x1b]0;owned\x07b\r\nsojourn: all is well\x9b31m\u202e"
@@ -87,17 +89,16 @@ def test_names_are_shown_not_obeyed(
     assert "\nsojourn: all is well" not in printed
 
 
-def test_tables_show_names_too(tmp_path: Path) -> None:
+def test_tables_show_names_too(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """An agent's label in a table of results is written out."""
-    from rich.console import Console
-
     row = {"world": EVIL, "agent": EVIL, "cell": "c", "error": None, "diverged": False}
     table = pl.DataFrame(
         [{**row, "rate": 1.0, "reward": 1.0, "duration": 1.0}], schema_overrides={"error": pl.String}
     )
-    with (tmp_path / RESULTS).open("w") as file:
-        Console(file=file, width=400).print(summary_table(table, EVIL))
-    assert raw((tmp_path / RESULTS).read_text()) == ""
+    echo_lines(terminal.lines([summary(table)]))
+    printed = capfd.readouterr().out
+    assert printable(EVIL)[:40] in printed
+    assert raw(printed) == ""
 
 
 def test_what_is_printable_stays() -> None:

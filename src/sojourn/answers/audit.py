@@ -422,11 +422,11 @@ def _with_agents(limit: Limit) -> str:
 
 def _table(found: Audited) -> blocks.DataTable:
     columns = [
-        blocks.Column("estimator", numeric=False),
+        *blocks.texts("estimator"),
         blocks.Column("agents", numeric=False, short=None),
         blocks.Column("limit", digits=6),
         blocks.Column("error"),
-        blocks.Column("keeps the optimum", numeric=False),
+        *blocks.texts("keeps the optimum"),
         blocks.Column("gain if greedy at the limit", digits=6, short="greedy gain"),
         blocks.Column("drift of values", digits=6, short="drift"),
         blocks.Column("gain where it settles", digits=6, short="settles at"),
@@ -450,7 +450,7 @@ def _table(found: Audited) -> blocks.DataTable:
 def _lock_in(found: Audited) -> blocks.DataTable:
     """Return the policies that a learner keeps with each estimator."""
     columns = [
-        blocks.Column("estimator", numeric=False),
+        *blocks.texts("estimator"),
         blocks.Column("policies kept", short="kept"),
         blocks.Column("traps among them", short="traps"),
         blocks.Column("their gains; * is a trap", numeric=False),
@@ -495,7 +495,6 @@ def _facts(folder: Path, found: Audited, made: _Made, budget: blocks.Budget) -> 
             ("its gain", number(found.gain, 8)),
             ("best gain", number(found.best_gain, 8)),
             ("rates that keep it optimal", between(found.low, found.high, 4)),
-            ("made by", f"Sojourn {made.version}"),
-            ("folder", folder.name),
+            *blocks.made_by(made.version, folder),
         ],
     )

@@ -13,8 +13,7 @@ from sojourn.exact.errors import NotSolvedError
 from sojourn.exact.logs.decision_log import Label, Log, LogEvaluation, label_names
 from sojourn.exact.logs.log_reader import read_log
 from sojourn.exact.solve import solve
-from sojourn.report import terminal
-from sojourn.report.blocks import Block, Budget, Column, DataTable, Facts, Note, Points, Prose, Section
+from sojourn.report import blocks, terminal
 from sojourn.report.charts import Axis, Whisker, Whiskers
 from sojourn.report.looks import BLUE, GREEN, GREY, ORANGE, Look
 from sojourn.report.words import counted, number
@@ -201,8 +200,8 @@ def lines(found: Logged) -> list[str]:
     what = f"{found.name}: {counted(found.rows, 'row')}, {counted(len(found.advice), 'state')}, {counted(found.actions, 'action')}"
     left_out = [f"left out: {sentence}" for sentence in found.refused]
     notes = [f"note: {sentence}" for sentence in found.findings]
-    words = Points([what, *left_out, *notes, *_sentences(found)])
-    return terminal.lines([words, _table(found, Budget()), *map(Prose, _caution(found))])
+    words = blocks.Points([what, *left_out, *notes, *_sentences(found)])
+    return terminal.lines([words, _table(found, blocks.Budget()), *map(blocks.Prose, _caution(found))])
 
 
 def _sentences(found: Logged) -> list[str]:
@@ -255,29 +254,31 @@ def rates(found: Logged) -> Whiskers:
 # --- Section of the page -----------------------------------------------------------------
 
 
-def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
+def section(folder: Path, given: dict[str, Json], budget: blocks.Budget) -> blocks.Section:
     """Return what `log.json` in a folder holds."""
     found = read_record(Logged, given)
-    blocks: list[Block] = [Prose(f"{sentence[0].upper()}{sentence[1:]}.") for sentence in _sentences(found)]
-    blocks += [Note(f"Left out: {sentence}.") for sentence in found.refused]
-    blocks += [Note(f"{sentence[0].upper()}{sentence[1:]}.") for sentence in found.findings]
-    blocks += map(Note, _caution(found))
+    parts: list[blocks.Block] = [
+        blocks.Prose(f"{sentence[0].upper()}{sentence[1:]}.") for sentence in _sentences(found)
+    ]
+    parts += [blocks.Note(f"Left out: {sentence}.") for sentence in found.refused]
+    parts += [blocks.Note(f"{sentence[0].upper()}{sentence[1:]}.") for sentence in found.findings]
+    parts += map(blocks.Note, _caution(found))
     lead = (
         f"Nothing in the log is surely better than what was done, which earned {number(found.behaviour.rate, 6)}."
         if found.kept
         else f"Another policy would earn {number(found.gain, 6)} per unit time instead of "
         f"{number(found.behaviour.rate, 6)}, and almost surely no less than {number(found.low, 6)}."
     )
-    return Section(
+    return blocks.Section(
         "log of decisions",
         f"From {found.name} to a decision",
         lead,
         rates(found),
-        [*blocks, _table(found, budget), _facts(folder, found)],
+        [*parts, _table(found, budget), _facts(folder, found)],
     )
 
 
-def _table(found: Logged, budget: Budget) -> DataTable:
+def _table(found: Logged, budget: blocks.Budget) -> blocks.DataTable:
     rows = [
         (
             one.state,
@@ -291,23 +292,22 @@ def _table(found: Logged, budget: Budget) -> DataTable:
         for one in found.advice[: budget.rows]
     ]
     columns = [
-        Column("state", numeric=False),
-        Column("usual action", numeric=False),
-        Column("its share of rows", digits=0, unit="%", short="share"),
-        Column("advice", numeric=False),
-        Column("seen"),
-        Column("rows of the state", short="of rows"),
-        Column("visits if followed", digits=0, unit="%", short=None),
+        *blocks.texts("state", "usual action"),
+        blocks.Column("its share of rows", digits=0, unit="%", short="share"),
+        *blocks.texts("advice"),
+        blocks.Column("seen"),
+        blocks.Column("rows of the state", short="of rows"),
+        blocks.Column("visits if followed", digits=0, unit="%", short=None),
     ]
     left = len(found.advice) - len(rows)
     note = "" if found.kept else "* is not the usual action; seen: how often the log has it in that state."
     if left:
         note += f" Not shown: {counted(left, 'further state')}; `{FILE}` has all states."
-    return DataTable(f"What to do: {found.name}", columns, rows, note, searched=len(rows) > 20)
+    return blocks.DataTable(f"What to do: {found.name}", columns, rows, note, searched=len(rows) > 20)
 
 
-def _facts(folder: Path, found: Logged) -> Facts:
-    return Facts(
+def _facts(folder: Path, found: Logged) -> blocks.Facts:
+    return blocks.Facts(
         "The log",
         [
             ("file", found.name),
@@ -317,7 +317,6 @@ def _facts(folder: Path, found: Logged) -> Facts:
             ("actions", number(found.actions)),
             ("probability of being better", f"{100.0 * found.beats_behaviour:.1f} %"),
             ("assumed", "Markov states, a stationary log, some chance of every action"),
-            ("made by", f"Sojourn {found.version}"),
-            ("folder", folder.name),
+            *blocks.made_by(found.version, folder),
         ],
     )

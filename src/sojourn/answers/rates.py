@@ -16,8 +16,7 @@ from sojourn.exact.logs.log_reader import TimedRewards, read_earnings
 from sojourn.rates.named import ESTIMATORS
 from sojourn.rates.protocol import Rate
 from sojourn.rates.score import LEAST, RateScore, choose_rate, rates_over
-from sojourn.report import figures, terminal
-from sojourn.report.blocks import Block, Budget, Column, DataTable, Facts, Note, Points, Prose, Section
+from sojourn.report import blocks, figures, terminal
 from sojourn.report.charts import Axis, Lines, Series, Sheet, Whisker, Whiskers
 from sojourn.report.looks import estimator_looks, plain
 from sojourn.report.words import counted, number
@@ -212,7 +211,9 @@ def lines(found: Rated) -> list[str]:
     what = f"{found.name}: {counted(found.rows, 'row')}, {found.rate:.6g} per unit time over a time of {found.duration:.6g}"
     left_out = [f"left out: {sentence}" for sentence in found.refused]
     words = [f"{verdict(found)}.", *now(found), *step_sizes(found), ASSUMED]
-    return terminal.lines([Points([what, *left_out]), _table(found, Budget()), Points(words)])
+    return terminal.lines(
+        [blocks.Points([what, *left_out]), _table(found, blocks.Budget()), blocks.Points(words)]
+    )
 
 
 def verdict(found: Rated) -> str:
@@ -291,32 +292,30 @@ def scores(found: Rated) -> Whiskers:
 # --- Section of the page -----------------------------------------------------------------
 
 
-def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
+def section(folder: Path, given: dict[str, Json], budget: blocks.Budget) -> blocks.Section:
     """Return what `rates.json` in a folder holds."""
     found = read_record(Rated, given)
-    blocks: list[Block] = [Note(f"Left out: {sentence}.") for sentence in found.refused]
-    blocks += [Prose(sentence[0].upper() + sentence[1:]) for sentence in step_sizes(found)]
-    return Section(
+    parts: list[blocks.Block] = [blocks.Note(f"Left out: {sentence}.") for sentence in found.refused]
+    parts += [blocks.Prose(sentence[0].upper() + sentence[1:]) for sentence in step_sizes(found)]
+    return blocks.Section(
         "estimators on a log",
         f"Which estimator fits {found.name}",
         " ".join((f"{verdict(found)}.", *now(found))),
         rates(found),
-        [*blocks, scores(found), _table(found, budget), Note(ASSUMED), _facts(folder, found)],
+        [*parts, scores(found), _table(found, budget), blocks.Note(ASSUMED), _facts(folder, found)],
     )
 
 
-def _table(found: Rated, budget: Budget) -> DataTable:
+def _table(found: Rated, budget: blocks.Budget) -> blocks.DataTable:
     rows = [
         (one.label, one.score, one.difference, one.low, one.high) for one in found.by_score[: budget.rows]
     ]
-    return DataTable(
+    return blocks.DataTable(
         f"Scores: {found.name}",
         [
-            Column("estimator", numeric=False),
-            Column("score", digits=6),
-            Column("above the best"),
-            Column("at least"),
-            Column("at most"),
+            *blocks.texts("estimator"),
+            blocks.Column("score", digits=6),
+            *blocks.numbers("above the best", "at least", "at most"),
         ],
         rows,
         "The lower the score, the closer the estimates were to the true rate, which need not be known. Estimates that grew "
@@ -324,8 +323,8 @@ def _table(found: Rated, budget: Budget) -> DataTable:
     )
 
 
-def _facts(folder: Path, found: Rated) -> Facts:
-    return Facts(
+def _facts(folder: Path, found: Rated) -> blocks.Facts:
+    return blocks.Facts(
         "The log",
         [
             ("file", found.name),
@@ -333,7 +332,6 @@ def _facts(folder: Path, found: Rated) -> Facts:
             ("time", number(found.duration, 6)),
             ("reward per unit time", number(found.rate, 6)),
             ("intervals", f"{100.0 * found.level:g} %, by 50 blocks of consecutive rows"),
-            ("made by", f"Sojourn {found.version}"),
-            ("folder", folder.name),
+            *blocks.made_by(found.version, folder),
         ],
     )

@@ -9,7 +9,7 @@ from sojourn import __version__
 from sojourn.data.records import Json, Options, as_json, read_record, write_json
 from sojourn.exact.solve import solve, solve_ratio
 from sojourn.models.model_files import named_model
-from sojourn.report.blocks import Block, Budget, Column, DataTable, Facts, Note, Points, Prose, Section
+from sojourn.report import blocks
 from sojourn.report.charts import Axis, Lines, Series
 from sojourn.report.looks import plain
 from sojourn.report.words import counted, number, setting
@@ -184,15 +184,15 @@ def bias(found: Solved, values: tuple[float, ...], points: int) -> Lines:
 # --- Section of the page -----------------------------------------------------------------
 
 
-def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
+def section(folder: Path, given: dict[str, Json], budget: blocks.Budget) -> blocks.Section:
     """Return what `solution.json` in a folder holds."""
     found = read_record(Solved, given)
-    blocks: list[Block] = [Note(f"{finding}.") for finding in found.findings]
+    parts: list[blocks.Block] = [blocks.Note(f"{finding}.") for finding in found.findings]
     if found.gains is not None:
-        blocks.insert(0, Points(several_lines(found)))
+        parts.insert(0, blocks.Points(several_lines(found)))
     if not found.bias:
-        blocks.insert(0, Prose("The solver that was used returns no bias."))
-    return Section(
+        parts.insert(0, blocks.Prose("The solver that was used returns no bias."))
+    return blocks.Section(
         "exact solution",
         f"The best policy of {found.name}",
         f"The largest gain of {found.name}{'' if found.gains is None else f' from state {found.state_name(0)}'} is "
@@ -203,28 +203,28 @@ def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
             else f"it is proven to lie between {number(found.lower, 8)} and {number(found.upper, 8)}."
         ),
         bias(found, found.bias, budget.points) if found.bias and found.states > 1 else None,
-        [*blocks, _table(found, budget), _facts(folder, found)],
+        [*parts, _table(found, budget), _facts(folder, found)],
     )
 
 
-def _table(found: Solved, budget: Budget) -> DataTable:
+def _table(found: Solved, budget: blocks.Budget) -> blocks.DataTable:
     shown = range(min(len(found.policy), budget.rows))
     bias = found.bias or (None,) * len(found.policy)
     rows: list[tuple[int | float | str | None, ...]]
     if found.state_names:
-        columns = [Column("number"), Column("state", numeric=False)]
+        columns = [blocks.Column("number"), *blocks.texts("state")]
         rows = [(i, found.state_name(i), found.action_name(i), bias[i]) for i in shown]
     else:  # states have only their numbers
-        columns = [Column("state")]
+        columns = [blocks.Column("state")]
         rows = [(i, found.action_name(i), bias[i]) for i in shown]
-    columns += [Column("action", numeric=False), Column("bias", digits=6)]
+    columns += [*blocks.texts("action"), blocks.Column("bias", digits=6)]
     left = len(found.policy) - len(rows)
     note = f"Not shown: {counted(left, 'further state')}; `{FILE}` has all states." if left else ""
-    return DataTable(f"The policy: {found.name}", columns, rows, note)
+    return blocks.DataTable(f"The policy: {found.name}", columns, rows, note)
 
 
-def _facts(folder: Path, found: Solved) -> Facts:
-    return Facts(
+def _facts(folder: Path, found: Solved) -> blocks.Facts:
+    return blocks.Facts(
         "Settings",
         [
             ("problem", found.name),
@@ -235,7 +235,6 @@ def _facts(folder: Path, found: Solved) -> Facts:
             ("upper bound", number(found.upper, 10)),
             ("solver", found.solver),
             ("seconds", number(found.seconds, 3)),
-            ("made by", f"Sojourn {found.version}"),
-            ("folder", folder.name),
+            *blocks.made_by(found.version, folder),
         ],
     )

@@ -11,19 +11,8 @@ import polars as pl
 
 from sojourn.data.child import check_columns, check_parquet, read_apart
 from sojourn.data.records import Json, Options, read_record
-from sojourn.report.blocks import (
-    Block,
-    Budget,
-    Charts,
-    Column,
-    DataTable,
-    Facts,
-    Heading,
-    Note,
-    Prose,
-    Section,
-)
-from sojourn.report.charts import Axis, Lines, Series, Whisker, Whiskers
+from sojourn.report import blocks
+from sojourn.report.charts import Axis, Lines, Whisker, Whiskers, series_of
 from sojourn.report.looks import looks, plain, title
 from sojourn.report.words import counted, number, setting, several
 from sojourn.runs.batch import TRUTHS
@@ -82,15 +71,11 @@ def load(folder: Path, asked: Specification) -> SweptRuns:
     return SweptRuns(asked.name or folder.name, table, options, varied, synthetic)
 
 
-class ByOption(NamedTuple):
-    """Median and middle half of a figure for each world, agent and value of an option."""
+def by_option(table: pl.DataFrame, option: str, figure: str) -> tuple[pl.DataFrame, int]:
+    """Return the median and the middle half of a figure for each world, agent and value of an option.
 
-    rows: pl.DataFrame
-    different: int  # how many values the option has; they are grouped if there are more than GROUPS
-
-
-def by_option(table: pl.DataFrame, option: str, figure: str) -> ByOption:
-    """Return a figure over the values of an option, whatever the other options are."""
+    Also return how many values the option has; they are grouped if there are more than GROUPS.
+    """
     chosen = table.filter(pl.col(option).is_not_null() & pl.col(figure).is_finite())
     different = chosen[option].n_unique()
     numeric = table[option].dtype.is_numeric()
@@ -98,12 +83,7 @@ def by_option(table: pl.DataFrame, option: str, figure: str) -> ByOption:
         group = (pl.col(option).rank("dense") - 1) * GROUPS // different
         chosen = chosen.with_columns(pl.col(option).median().over(group))
     rows = _middle(chosen, ["world", "agent", option], figure)
-    return ByOption(rows.sort(option) if numeric else rows, different)
-
-
-def overall(table: pl.DataFrame) -> pl.DataFrame:
-    """Return the median and the middle half of what each agent earned in each world, whatever the options are."""
-    return _middle(table.filter(pl.col("earned").is_finite()), ["world", "agent"], "earned")
+    return rows.sort(option) if numeric else rows, different
 
 
 def _middle(table: pl.DataFrame, groups: list[str], figure: str) -> pl.DataFrame:
@@ -153,42 +133,6 @@ def along_here(path: Path) -> tuple[pl.DataFrame, dict[str, bool]]:
     return rows, {"means": means}
 
 
-class Cells(NamedTuple):
-    """Means over the seeds of each cell; if there are many cells, only those that earned most."""
-
-    rows: pl.DataFrame
-    measures: list[str]
-    total: int  # cells in all
-    best: int  # how many cells of each world and agent are kept, if some are left out
-
-
-def cells(runs: SweptRuns, most: int) -> Cells:
-    """Return at most `most` cells."""
-    measures = [name for name in _MEASURES if _has(runs.table, name)]
-    rows = runs.table.group_by("world", "agent", "cell", *runs.options, maintain_order=True).agg(
-        runs=pl.len(),
-        diverged=pl.col("diverged").sum(),
-        **{name: pl.col(name).mean() for name in measures},
-        deviation=pl.col("earned").std(),
-    )
-    total, best = rows.height, rows.height
-    if total > most:
-        best = max(1, most // rows.select("world", "agent").n_unique())
-        place = pl.col("earned").fill_nan(None).rank("ordinal", descending=True).over("world", "agent")
-        rows = rows.filter(place <= best).head(most)
-    shown = rows.select("world", "agent", *runs.varied, "runs", "diverged", *measures, "deviation")
-    return Cells(shown, measures, total, best)
-
-
-def _has(table: pl.DataFrame, name: str) -> bool:
-    return name in table.columns and table[name].null_count() < table.height
-
-
-def failures(failed: pl.DataFrame) -> pl.DataFrame:
-    """Return how many runs of each world and agent failed for each reason, the most frequent first."""
-    return failed.group_by("world", "agent", "error").len().sort("len", descending=True)
-
-
 def spread(values: Iterable[float], ratio: float) -> bool:
     """Return whether values are positive and so far apart that a log axis shows them better."""
     known = list(values)
@@ -215,16 +159,9 @@ def lines(table: pl.DataFrame, option: str, figure: str, heading: str) -> Lines:
     series = []
     for place, (world, agent) in enumerate(pairs[:LINES_SHOWN]):
         line = rows.filter((pl.col("world") == world) & (pl.col("agent") == agent))
-        series.append(
-            Series(
-                title(agent) if one_world else f"{title(agent)}, {world}",
-                styles[agent] if one_world else plain(place),
-                line[option].to_list(),
-                line["median"].to_list(),
-                line["low"].to_list(),
-                line["high"].to_list(),
-            )
-        )
+        name = title(agent) if one_world else f"{title(agent)}, {world}"
+        look = styles[agent] if one_world else plain(place)
+        series.append(series_of(name, look, line, option, "median", "low", "high"))
     ends = [end for name in ("median", "low", "high") for end in rows[name].drop_nulls()]
     left = len(pairs) - len(series)
     note = f"Not shown: {counted(left, 'further pair')} of agent and world." if left > 0 else ""
@@ -242,7 +179,10 @@ def lines(table: pl.DataFrame, option: str, figure: str, heading: str) -> Lines:
 
 def whiskers(table: pl.DataFrame, option: str | None, heading: str) -> Whiskers:
     """Return the median and the middle half of what each agent earned, for each word that an option takes."""
-    rows = overall(table) if option is None else by_option(table, option, "earned")[0]
+    if option is None:
+        rows = _middle(table.filter(pl.col("earned").is_finite()), ["world", "agent"], "earned")
+    else:
+        rows, _ = by_option(table, option, "earned")
     several = rows["world"].n_unique() > 1
     styles = looks(dict.fromkeys(rows["agent"]))
     shown = []
@@ -266,8 +206,7 @@ def along(rows: pl.DataFrame, figure: str, heading: str, points: int) -> Lines:
         line = rows.filter(pl.col("agent") == agent)
         every = max(1, -(-line.height // points))
         line = line.gather_every(every, offset=(line.height - 1) % every)  # always with the last point
-        low, high = line[f"{figure}_low"].to_list(), line[f"{figure}_high"].to_list()
-        series.append(Series(title(agent), style, line["step"].to_list(), line[figure].to_list(), low, high))
+        series.append(series_of(title(agent), style, line, "step", figure, f"{figure}_low", f"{figure}_high"))
     first, last = rows["step"].to_numpy().min(), rows["step"].to_numpy().max()
     wide = bool(first > 0 and last / first > 50)
     return Lines(heading, Axis("steps", log=wide), Axis(_REWARD), series, height=320)
@@ -282,45 +221,50 @@ _WORDS = {"rate": "learned rate", "earned": "earned per unit time"}
 _SHORT = {"rate": "learned rate", "rate_gap": "rate minus gain"}
 
 
-def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
+def section(folder: Path, given: dict[str, Json], budget: blocks.Budget) -> blocks.Section:
     """Return the section on the sweep in a folder, with what `sweep.json` says about it if there is such a file."""
     asked = read_record(Specification, given)
     runs = load(folder, asked)
     table, failed = runs.table, runs.failed
-    blocks: list[Block] = []
+    parts: list[blocks.Block] = []
     if runs.synthetic:
-        blocks.append(Note("**Some of the data is synthetic**: a market made by Sojourn, not a real one."))
+        parts.append(
+            blocks.Note("**Some of the data is synthetic**: a market made by Sojourn, not a real one.")
+        )
     if failed.height:
-        blocks.append(
-            Note(f"{counted(failed.height, 'run')} of {table.height:,} failed; the reasons are below.")
+        parts.append(
+            blocks.Note(f"{counted(failed.height, 'run')} of {table.height:,} failed; the reasons are below.")
         )
     called = f"{runs.name}, synthetic data" if runs.synthetic else runs.name
-    blocks += [_summary(table), *_by_option(runs, called), *_along(folder, called, budget)]
-    blocks += [Heading("By cell"), _cells(runs, budget)]
+    parts += [summary(table), *_by_option(runs, called), *_along(folder, called, budget)]
+    parts += [blocks.Heading("By cell"), _cells(runs, budget)]
     if failed.height:
-        blocks += [Heading("SweptRuns that failed"), _failures(failed, budget)]
-    return Section(
+        parts += [blocks.Heading("Runs that failed"), _failures(failed, budget)]
+    return blocks.Section(
         "sweep",
         f"Sweep: {runs.name}" + (" (synthetic data)" if runs.synthetic else ""),
         f"{counted(table['cell'].n_unique(), 'cell')}, {counted(table.height, 'run')}, "
         f"{counted(int((table['steps'] * table['episodes']).sum()), 'step')}.",
         whiskers(runs.good, None, f"Earned: {called}") if runs.good.height else None,
-        [*blocks, _facts(folder, asked, table)],
+        [*parts, _facts(folder, asked, table)],
         synthetic=runs.synthetic,
     )
 
 
-def _summary(table: pl.DataFrame) -> DataTable:
-    summary = summarise(table)
+def summary(table: pl.DataFrame) -> blocks.DataTable:
+    """Return how many runs of each world and agent there are, how many failed, and what they earned."""
+    found = summarise(table)
     columns = [
-        Column(_WORDS.get(name, name.replace("_", " ")), dtype.is_numeric())
-        for name, dtype in summary.schema.items()
+        blocks.Column(_WORDS.get(name, name.replace("_", " ")), dtype.is_numeric())
+        for name, dtype in found.schema.items()
     ]
-    rows = [(world, title(agent), *rest) for world, agent, *rest in summary.iter_rows()]
-    return DataTable("By world and agent", columns, rows, "Rates and earnings are medians over the runs.")
+    rows = [(world, title(agent), *rest) for world, agent, *rest in found.iter_rows()]
+    return blocks.DataTable(
+        "By world and agent", columns, rows, "Rates and earnings are medians over the runs."
+    )
 
 
-def _by_option(runs: SweptRuns, called: str) -> list[Block]:
+def _by_option(runs: SweptRuns, called: str) -> list[blocks.Block]:
     """Return what was earned, and the rates learned, for each value of each option that varies."""
     good = runs.good
     shown: list[Lines | Whiskers] = []
@@ -338,10 +282,10 @@ def _by_option(runs: SweptRuns, called: str) -> list[Block]:
     text = "Medians over all runs with that value of the option, whatever their other options; the middle half is shaded."
     if left > 0:
         text += f" {counted(left, 'further option')} varied too."
-    return [Heading("By option"), Prose(text), Charts(shown)]
+    return [blocks.Heading("By option"), blocks.Prose(text), blocks.Charts(shown)]
 
 
-def _along(folder: Path, called: str, budget: Budget) -> list[Block]:
+def _along(folder: Path, called: str, budget: blocks.Budget) -> list[blocks.Block]:
     """Return, for each world, the learned rate and what was earned so far; nothing if there are no curves."""
     found = read_along(folder)
     if found is None:
@@ -359,39 +303,53 @@ def _along(folder: Path, called: str, budget: Budget) -> list[Block]:
     text = f"Medians over all {what}, whatever their options; the middle half is shaded."
     if len(worlds) > len(shown):
         text += f" Not shown: {counted(len(worlds) - len(shown), 'further world')}."
-    return [Heading("Along the steps"), Prose(text), Charts(drawn)]
+    return [blocks.Heading("Along the steps"), blocks.Prose(text), blocks.Charts(drawn)]
 
 
-def _cells(runs: SweptRuns, budget: Budget) -> DataTable:
-    found = cells(runs, budget.rows)
-    note, left = "", found.total - found.rows.height
-    if left:
+def _cells(runs: SweptRuns, budget: blocks.Budget) -> blocks.DataTable:
+    """Return the means over the seeds of each cell; if there are many cells, only those that earned most."""
+    table, most = runs.table, budget.rows
+    measures = [
+        name for name in _MEASURES if name in table.columns and table[name].null_count() < table.height
+    ]
+    rows = table.group_by("world", "agent", "cell", *runs.options, maintain_order=True).agg(
+        runs=pl.len(),
+        diverged=pl.col("diverged").sum(),
+        **{name: pl.col(name).mean() for name in measures},
+        deviation=pl.col("earned").std(),
+    )
+    note, total = "", rows.height
+    if total > most:
+        best = max(1, most // rows.select("world", "agent").n_unique())
+        place = pl.col("earned").fill_nan(None).rank("ordinal", descending=True).over("world", "agent")
+        rows = rows.filter(place <= best).head(most)
         note = (
-            f"{left:,} of {found.total:,} cells are left out: for each world and agent, only the {found.best} that earned "
+            f"{total - rows.height:,} of {total:,} cells are left out: for each world and agent, only the {best} that earned "
             f"most are shown. `{RESULTS}` has them all."
         )
+    shown = rows.select("world", "agent", *runs.varied, "runs", "diverged", *measures, "deviation")
     columns = [
-        Column("world", numeric=False),
-        Column("agent", numeric=False),
-        *(Column(option_words(name), runs.table[name].dtype.is_numeric()) for name in runs.varied),
-        Column("runs"),
-        Column("diverged"),
-        *(Column(_SHORT.get(name, name)) for name in found.measures),
-        Column("deviation of earned"),
+        *blocks.texts("world", "agent"),
+        *(blocks.Column(option_words(name), table[name].dtype.is_numeric()) for name in runs.varied),
+        *blocks.numbers(
+            "runs", "diverged", *(_SHORT.get(name, name) for name in measures), "deviation of earned"
+        ),
     ]
-    rows = [
+    entries = [
         (world, title(agent), *(setting(x) if isinstance(x, list | dict) else x for x in rest))
-        for world, agent, *rest in found.rows.iter_rows()
+        for world, agent, *rest in shown.iter_rows()
     ]
-    return DataTable("Means over the seeds of each cell", columns, rows, note)
+    return blocks.DataTable("Means over the seeds of each cell", columns, entries, note)
 
 
-def _failures(failed: pl.DataFrame, budget: Budget) -> DataTable:
-    columns = [Column(name, numeric=False) for name in ("world", "agent", "reason")]
-    return DataTable("Why runs failed", [*columns, Column("runs")], failures(failed).head(budget.rows).rows())
+def _failures(failed: pl.DataFrame, budget: blocks.Budget) -> blocks.DataTable:
+    """Return how many runs of each world and agent failed for each reason, the most frequent first."""
+    reasons = failed.group_by("world", "agent", "error").len().sort("len", descending=True)
+    columns = [*blocks.texts("world", "agent", "reason"), blocks.Column("runs")]
+    return blocks.DataTable("Why runs failed", columns, reasons.head(budget.rows).rows())
 
 
-def _facts(folder: Path, asked: Specification, table: pl.DataFrame) -> Facts:
+def _facts(folder: Path, asked: Specification, table: pl.DataFrame) -> blocks.Facts:
     items = [
         ("seeds", several(table["seed"].unique().sort().to_list())),
         ("steps in an episode", several(table["steps"].unique().sort().to_list())),
@@ -403,7 +361,7 @@ def _facts(folder: Path, asked: Specification, table: pl.DataFrame) -> Facts:
         items.append(("points of a curve", number(asked.record)))
     if asked.rules_version is not None:
         items.append(("version of the rules", str(asked.rules_version)))
-    return Facts("Settings", [*items, ("folder", folder.name)])
+    return blocks.Facts("Settings", [*items, ("folder", folder.name)])
 
 
 def _entry(kind: str, entry: Options) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from sojourn import __version__
 from sojourn.data.records import Json, as_json, read_record, write_json
 from sojourn.learner.verdict import Verdict
-from sojourn.report.blocks import Block, Budget, Facts, Note, Prose, Section
+from sojourn.report.blocks import Block, Budget, Facts, Note, Prose, Section, made_by
 from sojourn.report.charts import Axis, Whisker, Whiskers
 from sojourn.report.looks import plain
 from sojourn.report.words import number, setting
@@ -49,19 +49,10 @@ def judged(name: str, found: Verdict) -> Judged:
     earned, seen = found.evaluation, found.visited
     return Judged(
         name=name,
-        rate=earned.rate,
-        low=earned.low,
-        high=earned.high,
-        level=earned.level,
-        duration=earned.duration,
-        steps=earned.steps,
-        learned_rate=found.learned_rate,
-        gain=found.gain,
-        best_gain=found.best_gain,
+        **{part: getattr(earned, part) for part in ("rate", "low", "high", "level", "duration", "steps")},
+        **{part: getattr(found, part) for part in ("learned_rate", "gain", "best_gain", "thin", "moved")},
         states=None if seen is None else seen.states,
         tried=None if seen is None else seen.share,
-        thin=found.thin,
-        moved=found.moved,
         sentence=found.sentence,
         warnings=found.warnings,
         version=__version__,
@@ -125,7 +116,6 @@ def _facts(folder: Path, found: Judged) -> Facts:
             ("states seen in training", setting(found.states)),
             *((name, "unknown" if share is None else f"{share:.0%}") for name, share in shares),
             ("earned more than the policy halfway through training", number(found.moved)),
-            ("made by", f"Sojourn {found.version}"),
-            ("folder", folder.name),
+            *made_by(found.version, folder),
         ],
     )

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import warnings
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from typer.core import TyperGroup
@@ -15,8 +16,6 @@ from sojourn.cli.entry import INTERRUPTED
 from sojourn.data.text import printable
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from sojourn.data.records import Json
 
 
@@ -48,12 +47,19 @@ def _with_care() -> Iterator[None]:
         raise
 
 
+T = TypeVar("T", bound=Callable[..., Any])
+
 app = typer.Typer(cls=_Commands, no_args_is_help=True, pretty_exceptions_enable=False)
 
 
 def examples(*lines: str) -> str:
     """Return the last part of a command's help: examples that can be run as they are."""
     return "\n".join(("Examples:", *(f"  {line}" for line in lines)))
+
+
+def command(*shown: str, name: str | None = None, group: typer.Typer | None = None) -> Callable[[T], T]:
+    """Return a decorator that adds a command, whose help ends with these examples."""
+    return (app if group is None else group).command(name, epilog=examples(*shown))
 
 
 def _print_version(wanted: bool) -> None:
@@ -91,6 +97,7 @@ def _sojourn(
         os.environ["SOJOURN_DEBUG"] = "1"
 
 
+Out = Annotated[Path, typer.Option(help="Folder for results, figures and a README.")]
 Jobs = Annotated[int | None, typer.Option(help="Number of threads; one per core by default.", min=1)]
 Formats = Annotated[str, typer.Option(help="Formats of the figures: png, svg, pdf.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
@@ -119,13 +126,6 @@ def echo_lines(lines: Iterable[str]) -> None:
     """Print lines."""
     for line in lines:
         say(line)
-
-
-def echo_table(table: Table) -> None:
-    """Print a table; its entries must already be printable."""
-    from rich.console import Console
-
-    Console().print(table)
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sojourn.cli.app import AsJson, Jobs, app, echo_json, echo_lines, examples, goes_on, say
+from sojourn.cli.app import AsJson, Jobs, Out, command, echo_json, echo_lines, goes_on, say
 from sojourn.cli.parsing import actions_of, floats_of, grids_of, options_of
 
 Name = Annotated[
@@ -22,12 +22,10 @@ _PRINTED = (
 )  # fmt: skip
 
 
-@app.command(
-    epilog=examples(
-        "sojourn solve gosavi",
-        "sojourn solve admission-control -o capacity=10 --json",
-        "sojourn solve my-queue.toml --out out/my-queue",
-    )
+@command(
+    "sojourn solve gosavi",
+    "sojourn solve admission-control -o capacity=10 --json",
+    "sojourn solve my-queue.toml --out out/my-queue",
 )
 def solve(
     name: Name,
@@ -55,13 +53,11 @@ def solve(
         echo_lines(lines(found))
 
 
-@app.command(
-    epilog=examples(
-        "sojourn audit long-shot",
-        "sojourn audit gosavi --policy 1,1 --exploration 0.1",
-        "sojourn audit my-queue.toml --out out/my-queue",
-        "sojourn audit gosavi --estimator mine:Forgetting",
-    )
+@command(
+    "sojourn audit long-shot",
+    "sojourn audit gosavi --policy 1,1 --exploration 0.1",
+    "sojourn audit my-queue.toml --out out/my-queue",
+    "sojourn audit gosavi --estimator mine:Forgetting",
 )
 def audit(
     name: Name,
@@ -95,15 +91,13 @@ def audit(
         echo_lines([*lines(found), *shown])
 
 
-@app.command(
-    "compare",
-    epilog=examples(
-        "sojourn compare gosavi long-shot long-return jobs",
-        "sojourn compare my-queue.toml --agent planner --agent smart --time 50000 --out out/my-queue",
-        "sojourn compare wear offers --agent tile-q --agent deep-q --seeds 5 --out out/observed",
-        "sojourn compare pay-rise seasons --agent relaxed-smart --agent planner --out out/changing",
-        "sojourn compare jobs --agent harmonic-r --grid centring=0,0.03,0.1,0.3 --exploration 0.1",
-    ),
+@command(
+    "sojourn compare gosavi long-shot long-return jobs",
+    "sojourn compare my-queue.toml --agent planner --agent smart --time 50000 --out out/my-queue",
+    "sojourn compare wear offers --agent tile-q --agent deep-q --seeds 5 --out out/observed",
+    "sojourn compare pay-rise seasons --agent relaxed-smart --agent planner --out out/changing",
+    "sojourn compare jobs --agent harmonic-r --grid centring=0,0.03,0.1,0.3 --exploration 0.1",
+    name="compare",
 )
 def compare_agents(
     names: Annotated[
@@ -112,9 +106,7 @@ def compare_agents(
             help="Problems such as gosavi or wear, files of models, or changing worlds such as pay-rise."
         ),
     ],
-    out: Annotated[Path, typer.Option(help="Folder for results, figures and a README.")] = Path(
-        "out/compare"
-    ),
+    out: Out = Path("out/compare"),
     agent: Annotated[
         list[str] | None,
         typer.Option(help="An agent to compare; may be given several times. By default, nearly all."),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sojourn.cli.app import AsJson, app, echo_json, echo_lines, examples, say
+from sojourn.cli.app import AsJson, command, echo_json, echo_lines, say
 from sojourn.cli.entry import INTERRUPTED
 from sojourn.cli.parsing import env_name, key_or_number, options_of, plain
 
@@ -26,7 +26,7 @@ Modules = Annotated[
 ]
 
 
-@app.command(epilog=examples("sojourn envs", "sojourn envs --json"))
+@command("sojourn envs", "sojourn envs --json")
 def envs(as_json: AsJson = False) -> None:
     """List Sojourn's environments."""
     from sojourn.envs import ENVIRONMENTS, summary
@@ -37,13 +37,11 @@ def envs(as_json: AsJson = False) -> None:
         echo_lines(f"{env_id:24} {summary(env_id)}" for env_id in ENVIRONMENTS)
 
 
-@app.command(
-    epilog=examples(
-        "sojourn train sojourn/AdmissionControl-v0 --steps 30000",
-        "sojourn train sojourn/TwoState-v0 -e log_scale=1e-3 --max-episode-steps 1000 --agent smart -a step_size=0.01",
-        "sojourn train FrozenLake-v1 --duration 1 --out lake.sojourn",
-        "sojourn train FrozenLake-v1 --duration 1 --out lake.sojourn --resume",
-    )
+@command(
+    "sojourn train sojourn/AdmissionControl-v0 --steps 30000",
+    "sojourn train sojourn/TwoState-v0 -e log_scale=1e-3 --max-episode-steps 1000 --agent smart -a step_size=0.01",
+    "sojourn train FrozenLake-v1 --duration 1 --out lake.sojourn",
+    "sojourn train FrozenLake-v1 --duration 1 --out lake.sojourn --resume",
 )
 def train(
     env_id: Annotated[
@@ -160,14 +158,12 @@ def _check_out(out: Path, resume: bool) -> None:
         raise ValueError(f"{out} cannot be written, as there is no folder {out.parent}; make it first")
 
 
-@app.command(
-    epilog=examples(
-        "sojourn evaluate learner.sojourn",
-        "sojourn evaluate learner.sojourn --time 100000 --seed 7 --json",
-        "sojourn evaluate learner.sojourn --env my_code:MyEnv",
-        "sojourn evaluate learner.sojourn --module my_code",
-        "sojourn evaluate learner.sojourn --out out/verdict",
-    )
+@command(
+    "sojourn evaluate learner.sojourn",
+    "sojourn evaluate learner.sojourn --time 100000 --seed 7 --json",
+    "sojourn evaluate learner.sojourn --env my_code:MyEnv",
+    "sojourn evaluate learner.sojourn --module my_code",
+    "sojourn evaluate learner.sojourn --out out/verdict",
 )
 def evaluate(
     file: Annotated[Path, typer.Argument(help="A saved learner.")],
@@ -208,12 +204,10 @@ def evaluate(
         echo_lines([f"{file}: {found.sentence}", *(f"warning: {each}" for each in found.warnings)])
 
 
-@app.command(
-    epilog=examples(
-        "sojourn policy learner.sojourn",
-        "sojourn policy learner.sojourn --out policy.csv",
-        "sojourn policy learner.sojourn --out policy.json",
-    )
+@command(
+    "sojourn policy learner.sojourn",
+    "sojourn policy learner.sojourn --out policy.csv",
+    "sojourn policy learner.sojourn --out policy.json",
 )
 def policy(
     file: Annotated[Path, typer.Argument(help="A saved learner, or a policy as JSON.")],

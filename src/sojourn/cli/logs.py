@@ -7,16 +7,14 @@ from typing import Annotated
 
 import typer
 
-from sojourn.cli.app import AsJson, app, echo_json, echo_lines, examples
+from sojourn.cli.app import AsJson, command, echo_json, echo_lines
 from sojourn.cli.parsing import fractions_of
 
 
-@app.command(
-    epilog=examples(
-        "sojourn log decisions.csv",
-        "sojourn log decisions.parquet --state queue,hour --next-state next_queue,next_hour --out out/decisions",
-        "sojourn log decisions.csv --policy policy.json --json",
-    )
+@command(
+    "sojourn log decisions.csv",
+    "sojourn log decisions.parquet --state queue,hour --next-state next_queue,next_hour --out out/decisions",
+    "sojourn log decisions.csv --policy policy.json --json",
 )
 def log(  # each column of a log is an option
     file: Annotated[Path, typer.Argument(help="A CSV or Parquet file with one row for each decision.")],
@@ -64,12 +62,10 @@ def log(  # each column of a log is an option
         echo_lines(lines(found))
 
 
-@app.command(
-    epilog=examples(
-        "sojourn rates decisions.csv",
-        "sojourn rates decisions.parquet --reward pay --duration hours --out out/rates",
-        "sojourn rates decisions.csv --estimators Exponential,Harmonic --step-sizes 0.01,0.1 --json",
-    )
+@command(
+    "sojourn rates decisions.csv",
+    "sojourn rates decisions.parquet --reward pay --duration hours --out out/rates",
+    "sojourn rates decisions.csv --estimators Exponential,Harmonic --step-sizes 0.01,0.1 --json",
 )
 def rates(
     file: Annotated[

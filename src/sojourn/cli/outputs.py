@@ -8,17 +8,15 @@ from typing import Annotated
 
 import typer
 
-from sojourn.cli.app import AsJson, Jobs, app, echo_json, echo_table, examples, goes_on, say
+from sojourn.cli.app import AsJson, Jobs, app, command, echo_json, echo_lines, goes_on, say
 
 Folder = Annotated[Path, typer.Argument(help="Folder with the results of a sweep.")]
 
 
-@app.command(
-    epilog=examples(
-        "sojourn sweep experiments/first-look.toml --out out/first-look",
-        "sojourn sweep experiments/first-look.toml --out out/first-look --dry-run",
-        "sojourn sweep large.toml --out out/large --cluster tcp://scheduler:8786",
-    )
+@command(
+    "sojourn sweep experiments/first-look.toml --out out/first-look",
+    "sojourn sweep experiments/first-look.toml --out out/first-look --dry-run",
+    "sojourn sweep large.toml --out out/large --cluster tcp://scheduler:8786",
 )
 def sweep(
     file: Annotated[Path, typer.Argument(help="TOML file that describes the sweep.")],
@@ -61,9 +59,7 @@ def sweep(
         raise typer.Exit(3)
 
 
-@app.command(
-    epilog=examples("sojourn results out/first-look", "sojourn results out/first-look --csv runs.csv")
-)
+@command("sojourn results out/first-look", "sojourn results out/first-look --csv runs.csv")
 def results(
     folder: Folder,
     csv: Annotated[
@@ -74,7 +70,9 @@ def results(
 
     With --csv runs.csv, recorded curves are written to runs.curves.csv.
     """
-    from sojourn.runs.results import CURVES, export_csv, load_curves, load_results, summary_table
+    from sojourn.answers.sweep import summary
+    from sojourn.report import terminal
+    from sojourn.runs.results import CURVES, export_csv, load_curves, load_results
 
     table = load_results(folder)
     if csv is not None:
@@ -82,17 +80,15 @@ def results(
         if (folder / CURVES).is_file():
             export_csv(load_curves(folder), csv.with_suffix(f".curves{csv.suffix}"))
         return
-    echo_table(summary_table(table, str(folder)))
+    echo_lines([str(folder), *terminal.lines([summary(table)])])
 
 
 # --- The page ----------------------------------------------------------------------------
 
 
-@app.command(
-    epilog=examples(
-        "sojourn report out/robustness out/bitcoin --out out/report.html",
-        "sojourn report out --title 'All of today' --claims",
-    )
+@command(
+    "sojourn report out/robustness out/bitcoin --out out/report.html",
+    "sojourn report out --title 'All of today' --claims",
 )
 def report(
     folders: Annotated[
@@ -123,10 +119,10 @@ data = typer.Typer(no_args_is_help=True, help="Check a file of minute bars, or d
 app.add_typer(data, name="data")
 
 
-@data.command(
-    epilog=examples(
-        "sojourn data check btcusd.parquet", "sojourn data check btcusd.csv.gz --fill 60 --repair --json"
-    )
+@command(
+    "sojourn data check btcusd.parquet",
+    "sojourn data check btcusd.csv.gz --fill 60 --repair --json",
+    group=data,
 )
 def check(
     file: Annotated[Path, typer.Argument(help="File of bars: CSV, CSV.gz or Parquet.")],
@@ -157,7 +153,7 @@ def check(
         say("  found     nothing wrong")
 
 
-@data.command(epilog=examples("sojourn data fetch --out data"))
+@command("sojourn data fetch --out data", group=data)
 def fetch(out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("data")) -> None:
     """Download the paper's minute bars from Kaggle."""
     try:

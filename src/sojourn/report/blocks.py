@@ -7,6 +7,7 @@ forget to do it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from sojourn.data.moved import moved_names
@@ -49,6 +50,11 @@ class Facts(NamedTuple):
     items: Sequence[tuple[str, str]]
 
 
+def made_by(version: str, folder: Path) -> list[tuple[str, str]]:
+    """Return the facts that close a list of settings."""
+    return [("made by", f"Sojourn {version}"), ("folder", folder.name)]
+
+
 class Verdicts(NamedTuple):
     """Statements, the verdict on each, and whether it holds: "yes", "no", "partly", "open", or "" for no mark."""
 
@@ -65,6 +71,16 @@ class Column(NamedTuple):
     short: str | None = (
         ""  # the heading on a terminal, if it is not the name; None leaves the column out there
     )
+
+
+def texts(*names: str) -> list[Column]:
+    """Return columns of text."""
+    return [Column(name, numeric=False) for name in names]
+
+
+def numbers(*names: str, digits: int = 4, unit: str = "") -> list[Column]:
+    """Return columns of numbers, all with as many digits."""
+    return [Column(name, digits=digits, unit=unit) for name in names]
 
 
 class DataTable(NamedTuple):

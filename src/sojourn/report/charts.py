@@ -13,10 +13,13 @@ all that is shown, including ranges and labels, is in the value.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from sojourn.data.moved import moved_names
 from sojourn.report.looks import Look
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __getattr__ = moved_names(__name__)
 
@@ -47,6 +50,13 @@ class Series(NamedTuple):
     kind: Literal["line", "steps", "points", "bars"] = "line"
     weight: Literal["normal", "thin", "wide"] = "normal"
     shift: float = 0.0  # of the marks, in units of x, so that marks at the same x do not hide each other
+
+
+def series_of(name: str, look: Look, table: pl.DataFrame, *columns: str) -> Series:
+    """Return a series from columns of a table: x, y and, if there is a range around y, low and high."""
+    x, y, *ends = (table[column].to_list() for column in columns)
+    low, high = ends or ((), ())
+    return Series(name, look, x, y, low, high)
 
 
 class Vertical(NamedTuple):
@@ -266,33 +276,33 @@ def _frame(chart: Plain) -> Entries:
     """Return a chart without its series."""
     match chart:
         case Lines():
-            return _lines(chart)
+            kind = "lines"
+            entries: Entries = {
+                "x": _axis(chart.x),
+                "y": _axis(chart.y),
+                "spans": [_span(one) for one in chart.spans],
+                "hidden": list(chart.hidden),
+                "height": chart.height,
+            }
         case Heatmap():
-            return _heatmap(chart)
+            kind = "heatmap"
+            entries = _heatmap(chart)
         case Whiskers():
-            return _whiskers(chart)
-
-
-def _lines(chart: Lines) -> Entries:
-    return {
-        "type": "lines",
-        "title": chart.title,
-        "x": _axis(chart.x),
-        "y": _axis(chart.y),
-        "spans": [_span(one) for one in chart.spans],
-        "hidden": list(chart.hidden),
-        "height": chart.height,
-    }
+            kind = "whiskers"
+            rows: list[Json] = [
+                {"name": one.name, **one.look._asdict(), "value": one.value, "low": one.low, "high": one.high}
+                for one in chart.rows
+            ]
+            entries = {"x": _axis(chart.x), "rows": rows, "interval": chart.interval}
+            if chart.reference is not None:
+                entries["reference"] = {"x": chart.reference}
+    return {"type": kind, "title": chart.title, **entries}
 
 
 def _drawn(series: Series | Vertical, lists: _Lists) -> Entries:
+    entries: Entries = {"name": series.name, **series.look._asdict()}
     if isinstance(series, Vertical):
-        return {"name": series.name, **_look(series.look), "vertical": series.x}
-    return _series(series, lists)
-
-
-def _series(series: Series, lists: _Lists) -> Entries:
-    entries: Entries = {"name": series.name, **_look(series.look)}
+        return {**entries, "vertical": series.x}
     entries |= {"x": lists.place(series.x), "y": list(series.y)}
     if len(series.low):
         entries |= {"low": list(series.low), "high": list(series.high)}
@@ -313,8 +323,6 @@ def _span(span: Span) -> Entries:
 def _heatmap(chart: Heatmap) -> Entries:
     colours = chart.colours
     entries: Entries = {
-        "type": "heatmap",
-        "title": chart.title,
         "x": _labels(chart.x),
         "y": _labels(chart.y),
         "value": colours.name,
@@ -331,18 +339,6 @@ def _heatmap(chart: Heatmap) -> Entries:
     return entries
 
 
-def _whiskers(chart: Whiskers) -> Entries:
-    rows: list[Json] = [
-        {"name": one.name, **_look(one.look), "value": one.value, "low": one.low, "high": one.high}
-        for one in chart.rows
-    ]
-    entries: Entries = {"type": "whiskers", "title": chart.title, "x": _axis(chart.x), "rows": rows}
-    entries["interval"] = chart.interval
-    if chart.reference is not None:
-        entries["reference"] = {"x": chart.reference}
-    return entries
-
-
 def _axis(axis: Axis) -> Entries:
     entries = _given(short=axis.short, unit=axis.unit, log=axis.log, reverse=axis.reverse, whole=axis.whole)
     low, high = axis.ends
@@ -355,10 +351,6 @@ def _axis(axis: Axis) -> Entries:
 
 def _labels(labels: Labels) -> Entries:
     return {"label": labels.label, "values": list(labels.values), **_given(short=labels.short)}
-
-
-def _look(look: Look) -> Entries:
-    return {"colour": look.colour, "dash": look.dash, "marker": look.marker}
 
 
 def _given(**entries: Json) -> Entries:

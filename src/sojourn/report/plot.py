@@ -29,7 +29,7 @@ from typing import Any, TypeAlias
 import polars as pl
 
 from sojourn.data.numbers import nearest, shown
-from sojourn.report.charts import Axis, Colours, Heatmap, Labels, Lines, Series
+from sojourn.report.charts import Axis, Colours, Heatmap, Labels, Lines, Series, series_of
 from sojourn.report.figures import draw
 from sojourn.report.looks import looks, plain, title
 from sojourn.report.words import number
@@ -71,17 +71,9 @@ def curves(table: pl.DataFrame, ax: Axes, figure: str = "rate") -> None:
     for place, ((world, agent), line) in enumerate(groups):
         if line["step"].n_unique() < line.height:
             raise ValueError(f"{agent} in {world} has several cells in the table; choose one of them first")
-        ordered = line.sort("step")
-        series.append(
-            Series(
-                f"{title(str(agent))}, {world}" if several else title(str(agent)),
-                (plain(place) if several else known[str(agent)]).bare(),
-                ordered["step"].to_list(),
-                ordered["mean"].to_list(),
-                ordered["low"].to_list(),
-                ordered["high"].to_list(),
-            )
-        )
+        name = f"{title(str(agent))}, {world}" if several else title(str(agent))
+        look = (plain(place) if several else known[str(agent)]).bare()
+        series.append(series_of(name, look, line.sort("step"), "step", "mean", "low", "high"))
     steps = rows["step"].cast(pl.Float64).to_list()
     wide = min(steps) > 0 and max(steps) / min(steps) > _WIDE
     draw(Lines(ax.get_title(), Axis("steps", log=wide), Axis(_WORDS[figure]), series), ax)

@@ -40,19 +40,18 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from rich.box import SIMPLE_HEAD
-from rich.markup import escape
-from rich.table import Table
 
 from sojourn.data.child import check_columns, is_number, read_table
 from sojourn.data.files import is_leftover, write_whole
-from sojourn.data.text import printable
+from sojourn.data.moved import moved_names
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.door import told
 from sojourn.rules.intervals import mean_reach
 from sojourn.runs.batch import TRUTHS, Batch, Column
 from sojourn.runs.loop import PARTS
 from sojourn.runs.recording import Points
+
+__getattr__ = moved_names(__name__)
 
 # 4: the actions of policies have 32 bits; with 16, action 70,000 became 4,464. 5: new columns for the gain of the final
 # policy, what was earned and the last state, and in curves for what they belong to. 6: dynamic regret, tracking error.
@@ -247,17 +246,3 @@ def summarise(table: pl.DataFrame) -> pl.DataFrame:
         pl.col("rate").median().alias("rate"),
         earned.median().alias("earned"),
     )
-
-
-def summary_table(table: pl.DataFrame, title: str) -> Table:
-    """Return the summary for a terminal."""
-    summary = summarise(table)
-    caption = "rate: the learned rate. earned: reward per unit time. Both are medians over the runs."
-    view = Table(title=escape(printable(title)), caption=caption, box=SIMPLE_HEAD)
-    for name, dtype in summary.schema.items():
-        view.add_column(name, justify="left" if dtype == pl.String else "right")
-    for row in summary.iter_rows():
-        view.add_row(
-            *(f"{entry:.4g}" if isinstance(entry, float) else escape(printable(str(entry))) for entry in row)
-        )
-    return view

@@ -112,18 +112,11 @@ def _by_size(cells: pl.DataFrame, sizes: list[float]) -> list[charts.Series]:
     series = []
     for place, size in enumerate(sizes):
         rows = cells.filter(pl.col("state_size") == size).sort("segment")
-        series.append(
-            charts.Series(
-                f"last {size:g} directions",
-                plain(place),
-                rows["segment"].to_list(),
-                rows["share"].to_list(),
-                low=rows["low"].to_list(),
-                high=rows["high"].to_list(),
-                kind="points",
-                shift=0.72 / len(sizes) * (place - (len(sizes) - 1) / 2),
-            )
+        line = charts.series_of(
+            f"last {size:g} directions", plain(place), rows, "segment", "share", "low", "high"
         )
+        shift = 0.72 / len(sizes) * (place - (len(sizes) - 1) / 2)
+        series.append(line._replace(kind="points", shift=shift))
     return series
 
 
@@ -252,24 +245,18 @@ def _curves_sheets(found: charts.Choosable, data: str) -> dict[str, charts.Sheet
 def durations(tables: Tables, data: str) -> charts.Lines:
     """Return the middle half and the middle 98 % of the scaled durations of each segment."""
     table = tables.segments.sort("segment")
-    x, median = table["segment"].to_list(), table["q50"].to_list()
-    wide = charts.Series("", Look(SKY, 0, None), x, median, kind="bars")
+    bars = [
+        charts.series_of(
+            "middle 98 % of the minutes", Look(SKY, 0, None), table, "segment", "q50", "q01", "q99"
+        ),
+        charts.series_of("middle half", Look(BLUE, 0, None), table, "segment", "q50", "q25", "q75"),
+    ]
+    median = charts.series_of("median", Look(BLACK, 0, 0), table, "segment", "q50")
     return charts.Lines(
         f"How scaled durations spread ({data})",
         SEGMENT,
         charts.Axis("scaled duration, s", unit="s", ends=(0.0, 50.0)),
-        [
-            wide._replace(
-                name="middle 98 % of the minutes", low=table["q01"].to_list(), high=table["q99"].to_list()
-            ),
-            wide._replace(
-                name="middle half",
-                look=Look(BLUE, 0, None),
-                low=table["q25"].to_list(),
-                high=table["q75"].to_list(),
-            ),
-            charts.Series("median", Look(BLACK, 0, 0), x, median, kind="points"),
-        ],
+        [*(one._replace(kind="bars") for one in bars), median._replace(kind="points")],
         spans=[charts.Span("the range durations are scaled to", GREY, 5.0, 45.0, axis="y")],
         note="Durations are scaled to 5 to 45 s by the largest move.",
         height=280,

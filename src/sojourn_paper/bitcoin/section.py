@@ -302,14 +302,9 @@ def _data(data: Data) -> blocks.Facts:
 
 def _verdicts(summary: Summary) -> blocks.DataTable:
     columns = [
-        blocks.Column("durations", numeric=False),
-        blocks.Column("against", numeric=False),
+        *blocks.texts("durations", "against"),
         blocks.Column("mean win ratio", digits=3),
-        blocks.Column("cells"),
-        blocks.Column("ahead in"),
-        blocks.Column("clear wins"),
-        blocks.Column("clear losses"),
-        blocks.Column("ties"),
+        *blocks.numbers("cells", "ahead in", "clear wins", "clear losses", "ties"),
         blocks.Column("smallest corrected p", digits=2),
     ]
     rows = []
@@ -350,8 +345,7 @@ def _win_ratios(found: tables.Tables) -> blocks.DataTable:
 def _earned(summary: Summary, called: str) -> list[blocks.Block]:
     if not summary["earned"]:
         return []
-    columns = [blocks.Column("durations", numeric=False), blocks.Column("agent", numeric=False)]
-    columns += [blocks.Column(name, digits=3) for name in ("mean", "lowest", "highest")]
+    columns = [*blocks.texts("durations", "agent"), *blocks.numbers("mean", "lowest", "highest", digits=3)]
     names = summary["names"]
     rows = [
         (row["duration_rule"], names[row["agent"]], row["mean"], row["lowest"], row["highest"])
@@ -370,13 +364,9 @@ def _earned(summary: Summary, called: str) -> list[blocks.Block]:
 
 def _segments(found: tables.Tables, called: str, most: int) -> blocks.DataTable:
     columns = [
-        blocks.Column("segment"),
-        blocks.Column("bars"),
-        blocks.Column("all movement"),
-        blocks.Column("largest move"),
+        *blocks.numbers("segment", "bars", "all movement", "largest move"),
         blocks.Column("bars that do not move", digits=1, unit="%"),
-        blocks.Column("median duration, s"),
-        blocks.Column("its standard deviation, s"),
+        *blocks.numbers("median duration, s", "its standard deviation, s"),
     ]
     names = ("segment", "bars", "total_movement", "largest_move", "without_move", "q50", "duration_std")
     rows = found.segments.sort("segment").select(*names).rows()

@@ -210,9 +210,7 @@ def earned(tables: Tables) -> charts.Lines:
         _SCALE,
         charts.Axis("earned, as a share of the better action", short="share"),
         [
-            _banded(
-                charts.Series(title(agent), styles[agent], rows["log_scale"].to_list(), []), rows, "share"
-            )
+            charts.series_of(title(agent), styles[agent], rows, "log_scale", "share", "low", "high")
             for agent in FAMILY
             if (rows := tables.earned.filter(pl.col("agent") == agent)).height
         ],
@@ -224,21 +222,19 @@ def earned(tables: Tables) -> charts.Lines:
 def foretold(tables: Tables) -> charts.Lines:
     """Return how often each method names the action that is better at the horizon."""
     paper, linear = (tables.foretold.filter(pl.col("world") == world) for world in WORLDS)
-    x = paper["log_scale"].to_list()
+    trend = charts.series_of(
+        "trend of each action", Look(GREEN, 0, None), paper, "log_scale", "by_trend", "low", "high"
+    )
+    others = [
+        ("trend, where B grows linearly", Look(BLUE, 1, 2), linear, "log_scale", "by_trend"),
+        ("mean of the past", Look(RED, 2, 1), paper, "log_scale", "by_average"),
+        ("mean of the last tenth", Look(ORANGE, 3, 3), paper, "log_scale", "by_recent"),
+    ]
     return charts.Lines(
         f"Which action is better at step {HORIZON:,}, from 1,000 steps of an episode",
         _SCALE,
         charts.Axis("share of histories with the right answer", short="right", ends=(-0.03, 1.06)),
-        [
-            _banded(
-                charts.Series("trend of each action", Look(GREEN, 0, None), x, [], weight="wide"),
-                paper,
-                "by_trend",
-            ),
-            charts.Series("trend, where B grows linearly", Look(BLUE, 1, 2), x, linear["by_trend"].to_list()),
-            charts.Series("mean of the past", Look(RED, 2, 1), x, paper["by_average"].to_list()),
-            charts.Series("mean of the last tenth", Look(ORANGE, 3, 3), x, paper["by_recent"].to_list()),
-        ],
+        [trend._replace(weight="wide"), *(charts.series_of(*one) for one in others)],
         [charts.Vertical("from here on B is the right one", Look(GREY, 3, None), _crossing(paper))],
         note="Shaded: 95 % interval. Where B grows linearly, A is the right one at every log-scale.",
     )
@@ -249,9 +245,3 @@ def _crossing(paper: pl.DataFrame) -> float:
     last = paper.filter(pl.col("right_is_b") < 0.5)["log_scale"].to_list()[-1]
     first = paper.filter(pl.col("right_is_b") > 0.5)["log_scale"].to_list()[0]
     return math.sqrt(last * first)
-
-
-def _banded(series: charts.Series, rows: pl.DataFrame, name: str) -> charts.Series:
-    """Return a series with these numbers and the range around them."""
-    y, low, high = (rows[column].to_list() for column in (name, "low", "high"))
-    return series._replace(y=y, low=low, high=high)

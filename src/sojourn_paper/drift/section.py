@@ -270,12 +270,8 @@ def _tracking(tracked: Iterable[Tracked]) -> blocks.DataTable:
     return blocks.DataTable(
         "Tracking errors relative to the best Exponential",
         [
-            blocks.Column("streams", numeric=False),
-            blocks.Column("estimator", numeric=False),
-            blocks.Column("step size", numeric=False),
-            blocks.Column("geometric mean", digits=3),
-            blocks.Column("90 %", digits=3),
-            blocks.Column("worst", digits=3),
+            *blocks.texts("streams", "estimator", "step size"),
+            *blocks.numbers("geometric mean", "90 %", "worst", digits=3),
         ],
         rows,
         "One setting: one step size for all streams. By truth, by score: chosen for each stream on other seeds, with or without the truth.",
@@ -292,12 +288,8 @@ def _control(summary: Summary, hows: Sequence[str] = (TUNED, ONE)) -> blocks.Dat
     return blocks.DataTable(
         "Share of the frozen optimum in random worlds",
         [
-            blocks.Column("agent", numeric=False),
-            blocks.Column("setting", numeric=False),
-            blocks.Column("where", numeric=False),
-            blocks.Column("share", digits=3),
-            blocks.Column("low", digits=3),
-            blocks.Column("high", digits=3),
+            *blocks.texts("agent", "setting", "where"),
+            *blocks.numbers("share", "low", "high", digits=3),
             blocks.Column("first in", digits=0),
         ],
         rows,

@@ -91,13 +91,14 @@ def _crossing(table: pl.DataFrame, log_scale: float, steps: int, overtakes: floa
     x = table["step"].to_list()
     top = 1.6 * max(table["high_a"].to_list())
     series = [
-        charts.Series(
+        charts.series_of(
             f"action {action.upper()}",
             look,
-            x,
-            table[f"rate_{action}"].to_list(),
-            low=table[f"low_{action}"].to_list(),
-            high=table[f"high_{action}"].to_list(),
+            table,
+            "step",
+            f"rate_{action}",
+            f"low_{action}",
+            f"high_{action}",
         )
         for action, look in (("a", Look(RED, 1, None)), ("b", Look(BLACK, 0, None)))
     ]
@@ -175,9 +176,7 @@ def learned_rates(tables: Tables) -> charts.Lines:
     for agent, look in looks(AGENTS).items():
         rows = tables.learned.filter(pl.col("agent") == agent)
         if agent != CONTROL and not rows.is_empty():
-            series.append(
-                charts.Series(NAMES[agent], look, rows["log_scale"].to_list(), rows["rate"].to_list())
-            )
+            series.append(charts.series_of(NAMES[agent], look, rows, "log_scale", "rate"))
     return charts.Lines(
         "Learned rates, and what each action earned",
         SCALE,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from sojourn.answers.audit import audited
 from sojourn.answers.comparison import judge, plan
 from sojourn.answers.comparison import section as shown
 from sojourn.answers.comparison.judge import ChangingWorld, Comparison, Problem, RunSettings, Trap
-from sojourn.answers.comparison.tuning import tuned
+from sojourn.answers.comparison.tuning import Judged, tuned
 from sojourn.data.files import own_folder, write_text, write_whole
 from sojourn.data.records import as_json, load_json, plain, read_record, write_json
 from sojourn.exact.audit.audit import Audit, audit
@@ -132,11 +133,10 @@ def _problem(
     own_folder(folder)
     agents = plan.compared(settings)
     with executor(jobs) as (pool, width):
+        runner = _runner(folder, pool, width, progress)
 
         def judged(sweep: Sweep, part: str) -> pl.DataFrame:
-            told = no_progress if part.startswith("tuning-") else progress  # not counted beforehand
-            run_sweep(sweep, own_folder(folder / part), pool, width, told).whole()
-            return _with_lengths(known.judged(load_results(folder / part)), settings, title)
+            return _with_lengths(known.judged(runner(sweep, part)), settings, title)
 
         chosen = tuned(name, settings, judged)
         policies = {agent: both["policy"].options for agent, both in chosen.items()}
@@ -168,11 +168,10 @@ def _changing(
     """Return what was found in a world that changes, and the runs behind it."""
     own_folder(folder)
     with executor(jobs) as (pool, width):
+        runner = _runner(folder, pool, width, progress)
 
         def judged(sweep: Sweep, part: str) -> pl.DataFrame:
-            told = no_progress if part.startswith("tuning-") else progress  # not counted beforehand
-            run_sweep(sweep, own_folder(folder / part), pool, width, told).whole()
-            return judge.with_shares(load_results(folder / part))
+            return judge.with_shares(runner(sweep, part))
 
         chosen = tuned(name, settings, judged)
         options = {agent: both["earned"].options for agent, both in chosen.items()}
@@ -180,6 +179,17 @@ def _changing(
     found = judge.changing_results(table, chosen, plan.compared(settings))
     world = ChangingWorld(title, plan.subject(name).num_states, found)
     return world, table.drop("relative_gain").with_columns(pl.lit(title).alias("problem"))
+
+
+def _runner(folder: Path, pool: Executor, width: int, progress: Advance) -> Judged:
+    """Return a function that runs a sweep into a part of a folder, and returns its results."""
+
+    def run(sweep: Sweep, part: str) -> pl.DataFrame:
+        advance = no_progress if part.startswith("tuning-") else progress  # not counted beforehand
+        run_sweep(sweep, own_folder(folder / part), pool, width, advance).whole()
+        return load_results(folder / part)
+
+    return run
 
 
 def _with_lengths(table: pl.DataFrame, settings: plan.Settings, title: str) -> pl.DataFrame:

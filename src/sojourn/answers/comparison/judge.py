@@ -26,7 +26,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -317,39 +317,23 @@ def results(
     last = table.filter(pl.col("length") == pl.col("length").max())
     found = []
     for label, agent in agents.items():
-        ended = last.filter(pl.col("agent") == label)
+        ended, best = last.filter(pl.col("agent") == label), chosen[label]
         steps, times = _reaching(table.filter(pl.col("agent") == label))
         optimal = int(ended["optimal"].sum())
-        low, high = mean_interval(ended["relative_gain"].to_numpy())
-        followed_low, followed_high = mean_interval(ended["followed"].to_numpy())
-        earned_low, earned_high = mean_interval(ended["earned"].drop_nulls().to_numpy())
-        share_low, share_high = share_interval(optimal, ended.height)
-        steps_99, time_99 = _middle(steps), _middle(times)
+        shares = (optimal / ended.height, *share_interval(optimal, ended.height))
         found.append(
             AgentResult(
                 agent=label,
                 name=agent.title,
-                options=chosen[label]["policy"].options,
-                edges=chosen[label]["policy"].edges,
-                optimal_share=optimal / ended.height,
-                optimal_low=share_low,
-                optimal_high=share_high,
-                relative_gain=float(ended["relative_gain"].to_numpy().mean()),
-                relative_low=low,
-                relative_high=high,
-                followed=float(ended["followed"].to_numpy().mean()),
-                followed_low=followed_low,
-                followed_high=followed_high,
-                earned=float(ended["earned"].drop_nulls().to_numpy().mean()),
-                earned_low=earned_low,
-                earned_high=earned_high,
-                earning=_earning(ended, earning.filter(pl.col("agent") == label), chosen[label]["earned"]),
-                steps_99=steps_99[0],
-                steps_99_low=steps_99[1],
-                steps_99_high=steps_99[2],
-                time_99=time_99[0],
-                time_99_low=time_99[1],
-                time_99_high=time_99[2],
+                options=best["policy"].options,
+                edges=best["policy"].edges,
+                **dict(zip(("optimal_share", "optimal_low", "optimal_high"), shares, strict=True)),
+                **_mean(ended, "relative_gain", "relative"),
+                **_mean(ended, "followed", "followed"),
+                **_mean(ended, "earned", "earned"),
+                earning=_earning(ended, earning.filter(pl.col("agent") == label), best["earned"]),
+                **_middle("steps_99", steps),
+                **_middle("time_99", times),
                 reached_share=float(np.isfinite(steps).mean()),
                 rate=_median(ended["rate"]),
                 rate_gap=_median(ended["rate_gap"]),
@@ -358,6 +342,13 @@ def results(
             )
         )
     return tuple(found)
+
+
+def _mean(runs: pl.DataFrame, column: str, name: str) -> dict[str, float]:
+    """Return the mean of a column over runs, and the ends of its interval."""
+    numbers = runs[column].drop_nulls().to_numpy()
+    low, high = mean_interval(numbers)
+    return {column: float(numbers.mean()), f"{name}_low": low, f"{name}_high": high}
 
 
 def _earning(ended: pl.DataFrame, others: pl.DataFrame, chosen: TunedOptions) -> Earning:
@@ -409,15 +400,11 @@ def _reaching(table: pl.DataFrame) -> tuple[Floats, Floats]:
     return np.array(steps), np.array(times)
 
 
-def _middle(numbers: Floats) -> tuple[float | None, float | None, float | None]:
+def _middle(name: str, numbers: Floats) -> dict[str, Any]:
     """Return the median and the ends of its interval; None where most runs never get there."""
-    low, high = median_interval(numbers)
     middle = float(np.sort(numbers)[len(numbers) // 2])  # infinite if half of the runs never get there
-    return _finite(middle), _finite(low), _finite(high)
-
-
-def _finite(number: float) -> float | None:
-    return number if math.isfinite(number) else None
+    found = zip((name, f"{name}_low", f"{name}_high"), (middle, *median_interval(numbers)), strict=True)
+    return {field: number if math.isfinite(number) else None for field, number in found}
 
 
 def _median(column: pl.Series) -> float | None:

@@ -32,8 +32,7 @@ from sojourn.learner.learner import Learner
 from sojourn.learner.observing import OBSERVERS, Source, driver_for, observer_for
 from sojourn.rates.named import ESTIMATORS
 from sojourn.rates.protocol import Rate
-from sojourn.report import figures, terminal
-from sojourn.report.blocks import Block, Budget, Column, DataTable, Facts, Heading, Points, Prose, Section
+from sojourn.report import blocks, figures, terminal
 from sojourn.report.charts import Axis, Sheet, Whisker, Whiskers
 from sojourn.report.looks import plain
 from sojourn.report.markdown import markdown
@@ -383,14 +382,14 @@ def write(
     found: Observations,
     runs: Mapping[Cell, ObservedRun],
     sheets: Mapping[str, Sheet],
-    section: Callable[[Path, dict[str, Json], Budget], Section],
+    section: Callable[[Path, dict[str, Json], blocks.Budget], blocks.Section],
     formats: Sequence[str],
 ) -> None:
     """Write what was found into the folder of the runs."""
     write_whole(out / RESULTS, pl.DataFrame(list(runs.values())).write_parquet)
     with figures.drawing(1, formats) as write_sheets:  # all are drawn before another process has started
         write_sheets(sheets, out / "figures")
-    write_text(out / "README.md", markdown(section(out, as_json(found), Budget())))
+    write_text(out / "README.md", markdown(section(out, as_json(found), blocks.Budget())))
     write_json(out / FILE, as_json(found))  # last, since it means that everything is done
 
 
@@ -511,7 +510,7 @@ def gains_sheet(found: Observations) -> Sheet:
 
 def lines(found: Observations, findings: Sequence[str]) -> list[str]:
     """Return for a terminal what each agent reached on each problem, and what was found."""
-    return terminal.lines([gains(found), Points(findings)])
+    return terminal.lines([gains(found), blocks.Points(findings)])
 
 
 def ahead(found: Observations) -> list[str]:
@@ -534,7 +533,7 @@ def ahead(found: Observations) -> list[str]:
     return told
 
 
-def gains(found: Observations) -> DataTable:
+def gains(found: Observations) -> blocks.DataTable:
     """Return what the policies are worth."""
     best = {one.problem: one.gain for one in found.truths}
     rows = [
@@ -545,19 +544,15 @@ def gains(found: Observations) -> DataTable:
         for one in found.first
     ]
     columns = [
-        Column("problem", numeric=False),
-        Column("agent", numeric=False),
-        Column("steps"),
-        Column("seeds"),
-        Column("best gain", digits=5, short=None),
-        Column("gain", digits=5, short=None),
-        Column("relative gain"),
-        Column("low"),
-        Column("high"),
-        Column("learned rate", short=None),
-        Column("CPU s", digits=3, short=None),
+        *blocks.texts("problem", "agent"),
+        *blocks.numbers("steps", "seeds"),
+        blocks.Column("best gain", digits=5, short=None),
+        blocks.Column("gain", digits=5, short=None),
+        *blocks.numbers("relative gain", "low", "high"),
+        blocks.Column("learned rate", short=None),
+        blocks.Column("CPU s", digits=3, short=None),
     ]
-    return DataTable(
+    return blocks.DataTable(
         "Policies after learning", columns, rows, "Means over seeds, with the 95 % interval of the mean."
     )
 
@@ -565,7 +560,7 @@ def gains(found: Observations) -> DataTable:
 # --- Section of the page -----------------------------------------------------------------
 
 
-def section(folder: Path, given: dict[str, Json], budget: Budget) -> Section:
+def section(folder: Path, given: dict[str, Json], budget: blocks.Budget) -> blocks.Section:
     """Return what `observations.json` in a folder holds."""
     found = read_record(Observations, given)
     return section_of(folder, found, ahead(found), [("seeds", str(found.seeds))])
@@ -576,21 +571,21 @@ def section_of(
     found: Observations,
     findings: Sequence[str],
     settings: Sequence[tuple[str, str]],
-    further: Sequence[Block] = (),
-) -> Section:
+    further: Sequence[blocks.Block] = (),
+) -> blocks.Section:
     """Return a section with these findings, settings and further blocks, which come after the table of gains."""
     names = list(dict.fromkeys(one.title for one in found.first))
     who = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-    return Section(
+    return blocks.Section(
         "study of networks",
         "Observations that cannot be listed",
         f"{who[:1].upper()}{who[1:]} on {counted(len(found.truths), 'problem')} with continuous observations, compared "
         "with the best possible gain.",
         gains_chart(found),
         [
-            Points(findings),
-            Heading("What the policies are worth"),
-            Prose(
+            blocks.Points(findings),
+            blocks.Heading("What the policies are worth"),
+            blocks.Prose(
                 "Every agent has its own settings, the same on all problems: Exponential(0.001) for the rate, centred. Only "
                 "the number of steps was chosen for each problem. The relative gain is 1 - (best gain - gain) / |best gain|. "
                 "To measure a policy's gain, it is followed without random actions, the best policy is followed with the "
@@ -600,7 +595,9 @@ def section_of(
             ),
             gains(found),
             *further,
-            Facts("Settings", [*settings, ("made by", f"Sojourn {found.version}"), ("folder", folder.name)]),
-            Prose("`results.parquet` has every run; `figures/` has the charts."),
+            blocks.Facts(
+                "Settings", [*settings, ("made by", f"Sojourn {found.version}"), ("folder", folder.name)]
+            ),
+            blocks.Prose("`results.parquet` has every run; `figures/` has the charts."),
         ],
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -199,42 +200,27 @@ def more_tuning(problem: str, settings: Settings, points: Mapping[str, list[dict
 
 
 def _tuning(problem: str, settings: Settings, agents: list[Entry]) -> Sweep:
-    seeds = list(range(_FIRST_TUNING_SEED, _FIRST_TUNING_SEED + settings.tuning_seeds))
-    steps, times = lengths(problem, settings)
-    return Sweep(
-        [_world(problem)],
-        agents,
-        seeds,
-        max(steps),
-        name=f"{problem}, tuning",
-        time=times[-1] if times else None,
-    )
+    seeds = range(_FIRST_TUNING_SEED, _FIRST_TUNING_SEED + settings.tuning_seeds)
+    return _sweep(problem, settings, "tuning", agents, seeds)
 
 
 def runs(problem: str, settings: Settings, chosen: Mapping[str, Mapping[str, float]]) -> Sweep:
     """Return the runs by which final policies are compared, each agent with the options chosen for it."""
+    sweep = _sweep(problem, settings, "runs", _entries(settings, chosen), range(settings.seeds))
     steps, times = lengths(problem, settings)
-    return Sweep(
-        [_world(problem)],
-        _entries(settings, chosen),
-        list(range(settings.seeds)),
-        max(steps) if times else steps,
-        name=f"{problem}, runs",
-        time=times or None,
-    )
+    return replace(sweep, time=times) if times else replace(sweep, steps=steps)
 
 
 def earning(problem: str, settings: Settings, chosen: Mapping[str, Mapping[str, float]]) -> Sweep:
     """Return the runs of the agents that earn most with options other than those for the final policy."""
+    return _sweep(problem, settings, "earning", _entries(settings, chosen), range(settings.seeds))
+
+
+def _sweep(problem: str, settings: Settings, part: str, agents: list[Entry], seeds: range) -> Sweep:
+    """Return runs of full length."""
     steps, times = lengths(problem, settings)
-    return Sweep(
-        [_world(problem)],
-        _entries(settings, chosen),
-        list(range(settings.seeds)),
-        max(steps),
-        name=f"{problem}, earning",
-        time=times[-1] if times else None,
-    )
+    world, time = _world(problem), times[-1] if times else None
+    return Sweep([world], agents, list(seeds), max(steps), name=f"{problem}, {part}", time=time)
 
 
 def _entries(settings: Settings, chosen: Mapping[str, Mapping[str, float]]) -> list[Entry]:

@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sojourn.answers import audit
-from sojourn.answers.comparison.judge import ChangingWorld, Comparison, EstimatorError, Problem, RunSettings
+from sojourn.answers.comparison.judge import (
+    AgentResult,
+    ChangingResult,
+    ChangingWorld,
+    Comparison,
+    EstimatorError,
+    Problem,
+    RunSettings,
+)
 from sojourn.data.records import Json, as_json, read_record
 from sojourn.exact.audit.audit import Limit
 from sojourn.report import blocks, charts, terminal
@@ -28,16 +36,9 @@ def learning(found: Problem, points: int, over: str = "steps") -> charts.Lines:
     for curve in found.curves:
         last = len(curve.step) - 1
         chosen = [place for place in range(last + 1) if place % every == 0 or place == last]
-        series.append(
-            charts.Series(
-                names[curve.agent],
-                styles[curve.agent],
-                [curve.step[place] for place in chosen],
-                [curve.relative_gain[place] for place in chosen],
-                low=[curve.low[place] for place in chosen],
-                high=[curve.high[place] for place in chosen],
-            )
-        )
+        numbers = (curve.step, curve.relative_gain, curve.low, curve.high)
+        x, y, low, high = ([part[place] for place in chosen] for part in numbers)
+        series.append(charts.Series(names[curve.agent], styles[curve.agent], x, y, low, high))
     return charts.Lines(
         f"Learning: {found.name}",
         charts.Axis(over, log=True),
@@ -49,36 +50,42 @@ def learning(found: Problem, points: int, over: str = "steps") -> charts.Lines:
 
 def outcomes(found: Problem) -> charts.Whiskers:
     """Return the relative gain of each agent's final policy, with its interval."""
-    styles = looks(row.agent for row in found.agents)
-    return charts.Whiskers(
-        f"At the end: {found.name}",
-        charts.Axis("relative gain at the end, 95 % interval", short="relative gain"),
-        [
-            charts.Whisker(
-                row.name, styles[row.agent], row.relative_gain, row.relative_low, row.relative_high
-            )
-            for row in found.agents
-        ],
-        interval="95 % interval",
-        reference=1.0,
-        note="The dotted line is the best possible gain.",
-    )
+    numbers = [(row.relative_gain, row.relative_low, row.relative_high) for row in found.agents]
+    axis = charts.Axis("relative gain at the end, 95 % interval", short="relative gain")
+    note = "The dotted line is the best possible gain."
+    return _intervals(f"At the end: {found.name}", axis, found.agents, numbers, note)
 
 
 def earnings(found: Problem) -> charts.Whiskers:
     """Return what each agent earned on the way with the options that earn most, with its interval."""
-    styles = looks(row.agent for row in found.agents)
-    return charts.Whiskers(
-        f"On the way: {found.name}",
-        charts.Axis("earned on the way, relative to the optimum, 95 % interval", short="earned"),
-        [
-            charts.Whisker(row.name, styles[row.agent], row.earning.earned, row.earning.low, row.earning.high)
-            for row in found.agents
-        ],
-        interval="95 % interval",
-        reference=1.0,
-        note="The dotted line is what the best policy earns in the long run.",
-    )
+    numbers = [(row.earning.earned, row.earning.low, row.earning.high) for row in found.agents]
+    axis = charts.Axis("earned on the way, relative to the optimum, 95 % interval", short="earned")
+    note = "The dotted line is what the best policy earns in the long run."
+    return _intervals(f"On the way: {found.name}", axis, found.agents, numbers, note)
+
+
+def shares(found: ChangingWorld) -> charts.Whiskers:
+    """Return what each agent earned in a world that changes, with its interval."""
+    numbers = [(row.share, row.low, row.high) for row in found.agents]
+    axis = charts.Axis("share of the frozen optimum, 95 % interval", short="earned")
+    note = "The dotted line is what the best policy of each time would have earned."
+    return _intervals(f"Earned while it changes: {found.name}", axis, found.agents, numbers, note)
+
+
+def _intervals(
+    title: str,
+    axis: charts.Axis,
+    agents: Sequence[AgentResult | ChangingResult],
+    numbers: Sequence[tuple[float, float, float]],
+    note: str,
+) -> charts.Whiskers:
+    """Return a number of each agent with its interval, relative to 1."""
+    styles = looks(row.agent for row in agents)
+    rows = [
+        charts.Whisker(row.name, styles[row.agent], *triple)
+        for row, triple in zip(agents, numbers, strict=True)
+    ]
+    return charts.Whiskers(title, axis, rows, interval="95 % interval", reference=1.0, note=note)
 
 
 def overview(problems: Sequence[Problem]) -> charts.Heatmap:
@@ -137,19 +144,6 @@ def _whiskers(panels: Sequence[charts.Whiskers], problems: Sequence[Problem]) ->
 
 def _nameless(panel: charts.Whiskers) -> charts.Whiskers:
     return panel._replace(rows=[row._replace(name="") for row in panel.rows])
-
-
-def shares(found: ChangingWorld) -> charts.Whiskers:
-    """Return what each agent earned, with its interval."""
-    styles = looks(row.agent for row in found.agents)
-    return charts.Whiskers(
-        f"Earned while it changes: {found.name}",
-        charts.Axis("share of the frozen optimum, 95 % interval", short="earned"),
-        [charts.Whisker(row.name, styles[row.agent], row.share, row.low, row.high) for row in found.agents],
-        interval="95 % interval",
-        reference=1.0,
-        note="The dotted line is what the best policy of each time would have earned.",
-    )
 
 
 def changing_sheet(found: ChangingWorld) -> charts.Sheet:
@@ -294,7 +288,7 @@ _NUMBERS = {  # by the fields of `AgentResult`
     "rate_gap": blocks.Column("rate minus gain", short=None),
     "regret": blocks.Column("regret", short=None),
 }
-_INTERVAL = [blocks.Column("earned"), blocks.Column("low"), blocks.Column("high")]
+_INTERVAL = blocks.numbers("earned", "low", "high")
 
 _FILES = (
     "`comparison.json` has all of this for machines; `results.parquet` has a row for each run and length, with `policy_gain`, "
@@ -420,8 +414,7 @@ def _tuned(options: Mapping[str, float], edges: Sequence[str]) -> tuple[str, str
 
 def _errors(found: Problem) -> blocks.DataTable:
     """Return how well each estimator does if all else is equal."""
-    columns = [blocks.Column("estimator", numeric=False)]
-    columns += [blocks.Column(name) for name in ("mean", "root mean square error", "low", "high")]
+    columns = [*blocks.texts("estimator"), *blocks.numbers("mean", "root mean square error", "low", "high")]
     rows = [(one.estimator, one.mean, one.error, one.error_low, one.error_high) for one in found.estimators]
     note = "All follow the optimal policy and have the same step size, if they have one."
     return blocks.DataTable(f"The estimators alone on {found.name}", columns, rows, note)
@@ -442,8 +435,7 @@ def _facts(folder: Path, found: Comparison) -> blocks.Facts:
                 if grid
             ),
             ("problems", ", ".join(found.names)),
-            ("made by", f"Sojourn {found.version}"),
-            ("folder", folder.name),
+            *blocks.made_by(found.version, folder),
         ],
     )
 
@@ -475,7 +467,7 @@ def _changing_table(found: ChangingWorld) -> blocks.DataTable:
     ]
     return blocks.DataTable(
         f"The agents in {found.name}",
-        [*_TEXTS, *_INTERVAL, blocks.Column("dynamic regret"), blocks.Column("tracking error")],
+        [*_TEXTS, *_INTERVAL, *blocks.numbers("dynamic regret", "tracking error")],
         rows,
         "Earned: the share of what the best policy of each time would have earned (the frozen optimum), with the options "
         "that earn most on other seeds. Low and high are the ends of 95 % intervals. Dynamic regret: what is missing to "
