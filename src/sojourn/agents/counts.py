@@ -12,6 +12,7 @@ import numpy as np
 
 from sojourn.rules.arrays import MOST_COUNTED, Floats, Ints, infinite, outside
 from sojourn.rules.bridge import inlined
+from sojourn.rules.replace import replaced
 
 _SUCCESSORS = 64  # different ones that a pair has room for, on average over all pairs
 
@@ -76,17 +77,7 @@ def counted_step(
         counts.head[state, action] = cell
     if cell > 0:
         counts.times_led[cell - 1] += 1.0
-    return Counts(
-        num_states=counts.num_states,
-        visits=counts.visits,
-        rewards=counts.rewards,
-        durations=counts.durations,
-        head=counts.head,
-        link=counts.link,
-        successor=counts.successor,
-        times_led=counts.times_led,
-        used=used,
-    )
+    return replaced(counts, used=used)
 
 
 def wrong_counts(counts: Counts, shape: tuple[int, int]) -> str:

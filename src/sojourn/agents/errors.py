@@ -27,6 +27,7 @@ from sojourn.rates.centred import MeanDuration, averaged
 from sojourn.rules.bridge import inlined
 from sojourn.rules.compile import no_rule, rule
 from sojourn.rules.elementary import exp
+from sojourn.rules.replace import replaced
 from sojourn.rules.values import Value
 from sojourn.rules.vectors import State
 
@@ -183,10 +184,7 @@ def differential(method: Differential, values: Values, rate: float, step: Step) 
     here = read(values, step.state, step.action)
     delta = average_reward_error(step.reward, step.duration, rate, step.ahead, here)
     delta /= divisor(read(mean_duration, step.state, step.action), durations)
-    after = Differential(
-        mean_duration=mean_duration, duration_step_size=method.duration_step_size, durations=durations
-    )
-    return delta, after
+    return delta, replaced(method, mean_duration=mean_duration, durations=durations)
 
 
 @evidence.register(AverageReward)

@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from sojourn.data.numbers import Number, finite, fraction, probability
 from sojourn.rules.compile import no_rule, rule
+from sojourn.rules.replace import replaced
 from sojourn.rules.values import Value, checked
 
 
@@ -64,11 +65,7 @@ def chance_decay(exploration: Decay) -> float:
 @later.register
 def later_decay(exploration: Decay) -> Decay:
     """The rest of a decay is a decay, too."""
-    return Decay(
-        start=max(exploration.floor, exploration.start * exploration.factor),
-        factor=exploration.factor,
-        floor=exploration.floor,
-    )
+    return replaced(exploration, start=max(exploration.floor, exploration.start * exploration.factor))
 
 
 def _count(name: str, number: Number) -> float:
@@ -101,12 +98,9 @@ def chance_linear(exploration: Linear) -> float:
 def later_linear(exploration: Linear) -> Linear:
     """The rest of a straight line is a straight line, too."""
     if exploration.steps <= 1.0:
-        return Linear(start=exploration.end, end=exploration.end, steps=0.0)
-    return Linear(
-        start=exploration.start + (exploration.end - exploration.start) / exploration.steps,
-        end=exploration.end,
-        steps=exploration.steps - 1.0,
-    )
+        return replaced(exploration, start=exploration.end, steps=0.0)
+    slope = (exploration.end - exploration.start) / exploration.steps
+    return replaced(exploration, start=exploration.start + slope, steps=exploration.steps - 1.0)
 
 
 def exploration_of(given: float | Exploration) -> Exploration:

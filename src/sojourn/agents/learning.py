@@ -37,6 +37,7 @@ from sojourn.rates.scheduled import Visits, step_size_at
 from sojourn.rules.arrays import Floats, misread
 from sojourn.rules.bridge import Function, inlined
 from sojourn.rules.compile import Rule, no_rule, rule
+from sojourn.rules.replace import replaced
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import Value, checked, named_fields
 from sojourn.rules.vectors import State
@@ -86,7 +87,7 @@ def sized_by_visits(step_size: ByVisits, state: State, action: int) -> tuple[flo
     """Count the visit."""
     visits = move(step_size.visits, state, action, 1.0)
     size = step_size_at(step_size.schedule, read(visits, state, action))
-    return size, ByVisits(schedule=step_size.schedule, visits=visits)
+    return size, replaced(step_size, visits=visits)
 
 
 def step_size_of(given: float | Visits, empty: Callable[[], Values]) -> StepSize:

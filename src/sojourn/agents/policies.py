@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -12,8 +12,9 @@ from sojourn.rates.carry import carry
 from sojourn.rates.protocol import Rate
 from sojourn.rules.arrays import Floats, Ints, misread, outside
 from sojourn.rules.random import uniform
+from sojourn.rules.replace import replaced
 from sojourn.rules.streams import Stream
-from sojourn.rules.vectors import State
+from sojourn.rules.vectors import Action, State
 
 
 class PolicyAgent(NamedTuple):
@@ -46,21 +47,6 @@ def draw_policy(agent: PolicyAgent, state: int, rng: Stream) -> tuple[int, bool]
     return agent.actions[state], False
 
 
-@learn.register
-def learn_policy(
-    agent: PolicyAgent,
-    state: State,
-    action: int,
-    reward: float,
-    duration: float,
-    next_state: State,
-    explored: bool,
-) -> PolicyAgent:
-    """Update only the rate."""
-    rate, carried = carry(agent.rate, agent.carried, reward, duration)
-    return PolicyAgent(values=agent.values, rate=rate, carried=carried, accepted=True, actions=agent.actions)
-
-
 class RandomAgent(NamedTuple):
     """All actions are equally likely, and the values stay 0. Every step counts as greedy."""
 
@@ -81,21 +67,6 @@ def draw_random(agent: RandomAgent, state: State, rng: Stream) -> tuple[int, boo
     return nth_available(agent.values, state, uniform(rng)), False
 
 
-@learn.register
-def learn_random(
-    agent: RandomAgent,
-    state: State,
-    action: int,
-    reward: float,
-    duration: float,
-    next_state: State,
-    explored: bool,
-) -> RandomAgent:
-    """Update only the rate."""
-    rate, carried = carry(agent.rate, agent.carried, reward, duration)
-    return RandomAgent(values=agent.values, rate=rate, carried=carried, accepted=True)
-
-
 class RandomNumbers(NamedTuple):
     """Any number from `low` to `high`, for actions that are numbers. Every step counts as greedy."""
 
@@ -113,23 +84,6 @@ def draw_number(agent: RandomNumbers, state: State, rng: Stream) -> tuple[float,
     return agent.low + (agent.high - agent.low) * uniform(rng), False
 
 
-@learn.register
-def learn_numbers(
-    agent: RandomNumbers,
-    state: State,
-    action: float,
-    reward: float,
-    duration: float,
-    next_state: State,
-    explored: bool,
-) -> RandomNumbers:
-    """Update only the rate."""
-    rate, carried = carry(agent.rate, agent.carried, reward, duration)
-    return RandomNumbers(
-        values=agent.values, rate=rate, carried=carried, accepted=True, low=agent.low, high=agent.high
-    )
-
-
 class Follower(NamedTuple):
     """The best action by its values, which stay as they are. Every step counts as greedy."""
 
@@ -145,16 +99,22 @@ def draw_follower(agent: Follower, state: State, rng: Stream) -> tuple[int, bool
     return best(agent.values, state, 0.0)[0], False
 
 
-@learn.register
-def learn_follower(
-    agent: Follower,
+F = TypeVar("F", PolicyAgent, RandomAgent, RandomNumbers, Follower)
+
+
+@learn.register(PolicyAgent)
+@learn.register(RandomAgent)
+@learn.register(RandomNumbers)
+@learn.register(Follower)
+def learn_rate(
+    agent: F,
     state: State,
-    action: int,
+    action: Action,
     reward: float,
     duration: float,
     next_state: State,
     explored: bool,
-) -> Follower:
+) -> F:
     """Update only the rate."""
     rate, carried = carry(agent.rate, agent.carried, reward, duration)
-    return Follower(values=agent.values, rate=rate, carried=carried, accepted=True)
+    return replaced(agent, rate=rate, carried=carried, accepted=True)

@@ -21,6 +21,7 @@ from sojourn.agents.values.table import Table
 from sojourn.rates.centred import MeanDuration, averaged
 from sojourn.rates.protocol import update, value, value_as_kept
 from sojourn.rules.compile import no_rule, rule
+from sojourn.rules.replace import replaced
 from sojourn.rules.values import Value
 
 
@@ -65,9 +66,7 @@ class LargestOfAll(NamedTuple):
 @settled.register
 def settled_first(reference: FirstPair, state: int, action: int) -> FirstPair:
     """The first pair stays the first."""
-    if reference.state >= 0:
-        return FirstPair(state=reference.state, action=reference.action)
-    return FirstPair(state=state, action=action)
+    return reference if reference.state >= 0 else FirstPair(state=state, action=action)
 
 
 @settled.register(MeanOfAll)
@@ -125,12 +124,7 @@ def relative(method: Relative, values: Values, rate: float, step: Step) -> tuple
     mean = read(mean_duration, step.state, step.action)
     here = read(values, step.state, step.action)
     delta = step.reward + step.ahead - here - mean * level_of(reference, values)
-    after = Relative(
-        reference=reference,
-        mean_duration=mean_duration,
-        duration_step_size=method.duration_step_size,
-        durations=durations,
-    )
+    after = replaced(method, reference=reference, mean_duration=mean_duration, durations=durations)
     return delta / divisor(mean, durations), after
 
 

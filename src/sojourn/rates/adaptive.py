@@ -30,6 +30,7 @@ from sojourn.rates.ladder import (
 from sojourn.rates.protocol import limit, limit_is_gain, ratio, update, value, value_as_ratio
 from sojourn.rules.bridge import inlined
 from sojourn.rules.elementary import exp, log1p, small_expm1
+from sojourn.rules.replace import replaced
 from sojourn.rules.values import checked
 
 _TRENDS = 0.1  # the share of the two trends in the weights at the start
@@ -80,15 +81,7 @@ def update_adaptive_ratio(rate: AdaptiveRatio, reward: float, duration: float) -
     block_reward = rate.reward + reward
     block_duration = rate.duration + duration
     if rate.pending + 1.0 < _BLOCK:
-        return AdaptiveRatio(
-            ladder=rate.ladder,
-            fourth_trend=rate.fourth_trend,
-            fifth_trend=rate.fifth_trend,
-            noise=rate.noise,
-            reward=block_reward,
-            duration=block_duration,
-            pending=rate.pending + 1.0,
-        )
+        return replaced(rate, reward=block_reward, duration=block_duration, pending=rate.pending + 1.0)
     ladder, weights, noise = rate.ladder, _weights(rate), rate.noise
     warm = noise.blocks >= _WARM and noise.squares > 0.0
     if noise.blocks > 0.0:
@@ -97,8 +90,10 @@ def update_adaptive_ratio(rate: AdaptiveRatio, reward: float, duration: float) -
         surprise = block_reward - expected * block_duration
         if warm:
             surprise = clipped(surprise, noise.squares)
-        noise = Noise(
-            _KEPT * noise.squares + surprise * surprise, _KEPT * noise.duration + block_duration, noise.blocks
+        noise = replaced(
+            noise,
+            squares=_KEPT * noise.squares + surprise * surprise,
+            duration=_KEPT * noise.duration + block_duration,
         )
         variance = noise.squares / noise.duration
         if _LEAST < variance < math.inf:
@@ -110,7 +105,7 @@ def update_adaptive_ratio(rate: AdaptiveRatio, reward: float, duration: float) -
         ladder=_all_fed(ladder, weights, block_reward, block_duration, cut),
         fourth_trend=weights.fourth_trend,
         fifth_trend=weights.fifth_trend,
-        noise=Noise(noise.squares, noise.duration, noise.blocks + 1.0),
+        noise=replaced(noise, blocks=noise.blocks + 1.0),
         reward=0.0,
         duration=0.0,
         pending=0.0,
@@ -250,15 +245,17 @@ def update_clipped_exponential(
         usual = clipped(surprise, noise.squares)
         taken = expected + clipped(surprise, noise.squares / noise.duration * rate.duration)
     if noise.blocks > 0.0:
-        noise = Noise(
-            _NOISE_KEPT * noise.squares + usual * usual, _NOISE_KEPT * noise.duration + duration, noise.blocks
+        noise = replaced(
+            noise,
+            squares=_NOISE_KEPT * noise.squares + usual * usual,
+            duration=_NOISE_KEPT * noise.duration + duration,
         )
     keep = 1.0 - rate.step_size
-    return ClippedExponential(
-        step_size=rate.step_size,
+    return replaced(
+        rate,
         reward=keep * rate.reward + taken,
         duration=keep * rate.duration + duration,
-        noise=Noise(noise.squares, noise.duration, noise.blocks + 1.0),
+        noise=replaced(noise, blocks=noise.blocks + 1.0),
     )
 
 
@@ -283,9 +280,7 @@ class TimeForgetting(NamedTuple):
 def update_time_forgetting(rate: TimeForgetting, reward: float, duration: float) -> TimeForgetting:
     """X <- e^(-lambda tau) X + r, Y <- e^(-lambda tau) Y + tau, lambda = -log(1 - beta)."""
     keep = exp(log1p(-rate.step_size) * duration)
-    return TimeForgetting(
-        step_size=rate.step_size, reward=keep * rate.reward + reward, duration=keep * rate.duration + duration
-    )
+    return replaced(rate, reward=keep * rate.reward + reward, duration=keep * rate.duration + duration)
 
 
 value.register(ClippedExponential)(value_as_ratio)

@@ -15,6 +15,7 @@ import math
 from typing import NamedTuple
 
 from sojourn.rules.bridge import inlined
+from sojourn.rules.replace import replaced
 
 FORGETTING = tuple(
     [1.0 / (4.0 * 3.0**j) ** 2 for j in range(6)] + [0.0]
@@ -151,14 +152,14 @@ def handed_over(rung: Rung, donor: Rung, behind: float) -> tuple[Rung, Rung]:
     A rung that remembers more than the donor takes over the donor's memory. `behind` is how much more the next slower
     rung lost on this block. A rung whose total lead is above 8 becomes the donor.
     """
-    reward, duration, blocks, lead = rung.reward, rung.duration, rung.blocks, rung.lead
-    if blocks > donor.blocks:
-        reward, duration, blocks, lead = donor.reward, donor.duration, donor.blocks, 0.0
-    lead = max(0.0, lead + behind)
+    after = rung
+    if rung.blocks > donor.blocks:
+        after = replaced(donor, weight=rung.weight, lead=0.0)
+    lead = max(0.0, after.lead + behind)
     if lead > _LEAD:
-        after = Rung(rung.weight, reward, duration, blocks, 0.0)
+        after = replaced(after, lead=0.0)
         return after, after
-    return Rung(rung.weight, reward, duration, blocks, lead), donor
+    return replaced(after, lead=lead), donor
 
 
 @inlined
@@ -179,10 +180,10 @@ def fed(
     if variance > 0.0:
         expected = rung.reward / rung.duration * duration
         taken = expected + clipped(reward - expected, variance * rung.duration)
-    return Rung(
+    return replaced(
+        rung,
         weight=weight,
         reward=keep * rung.reward + taken,
         duration=keep * rung.duration + duration,
         blocks=keep * rung.blocks + 1.0,
-        lead=rung.lead,
     )

@@ -94,7 +94,7 @@ class _ByTypes:
         function = self._overload_func(*args, **kws)
         if function is None:
             return None, None
-        kept = self._kept(function, args)
+        kept = self._kept(function, (*args, *kws.values()))
         part: Numba = njit(pipeline_class=_PartCompiler, **self._options)
         compiled = part(kept or function)
         if kept is not None:

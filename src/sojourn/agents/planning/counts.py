@@ -14,6 +14,7 @@ import numpy as np
 
 from sojourn.rules.arrays import MOST_COUNTED, Floats
 from sojourn.rules.bridge import compiled_apart, inlined
+from sojourn.rules.replace import replaced
 
 NONE = -1.0  # the end of a chain
 
@@ -52,7 +53,7 @@ def with_room(counts: SparseCounts) -> SparseCounts:
     for link in range(counts.used):
         for column in range(3):
             links[link, column] = counts.links[link, column]
-    return SparseCounts(counts.pairs, links, counts.used)
+    return replaced(counts, links=links)
 
 
 @compiled_apart
@@ -84,7 +85,7 @@ def count(
         else:
             links[last, NEXT] = link
     links[link, TIMES] += 1.0
-    return SparseCounts(pairs, links, used)
+    return replaced(counts, used=used)
 
 
 def wrong_counts(counts: SparseCounts, shape: tuple[int, int]) -> str:

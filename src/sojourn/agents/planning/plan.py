@@ -16,6 +16,7 @@ from sojourn.agents.planning.solve import Model, improve, look_ahead
 from sojourn.rules.arrays import MOST_COUNTED, Floats, Ints
 from sojourn.rules.bridge import compiled_apart, inlined
 from sojourn.rules.elementary import exp, log
+from sojourn.rules.replace import replaced
 
 _TRIES, _POWER = 2.0, 0.6  # at most 2 T^0.6 steps to try
 _KNOWN = 2.0  # a pair seen 2 log T times is known
@@ -68,11 +69,9 @@ def gone_on(course: Course, reward: float, duration: float) -> Course:
     if duration > 0.0:
         lowest, highest = min(lowest, carried / duration), max(highest, carried / duration)
         carried = 0.0
-    return Course(
+    return replaced(
+        course,
         steps=course.steps + 1,
-        begun=course.begun,
-        stretch=course.stretch,
-        trying=course.trying,
         tries=course.tries + course.trying,
         reward=course.reward + reward,
         clock=course.clock + duration,
@@ -132,17 +131,11 @@ def plan(q: Floats, counts: SparseCounts, states: Floats, course: Course, state:
     for k in range(len(seen)):
         action = int(states[seen[k], ACTION + (TRY if trying else BEST)])
         states[seen[k], PLANNED] = counts.pairs[seen[k], action, VISITS]
-    return gain, Course(
-        steps=course.steps,
+    return gain, replaced(
+        course,
         begun=course.steps,
         stretch=course.steps - course.begun,
         trying=trying,
-        tries=course.tries,
-        reward=course.reward,
-        clock=course.clock,
-        carried=course.carried,
-        lowest=course.lowest,
-        highest=course.highest,
         work=course.work + work,
     )
 

@@ -40,6 +40,7 @@ from sojourn.agents.values.table import Table, zeros
 from sojourn.rates.protocol import limit, limit_is_gain, update, value, value_as_kept
 from sojourn.rules.arrays import Floats, infinite
 from sojourn.rules.random import normal
+from sojourn.rules.replace import replaced
 from sojourn.rules.streams import Stream
 
 
@@ -166,13 +167,11 @@ def learn_model(
     states[state, SEEN] = 1.0
     states[next_state, SEEN] = 1.0
     course = gone_on(agent.course, reward, duration)
-    return Planner(
-        values=agent.values,
-        rate=agent.rate,
+    return replaced(
+        agent,
         accepted=action == best(agent.values, state, 0.0)[0],
         pausing=is_due(counts, states, course, next_state) or not has_room(counts),
         counts=counts,
-        states=states,
         course=course,
     )
 
@@ -192,12 +191,4 @@ def think_planner(agent: Planner, state: int) -> Planner:
         counts = with_room(counts)
     if course.steps > 0 and is_due(counts, agent.states, course, state):
         gain, course = plan(agent.values.q, counts, agent.states, course, state)
-    return Planner(
-        values=agent.values,
-        rate=PlannedRate(rate=gain),
-        accepted=agent.accepted,
-        pausing=False,
-        counts=counts,
-        states=agent.states,
-        course=course,
-    )
+    return replaced(agent, rate=PlannedRate(rate=gain), pausing=False, counts=counts, course=course)

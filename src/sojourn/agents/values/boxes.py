@@ -10,6 +10,7 @@ import numpy as np
 from sojourn.rules.arrays import MOST_COUNTED, Floats
 from sojourn.rules.bridge import inlined
 from sojourn.rules.compile import rule
+from sojourn.rules.replace import replaced
 from sojourn.rules.values import Value
 from sojourn.rules.vectors import Bounds, State
 
@@ -68,16 +69,7 @@ def noted_running(box: RunningBox, state: State, known: Floats) -> RunningBox:
     if seen == next_change:
         next_change = 2 * seen
         _set_edges(box, seen, known)
-    return RunningBox(
-        low=box.low,
-        per_unit=box.per_unit,
-        mean=box.mean,
-        squares=box.squares,
-        least=box.least,
-        most=box.most,
-        seen=seen,
-        next_change=next_change,
-    )
+    return replaced(box, seen=seen, next_change=next_change)
 
 
 @inlined

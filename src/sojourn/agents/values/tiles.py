@@ -24,7 +24,7 @@ After the entries that are seen, a state may have a 1 or 0 for each action; acti
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -44,6 +44,7 @@ from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.bridge import inlined
 from sojourn.rules.compile import no_rule, rule
 from sojourn.rules.random import word_at
+from sojourn.rules.replace import replaced
 from sojourn.rules.values import Value
 from sojourn.rules.vectors import State, is_written, write_state
 
@@ -90,6 +91,9 @@ class Tiles(Value, Protocol):
     @property
     def latest(self) -> Ints:
         """Which of the two was looked at last."""
+
+
+T = TypeVar("T", bound=Tiles)
 
 
 class DenseTiles(NamedTuple):
@@ -229,41 +233,16 @@ def is_available_in_tiles(values: Tiles, state: State, action: int) -> bool:
     return is_unmasked(values.cut.shifts.shape[0], state, action)
 
 
-@inlined
-def _moved(values: Tiles, state: State, action: int, amount: float) -> None:
+@move.register(DenseTiles)
+@move.register(HashedTiles)
+def move_tiles(values: T, state: State, action: int, amount: float) -> T:
+    """Move every weight by its share, in place."""
     weights, active = values.weights, values.active
     row = _found(values, state)
     each = amount / active.shape[1]
     for k in range(active.shape[1]):
         weights[np.uint64(active[row, k]), action] += each
-
-
-@move.register
-def move_dense(values: DenseTiles, state: State, action: int, amount: float) -> DenseTiles:
-    """Move every weight by its share, in place."""
-    _moved(values, state, action, amount)
-    return DenseTiles(
-        weights=values.weights,
-        cut=values.cut,
-        box=noted(values.box, state, values.points),
-        points=values.points,
-        active=values.active,
-        latest=values.latest,
-    )
-
-
-@move.register
-def move_hashed(values: HashedTiles, state: State, action: int, amount: float) -> HashedTiles:
-    """Move every weight by its share, in place."""
-    _moved(values, state, action, amount)
-    return HashedTiles(
-        weights=values.weights,
-        cut=values.cut,
-        box=noted(values.box, state, values.points),
-        points=values.points,
-        active=values.active,
-        latest=values.latest,
-    )
+    return replaced(values, box=noted(values.box, state, values.points))
 
 
 @sizes.register(DenseTiles)
