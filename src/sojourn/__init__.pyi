@@ -54,7 +54,6 @@ from sojourn.models import laws, problems
 from sojourn.models.modulated import modulated
 from sojourn.models.smdp import SMDP
 from sojourn.rates.adaptive import AdaptiveRatio, ClippedExponential, TimeForgetting
-from sojourn.rates.carry import carry
 from sojourn.rates.centred import Centred
 from sojourn.rates.contrast import Fixed, MeanOfRates, TimeSmoothed
 from sojourn.rates.harmonic import CumulativeHarmonic, CumulativeWeightedHarmonic, Harmonic, WeightedHarmonic
@@ -66,11 +65,10 @@ from sojourn.rates.means import (
     weighted_harmonic_mean,
 )
 from sojourn.rates.meter import RateMeter
-from sojourn.rates.protocol import limit, update, value
+from sojourn.rates.protocol import Steps, carry, limit, update, value
 from sojourn.rates.ratio import Cumulative, Exponential, Incremental, SmoothedCumulative
 from sojourn.rates.scheduled import Scheduled, Visits
 from sojourn.rates.score import RateChoice, RateScore, choose_rate, rate_score
-from sojourn.rates.steps import Steps
 from sojourn.report import plot
 from sojourn.rules import random, stats
 from sojourn.rules.bridge import inlined

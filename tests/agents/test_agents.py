@@ -302,7 +302,7 @@ def test_agents_can_be_pickled() -> None:
 def test_agents_and_estimators_tell_the_same_of_each_other() -> None:
     """The agents that an estimator's entry names are those whose entries name the estimator."""
     from sojourn.agents.named import AGENTS
-    from sojourn.rates.named import ESTIMATORS
+    from sojourn.rates.catalogue import ESTIMATORS
 
     def called(name: str) -> str:
         options = ", ".join(f"{key}={choice!r}" for key, choice in AGENTS[name].options.items())

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import sojourn as sj
 from sojourn.agents.named import NamedAgent, add_agent
 from sojourn.models.problems import PROBLEMS
-from sojourn.rates.named import NamedEstimator, add_estimator
+from sojourn.rates.catalogue import NamedEstimator, add_estimator
 from sojourn.worlds.named import NamedWorld, add_world
 
 

@@ -42,7 +42,7 @@ from sojourn.agents.networks.protocol import Spaces
 from sojourn.envs.problems import ProblemEnv
 from sojourn.envs.worlds import WorldEnv
 from sojourn.models.problems.catalogue import PROBLEMS
-from sojourn.rates.named import ESTIMATORS
+from sojourn.rates.catalogue import ESTIMATORS
 from sojourn.rates.scheduled import Scheduled, Visits
 from sojourn.rules import gradual
 from sojourn.rules.compile import Kernel

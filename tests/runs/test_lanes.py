@@ -15,7 +15,7 @@ import sojourn as sj
 from sojourn.agents.learning import LearningAgent
 from sojourn.agents.named import AGENTS
 from sojourn.agents.relative import Relative
-from sojourn.rates.named import ESTIMATORS
+from sojourn.rates.catalogue import ESTIMATORS
 from sojourn.rules.lane_count import LANES
 from sojourn.rules.streams import streams
 from sojourn.rules.values import copied, same, stacked

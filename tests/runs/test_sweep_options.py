@@ -28,7 +28,7 @@ from sojourn.agents.ties import TIES
 from sojourn.data.options import option_kinds, wants_list
 from sojourn.models import save_model
 from sojourn.models.problems import gosavi, long_return
-from sojourn.rates.named import ESTIMATORS
+from sojourn.rates.catalogue import ESTIMATORS
 from sojourn.runs.build import build_agent, build_world
 from sojourn.runs.columns import FIGURES
 from sojourn.runs.named import agent_kinds, world_kind, world_names

@@ -28,7 +28,7 @@ from sojourn.answers.page import write_report
 from sojourn.data.names import users_constructor
 from sojourn.envs import make
 from sojourn.learner.by_name import Beginning, Place, Training, begun, train_into
-from sojourn.rates.named import named_rate
+from sojourn.rates.catalogue import named_rate
 from sojourn.rules.sources import source_of
 from sojourn.runs.build import build_agent, build_world
 from sojourn.runs.executors import executor

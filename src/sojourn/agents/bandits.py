@@ -21,9 +21,8 @@ from sojourn.agents.protocol import draw, learn, misfit
 from sojourn.agents.values.protocol import Values, best, entries, move, nth_available, read, sizes
 from sojourn.agents.values.table import Table
 from sojourn.data.numbers import finite
-from sojourn.rates.carry import carry
 from sojourn.rates.centred import MeanDuration, averaged
-from sojourn.rates.protocol import Rate, ratio
+from sojourn.rates.protocol import Rate, carry, ratio
 from sojourn.rules.arrays import MOST_COUNTED, Floats, misread, outside
 from sojourn.rules.bridge import inlined
 from sojourn.rules.compile import no_rule, rule

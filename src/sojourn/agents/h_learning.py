@@ -24,8 +24,7 @@ from sojourn.agents.protocol import draw, is_greedy, learn, misfit
 from sojourn.agents.ties import Ties, epsilon_greedy, is_best, ties_of
 from sojourn.agents.values.protocol import Values, best, entries, move, read, sizes
 from sojourn.data.numbers import finite
-from sojourn.rates.carry import carry
-from sojourn.rates.protocol import Rate, value
+from sojourn.rates.protocol import Rate, carry, value
 from sojourn.rates.ratio import Cumulative
 from sojourn.rules.arrays import Floats
 from sojourn.rules.bridge import inlined

@@ -30,9 +30,8 @@ from sojourn.agents.values.protocol import (
 )
 from sojourn.agents.values.table import Table
 from sojourn.data.numbers import Number, finite, fraction, shown, within
-from sojourn.rates.carry import carry
 from sojourn.rates.centred import levelled, own_value, timed
-from sojourn.rates.protocol import Rate, value
+from sojourn.rates.protocol import Rate, carry, value
 from sojourn.rates.scheduled import Visits, step_size_at
 from sojourn.rules.arrays import Floats, misread
 from sojourn.rules.bridge import Function, inlined

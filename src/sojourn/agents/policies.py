@@ -8,8 +8,7 @@ import numpy as np
 
 from sojourn.agents.protocol import draw, learn, misfit
 from sojourn.agents.values.protocol import Values, best, entries, nth_available, sizes
-from sojourn.rates.carry import carry
-from sojourn.rates.protocol import Rate
+from sojourn.rates.protocol import Rate, carry
 from sojourn.rules.arrays import Floats, Ints, misread, outside
 from sojourn.rules.random import uniform
 from sojourn.rules.replace import replaced

@@ -17,7 +17,7 @@ SMART and all agents that differ from it only in the estimator, r + max Q(s', .)
 in R-Learning. Any estimator can be used with any agent.
 
 A step may take no time. Its evidence is then carried over to the next step that takes some
-(`sojourn.rates.carry`).
+(`sojourn.rates.protocol`).
 
 "The greedy one" can be read in several ways, and the option `greedy` of every agent chooses
 one: "action", the action taken is the greedy one before the update (the default); "draw", the

@@ -35,7 +35,8 @@ from sojourn.agents.values.protocol import read
 from sojourn.data.files import write_bytes
 from sojourn.data.numbers import shown
 from sojourn.data.records import parsed_json
-from sojourn.rates import centred, named, scheduled
+from sojourn.rates import catalogue as named
+from sojourn.rates import centred, scheduled
 from sojourn.rates.protocol import update
 from sojourn.rules.kinds import check_fields, check_kind
 from sojourn.rules.values import is_value

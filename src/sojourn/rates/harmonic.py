@@ -18,8 +18,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from sojourn.data.numbers import fraction
-from sojourn.rates.protocol import Rate, limit, ratio, update, value
-from sojourn.rates.steps import Side, Steps
+from sojourn.rates.protocol import Rate, Side, Steps, limit, ratio, update, value
 from sojourn.rules.replace import replaced
 from sojourn.rules.values import checked
 

@@ -17,8 +17,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from sojourn.data.numbers import fraction
-from sojourn.rates.protocol import limit, limit_is_gain, update, value, value_as_kept, value_as_ratio
-from sojourn.rates.steps import Steps
+from sojourn.rates.protocol import Steps, limit, limit_is_gain, update, value, value_as_kept, value_as_ratio
 from sojourn.rules.replace import replaced
 from sojourn.rules.values import checked
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from sojourn.data.numbers import Number, fraction, probability, shown
-from sojourn.rates.protocol import Rate, limit, update, value
-from sojourn.rates.steps import Steps
+from sojourn.rates.protocol import Rate, Steps, limit, update, value
 from sojourn.rules.bridge import inlined
 from sojourn.rules.elementary import exp, log
 from sojourn.rules.replace import replaced

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sojourn.rates.named import ESTIMATORS
+from sojourn.rates.catalogue import ESTIMATORS
 from sojourn.report import looks
 from sojourn.runs.grids import Axes, Entry, spaced
 from sojourn.runs.spec import Sweep

@@ -23,9 +23,8 @@ from sojourn.agents.networks.perceptron import PRECISIONS, Perceptron
 from sojourn.agents.networks.products import Reals
 from sojourn.agents.networks.protocol import Actions, Masks, Memory, Spaces, Transitions
 from sojourn.data.numbers import fraction, shown, unmasked, whole
-from sojourn.rates.carry import carry
 from sojourn.rates.centred import levelled_by, own_value, timed
-from sojourn.rates.protocol import Rate, stumbling, value
+from sojourn.rates.protocol import Rate, carry, stumbling, value
 from sojourn.rules.arrays import MOST_COUNTED, Flags, Floats, infinite, misread, outside
 from sojourn.rules.bridge import compiled_apart
 from sojourn.rules.compile import Kernel, no_rule, rule

@@ -11,7 +11,7 @@ from sojourn.answers.audit.record import Answer, Audited, Frontier, Kept, Limit,
 from sojourn.data.records import Options
 from sojourn.exact.audit.audit import Audit, audit
 from sojourn.models.problems.named import named_model
-from sojourn.rates.named import named_rate
+from sojourn.rates.catalogue import named_rate
 from sojourn.runs.named import refuse_world
 
 

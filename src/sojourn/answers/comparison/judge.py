@@ -32,7 +32,7 @@ from sojourn.exact.policy_gains import PolicyGains
 from sojourn.exact.solve import solve
 from sojourn.models.chain import Chain, chain_of_pairs, pairs_of
 from sojourn.models.smdp import SMDP
-from sojourn.rates.named import ESTIMATORS
+from sojourn.rates.catalogue import ESTIMATORS
 from sojourn.rules.arrays import Floats
 from sojourn.rules.intervals import mean_interval, median_interval, share_interval
 from sojourn.runs.batch import run_many

@@ -14,7 +14,7 @@ from sojourn.answers.observations import judge
 from sojourn.data.names import is_users, users_constructor
 from sojourn.data.numbers import nearest, positive, shown, whole
 from sojourn.learner.observing import OBSERVERS, Source, driver_for, observer_for
-from sojourn.rates.named import ESTIMATORS
+from sojourn.rates.catalogue import ESTIMATORS
 from sojourn.rates.protocol import Rate
 from sojourn.runs.named import plain_kind
 

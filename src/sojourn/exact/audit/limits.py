@@ -29,7 +29,7 @@ from sojourn.exact.audit.signs import parts
 from sojourn.exact.policies import PolicyValue
 from sojourn.models import laws
 from sojourn.models.smdp import SMDP
-from sojourn.rates.steps import Side, Steps
+from sojourn.rates.protocol import Side, Steps
 from sojourn.rules.arrays import Floats
 
 

@@ -31,7 +31,7 @@ from sojourn.exact.chains import Valued, valued
 from sojourn.exact.policies import evaluate
 from sojourn.models.chain import Chain, chain_of_pairs, pairs_of
 from sojourn.models.smdp import SMDP
-from sojourn.rates.steps import Steps
+from sojourn.rates.protocol import Steps
 from sojourn.rules.arrays import Flags, Floats, Ints
 from sojourn.rules.door import told
 
