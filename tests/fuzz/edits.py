@@ -36,8 +36,8 @@ import sojourn as sj
 from fuzz.worker import RAW, SOURCE
 from small_envs import CART_BINS, Maze
 from sojourn.agents.baselines import follow
+from sojourn.agents.catalogue import AGENTS
 from sojourn.agents.exploration import Decay, Linear
-from sojourn.agents.named import AGENTS
 from sojourn.agents.networks.protocol import Spaces
 from sojourn.envs.problems import ProblemEnv
 from sojourn.envs.worlds import WorldEnv

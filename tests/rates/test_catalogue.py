@@ -80,12 +80,6 @@ def test_every_estimator_of_ours_is_named_and_has_all_three_rules() -> None:
         assert limit.knows(kind)
 
 
-def test_looks_differ() -> None:
-    """No two estimators are drawn alike."""
-    looks = [entry.look for entry in ESTIMATORS.values()]
-    assert len(set(looks)) == len(looks)
-
-
 def test_limits_by_hand() -> None:
     """+2 in a time of 1 or -1 in one of 4, equally often: the gain is 0.2, the harmonic mean 0.875."""
     steps = Steps(0.5, 2.5, Side(0.5, 1.0, 0.5, 0.25), Side(0.5, -0.5, 2.0, -2.0), mean_rate=0.875)

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import sojourn as sj
+from sojourn.agents.catalogue import AGENTS
 from sojourn.agents.learning import LearningAgent
-from sojourn.agents.named import AGENTS
-from sojourn.agents.relative import Relative
+from sojourn.agents.methods import Relative
 from sojourn.rates.catalogue import ESTIMATORS
 from sojourn.rules.lane_count import LANES
 from sojourn.rules.streams import streams

@@ -20,7 +20,7 @@ from polars.testing import assert_frame_equal
 
 import sojourn as sj
 from clusters import COMMAND, dask
-from sojourn.agents.named import named_agent
+from sojourn.agents.catalogue import named_agent
 from sojourn.answers.audit.compute import audit_named
 from sojourn.answers.comparison.folder import compare
 from sojourn.answers.comparison.plan import Settings

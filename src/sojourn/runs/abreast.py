@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sojourn.agents.learning import LearningAgent
+from sojourn.agents.methods import Relative
 from sojourn.agents.protocol import Agent
-from sojourn.agents.relative import Relative
 from sojourn.agents.values.table import Table
 from sojourn.rules.arrays import Flags, Ints
 from sojourn.rules.bridge import is_plain

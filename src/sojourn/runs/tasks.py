@@ -20,8 +20,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from sojourn.agents.checks import ready_agent
-from sojourn.agents.protocol import Agent
+from sojourn.agents.protocol import Agent, ready_agent
 from sojourn.data.options import Options
 from sojourn.rules.compile import rules_digest
 from sojourn.rules.lane_count import LANES

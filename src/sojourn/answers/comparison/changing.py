@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sojourn.agents.named import NamedAgent
+from sojourn.agents.catalogue import NamedAgent
 from sojourn.answers.comparison.record import ChangingResult, ChangingWorld
 from sojourn.report.blocks import Block, Column, Heading, Prose, Table
 from sojourn.report.charts import Axis, Sheet, Whisker, Whiskers
-from sojourn.report.looks import looks
+from sojourn.report.looks import looks, title
 from sojourn.report.words import counted, setting
 from sojourn.rules.intervals import mean_interval
 
@@ -44,7 +44,7 @@ def results(
         found.append(
             ChangingResult(
                 agent=label,
-                name=agent.title,
+                name=title(agent),
                 options=best.options,
                 edges=best.edges,
                 share=float(shares.mean()),

@@ -26,13 +26,14 @@ import numpy as np
 import polars as pl
 
 from sojourn.agents.baselines import policy_agent
-from sojourn.agents.named import NamedAgent
+from sojourn.agents.catalogue import NamedAgent
 from sojourn.answers.comparison.record import AgentResult, Earning, EstimatorError, LearningCurve
 from sojourn.exact.policy_gains import PolicyGains
 from sojourn.exact.solve import solve
 from sojourn.models.chain import Chain, chain_of_pairs, pairs_of
 from sojourn.models.smdp import SMDP
 from sojourn.rates.catalogue import ESTIMATORS
+from sojourn.report.looks import title
 from sojourn.rules.arrays import Floats
 from sojourn.rules.intervals import mean_interval, median_interval, share_interval
 from sojourn.runs.batch import run_many
@@ -151,7 +152,7 @@ def results(
         found.append(
             AgentResult(
                 agent=label,
-                name=agent.title,
+                name=title(agent),
                 options=chosen[label]["policy"].options,
                 edges=chosen[label]["policy"].edges,
                 optimal_share=optimal / ended.height,
