@@ -6,25 +6,29 @@ The public names, by the file that defines them.
 from sojourn import envs
 from sojourn import models as model
 from sojourn.agents import parts
-from sojourn.agents.baselines import follow, greedy_bandit, policy_agent, random_agent, ucb_bandit
-from sojourn.agents.exploration import Decay, Linear
-from sojourn.agents.h_learning import h_learning
-from sojourn.agents.literature import (
+from sojourn.agents.bandits import greedy_bandit, ucb_bandit
+from sojourn.agents.baselines import follow, policy_agent, random_agent
+from sojourn.agents.constructors import (
+    differential_q,
     fixed_rate,
     harmonic_r,
     r_learning,
     relaxed_smart,
+    rvi_q,
     smart,
+    smdp_q_learning,
+    tile_q,
+    tile_sarsa,
     weighted_harmonic_r,
 )
+from sojourn.agents.exploration import Decay, Linear
+from sojourn.agents.h_learning import h_learning
 from sojourn.agents.networks.deep_q import deep_q
 from sojourn.agents.networks.ppo import ppo
 from sojourn.agents.networks.protocol import ObservingAgent, Spaces, Transitions
 from sojourn.agents.oracle import oracle
 from sojourn.agents.planning.planner import planner
 from sojourn.agents.protocol import act, draw, learn, pauses, policy, think
-from sojourn.agents.relatives import differential_q, rvi_q, smdp_q_learning
-from sojourn.agents.tile_agents import tile_q, tile_sarsa
 from sojourn.agents.values.table import Table, greedy_action, largest
 from sojourn.answers.page import write_report
 from sojourn.envs.check import check_smdp_env
@@ -51,7 +55,6 @@ from sojourn.models import laws, problems
 from sojourn.models.modulated import modulated
 from sojourn.models.smdp import SMDP
 from sojourn.rates.adaptive import AdaptiveRatio, ClippedExponential, TimeForgetting
-from sojourn.rates.carry import carry
 from sojourn.rates.centred import Centred
 from sojourn.rates.contrast import Fixed, MeanOfRates, TimeSmoothed
 from sojourn.rates.harmonic import CumulativeHarmonic, CumulativeWeightedHarmonic, Harmonic, WeightedHarmonic
@@ -63,11 +66,10 @@ from sojourn.rates.means import (
     weighted_harmonic_mean,
 )
 from sojourn.rates.meter import RateMeter
-from sojourn.rates.protocol import limit, update, value
+from sojourn.rates.protocol import Steps, carry, limit, update, value
 from sojourn.rates.ratio import Cumulative, Exponential, Incremental, SmoothedCumulative
 from sojourn.rates.scheduled import Scheduled, Visits
 from sojourn.rates.score import RateChoice, RateScore, choose_rate, rate_score
-from sojourn.rates.steps import Steps
 from sojourn.report import plot
 from sojourn.rules import random, stats
 from sojourn.rules.bridge import inlined

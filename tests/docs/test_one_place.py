@@ -13,9 +13,9 @@ OUTSIDE = """
 from typing import Any, NamedTuple
 
 import sojourn as sj
-from sojourn.agents.named import NamedAgent, add_agent
+from sojourn.agents.catalogue import NamedAgent, add_agent
 from sojourn.models.problems import PROBLEMS
-from sojourn.rates.named import NamedEstimator, add_estimator
+from sojourn.rates.catalogue import NamedEstimator, add_estimator
 from sojourn.worlds.catalogue import NamedWorld, add_world
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from site_builder import DOCS
-from sojourn.agents.named import AGENTS
-from sojourn.rates.named import ESTIMATORS
+from sojourn.agents.catalogue import AGENTS
+from sojourn.rates.catalogue import ESTIMATORS
 
 CREDITS, _, BIBLIOGRAPHY = (DOCS / "references.md").read_text(encoding="utf-8").partition("## Bibliography")
 

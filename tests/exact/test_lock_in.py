@@ -20,7 +20,7 @@ from sojourn.exact.audit import lock_in
 from sojourn.exact.audit.lock_in import FollowedPolicy, followed
 from sojourn.models import SMDP, from_arrays, from_transitions
 from sojourn.models.problems import PROBLEMS, high_time_variance, long_return, long_shot
-from sojourn.rates.named import ESTIMATORS
+from sojourn.rates.catalogue import ESTIMATORS
 from sojourn.worlds.protocol import step
 from strategies import fraction_models, model_of_fractions
 

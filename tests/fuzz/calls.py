@@ -100,7 +100,7 @@ def _axes() -> Any:
 
 
 def _steps() -> Any:
-    from sojourn.rates.steps import Side
+    from sojourn.rates.protocol import Side
 
     side = Side(*[1.0] * len(Side._fields))
     return sj.Steps(1.0, 1.0, side, side)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 import sojourn as sj
-from sojourn.agents.named import AGENTS, NamedAgent, add_agent
+from sojourn.agents.catalogue import AGENTS, NamedAgent, add_agent
 from sojourn.models.problems import PROBLEMS
 from sojourn.runs.build import build_agent, build_world
 from sojourn.runs.catalogue import world_kind, world_names

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 import sojourn as sj
+from sojourn.agents.catalogue import AGENTS
 from sojourn.agents.learning import LearningAgent
-from sojourn.agents.named import AGENTS
-from sojourn.agents.relative import Relative
-from sojourn.rates.named import ESTIMATORS
+from sojourn.agents.methods import Relative
+from sojourn.rates.catalogue import ESTIMATORS
 from sojourn.rules.jit import compiler
 from sojourn.rules.kernel import kernel
 from sojourn.rules.stacks import LANES

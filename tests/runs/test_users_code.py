@@ -20,7 +20,7 @@ from polars.testing import assert_frame_equal
 
 import sojourn as sj
 from clusters import COMMAND, dask
-from sojourn.agents.named import named_agent
+from sojourn.agents.catalogue import named_agent
 from sojourn.answers.audit import audit_named
 from sojourn.answers.comparison.compare import compare
 from sojourn.answers.comparison.plan import Settings
@@ -28,7 +28,7 @@ from sojourn.answers.page import write_report
 from sojourn.data.names import users_constructor
 from sojourn.envs import make
 from sojourn.learner.by_name import Beginning, Place, Training, begun, train_into
-from sojourn.rates.named import named_rate
+from sojourn.rates.catalogue import named_rate
 from sojourn.rules.jit.identity import source_of
 from sojourn.runs.build import build_agent, build_world
 from sojourn.runs.executors import executor

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sojourn as sj
-from sojourn.agents.checks import ready_agent
+from sojourn.agents.protocol import ready_agent
 from sojourn.envs.worlds import WorldEnv
 from sojourn.models.laws import FlatLaws
 from sojourn.rules.values import with_arrays

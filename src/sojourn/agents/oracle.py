@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sojourn.agents.baselines import policy_agent
-from sojourn.agents.policies import PolicyAgent
+from sojourn.agents.baselines import PolicyAgent, policy_agent
 from sojourn.data.numbers import shown
 from sojourn.exact.solve import solve
 from sojourn.models.model_files import named_model

@@ -13,7 +13,7 @@ from sojourn import __version__
 from sojourn.data.numbers import nearest
 from sojourn.data.records import Json, as_json, read_record, write_json
 from sojourn.exact.logs.log_reader import TimedRewards, read_earnings
-from sojourn.rates.named import ESTIMATORS
+from sojourn.rates.catalogue import ESTIMATORS
 from sojourn.rates.protocol import Rate
 from sojourn.rates.score import LEAST, RateScore, choose_rate, rates_over
 from sojourn.report import blocks, figures, terminal

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sojourn.agents.checks import ready_agent
-from sojourn.agents.protocol import Agent, draw, learn, looks_ahead, pauses, think
+from sojourn.agents.protocol import Agent, draw, learn, looks_ahead, pauses, ready_agent, think
 from sojourn.agents.values.protocol import entries, sizes
 from sojourn.data.numbers import shown
 from sojourn.rates.protocol import value

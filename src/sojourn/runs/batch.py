@@ -234,7 +234,7 @@ def _walk_batch(
 class Grid(NamedTuple):
     """Agents that differ in some options: one for each combination.
 
-    >>> from sojourn.agents.literature import smart
+    >>> from sojourn.agents.constructors import smart
     >>> pair = grid(smart, num_states=2, num_actions=2, step_size=[0.01, 0.1])
     >>> pair.options, pair.agents[1].step_size.size
     ([{'step_size': 0.01}, {'step_size': 0.1}], 0.1)
@@ -248,7 +248,7 @@ class Grid(NamedTuple):
 def grid(constructor: Callable[..., Agent], **options: Any) -> Grid:
     """Return an agent for every combination of the options that are given as sequences.
 
-    >>> from sojourn.agents.literature import harmonic_r
+    >>> from sojourn.agents.constructors import harmonic_r
     >>> two_by_three = grid(
     ...     harmonic_r, num_states=2, num_actions=2, step_size=[0.01, 0.1], rate_step_size=[0.01, 0.03, 0.1]
     ... )
@@ -320,7 +320,7 @@ def run_many(
     and grids. `seeds` is a number of seeds, 0 to n - 1, or the seeds themselves. The table
     does not depend on the number of jobs.
 
-    >>> from sojourn.agents.literature import harmonic_r, smart
+    >>> from sojourn.agents.constructors import harmonic_r, smart
     >>> from sojourn.worlds.two_state import TwoState
     >>> agents = {"smart": smart(2, 2), "harmonic": harmonic_r(2, 2)}
     >>> runs = run_many(TwoState(log_scale=1e-3), agents, seeds=3, steps=1000, episodes=4)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sojourn.rates.protocol import Rate
 
 _ORDER = "actions"  # the option of worlds made from models: how their actions are numbered
-_NAMED_RATE = "sojourn.rates.named:named_rate"  # found when needed, since it imports all estimators
+_NAMED_RATE = "sojourn.rates.catalogue:named_rate"  # found when needed, since it imports all estimators
 _SIZES = ("num_states", "num_inputs", "num_actions")  # which an agent gets from its world
 
 

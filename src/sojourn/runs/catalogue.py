@@ -1,7 +1,7 @@
 """All kinds of worlds and agents, by the names that sweeps and commands use.
 
 Worlds are listed in `sojourn.worlds.catalogue`, problems in `sojourn.models.problems`, agents in
-`sojourn.agents.named`; those that users add are found here too. A name with a colon, such as
+`sojourn.agents.catalogue`; those that users add are found here too. A name with a colon, such as
 `package.module:constructor`, refers to a user's own code, which need not be listed.
 """
 
@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from sojourn.agents.named import AGENTS, NamedAgent, named_agent
+from sojourn.agents.catalogue import AGENTS, NamedAgent, named_agent
 from sojourn.data.names import found, is_users
 from sojourn.data.numbers import nearest, shown
 from sojourn.data.options import Choice

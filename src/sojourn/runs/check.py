@@ -12,12 +12,10 @@ from typing import Any, NamedTuple  # a checker takes anything
 
 import numpy as np
 
-from sojourn.agents.baselines import random_agent
-from sojourn.agents.checks import ready_agent
-from sojourn.agents.policies import RandomAgent, RandomNumbers
-from sojourn.agents.protocol import Agent
-from sojourn.agents.values.none import NoValues
+from sojourn.agents.baselines import RandomAgent, RandomNumbers, random_agent
+from sojourn.agents.protocol import Agent, ready_agent
 from sojourn.agents.values.protocol import sizes
+from sojourn.agents.values.tiles import NoValues
 from sojourn.rates.protocol import Rate, update, value
 from sojourn.rates.ratio import Cumulative
 from sojourn.rules.kernel import kernel
@@ -102,7 +100,7 @@ def check_agent(agent: Any) -> None:
 
     Its rules must return a new agent rather than change the given one, and it must survive pickling.
 
-    >>> from sojourn.agents.literature import smart
+    >>> from sojourn.agents.constructors import smart
     >>> check_agent(smart(num_states=3, num_actions=2))
     """
     num_states, num_actions = sizes(ready_agent(agent).values)

@@ -25,8 +25,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sojourn.agents.learning import LearningAgent
+from sojourn.agents.methods import Relative
 from sojourn.agents.protocol import Agent, draw, learn
-from sojourn.agents.relative import Relative
 from sojourn.agents.values.protocol import num_missing, write_policy
 from sojourn.agents.values.table import Table
 from sojourn.rates.protocol import value

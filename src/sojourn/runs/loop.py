@@ -13,8 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sojourn.agents.checks import ready_agent
-from sojourn.agents.protocol import A, Agent, described, draw, learn, pauses, policy, think
+from sojourn.agents.protocol import A, Agent, described, draw, learn, pauses, policy, ready_agent, think
 from sojourn.agents.values.protocol import num_missing, reads_vectors, restricted, sizes
 from sojourn.data.numbers import whole
 from sojourn.rates.protocol import value
@@ -151,7 +150,7 @@ def run(
     such as `evenly_spaced(steps, 1000)`. With `compiled=False` the same source runs in
     Python, about a thousand times slower, for a debugger.
 
-    >>> from sojourn.agents.literature import harmonic_r
+    >>> from sojourn.agents.constructors import harmonic_r
     >>> from sojourn.worlds.two_state import TwoState
     >>> agent = harmonic_r(num_states=2, num_actions=2, step_size=0.01, rate_step_size=0.01)
     >>> result = run(TwoState(log_scale=1e-3), agent, steps=1000, episodes=4, seed=0)

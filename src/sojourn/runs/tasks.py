@@ -19,8 +19,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from sojourn.agents.checks import ready_agent
-from sojourn.agents.protocol import Agent
+from sojourn.agents.protocol import Agent, ready_agent
 from sojourn.data.options import Choice, Options
 from sojourn.rules.jit.identity import check_unedited, rules_digest, source_of
 from sojourn.rules.stacks import LANES

@@ -102,6 +102,12 @@ def restricted(values: V, available: Flags) -> V:
 
 
 @rule(compiled=False)
+def emptied(values: V) -> V:
+    """Return values of the same kind and size, all 0."""
+    raise no_rule("emptied", values)
+
+
+@rule(compiled=False)
 def entries(values: Values) -> Floats:
     """Return the array [state, action] of all values; it is the array itself, not a copy."""
     raise no_rule("entries", values)

@@ -23,7 +23,7 @@ from sojourn.exact.audit.limits import steps_of
 from sojourn.exact.policies import evaluate
 from sojourn.models.model_files import named_model
 from sojourn.models.smdp import SMDP
-from sojourn.rates.named import ESTIMATORS
+from sojourn.rates.catalogue import ESTIMATORS
 from sojourn.rates.protocol import limit
 from sojourn.report import figures
 from sojourn.report.blocks import Budget

@@ -30,7 +30,7 @@ from sojourn.data.records import Json, as_json, load_json, read_record, write_js
 from sojourn.envs.worlds import WorldEnv
 from sojourn.learner.learner import Learner
 from sojourn.learner.observing import OBSERVERS, Source, driver_for, observer_for
-from sojourn.rates.named import ESTIMATORS
+from sojourn.rates.catalogue import ESTIMATORS
 from sojourn.rates.protocol import Rate
 from sojourn.report import blocks, figures, terminal
 from sojourn.report.charts import Axis, Sheet, Whisker, Whiskers

@@ -28,9 +28,8 @@ from sojourn.exact.policies import evaluate
 from sojourn.exact.solve import solve
 from sojourn.models.chain import PolicyLike, by_number
 from sojourn.models.smdp import SMDP
-from sojourn.rates.named import ESTIMATORS
-from sojourn.rates.protocol import Rate, limit, value
-from sojourn.rates.steps import Steps
+from sojourn.rates.catalogue import ESTIMATORS
+from sojourn.rates.protocol import Rate, Steps, limit, value
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.door import told
 

@@ -40,7 +40,7 @@ from numpy.typing import ArrayLike
 from sojourn.exact.policies import PolicyValue
 from sojourn.models import laws
 from sojourn.models.smdp import SMDP
-from sojourn.rates.steps import Side, Steps
+from sojourn.rates.protocol import Side, Steps
 from sojourn.rules.arrays import Floats
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(100)

@@ -40,8 +40,7 @@ from sojourn.exact.operators import expected
 from sojourn.exact.policies import evaluate
 from sojourn.models.chain import Chain, chain_of_pairs, pairs_of
 from sojourn.models.smdp import SMDP
-from sojourn.rates.protocol import Rate, limit
-from sojourn.rates.steps import Steps
+from sojourn.rates.protocol import Rate, Steps, limit
 from sojourn.rules.arrays import Flags, Floats, Ints
 from sojourn.rules.door import told
 

@@ -91,7 +91,7 @@ class _ByTypes:
         function = self._overload_func(*args, **kws)
         if function is None:
             return None, None
-        kept = part_copy(function, args)
+        kept = part_copy(function, (*args, *kws.values()))
         part: Numba = njit(pipeline_class=_PartCompiler, **self._options)
         compiled = part(kept or function)
         if kept is not None:

@@ -38,7 +38,7 @@ class Model(NamedTuple):
     allowed: Flags
 
 
-class Rows(NamedTuple):
+class PolicyMatrix(NamedTuple):
     """The matrix M of a policy in compressed rows with sorted columns, and its incomplete factors."""
 
     begin: Ints
@@ -107,7 +107,7 @@ def improve(
 
 
 @compiled_apart
-def rows_of(model: Model, policy: Ints) -> Rows:
+def rows_of(model: Model, policy: Ints) -> PolicyMatrix:
     """Return M for a policy, and its incomplete factors: elimination that keeps only entries that M has."""
     size = len(policy)
     num_actions = len(model.allowed) // size
@@ -158,11 +158,11 @@ def rows_of(model: Model, policy: Ints) -> Rows:
                     factor[where[column[other]] - 1] -= factor[k] * factor[other]
         for k in range(begin[row], begin[row + 1]):
             where[column[k]] = 0
-    return Rows(begin, column, entry, factor, diagonal)
+    return PolicyMatrix(begin, column, entry, factor, diagonal)
 
 
 @compiled_apart
-def precondition(rows: Rows, right: Floats, out: Floats) -> None:
+def precondition(rows: PolicyMatrix, right: Floats, out: Floats) -> None:
     """Solve with the incomplete factors in place of M."""
     begin, column, factor, diagonal = rows.begin, rows.column, rows.factor, rows.diagonal
     size = len(right)
@@ -179,7 +179,7 @@ def precondition(rows: Rows, right: Floats, out: Floats) -> None:
 
 
 @compiled_apart
-def multiply(rows: Rows, x: Floats, out: Floats) -> None:
+def multiply(rows: PolicyMatrix, x: Floats, out: Floats) -> None:
     """Write M x to `out`."""
     for row in range(len(x)):
         total = 0.0
@@ -205,7 +205,7 @@ def add(x: Floats, factor: float, y: Floats) -> None:
 
 
 @compiled_apart
-def solve_rows(rows: Rows, right: Floats, x: Floats) -> int:
+def solve_rows(rows: PolicyMatrix, right: Floats, x: Floats) -> int:
     """Solve M x = right in place by BiCGSTAB, starting from the given x; return the number of rounds.
 
     If the method breaks down, it starts afresh; if it ends worse than it began, x stays as it was.

@@ -26,8 +26,8 @@ class NamedEstimator(NamedTuple):
     """An entry in the list of estimators.
 
     `kind` makes a fresh one, from a step size unless `has_step_size` is false. `agents` are the agents that use it by
-    default. `compared` says whether `sojourn compare` measures its noise and compares it with that of others. `look` is its
-    colour, dash and marker in figures, as numbers of the palette.
+    default. `compared` says whether `sojourn compare` measures its noise and compares it with that of others. `look` has its
+    places among the colours, dashes and markers of figures; those of Sojourn's own estimators are in `report.looks`.
 
     >>> ESTIMATORS["Harmonic"].make(0.1)[:2], ESTIMATORS["Cumulative"].make(0.1)
     ((0.1, 0.0), Cumulative(reward=0.0, duration=0.0))
@@ -105,29 +105,19 @@ def _plain(name: str) -> str:
 
 
 for _entry in (
-    NamedEstimator(
-        "Cumulative", Cumulative, has_step_size=False, agents=("smart",), compared=True, look=(1, 1, 1)
-    ),
-    NamedEstimator(
-        "SmoothedCumulative", SmoothedCumulative, agents=("relaxed_smart(variant='gosavi')",), look=(6, 2, 6)
-    ),
-    NamedEstimator("Exponential", Exponential, agents=("relaxed_smart",), compared=True, look=(2, 2, 2)),
-    NamedEstimator("Harmonic", Harmonic, agents=("harmonic_r",), compared=True, look=(0, 0, 0)),
-    NamedEstimator(
-        "CumulativeHarmonic", CumulativeHarmonic, has_step_size=False, compared=True, look=(0, 1, 6)
-    ),
-    NamedEstimator(
-        "WeightedHarmonic", WeightedHarmonic, agents=("weighted_harmonic_r",), compared=True, look=(5, 0, 5)
-    ),
-    NamedEstimator(
-        "CumulativeWeightedHarmonic", CumulativeWeightedHarmonic, has_step_size=False, look=(5, 1, 1)
-    ),
-    NamedEstimator("TimeSmoothed", TimeSmoothed, look=(2, 3, 4)),
-    NamedEstimator("AdaptiveRatio", AdaptiveRatio, has_step_size=False, look=(4, 0, 3)),
-    NamedEstimator("ClippedExponential", ClippedExponential, look=(7, 2, 2)),
-    NamedEstimator("TimeForgetting", TimeForgetting, look=(7, 3, 4)),
-    NamedEstimator("MeanOfRates", MeanOfRates, has_step_size=False, look=(1, 3, 5)),
-    NamedEstimator("Incremental", Incremental, agents=("r_learning", "differential_q"), look=(4, 1, 4)),
-    NamedEstimator("Fixed", Fixed, has_step_size=False, agents=("fixed_rate",), look=(3, 3, 3)),
+    NamedEstimator("Cumulative", Cumulative, has_step_size=False, agents=("smart",), compared=True),
+    NamedEstimator("SmoothedCumulative", SmoothedCumulative, agents=("relaxed_smart(variant='gosavi')",)),
+    NamedEstimator("Exponential", Exponential, agents=("relaxed_smart",), compared=True),
+    NamedEstimator("Harmonic", Harmonic, agents=("harmonic_r",), compared=True),
+    NamedEstimator("CumulativeHarmonic", CumulativeHarmonic, has_step_size=False, compared=True),
+    NamedEstimator("WeightedHarmonic", WeightedHarmonic, agents=("weighted_harmonic_r",), compared=True),
+    NamedEstimator("CumulativeWeightedHarmonic", CumulativeWeightedHarmonic, has_step_size=False),
+    NamedEstimator("TimeSmoothed", TimeSmoothed),
+    NamedEstimator("AdaptiveRatio", AdaptiveRatio, has_step_size=False),
+    NamedEstimator("ClippedExponential", ClippedExponential),
+    NamedEstimator("TimeForgetting", TimeForgetting),
+    NamedEstimator("MeanOfRates", MeanOfRates, has_step_size=False),
+    NamedEstimator("Incremental", Incremental, agents=("r_learning", "differential_q")),
+    NamedEstimator("Fixed", Fixed, has_step_size=False, agents=("fixed_rate",)),
 ):
     add_estimator(_entry)

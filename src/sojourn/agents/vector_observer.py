@@ -6,36 +6,31 @@ it takes them one after the other.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike
 
-from sojourn.agents.checks import ready_agent
-from sojourn.agents.networks.base import arrays_in, written_over
+from sojourn.agents.networks.base import CompiledAgent, written_over
 from sojourn.agents.networks.protocol import Actions, Masks, Memory, Spaces, Transitions, checked_spaces
-from sojourn.agents.protocol import Agent, draw, learn
+from sojourn.agents.protocol import Agent, draw, learn, ready_agent
 from sojourn.agents.values.protocol import best, reads_vectors, sizes
-from sojourn.data.numbers import shown, unmasked
-from sojourn.rates.protocol import Rate, stumbling, value
+from sojourn.rates.protocol import Rate, stumbling
 from sojourn.rules.arrays import Flags, Floats, Ints
 from sojourn.rules.borrowed import borrowed
 from sojourn.rules.bridge import inlined
-from sojourn.rules.kernel import Kernel, kernel
+from sojourn.rules.kernel import kernel
 from sojourn.rules.stacks import put, take
 from sojourn.rules.streams import Stream, check_stream, streams
-from sojourn.rules.values import canonical, copied, stacked
+from sojourn.rules.values import Value, canonical, copied, stacked
 from sojourn.rules.vectors import State, Vector, state_in
 
 _draw, _learn = draw.bare, learn.bare
 
 
-class VectorObserver:
+class VectorObserver(CompiledAgent):
     """An agent whose states are vectors, with the methods of an agent of observations.
 
     `kind` and `options` say how it was made, if it is one of Sojourn's.
 
-    >>> from sojourn.agents.tile_agents import tile_q
+    >>> from sojourn.agents.constructors import tile_q
     >>> agent = VectorObserver(tile_q(1, 2, bounds=([0.0], [1.0])), Spaces(1, 2), compiled=False)
     >>> agent.greedy(np.zeros((1, 1)), np.array([[0, 1]], dtype=np.int8))
     array([1])
@@ -49,8 +44,8 @@ class VectorObserver:
         options: Memory | None = None,
         compiled: bool = True,
     ) -> None:
-        self.kind, self.options = kind, options or {}
-        self.spaces = checked_spaces(spaces, kind or type(agent).__name__, continuous=False)
+        spaces = checked_spaces(spaces, kind or type(agent).__name__, continuous=False)
+        super().__init__(kind, spaces, options or {}, compiled)
         agent = ready_agent(agent)
         wanted = (spaces.num_inputs, spaces.num_actions)
         if not reads_vectors(agent.values) or sizes(agent.values) != wanted:
@@ -61,8 +56,6 @@ class VectorObserver:
         self._rng = streams(spaces.seed, 2)[1]
         self._held = stacked([copied(agent)])
         self._like: Vector = (0.0,) * (spaces.num_inputs + spaces.num_actions)
-        self._compiled = compiled
-        self._prepared: dict[str, Any] = {}
 
     @property
     def agent(self) -> Agent:
@@ -77,23 +70,8 @@ class VectorObserver:
         return estimator
 
     @property
-    def rate(self) -> float:
-        """The rate that the agent learns with: the estimate, and what centring adds to it."""
-        return float(value(self.estimator))
-
-    @property
-    def largest_weight(self) -> float:
-        """The size of the largest weight of a tile."""
-        weights = [array for name, array in arrays_in(self._held) if name.endswith("weights")]
-        return max((float(np.abs(array).max()) for array in weights), default=0.0)
-
-    def draw(self, observations: ArrayLike, allowed: ArrayLike) -> tuple[Actions, Flags]:
-        """Return actions to take, and which of them were drawn to explore."""
-        return self._choose(observations, allowed, chance=True)
-
-    def greedy(self, observations: ArrayLike, allowed: ArrayLike) -> Actions:
-        """Return the best actions."""
-        return self._choose(observations, allowed, chance=False)[0]
+    def _memory(self) -> Value:
+        return self._held
 
     def learn(self, transitions: Transitions) -> None:
         """Learn from these transitions, one after the other."""
@@ -101,12 +79,11 @@ class VectorObserver:
             observations=np.ascontiguousarray(transitions.observations),
             next_observations=np.ascontiguousarray(transitions.next_observations),
         )
-        self._run("learn", _learn_all, self._held, self._like, seen)
+        self._run(_learn_all, self._held, self._like, seen)
 
     def state(self) -> Memory:
         """Return all arrays by name, and the stream of random numbers."""
-        arrays = {name: array.copy() for name, array in arrays_in(self._held)}
-        return arrays | {"stream": self._rng.copy()}
+        return super().state() | {"stream": self._rng.copy()}
 
     def restored(self, state: Memory) -> None:
         """Take over the arrays of an agent that was made with the same options."""
@@ -118,36 +95,8 @@ class VectorObserver:
             raise ValueError(wrong)
         self._held, self._rng = stacked([agent]), stream
 
-    def _choose(self, observations: ArrayLike, allowed: ArrayLike, chance: bool) -> tuple[Ints, Flags]:
-        unmasked("what is seen or allowed", (observations, allowed))
-        seen: Floats = np.ascontiguousarray(observations, dtype=np.float64)
-        mask: Masks = np.ascontiguousarray(allowed, dtype=np.int8)
-        inputs, count = self.spaces.num_inputs, len(seen)
-        if seen.shape != (count, inputs) or mask.shape != (count, self.spaces.num_actions):
-            raise ValueError(
-                f"the observations have the shape {shown(seen.shape)} and the masks {shown(mask.shape)}; this agent "
-                f"has {inputs} inputs and {self.spaces.num_actions} actions to mask"
-            )
-        actions: Ints = np.zeros(count, dtype=np.int64)
-        explored: Flags = np.full(count, chance)
-        self._run("choose", _choose_all, self._held, self._like, seen, mask, self._rng, actions, explored)
-        return actions, explored
-
-    def _run(self, name: str, loop: Kernel[Any], *arguments: Any) -> None:
-        """Run a kernel, compiled for the types of its first call, which never change."""
-        function = self._prepared.get(name)
-        if function is None:
-            function = loop.prepared(*arguments) if self._compiled else loop.python
-            self._prepared[name] = function
-        function(*arguments)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_prepared": {}}  # machine code is looked up again
-
-    def __repr__(self) -> str:
-        return (
-            f"<{self.kind or 'agent of vectors'} with {type(self.estimator).__name__}, rate {self.rate:.4g}>"
-        )
+    def _choose(self, seen: Floats, mask: Masks, actions: Actions, explored: Flags) -> None:
+        self._run(_choose_all, self._held, self._like, seen, mask, self._rng, actions, explored)
 
 
 @inlined
