@@ -14,7 +14,7 @@ import numpy as np
 from sojourn.agents.learning import LearningAgent
 from sojourn.agents.methods import Relative
 from sojourn.agents.protocol import Agent
-from sojourn.agents.values.table import Table
+from sojourn.agents.values.protocol import Table
 from sojourn.rules.arrays import Flags, Ints
 from sojourn.rules.bridge import is_plain
 from sojourn.rules.lane_count import LANES
