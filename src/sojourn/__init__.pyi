@@ -29,7 +29,7 @@ from sojourn.agents.networks.protocol import ObservingAgent, Spaces, Transitions
 from sojourn.agents.oracle import oracle
 from sojourn.agents.planning.planner import planner
 from sojourn.agents.protocol import act, draw, learn, pauses, policy, think
-from sojourn.agents.values.table import Table, greedy_action, largest
+from sojourn.agents.values.protocol import Table, greedy_action, largest
 from sojourn.answers.page import write_report
 from sojourn.envs.check import check_smdp_env
 from sojourn.envs.worlds import WorldEnv
