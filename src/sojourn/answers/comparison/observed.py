@@ -321,21 +321,13 @@ def results(runs: Sequence[ObservedRun]) -> tuple[ObservedResult, ...]:
 
 
 def _result(runs: Sequence[ObservedRun]) -> ObservedResult:
-    relative = np.array([run.relative_gain for run in runs])
-    low, high = mean_interval(relative)
-    return ObservedResult(
-        problem=runs[0].problem,
-        agent=runs[0].agent,
-        variant=runs[0].variant,
-        steps=runs[0].steps,
-        seeds=len(runs),
-        gain=float(np.mean([run.gain for run in runs])),
-        relative_gain=float(relative.mean()),
-        low=low,
-        high=high,
-        learned_rate=float(np.mean([run.learned_rate for run in runs])),
-        seconds=float(np.mean([run.seconds for run in runs])),
-    )
+    low, high = mean_interval(np.array([run.relative_gain for run in runs]))
+    means: dict[str, Any] = {
+        field: float(np.mean([getattr(run, field) for run in runs]))
+        for field in ("gain", "relative_gain", "learned_rate", "seconds")
+    }
+    first = {field: getattr(runs[0], field) for field in ("problem", "agent", "variant", "steps")}
+    return ObservedResult(**first, **means, seeds=len(runs), low=low, high=high)
 
 
 # --- Running -----------------------------------------------------------------------------
