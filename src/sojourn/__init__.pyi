@@ -27,7 +27,7 @@ from sojourn.agents.relatives import differential_q, rvi_q, smdp_q_learning
 from sojourn.agents.tile_agents import tile_q, tile_sarsa
 from sojourn.agents.values.table import Table, greedy_action, largest
 from sojourn.answers.page import write_report
-from sojourn.envs.check import check_smdp_env
+from sojourn.envs.checker import check_smdp_env
 from sojourn.envs.worlds import WorldEnv
 from sojourn.exact.audit.audit import Audit, Limit, audit
 from sojourn.exact.audit.confirmed import SelfConfirming
@@ -45,9 +45,8 @@ from sojourn.exact.refusals import NotSolvedError
 from sojourn.exact.solve import solve
 from sojourn.exact.value_iteration import value_iteration
 from sojourn.learner.evaluation import Evaluation
-from sojourn.learner.exported import LearnedPolicy
 from sojourn.learner.learner import Learner
-from sojourn.learner.loading import load_policy
+from sojourn.learner.policy import LearnedPolicy, load_policy
 from sojourn.learner.verdict import Verdict
 from sojourn.learner.watch import tensorboard
 from sojourn.models import laws, problems

@@ -139,7 +139,7 @@ def test_evaluation_in_the_learners_own_environment() -> None:
         except ValueError as error:
             assert "\n" not in str(error)  # noqa: PT017 - either way is right
     assert learner.totals.steps == 140
-    position = learner._driver.position
+    position = learner._table.position
     assert position is None or position.state == env.state
 
 

@@ -1,4 +1,4 @@
-"""The types of environments, spaces and observations that the rest of this room uses.
+"""What the rest of this room knows of environments: the types of spaces and observations, and what is in a step.
 
 Gymnasium leaves the types of observations and actions open, and so does Sojourn, since an environment
 may be anybody's. To learn a table of values, observations must be elements of one of Gymnasium's
@@ -7,6 +7,7 @@ finite spaces, or of a Box that is cut into bins.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, SupportsFloat, TypeAlias
 
@@ -25,6 +26,19 @@ Info: TypeAlias = dict[str, Any]  # as Gymnasium declares it
 Element: TypeAlias = "int | float | np.generic | NDArray[np.generic] | tuple[Element, ...] | list[Element] | Mapping[str, Element]"
 ElementReader: TypeAlias = Callable[[Any], Any | None]  # the element as its space has it, or None
 Step: TypeAlias = tuple[Element, SupportsFloat, bool, bool, Info]
+
+# The key of info that says that the action was not allowed, and nothing happened.
+FORBIDDEN = "forbidden_action"
+
+
+def warn_of(action: int, env: object) -> None:
+    """Warn that an environment was given an action that its mask does not allow."""
+    warnings.warn(
+        f'{type(env).__name__} was given the action {action}, which info["action_mask"] does not allow: nothing happened, and no '
+        'time passed; draw actions by the mask, as in action_space.sample(info["action_mask"]) (this is said once)',
+        RuntimeWarning,
+        stacklevel=3,
+    )
 
 
 def parts_of(returned: Any) -> Step:

@@ -15,9 +15,8 @@ from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector import VectorEnv, VectorWrapper
 
 from sojourn.data.numbers import shown
-from sojourn.envs.durations import DurationSource, duration_reader, reward_of
 from sojourn.envs.protocol import Environment, Info, parts_of
-from sojourn.envs.vectors import VectorClock, rewards_of
+from sojourn.envs.reader import DurationSource, VectorClock, duration_reader, reward_of, rewards_of
 from sojourn.rates.carry import carry
 from sojourn.rates.meter import RateMeter
 from sojourn.rates.protocol import Rate, value

@@ -20,8 +20,7 @@ from gymnasium.spaces import Box, Discrete
 from numpy.typing import NDArray
 
 from sojourn.data.numbers import finite, shown, unmasked, within
-from sojourn.envs.masks import FORBIDDEN, warn_of
-from sojourn.envs.protocol import Info
+from sojourn.envs.protocol import FORBIDDEN, Info, warn_of
 from sojourn.rules.arrays import Floats
 from sojourn.rules.compile import kernel
 from sojourn.rules.door import told

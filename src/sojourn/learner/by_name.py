@@ -17,10 +17,9 @@ from sojourn.data.options import Given, fitted
 from sojourn.data.records import Json
 from sojourn.envs import make
 from sojourn.envs.protocol import Environment
-from sojourn.learner.choice import MakeAgent
+from sojourn.learner.choice import NETWORKS, TILES, MakeAgent, MakeObserver
 from sojourn.learner.interrupt import interruptible, uninterrupted
 from sojourn.learner.learner import Learner
-from sojourn.learner.observing import NETWORKS, TILES, MakeObserver
 from sojourn.learner.saved import saved_environment
 from sojourn.learner.verdict import Verdict
 from sojourn.learner.watch import tensorboard as writer
@@ -64,7 +63,7 @@ class Training(NamedTuple):
     tensorboard: Path | None = None
 
 
-class Standing(NamedTuple):
+class Status(NamedTuple):
     """The present state of a learner: what it is, what it has seen so far, and the rate that it has learned."""
 
     chosen: str
@@ -112,7 +111,7 @@ def _named(name: str, options: Mapping[str, Given]) -> MakeAgent | MakeObserver:
     return observing if kind in NETWORKS else made
 
 
-def train_into(file: Path, learner: Learner, training: Training) -> tuple[Standing, bool]:
+def train_into(file: Path, learner: Learner, training: Training) -> tuple[Status, bool]:
     """Train a learner, and save it in the file.
 
     Return its present state, and whether it was interrupted. Whatever ends the training, what was learned is saved.
@@ -169,10 +168,10 @@ def place_for(file: Path, env_id: str | None, options: Mapping[str, Given]) -> P
     return Place(env_id, {**(saved["kwargs"] or {}), **options}, saved["max_episode_steps"])
 
 
-def standing(learner: Learner) -> Standing:
+def standing(learner: Learner) -> Status:
     """Return the present state of a learner."""
     totals = learner.totals
-    return Standing(
+    return Status(
         chosen=learner.chosen,
         agent=getattr(learner.agent, "kind", type(learner.agent).__name__),
         estimator=type(getattr(learner.agent, "estimator", learner.agent.rate)).__name__,

@@ -24,7 +24,7 @@ import numpy as np
 from sojourn.agents.errors import Discounted, Stepwise
 from sojourn.agents.learning import Constant
 from sojourn.agents.protocol import Agent
-from sojourn.learner.held import LATE, Surplus
+from sojourn.learner.table import LATE, Surplus
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.runs.totals import Totals
 
@@ -63,7 +63,7 @@ class Seen(NamedTuple):
     sound: bool  # whether all numbers are finite
 
 
-class Look(NamedTuple):
+class Snapshot(NamedTuple):
     """What was seen of the values at one time."""
 
     totals: Totals
@@ -81,7 +81,7 @@ class Watcher:
 
     def __init__(self, num_pairs: int, agent: Agent) -> None:
         self._next = max(1000, int(_VISITS * num_pairs / step_size_of(agent)))
-        self._looks: list[Look] = []
+        self._looks: list[Snapshot] = []
         self._next_late, self._late = _FIRST_LOOK, Surplus(0, 0.0, 0.0, 0.0)
         self._pasts: list[tuple[int, Ints]] = []
         self._warned: set[str] = set()
@@ -211,19 +211,19 @@ _LOCK = (
 )
 
 
-def _look(seen: Seen) -> Look:
+def _look(seen: Seen) -> Snapshot:
     q = seen.q
     visited = (q != 0.0).any(axis=1) & np.isfinite(q).any(axis=1)
     rows = np.where(np.isfinite(q), q, np.nan)[visited]
     if not rows.size:
-        return Look(seen.totals, 0.0, 0.0, b"", seen.surplus)
+        return Snapshot(seen.totals, 0.0, 0.0, b"", seen.surplus)
     best = np.nanmax(rows, axis=1)
     ordered = np.sort(np.where(np.isnan(rows), -np.inf, rows), axis=1)
     gaps = ordered[:, -1] - ordered[:, -2] if q.shape[1] > 1 else np.zeros(len(rows))
     finite = gaps[np.isfinite(gaps)]
     gap = float(np.median(finite)) if finite.size else 0.0
     policy = q.argmax(axis=1).astype(np.int64).tobytes()
-    return Look(seen.totals, float(best.mean()), gap, policy, seen.surplus)
+    return Snapshot(seen.totals, float(best.mean()), gap, policy, seen.surplus)
 
 
 def tensorboard(folder: str) -> Callable[[Watched], None]:

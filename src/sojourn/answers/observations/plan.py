@@ -13,7 +13,8 @@ from typing import NamedTuple
 from sojourn.answers.observations import judge
 from sojourn.data.names import is_users, users_constructor
 from sojourn.data.numbers import nearest, positive, shown, whole
-from sojourn.learner.observing import OBSERVERS, Source, driver_for, observer_for
+from sojourn.envs.places import places_of
+from sojourn.learner.choice import OBSERVERS, observer_for, observing_agent
 from sojourn.rates.named import ESTIMATORS
 from sojourn.rates.protocol import Rate
 from sojourn.runs.named import plain_kind
@@ -242,4 +243,4 @@ def _check_fit(problem: str, agent: str) -> None:
             "it is not an agent for observations; such an agent is made with spaces=..., which say what it can see and do"
         )
     options = {"rate": OWN.rate(), "centring": OWN.centring} if own else {}
-    driver_for(observer.agent, options, env, Source())
+    observing_agent(observer[0], options, places_of(env))

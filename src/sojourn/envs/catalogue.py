@@ -40,13 +40,11 @@ def register() -> None:
     >>> del PROBLEMS["my-shot"]
     >>> register()
     """
-    worlds = {
-        name.replace("_", "-"): world.environment
-        or f"sojourn.envs.of_world:{class_name(name.replace('_', '-'))}"
-        for name, world in WORLDS.items()
+    own = {name: world.environment for name, world in WORLDS.items()}
+    now = {
+        f"sojourn/{title(name)}-v0": own.get(name) or f"sojourn.envs.registered:{class_name(name)}"
+        for name in (*WORLDS, *PROBLEMS)
     }
-    problems = {name: f"sojourn.envs.problems:{class_name(name)}" for name in PROBLEMS}
-    now = {f"sojourn/{title(name)}-v0": entry for name, entry in (worlds | problems).items()}
     for env_id in ENVIRONMENTS.keys() - now.keys():
         registration.registry.pop(env_id, None)
     ENVIRONMENTS.clear()
@@ -63,7 +61,7 @@ def make(env_id: str, options: Mapping[str, Any], max_episode_steps: int | None 
     `module:Name` imports a module. `Name` is an id that the module registers, a class or function in it that
     makes an environment, or a user's own world or model.
 
-    >>> make("sojourn.envs.two_state:TwoStateEnv", {"log_scale": 0.5}).unwrapped.world.log_scale
+    >>> make("sojourn.envs.registered:TwoStateEnv", {"log_scale": 0.5}).unwrapped.world.log_scale
     0.5
     """
     register()
@@ -139,10 +137,10 @@ def summary(env_id: str) -> str:
 def title(name: str) -> str:
     """Return a name in the form that an id has.
 
-    >>> title("long-shot")
-    'LongShot'
+    >>> title("long-shot"), title("two_state")
+    ('LongShot', 'TwoState')
     """
-    return "".join(word.capitalize() for word in name.split("-"))
+    return "".join(word.capitalize() for word in name.replace("_", "-").split("-"))
 
 
 def class_name(name: str) -> str:
