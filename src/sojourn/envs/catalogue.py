@@ -28,7 +28,7 @@ ENVIRONMENTS: dict[str, str] = {}  # the entry point of each id, as of the last 
 
 
 def register() -> None:
-    """Register every world and problem that Gymnasium does not know yet, and forget those that are gone.
+    """Register every world and problem that Gymnasium does not know yet, and forget those that no longer exist.
 
     `import sojourn.envs` calls it, and so does `make`. Call it after you have added a problem:
 
@@ -75,11 +75,11 @@ def make(env_id: str, options: Mapping[str, Any], max_episode_steps: int | None 
     except ModuleNotFoundError as error:
         raise ValueError(f"{env_id} cannot be made: {error}") from None
     except TypeError as error:
-        told = str(error).partition(" was raised from")[0]
-        told = told.rpartition("__init__() ")[2].replace(
+        reason = str(error).partition(" was raised from")[0]
+        reason = reason.rpartition("__init__() ")[2].replace(
             "got an unexpected keyword argument", "there is no option"
         )
-        raise ValueError(f"{env_id} cannot be made with these options: {told}") from None
+        raise ValueError(f"{env_id} cannot be made with these options: {reason}") from None
 
 
 def _spec(env_id: str) -> str | registration.EnvSpec:

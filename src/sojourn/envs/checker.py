@@ -18,7 +18,7 @@ from sojourn.envs.protocol import Element, Environment, Info, Space, parts_of
 from sojourn.envs.reader import DurationSource, Mask, MaskSource, Reader, checked_mask, is_sum, reward_of
 from sojourn.rules.door import told
 
-_MOST_STEPS = 1_000_000  # all that they show is kept, to be compared with the second time
+_MOST_STEPS = 1_000_000  # all that they show is stored, to be compared with the second run
 
 
 class EnvReport(NamedTuple):

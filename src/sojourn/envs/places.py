@@ -93,9 +93,8 @@ class Trace:
         self.env, self.seed = env, seed
         self._reset = opener(env)
         self._world = _direct_world(env)
-        self._generator: Generator | None = (
-            None  # before the last reset; None for the first, which has the seed
-        )
+        # The generator before the last reset; None for the first, which has the seed.
+        self._generator: Generator | None = None
         self._is_readable = True  # whether the generator could be read
         self._is_numbered = not isinstance(env.action_space, spaces.Box)
         self._actions: array[Any] = array("q" if self._is_numbered else "d")
@@ -130,12 +129,7 @@ class Trace:
             return {"kind": "world", "place": self._world.place(), "elapsed": elapsed}
         if not self._is_readable:
             return None
-        actions: Recorded = (
-            np.array(self._actions, dtype=np.int64)
-            if self._is_numbered
-            else np.array(self._actions, dtype=np.float64)
-        )
-        return {"kind": "replay", "generator": self._generator, "actions": actions}
+        return {"kind": "replay", "generator": self._generator, "actions": np.array(self._actions)}
 
     def go_to(self, place: SavedPlace | None) -> Shown | None:
         """Bring the environment to a place; return its observation and info, or None if that is impossible."""
@@ -217,8 +211,7 @@ class SinglePlace(_Places):
 
     def _reset(self) -> tuple[Floats, Masks]:
         observation, info = self.trace.reset()
-        if self._clock is not None:
-            self._clock.begin(info)
+        self._clock.begin(info)
         reader = self.reader
         return reader.read(observation)[np.newaxis], reader.allowed(observation, info)[np.newaxis]
 
@@ -232,8 +225,7 @@ class SinglePlace(_Places):
             record(action)
         duration, earned = reader.duration(observation, action, info), reward_of(reward)
         must_be_taken(info)
-        if self._clock is not None:
-            self._clock.advance(info, duration)
+        self._clock.advance(info, duration)
         following = reader.read(observation)[np.newaxis]
         # Where an episode is terminated nothing is done any more, so its mask may be anything.
         allowed = self.allowed if terminated else reader.allowed(observation, info)[np.newaxis]
@@ -270,8 +262,7 @@ class SinglePlace(_Places):
         shown_there = self.trace.go_to(state["place"])
         if shown_there is None:
             return
-        if self._clock is not None:
-            self._clock.begin(shown_there[1])
+        self._clock.begin(shown_there[1])
         there, allowed = self.reader.read(shown_there[0])[np.newaxis], np.array(state["allowed"])
         if np.array_equal(there, state["observations"]) and allowed.shape == self.allowed.shape:
             self.observations, self.has_begun = there, True
@@ -325,12 +316,8 @@ class VectorPlaces(_Places):
         if key is not None and key.partition(".")[0] not in infos:
             return self._all
         each = enumerate(iterate(self.env.observation_space, observations))
-        return np.array(
-            [
-                self._all[place] if place in over else self.reader.allowed(one, info_of(infos, place))
-                for place, one in each
-            ]
-        )
+        allowed = self.reader.allowed
+        return np.array([self._all[i] if i in over else allowed(one, info_of(infos, i)) for i, one in each])
 
     def step(self, actions: Actions, explored: Flags) -> Transitions:
         """Take an action at each place; return the steps that are complete."""

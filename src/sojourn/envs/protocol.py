@@ -45,12 +45,12 @@ def parts_of(returned: Any) -> Step:
     """Return what a step returned, or say in one sentence what is missing from it."""
     if isinstance(returned, tuple) and len(returned) == 5:
         return returned
-    told = (
+    what = (
         "four values, as environments of the old gym do: truncated is missing"
         if isinstance(returned, tuple) and len(returned) == 4
         else shown(returned)
     )
-    raise ValueError(f"step returned {told}; it must return (obs, reward, terminated, truncated, info)")
+    raise ValueError(f"step returned {what}; it must return (obs, reward, terminated, truncated, info)")
 
 
 def opener(env: Environment) -> Callable[..., tuple[Element, Info]]:

@@ -80,10 +80,7 @@ class VectorRateReward(VectorWrapper[Any, Any, Any], RecordConstructorArgs):
 
     @told
     def __init__(
-        self,
-        env: VectorEnv[Any, Any, Any],
-        rate: Rate | None = None,
-        duration: DurationSource = "duration",
+        self, env: VectorEnv[Any, Any, Any], rate: Rate | None = None, duration: DurationSource = "duration"
     ) -> None:
         RecordConstructorArgs.__init__(self, rate=rate, duration=duration)
         VectorWrapper.__init__(self, env)
@@ -121,5 +118,5 @@ class VectorRateReward(VectorWrapper[Any, Any, Any], RecordConstructorArgs):
                 self._rate, self._carried[place], float(earned[place]), float(durations[place])
             )
         self._clock.go_on(ended)
-        told = {"rate": np.full(len(earned), self.rate), "reward": earned}
-        return observations, surplus, terminated, truncated, infos | told
+        more = {"rate": np.full(len(earned), self.rate), "reward": earned}
+        return observations, surplus, terminated, truncated, infos | more

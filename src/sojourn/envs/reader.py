@@ -79,9 +79,9 @@ class Reader:
         """Return an observation as the agent sees it, or say what is wrong with it."""
         raise NotImplementedError
 
-    def clock(self) -> Clock | None:
-        """Return a checker for the clock of one environment, or None if no clock is named."""
-        return None if self.clock_key is None else Clock(self.clock_key)
+    def clock(self) -> Clock:
+        """Return a checker for the clock of one environment."""
+        return Clock(self.clock_key)
 
     def time_must_pass(self, steps: int) -> None:
         """Raise an error if the last `steps` steps, which took no time at all, are too many."""
@@ -240,29 +240,13 @@ def duration_reader(duration: DurationSource = "duration") -> DurationReader:
     if isinstance(duration, str):
         if not all(duration.split(".")):
             raise ValueError(f'duration is "{duration}"; it must be a key of info, or keys joined by dots')
-        return _from_path(duration) if "." in duration else _from_key(duration)
+        return _from_path(duration)
     if callable(duration):
         return _from_function(duration)
     if isinstance(duration, bool | np.bool_):
         raise TypeError(f"duration is {duration}; it must be a key of info, a function or a number")
     constant = positive("duration", duration)
     return lambda _obs, _action, _info: constant
-
-
-def _from_key(key: str) -> DurationReader:
-    name = f'info["{key}"]'
-
-    def read(obs: Element | None, action: Element | None, info: Info) -> float:
-        try:
-            duration = info[key]
-        except (KeyError, TypeError):
-            raise _missing(name, info) from None
-        # Nearly always a float, and then this is all there is to do.
-        if type(duration) is float and 0.0 < duration < _INF:
-            return duration
-        return _clean(name, duration)
-
-    return read
 
 
 def _from_path(path: str) -> DurationReader:
@@ -276,6 +260,9 @@ def _from_path(path: str) -> DurationReader:
                 duration = duration[key]
         except (KeyError, TypeError, IndexError):
             raise _missing(name, info) from None
+        # Nearly always a float, and then this is all there is to do.
+        if type(duration) is float and 0.0 < duration < _INF:
+            return duration
         return _clean(name, duration)
 
     return read
@@ -341,7 +328,7 @@ def reward_of(reward: Any) -> float:
 
 
 def is_sum(after: float, before: float, duration: float) -> bool:
-    """Whether a clock has gone on by a duration, but for rounding, in any unit of time.
+    """Whether a clock has advanced by a duration, up to rounding, in any unit of time.
 
     >>> is_sum(0.1 + 0.2, 0.1, 0.2), is_sum(0.0, -0.3, 0.1 + 0.2), is_sum(3e-12, 1e-12, 1e-12)
     (True, True, False)
@@ -350,7 +337,7 @@ def is_sum(after: float, before: float, duration: float) -> bool:
 
 
 class Clock:
-    """Checks the clock that an environment shows in info: each step must advance it by its duration.
+    """Checks the clock that an environment shows in info, if a key is given: each step must advance it by its duration.
 
     >>> clock = Clock("time")
     >>> clock.begin({"time": 5.0})
@@ -360,29 +347,32 @@ class Clock:
     ValueError: info["time"] went from 7.0 to 7.5, but the step took 2.0; say where the duration is: duration="key"
     """
 
-    def __init__(self, key: str) -> None:
-        if not isinstance(key, str) or not key:
+    def __init__(self, key: str | None) -> None:
+        if key is not None and (not isinstance(key, str) or not key):
             raise TypeError(f"clock is {shown(key)}; it must be the key of info that has the time")
         self.key, self._at = key, math.nan
 
     def begin(self, info: Info) -> None:
         """Note the time at which an episode begins; if the reset does not give it, checks begin after the first step."""
-        self._at = self._read(info) if self.key in info else math.nan
+        self._at = self._read(info, self.key) if self.key is not None and self.key in info else math.nan
 
     def advance(self, info: Info, duration: float) -> None:
         """Check the time after a step."""
-        before, self._at = self._at, self._read(info)
+        if self.key is None:
+            return
+        before, self._at = self._at, self._read(info, self.key)
         if not math.isnan(before) and not is_sum(self._at, before, duration):
             raise ValueError(
                 f'info["{self.key}"] went from {before} to {self._at}, but the step took {duration}; say where the '
                 'duration is: duration="key"'
             )
 
-    def _read(self, info: Info) -> float:
-        at = info.get(self.key)
+    @staticmethod
+    def _read(info: Info, key: str) -> float:
+        at = info.get(key)
         if isinstance(at, bool) or not isinstance(at, int | float | np.number) or not math.isfinite(at):
-            there = f"is {shown(at)}" if self.key in info else "is missing"
-            raise ValueError(f'info["{self.key}"] {there}; the clock must be a finite number')
+            there = f"is {shown(at)}" if key in info else "is missing"
+            raise ValueError(f'info["{key}"] {there}; the clock must be a finite number')
         return float(at)
 
 
@@ -547,7 +537,7 @@ class VectorClock:
         self.resets: Flags = np.zeros(self.places, dtype=np.bool_)
         self._read = duration_reader(source)
 
-    def durations(self, infos: Info, told: NDArray[np.generic], ended: Flags) -> Floats:
+    def durations(self, infos: Info, actions: NDArray[np.generic], ended: Flags) -> Floats:
         """Return how long each step took."""
         ends_here = (
             self.mode is AutoresetMode.SAME_STEP and ended.any()
@@ -567,7 +557,7 @@ class VectorClock:
         durations: Floats = np.zeros(self.places)
         for place in np.flatnonzero(~self.resets).tolist():
             within = infos["final_info"] if ends_here and ended[place] else infos
-            durations[place] = self._read(None, told[place], info_of(within, place))
+            durations[place] = self._read(None, actions[place], info_of(within, place))
         return durations
 
     def go_on(self, ended: Flags) -> None:

@@ -23,8 +23,8 @@ from sojourn.models.smdp import SMDP
 from sojourn.worlds.market.synthetic import synthetic_bars
 from sojourn.worlds.market.world import Market
 from sojourn.worlds.named import WORLDS
+from sojourn.worlds.protocol import World
 from sojourn.worlds.tabular import Tabular
-from sojourn.worlds.two_state import TwoState
 
 
 class TwoStateEnv(WorldEnv):
@@ -66,30 +66,8 @@ class TwoStateEnv(WorldEnv):
     (1, 0.0)
     """
 
-    def __init__(
-        self,
-        log_scale: float = 1e-3,
-        *,
-        slope: float = 0.05,
-        offset: float = 10.0,
-        duration_mean: float = 1.0,
-        duration_spread: float = 0.1,
-        duration_floor: float = 0.001,
-        return_reward: float = 0.0,
-        clock: str = "steps",
-        compiled: bool = True,
-    ) -> None:
-        world = TwoState(
-            log_scale=log_scale,
-            slope=slope,
-            offset=offset,
-            duration_mean=duration_mean,
-            duration_spread=duration_spread,
-            duration_floor=duration_floor,
-            return_reward=return_reward,
-            clock=clock,
-        )
-        super().__init__(world, compiled=compiled)
+    def __init__(self, log_scale: float = 1e-3, *, compiled: bool = True, **options: Any) -> None:
+        super().__init__(_world("two_state", {"log_scale": log_scale, **options}), compiled=compiled)
 
 
 class MarketEnv(WorldEnv):
@@ -199,13 +177,17 @@ def _of_world(name: str) -> type[WorldEnv]:
     world = WORLDS[name]
 
     def __init__(self: WorldEnv, *, compiled: bool = True, **options: Any) -> None:  # noqa: N807 - likewise
-        made = world.make(**fitted(world.make, options, besides=world.not_options))
-        WorldEnv.__init__(self, made, compiled=compiled)
+        WorldEnv.__init__(self, _world(name, options), compiled=compiled)
 
     doc = f"`sojourn/{title(name)}-v0`: {world.about}.\n"
     if "States:" in (world.make.__doc__ or ""):
         doc = f"{doc}\n{headed(name, world.make).partition(chr(10) * 2)[2]}"
     return _made(name, WorldEnv, __init__, doc)
+
+
+def _world(name: str, options: dict[str, Any]) -> World:
+    world = WORLDS[name]
+    return world.make(**fitted(world.make, options, besides=world.not_options))
 
 
 def _made(name: str, base: type[WorldEnv], init: Callable[..., None], doc: str) -> type[WorldEnv]:
@@ -220,21 +202,18 @@ _PARAGRAPHS = {
     "Rewards": "Rewards",
     "Durations": "Durations",
 }
-_OURS = (
-    "sojourn.models.problems",
-    "sojourn.worlds.changes",
-    "sojourn.worlds.continuous",
-)  # shown by the names of these packages
+# Packages whose names are shown in place of those of their modules.
+_OURS = ("sojourn.models.problems", "sojourn.worlds.changes", "sojourn.worlds.continuous")
 
 
-def headed(name: str, maker: Callable[..., object], besides: str = "") -> str:
+def headed(name: str, maker: Callable[..., object], more: str = "") -> str:
     """Return the docstring of a function that makes a problem or a world, under the headings of an environment.
 
-    A user's own docstring may lack some of the paragraphs. `besides` names arguments that the maker does not have.
+    A user's own docstring may lack some of the paragraphs. `more` names arguments that the maker does not have.
     """
     first_line, *paragraphs = inspect.cleandoc(maker.__doc__ or "").split("\n\n")
     paragraphs = [each for each in paragraphs if not each.startswith(">>>")]
-    told = first_line or f"the problem {name}."
+    first = first_line or f"the problem {name}."
     said = {
         label: rest.strip() for label, colon, rest in (each.partition(":") for each in paragraphs) if colon
     }
@@ -243,24 +222,24 @@ def headed(name: str, maker: Callable[..., object], besides: str = "") -> str:
         "Description": "\n\n".join(paragraphs[: labelled[0] if labelled else None]),
         **{heading: said.get(label, "Not described.") for label, heading in _PARAGRAPHS.items()},
         "Episode end": "Never.",
-        "Arguments": _arguments(maker, besides),
+        "Arguments": _arguments(maker, more),
         "Source": said.get("Source", "Not given."),
     }
     parts["Action space"] += (
         " To take an action that the state lacks changes nothing; see `sojourn.WorldEnv`."
     )
     body = "\n\n".join(f"## {heading}\n{text}" for heading, text in parts.items())
-    return f"`sojourn/{title(name)}-v0`: {told[:1].lower()}{told[1:]}\n\n{body}\n"
+    return f"`sojourn/{title(name)}-v0`: {first[:1].lower()}{first[1:]}\n\n{body}\n"
 
 
-def _arguments(maker: Callable[..., object], besides: str) -> str:
+def _arguments(maker: Callable[..., object], more: str) -> str:
     module = next((room for room in _OURS if maker.__module__.startswith(f"{room}.")), maker.__module__)
     defaults = ", ".join(
         f"`{each.name}={_short(each.default)}`" for each in inspect.signature(maker).parameters.values()
     )
     function = getattr(maker, "__qualname__", type(maker).__qualname__)
     own = f"{defaults}: those of `{module}.{function}`; " if defaults else ""
-    return f"{own}{besides}`compiled` of `sojourn.WorldEnv`."
+    return f"{own}{more}`compiled` of `sojourn.WorldEnv`."
 
 
 def _short(default: Any) -> str:

@@ -80,13 +80,8 @@ class DecisionEnvironment(simpy.Environment):
         allowed: Callable[[ArrayLike], Choices],
     ) -> None:
         super().__init__()
-        for name in (
-            "process",
-            "timeout",
-            "event",
-            "all_of",
-            "any_of",
-        ):  # SimPy does this for its own class only
+        # SimPy does this for its own class only.
+        for name in ("process", "timeout", "event", "all_of", "any_of"):
             setattr(self, name, getattr(self, name))
         self.rng = rng
         self._observed, self._allowed = observed, allowed
@@ -94,9 +89,8 @@ class DecisionEnvironment(simpy.Environment):
         self._rest: list[tuple[simpy.Event, list[Callable[[simpy.Event], None]]]] = []
         self._earned = self._rate = 0.0
         self._rates: dict[Hashable, float] = {}
-        self._settled = self._collected = (
-            0.0  # the times up to which rates have been added, and everything collected
-        )
+        # The times up to which rates have been added, and everything has been collected.
+        self._settled = self._collected = 0.0
 
     # --- For processes ---
 
@@ -343,13 +337,8 @@ class Simulation(gymnasium.Env[Any, Any]):
             )
         unmasked("the mask of a decision", mask)
         # Counting in a list is faster than comparing a short array.
-        listed = (
-            mask.tolist()
-            if isinstance(mask, np.ndarray)
-            else list(mask)
-            if isinstance(mask, Iterable)
-            else []
-        )
+        entries: Any = mask.tolist() if isinstance(mask, np.ndarray) else mask
+        listed = list(entries) if isinstance(entries, Iterable) else []
         ones = listed.count(1)
         if ones == 0 or ones + listed.count(0) < len(listed) or len(listed) != space.n:
             raise ValueError(

@@ -9,15 +9,14 @@ import functools
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sojourn.agents.networks.protocol import ObservingAgent, Spaces
-from sojourn.agents.protocol import Agent
+from sojourn.agents.networks.protocol import ObservingAgent
 from sojourn.data.options import Given, fitted
 from sojourn.data.records import Json
 from sojourn.envs import make
 from sojourn.envs.protocol import Environment
-from sojourn.learner.choice import NETWORKS, TILES, MakeAgent, MakeObserver
+from sojourn.learner.choice import OBSERVERS
 from sojourn.learner.interrupt import interruptible, uninterrupted
 from sojourn.learner.learner import Learner
 from sojourn.learner.saved import saved_environment
@@ -91,24 +90,18 @@ def begun(file: Path, place: Place, beginning: Beginning | None) -> Learner:
     )
 
 
-def _named(name: str, options: Mapping[str, Given]) -> MakeAgent | MakeObserver:
+def _named(name: str, options: Mapping[str, Given]) -> functools.partial[Any]:
     """Return an agent's constructor that already has its options, so that they are not mistaken for those of `Learner`."""
     kind = name.replace("-", "_")
-
-    def made(num_states: int, num_actions: int) -> Agent:
-        return build_agent(kind, options, num_states, num_actions)
-
-    def observing(spaces: Spaces) -> ObservingAgent:
-        network = NETWORKS[kind]
-        return network(spaces=spaces, **fitted(network, options, besides=("spaces",)))
-
-    made.__name__ = observing.__name__ = name
-    if kind in TILES:
-        besides = ("num_inputs", "num_actions", "bounds")
-        tiles = functools.partial(TILES[kind], **fitted(TILES[kind], options, besides=besides))
-        setattr(tiles, "__name__", name)  # noqa: B010 - which no type checker knows
-        return tiles
-    return observing if kind in NETWORKS else made
+    made: functools.partial[Any]
+    if kind in OBSERVERS:
+        make = OBSERVERS[kind]
+        not_options = ("spaces", "num_inputs", "num_actions", "bounds")
+        made = functools.partial(make, **fitted(make, options, besides=not_options))
+    else:
+        made = functools.partial(build_agent, kind, options)
+    setattr(made, "__name__", name)  # noqa: B010 - which no type checker knows
+    return made
 
 
 def train_into(file: Path, learner: Learner, training: Training) -> tuple[Status, bool]:
@@ -175,7 +168,7 @@ def standing(learner: Learner) -> Status:
         chosen=learner.chosen,
         agent=getattr(learner.agent, "kind", type(learner.agent).__name__),
         estimator=type(getattr(learner.agent, "estimator", learner.agent.rate)).__name__,
-        states=_how_many_states(learner),
+        states=None if isinstance(learner.agent, ObservingAgent) else learner.states.num_states,
         actions=learner.num_actions,
         steps=totals.steps,
         duration=totals.duration,
@@ -183,8 +176,3 @@ def standing(learner: Learner) -> Status:
         rate=learner.rate,
         earned=totals.reward / totals.duration if totals.duration else None,
     )
-
-
-def _how_many_states(learner: Learner) -> int | None:
-    """Return the number of states, or None for an agent that observes."""
-    return None if isinstance(learner.agent, ObservingAgent) else learner.states.num_states

@@ -37,9 +37,12 @@ MakeAgent: TypeAlias = Callable[..., Agent]
 MakeObserver: TypeAlias = Callable[..., ObservingAgent]
 
 MOST_PAIRS = 1_000_000  # of state and action for which a planner is chosen: its counts take 100 bytes each
-NETWORKS: dict[str, MakeObserver] = {"deep_q": deep_q, "ppo": ppo}
-TILES: dict[str, MakeAgent] = {"tile_q": tile_q, "tile_sarsa": tile_sarsa}
-OBSERVERS: dict[str, MakeObserver | MakeAgent] = {**NETWORKS, **TILES}
+OBSERVERS: dict[str, MakeObserver | MakeAgent] = {
+    "deep_q": deep_q,
+    "ppo": ppo,
+    "tile_q": tile_q,
+    "tile_sarsa": tile_sarsa,
+}
 _METHODS = ("draw", "learn", "greedy", "state", "restored")
 
 
@@ -242,7 +245,7 @@ def _of_vectors(make: Any, spaces: Spaces, bounds: Bounds, options: dict[str, An
     """Return an agent for vectors as an agent of observations; tiles use these bounds, unless others are given."""
     if isinstance(make, functools.partial):
         return _of_vectors(make.func, spaces, bounds, {**make.keywords, **options})
-    kind = next((name for name, known in TILES.items() if known is make), "")
+    kind = next((name for name, known in OBSERVERS.items() if known is make), "")
     checked_spaces(spaces, getattr(make, "__name__", "the agent"), continuous=False)
     given = {"bounds": bounds, **options} if kind else options
     return VectorObserver(make(spaces.num_inputs, spaces.num_actions, **given), spaces, kind, options)

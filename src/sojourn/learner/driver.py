@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import copy
 import math
-from typing import Any, NamedTuple, TypeAlias
+import operator
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,20 +27,14 @@ from sojourn.learner.evaluation import Choose, Greedy
 from sojourn.learner.table import HiddenActions, TableAgent
 from sojourn.learner.watch import Seen, Watcher
 from sojourn.rules.arrays import Floats
-from sojourn.runs.totals import Totals
+from sojourn.runs.totals import Totals, counted
 
+# A state, the next action there, and whether it was drawn to explore.
+Position: TypeAlias = tuple[int, int, bool]
 Transition: TypeAlias = tuple[int, int, float, float, int, bool]  # as `TableAgent.advance` takes it
 
 OURS = (NetworkAgent, VectorObserver)  # the kinds of agents that say how they were made
 _INF = math.inf
-
-
-class Position(NamedTuple):
-    """The state that an agent is in, its next action there, and whether that was drawn to explore."""
-
-    state: int
-    action: int
-    explored: bool
 
 
 class TableDriver:
@@ -54,10 +49,9 @@ class TableDriver:
             )
         self.reader, self.table, self.hidden, self.trace = reader, table, hidden, trace
         self.seed, self.env = trace.seed, trace.env
-        self._at: tuple[int, int, bool] | None = None  # the fields of a Position
-        self._left: tuple[SavedPlace, Position] | None = (
-            None  # where a file says that it was; it is not there yet
-        )
+        self._at: Position | None = None
+        # Where a file says that it was, until it is brought there.
+        self._left: tuple[SavedPlace, Position] | None = None
         self._clock = reader.clock()
         self.watcher = Watcher(table.q.size, table.agent)
 
@@ -89,9 +83,7 @@ class TableDriver:
     @property
     def position(self) -> Position | None:
         """Where the agent is; None before the first episode, and when a new one has to begin."""
-        if self._left is not None:
-            return self._left[1]
-        return None if self._at is None else Position(*self._at)
+        return self._at if self._left is None else self._left[1]
 
     def place(self) -> SavedPlace | None:
         """Return where the environment is, as data, or None if that is not known."""
@@ -137,8 +129,8 @@ class TableDriver:
 
     def _go_to(self, place: SavedPlace | None, position: Position) -> None:
         shown_there = self.trace.go_to(place)
-        if shown_there is not None and self._arrive(shown_there) == position.state:
-            self._at = position.state, position.action, bool(position.explored)
+        if shown_there is not None and self._arrive(shown_there) == position[0]:
+            self._at = position
 
     def _arrive(self, shown_there: Shown) -> int:
         """Return the state that an environment shows, after applying the mask there."""
@@ -149,8 +141,7 @@ class TableDriver:
 
     def _begun(self, observation: Element, info: Info) -> tuple[int, ArrayLike | None]:
         """Return the state and the mask that an environment shows where an episode begins, or goes on."""
-        if self._clock is not None:
-            self._clock.begin(info)
+        self._clock.begin(info)
         state = self.reader.states.index(observation)
         return state, self._mask(state, observation, info)
 
@@ -166,7 +157,7 @@ class TableDriver:
         step, read, index, find_mask = self.env.step, reader.duration, reader.states.index, self._mask
         learn, first, clock, record = table.advance, reader.first_action, table.clock, self.trace.recorder
         state, action, explored = self._at
-        tick = self._clock
+        tick = None if reader.clock_key is None else self._clock
         left = last - self.totals.steps
         while left > 0 and clock[0] < until and not asked:
             self._at = None  # until this step is over: if it is broken off, a new episode begins
@@ -201,7 +192,7 @@ class TableDriver:
 
     def _unusual(
         self, seen: Transition, mask: ArrayLike | None, terminated: bool, truncated: bool
-    ) -> tuple[int, int, bool]:
+    ) -> Position:
         """Learn from a step that ends an episode or leads where not all actions are allowed, and continue from there.
 
         What the agent learns about the state that it leaves depends on the mask that applied there, and what it
@@ -231,7 +222,7 @@ class TableDriver:
         values = self.hidden.seen_through(state, mask)
         if self.table.spare < 0:
             self.table.make_spare()
-            self.hidden.move_to(self.table.q[: self.reader.states.num_states])
+            self.hidden.q = self.q
         self.table.q[self.table.spare] = values
         return self.table.spare
 
@@ -239,8 +230,8 @@ class TableDriver:
 class ObservingDriver:
     """An agent of observations in its environments, and where all of them are."""
 
-    def __init__(self, agent: ObservingAgent, places: Places, totals: Totals = Totals()) -> None:  # noqa: B008 - a value
-        self.agent, self.places, self.totals = agent, places, totals
+    def __init__(self, agent: ObservingAgent, places: Places) -> None:
+        self.agent, self.places, self.totals = agent, places, Totals()
         self.reader, self.seed, self.env = places.reader, places.seed, places.env
 
     @property
@@ -290,24 +281,9 @@ Driver: TypeAlias = TableDriver | ObservingDriver
 
 def _counted(totals: Totals, steps: Transitions) -> Totals:
     """Return totals with these steps; those that did not explore are the greedy ones."""
-    rewards: Floats = steps.rewards
-    durations: Floats = steps.durations
+    rewards, durations, greedy = steps.rewards, steps.durations, ~steps.explored
     if len(rewards) == 1:
-        reward, duration, greedy = float(rewards[0]), float(durations[0]), not steps.explored[0]
-        return Totals(
-            totals.steps + 1,
-            totals.reward + reward,
-            totals.duration + duration,
-            totals.greedy_steps + greedy,
-            totals.greedy_reward + greedy * reward,
-            totals.greedy_duration + greedy * duration,
-        )
-    taken = ~steps.explored
-    return Totals(
-        totals.steps + len(rewards),
-        totals.reward + float(rewards.sum()),
-        totals.duration + float(durations.sum()),
-        totals.greedy_steps + int(taken.sum()),
-        totals.greedy_reward + float(rewards[taken].sum()),
-        totals.greedy_duration + float(durations[taken].sum()),
-    )
+        return counted(totals, float(rewards[0]), float(durations[0]), bool(greedy[0]))
+    columns = (rewards, durations, greedy, rewards[greedy], durations[greedy])
+    more = (len(rewards), *(column.sum().item() for column in columns))
+    return Totals._make(map(operator.add, totals, more))

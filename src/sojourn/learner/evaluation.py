@@ -110,14 +110,12 @@ def followed(
     reset, clock = opener(env), reader.clock()
     observation, info = reset(seed=seed)
     mask = reader.mask(observation, info)
-    if clock is not None:
-        clock.begin(info)
+    clock.begin(info)
     for _ in pacer.steps(until, seen, reader):
         action = choose(observation, mask)
         observation, reward, terminated, truncated, info = parts_of(env.step(action))
         duration, earned = reader.duration(observation, action, info), reward_of(reward)
-        if clock is not None:
-            clock.advance(info, duration)
+        clock.advance(info, duration)
         reader.read(observation)  # raises an error if the observation is wrong
         # Where an episode is terminated nothing is done any more, so its mask may be anything.
         mask = None if terminated else reader.mask(observation, info)
@@ -127,8 +125,7 @@ def followed(
         if terminated or truncated:
             observation, info = reset()
             mask = reader.mask(observation, info)
-            if clock is not None:
-                clock.begin(info)
+            clock.begin(info)
     return seen, size
 
 

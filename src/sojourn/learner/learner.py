@@ -268,18 +268,14 @@ class Learner:
                 if progress:
                     done = steps_done if unit == "steps" else passed
                     advance(done, note=f"rate {self.rate:.4g}, |Q| {self.largest_value:.3g}")
-                self._warn()
+                for sentence in driver.warnings():
+                    warn(sentence)
                 wishes = [callback(self) for callback in called]  # all of them are called
                 if any(isinstance(wish, bool | np.bool_) and wish for wish in wishes):
                     break
         if asked:
             raise KeyboardInterrupt
         return self.totals
-
-    def _warn(self) -> None:
-        """Give the warnings that are due."""
-        for sentence in self._driver.warnings():
-            warn(sentence)
 
     # --- What it is worth ---
 

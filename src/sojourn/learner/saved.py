@@ -23,7 +23,7 @@ from sojourn.envs.reader import DurationSource, MaskSource, TableReader
 from sojourn.envs.states import Description, Tabulation, action_count, first_action, tabulate
 from sojourn.learner.archive import format_of, read_archive, write_archive
 from sojourn.learner.choice import OBSERVERS, MakeObserver, Supply, observing_agent
-from sojourn.learner.driver import OURS, Driver, ObservingDriver, Position, TableDriver
+from sojourn.learner.driver import OURS, Driver, ObservingDriver, TableDriver
 from sojourn.learner.table import HiddenActions, HiddenValues, TableAgent, check_totals
 from sojourn.rates.protocol import stumbling
 from sojourn.rules.kinds import check_kind, misfit_of
@@ -102,8 +102,8 @@ def _of_table(driver: TableDriver) -> Saved:
         "totals": table.totals._asdict(),
         "now": table.now,
         "seed": driver.seed,
-        "state": None if at is None else at.state,
-        "drawn": (0, False) if at is None else (at.action, at.explored),
+        "state": None if at is None else at[0],
+        "drawn": (0, False) if at is None else at[1:],
         "hidden": driver.hidden.to_dict(),
         "states": reader.states.to_dict(),
         "first_action": reader.first_action,
@@ -203,7 +203,7 @@ def _restored_table(saved: Saved, env: Environment, source: DurationSource, mask
     if state is not None:
         within("state", state, states.num_states)
         within("action", action, reader.num_actions)
-        driver.go_to(saved["place"], Position(state, action, explored))
+        driver.go_to(saved["place"], (state, action, bool(explored)))
     return driver
 
 

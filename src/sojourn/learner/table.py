@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sojourn.agents.checks import ready_agent
+from sojourn.agents.networks.base import arrays_in
 from sojourn.agents.protocol import Agent, draw, learn, looks_ahead, pauses, think
 from sojourn.agents.values.protocol import entries, sizes
 from sojourn.data.numbers import shown, within
@@ -32,7 +33,7 @@ from sojourn.rules.compile import kernel
 from sojourn.rules.gradual import gradually
 from sojourn.rules.stacks import put, take
 from sojourn.rules.streams import Stream, check_stream
-from sojourn.rules.values import Column, Value, canonical, copied, is_value, replaced, stacked
+from sojourn.rules.values import Column, Value, canonical, copied, replaced, stacked, with_arrays
 from sojourn.runs.totals import Totals, counted, totals_in, write_totals
 
 V = TypeVar("V", bound=Value)
@@ -41,7 +42,7 @@ _draw, _learn, _value = draw.bare, learn.bare, value.bare
 _NOTHING = Totals()
 _NOWHERE = -1  # the state if there is no transition
 
-# What is kept from step to step, besides the agent and its stream, in one array, as every array costs time on the way
+# What passes from step to step, apart from the agent and its stream, in one array, as every array costs time on the way
 # into compiled code. First come the totals, by their fields; then these; then the visits of all pairs.
 _FIRST = len(Totals._fields)
 _ACTION, _EXPLORED, _SURPLUS, _SQUARED, _AGE, _LATE_STEPS, _LATE_TIME, _LATE_SURPLUS, _LATE_SQUARED = range(
@@ -179,7 +180,7 @@ class TableAgent:
 
     @property
     def now(self) -> Column:
-        """What is kept from step to step besides the agent, its stream and the totals, for a file."""
+        """What passes from step to step apart from the agent, its stream and the totals, for a file."""
         return self._now[_FIRST:]
 
     def draw(self, state: int) -> tuple[int, bool]:
@@ -198,16 +199,7 @@ class TableAgent:
     ) -> tuple[int, bool]:
         """Learn from one transition, unless its state is -1; draw the action for `draw_at`, unless that is -1."""
         self._run(
-            self._stack,
-            self._now,
-            state,
-            action,
-            reward,
-            duration,
-            next_state,
-            explored,
-            draw_at,
-            self.rng,
+            self._stack, self._now, state, action, reward, duration, next_state, explored, draw_at, self.rng
         )
         drawn, was_explored = self._now[_ACTION : _EXPLORED + 1].tolist()
         if drawn == _NOT_YET:
@@ -219,9 +211,8 @@ class TableAgent:
         """Let the agent think; if it then needs more room, store it in new arrays."""
         agent = take(self._stack, 0)
         thought = canonical(self._ponder(agent, state))
-        if [array.shape for array in _arrays(thought)] == [
-            array.shape for array in _arrays(take(self._stack, 0))
-        ]:
+        before, after = ([array.shape for _, array in arrays_in(one)] for one in (agent, thought))
+        if before == after:
             put(self._stack, 0, thought)
         else:  # the values stay where they are, as other objects look at them there
             values = self._stack.values
@@ -275,24 +266,9 @@ def _think(agent: Agent, state: int) -> Agent:
     return think(agent, state)
 
 
-def _arrays(value: Value) -> Iterator[NDArray[np.generic]]:
-    """Yield all arrays of a value."""
-    for field in value:
-        if is_value(field):
-            yield from _arrays(field)
-        elif isinstance(field, np.ndarray):
-            yield field
-
-
 def _with_rows(value: V, rows: int, change: Callable[[NDArray[np.generic]], NDArray[np.generic]]) -> V:
     """Return a value in which every array with this many rows is changed."""
-    fields = value._asdict()
-    for name, field in fields.items():
-        if is_value(field):
-            fields[name] = _with_rows(field, rows, change)
-        elif isinstance(field, np.ndarray) and field.shape[:1] == (rows,):
-            fields[name] = change(field)
-    return replaced(value, **fields)
+    return with_arrays(value, lambda array: change(array) if array.shape[:1] == (rows,) else array)
 
 
 class HiddenValues(TypedDict):
@@ -320,10 +296,6 @@ class HiddenActions:
         self._values: dict[tuple[int, int], float] = {}
         self._masks: dict[int, ArrayLike] = {}  # the last of each state, which is mostly the next one, too
         self._never = int((q == -np.inf).sum())
-
-    def move_to(self, q: Floats) -> None:
-        """Continue with the same table in another array."""
-        self.q = q
 
     def is_known(self, state: int, mask: ArrayLike) -> bool:
         """Whether this mask already applies in a state."""

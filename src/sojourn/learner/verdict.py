@@ -65,7 +65,7 @@ class Verdict(NamedTuple):
     `evaluation` is what the greedy policy earns when it is followed, `learned_rate` what the agent believes.
     `visited` says how many pairs were tried in training; `thin` is the share of the evaluation's steps in states where
     some action was hardly tried. `moved` is how much more the policy earns than the policy from about halfway through
-    the training, with the same seed: 0 if both act alike wherever it went, None if that policy was not kept. `gain` is
+    the training, with the same seed: 0 if both act alike wherever it went, None if that policy was not stored. `gain` is
     the exact gain of the policy and `best_gain` that of the best one, if the environment has a model. `baseline`
     compares the policy with one of your own. `warnings` are sentences; there are none if all is well. An agent that
     observes, such as a network, has no pairs and no earlier policies to look at: its `visited`, `thin`, `moved` and
@@ -290,16 +290,10 @@ def _warnings(found: Verdict, rate: float | None, scale: float, few: float) -> l
             + ("never been tried" if few <= 1.0 else f"been tried fewer than {few:.0f} times")
             + ", so it is a guess there; train longer, or use fewer states"
         )
-    if found.gain is None and found.best_gain is not None:
-        missing = found.best_gain - high
-        if missing > _BELOW * abs(found.best_gain):
-            warnings.append(
-                f"the best policy has a gain of {found.best_gain:.6g}, this one earns {earned.rate:.3g}"
-            )
-    if found.best_gain is not None and found.gain is not None:
-        missing = found.best_gain - found.gain
-        if missing > _BELOW * abs(found.best_gain):
-            warnings.append(f"the best policy has a gain of {found.best_gain:.6g}, this one {found.gain:.6g}")
+    reached = high if found.gain is None else found.gain
+    if found.best_gain is not None and found.best_gain - reached > _BELOW * abs(found.best_gain):
+        this = f"earns {earned.rate:.3g}" if found.gain is None else f"{found.gain:.6g}"
+        warnings.append(f"the best policy has a gain of {found.best_gain:.6g}, this one {this}")
     if found.baseline is not None and found.baseline.high < 0.0:
         warnings.append(
             f"the baseline earns more: {found.baseline.rate:.3g}, and the learned policy {-found.baseline.difference:.3g} less"
@@ -336,7 +330,4 @@ def _still_moving(now: Evaluation, earlier: Evaluation, scale: float) -> list[st
 
 def _sides(found: Evaluation) -> tuple[float, float]:
     """Return the interval, or the rate twice if there is none."""
-    return (
-        found.rate if found.low is None else found.low,
-        found.rate if found.high is None else found.high,
-    )
+    return (found.rate if found.low is None else found.low, found.rate if found.high is None else found.high)
