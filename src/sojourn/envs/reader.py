@@ -215,7 +215,9 @@ class ArrayReader(Reader):
 
     def env_action(self, actions: Actions) -> Any:
         """Return the first action as a single environment takes it."""
-        return int(actions[0]) + self.first_action if self.num_actions else self.env_actions(actions[:1])[0]
+        if self.num_actions:
+            return int(actions[0]) + self.first_action
+        return self.env_actions(actions[:1]).reshape(self.action_space.shape or ())
 
 
 # --- Durations, rewards and clocks ----------------------------------------------------

@@ -23,8 +23,8 @@ from sojourn.models.smdp import SMDP
 from sojourn.worlds.market.synthetic import synthetic_bars
 from sojourn.worlds.market.world import Market
 from sojourn.worlds.named import WORLDS
-from sojourn.worlds.protocol import World
 from sojourn.worlds.tabular import Tabular
+from sojourn.worlds.two_state import TwoState
 
 
 class TwoStateEnv(WorldEnv):
@@ -66,8 +66,30 @@ class TwoStateEnv(WorldEnv):
     (1, 0.0)
     """
 
-    def __init__(self, log_scale: float = 1e-3, *, compiled: bool = True, **options: Any) -> None:
-        super().__init__(_world("two_state", {"log_scale": log_scale, **options}), compiled=compiled)
+    def __init__(
+        self,
+        log_scale: float = 1e-3,
+        *,
+        slope: float = 0.05,
+        offset: float = 10.0,
+        duration_mean: float = 1.0,
+        duration_spread: float = 0.1,
+        duration_floor: float = 0.001,
+        return_reward: float = 0.0,
+        clock: str = "steps",
+        compiled: bool = True,
+    ) -> None:
+        world = TwoState(
+            log_scale=log_scale,
+            slope=slope,
+            offset=offset,
+            duration_mean=duration_mean,
+            duration_spread=duration_spread,
+            duration_floor=duration_floor,
+            return_reward=return_reward,
+            clock=clock,
+        )
+        super().__init__(world, compiled=compiled)
 
 
 class MarketEnv(WorldEnv):
@@ -177,17 +199,13 @@ def _of_world(name: str) -> type[WorldEnv]:
     world = WORLDS[name]
 
     def __init__(self: WorldEnv, *, compiled: bool = True, **options: Any) -> None:  # noqa: N807 - likewise
-        WorldEnv.__init__(self, _world(name, options), compiled=compiled)
+        made = world.make(**fitted(world.make, options, besides=world.not_options))
+        WorldEnv.__init__(self, made, compiled=compiled)
 
     doc = f"`sojourn/{title(name)}-v0`: {world.about}.\n"
     if "States:" in (world.make.__doc__ or ""):
         doc = f"{doc}\n{headed(name, world.make).partition(chr(10) * 2)[2]}"
     return _made(name, WorldEnv, __init__, doc)
-
-
-def _world(name: str, options: dict[str, Any]) -> World:
-    world = WORLDS[name]
-    return world.make(**fitted(world.make, options, besides=world.not_options))
 
 
 def _made(name: str, base: type[WorldEnv], init: Callable[..., None], doc: str) -> type[WorldEnv]:

@@ -1,6 +1,6 @@
 """Learner: an agent that learns in a Gymnasium environment, and can be watched, judged, saved and loaded.
 
-`learner` has the class itself; `choice` finds its environment and its agent, `driver` takes the steps, `table` has the
-agent with a table of values as compiled code takes it, and the other files evaluate, warn, save and load. How an
+`learner` has the class itself; `choice` finds its environment and its agent, `driver` takes the steps, `table_agent` has
+an agent with a table of values as compiled code takes it, and the other files evaluate, warn, save and load. How an
 environment is read belongs in `envs`, how an agent learns in `agents`, and no loop over many runs belongs here.
 """

@@ -24,7 +24,7 @@ from sojourn.envs.places import Places, SavedPlace, Shown, Trace
 from sojourn.envs.protocol import Element, Info, parts_of
 from sojourn.envs.reader import TableReader, must_be_taken, reward_of
 from sojourn.learner.evaluation import Choose, Greedy
-from sojourn.learner.table import HiddenActions, TableAgent
+from sojourn.learner.table_agent import HiddenActions, TableAgent
 from sojourn.learner.watch import Seen, Watcher
 from sojourn.rules.arrays import Floats
 from sojourn.runs.totals import Totals, counted

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from sojourn.envs.protocol import Element, Environment, opener, parts_of
 from sojourn.envs.reader import Reader, TableReader, must_be_taken, reward_of
 from sojourn.learner.interrupt import interruptible
-from sojourn.learner.table import HiddenActions
+from sojourn.learner.table_agent import HiddenActions
 from sojourn.rules.arrays import Floats
 from sojourn.rules.long_run import MicroBatches
 from sojourn.runs.progress import Advance, no_progress, progress

@@ -46,7 +46,7 @@ from sojourn.learner.evaluation import Evaluation, evaluation, followed, paced
 from sojourn.learner.interrupt import interruptible
 from sojourn.learner.policy import LearnedPolicy, policy_of
 from sojourn.learner.saved import saved_environment
-from sojourn.learner.table import HiddenActions, TableAgent
+from sojourn.learner.table_agent import HiddenActions, TableAgent
 from sojourn.learner.verdict import GivenPolicy, Verdict, judged
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.door import told, warn

@@ -25,7 +25,7 @@ from sojourn.envs.reader import checked_mask
 from sojourn.envs.states import MOST_STATES, Description, Tabulation
 from sojourn.learner.archive import format_of, read_archive
 from sojourn.learner.saved import FORMAT, NETWORK_FORMAT, VERSION, Saved, restored_table
-from sojourn.learner.table import HiddenActions, TableAgent
+from sojourn.learner.table_agent import HiddenActions, TableAgent
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats
 from sojourn.rules.door import told

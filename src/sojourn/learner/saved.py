@@ -24,7 +24,7 @@ from sojourn.envs.states import Description, Tabulation, action_count, first_act
 from sojourn.learner.archive import format_of, read_archive, write_archive
 from sojourn.learner.choice import OBSERVERS, MakeObserver, Supply, observing_agent
 from sojourn.learner.driver import OURS, Driver, ObservingDriver, TableDriver
-from sojourn.learner.table import HiddenActions, HiddenValues, TableAgent, check_totals
+from sojourn.learner.table_agent import HiddenActions, HiddenValues, TableAgent, check_totals
 from sojourn.rates.protocol import stumbling
 from sojourn.rules.kinds import check_kind, misfit_of
 from sojourn.rules.streams import Stream

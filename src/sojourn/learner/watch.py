@@ -24,7 +24,7 @@ import numpy as np
 from sojourn.agents.errors import Discounted, Stepwise
 from sojourn.agents.learning import Constant
 from sojourn.agents.protocol import Agent
-from sojourn.learner.table import LATE, Surplus
+from sojourn.learner.table_agent import LATE, Surplus
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.runs.totals import Totals
 
