@@ -27,9 +27,10 @@ from sojourn.data.files import own_folder, write_text, write_whole
 from sojourn.data.names import is_users, users_constructor
 from sojourn.data.numbers import nearest, shown, whole
 from sojourn.data.records import Json, as_json, load_json, read_record, write_json
+from sojourn.envs.places import places_of
 from sojourn.envs.worlds import WorldEnv
+from sojourn.learner.choice import OBSERVERS, observer_for, observing_agent
 from sojourn.learner.learner import Learner
-from sojourn.learner.observing import OBSERVERS, Source, driver_for, observer_for
 from sojourn.rates.catalogue import ESTIMATORS
 from sojourn.rates.protocol import Rate
 from sojourn.report import blocks, figures, terminal
@@ -244,7 +245,7 @@ def _check_fit(problem: str, agent: str) -> None:
             "it is not an agent for observations; such an agent is made with spaces=..., which say what it can see and do"
         )
     options = {"rate": OWN.rate(), "centring": OWN.centring} if own else {}
-    driver_for(observer.agent, options, env, Source())
+    observing_agent(observer[0], options, places_of(env))
 
 
 # --- Judging -----------------------------------------------------------------------------
