@@ -230,7 +230,7 @@ def by_hand(
 
 def values(learner: sj.Learner) -> Any:
     """Return Q with the values of actions that are not allowed at present."""
-    return np.array([learner._driver.hidden.values(state) for state in range(len(learner.q))])
+    return np.array([learner._table.hidden.values(state) for state in range(len(learner.q))])
 
 
 def is_by_hand(learner: sj.Learner, expected: ByHand) -> bool:
@@ -250,10 +250,10 @@ def alike(one: sj.Learner, other: sj.Learner) -> bool:
     return bool(
         same(one.agent, other.agent)
         and one.totals == other.totals
-        and same(one._driver.held.rng, other._driver.held.rng)
+        and same(one._table.table.rng, other._table.table.rng)
         and one.policy.tolist() == other.policy.tolist()
         and same(values(one), values(other))
-        and one._driver.position == other._driver.position
+        and one._table.position == other._table.position
     )
 
 

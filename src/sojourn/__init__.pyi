@@ -29,9 +29,9 @@ from sojourn.agents.networks.protocol import ObservingAgent, Spaces, Transitions
 from sojourn.agents.oracle import oracle
 from sojourn.agents.planning.planner import planner
 from sojourn.agents.protocol import act, draw, learn, pauses, policy, think
-from sojourn.agents.values.table import Table, greedy_action, largest
+from sojourn.agents.values.protocol import Table, greedy_action, largest
 from sojourn.answers.page import write_report
-from sojourn.envs.check import check_smdp_env
+from sojourn.envs.checker import check_smdp_env
 from sojourn.envs.worlds import WorldEnv
 from sojourn.exact.audit.audit import Audit, Limit, audit
 from sojourn.exact.audit.lock_in import LearnedValues, SelfConfirming, learned_values
@@ -46,9 +46,8 @@ from sojourn.exact.policy_iteration import policy_iteration
 from sojourn.exact.solve import RatioSolution, solve, solve_ratio
 from sojourn.exact.value_iteration import value_iteration
 from sojourn.learner.evaluation import Evaluation
-from sojourn.learner.exported import LearnedPolicy
 from sojourn.learner.learner import Learner
-from sojourn.learner.loading import load_policy
+from sojourn.learner.policy import LearnedPolicy, load_policy
 from sojourn.learner.verdict import Verdict
 from sojourn.learner.watch import tensorboard
 from sojourn.models import laws, problems

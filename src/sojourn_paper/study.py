@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypedDict, TypeVar
 
 import polars as pl
 
@@ -24,6 +24,14 @@ from sojourn.runs.progress import Advance, no_progress
 from sojourn.runs.results import TIMINGS, claim_folder, load_results
 from sojourn.runs.spec import Sweep
 from sojourn.runs.store import run_sweep
+
+
+class Statement(TypedDict):
+    """A statement of the paper, and what was found about it."""
+
+    statement: str
+    verdict: str
+
 
 Tables = TypeVar("Tables", bound=tuple[pl.DataFrame, ...])  # a NamedTuple
 Summary = TypeVar("Summary")

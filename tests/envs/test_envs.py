@@ -15,7 +15,7 @@ from gymnasium.utils.env_checker import check_env
 
 import sojourn as sj
 import sojourn.envs
-from sojourn.envs.two_state import TwoStateEnv
+from sojourn.envs.registered import TwoStateEnv
 from sojourn.rules.random import uniform
 from sojourn.rules.streams import Stream, streams
 from sojourn.rules.values import same

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import sojourn as sj
 import sojourn.envs
 from sojourn.cli.commands import app
-from sojourn.envs import problems
+from sojourn.envs import registered
 from sojourn.models.problems import PROBLEMS
 from sojourn.models.smdp import SMDP
 from sojourn.worlds.catalogue import WORLDS
@@ -46,7 +46,7 @@ def test_a_problem_from_outside_is_an_environment(added: str) -> None:
     env.reset(seed=0)
     assert env.step(0)[1] == 3.0
     made: Any = sojourn.envs.make(added, {}).unwrapped
-    assert type(made) is type(env.unwrapped) is problems.__getattr__("FairCoinEnv")
+    assert type(made) is type(env.unwrapped) is registered.__getattr__("FairCoinEnv")
     assert sj.check_smdp_env(gym.make(added), steps=10).mean_duration == 1.0
     assert sojourn.envs.environments()[added] == "a coin that is tossed for ever"
     listed = json.loads(CliRunner().invoke(app, ["envs", "--json"]).stdout)
@@ -77,7 +77,7 @@ def test_what_is_no_longer_a_problem_is_forgotten(added: str) -> None:
         assert before - set(gym.registry) == {added}
         assert added not in sojourn.envs.ENVIRONMENTS
         with pytest.raises(AttributeError, match="FairCoinEnv"):
-            problems.__getattr__("FairCoinEnv")
+            registered.__getattr__("FairCoinEnv")
     finally:
         PROBLEMS["fair-coin"] = function
 
@@ -110,4 +110,4 @@ def test_every_world_and_problem_has_its_environment() -> None:
     assert len(sojourn.envs.ENVIRONMENTS) == len(WORLDS) + len(PROBLEMS)
     assert list(sojourn.envs.ENVIRONMENTS)[:2] == ["sojourn/TwoState-v0", "sojourn/Market-v0"]
     assert list(sojourn.envs.ENVIRONMENTS)[len(WORLDS)] == "sojourn/Gosavi-v0"
-    assert {"GosaviEnv", "LongShotEnv", "ProblemEnv"} <= set(dir(problems))
+    assert {"GosaviEnv", "LongShotEnv", "ProblemEnv"} <= set(dir(registered))

@@ -24,7 +24,7 @@ from simulations import (
     policy_by_observation,
     policy_by_state,
 )
-from sojourn.envs import deciding, simulation
+from sojourn.envs import simulation
 from sojourn.envs.protocol import element_reader
 
 
@@ -533,7 +533,7 @@ def test_decisions_without_time_and_events_without_decisions_end(monkeypatch: py
             yield sim.timeout(1.0)
 
     monkeypatch.setattr(simulation, "MOST_AT_ONCE", 50)
-    monkeypatch.setattr(deciding, "MOST_EVENTS", 50)
+    monkeypatch.setattr(simulation, "MOST_EVENTS", 50)
     with pytest.raises(
         RuntimeError, match="the last 50 decisions were all made at time 0; several may be, but"
     ):

@@ -12,8 +12,7 @@ from gymnasium import spaces
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sojourn.envs.states import action_count, tabulate
-from sojourn.envs.tabulation import Tabulation
+from sojourn.envs.states import Tabulation, action_count, tabulate
 
 INF = float("inf")
 

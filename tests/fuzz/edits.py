@@ -39,7 +39,7 @@ from sojourn.agents.baselines import follow
 from sojourn.agents.catalogue import AGENTS
 from sojourn.agents.exploration import Decay, Linear
 from sojourn.agents.networks.protocol import Spaces
-from sojourn.envs.problems import ProblemEnv
+from sojourn.envs.registered import ProblemEnv
 from sojourn.envs.worlds import WorldEnv
 from sojourn.models.problems.catalogue import PROBLEMS
 from sojourn.rates.catalogue import ESTIMATORS

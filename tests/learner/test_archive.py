@@ -465,7 +465,7 @@ def test_actions_that_there_are_not_are_no_way_to_a_place(actions: Any, tmp_path
         assert str(path) in str(error)  # noqa: PT017 - either way is right
     else:
         assert loaded.train(5).steps == 10
-        assert len(loaded._driver.trace._actions) == 5  # of a new episode
+        assert len(loaded._table.trace._actions) == 5  # of a new episode
 
 
 # --- Classes of a user's ------------------------------------------------------------

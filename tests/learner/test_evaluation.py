@@ -139,8 +139,8 @@ def test_evaluation_in_the_learners_own_environment() -> None:
         except ValueError as error:
             assert "\n" not in str(error)  # noqa: PT017 - either way is right
     assert learner.totals.steps == 140
-    position = learner._driver.position
-    assert position is None or position.state == env.state
+    position = learner._table.position
+    assert position is None or position[0] == env.state
 
 
 def test_a_known_policy_has_a_known_rate() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 import sojourn as sj
 from sojourn.exact.bounds import bounds
-from sojourn.learner import held
+from sojourn.learner import table_agent
 from sojourn.rules import gradual
 from sojourn.rules.kernel import Kernel, kernel
 
@@ -49,7 +49,7 @@ def test_the_same_bits_interpreted_compiled_and_first_one_then_the_other(agent: 
     assert found[0] == found[1] == found[2]
 
 
-def is_interpreted(agent: held.HeldAgent) -> bool:
+def is_interpreted(agent: table_agent.TableAgent) -> bool:
     """Whether the next step of an agent is taken in Python."""
     return getattr(agent._run, "__qualname__", "").endswith("interpreted")
 
@@ -57,7 +57,7 @@ def is_interpreted(agent: held.HeldAgent) -> bool:
 def test_compiled_code_takes_over_once_patience_has_run_out(patience: Any) -> None:
     """The first steps are interpreted and later ones are not; of other agents of the same type, none is from then on."""
     patience(1e-3)
-    agents = [held.HeldAgent(sj.smart(2, 2), sj.random.stream(0)) for _ in range(2)]
+    agents = [table_agent.TableAgent(sj.smart(2, 2), sj.random.stream(0)) for _ in range(2)]
     step = (0, 1, 1.0, 1.0, 1, False, 1)
     agents[0].advance(*step)
     assert is_interpreted(agents[0])
@@ -90,10 +90,10 @@ def test_machine_code_on_disk_is_used_at_once(tmp_path: Path) -> None:
     """What one process has compiled, the next neither compiles nor interprets."""
     program = (
         "import sys, sojourn as sj\n"
-        "from sojourn.learner import held\n"
+        "from sojourn.learner import table_agent\n"
         "from sojourn.rules import gradual\n"
         "gradual.PATIENCE = float(sys.argv[1])\n"
-        "agent = held.HeldAgent(sj.smart(2, 2), sj.random.stream(0))\n"
+        "agent = table_agent.TableAgent(sj.smart(2, 2), sj.random.stream(0))\n"
         "agent.advance(0, 1, 1.0, 1.0, 1, False, 1)\n"
         "print(getattr(agent._run, '__qualname__', '').endswith('interpreted'))"
     )

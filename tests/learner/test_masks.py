@@ -13,7 +13,7 @@ import sojourn as sj
 from small_envs import TAXI, Maze, alike, by_hand, is_by_hand, sentence, values
 from sojourn.agents.planning.model import FIRST, SUCCESSOR, TIMES, VISITS
 from sojourn.agents.planning.planner import Planner
-from sojourn.learner.masks import HiddenActions
+from sojourn.learner.table_agent import HiddenActions
 
 INF = float("inf")
 

@@ -88,7 +88,7 @@ def test_a_loaded_learner_is_the_saved_one(name: str, tmp_path: Path) -> None:
     learner.save(tmp_path / "two")
     loaded = sj.Learner.load(tmp_path / "one", make())
     assert alike(loaded, learner)
-    assert loaded._driver.position is not None
+    assert loaded._table.position is not None
     loaded.save(tmp_path / "three")
     assert loaded.states == learner.states
     assert (loaded.duration, loaded.seed) == (learner.duration, 2)
@@ -198,9 +198,9 @@ def test_another_environment_begins_a_new_episode(other: Any, tmp_path: Path) ->
     env = other()
     loaded = sj.Learner.load(tmp_path / "learner", env)
     assert same(loaded.agent, learner.agent)
-    assert same(loaded._driver.held.rng, learner._driver.held.rng)
+    assert same(loaded._table.table.rng, learner._table.table.rng)
     assert loaded.totals == learner.totals
-    assert loaded._driver.position is None
+    assert loaded._table.position is None
     loaded.train(1)
     assert env.unwrapped._now[-1] == 1  # one step since its reset
     assert loaded.train(200).steps == 302
@@ -269,9 +269,9 @@ def test_an_episode_too_long_to_repeat_begins_anew(tmp_path: Path, monkeypatch: 
     learner.save(tmp_path / "learner")
     loaded = sj.Learner.load(tmp_path / "learner", Maze())
     assert same(loaded.agent, learner.agent)
-    assert loaded._driver.position is None
+    assert loaded._table.position is None
     assert loaded.train(10).steps == 5010
-    assert len(learner._driver.trace._actions) <= 100 + 1000  # it is looked at between blocks
+    assert len(learner._table.trace._actions) <= 100 + 1000  # it is looked at between blocks
 
 
 def test_a_callback_can_save(tmp_path: Path) -> None:

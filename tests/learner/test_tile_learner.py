@@ -14,7 +14,7 @@ import sojourn as sj
 from networks_worlds import Offers, Wear
 from small_envs import sentence
 from sojourn.agents.vector_observer import VectorObserver
-from sojourn.envs.observing import Observing
+from sojourn.envs.reader import ArrayReader
 from sojourn.learner.by_name import Beginning, Place, begun, standing
 from sojourn.rules.values import same
 
@@ -105,9 +105,9 @@ def test_bounds_are_those_of_the_space() -> None:
     most = np.finfo(np.float32).max
     low, high = np.array([[-1.0, 0.0, -most, 2.0], [1.0, np.inf, most, 2.0]], dtype=np.float32)
     box = spaces.Box(low, high)
-    found = Observing(box, spaces.Discrete(2)).bounds
+    found = ArrayReader(box, spaces.Discrete(2)).bounds
     assert found == sj.Bounds((-1.0, 0.0, -np.inf, 2.0), (1.0, np.inf, np.inf, 3.0))
-    assert Observing(spaces.Dict(a=spaces.Box(0, 9, (1,)), b=box), spaces.Discrete(2)).bounds.high[0] == 9.0
+    assert ArrayReader(spaces.Dict(a=spaces.Box(0, 9, (1,)), b=box), spaces.Discrete(2)).bounds.high[0] == 9.0
 
 
 def test_tiles_are_named_on_the_command_line(tmp_path: Path) -> None:

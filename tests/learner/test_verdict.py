@@ -86,7 +86,7 @@ def test_a_policy_that_still_changes() -> None:
     settled = learner.verdict(duration=500.0)
     assert settled.moved == 0.0
     assert not any("still changes" in each for each in settled.warnings)
-    learner._driver.held.q[0] = [0.0, 1.0]  # as if it had just learned to take the other action
+    learner._table.table.q[0] = [0.0, 1.0]  # as if it had just learned to take the other action
     found = learner.verdict(duration=500.0)
     assert found.moved == pytest.approx(3.0 - 5.0)
     assert "the one from about halfway through the training earns 5, the present one 3" in " ".join(
@@ -109,7 +109,7 @@ def test_actions_that_were_never_tried() -> None:
     """A policy that rests on an untried action in a few of its steps is said to."""
     learner, _ = trained(gym.make("sojourn/RiverSwim-v0"), None, 10_000, seed=1)
     assert learner.verdict(duration=5000.0).warnings == ()
-    held, state = learner._driver.held, 3
+    held, state = learner._table.table, 3
     held.visits[state, learner.policy[state]] = 0.0  # as if it had been guessed
     (said,) = learner.verdict(duration=5000.0).warnings
     assert said.endswith(

@@ -13,7 +13,7 @@ import pytest
 import sojourn as sj
 import sojourn.envs
 from small_envs import CART_BINS, TAXI, Gamble, Maze, Scripted, alike, sentence
-from sojourn.learner.held import Surplus
+from sojourn.learner.table_agent import Surplus
 from sojourn.learner.watch import Seen, Watcher
 from sojourn.runs.recording import Totals
 

@@ -9,7 +9,7 @@ import pytest
 
 import sojourn as sj
 from sojourn.agents.protocol import draw, learn, pauses, think
-from sojourn.agents.values.table import Table
+from sojourn.agents.values.protocol import Table
 from sojourn.rates.ratio import Cumulative
 from sojourn.rules.arrays import Floats
 from sojourn.rules.values import same

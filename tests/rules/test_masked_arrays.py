@@ -12,7 +12,7 @@ from gymnasium import spaces
 
 import sojourn as sj
 from small_envs import Scripted, sentence
-from sojourn.agents.values.table import Table
+from sojourn.agents.values.protocol import Table
 from sojourn.data.numbers import finite, several, unmasked, whole
 from sojourn.envs.states import tabulate
 from sojourn.exact.policy_iteration import policy_iteration

@@ -19,8 +19,17 @@ from sojourn.agents.constructors import estimator
 from sojourn.agents.exploration import Decay, Exploration, Linear, chance, exploration_of, later
 from sojourn.agents.methods import divisor
 from sojourn.agents.protocol import draw, learn, misfit
-from sojourn.agents.values.protocol import Values, best, entries, move, nth_available, read, sizes
-from sojourn.agents.values.table import Table, zeros
+from sojourn.agents.values.protocol import (
+    Table,
+    Values,
+    best,
+    entries,
+    move,
+    nth_available,
+    read,
+    sizes,
+    zeros,
+)
 from sojourn.data.numbers import at_least_zero, finite
 from sojourn.rates.centred import MeanDuration, averaged
 from sojourn.rates.protocol import Rate, carry, ratio

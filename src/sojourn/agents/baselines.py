@@ -9,8 +9,7 @@ import numpy as np
 
 from sojourn.agents.constructors import estimator
 from sojourn.agents.protocol import Agent, draw, learn, misfit, ready_agent
-from sojourn.agents.values.protocol import Values, best, entries, nth_available, sizes
-from sojourn.agents.values.table import zeros
+from sojourn.agents.values.protocol import Values, best, entries, nth_available, sizes, zeros
 from sojourn.data.moved import moved_names
 from sojourn.data.numbers import unmasked, within
 from sojourn.rates.protocol import Rate, carry

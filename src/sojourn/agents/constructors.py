@@ -43,8 +43,7 @@ from sojourn.agents.methods import (
     Stepwise,
     reference_of,
 )
-from sojourn.agents.values.protocol import Values, emptied
-from sojourn.agents.values.table import Table, zeros
+from sojourn.agents.values.protocol import Table, Values, emptied, zeros
 from sojourn.agents.values.tiles import bounds_of, tiled
 from sojourn.data.numbers import at_least_zero, finite, fraction, positive, unmasked
 from sojourn.rates.centred import Centred

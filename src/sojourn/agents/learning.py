@@ -19,6 +19,7 @@ from sojourn.agents.exploration import Exploration, Ties, chance, epsilon_greedy
 from sojourn.agents.methods import Method, Step, ahead_of, elapsed, evidence, misplaced, takes_all, td_error
 from sojourn.agents.protocol import draw, is_greedy, learn, misfit
 from sojourn.agents.values.protocol import (
+    Table,
     Values,
     entries,
     move,
@@ -27,7 +28,6 @@ from sojourn.agents.values.protocol import (
     ready_values,
     sizes,
 )
-from sojourn.agents.values.table import Table
 from sojourn.data.numbers import Number, finite, fraction, shown, within
 from sojourn.rates.centred import levelled, own_value, timed
 from sojourn.rates.protocol import Rate, carry, value
@@ -52,7 +52,7 @@ S = TypeVar("S", bound=StepSize)
 def sized(step_size: S, state: State, action: int) -> tuple[float, S]:
     """Return the step size for this visit to a pair, and the step sizes after it.
 
-    >>> from sojourn.agents.values.table import zeros
+    >>> from sojourn.agents.values.protocol import zeros
     >>> size, after = sized(ByVisits(Visits(1.0, 1.0), zeros(1, 2)), 0, 1)
     >>> float(size), float(sized(after, 0, 1)[0])
     (1.0, 0.5)

@@ -23,8 +23,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from sojourn.agents.values.protocol import Values, best, mean_available, move, read, sizes
-from sojourn.agents.values.table import Table
+from sojourn.agents.values.protocol import Table, Values, best, mean_available, move, read, sizes
 from sojourn.rates.centred import MeanDuration, averaged
 from sojourn.rates.protocol import update, value, value_as_kept
 from sojourn.rules.bridge import inlined

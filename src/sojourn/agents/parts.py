@@ -43,8 +43,7 @@ from sojourn.agents.exploration import (
     later,
 )
 from sojourn.agents.learning import sized, step_size_of
-from sojourn.agents.values.protocol import best, move, read
-from sojourn.agents.values.table import zeros
+from sojourn.agents.values.protocol import best, move, read, zeros
 from sojourn.rates.centred import levelled, timed
 from sojourn.rates.protocol import carry
 

@@ -10,7 +10,7 @@ from sojourn import __version__
 from sojourn.data.numbers import nearest
 from sojourn.data.records import Json, as_json, load_json, read_record, write_json
 from sojourn.exact.errors import NotSolvedError
-from sojourn.exact.logs.decision_log import Label, Log, LogEvaluation, label_names
+from sojourn.exact.logs.decision_log import Label, Log, label_names
 from sojourn.exact.logs.log_reader import read_log
 from sojourn.exact.solve import solve
 from sojourn.report import blocks, terminal
@@ -143,7 +143,7 @@ def answered(name: str, log: Log, level: float = 0.95, policy: dict[str, str] | 
         duration=behaviour.duration,
         actions=len(log.actions),
         level=level,
-        behaviour=RateBounds(behaviour.rate, behaviour.low, behaviour.high),
+        behaviour=RateBounds(*behaviour[:3]),
         kept=better.kept,
         gain=better.gain,
         low=better.low,
@@ -153,8 +153,8 @@ def answered(name: str, log: Log, level: float = 0.95, policy: dict[str, str] | 
         sentences=(behaviour.sentence, better.sentence, *(() if asked is None else (asked.sentence,))),
         refused=log.refused,
         findings=log.findings,
-        evaluation=None if asked is None else RateBounds(asked.gain, asked.low, asked.high),
-        weighted=_weighted(asked),
+        evaluation=None if asked is None else RateBounds(*asked[:3]),
+        weighted=None if asked is None or asked.weighted is None else RateBounds(*asked.weighted[:3]),
         version=__version__,
     )
 
@@ -165,12 +165,6 @@ def _plain(log: Log) -> float | None:
         return solve(log.model()).gain
     except (NotSolvedError, ValueError):
         return None
-
-
-def _weighted(asked: LogEvaluation | None) -> RateBounds | None:
-    if asked is None or asked.weighted is None:
-        return None
-    return RateBounds(asked.weighted.rate, asked.weighted.low, asked.weighted.high)
 
 
 def _labelled(

@@ -21,7 +21,7 @@ imported, call `sojourn.envs.register()`.
 """
 
 from sojourn.data.names import public_names
-from sojourn.envs.named import register
+from sojourn.envs.catalogue import register
 
 __getattr__, __dir__, __all__ = public_names(__name__, __file__)
 

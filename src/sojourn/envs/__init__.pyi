@@ -1,9 +1,8 @@
 """The public names, by the file that defines them."""
 
-from sojourn.envs.deciding import DecisionEnvironment
-from sojourn.envs.named import ENVIRONMENTS, environments, make, register, summary
+from sojourn.envs.catalogue import ENVIRONMENTS, environments, make, register, summary
 from sojourn.envs.rate_reward import RateReward, VectorRateReward
-from sojourn.envs.simulation import Simulation
+from sojourn.envs.simulation import DecisionEnvironment, Simulation
 
 __all__ = [
     "ENVIRONMENTS",

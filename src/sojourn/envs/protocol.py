@@ -1,4 +1,4 @@
-"""The types of environments, spaces and observations that the rest of this room uses.
+"""What the rest of this room knows of environments: the types of spaces and observations, and what is in a step.
 
 Gymnasium leaves the types of observations and actions open, and so does Sojourn, since an environment
 may be anybody's. To learn a table of values, observations must be elements of one of Gymnasium's
@@ -7,6 +7,7 @@ finite spaces, or of a Box that is cut into bins.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, SupportsFloat, TypeAlias
 
@@ -26,17 +27,30 @@ Element: TypeAlias = "int | float | np.generic | NDArray[np.generic] | tuple[Ele
 ElementReader: TypeAlias = Callable[[Any], Any | None]  # the element as its space has it, or None
 Step: TypeAlias = tuple[Element, SupportsFloat, bool, bool, Info]
 
+# The key of info that says that the action was not allowed, and nothing happened.
+FORBIDDEN = "forbidden_action"
+
+
+def warn_of(action: int, env: object) -> None:
+    """Warn that an environment was given an action that its mask does not allow."""
+    warnings.warn(
+        f'{type(env).__name__} was given the action {action}, which info["action_mask"] does not allow: nothing happened, and no '
+        'time passed; draw actions by the mask, as in action_space.sample(info["action_mask"]) (this is said once)',
+        RuntimeWarning,
+        stacklevel=3,
+    )
+
 
 def parts_of(returned: Any) -> Step:
     """Return what a step returned, or say in one sentence what is missing from it."""
     if isinstance(returned, tuple) and len(returned) == 5:
         return returned
-    told = (
+    what = (
         "four values, as environments of the old gym do: truncated is missing"
         if isinstance(returned, tuple) and len(returned) == 4
         else shown(returned)
     )
-    raise ValueError(f"step returned {told}; it must return (obs, reward, terminated, truncated, info)")
+    raise ValueError(f"step returned {what}; it must return (obs, reward, terminated, truncated, info)")
 
 
 def opener(env: Environment) -> Callable[..., tuple[Element, Info]]:

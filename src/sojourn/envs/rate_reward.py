@@ -15,9 +15,8 @@ from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector import VectorEnv, VectorWrapper
 
 from sojourn.data.numbers import shown
-from sojourn.envs.durations import DurationSource, duration_reader, reward_of
 from sojourn.envs.protocol import Environment, Info, parts_of
-from sojourn.envs.vectors import VectorClock, rewards_of
+from sojourn.envs.reader import DurationSource, VectorClock, duration_reader, reward_of, rewards_of
 from sojourn.rates.meter import RateMeter
 from sojourn.rates.protocol import Rate, carry, value
 from sojourn.rates.ratio import Exponential
@@ -80,10 +79,7 @@ class VectorRateReward(VectorWrapper[Any, Any, Any], RecordConstructorArgs):
 
     @told
     def __init__(
-        self,
-        env: VectorEnv[Any, Any, Any],
-        rate: Rate | None = None,
-        duration: DurationSource = "duration",
+        self, env: VectorEnv[Any, Any, Any], rate: Rate | None = None, duration: DurationSource = "duration"
     ) -> None:
         RecordConstructorArgs.__init__(self, rate=rate, duration=duration)
         VectorWrapper.__init__(self, env)
@@ -121,5 +117,5 @@ class VectorRateReward(VectorWrapper[Any, Any, Any], RecordConstructorArgs):
                 self._rate, self._carried[place], float(earned[place]), float(durations[place])
             )
         self._clock.go_on(ended)
-        told = {"rate": np.full(len(earned), self.rate), "reward": earned}
-        return observations, surplus, terminated, truncated, infos | told
+        more = {"rate": np.full(len(earned), self.rate), "reward": earned}
+        return observations, surplus, terminated, truncated, infos | more

@@ -20,8 +20,7 @@ from gymnasium.spaces import Box, Discrete
 from numpy.typing import NDArray
 
 from sojourn.data.numbers import finite, shown, unmasked, within
-from sojourn.envs.masks import FORBIDDEN, warn_of
-from sojourn.envs.protocol import Info
+from sojourn.envs.protocol import FORBIDDEN, Info, warn_of
 from sojourn.rules.arrays import Floats
 from sojourn.rules.door import told
 from sojourn.rules.gradual import gradually
@@ -124,11 +123,10 @@ class WorldEnv(gymnasium.Env[Seen, Given]):
         self._states = states_of(self.world)
         self._actions = actions_of(self.world, self._states.is_masked)
         self.observation_space, self.action_space = self._states.space, self._actions.space
-        self._held = _held(self.world)
+        self._stack = _stack_of(self.world)
         length = len(self._states.like) if isinstance(self._states.like, tuple) else 1
         self._now: Column = np.zeros(_STATE + length)
-        self._seen = self._states.num_seen
-        self._entries: list[float] = [0.0] * self._seen  # of the current state
+        self._entries: list[float] = [0.0] * self._states.num_seen  # of the current state
         self._mask: Masks | None = None  # of the current state, if it lacks actions
         self._has_warned = False  # of an action that was not allowed
         self._rng: Stream = streams(0, 2)[0]
@@ -153,14 +151,14 @@ class WorldEnv(gymnasium.Env[Seen, Given]):
         if seed is not None or not self._has_stream:
             self._has_stream = True
             self._rng = streams(self._entropy() if seed is None else seed, 2)[0]
-            put(self._held, 0, self.world)
-        world, state = _start(take(self._held, 0), self._rng)
+            put(self._stack, 0, self.world)
+        world, state = _start(take(self._stack, 0), self._rng)
         self._now[:_STATE] = 0.0
         write_state(self._now, _STATE, state)
         entries = self._now[_STATE:].tolist()
         if not self._states.is_sound(entries):
             raise ValueError(explain_step(world, "you", 0, Fault(-1, -1, 0.0, 1.0, spot(state))))
-        put(self._held, 0, world)
+        put(self._stack, 0, world)
         if self._advance is _not_reset:
             self._advance = self._prepared()
         return self._states.observation(entries), self._with_mask({"clock": 0.0}, entries)
@@ -170,13 +168,12 @@ class WorldEnv(gymnasium.Env[Seen, Given]):
         taken, before = self._actions.taken(action), self._entries[0]
         if self._mask is not None and not self._mask[int(taken)]:
             return self._stayed(int(taken))
-        self._advance(self._held, self._now, self._states.like, taken, self._rng)
+        self._advance(self._stack, self._now, self._states.like, taken, self._rng)
         reward, duration, clock, steps, *entries = self._now.tolist()
         if not (self._states.is_sound(entries) and 0.0 <= duration < np.inf and abs(reward) < np.inf):
             self._advance, self._mask = _not_reset, None
-            fault = Fault(
-                before, taken, reward, duration, spot(state_in(self._now, _STATE, self._states.like))
-            )
+            there = spot(state_in(self._now, _STATE, self._states.like))
+            fault = Fault(before, taken, reward, duration, there)
             raise ValueError(explain_step(self.world, "you", int(steps) - 1, fault))
         info = self._with_mask({"duration": duration, "clock": clock}, entries)
         return self._states.observation(entries), reward, False, False, info
@@ -187,13 +184,8 @@ class WorldEnv(gymnasium.Env[Seen, Given]):
             self._has_warned = True
             warn_of(action, self)
         info: Info = {"duration": 0.0, "clock": float(self._now[_CLOCK]), FORBIDDEN: action}
-        return (
-            self._states.observation(self._entries),
-            0.0,
-            False,
-            False,
-            self._with_mask(info, self._entries),
-        )
+        self._with_mask(info, self._entries)
+        return self._states.observation(self._entries), 0.0, False, False, info
 
     def place(self) -> WorldPlace:
         """Return where the environment stands, as numbers that `go_to` takes to bring it back there."""
@@ -201,7 +193,7 @@ class WorldEnv(gymnasium.Env[Seen, Given]):
             raise RuntimeError("the environment has not begun an episode; call reset() first")
         return {
             "world": digest(self.world),
-            "held": _numbers(take(self._held, 0)),
+            "held": _numbers(take(self._stack, 0)),
             "now": self._now.tolist(),
             "stream": [int(word) for word in self._rng],
         }
@@ -212,13 +204,10 @@ class WorldEnv(gymnasium.Env[Seen, Given]):
         if place["world"] != digest(self.world):
             return None
         self.reset(seed=0)
-        world = take(self._held, 0)
+        world = take(self._stack, 0)
         if len(place["held"]) != len(_numbers(world)):
             raise ValueError("the place does not have as many numbers as the world")
-        own, world = (
-            world,
-            ready_world(_with_numbers(world, iter(place["held"]))),
-        )  # its numbers may be anything
+        own, world = world, ready_world(_with_numbers(world, iter(place["held"])))  # which may be anything
         if not _is_moved(ready_world(own), world):
             raise ValueError("the place is in a world of other settings")
         rng = check_stream(np.array(place["stream"], dtype=np.uint64))
@@ -228,7 +217,7 @@ class WorldEnv(gymnasium.Env[Seen, Given]):
             raise ValueError("the place does not have a state of the world")
         # In Python, which checks bounds.
         _step(world, state_in(now, _STATE, self._states.like), self._actions.like, rng.copy())
-        put(self._held, 0, world)
+        put(self._stack, 0, world)
         self._rng = rng
         self._now[:] = now
         self._with_mask({}, entries)
@@ -250,25 +239,25 @@ class WorldEnv(gymnasium.Env[Seen, Given]):
     def _prepared(self) -> Advance:
         if not self.compiled:
             return _advance.python
-        like = (self._held, self._now, self._states.like, self._actions.like, self._rng)
+        like = (self._stack, self._now, self._states.like, self._actions.like, self._rng)
         return gradually(_advance, like, use=functools.partial(setattr, self, "_advance"))
 
     def __getstate__(self) -> dict[str, Any]:
         # The world is pickled as a value. Machine code is not pickled, since it is found again.
         begun = self._advance is not _not_reset
-        return self.__dict__ | {"_held": take(self._held, 0), "_advance": begun}
+        return self.__dict__ | {"_stack": take(self._stack, 0), "_advance": begun}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.world, self._held = ready_world(self.world), _held(ready_world(self._held))
+        self.world, self._stack = ready_world(self.world), _stack_of(ready_world(self._stack))
         self._advance = self._prepared() if state["_advance"] else _not_reset
 
 
 @kernel
-def _advance(held: World, now: Column, like: State, action: Action, rng: Stream) -> None:
-    """Take one step and write its result into `held` and `now`; `like` is an example of the world's states."""
-    world, next_state, reward, duration = _step(take(held, 0), state_in(now, _STATE, like), action, rng)
-    put(held, 0, world)
+def _advance(stack: World, now: Column, like: State, action: Action, rng: Stream) -> None:
+    """Take one step and write its result into `stack` and `now`; `like` is an example of the world's states."""
+    world, next_state, reward, duration = _step(take(stack, 0), state_in(now, _STATE, like), action, rng)
+    put(stack, 0, world)
     write_state(now, _STATE, next_state)
     now[_REWARD] = reward
     now[_DURATION] = duration
@@ -276,14 +265,10 @@ def _advance(held: World, now: Column, like: State, action: Action, rng: Stream)
     now[_STEPS] += 1
 
 
-def _held(world: V) -> V:
+def _stack_of(world: V) -> V:
     """Return a stack of one world that shares the world's arrays."""
     fields = {
-        name: _held(field)
-        if is_value(field)
-        else field[np.newaxis]
-        if isinstance(field, np.ndarray)
-        else np.array([field])
+        name: _stack_of(field) if is_value(field) else np.asarray(field)[np.newaxis]
         for name, field in named_fields(world)
     }
     return replaced(world, **fields)
@@ -293,13 +278,10 @@ def digest(world: Value) -> str:
     """Return a hash of everything in a world, which tells it from others."""
     whole = hashlib.sha256(type(world).__name__.encode())
     for field in world:
-        whole.update(
-            digest(field).encode()
-            if is_value(field)
-            else field.tobytes()
-            if isinstance(field, np.ndarray)
-            else repr(field).encode()
-        )
+        if isinstance(field, np.ndarray):
+            whole.update(field.tobytes())
+        else:
+            whole.update((digest(field) if is_value(field) else repr(field)).encode())
     return whole.hexdigest()
 
 
@@ -337,7 +319,7 @@ def _is_moved(one: Any, other: Any) -> bool:
     return True
 
 
-def _not_reset(held: World, now: Column, like: State, action: Action, rng: Stream) -> None:
+def _not_reset(stack: World, now: Column, like: State, action: Action, rng: Stream) -> None:
     raise RuntimeError("the environment has not begun an episode; call reset() before step()")
 
 

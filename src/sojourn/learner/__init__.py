@@ -1,6 +1,6 @@
 """Learner: an agent that learns in a Gymnasium environment, and can be watched, judged, saved and loaded.
 
-`learner` has the class itself. The other files have its parts: how it reads the environment, the driver that
-takes the steps, the agent that is held ready for compiled code, masks, warnings, evaluation and files. What an
-environment is belongs in `envs`, how an agent learns in `agents`, and no loop over many runs belongs here.
+`learner` has the class itself; `choice` finds its environment and its agent, `driver` takes the steps, `table_agent` has
+an agent with a table of values as compiled code takes it, and the other files evaluate, warn, save and load. How an
+environment is read belongs in `envs`, how an agent learns in `agents`, and no loop over many runs belongs here.
 """

@@ -58,6 +58,8 @@ _CONTENTS = "contents.json"
 _PACKAGE = __name__.partition(".")[0]
 _NAME = re.compile(r"[\w.]{1,200}", re.ASCII)
 _MOST_JSON = 20_000_000  # bytes
+# What reading a damaged file may raise.
+_UNREADABLE = (zipfile.BadZipFile, ValueError, EOFError, OSError, MemoryError, RuntimeError)
 _NPY = re.compile(
     rb"\x93NUMPY\x01\x00..\{'descr': '(?P<kind>[<|][biuf][1248])', 'fortran_order': (?P<order>True|False), "
     rb"'shape': \((?P<shape>(?:\d{1,15}, ?)*(?:\d{1,15})?)\), \} *\n",
@@ -94,7 +96,7 @@ def read_archive(path: Path, format_name: str, version: int) -> Contents:
             return {key: _unpacked(entry, arrays) for key, entry in _table(data["contents"], "dict").items()}
     except _UnknownClassError as error:
         raise ValueError(f"{path} holds {error}") from None
-    except (zipfile.BadZipFile, ValueError, EOFError, OSError, MemoryError, RuntimeError) as error:
+    except _UNREADABLE as error:
         raise ValueError(
             f"{path} is damaged, or was not saved by sojourn ({_reason(error)}); none of it was read"
         ) from None
@@ -115,16 +117,7 @@ def format_of(path: Path) -> str | None:
     try:
         data: Any = parsed_json(_text(_parts(path)[_CONTENTS]))
         return str(data["format"])
-    except (
-        zipfile.BadZipFile,
-        ValueError,
-        EOFError,
-        OSError,
-        MemoryError,
-        RuntimeError,
-        KeyError,
-        TypeError,
-    ):
+    except (*_UNREADABLE, KeyError, TypeError):
         return None
 
 

@@ -9,18 +9,16 @@ import functools
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sojourn.agents.networks.protocol import ObservingAgent, Spaces
-from sojourn.agents.protocol import Agent
+from sojourn.agents.networks.protocol import ObservingAgent
 from sojourn.data.options import Given, fitted
 from sojourn.data.records import Json
 from sojourn.envs import make
 from sojourn.envs.protocol import Environment
-from sojourn.learner.choice import MakeAgent
+from sojourn.learner.choice import OBSERVERS
 from sojourn.learner.interrupt import interruptible, uninterrupted
 from sojourn.learner.learner import Learner
-from sojourn.learner.observing import NETWORKS, TILES, MakeObserver
 from sojourn.learner.saved import saved_environment
 from sojourn.learner.verdict import Verdict
 from sojourn.learner.watch import tensorboard as writer
@@ -64,7 +62,7 @@ class Training(NamedTuple):
     tensorboard: Path | None = None
 
 
-class Standing(NamedTuple):
+class Status(NamedTuple):
     """The present state of a learner: what it is, what it has seen so far, and the rate that it has learned."""
 
     chosen: str
@@ -92,27 +90,21 @@ def begun(file: Path, place: Place, beginning: Beginning | None) -> Learner:
     )
 
 
-def _named(name: str, options: Mapping[str, Given]) -> MakeAgent | MakeObserver:
+def _named(name: str, options: Mapping[str, Given]) -> functools.partial[Any]:
     """Return an agent's constructor that already has its options, so that they are not mistaken for those of `Learner`."""
     kind = name.replace("-", "_")
-
-    def made(num_states: int, num_actions: int) -> Agent:
-        return build_agent(kind, options, num_states, num_actions)
-
-    def observing(spaces: Spaces) -> ObservingAgent:
-        network = NETWORKS[kind]
-        return network(spaces=spaces, **fitted(network, options, besides=("spaces",)))
-
-    made.__name__ = observing.__name__ = name
-    if kind in TILES:
-        besides = ("num_inputs", "num_actions", "bounds")
-        tiles = functools.partial(TILES[kind], **fitted(TILES[kind], options, besides=besides))
-        setattr(tiles, "__name__", name)  # noqa: B010 - which no type checker knows
-        return tiles
-    return observing if kind in NETWORKS else made
+    made: functools.partial[Any]
+    if kind in OBSERVERS:
+        make = OBSERVERS[kind]
+        not_options = ("spaces", "num_inputs", "num_actions", "bounds")
+        made = functools.partial(make, **fitted(make, options, besides=not_options))
+    else:
+        made = functools.partial(build_agent, kind, options)
+    setattr(made, "__name__", name)  # noqa: B010 - which no type checker knows
+    return made
 
 
-def train_into(file: Path, learner: Learner, training: Training) -> tuple[Standing, bool]:
+def train_into(file: Path, learner: Learner, training: Training) -> tuple[Status, bool]:
     """Train a learner, and save it in the file.
 
     Return its present state, and whether it was interrupted. Whatever ends the training, what was learned is saved.
@@ -169,14 +161,14 @@ def place_for(file: Path, env_id: str | None, options: Mapping[str, Given]) -> P
     return Place(env_id, {**(saved["kwargs"] or {}), **options}, saved["max_episode_steps"])
 
 
-def standing(learner: Learner) -> Standing:
+def standing(learner: Learner) -> Status:
     """Return the present state of a learner."""
     totals = learner.totals
-    return Standing(
+    return Status(
         chosen=learner.chosen,
         agent=getattr(learner.agent, "kind", type(learner.agent).__name__),
         estimator=type(getattr(learner.agent, "estimator", learner.agent.rate)).__name__,
-        states=_how_many_states(learner),
+        states=None if isinstance(learner.agent, ObservingAgent) else learner.states.num_states,
         actions=learner.num_actions,
         steps=totals.steps,
         duration=totals.duration,
@@ -184,8 +176,3 @@ def standing(learner: Learner) -> Standing:
         rate=learner.rate,
         earned=totals.reward / totals.duration if totals.duration else None,
     )
-
-
-def _how_many_states(learner: Learner) -> int | None:
-    """Return the number of states, or None for an agent that observes."""
-    return None if isinstance(learner.agent, ObservingAgent) else learner.states.num_states

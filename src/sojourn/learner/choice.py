@@ -1,35 +1,140 @@
-"""Which agent a learner has: the one that it is given, or otherwise one that suits the environment."""
+"""What a learner is made of: its environment, or a function that makes one, and its agent.
+
+A learner is trained in one environment and judged in others like it: it calls the function that makes them, or copies
+the environment that it was given. An agent is given, made by a function, or named; without one, the learner chooses one
+that suits the environment.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeAlias
+import contextlib
+import copy
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias, TypeGuard
 
-from sojourn.agents.constructors import smart
+from sojourn.agents.constructors import smart, tile_q, tile_sarsa
+from sojourn.agents.networks.deep_q import deep_q
+from sojourn.agents.networks.ppo import ppo
+from sojourn.agents.networks.protocol import ObservingAgent, Spaces, checked_spaces
 from sojourn.agents.planning.planner import planner
 from sojourn.agents.protocol import Agent, described
+from sojourn.agents.values.protocol import reads_vectors
+from sojourn.agents.vector_observer import VectorObserver
+from sojourn.data.numbers import shown
+from sojourn.envs.places import Places, is_vector, single_of
+from sojourn.envs.protocol import Environment, VectorEnvironment
+from sojourn.envs.reader import is_listed
+from sojourn.rules.values import is_value
+from sojourn.rules.vectors import Bounds
 from sojourn.runs.build import build_agent
 
+MakeEnvironment: TypeAlias = Callable[[], Environment | VectorEnvironment]
+EnvironmentSource: TypeAlias = Environment | VectorEnvironment | MakeEnvironment
 MakeAgent: TypeAlias = Callable[..., Agent]
+MakeObserver: TypeAlias = Callable[..., ObservingAgent]
 
 MOST_PAIRS = 1_000_000  # of state and action for which a planner is chosen: its counts take 100 bytes each
+OBSERVERS: dict[str, MakeObserver | MakeAgent] = {
+    "deep_q": deep_q,
+    "ppo": ppo,
+    "tile_q": tile_q,
+    "tile_sarsa": tile_sarsa,
+}
+_METHODS = ("draw", "learn", "greedy", "state", "restored")
 
 
-class Chosen(NamedTuple):
-    """An agent, and a sentence that says why it was chosen."""
+# --- Environments ---------------------------------------------------------------------
 
-    agent: Agent
-    sentence: str
+
+class Supply:
+    """The environment that a learner is trained in, and further ones like it."""
+
+    def __init__(self, source: EnvironmentSource) -> None:
+        self.make = source if makes(source) else None
+        self.env = opened(source)  # or a vector of them, for agents that observe
+
+    @property
+    def single(self) -> Environment:
+        """The environment, if it is a single one."""
+        if is_vector(self.env):
+            raise TypeError(
+                "an agent with a table takes one environment, not a vector of them; give it a single one, or use "
+                "deep_q or ppo"
+            )
+        return self.env
+
+    @contextlib.contextmanager
+    def another(self, source: EnvironmentSource | None = None) -> Iterator[Environment]:
+        """Yield an environment other than that of the training: from `source`, or otherwise made or copied.
+
+        An environment that is made for this is closed at the end.
+        """
+        if source is None:
+            source = self._copied() if self.make is None else self.make
+        env = single_of(opened(source))
+        if env.unwrapped is self.env.unwrapped:
+            advice = (
+                "the function that makes environments must make a new one each time"
+                if makes(source)
+                else "pass another one, or none for a copy of it"
+            )
+            raise ValueError(f"env is the learner's own environment; {advice}")
+        try:
+            yield env
+        finally:
+            if makes(source):
+                env.close()
+
+    def _copied(self) -> Environment:
+        try:
+            return copy.deepcopy(single_of(self.env))
+        except Exception as error:  # noqa: BLE001 - whatever an environment cannot copy
+            raise ValueError(
+                f"the environment cannot be copied ({type(error).__name__}); give Learner a function that makes one, "
+                "Learner(make_env, ...), or pass another one: evaluate(..., env=...)"
+            ) from None
+
+
+def makes(source: EnvironmentSource) -> TypeGuard[MakeEnvironment]:
+    """Whether this is a function that makes environments, or a class of them, and not an environment."""
+    return callable(source) and (isinstance(source, type) or not hasattr(source, "step"))
+
+
+def opened(source: EnvironmentSource) -> Environment:
+    """Return the environment, or a new one if there is a function that makes them; refuse anything else."""
+    env = source() if makes(source) else source
+    missing = [
+        name for name in ("observation_space", "action_space", "reset", "step") if not hasattr(env, name)
+    ]
+    if missing and isinstance(source, type) and not missing[0].startswith("re"):
+        raise TypeError(
+            f"the class {source.__name__} has no {missing[0]}; give it one, such as gymnasium.spaces.Discrete(5)"
+        )
+    if missing or isinstance(env, type):
+        what = f"the function made {shown(env)}, which" if makes(source) else shown(env)
+        why = f"it has no {missing[0]}" if missing else "it is a class"
+        raise TypeError(
+            f"{what} is not a Gymnasium environment: {why}; make one with gymnasium.make, or "
+            "sojourn.WorldEnv(world)"
+        )
+    return env  # type: ignore[return-value] # it has all that is needed
+
+
+# --- Agents with a table --------------------------------------------------------------
 
 
 def chosen_agent(
     given: Agent | MakeAgent | str | None, options: Mapping[str, Any], num_states: int, num_actions: int
-) -> Chosen:
-    """Return the agent for an environment of this size: the one that is given or named, or a good one to begin with.
+) -> tuple[Agent, str]:
+    """Return the agent for an environment of this size, and a sentence that says why it was chosen.
 
-    >>> chosen_agent(None, {}, num_states=11, num_actions=2).sentence
+    It is the one that is given or named, or a good one to begin with.
+
+    >>> chosen_agent(None, {}, num_states=11, num_actions=2)[1]
     'planner, because 11 states can be listed: it learns a model, plans with it, and has nothing to tune'
-    >>> chosen_agent("relaxed-smart", {}, num_states=11, num_actions=2).sentence
+    >>> chosen_agent("relaxed-smart", {}, num_states=11, num_actions=2)[1]
     'relaxed-smart, as asked for'
     """
     if given is None:
@@ -41,20 +146,105 @@ def chosen_agent(
         return _to_begin_with(num_states, num_actions)
     if isinstance(given, str):
         agent = build_agent(given.replace("-", "_"), options, num_states, num_actions)
-        return Chosen(agent, f"{given}, as asked for")
+        return agent, f"{given}, as asked for"
     if callable(given):
         agent = given(num_states=num_states, num_actions=num_actions, **options)
-        return Chosen(agent, f"{getattr(given, '__name__', described(agent))}, as asked for")
+        return agent, f"{getattr(given, '__name__', described(agent))}, as asked for"
+    _must_be_none(options)
+    return given, f"{type(given).__name__}, as given"
+
+
+def _to_begin_with(num_states: int, num_actions: int) -> tuple[Agent, str]:
+    if num_states * num_actions <= MOST_PAIRS:
+        why = "can be listed: it learns a model, plans with it, and has nothing to tune"
+        return planner(num_states, num_actions), f"planner, because {num_states:,} states {why}"
+    why = f"with {num_actions} actions are more than a planner has room for: it learns values, one step at a time"
+    return smart(num_states, num_actions), f"smart, because {num_states:,} states {why}"
+
+
+def _must_be_none(options: Mapping[str, Any]) -> None:
     if options:
         raise TypeError(
             f"{', '.join(options)} cannot be given with an agent that is already made; give its constructor instead"
         )
-    return Chosen(given, f"{type(given).__name__}, as given")
 
 
-def _to_begin_with(num_states: int, num_actions: int) -> Chosen:
-    if num_states * num_actions <= MOST_PAIRS:
-        why = "can be listed: it learns a model, plans with it, and has nothing to tune"
-        return Chosen(planner(num_states, num_actions), f"planner, because {num_states:,} states {why}")
-    why = f"with {num_actions} actions are more than a planner has room for: it learns values, one step at a time"
-    return Chosen(smart(num_states, num_actions), f"smart, because {num_states:,} states {why}")
+# --- Agents that observe --------------------------------------------------------------
+
+
+def observer_for(given: object, env: Any, bins: object = None) -> tuple[Any, str] | None:
+    """Return the agent of observations for an environment, or its constructor, and a sentence that says why.
+
+    It is the one given or named, or one that suits the environment. Return None if the agent should have a table.
+    """
+    if isinstance(given, str) and given.replace("-", "_") in OBSERVERS:
+        return OBSERVERS[given.replace("-", "_")], f"{given}, as asked for"
+    if _observes(given):
+        return given, f"{getattr(given, '__name__', type(given).__name__)}, as asked for"
+    if given is not None or bins is not None:
+        return None
+    if not is_listed(getattr(env, "single_action_space", env.action_space)):
+        return ppo, "ppo, because the actions are continuous: it learns a policy, with a network"
+    if is_vector(env):
+        return (
+            deep_q,
+            "deep_q, because there are several environments at once: it learns values, with a network",
+        )
+    if not is_listed(env.observation_space):
+        return deep_q, "deep_q, because the observations cannot be listed: it learns values, with a network"
+    return None
+
+
+def _observes(agent: object) -> bool:
+    """Whether this is an agent of observations, or makes one from `spaces` or for vectors of `num_inputs` numbers."""
+    if isinstance(agent, tuple):
+        values: Any = getattr(agent, "values", ())  # if the agent is a value: a table, or values for vectors
+        return reads_vectors(values)
+    is_made = not isinstance(agent, type) and all(hasattr(agent, name) for name in _METHODS)
+    return is_made or (callable(agent) and not _takes(agent).isdisjoint(("spaces", "num_inputs")))
+
+
+def _takes(make: Callable[..., object]) -> set[str]:
+    try:
+        return set(inspect.signature(make).parameters)
+    except (TypeError, ValueError):
+        return set()
+
+
+def observing_agent(given: Any, options: Mapping[str, Any], places: Places) -> ObservingAgent:
+    """Return the agent of observations that was given, or make one for these places."""
+    agent = _made(given, dict(options), places)
+    missing = [name for name in (*_METHODS, "rate") if not hasattr(agent, name)]
+    if missing:
+        raise TypeError(
+            f"{shown(agent)} has no {missing[0]}; an agent of observations needs {', '.join(_METHODS)} and rate"
+        )
+    return agent
+
+
+def _made(given: Any, options: dict[str, Any], places: Places) -> ObservingAgent:
+    reader = places.reader
+    spaces = Spaces(reader.num_inputs, reader.num_actions, reader.low, reader.high, places.count, places.seed)
+    if callable(given) and "spaces" in _takes(given):
+        agent: ObservingAgent = given(spaces=spaces, **options)
+        return agent
+    if callable(given) and not isinstance(given, tuple):
+        if is_listed(reader.space):
+            raise ValueError(
+                f"the observations are of {shown(reader.space)} and can be listed; use an agent with a table"
+            )
+        return _of_vectors(given, spaces, reader.bounds, options)
+    _must_be_none(options)
+    value: Any = given
+    made: ObservingAgent = VectorObserver(value, spaces) if is_value(given) else given
+    return made
+
+
+def _of_vectors(make: Any, spaces: Spaces, bounds: Bounds, options: dict[str, Any]) -> VectorObserver:
+    """Return an agent for vectors as an agent of observations; tiles use these bounds, unless others are given."""
+    if isinstance(make, functools.partial):
+        return _of_vectors(make.func, spaces, bounds, {**make.keywords, **options})
+    kind = next((name for name, known in OBSERVERS.items() if known is make), "")
+    checked_spaces(spaces, getattr(make, "__name__", "the agent"), continuous=False)
+    given = {"bounds": bounds, **options} if kind else options
+    return VectorObserver(make(spaces.num_inputs, spaces.num_actions, **given), spaces, kind, options)

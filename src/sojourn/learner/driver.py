@@ -1,137 +1,111 @@
-"""Takes an agent through an environment, one step after the other.
+"""Takes an agent through its environment, one step after the other.
 
-A `Driver` has an agent, an environment and a way to read it; it knows where the environment is
-and what the agent will do next.
+There are two paths. A `TableDriver` takes an agent with a table of values through one environment: a step costs a few
+microseconds beyond the environment's own, so nothing is put into arrays there. An `ObservingDriver` takes any other agent,
+tiles and networks, Sojourn's or other people's, through one environment or several at once, with arrays of
+observations; it is any object with the methods of `sojourn.agents.networks.protocol`.
 """
 
 from __future__ import annotations
 
 import copy
 import math
-from typing import NamedTuple, TypeAlias
+import operator
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sojourn.agents.networks.base import NetworkAgent
+from sojourn.agents.networks.protocol import ObservingAgent, Transitions
 from sojourn.agents.protocol import Agent
-from sojourn.envs.durations import DurationSource, reward_of
-from sojourn.envs.masks import must_be_taken
-from sojourn.envs.places import Place, Shown, Trace
-from sojourn.envs.protocol import Element, Environment, Info, parts_of
-from sojourn.learner.evaluation import Greedy, Pace, followed
-from sojourn.learner.held import HeldAgent
-from sojourn.learner.masks import HiddenActions
-from sojourn.learner.reading import Reading
+from sojourn.agents.vector_observer import VectorObserver
+from sojourn.envs.places import Places, SavedPlace, Shown, Trace
+from sojourn.envs.protocol import Element, Info, parts_of
+from sojourn.envs.reader import TableReader, must_be_taken, reward_of
+from sojourn.learner.evaluation import Choose, Greedy
+from sojourn.learner.table_agent import HiddenActions, TableAgent
 from sojourn.learner.watch import Seen, Watcher
 from sojourn.rules.arrays import Floats
-from sojourn.rules.long_run import MicroBatches
-from sojourn.runs.recording import Totals
+from sojourn.runs.recording import Totals, counted
 
-Transition: TypeAlias = tuple[int, int, float, float, int, bool]  # as `HeldAgent.advance` takes it
+# A state, the next action there, and whether it was drawn to explore.
+Position: TypeAlias = tuple[int, int, bool]
+Transition: TypeAlias = tuple[int, int, float, float, int, bool]  # as `TableAgent.advance` takes it
 
+OURS = (NetworkAgent, VectorObserver)  # the kinds of agents that say how they were made
 _INF = math.inf
 
 
-class Position(NamedTuple):
-    """The state that an agent is in, its next action there, and whether that was drawn to explore."""
+class TableDriver:
+    """An agent with a table in an environment, and where both are."""
 
-    state: int
-    action: int
-    explored: bool
-
-
-class Driver:
-    """An agent in an environment, and where both are."""
-
-    def __init__(self, reading: Reading, held: HeldAgent, hidden: HiddenActions, trace: Trace) -> None:
-        sizes = (reading.states.num_states, reading.num_actions)
-        if held.q.shape != sizes:
+    def __init__(self, reader: TableReader, table: TableAgent, hidden: HiddenActions, trace: Trace) -> None:
+        sizes = (reader.states.num_states, reader.num_actions)
+        if table.q.shape != sizes:
             raise ValueError(
-                f"the agent's q has the shape {held.q.shape}, but the environment has {sizes[0]} states and "
+                f"the agent's q has the shape {table.q.shape}, but the environment has {sizes[0]} states and "
                 f"{sizes[1]} actions"
             )
-        self.reading, self.held, self.hidden, self.trace = reading, held, hidden, trace
-        self._at: tuple[int, int, bool] | None = None  # the fields of a Position
-        self._left: tuple[Place, Position] | None = None  # where a file says that it was; it is not there yet
-        self._clock = reading.clock()
-        self.watcher = Watcher(held.q.size, held.agent)
+        self.reader, self.table, self.hidden, self.trace = reader, table, hidden, trace
+        self.seed, self.env = trace.seed, trace.env
+        self._at: Position | None = None
+        # Where a file says that it was, until it is brought there.
+        self._left: tuple[SavedPlace, Position] | None = None
+        self._clock = reader.clock()
+        self.watcher = Watcher(table.q.size, table.agent)
 
     @property
     def totals(self) -> Totals:
         """Steps, reward and time so far, and those of the greedy steps."""
-        return self.held.totals
-
-    @property
-    def position(self) -> Position | None:
-        """Where the agent is; None before the first episode, and when a new one has to begin."""
-        if self._left is not None:
-            return self._left[1]
-        return None if self._at is None else Position(*self._at)
-
-    def place(self) -> Place | None:
-        """Return where the environment is, as data, or None if that is not known."""
-        if self._left is not None:
-            return self._left[0]
-        return None if self._at is None else self.trace.place()
-
-    @property
-    def seed(self) -> int:
-        """The seed of the environment's first episode and of the agent."""
-        return self.trace.seed
-
-    @property
-    def source(self) -> DurationSource:
-        """Where the duration of a step is found."""
-        return self.reading.source
-
-    @property
-    def num_actions(self) -> int:
-        """The number of actions."""
-        return self.reading.num_actions
+        return self.table.totals
 
     @property
     def agent(self) -> Agent:
         """A copy of the agent as it is now."""
-        return self.held.agent
+        return self.table.agent
 
     @property
     def rate(self) -> float:
         """The learned rate."""
-        return self.held.rate
+        return self.table.rate
 
     @property
     def q(self) -> Floats:
         """The values of states by actions."""
-        return self.held.q[: self.reading.states.num_states]
+        return self.table.q[: self.reader.states.num_states]
 
     @property
     def largest_value(self) -> float:
         """The largest |Q|."""
         return float(np.abs(self.q[np.isfinite(self.q)]).max(initial=0.0))
 
-    def time_must_pass(self, steps: int) -> None:
-        """Raise an error if the last `steps` steps, which took no time at all, are too many."""
-        self.reading.time_must_pass(steps)
+    @property
+    def position(self) -> Position | None:
+        """Where the agent is; None before the first episode, and when a new one has to begin."""
+        return self._at if self._left is None else self._left[1]
+
+    def place(self) -> SavedPlace | None:
+        """Return where the environment is, as data, or None if that is not known."""
+        if self._left is not None:
+            return self._left[0]
+        return None if self._at is None else self.trace.place()
 
     def warnings(self) -> list[str]:
         """Return the warnings that are due."""
-        sound = math.isfinite(self.rate) and self.hidden.is_finite()
-        held = self.held
-        return self.watcher.look(Seen(self.totals, self.q, self.rate, held.surplus, held.late_surplus, sound))
+        table, sound = self.table, math.isfinite(self.rate) and self.hidden.is_finite()
+        seen = Seen(self.totals, self.q, self.rate, table.surplus, table.late_surplus, sound)
+        return self.watcher.look(seen)
 
     def act(self, observation: Element, action_mask: ArrayLike | None = None) -> int:
         """Return the best action for an observation, of those that a mask allows."""
-        state = self.reading.states(observation)
+        state = self.reader.read(observation)
         row = self.q[state] if action_mask is None else self.hidden.seen_through(state, action_mask)
-        return int(row.argmax()) + self.reading.first_action
+        return int(row.argmax()) + self.reader.first_action
 
     def greedy(self) -> Greedy:
         """Return the greedy policy, which counts the states that it is asked about."""
-        return Greedy(self.q, self.hidden, self.reading.states.index)
-
-    def followed(self, env: Environment, pace: Pace, until: float, seed: int) -> MicroBatches:
-        """Follow the greedy policy for the time `until`, and return what it earned."""
-        return followed(env, self.reading, self.greedy(), until, seed, pace).batches
+        return Greedy(self.q, self.hidden, self.reader)
 
     def begin(self) -> None:
         """Begin an episode, unless one is under way."""
@@ -140,9 +114,9 @@ class Driver:
             self._go_to(place, position)
         if self._at is None:
             state = self._arrive(self.trace.reset())
-            self._at = state, *self.held.draw(state)
+            self._at = state, *self.table.draw(state)
 
-    def go_to(self, place: Place | None, position: Position) -> None:
+    def go_to(self, place: SavedPlace | None, position: Position) -> None:
         """Bring the environment back to a place; if that cannot be done, the next step begins a new episode.
 
         If all actions of an episode have to be repeated, that is done only when training continues, so that a learner
@@ -153,40 +127,37 @@ class Driver:
         else:
             self._go_to(place, position)
 
-    def _go_to(self, place: Place | None, position: Position) -> None:
+    def _go_to(self, place: SavedPlace | None, position: Position) -> None:
         shown_there = self.trace.go_to(place)
-        if shown_there is not None and self._arrive(shown_there) == position.state:
-            self._at = position.state, position.action, bool(position.explored)
+        if shown_there is not None and self._arrive(shown_there) == position[0]:
+            self._at = position
 
     def _arrive(self, shown_there: Shown) -> int:
         """Return the state that an environment shows, after applying the mask there."""
-        observation, info = shown_there
-        if self._clock is not None:
-            self._clock.begin(info)
-        state = self.reading.states.index(observation)
-        mask = self._mask(state, observation, info)
+        state, mask = self._begun(*shown_there)
         if mask is not None:
             self.hidden.apply(state, mask)
         return state
 
+    def _begun(self, observation: Element, info: Info) -> tuple[int, ArrayLike | None]:
+        """Return the state and the mask that an environment shows where an episode begins, or goes on."""
+        self._clock.begin(info)
+        state = self.reader.states.index(observation)
+        return state, self._mask(state, observation, info)
+
     def _mask(self, state: int, observation: Element, info: Info) -> ArrayLike | None:
         """Return the mask of a state; without one all actions are allowed, so it is None if none is hidden there."""
-        mask = self.reading.mask(observation, info)
+        mask = self.reader.mask(observation, info)
         return self.hidden.lifted(state) if mask is None else mask
 
     def advance(self, last: float, until: float, asked: list[int]) -> None:
         """Take steps until `last` have been taken, the time `until` has come, or an end was asked for."""
         assert self._at is not None
-        reading, held = self.reading, self.held
-        step, read, index, find_mask = (
-            self.trace.env.step,
-            reading.duration,
-            reading.states.index,
-            self._mask,
-        )
-        learn, first, clock, record = held.advance, reading.first_action, held.clock, self.trace.recorder
+        reader, table = self.reader, self.table
+        step, read, index, find_mask = self.env.step, reader.duration, reader.states.index, self._mask
+        learn, first, clock, record = table.advance, reader.first_action, table.clock, self.trace.recorder
         state, action, explored = self._at
-        tick = self._clock
+        tick = None if reader.clock_key is None else self._clock
         left = last - self.totals.steps
         while left > 0 and clock[0] < until and not asked:
             self._at = None  # until this step is over: if it is broken off, a new episode begins
@@ -221,7 +192,7 @@ class Driver:
 
     def _unusual(
         self, seen: Transition, mask: ArrayLike | None, terminated: bool, truncated: bool
-    ) -> tuple[int, int, bool]:
+    ) -> Position:
         """Learn from a step that ends an episode or leads where not all actions are allowed, and continue from there.
 
         What the agent learns about the state that it leaves depends on the mask that applied there, and what it
@@ -229,32 +200,90 @@ class Driver:
         is shown the state with its new mask in a spare row.
         """
         state, action, reward, duration, next_state, explored = seen
-        held, go_on, mask_there = self.held, next_state, mask
+        table, go_on, mask_there = self.table, next_state, mask
         if terminated or truncated:
             mask = copy.copy(mask)  # the reset may write into the same array
-            observation, info = self.trace.reset()
-            if self._clock is not None:
-                self._clock.begin(info)
-            go_on = self.reading.states.index(observation)
-            mask_there = self._mask(go_on, observation, info)
+            go_on, mask_there = self._begun(*self.trace.reset())
             if terminated:  # the last action led to where the next episode begins
                 next_state, mask = go_on, mask_there
         if mask is None and mask_there is None:
-            return go_on, *held.advance(state, action, reward, duration, next_state, explored, go_on)
+            return go_on, *table.advance(state, action, reward, duration, next_state, explored, go_on)
         if mask is not None and next_state != state:
             self.hidden.apply(next_state, mask)
-        elif mask is not None and held.looks_ahead and not self.hidden.is_known(state, mask):
+        elif mask is not None and table.looks_ahead and not self.hidden.is_known(state, mask):
             next_state = self._shown_apart(state, mask)
-        held.advance(state, action, reward, duration, next_state, explored, -1)
+        table.advance(state, action, reward, duration, next_state, explored, -1)
         if mask_there is not None:
             self.hidden.apply(go_on, mask_there)
-        return go_on, *held.draw(go_on)
+        return go_on, *table.draw(go_on)
 
     def _shown_apart(self, state: int, mask: ArrayLike) -> int:
         """Return the spare row, with the values of a state as a mask shows them."""
         values = self.hidden.seen_through(state, mask)
-        if self.held.spare < 0:
-            self.held.make_spare()
-            self.hidden.move_to(self.held.q[: self.reading.states.num_states])
-        self.held.q[self.held.spare] = values
-        return self.held.spare
+        if self.table.spare < 0:
+            self.table.make_spare()
+            self.hidden.q = self.q
+        self.table.q[self.table.spare] = values
+        return self.table.spare
+
+
+class ObservingDriver:
+    """An agent of observations in its environments, and where all of them are."""
+
+    def __init__(self, agent: ObservingAgent, places: Places) -> None:
+        self.agent, self.places, self.totals = agent, places, Totals()
+        self.reader, self.seed, self.env = places.reader, places.seed, places.env
+
+    @property
+    def rate(self) -> float:
+        """The learned rate."""
+        return float(self.agent.rate)
+
+    @property
+    def largest_value(self) -> float:
+        """The size of the largest weight, if the agent is one of Sojourn's."""
+        return self.agent.largest_weight if isinstance(self.agent, OURS) else 0.0
+
+    def begin(self) -> None:
+        """Begin episodes, unless they are under way."""
+        self.places.begin()
+
+    def advance(self, last: float, until: float, asked: list[int]) -> None:
+        """Take steps until `last` have been taken, the time `until` has come, or an end was asked for."""
+        agent, places = self.agent, self.places
+        while self.totals.steps < last and self.totals.duration < until and not asked:
+            actions, explored = agent.draw(places.observations, places.allowed)
+            try:
+                steps = places.step(actions, explored)
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"step {self.totals.steps}: {error}") from error
+            if len(steps.rewards):
+                agent.learn(steps)
+                self.totals = _counted(self.totals, steps)
+
+    def warnings(self) -> list[str]:
+        """Return the warnings that are due."""
+        sound = math.isfinite(self.rate) and math.isfinite(self.largest_value)
+        return [] if sound else ["the weights or the rate are no longer finite; a smaller step size may help"]
+
+    def act(self, observation: Element, action_mask: ArrayLike | None = None) -> Any:
+        """Return the best action for an observation, of those that a mask allows."""
+        seen, allowed = self.reader.read(observation), self.reader.checked(action_mask)
+        return self.reader.env_action(self.agent.greedy(seen[np.newaxis], allowed[np.newaxis]))
+
+    def greedy(self) -> Choose:
+        """Return the greedy policy."""
+        return self.act
+
+
+Driver: TypeAlias = TableDriver | ObservingDriver
+
+
+def _counted(totals: Totals, steps: Transitions) -> Totals:
+    """Return totals with these steps; those that did not explore are the greedy ones."""
+    rewards, durations, greedy = steps.rewards, steps.durations, ~steps.explored
+    if len(rewards) == 1:
+        return counted(totals, float(rewards[0]), float(durations[0]), bool(greedy[0]))
+    columns = (rewards, durations, greedy, rewards[greedy], durations[greedy])
+    more = (len(rewards), *(column.sum().item() for column in columns))
+    return Totals._make(map(operator.add, totals, more))

@@ -11,24 +11,22 @@ import contextlib
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from numpy.typing import ArrayLike
 
-from sojourn.envs.durations import reward_of
-from sojourn.envs.masks import must_be_taken
 from sojourn.envs.protocol import Element, Environment, opener, parts_of
-from sojourn.envs.tabulation import Index
+from sojourn.envs.reader import Reader, TableReader, must_be_taken, reward_of
 from sojourn.learner.interrupt import interruptible
-from sojourn.learner.masks import HiddenActions
-from sojourn.learner.reading import Reading
+from sojourn.learner.table_agent import HiddenActions
 from sojourn.rules.arrays import Floats
 from sojourn.rules.long_run import MicroBatches
 from sojourn.runs.progress import Advance, no_progress, progress
 
 _LOOKS = 0.2  # seconds between two signs of progress
 
-Choose: TypeAlias = Callable[[Element, ArrayLike | None], int]  # an observation's action, counted from 0
+# A policy: the action for an observation and its mask, as the environment takes it.
+Choose: TypeAlias = Callable[[Any, ArrayLike | None], Any]
 
 
 class Evaluation(NamedTuple):
@@ -74,83 +72,71 @@ def evaluation(seen: MicroBatches, level: float = 0.95) -> Evaluation:
     return Evaluation(found.rate, found.low, found.high, level, seen.steps, seen.duration, found.needed)
 
 
-class Pace(NamedTuple):
-    """How far all that is followed has come, and whether somebody has asked it to end."""
+class Pacer:
+    """Paces evaluations: it shows how far they have come, and ends them between two steps on Ctrl-C."""
 
-    advance: Advance = no_progress
-    asked: Sequence[int] = ()
+    def __init__(self, advance: Advance, asked: Sequence[int]) -> None:
+        self.advance, self._asked = advance, asked
 
-    def steps(
-        self, until: float, seen: MicroBatches, time_must_pass: Callable[[int], None]
-    ) -> Iterator[None]:
-        """Yield before each step until the time has passed; Ctrl-C ends it between two steps."""
-        told, due, still = 0.0, time.monotonic(), 0  # still: steps since time last passed
+    def steps(self, until: float, seen: MicroBatches, reader: Reader) -> Iterator[None]:
+        """Yield before each step until the time has passed."""
+        shown, due, still = 0.0, time.monotonic(), 0  # still: steps since time last passed
         while seen.duration < until:
             before = seen.duration
             yield
             still = 0 if seen.duration > before else still + 1
-            time_must_pass(still)
-            if self.asked:
+            reader.time_must_pass(still)
+            if self._asked:
                 raise KeyboardInterrupt
             if time.monotonic() >= due or seen.duration >= until:
                 done = min(seen.duration, until)
-                self.advance(done - told, note=f"rate {seen.reward / (seen.duration or 1.0):.4g}")
-                told, due = done, time.monotonic() + _LOOKS
+                self.advance(done - shown, note=f"rate {seen.reward / (seen.duration or 1.0):.4g}")
+                shown, due = done, time.monotonic() + _LOOKS
 
 
 @contextlib.contextmanager
-def paced(total: float, shown: bool) -> Iterator[Pace]:
-    """Yield the pace of an evaluation that takes the time `total` in all, with its progress if it is to be `shown`."""
+def paced(total: float, shown: bool) -> Iterator[Pacer]:
+    """Yield the pacer of evaluations that take the time `total` in all; their progress is `shown` or not."""
     bar = progress("evaluating", total, "time") if shown else contextlib.nullcontext(no_progress)
     with bar as advance, interruptible() as asked:
-        yield Pace(advance, asked)
-
-
-class Followed(NamedTuple):
-    """What was seen while a policy was followed: its steps in batches, and the sum of its absolute rewards."""
-
-    batches: MicroBatches
-    size: float
+        yield Pacer(advance, asked)
 
 
 def followed(
-    env: Environment, reading: Reading, choose: Choose, until: float, seed: int, pace: Pace
-) -> Followed:
-    """Follow a policy for the time `until`, and return what it earned; `choose` maps observation and mask to an action."""
-    batches, size = MicroBatches(), 0.0
-    reset = opener(env)
+    env: Environment, reader: Reader, pacer: Pacer, choose: Choose, until: float, seed: int
+) -> tuple[MicroBatches, float]:
+    """Follow a policy for the time `until`; return what it earned, and the sum of its absolute rewards."""
+    seen, size = MicroBatches(), 0.0
+    reset, clock = opener(env), reader.clock()
     observation, info = reset(seed=seed)
-    mask = reading.mask(observation, info)
-    clock = reading.clock()
-    if clock is not None:
-        clock.begin(info)
-    for _ in pace.steps(until, batches, reading.time_must_pass):
-        action = choose(observation, mask) + reading.first_action
+    mask = reader.mask(observation, info)
+    clock.begin(info)
+    for _ in pacer.steps(until, seen, reader):
+        action = choose(observation, mask)
         observation, reward, terminated, truncated, info = parts_of(env.step(action))
-        taken, earned = reading.duration(observation, action, info), reward_of(reward)
-        if clock is not None:
-            clock.advance(info, taken)
-        reading.states.index(observation)  # raises an error if the observation is wrong
-        mask = reading.mask(observation, info)
+        duration, earned = reader.duration(observation, action, info), reward_of(reward)
+        clock.advance(info, duration)
+        reader.read(observation)  # raises an error if the observation is wrong
+        # Where an episode is terminated nothing is done any more, so its mask may be anything.
+        mask = None if terminated else reader.mask(observation, info)
         must_be_taken(info)
-        batches.add(earned, taken)
+        seen.add(earned, duration)
         size += abs(earned)
         if terminated or truncated:
             observation, info = reset()
-            mask = reading.mask(observation, info)
-            if clock is not None:
-                clock.begin(info)
-    return Followed(batches, size)
+            mask = reader.mask(observation, info)
+            clock.begin(info)
+    return seen, size
 
 
 class Greedy:
     """The greedy policy of a table, which counts the states that it is asked about, and what it answers there."""
 
-    def __init__(self, q: Floats, hidden: HiddenActions, index: Index) -> None:
+    def __init__(self, q: Floats, hidden: HiddenActions, reader: TableReader) -> None:
         self.actions: list[int] = q.argmax(axis=1).tolist()
         self.asked: Counter[int] = Counter()
         self.taken: Counter[tuple[int, int]] = Counter()
-        self._hidden, self._index = hidden, index
+        self._hidden, self._index, self._first = hidden, reader.states.index, reader.first_action
 
     def __call__(self, observation: Element, mask: ArrayLike | None) -> int:
         """Return the best action that is allowed."""
@@ -160,7 +146,7 @@ class Greedy:
         best = self.actions[state] if mask is None else self._hidden.seen_through(state, mask).argmax()
         action = int(best)
         self.taken[state, action] += 1
-        return action
+        return action + self._first
 
     def otherwise(self, actions: list[int]) -> Choose:
         """Return a policy that takes these actions by state, or this policy's action if one is not allowed."""
@@ -168,6 +154,6 @@ class Greedy:
         def choose(observation: Element, mask: ArrayLike | None) -> int:
             action = actions[self._index(observation)]
             allowed = mask is None or self._hidden.checked(mask)[action]
-            return action if allowed else self(observation, mask)
+            return action + self._first if allowed else self(observation, mask)
 
         return choose

@@ -27,32 +27,27 @@ from numpy.typing import ArrayLike
 from sojourn.agents.networks.protocol import ObservingAgent
 from sojourn.agents.protocol import Agent, policy
 from sojourn.data.numbers import positive, proper_fraction, shown, whole
-from sojourn.envs.durations import DurationSource
-from sojourn.envs.masks import MaskSource
-from sojourn.envs.places import Trace, exact_model
+from sojourn.envs.places import Trace, exact_model, places_of
 from sojourn.envs.protocol import Element, Environment
-from sojourn.envs.states import Bins
-from sojourn.envs.tabulation import Tabulation
-from sojourn.learner import saved, saved_networks
-from sojourn.learner.choice import MakeAgent, chosen_agent
-from sojourn.learner.driver import Driver
-from sojourn.learner.evaluation import Evaluation, evaluation, paced
-from sojourn.learner.exported import LearnedPolicy, policy_of
-from sojourn.learner.held import HeldAgent
-from sojourn.learner.interrupt import interruptible
-from sojourn.learner.masks import HiddenActions
-from sojourn.learner.observing import (
+from sojourn.envs.reader import DurationSource, MaskSource, TableReader
+from sojourn.envs.states import Bins, Tabulation
+from sojourn.learner import saved
+from sojourn.learner.choice import (
+    EnvironmentSource,
+    MakeAgent,
     MakeObserver,
-    ObservingDriver,
-    Source,
-    driver_for,
+    Supply,
+    chosen_agent,
     observer_for,
+    observing_agent,
 )
-from sojourn.learner.reading import Reading
+from sojourn.learner.driver import Driver, ObservingDriver, TableDriver
+from sojourn.learner.evaluation import Evaluation, evaluation, followed, paced
+from sojourn.learner.interrupt import interruptible
+from sojourn.learner.policy import LearnedPolicy, policy_of
 from sojourn.learner.saved import saved_environment
-from sojourn.learner.saved_networks import Given
-from sojourn.learner.supply import EnvironmentSource, Supply
-from sojourn.learner.verdict import Asked, GivenPolicy, Verdict, judged
+from sojourn.learner.table_agent import HiddenActions, TableAgent
+from sojourn.learner.verdict import GivenPolicy, Verdict, judged
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.door import told, warn
 from sojourn.rules.streams import streams
@@ -108,26 +103,29 @@ class Learner:
     ) -> None:
         seed, supply = whole("seed", seed, least=0), Supply(env)
         observer = observer_for(agent, supply.env, bins)
+        driver: Driver
         if observer is not None:
-            source = Source(duration, action_mask, seed, clock)
-            self._begin(supply, driver_for(observer.agent, options, supply.env, source), observer.sentence)
-            return
-        reading = Reading(supply.single, source=duration, bins=bins, action_mask=action_mask, clock=clock)
-        # Agents that observe have returned above.
-        chosen = chosen_agent(agent, options, reading.states.num_states, reading.num_actions)  # type: ignore[arg-type]
-        held = HeldAgent(chosen.agent, streams(seed, 2)[1])
-        hidden = HiddenActions(held.q, reading.mask_name)
-        self._begin(supply, Driver(reading, held, hidden, Trace(supply.env, seed)), chosen.sentence)
+            given, sentence = observer
+            places = places_of(supply.env, seed, duration, action_mask, clock)
+            driver = ObservingDriver(observing_agent(given, options, places), places)
+        else:
+            reader = TableReader(supply.single, duration, action_mask, clock, bins)
+            # Agents that observe are not among these.
+            made, sentence = chosen_agent(agent, options, reader.states.num_states, reader.num_actions)  # type: ignore[arg-type]
+            table = TableAgent(made, streams(seed, 2)[1])
+            hidden = HiddenActions(table.q, reader.mask_name)
+            driver = TableDriver(reader, table, hidden, Trace(supply.env, seed))
+        self._begin(supply, driver, sentence)
 
-    def _begin(self, supply: Supply, driver: Driver | ObservingDriver, chosen: str) -> None:
-        self._supply, self._course, self._chosen = supply, driver, chosen
+    def _begin(self, supply: Supply, driver: Driver, chosen: str) -> None:
+        self._supply, self._driver, self._chosen = supply, driver, chosen
         self._has_guessed = False  # whether `act` has warned about a state that was never visited
 
     @property
-    def _driver(self) -> Driver:
+    def _table(self) -> TableDriver:
         """The driver of an agent that has a table of values."""
-        if isinstance(self._course, Driver):
-            return self._course
+        if isinstance(self._driver, TableDriver):
+            return self._driver
         raise TypeError(
             "this learner's agent observes and has no table of states, q or policy; ask act(obs) for its action"
         )
@@ -142,7 +140,7 @@ class Learner:
     @property
     def seed(self) -> int:
         """The seed of the environment's first episode and of the agent."""
-        return self._course.seed
+        return self._driver.seed
 
     @property
     def chosen(self) -> str:
@@ -152,49 +150,49 @@ class Learner:
     @property
     def duration(self) -> DurationSource:
         """Where the duration of a step is found."""
-        return self._course.source
+        return self._driver.reader.source
 
     @property
     def states(self) -> Tabulation:
         """How observations are numbered."""
-        return self._driver.reading.states
+        return self._table.reader.states
 
     @property
     def num_actions(self) -> int:
         """The number of actions."""
-        return self._course.num_actions
+        return self._driver.reader.num_actions
 
     @property
     def totals(self) -> Totals:
         """Steps, reward and time so far, and those of the greedy steps."""
-        return self._course.totals
+        return self._driver.totals
 
     @property
     def agent(self) -> Any:
         """The agent as it is now: a copy of it or, if it observes, the object itself that learns."""
-        return self._course.agent
+        return self._driver.agent
 
     @property
     def q(self) -> Floats:
         """The values of states by actions; -inf where an action is not allowed at present."""
-        view = self._driver.q.view()
+        view = self._table.q.view()
         view.flags.writeable = False
         return view
 
     @property
     def rate(self) -> float:
         """The learned rate: reward per unit time."""
-        return self._course.rate
+        return self._driver.rate
 
     @property
     def policy(self) -> Ints:
         """The greedy action of every state."""
-        return policy(self._driver.agent) + self._driver.reading.first_action
+        return policy(self._table.agent) + self._table.reader.first_action
 
     @property
     def largest_value(self) -> float:
         """The largest |Q|, or the largest weight of a network."""
-        return self._course.largest_value
+        return self._driver.largest_value
 
     def act(self, obs: Element, action_mask: ArrayLike | None = None) -> Any:
         """Return the best action for an observation, of those that a mask allows.
@@ -202,8 +200,8 @@ class Learner:
         It warns the first time that it is asked about a state that was never visited in training; `known` says
         whether a state was.
         """
-        action = self._course.act(obs, action_mask)
-        if not self._has_guessed and isinstance(self._course, Driver) and not self.known(obs):
+        action = self._driver.act(obs, action_mask)
+        if not self._has_guessed and isinstance(self._driver, TableDriver) and not self.known(obs):
             self._has_guessed = True
             warn(
                 f"the observation {shown(obs)} is of a state that was never visited in training, so its action is a guess; "
@@ -213,7 +211,7 @@ class Learner:
 
     def known(self, obs: Element) -> bool:
         """Whether the state of an observation was visited in training."""
-        return bool(self._driver.held.visits[self.states(obs)].any())
+        return bool(self._table.table.visits[self.states(obs)].any())
 
     def policy_table(self) -> pl.DataFrame:
         """Return a row for each visited state: the observation, the best action and its value, and how often both occurred.
@@ -227,8 +225,8 @@ class Learner:
         self._learned().write(path, exact_model(self.env))
 
     def _learned(self) -> LearnedPolicy:
-        driver = self._driver
-        return policy_of(self.states, driver.reading.first_action, driver.held, driver.hidden)
+        driver = self._table
+        return policy_of(self.states, driver.reader.first_action, driver.table, driver.hidden)
 
     # --- Learning ---
 
@@ -250,7 +248,7 @@ class Learner:
         """
         if (steps is None) == (duration is None):
             raise TypeError("train takes either a number of steps or a duration; give exactly one of them")
-        driver, called = self._course, [callbacks] if callable(callbacks) else list(callbacks)
+        driver, called = self._driver, [callbacks] if callable(callbacks) else list(callbacks)
         last = until = _INF
         if steps is not None:
             last = driver.totals.steps + whole("steps", steps)
@@ -266,22 +264,18 @@ class Learner:
                 driver.advance(min(last, taken + _BLOCK), until, asked)
                 steps_done, passed = driver.totals.steps - taken, driver.totals.duration - clock
                 still = 0 if passed > 0.0 else still + steps_done
-                driver.time_must_pass(still)
+                driver.reader.time_must_pass(still)
                 if progress:
                     done = steps_done if unit == "steps" else passed
                     advance(done, note=f"rate {self.rate:.4g}, |Q| {self.largest_value:.3g}")
-                self._warn()
+                for sentence in driver.warnings():
+                    warn(sentence)
                 wishes = [callback(self) for callback in called]  # all of them are called
                 if any(isinstance(wish, bool | np.bool_) and wish for wish in wishes):
                     break
         if asked:
             raise KeyboardInterrupt
         return self.totals
-
-    def _warn(self) -> None:
-        """Give the warnings that are due."""
-        for sentence in self._course.warnings():
-            warn(sentence)
 
     # --- What it is worth ---
 
@@ -303,8 +297,10 @@ class Learner:
         """
         until, level = _how_long("evaluate", duration), proper_fraction("level", level)
         seed = whole("seed", seed, least=0)
-        with self._supply.another(env) as other, paced(until, progress) as pace:
-            return evaluation(self._course.followed(other, pace, until, seed), level)
+        driver = self._driver
+        with self._supply.another(env) as other, paced(until, progress) as pacer:
+            seen, _ = followed(other, driver.reader, pacer, driver.greedy(), until, seed)
+        return evaluation(seen, level)
 
     def verdict(
         self,
@@ -322,15 +318,10 @@ class Learner:
         the observation, a mapping from observations to actions, or an action for each state. The comparison takes ten
         further runs of each policy, with the same seeds.
         """
-        asked = Asked(
-            _how_long("verdict", duration),
-            whole("seed", seed, least=0),
-            proper_fraction("level", level),
-            baseline,
-            progress,
-        )
+        until, level = _how_long("verdict", duration), proper_fraction("level", level)
+        seed = whole("seed", seed, least=0)
         with self._supply.another(env) as other:
-            return judged(self._course, other, asked)
+            return judged(self._driver, other, until, seed, level=level, baseline=baseline, progress=progress)
 
     # --- Files ---
 
@@ -340,10 +331,7 @@ class Learner:
         The file holds only data. A `duration` or an `action_mask` that is a function is not saved; give it
         again to `load`.
         """
-        if isinstance(self._course, Driver):
-            saved.write(Path(path), self._course)
-        else:
-            saved_networks.write(Path(path), self._course)
+        saved.write(Path(path), self._driver)
 
     @classmethod
     def load(
@@ -362,12 +350,8 @@ class Learner:
         than before, or were functions. `agent` is a function that makes your own agent that observes, which
         then gets its state from the file.
         """
-        supply, learner, file = Supply(env), cls.__new__(cls), Path(path)
-        driver: Driver | ObservingDriver
-        if saved_networks.is_one(file):
-            driver = saved_networks.read(file, supply.env, Given(duration, action_mask, agent))
-        else:
-            driver = saved.read(file, supply.single, duration, action_mask)
+        supply, learner = Supply(env), cls.__new__(cls)
+        driver = saved.read(Path(path), supply, duration, action_mask, agent)
         learner._begin(supply, driver, f"{type(driver.agent).__name__}, as it was saved")  # noqa: SLF001 - of its own class
         return learner
 

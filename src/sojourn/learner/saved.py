@@ -1,36 +1,51 @@
 """The file of a learner: what it holds, and how a learner's parts are restored from it.
 
 The file holds only data (`sojourn.learner.archive`). A duration or an action mask that is a function is not
-saved, nor is what the warnings have seen; after loading, they start afresh.
+saved, nor is what the warnings have seen; after loading, they start afresh. For an agent that observes, the file says
+how it was made, if it is one of Sojourn's, and what it has learned. An agent of your own has to be made again by you, and
+then gets its state from the file: `Learner.load(path, env, agent=make)`.
 """
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypedDict
 
 from sojourn.agents.protocol import Agent, ready_agent
 from sojourn.agents.values.protocol import sizes
 from sojourn.data.numbers import shown, whole, within
-from sojourn.envs.durations import DurationSource
-from sojourn.envs.masks import MaskSource
-from sojourn.envs.places import Place, Trace
+from sojourn.envs.places import SavedPlace, Trace, places_of
 from sojourn.envs.protocol import Environment, Space
-from sojourn.envs.states import action_count, first_action, tabulate
-from sojourn.envs.tabulation import Description, Tabulation
+from sojourn.envs.reader import DurationSource, MaskSource, TableReader
+from sojourn.envs.states import Description, Tabulation, action_count, first_action, tabulate
 from sojourn.learner.archive import format_of, read_archive, write_archive
-from sojourn.learner.described import NETWORK_FORMAT, NETWORK_VERSION, SavedEnvironment, described
-from sojourn.learner.driver import Driver, Position
-from sojourn.learner.held import HeldAgent
-from sojourn.learner.masks import HiddenActions, HiddenValues
-from sojourn.learner.reading import Reading
+from sojourn.learner.choice import OBSERVERS, MakeObserver, Supply, observing_agent
+from sojourn.learner.driver import OURS, Driver, ObservingDriver, TableDriver
+from sojourn.learner.table_agent import HiddenActions, HiddenValues, TableAgent, check_totals
 from sojourn.rates.protocol import stumbling
 from sojourn.rules.kinds import check_kind, misfit_of
 from sojourn.rules.streams import Stream
-from sojourn.rules.values import Column
+from sojourn.rules.values import Column, canonical, replaced
+from sojourn.runs.recording import Totals
 
 FORMAT, VERSION = "sojourn learner", 4
+NETWORK_FORMAT, NETWORK_VERSION = "sojourn learner with a network", 2
+
+Options = dict[str, bool | int | float | str | None]
+
+
+class SavedEnvironment(TypedDict):
+    """How an environment was made: its id, the module that registers it, and its options.
+
+    `module` is None if it is Sojourn's or Gymnasium's; `kwargs` is None if a file cannot hold the options.
+    """
+
+    id: str
+    module: str | None
+    kwargs: Options | None
+    max_episode_steps: int | None
 
 
 class Saved(TypedDict):
@@ -49,84 +64,167 @@ class Saved(TypedDict):
     duration: str | float | None
     action_mask: str | None
     clock: str | None
-    place: Place | None
+    place: SavedPlace | None
+    env: SavedEnvironment | None
+
+
+class SavedNetwork(TypedDict):
+    """Everything that the file of a learner whose agent observes holds."""
+
+    kind: str  # of agent; empty if it is not one of Sojourn's
+    options: dict[str, Any]
+    learned: dict[str, Any]
+    totals: dict[str, float]
+    seed: int
+    places: int
+    num_inputs: int
+    num_actions: int
+    duration: str | float | None
+    action_mask: str | None
+    lanes: dict[str, Any]
     env: SavedEnvironment | None
 
 
 def write(path: Path, driver: Driver) -> None:
     """Write everything that is needed to continue."""
-    reading, held, trace, at = driver.reading, driver.held, driver.trace, driver.position
-    contents: Saved = {
-        "agent": held.agent,
-        "stream": held.rng,
-        "totals": held.totals._asdict(),
-        "now": held.now,
-        "seed": trace.seed,
-        "state": None if at is None else at.state,
-        "drawn": (0, False) if at is None else (at.action, at.explored),
+    if isinstance(driver, TableDriver):
+        write_archive(path, FORMAT, VERSION, _of_table(driver))
+    else:
+        write_archive(path, NETWORK_FORMAT, NETWORK_VERSION, _of_observer(driver))
+
+
+def _of_table(driver: TableDriver) -> Saved:
+    reader, table, at = driver.reader, driver.table, driver.position
+    return {
+        "agent": table.agent,
+        "stream": table.rng,
+        "totals": table.totals._asdict(),
+        "now": table.now,
+        "seed": driver.seed,
+        "state": None if at is None else at[0],
+        "drawn": (0, False) if at is None else at[1:],
         "hidden": driver.hidden.to_dict(),
-        "states": reading.states.to_dict(),
-        "first_action": reading.first_action,
-        "duration": None if callable(reading.source) else reading.source,
-        "action_mask": reading.mask_key,
-        "clock": reading.clock_key,
+        "states": reader.states.to_dict(),
+        "first_action": reader.first_action,
+        "duration": None if callable(reader.source) else reader.source,
+        "action_mask": reader.mask_key,
+        "clock": reader.clock_key,
         "place": driver.place(),
-        "env": described(trace.env),
+        "env": described(driver.env),
     }
-    write_archive(path, FORMAT, VERSION, contents)
+
+
+def _of_observer(driver: ObservingDriver) -> SavedNetwork:
+    reader, agent = driver.reader, driver.agent
+    ours = agent if isinstance(agent, OURS) else None
+    return {
+        "kind": "" if ours is None else ours.kind,
+        "options": {} if ours is None else ours.options,
+        "learned": agent.state(),
+        "totals": driver.totals._asdict(),
+        "seed": driver.seed,
+        "places": driver.places.count,
+        "num_inputs": reader.num_inputs,
+        "num_actions": -1 if ours is None else reader.num_actions,
+        "duration": None if callable(reader.source) else reader.source,
+        "action_mask": reader.mask_key,
+        "lanes": driver.places.state(),
+        "env": described(driver.env),
+    }
 
 
 def read(
     path: Path,
-    env: Environment,
+    supply: Supply,
     duration: DurationSource | None = None,
     action_mask: MaskSource | None = None,
+    agent: MakeObserver | None = None,
 ) -> Driver:
-    """Return the driver that a file describes, in an environment like the one it was in."""
-    contents: Any = read_archive(path, FORMAT, VERSION)
+    """Return the driver that a file describes, in environments like those it was in.
+
+    What is given replaces what the file says, or what it cannot hold.
+    """
+    contents, is_network = _contents(path)
+    env = supply.env if is_network else supply.single
     try:
-        check_kind(Saved, contents, "the learner")
-        return _restored(contents, env, duration, action_mask)
-    except (TypeError, ValueError) as error:
+        check_kind(SavedNetwork if is_network else Saved, contents, "the learner")
+        source = _given("duration", contents["duration"], duration)
+        mask = _given("action mask", contents["action_mask"], action_mask)
+        if is_network:
+            return _restored_observer(contents, env, source, mask, agent)
+        return _restored_table(contents, env, source, mask)
+    except (TypeError, ValueError, KeyError) as error:
         raise ValueError(f"{path}: {error}") from None
+    except MemoryError:
+        raise ValueError(f"{path}: its options ask for an agent that is larger than the memory") from None
 
 
 def saved_environment(path: str | Path) -> SavedEnvironment | None:
     """Return the id and the options of the environment that a saved learner was trained in, if they are known."""
-    is_network = format_of(Path(path)) == NETWORK_FORMAT
-    expected = (NETWORK_FORMAT, NETWORK_VERSION) if is_network else (FORMAT, VERSION)
-    saved: SavedEnvironment | None = read_archive(Path(path), *expected).get("env")
+    saved: SavedEnvironment | None = _contents(Path(path))[0].get("env")
     return saved if saved is not None and misfit_of(SavedEnvironment, saved) is None else None
 
 
-def _restored(
-    saved: Saved, env: Environment, duration: DurationSource | None, action_mask: MaskSource | None
-) -> Driver:
+def _contents(path: Path) -> tuple[Any, bool]:
+    """Return what a file holds, and whether its agent observes."""
+    is_network = format_of(path) == NETWORK_FORMAT
+    expected = (NETWORK_FORMAT, NETWORK_VERSION) if is_network else (FORMAT, VERSION)
+    return read_archive(path, *expected), is_network
+
+
+def _given(what: str, saved: Any, given: Any) -> Any:
+    """Return what is given or, if nothing is, what was saved."""
+    if saved is None and given is None:
+        name = what.replace(" ", "_")
+        raise ValueError(
+            f"its {what} was a function, which is not saved; pass it again: load(..., {name}=...)"
+        )
+    return saved if given is None else given
+
+
+def restored_table(saved: Saved, mask_name: str = "the action mask") -> tuple[TableAgent, HiddenActions]:
+    """Return the agent of a file, and the actions that are hidden in its table."""
+    agent = ready_agent(saved["agent"])
+    table = TableAgent.restored(agent, saved["stream"], saved["totals"], saved["now"])
+    return table, HiddenActions.restored(table.q, mask_name, saved["hidden"])
+
+
+def _restored_table(saved: Saved, env: Environment, source: DurationSource, mask: MaskSource) -> TableDriver:
     states, agent = Tabulation.from_dict(saved["states"]), ready_agent(saved["agent"])
     _check_fit(states, agent, saved["first_action"], env)
     wrong = stumbling(agent.rate)
     if wrong:
         raise ValueError(wrong)
-    source = saved["duration"] if duration is None else duration
-    if source is None:
-        raise ValueError(
-            "its duration was a function, which is not saved; pass it again: load(..., duration=...)"
-        )
-    mask = saved["action_mask"] if action_mask is None else action_mask
-    if mask is None:
-        raise ValueError(
-            "its action mask was a function, which is not saved; pass it again: load(..., action_mask=...)"
-        )
-    reading = Reading(env, source=source, bins=states, action_mask=mask, clock=saved["clock"])
-    held = HeldAgent.restored(agent, saved["stream"], saved["totals"], saved["now"])
-    hidden = HiddenActions.restored(held.q, reading.mask_name, saved["hidden"])
+    reader = TableReader(env, source, mask, saved["clock"], bins=states)
     trace = Trace(env, whole("seed", saved["seed"], least=0))
-    driver = Driver(reading, held, hidden, trace)
+    driver = TableDriver(reader, *restored_table(saved, reader.mask_name), trace)
     state, (action, explored) = saved["state"], saved["drawn"]
     if state is not None:
         within("state", state, states.num_states)
-        within("action", action, reading.num_actions)
-        driver.go_to(saved["place"], Position(state, action, explored))
+        within("action", action, reader.num_actions)
+        driver.go_to(saved["place"], (state, action, bool(explored)))
+    return driver
+
+
+def _restored_observer(
+    saved: SavedNetwork, env: Any, source: DurationSource, mask: MaskSource, agent: MakeObserver | None
+) -> ObservingDriver:
+    make = OBSERVERS.get(saved["kind"]) if agent is None else agent
+    if make is None:
+        raise ValueError("its agent is not one of Sojourn's; say how to make it: load(..., agent=make)")
+    options = saved["options"] if saved["kind"] and agent is None else {}
+    places = places_of(env, saved["seed"], source, mask, saved["lanes"].get("clock"))
+    driver = ObservingDriver(observing_agent(make, options, places), places)
+    there = (places.count, places.reader.num_inputs)
+    if there != (saved["places"], saved["num_inputs"]):
+        raise ValueError(
+            f"it was trained in {saved['places']} environments with {saved['num_inputs']} inputs, but here there are "
+            f"{there[0]} with {there[1]}"
+        )
+    driver.agent.restored(saved["learned"])
+    driver.totals = canonical(replaced(Totals(), **saved["totals"]))
+    check_totals(driver.totals)
+    places.restored(saved["lanes"])
     return driver
 
 
@@ -153,3 +251,33 @@ def _fits(states: Tabulation, space: Space) -> bool:
             return 0 <= states(copy.deepcopy(space).sample()) < states.num_states
         except (TypeError, ValueError, IndexError, KeyError):
             return False
+
+
+def described(env: Any) -> SavedEnvironment | None:
+    """Return how an environment was made, if it says so."""
+    spec = getattr(env, "spec", None)
+    if spec is None:
+        return None
+    return {
+        "id": spec.id,
+        "module": _module_of(spec.entry_point),
+        "kwargs": _plain(spec.kwargs),
+        "max_episode_steps": spec.max_episode_steps,
+    }
+
+
+def _module_of(entry_point: object) -> str | None:
+    """Return the module that an environment is defined in, unless Gymnasium or Sojourn registers it."""
+    module = (
+        entry_point.partition(":")[0]
+        if isinstance(entry_point, str)
+        else getattr(entry_point, "__module__", None)
+    )
+    known = module is None or module.partition(".")[0] in ("gymnasium", "sojourn", "__main__")
+    return None if known else module
+
+
+def _plain(options: Mapping[str, Any]) -> Options | None:
+    """Return the options, or None if a file cannot hold some of them."""
+    kinds = (bool, int, float, str, type(None))
+    return dict(options) if all(isinstance(choice, kinds) for choice in options.values()) else None

@@ -17,12 +17,11 @@ from scipy.special import stdtrit
 from sojourn.data.numbers import shown, unmasked, within
 from sojourn.envs.places import exact_model
 from sojourn.envs.protocol import Element, Environment
+from sojourn.envs.reader import Reader, TableReader
 from sojourn.exact.policies import evaluate
 from sojourn.exact.solve import solve
-from sojourn.learner.driver import Driver
-from sojourn.learner.evaluation import Choose, Evaluation, Pace, evaluation, followed, paced
-from sojourn.learner.observing import ObservingDriver
-from sojourn.learner.reading import Reading
+from sojourn.learner.driver import Driver, ObservingDriver, TableDriver
+from sojourn.learner.evaluation import Choose, Evaluation, evaluation, followed, paced
 from sojourn.learner.watch import rate_is_learned, step_size_of
 from sojourn.rules.arrays import Flags, Floats, Ints
 from sojourn.rules.long_run import MicroBatches
@@ -31,7 +30,8 @@ from sojourn.worlds.tabular import available
 # A user's policy: a function of the observation, a mapping from observations to actions, or an action for each state.
 GivenPolicy: TypeAlias = "Callable[[Any], int] | Mapping[Any, int] | Sequence[int] | Ints"
 
-Run: TypeAlias = Callable[[float, int], MicroBatches]  # what a policy earns in a given time, with a seed
+Follow: TypeAlias = Callable[..., tuple[MicroBatches, float]]  # of a policy; `followed` says what it returns
+Compare: TypeAlias = "Callable[[Choose], Baseline | None]"  # of the greedy policy
 
 _REPLICATIONS = 10  # runs of both policies, with the same seeds
 _APART = 0.25  # of what is earned: how far the learned rate may be from it
@@ -65,7 +65,7 @@ class Verdict(NamedTuple):
     `evaluation` is what the greedy policy earns when it is followed, `learned_rate` what the agent believes.
     `visited` says how many pairs were tried in training; `thin` is the share of the evaluation's steps in states where
     some action was hardly tried. `moved` is how much more the policy earns than the policy from about halfway through
-    the training, with the same seed: 0 if both act alike wherever it went, None if that policy was not kept. `gain` is
+    the training, with the same seed: 0 if both act alike wherever it went, None if that policy was not stored. `gain` is
     the exact gain of the policy and `best_gain` that of the best one, if the environment has a model. `baseline`
     compares the policy with one of your own. `warnings` are sentences; there are none if all is well. An agent that
     observes, such as a network, has no pairs and no earlier policies to look at: its `visited`, `thin`, `moved` and
@@ -81,13 +81,13 @@ class Verdict(NamedTuple):
 
     evaluation: Evaluation
     learned_rate: float
-    visited: Visited | None
-    thin: float | None
-    moved: float | None
-    gain: float | None
-    best_gain: float | None
-    baseline: Baseline | None
-    warnings: tuple[str, ...]
+    visited: Visited | None = None
+    thin: float | None = None
+    moved: float | None = None
+    gain: float | None = None
+    best_gain: float | None = None
+    baseline: Baseline | None = None
+    warnings: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -113,66 +113,69 @@ class Verdict(NamedTuple):
         return "\n".join([self.sentence, *(f"warning: {each}" for each in self.warnings or ())])
 
 
-class Asked(NamedTuple):
-    """What a verdict is asked for: how long to follow the policy, with which seed, and what to compare it with.
-
-    `shown` says whether to show the progress.
-    """
-
-    duration: float
-    seed: int
-    level: float
-    baseline: GivenPolicy | None = None
-    shown: bool = False
-
-
-def judged(driver: Driver | ObservingDriver, env: Environment, asked: Asked) -> Verdict:
+def judged(
+    driver: Driver,
+    env: Environment,
+    duration: float,
+    seed: int,
+    *,
+    level: float = 0.95,
+    baseline: GivenPolicy | None = None,
+    progress: bool = False,
+) -> Verdict:
     """Return the verdict on what a driver's agent has learned, from following its policy in another environment."""
-    runs = 1 + isinstance(driver, Driver) + 2 * (asked.baseline is not None)
-    with paced(runs * asked.duration, asked.shown) as pace:
-        if isinstance(driver, Driver):
-            return _of_table(driver, env, asked, pace)
-        return _of_observer(driver, env, asked, pace)
+    given = None if baseline is None else chooser(baseline, driver.reader)
+    runs = 1 + isinstance(driver, TableDriver) + 2 * (given is not None)
+    with paced(runs * duration, progress) as pacer:
+        follow: Follow = partial(followed, env, driver.reader, pacer)
+        run = partial(follow, until=duration, seed=seed)
+
+        def compare(greedy: Choose) -> Baseline | None:
+            return None if given is None else _compared(follow, (greedy, given), duration, seed, level)
+
+        if isinstance(driver, TableDriver):
+            skip = partial(pacer.advance, duration, earlier=True)
+            return _of_table(driver, env, level, run, compare, skip)
+        return _of_observer(driver, env, level, run, compare)
 
 
-def _of_table(driver: Driver, env: Environment, asked: Asked, pace: Pace) -> Verdict:
-    held, reading, watcher = driver.held, driver.reading, driver.watcher
-    q, agent, greedy = driver.q, held.agent, driver.greedy()
-    run = followed(env, reading, greedy, asked.duration, asked.seed, pace)
-    found = evaluation(run.batches, asked.level)
+def _of_table(
+    driver: TableDriver,
+    env: Environment,
+    level: float,
+    run: Follow,
+    compare: Compare,
+    skip: Callable[[], None],
+) -> Verdict:
+    agent, rate, visits = driver.agent, driver.rate, driver.table.visits
+    reader, greedy, watcher = driver.reader, driver.greedy(), driver.watcher
+    seen, size = run(greedy)
+    found = evaluation(seen, level)
     states = np.fromiter(greedy.asked, dtype=np.int64)
     times = np.fromiter(greedy.asked.values(), dtype=np.float64)
-    guessed = sum(count for pair, count in greedy.taken.items() if held.visits[pair] == 0.0) / times.sum()
+    guessed = sum(count for pair, count in greedy.taken.items() if visits[pair] == 0.0) / times.sum()
     few = 1.0 / step_size_of(agent) if hasattr(agent, "step_size") else 1.0
-    open_pairs = (q != -np.inf) | (held.visits > 0.0)
-    hardly = ((held.visits < few) & open_pairs)[states].any(axis=1)
-    actions, earlier = watcher.policy_before(held.totals.steps), found
+    open_pairs = (driver.q != -np.inf) | (visits > 0.0)
+    hardly = ((visits < few) & open_pairs)[states].any(axis=1)
+    actions, earlier = watcher.policy_before(driver.totals.steps), found
     if actions is not None and (actions[states] != np.array(greedy.actions)[states]).any():
-        before = greedy.otherwise(actions.tolist())
-        then = followed(env, reading, before, asked.duration, asked.seed, pace)
-        earlier = evaluation(then.batches, asked.level)
+        earlier = evaluation(run(greedy.otherwise(actions.tolist()))[0], level)
     else:
-        pace.advance(asked.duration, earlier=True)  # need not be followed
-    gain, best_gain = _exact(env, reading, q, int(states[0]))
+        skip()  # need not be followed
+    gain, best_gain = _exact(env, reader, driver.q, int(states[0]))
     verdict = Verdict(
         evaluation=found,
-        learned_rate=held.rate,
-        visited=_visited(held.visits, open_pairs),
+        learned_rate=rate,
+        visited=_visited(visits, open_pairs),
         thin=float(times[hardly].sum() / times.sum()),
         moved=None if actions is None else found.rate - earlier.rate,
         gain=gain,
         best_gain=best_gain,
-        baseline=None,
-        warnings=(),
+        baseline=compare(greedy),
     )
-    if asked.baseline is not None:
-        policies = (greedy, chooser(asked.baseline, reading))
-        runs = [partial(_earned, env, reading, policy, pace) for policy in policies]
-        verdict = verdict._replace(baseline=_compared(runs, asked))
-    rate = held.rate if rate_is_learned(agent) else None
-    scale = max(run.size / found.duration, abs(found.rate), abs(held.rate))
-    warnings = [*watcher.said, *_warnings(verdict, rate, scale, few), *_still_moving(found, earlier, scale)]
-    warnings += _unseen(verdict, guessed, reading.states.num_states)
+    scale = max(size / found.duration, abs(found.rate), abs(rate))
+    warnings = [*watcher.said, *_warnings(verdict, rate if rate_is_learned(agent) else None, scale, few)]
+    warnings += [*_still_moving(found, earlier, scale), *_unseen(verdict, guessed, reader.states.num_states)]
     return verdict._replace(warnings=tuple(warnings))
 
 
@@ -184,65 +187,60 @@ def _visited(visits: Floats, open_pairs: Flags) -> Visited:
     return Visited(int(seen.sum()), float((pairs > 0.0).mean()), int(pairs.min()), float(np.median(pairs)))
 
 
-def _exact(env: Environment, reading: Reading, q: Floats, start: int) -> tuple[float | None, float | None]:
+def _exact(env: Environment, reader: TableReader, q: Floats, start: int) -> tuple[float | None, float | None]:
     """Return the exact gains of the greedy policy and of the best one from a state, if the environment has a model."""
     model = exact_model(env)
-    if model is None or reading.source != "duration" or q.shape != (model.num_states, model.num_actions):
+    if model is None or reader.source != "duration" or q.shape != (model.num_states, model.num_actions):
         return None, None
     policy = np.where(available(model), q, -np.inf).argmax(axis=1)
     return float(evaluate(model, policy).gains[start]), float(solve(model).gains[start])
 
 
-def _of_observer(driver: ObservingDriver, env: Environment, asked: Asked, pace: Pace) -> Verdict:
+def _of_observer(
+    driver: ObservingDriver, env: Environment, level: float, run: Follow, compare: Compare
+) -> Verdict:
     """Return the verdict on an agent of observations, which has no pairs to count and no table to look at."""
-    found = evaluation(driver.followed(env, pace, asked.duration, asked.seed), asked.level)
+    found, rate = evaluation(run(driver.act)[0], level), driver.rate
     best = getattr(env.unwrapped, "gain", None)
-    baseline = None
-    if asked.baseline is not None:
-        if not callable(asked.baseline):
-            raise TypeError(
-                f"the baseline is {shown(asked.baseline)}; where observations cannot be listed it must be a function "
-                "of the observation"
-            )
-        given = partial(driver.followed_by, asked.baseline, env, pace)
-        baseline = _compared([partial(driver.followed, env, pace), given], asked)
     verdict = Verdict(
         evaluation=found,
-        learned_rate=driver.rate,
-        visited=None,
-        thin=None,
-        moved=None,
-        gain=None,
+        learned_rate=rate,
         best_gain=best if isinstance(best, float) else None,
-        baseline=baseline,
-        warnings=(),
+        baseline=compare(driver.act),
     )
-    scale = max(abs(found.rate), abs(driver.rate))
-    return verdict._replace(warnings=(*driver.warnings(), *_warnings(verdict, driver.rate, scale, 1.0)))
+    more = _warnings(verdict, rate, max(abs(found.rate), abs(rate)), 1.0)
+    return verdict._replace(warnings=(*driver.warnings(), *more))
 
 
 # --- A user's policy ----------------------------------------------------------------
 
 
-def chooser(given: GivenPolicy, reading: Reading) -> Choose:
+def chooser(given: GivenPolicy, reader: Reader) -> Choose:
     """Return a user's policy in a form that can be followed, or say in one sentence what is wrong with it."""
-    first, count = reading.first_action, reading.num_actions
+    if not isinstance(reader, TableReader):
+        if not callable(given):
+            raise TypeError(
+                f"the baseline is {shown(given)}; where observations cannot be listed it must be a function of the "
+                "observation"
+            )
+        return lambda observation, _mask: given(observation)
+    first, count, states = reader.first_action, reader.num_actions, reader.states
     unmasked("the baseline", given)
 
     def checked(action: int) -> int:
-        return within("the baseline's action", int(action) - first, count)
+        return within("the baseline's action", int(action) - first, count) + first
 
     if callable(given):
         return lambda observation, _mask: checked(given(observation))
     if isinstance(given, Mapping):
         return lambda observation, _mask: checked(_looked_up(given, observation))
     actions = [checked(action) for action in given]
-    if len(actions) != reading.states.num_states:
+    if len(actions) != states.num_states:
         raise ValueError(
-            f"the baseline has {len(actions)} actions, but there are {reading.states.num_states} states; give one action for "
+            f"the baseline has {len(actions)} actions, but there are {states.num_states} states; give one action for "
             "each state"
         )
-    return lambda observation, _mask: actions[reading.states.index(observation)]
+    return lambda observation, _mask: actions[states.index(observation)]
 
 
 def _looked_up(given: Mapping[Any, int], observation: Element) -> int:
@@ -254,20 +252,16 @@ def _looked_up(given: Mapping[Any, int], observation: Element) -> int:
     return given[key]
 
 
-def _earned(
-    env: Environment, reading: Reading, policy: Choose, pace: Pace, until: float, seed: int
-) -> MicroBatches:
-    return followed(env, reading, policy, until, seed, pace).batches
-
-
-def _compared(runs: Sequence[Run], asked: Asked) -> Baseline:
+def _compared(
+    follow: Follow, policies: tuple[Choose, Choose], duration: float, seed: int, level: float
+) -> Baseline:
     """Return how much more the learned policy earns than a given one, from pairs of runs with the same seeds."""
-    until = asked.duration / _REPLICATIONS
-    pairs = [[run(until, asked.seed + place) for run in runs] for place in range(_REPLICATIONS)]
+    until = duration / _REPLICATIONS
+    pairs = [[follow(each, until, seed + place)[0] for each in policies] for place in range(_REPLICATIONS)]
     rates = np.array([[run.reward / run.duration for run in pair] for pair in pairs])
     differences = rates[:, 0] - rates[:, 1]
     error = float(differences.std(ddof=1)) / _REPLICATIONS**0.5
-    half = error * float(stdtrit(_REPLICATIONS - 1, 0.5 + asked.level / 2.0))
+    half = error * float(stdtrit(_REPLICATIONS - 1, 0.5 + level / 2.0))
     difference = float(differences.mean())
     return Baseline(float(rates[:, 1].mean()), difference, difference - half, difference + half)
 
@@ -296,16 +290,10 @@ def _warnings(found: Verdict, rate: float | None, scale: float, few: float) -> l
             + ("never been tried" if few <= 1.0 else f"been tried fewer than {few:.0f} times")
             + ", so it is a guess there; train longer, or use fewer states"
         )
-    if found.gain is None and found.best_gain is not None:
-        missing = found.best_gain - high
-        if missing > _BELOW * abs(found.best_gain):
-            warnings.append(
-                f"the best policy has a gain of {found.best_gain:.6g}, this one earns {earned.rate:.3g}"
-            )
-    if found.best_gain is not None and found.gain is not None:
-        missing = found.best_gain - found.gain
-        if missing > _BELOW * abs(found.best_gain):
-            warnings.append(f"the best policy has a gain of {found.best_gain:.6g}, this one {found.gain:.6g}")
+    reached = high if found.gain is None else found.gain
+    if found.best_gain is not None and found.best_gain - reached > _BELOW * abs(found.best_gain):
+        this = f"earns {earned.rate:.3g}" if found.gain is None else f"{found.gain:.6g}"
+        warnings.append(f"the best policy has a gain of {found.best_gain:.6g}, this one {this}")
     if found.baseline is not None and found.baseline.high < 0.0:
         warnings.append(
             f"the baseline earns more: {found.baseline.rate:.3g}, and the learned policy {-found.baseline.difference:.3g} less"
@@ -342,7 +330,4 @@ def _still_moving(now: Evaluation, earlier: Evaluation, scale: float) -> list[st
 
 def _sides(found: Evaluation) -> tuple[float, float]:
     """Return the interval, or the rate twice if there is none."""
-    return (
-        found.rate if found.low is None else found.low,
-        found.rate if found.high is None else found.high,
-    )
+    return (found.rate if found.low is None else found.low, found.rate if found.high is None else found.high)

@@ -17,16 +17,19 @@ import itertools
 import math
 import sys
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from sojourn.agents.learning import ConstantStepSize
 from sojourn.agents.methods import Discounted, Stepwise
 from sojourn.agents.protocol import Agent
-from sojourn.learner.held import LATE, Surplus
+from sojourn.learner.table_agent import LATE, Surplus
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.runs.recording import Totals
+
+if TYPE_CHECKING:
+    from sojourn.learner.learner import Learner
 
 _GROWTH = 1.7  # 2 for a steady drift, 1.4 for a random walk, 1 for values that have settled
 _TIMES = 3  # doublings of the steps over which values must grow
@@ -34,22 +37,6 @@ _ERRORS = 5.0  # standard errors by which greedy steps must earn more or less th
 _LATE_LEAST, _LATE_SHARE = 200, 0.4  # late steps, and the share of the rate by which they must earn less
 _FIRST_LOOK = 5000  # steps after which late ones are first judged
 _VISITS = 20.0  # of every pair of state and action, in units of 1 / step size, before anything is judged
-
-
-class Watched(Protocol):
-    """What is written for TensorBoard, as a learner has it."""
-
-    @property
-    def totals(self) -> Totals:
-        """Steps, reward and time so far."""
-
-    @property
-    def rate(self) -> float:
-        """The learned rate."""
-
-    @property
-    def largest_value(self) -> float:
-        """The largest |Q|."""
 
 
 class Seen(NamedTuple):
@@ -63,7 +50,7 @@ class Seen(NamedTuple):
     sound: bool  # whether all numbers are finite
 
 
-class Look(NamedTuple):
+class Snapshot(NamedTuple):
     """What was seen of the values at one time."""
 
     totals: Totals
@@ -81,7 +68,7 @@ class Watcher:
 
     def __init__(self, num_pairs: int, agent: Agent) -> None:
         self._next = max(1000, int(_VISITS * num_pairs / step_size_of(agent)))
-        self._looks: list[Look] = []
+        self._looks: list[Snapshot] = []
         self._next_late, self._late = _FIRST_LOOK, Surplus(0, 0.0, 0.0, 0.0)
         self._pasts: list[tuple[int, Ints]] = []
         self._warned: set[str] = set()
@@ -123,20 +110,10 @@ class Watcher:
         if self._grows("mean"):
             drift = (now.mean - before.mean) / (now.totals.steps - before.totals.steps)
             surplus = _mean_surplus(before.surplus, now.surplus)
-            more, wrong = ("more", "low") if sign > 0 else ("less", "high")
-            found.append(
-                (
-                    "drift",
-                    _DRIFT.format(
-                        drift=drift,
-                        surplus=abs(surplus),
-                        more=more,
-                        wrong=wrong,
-                        look="better" if sign > 0 else "worse",
-                    ),
-                )
-            )
-        if self._grows("gap") and len({look.policy for look in self._looks}) == 1:
+            more, wrong, look = ("more", "low", "better") if sign > 0 else ("less", "high", "worse")
+            sentence = _DRIFT.format(drift=drift, surplus=abs(surplus), more=more, wrong=wrong, look=look)
+            found.append(("drift", sentence))
+        if self._grows("gap") and len({each.policy for each in self._looks}) == 1:
             found.append(("lock", _LOCK.format(gap=now.gap, steps=now.totals.steps)))
         return found
 
@@ -211,22 +188,22 @@ _LOCK = (
 )
 
 
-def _look(seen: Seen) -> Look:
+def _look(seen: Seen) -> Snapshot:
     q = seen.q
     visited = (q != 0.0).any(axis=1) & np.isfinite(q).any(axis=1)
     rows = np.where(np.isfinite(q), q, np.nan)[visited]
     if not rows.size:
-        return Look(seen.totals, 0.0, 0.0, b"", seen.surplus)
+        return Snapshot(seen.totals, 0.0, 0.0, b"", seen.surplus)
     best = np.nanmax(rows, axis=1)
     ordered = np.sort(np.where(np.isnan(rows), -np.inf, rows), axis=1)
     gaps = ordered[:, -1] - ordered[:, -2] if q.shape[1] > 1 else np.zeros(len(rows))
     finite = gaps[np.isfinite(gaps)]
     gap = float(np.median(finite)) if finite.size else 0.0
     policy = q.argmax(axis=1).astype(np.int64).tobytes()
-    return Look(seen.totals, float(best.mean()), gap, policy, seen.surplus)
+    return Snapshot(seen.totals, float(best.mean()), gap, policy, seen.surplus)
 
 
-def tensorboard(folder: str) -> Callable[[Watched], None]:
+def tensorboard(folder: str) -> Callable[[Learner], None]:
     """Return a callback for `Learner.train` that writes its progress for TensorBoard.
 
     It needs an extra: pip install 'sojourn[tensorboard]'. It writes the learned rate, the earned
@@ -248,7 +225,7 @@ def tensorboard(folder: str) -> Callable[[Watched], None]:
         ) from None
     writer = Writer(str(folder))
 
-    def write(learner: Watched) -> None:
+    def write(learner: Learner) -> None:
         totals = learner.totals
         writer.add_scalar("rate", learner.rate, step=totals.steps)
         if totals.duration > 0.0:

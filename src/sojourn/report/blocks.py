@@ -6,12 +6,16 @@ forget to do it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from sojourn.data.moved import moved_names
-from sojourn.report import charts
+from sojourn.report.words import EMPTY, number
+
+if TYPE_CHECKING:
+    from sojourn.report import charts
 
 __getattr__ = moved_names(__name__)
 
@@ -83,6 +87,19 @@ def numbers(*names: str, digits: int = 4, unit: str = "") -> list[Column]:
     return [Column(name, digits=digits, unit=unit) for name in names]
 
 
+def cell_text(column: Column, value: Cell) -> str:
+    """Return what a cell of a table shows, as plain text.
+
+    >>> cell_text(Column("share", digits=0, unit="%"), 0.5), cell_text(Column("gain"), 2.10416)
+    ('50 %', '2.104')
+    """
+    if not column.numeric:
+        return "" if value is None else str(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return EMPTY if value is None or isinstance(value, float) else str(value)
+    return f"{100 * value:.{column.digits}f} %" if column.unit == "%" else number(value, column.digits)
+
+
 class DataTable(NamedTuple):
     """A table that can be sorted, and filtered if it is long."""
 
@@ -100,7 +117,7 @@ class Charts(NamedTuple):
     small: bool = False
 
 
-Block = Heading | Prose | Points | Note | Facts | Verdicts | DataTable | charts.Chart | Charts
+Block: TypeAlias = "Heading | Prose | Points | Note | Facts | Verdicts | DataTable | charts.Chart | Charts"
 
 
 class Section(NamedTuple):

@@ -12,7 +12,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -98,16 +98,6 @@ def figure(width: float, height: float) -> Iterator[Figure]:
     """Yield a figure of this size in inches, in the common style."""
     with mpl.rc_context(STYLE):
         yield Figure(figsize=(width, height), layout="constrained")
-
-
-def settings() -> dict[Any, Any]:
-    """Return the settings of matplotlib, which decide what the style of figures leaves open."""
-    return {name: found for name, found in mpl.rcParams.copy().items() if not name.startswith("backend")}
-
-
-def set_as(found: dict[Any, Any]) -> AbstractContextManager[None]:
-    """Draw with the settings that matplotlib has in another process."""
-    return mpl.rc_context(found)
 
 
 def saved(drawing: Figure, formats: Sequence[str]) -> dict[str, bytes]:
@@ -412,7 +402,11 @@ def _write_elsewhere(left: _Left, formats: Sequence[str], other: _Other) -> None
         except IndexError:  # another process was quicker
             return
         try:
-            pickle.dump((settings(), sheet, tuple(formats)), other.stdin)
+            # Matplotlib's settings decide what the style of figures leaves open.
+            settings = {
+                name: one for name, one in mpl.rcParams.copy().items() if not name.startswith("backend")
+            }
+            pickle.dump((settings, sheet, tuple(formats)), other.stdin)
             other.stdin.flush()
             files: dict[str, bytes] = pickle.load(other.stdout)
         except (OSError, EOFError, pickle.PickleError):  # the other process has ended
@@ -449,7 +443,7 @@ def serve() -> None:
     with suppress(Exception):
         while True:
             settings, sheet, formats = pickle.load(sys.stdin.buffer)
-            with set_as(settings):
+            with mpl.rc_context(settings):
                 files = files_of(sheet, formats)
             pickle.dump(files, sys.stdout.buffer)
             sys.stdout.buffer.flush()

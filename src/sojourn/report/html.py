@@ -19,7 +19,7 @@ from sojourn import __version__
 from sojourn.report import blocks, charts
 from sojourn.report.charts import Choosable, Heatmap, Json, Lines, Whiskers, chart_json
 from sojourn.report.looks import DASHES, GRADIENTS, PALETTE
-from sojourn.report.words import EMPTY, counted, number
+from sojourn.report.words import counted
 
 MANY_ROWS = 12  # a table with more rows can be filtered
 SHORT = 24  # characters; a cell with no more is not broken into lines
@@ -185,7 +185,7 @@ def _header(column: blocks.Column) -> str:
 
 
 def _cell(column: blocks.Column, value: blocks.Cell) -> str:
-    words = cell_text(column, value)
+    words = blocks.cell_text(column, value)
     if not column.numeric:
         kind = "short" if len(words) <= SHORT else "words" if len(words) < LONG else "words many"
         return f'<td class="{kind}" data-label="{text(column.name)}">{text(words)}</td>'
@@ -193,19 +193,6 @@ def _cell(column: blocks.Column, value: blocks.Cell) -> str:
         return f'<td class="number">{text(words)}</td>'
     plain = float(value) if isinstance(value, float) else int(value)  # numbers of NumPy print differently
     return f'<td class="number" data-value="{plain!r}">{text(words)}</td>'
-
-
-def cell_text(column: blocks.Column, value: blocks.Cell) -> str:
-    """Return what a cell of a table shows, as plain text.
-
-    >>> cell_text(Column("share", digits=0, unit="%"), 0.5), cell_text(Column("gain"), 2.10416)
-    ('50 %', '2.104')
-    """
-    if not column.numeric:
-        return "" if value is None else str(value)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return EMPTY if value is None or isinstance(value, float) else str(value)
-    return f"{100 * value:.{column.digits}f} %" if column.unit == "%" else number(value, column.digits)
 
 
 # --- The page -----------------------------------------------------------------------

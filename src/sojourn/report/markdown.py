@@ -5,8 +5,19 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from sojourn.report.blocks import Block, DataTable, Facts, Heading, Note, Points, Prose, Section, Verdicts
-from sojourn.report.html import HOLDS, cell_text
+from sojourn.report.blocks import (
+    Block,
+    DataTable,
+    Facts,
+    Heading,
+    Note,
+    Points,
+    Prose,
+    Section,
+    Verdicts,
+    cell_text,
+)
+from sojourn.report.html import HOLDS
 
 WIDTH = 98
 MOST_ROWS = 40  # of a table; a README is for reading, and the tables themselves are in files

@@ -5,8 +5,18 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator
 
-from sojourn.report.blocks import Block, Cell, Column, DataTable, Facts, Heading, Note, Points, Prose
-from sojourn.report.html import cell_text
+from sojourn.report.blocks import (
+    Block,
+    Cell,
+    Column,
+    DataTable,
+    Facts,
+    Heading,
+    Note,
+    Points,
+    Prose,
+    cell_text,
+)
 from sojourn.report.words import EMPTY, counted
 
 MOST_ROWS = 60  # of a table

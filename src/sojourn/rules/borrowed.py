@@ -20,7 +20,7 @@ V = TypeVar("V")
 def borrowed(value: V) -> V:
     """Return the same value for a loop; in compiled code, references to its arrays are not counted.
 
-    >>> from sojourn.agents.values.table import zeros
+    >>> from sojourn.agents.values.protocol import zeros
     >>> table = zeros(1, 2)
     >>> borrowed(table) is table
     True

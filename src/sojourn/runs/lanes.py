@@ -27,8 +27,7 @@ import numpy.typing as npt
 from sojourn.agents.learning import LearningAgent
 from sojourn.agents.methods import Relative
 from sojourn.agents.protocol import Agent, draw, learn
-from sojourn.agents.values.protocol import num_missing, write_policy
-from sojourn.agents.values.table import Table
+from sojourn.agents.values.protocol import Table, num_missing, write_policy
 from sojourn.rates.protocol import value
 from sojourn.rules.arrays import Flags, Ints
 from sojourn.rules.borrowed import borrowed

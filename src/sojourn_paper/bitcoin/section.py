@@ -27,13 +27,13 @@ from sojourn_paper.bitcoin.plan import CONTROL, EXPLORATION, LEVEL, OPPONENTS, P
 from sojourn_paper.bitcoin.tables import (
     Data,
     Numbers,
-    Statement,
     Summary,
     Tables,
     Verdict,
     Verdicts,
     late_share,
 )
+from sojourn_paper.study import Statement
 
 
 def headlines(summary: Summary) -> list[str]:

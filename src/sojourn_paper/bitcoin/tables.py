@@ -11,7 +11,7 @@ from sojourn.rules.intervals import holm, share_interval, sign_test
 from sojourn.runs.spec import Sweep
 from sojourn_paper.bitcoin.durations import movement
 from sojourn_paper.bitcoin.plan import CONTROL, HARMONIC, LEVEL, NAMES, OPPONENTS, RULES, Source
-from sojourn_paper.study import Study
+from sojourn_paper.study import Statement, Study
 
 CELL = ("duration_rule", "state_size", "rate_step_size")
 PER = 1000.0  # advantages and earnings are thousandths of all movement
@@ -248,13 +248,6 @@ class Earned(TypedDict):
     mean: float
     lowest: float
     highest: float
-
-
-class Statement(TypedDict):
-    """A statement of the paper, and what was found about it."""
-
-    statement: str
-    verdict: str
 
 
 class Numbers(TypedDict):

@@ -21,7 +21,8 @@ from sojourn.runs.results import RESULTS
 from sojourn.worlds.two_state import CLOCKS
 from sojourn_paper.robustness import charts, tables
 from sojourn_paper.robustness.plan import CONTROL, HARMONIC, LOG_SCALES, NAMES, nearest, specification
-from sojourn_paper.robustness.tables import Numbers, Statement, Summary, Tables, even, higher_for_every_seed
+from sojourn_paper.robustness.tables import Numbers, Summary, Tables, even, higher_for_every_seed
+from sojourn_paper.study import Statement
 
 SHOWN = (1e-5, 1e-4, 1e-3, 1e-2)  # log-scales of the lines for a terminal
 Levels = npt.NDArray[np.float64]

@@ -29,7 +29,7 @@ from sojourn_paper.robustness.plan import (
     STEP_SIZES,
     TIES,
 )
-from sojourn_paper.study import Study
+from sojourn_paper.study import Statement, Study
 
 BLOCK = 20  # steps that are drawn as one, several waves of the ripple
 
@@ -312,13 +312,6 @@ class Earned(TypedDict):
 
     always_a: list[float]
     always_b: list[float]
-
-
-class Statement(TypedDict):
-    """A statement of the paper, and what was found about it."""
-
-    statement: str
-    verdict: str
 
 
 class Changed(TypedDict):

@@ -45,8 +45,7 @@ from sojourn.agents.planning.model import (
 )
 from sojourn.agents.planning.solver import Model, improve, look_ahead
 from sojourn.agents.protocol import draw, learn, looks_ahead, misfit, pauses, think
-from sojourn.agents.values.protocol import best, entries, read
-from sojourn.agents.values.table import Table, zeros
+from sojourn.agents.values.protocol import Table, best, entries, read, zeros
 from sojourn.rates.protocol import limit, limit_is_gain, update, value, value_as_kept
 from sojourn.rules.arrays import MOST_COUNTED, Floats, Ints, infinite
 from sojourn.rules.bridge import compiled_apart, inlined

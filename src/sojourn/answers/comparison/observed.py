@@ -27,9 +27,10 @@ from sojourn.data.files import own_folder, write_text, write_whole
 from sojourn.data.names import is_users, users_constructor
 from sojourn.data.numbers import nearest, shown, whole
 from sojourn.data.records import Json, as_json, load_json, read_record, write_json
+from sojourn.envs.places import places_of
 from sojourn.envs.worlds import WorldEnv
+from sojourn.learner.choice import OBSERVERS, observer_for, observing_agent
 from sojourn.learner.learner import Learner
-from sojourn.learner.observing import OBSERVERS, Source, driver_for, observer_for
 from sojourn.rates.catalogue import ESTIMATORS
 from sojourn.rates.protocol import Rate
 from sojourn.report import blocks, figures, terminal
@@ -244,7 +245,7 @@ def _check_fit(problem: str, agent: str) -> None:
             "it is not an agent for observations; such an agent is made with spaces=..., which say what it can see and do"
         )
     options = {"rate": OWN.rate(), "centring": OWN.centring} if own else {}
-    driver_for(observer.agent, options, env, Source())
+    observing_agent(observer[0], options, places_of(env))
 
 
 # --- Judging -----------------------------------------------------------------------------
@@ -321,21 +322,13 @@ def results(runs: Sequence[ObservedRun]) -> tuple[ObservedResult, ...]:
 
 
 def _result(runs: Sequence[ObservedRun]) -> ObservedResult:
-    relative = np.array([run.relative_gain for run in runs])
-    low, high = mean_interval(relative)
-    return ObservedResult(
-        problem=runs[0].problem,
-        agent=runs[0].agent,
-        variant=runs[0].variant,
-        steps=runs[0].steps,
-        seeds=len(runs),
-        gain=float(np.mean([run.gain for run in runs])),
-        relative_gain=float(relative.mean()),
-        low=low,
-        high=high,
-        learned_rate=float(np.mean([run.learned_rate for run in runs])),
-        seconds=float(np.mean([run.seconds for run in runs])),
-    )
+    low, high = mean_interval(np.array([run.relative_gain for run in runs]))
+    means: dict[str, Any] = {
+        field: float(np.mean([getattr(run, field) for run in runs]))
+        for field in ("gain", "relative_gain", "learned_rate", "seconds")
+    }
+    first = {field: getattr(runs[0], field) for field in ("problem", "agent", "variant", "steps")}
+    return ObservedResult(**first, **means, seeds=len(runs), low=low, high=high)
 
 
 # --- Running -----------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from sojourn.agents.catalogue import AGENTS, NamedAgent, named_agent
 from sojourn.data.names import is_users
 from sojourn.data.numbers import positive, probability, shown, whole
 from sojourn.data.options import option_kinds
-from sojourn.learner.observing import OBSERVERS
+from sojourn.learner.choice import OBSERVERS
 from sojourn.models.model_files import is_file, named_model
 from sojourn.models.problems.catalogue import SEVERAL_GAINS
 from sojourn.runs.build import build_world

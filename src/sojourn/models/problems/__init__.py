@@ -2,7 +2,7 @@
 
 Each problem is a function of keyword arguments that returns a model with laws for simulation. Its docstring has the
 mathematics; the paragraphs States, Actions, Rewards, Durations and Source also appear in its Gymnasium environment
-(`sojourn.envs.problems`). `PROBLEMS` lists the problems by their names on the command line. State 0 is the start.
+(`sojourn.envs.registered`). `PROBLEMS` lists the problems by their names on the command line. State 0 is the start.
 
 >>> from sojourn.models.problems import PROBLEMS
 >>> PROBLEMS["long-shot"]().num_states

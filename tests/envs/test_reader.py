@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sojourn.envs.durations import duration_reader
-from sojourn.envs.masks import checked_mask, mask_key, mask_reader
+from sojourn.envs.reader import checked_mask, duration_reader, mask_key, mask_reader
 
 
 @pytest.mark.parametrize(

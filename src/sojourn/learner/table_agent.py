@@ -1,31 +1,38 @@
-"""An agent that is held ready for compiled code while it learns, one step at a time.
+"""An agent with a table of values, ready for compiled code while it learns one step at a time.
 
 `run` keeps an agent inside compiled code from its first step to its last. Where steps come one
-by one, the agent is held as arrays of one number each; a kernel learns from one transition,
+by one, the agent is stored as arrays of one number each; a kernel learns from one transition,
 draws the next action, and writes the new numbers in place. That takes about 1 microsecond, most
 of it for the way into compiled code; the same rules in Python take 20.
+
+To the rules, an action that is not available in a state is one whose value is -inf. So a mask is
+respected when acting, in the greedy maximum and when looking ahead, without any rule of its own:
+`HiddenActions` puts -inf into the table, and stores the action's former value for when it is allowed
+again. If a mask changes while the state stays the same, the agent gets a spare row in its tables.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sojourn.agents.networks.base import arrays_in
 from sojourn.agents.protocol import Agent, draw, learn, looks_ahead, pauses, ready_agent, think
 from sojourn.agents.values.protocol import entries, sizes
-from sojourn.data.numbers import shown
+from sojourn.data.numbers import shown, within
+from sojourn.envs.reader import Mask, checked_mask
 from sojourn.rates.protocol import value
-from sojourn.rules.arrays import MOST_COUNTED, Floats
+from sojourn.rules.arrays import MOST_COUNTED, Floats, Ints
 from sojourn.rules.gradual import gradually
 from sojourn.rules.kernel import kernel
 from sojourn.rules.stacks import put, take
 from sojourn.rules.streams import Stream, check_stream
-from sojourn.rules.values import Column, Value, canonical, copied, is_value, replaced, stacked
+from sojourn.rules.values import Column, Value, canonical, copied, replaced, stacked, with_arrays
 from sojourn.runs.recording import Totals, counted, totals_in, write_totals
 
 V = TypeVar("V", bound=Value)
@@ -34,7 +41,7 @@ _draw, _learn, _value = draw.bare, learn.bare, value.bare
 _NOTHING = Totals()
 _NOWHERE = -1  # the state if there is no transition
 
-# What is kept from step to step, besides the agent and its stream, in one array, as every array costs time on the way
+# What passes from step to step, apart from the agent and its stream, in one array, as every array costs time on the way
 # into compiled code. First come the totals, by their fields; then these; then the visits of all pairs.
 _FIRST = len(Totals._fields)
 _ACTION, _EXPLORED, _SURPLUS, _SQUARED, _AGE, _LATE_STEPS, _LATE_TIME, _LATE_SURPLUS, _LATE_SQUARED = range(
@@ -61,7 +68,7 @@ def check_totals(totals: Totals) -> None:
         raise ValueError(f"its totals are {shown(totals)}, which is impossible")
 
 
-class HeldAgent:
+class TableAgent:
     """An agent, its random stream, its next action and its totals."""
 
     def __init__(
@@ -75,11 +82,13 @@ class HeldAgent:
         if now is not None:
             self._now[_FIRST:] = now
         self.spare = -1  # a row of q that stands for no state; there is none until it is needed
-        self._hold(copied(agent))
+        self._store(copied(agent))
 
     @classmethod
-    def restored(cls, agent: Agent, stream: Stream, totals: Mapping[str, float], now: ArrayLike) -> HeldAgent:
-        """Return a held agent from the contents of a file, or say what is wrong with them."""
+    def restored(
+        cls, agent: Agent, stream: Stream, totals: Mapping[str, float], now: ArrayLike
+    ) -> TableAgent:
+        """Return an agent from the contents of a file, or say what is wrong with them."""
         numbers: Column = np.array(now, dtype=np.float64)
         count = _SIZE - _FIRST + math.prod(sizes(agent.values))
         if numbers.shape != (count,) or not np.isfinite(numbers).all():
@@ -97,17 +106,17 @@ class HeldAgent:
             raise ValueError("its visits are not counts")
         return cls(agent, check_stream(stream).copy(), seen, numbers)
 
-    def _hold(self, agent: Agent) -> None:
-        self._held = stacked([agent])
+    def _store(self, agent: Agent) -> None:
+        self._stack = stacked([agent])
         # Nothing is compiled before the first step, as reading a saved agent needs no compiler.
         self._run: Callable[..., None] = self._begin
         self._ponder: Callable[[Agent, int], Agent] = self._begin_to_think
-        self.q: Floats = entries(self._held.values)[0]
+        self.q: Floats = entries(self._stack.values)[0]
         self.looks_ahead = looks_ahead(agent)
 
     def _begin(self, *arguments: Any) -> None:
         """Take a step, and decide how further steps are taken."""
-        like = (self._held, self._now, 0, 0, 0.0, 0.0, 0, False, 0, self.rng)
+        like = (self._stack, self._now, 0, 0, 0.0, 0.0, 0, False, 0, self.rng)
         self._run = gradually(_advance, like, use=functools.partial(setattr, self, "_run"))
         self._run(*arguments)
 
@@ -124,14 +133,14 @@ class HeldAgent:
         """
         agent = self.agent
         self.spare = sizes(agent.values)[0]
-        self._hold(
+        self._store(
             _with_rows(agent, self.spare, lambda array: np.concatenate([array, np.zeros_like(array[:1])]))
         )
 
     @property
     def agent(self) -> Agent:
         """A copy of the agent as it is now."""
-        agent: Agent = canonical(copied(take(self._held, 0)))
+        agent: Agent = canonical(copied(take(self._stack, 0)))
         if self.spare >= 0:
             agent = _with_rows(agent, self.spare + 1, lambda array: array[:-1].copy())
         return agent
@@ -139,7 +148,7 @@ class HeldAgent:
     @property
     def rate(self) -> float:
         """The estimated rate."""
-        return float(value(take(self._held, 0).rate))
+        return float(value(take(self._stack, 0).rate))
 
     @property
     def totals(self) -> Totals:
@@ -170,7 +179,7 @@ class HeldAgent:
 
     @property
     def now(self) -> Column:
-        """What is kept from step to step besides the agent, its stream and the totals, for a file."""
+        """What passes from step to step apart from the agent, its stream and the totals, for a file."""
         return self._now[_FIRST:]
 
     def draw(self, state: int) -> tuple[int, bool]:
@@ -189,16 +198,7 @@ class HeldAgent:
     ) -> tuple[int, bool]:
         """Learn from one transition, unless its state is -1; draw the action for `draw_at`, unless that is -1."""
         self._run(
-            self._held,
-            self._now,
-            state,
-            action,
-            reward,
-            duration,
-            next_state,
-            explored,
-            draw_at,
-            self.rng,
+            self._stack, self._now, state, action, reward, duration, next_state, explored, draw_at, self.rng
         )
         drawn, was_explored = self._now[_ACTION : _EXPLORED + 1].tolist()
         if drawn == _NOT_YET:
@@ -207,23 +207,22 @@ class HeldAgent:
         return int(drawn), bool(was_explored)
 
     def _think(self, state: int) -> None:
-        """Let the agent think; if it then needs more room, hold it in new arrays."""
-        agent = take(self._held, 0)
+        """Let the agent think; if it then needs more room, store it in new arrays."""
+        agent = take(self._stack, 0)
         thought = canonical(self._ponder(agent, state))
-        if [array.shape for array in _arrays(thought)] == [
-            array.shape for array in _arrays(take(self._held, 0))
-        ]:
-            put(self._held, 0, thought)
+        before, after = ([array.shape for _, array in arrays_in(one)] for one in (agent, thought))
+        if before == after:
+            put(self._stack, 0, thought)
         else:  # the values stay where they are, as other objects look at them there
-            values = self._held.values
-            self._hold(thought)
-            self._held = replaced(self._held, values=values)
+            values = self._stack.values
+            self._store(thought)
+            self._stack = replaced(self._stack, values=values)
             self.q = entries(values)[0]
 
 
 @kernel
 def _advance(  # the ten arguments go into machine code as they are; to gather them would cost as much as a step
-    held: Agent,
+    stack: Agent,
     now: Column,
     state: int,
     action: int,
@@ -234,11 +233,11 @@ def _advance(  # the ten arguments go into machine code as they are; to gather t
     draw_at: int,
     rng: Stream,
 ) -> None:
-    agent = take(held, 0)
+    agent = take(stack, 0)
     if state >= 0:
         surplus = reward - _value(agent.rate) * duration
         agent = _learn(agent, state, action, reward, duration, next_state, explored)
-        put(held, 0, agent)
+        put(stack, 0, agent)
         write_totals(now, counted(totals_in(now), reward, duration, agent.accepted))
         now[_SIZE + state * sizes(agent.values)[1] + action] += 1.0
         if agent.accepted:
@@ -266,21 +265,103 @@ def _think(agent: Agent, state: int) -> Agent:
     return think(agent, state)
 
 
-def _arrays(value: Value) -> Iterator[NDArray[np.generic]]:
-    """Yield all arrays of a value."""
-    for field in value:
-        if is_value(field):
-            yield from _arrays(field)
-        elif isinstance(field, np.ndarray):
-            yield field
-
-
 def _with_rows(value: V, rows: int, change: Callable[[NDArray[np.generic]], NDArray[np.generic]]) -> V:
     """Return a value in which every array with this many rows is changed."""
-    fields = value._asdict()
-    for name, field in fields.items():
-        if is_value(field):
-            fields[name] = _with_rows(field, rows, change)
-        elif isinstance(field, np.ndarray) and field.shape[:1] == (rows,):
-            fields[name] = change(field)
-    return replaced(value, **fields)
+    return with_arrays(value, lambda array: change(array) if array.shape[:1] == (rows,) else array)
+
+
+class HiddenValues(TypedDict):
+    """The values of hidden actions, as arrays: pairs of state and action, and the value of each."""
+
+    places: Ints
+    values: Floats
+
+
+class HiddenActions:
+    """Hides actions in an agent's table, and remembers their values.
+
+    >>> q = np.array([[1.0, 2.0]])
+    >>> hidden = HiddenActions(q, 'info["action_mask"]')
+    >>> hidden.apply(0, [1, 0])
+    >>> q, hidden.values(0)
+    (array([[  1., -inf]]), array([1., 2.]))
+    >>> hidden.apply(0, [1, 1])
+    >>> q
+    array([[1., 2.]])
+    """
+
+    def __init__(self, q: Floats, name: str) -> None:
+        self.q, self.name = q, name
+        self._values: dict[tuple[int, int], float] = {}
+        self._masks: dict[int, ArrayLike] = {}  # the last of each state, which is mostly the next one, too
+        self._never = int((q == -np.inf).sum())
+
+    def is_known(self, state: int, mask: ArrayLike) -> bool:
+        """Whether this mask already applies in a state."""
+        last = self._masks.get(state)
+        return last is not None and np.array_equal(last, mask)
+
+    def apply(self, state: int, mask: ArrayLike) -> None:
+        """Make the actions that the mask allows available in a state, and no others."""
+        if self.is_known(state, mask):
+            return
+        allowed = self.checked(mask)
+        for action in range(len(allowed)):
+            if allowed[action]:
+                if (state, action) in self._values:
+                    self.q[state, action] = self._values.pop((state, action))
+            elif (state, action) not in self._values:
+                self._values[state, action] = float(self.q[state, action])
+                self.q[state, action] = -np.inf
+        self._masks[state] = np.array(mask)
+
+    def lifted(self, state: int) -> Mask | None:
+        """Return the mask of a state that comes without one: None or, if the last one hid actions, all of them."""
+        num_actions = self.q.shape[1]
+        if self._values and any((state, action) in self._values for action in range(num_actions)):
+            return np.ones(num_actions, dtype=np.bool_)
+        return None
+
+    def checked(self, mask: ArrayLike) -> Mask:
+        """Return a mask as an array of bools, or say what is wrong with it."""
+        return checked_mask(mask, self.q.shape[1], self.name)
+
+    def values(self, state: int) -> Floats:
+        """Return the values of a state, including those of hidden actions."""
+        row: Floats = self.q[state].copy()
+        for action in range(len(row)):
+            row[action] = self._values.get((state, action), row[action])
+        return row
+
+    def seen_through(self, state: int, mask: ArrayLike) -> Floats:
+        """Return the values of a state with -inf for actions that a mask does not allow; nothing is changed."""
+        return np.where(self.checked(mask), self.values(state), -np.inf)
+
+    def is_finite(self) -> bool:
+        """Whether all values are finite, except for those of hidden actions."""
+        return int((~np.isfinite(self.q)).sum()) == len(self._values) + self._never
+
+    def to_dict(self) -> HiddenValues:
+        """Return the hidden values as arrays."""
+        places = np.array(list(self._values), dtype=np.int64).reshape(-1, 2)
+        return {"places": places, "values": np.array(list(self._values.values()), dtype=np.float64)}
+
+    @classmethod
+    def restored(cls, q: Floats, name: str, data: HiddenValues) -> HiddenActions:
+        """Return the hidden actions of a table that already has -inf in their places."""
+        hidden = cls(q, name)
+        num_states, num_actions = q.shape
+        places, values = data["places"], data["values"]
+        if places.shape != (len(values), 2) or values.shape != (len(places),):
+            raise ValueError(f"{len(places)} places of hidden values do not fit {len(values)} values")
+        if len(set(map(tuple, places.tolist()))) != len(places):
+            raise ValueError("two hidden values have the same place")
+        for (state, action), former in zip(places.tolist(), values.tolist(), strict=True):
+            place = within("state", state, num_states), within("action", action, num_actions)
+            if q[place] != -np.inf:
+                raise ValueError(
+                    f"action {action} of state {state} is listed as hidden, but the table has a value for it"
+                )
+            hidden._values[place] = former
+        hidden._never -= len(hidden._values)
+        return hidden

@@ -28,7 +28,7 @@ ENVIRONMENTS: dict[str, str] = {}  # the entry point of each id, as of the last 
 
 
 def register() -> None:
-    """Register every world and problem that Gymnasium does not know yet, and forget those that are gone.
+    """Register every world and problem that Gymnasium does not know yet, and forget those that no longer exist.
 
     `import sojourn.envs` calls it, and so does `make`. Call it after you have added a problem:
 
@@ -40,13 +40,11 @@ def register() -> None:
     >>> del PROBLEMS["my-shot"]
     >>> register()
     """
-    worlds = {
-        name.replace("_", "-"): world.environment
-        or f"sojourn.envs.of_world:{class_name(name.replace('_', '-'))}"
-        for name, world in WORLDS.items()
+    own = {name: world.environment for name, world in WORLDS.items()}
+    now = {
+        f"sojourn/{title(name)}-v0": own.get(name) or f"sojourn.envs.registered:{class_name(name)}"
+        for name in (*WORLDS, *PROBLEMS)
     }
-    problems = {name: f"sojourn.envs.problems:{class_name(name)}" for name in PROBLEMS}
-    now = {f"sojourn/{title(name)}-v0": entry for name, entry in (worlds | problems).items()}
     for env_id in ENVIRONMENTS.keys() - now.keys():
         registration.registry.pop(env_id, None)
     ENVIRONMENTS.clear()
@@ -63,7 +61,7 @@ def make(env_id: str, options: Mapping[str, Any], max_episode_steps: int | None 
     `module:Name` imports a module. `Name` is an id that the module registers, a class or function in it that
     makes an environment, or a user's own world or model.
 
-    >>> make("sojourn.envs.two_state:TwoStateEnv", {"log_scale": 0.5}).unwrapped.world.log_scale
+    >>> make("sojourn.envs.registered:TwoStateEnv", {"log_scale": 0.5}).unwrapped.world.log_scale
     0.5
     """
     register()
@@ -77,11 +75,11 @@ def make(env_id: str, options: Mapping[str, Any], max_episode_steps: int | None 
     except ModuleNotFoundError as error:
         raise ValueError(f"{env_id} cannot be made: {error}") from None
     except TypeError as error:
-        told = str(error).partition(" was raised from")[0]
-        told = told.rpartition("__init__() ")[2].replace(
+        reason = str(error).partition(" was raised from")[0]
+        reason = reason.rpartition("__init__() ")[2].replace(
             "got an unexpected keyword argument", "there is no option"
         )
-        raise ValueError(f"{env_id} cannot be made with these options: {told}") from None
+        raise ValueError(f"{env_id} cannot be made with these options: {reason}") from None
 
 
 def _spec(env_id: str) -> str | registration.EnvSpec:
@@ -139,10 +137,10 @@ def summary(env_id: str) -> str:
 def title(name: str) -> str:
     """Return a name in the form that an id has.
 
-    >>> title("long-shot")
-    'LongShot'
+    >>> title("long-shot"), title("two_state")
+    ('LongShot', 'TwoState')
     """
-    return "".join(word.capitalize() for word in name.split("-"))
+    return "".join(word.capitalize() for word in name.replace("_", "-").split("-"))
 
 
 def class_name(name: str) -> str:

@@ -18,7 +18,7 @@ from gymnasium import spaces
 
 import sojourn as sj
 from small_envs import Maze, sentence
-from sojourn.envs.problems import ProblemEnv
+from sojourn.envs.registered import ProblemEnv
 
 
 class Shown(Maze):

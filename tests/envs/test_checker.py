@@ -11,7 +11,7 @@ from smdpfier import Option, SMDPfier
 import sojourn as sj
 import sojourn.envs
 from small_envs import Scripted
-from sojourn.envs.check import EnvReport
+from sojourn.envs.checker import EnvReport
 
 
 class Sound(gym.Env[Any, Any]):
@@ -110,17 +110,17 @@ def test_checking_leaves_the_action_space_alone() -> None:
             'at step 2, info["duration"] is -1.0; a duration must be finite and not negative',
         ),
         ({"duration": None}, 'at step 2, info["duration"] is None; a duration must be a number'),
-        ({"clock": "late"}, "info[\"clock\"] is 'late' at step 2; it must be a number"),
-        ({"reward": float("inf")}, "the reward is inf at step 2; it must be finite"),
-        ({"reward": None}, "the reward is None at step 2; it must be a number"),
+        ({"clock": "late"}, "at step 2, info[\"clock\"] is 'late'; it must be a number"),
+        ({"reward": float("inf")}, "at step 2, the reward is inf; a reward must be finite"),
+        ({"reward": None}, "at step 2, the reward is None; a reward must be a number"),
         (
             {"terminated": True},
-            "the episode terminated at step 2, but an average-reward task goes on for ever; let it truncate or "
+            "at step 2, the episode terminated, but an average-reward task goes on for ever; let it truncate or "
             "begin again by itself, or set episodic=True if it is meant to end",
         ),
         (
             {"observation": np.array([0.5, 2.0], dtype=np.float32)},
-            "the observation array([0.5, 2. ], dtype=float32), returned at step 2, is not in the observation "
+            "at step 2, step returned the observation array([0.5, 2. ], dtype=float32), which is not in the observation "
             "space, Box(0.0, 1.0, (2,), float32)",
         ),
         (
@@ -145,8 +145,10 @@ def test_a_broken_rule_is_named_with_the_step(changes: dict[str, Any], sentence:
 
 def test_the_clock_must_be_the_sum() -> None:
     """A clock that stands still or runs ahead is found."""
-    assert sentence_about(Broken(clock=0.0)).startswith('info["clock"] is 0.0 at step 2; it must be ')
-    assert sentence_about(Broken(clock=float("nan"))).startswith('info["clock"] is nan at step 2')
+    assert sentence_about(Broken(clock=0.0)).startswith('at step 2, info["clock"] is 0.0; it must be ')
+    assert sentence_about(Broken(clock=float("nan"))).startswith(
+        'at step 2, info["clock"] is nan; it must be '
+    )
 
 
 def test_a_clock_may_go_on_over_resets() -> None:
@@ -240,13 +242,13 @@ class Malformed(Sound):
 
 def test_what_is_returned_must_have_the_right_form() -> None:
     """Old or other forms of reset and step are refused."""
-    assert sentence_about(Malformed("reset", 0)) == "reset returned 0 at step 0; it must return (obs, info)"
+    assert sentence_about(Malformed("reset", 0)) == "at step 0, reset returned 0; it must return (obs, info)"
     assert sentence_about(Malformed("step", (0, 1.0, False, {}))) == (
-        "step returned (0, 1.0, False, {}) at step 0: truncated is missing; it must return (obs, reward, terminated, "
-        "truncated, info)"
+        "at step 0, step returned four values, as environments of the old gym do: truncated is missing; it must return "
+        "(obs, reward, terminated, truncated, info)"
     )
     assert sentence_about(Malformed("reset", (np.ones(3), {}))) == (
-        "the observation array([1., 1., 1.]), returned by reset, at step 0, is not in the observation space, "
+        "at step 0, reset returned the observation array([1., 1., 1.]), which is not in the observation space, "
         "Box(0.0, 1.0, (2,), float32)"
     )
 
@@ -256,8 +258,8 @@ def test_only_discrete_actions_can_be_masked() -> None:
     env = Sound()
     env.action_space = spaces.Box(0, 1)
     assert sentence_about(env) == (
-        "there is an action mask at step 0, but the action space is Box(0.0, 1.0, (1,), float32); only "
-        "Discrete actions can be masked"
+        "at step 0, there is an action mask, but the action space is Box(0.0, 1.0, (1,), float32); only Discrete actions "
+        "can be masked"
     )
 
 
@@ -310,7 +312,7 @@ def test_options_that_come_and_go_are_masked() -> None:
 def test_a_cart_pole_with_options() -> None:
     """A pole that falls ends the episode: that is said, unless it is meant."""
     env = SMDPfier(gym.make("CartPole-v1"), options_provider=[Option([0, 1], "both"), Option([1], "right")])
-    assert "the episode terminated at step" in sentence_about(env, duration="smdp.duration")
+    assert ", the episode terminated, but" in sentence_about(env, duration="smdp.duration")
     report = sj.check_smdp_env(env, duration="smdp.duration", steps=500, episodic=True)
     assert isinstance(report, EnvReport)
     assert report.terminated > 10
@@ -327,7 +329,7 @@ def test_a_clock_of_another_name() -> None:
     """It is checked where it is named, and else it is any number in info."""
     entries = [(1.0, {"duration": 2.0, "time": 2.0}), (1.0, {"duration": 1.0, "time": 3.5})] * 20
     assert sj.check_smdp_env(Rewound(*entries), steps=4).steps == 4
-    with pytest.raises(ValueError, match=r'info\["time"\] is 3.5 at step 1; it must be 3.0'):
+    with pytest.raises(ValueError, match=r'at step 1, info\["time"\] is 3.5; it must be 3.0'):
         sj.check_smdp_env(Rewound(*entries), steps=4, clock="time")
 
 
