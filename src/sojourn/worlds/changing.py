@@ -25,6 +25,7 @@ from sojourn.rules.bridge import inlined
 from sojourn.rules.door import told, warn
 from sojourn.rules.elementary import log
 from sojourn.rules.random import unit, word, word_at
+from sojourn.rules.replace import replaced
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import checked
 from sojourn.worlds.protocol import NotDrawnError, gain, moving, start, step, unreadable
@@ -146,7 +147,8 @@ def start_switching(world: SwitchingWorld, rng: Stream) -> tuple[SwitchingWorld,
         # int() of an unsigned number stays unsigned in compiled code
         noise_key = np.int64(word(rng) >> _U2) + 1  # type: ignore[assignment]
     first = Regime(0, _end(world.timetable, 0, 0.0, noise_key), 0)
-    return _at(world, first, begun_again(world.truth), noise_key), world.regimes.first
+    truth = begun_again(world.truth)
+    return replaced(world, regime=first, truth=truth, noise_key=noise_key), world.regimes.first
 
 
 @step.register
@@ -158,26 +160,13 @@ def step_switching(
     _, after, reward, duration = _step(world.regimes, first + state, action, rng)
     truth = counted_in(world.truth, world.gains[world.regime.number], reward, duration)
     regime = _in_force(world.timetable, world.regime, truth.clock, world.noise_key)
-    return _at(world, regime, truth, world.noise_key), _without(after, first), reward, duration
+    return replaced(world, regime=regime, truth=truth), _without(after, first), reward, duration
 
 
 @inlined
 def _without(after: int, first: int) -> int:
     # In a function of numbers, for the reason that worlds/market/world.py gives.
     return after - first if after >= 0 else after
-
-
-@inlined
-def _at(world: SwitchingWorld, regime: Regime, truth: Truth, noise_key: int) -> SwitchingWorld:
-    return SwitchingWorld(
-        regimes=world.regimes,
-        available=world.available,
-        gains=world.gains,
-        timetable=world.timetable,
-        regime=regime,
-        truth=truth,
-        noise_key=noise_key,
-    )
 
 
 @inlined
@@ -212,7 +201,7 @@ def _end(timetable: Timetable, before: int, since: float, noise_key: int) -> flo
 @watched.register
 def watched_switching(world: SwitchingWorld, rate: float) -> SwitchingWorld:
     """Keep the agent's estimate."""
-    return _at(world, world.regime, believing(world.truth, rate), world.noise_key)
+    return replaced(world, truth=believing(world.truth, rate))
 
 
 @truth_of.register

@@ -14,6 +14,7 @@ from sojourn.rules.arrays import Flags
 from sojourn.rules.bridge import inlined
 from sojourn.rules.elementary import exp, log
 from sojourn.rules.random import uniform
+from sojourn.rules.replace import replaced
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import checked
 from sojourn.worlds.protocol import World, gain, moving, start, step, unreadable
@@ -86,7 +87,7 @@ def moving_disturbed(world: Disturbed) -> tuple[str, ...]:
 def start_disturbed(world: Disturbed, rng: Stream) -> tuple[Disturbed, int]:
     """Start the world."""
     inner, state = _start(world.world, rng)
-    return _with(world, inner, world.unpaid), state
+    return replaced(world, world=inner), state
 
 
 @step.register
@@ -98,7 +99,7 @@ def step_disturbed(
     paid = reward * _pareto(uniform(rng), world.tail)
     told = paid * _factor(uniform(rng), world.wrong_rewards, world.reward_factor)
     lasted = duration * _factor(uniform(rng), world.wrong_durations, world.duration_factor)
-    return _with(world, inner, world.unpaid + (paid - reward)), after, told, lasted
+    return replaced(world, world=inner, unpaid=world.unpaid + (paid - reward)), after, told, lasted
 
 
 @inlined
@@ -112,19 +113,6 @@ def _factor(u: float, share: float, factor: float) -> float:
     return factor if u < share else 1.0
 
 
-@inlined
-def _with(world: Disturbed, inner: World, unpaid: float) -> Disturbed:
-    return Disturbed(
-        world=inner,
-        tail=world.tail,
-        wrong_rewards=world.wrong_rewards,
-        reward_factor=world.reward_factor,
-        wrong_durations=world.wrong_durations,
-        duration_factor=world.duration_factor,
-        unpaid=unpaid,
-    )
-
-
 @unreadable.register
 def unreadable_disturbed(world: Disturbed) -> str:
     """Return what is wrong with the world inside."""
@@ -134,22 +122,14 @@ def unreadable_disturbed(world: Disturbed) -> str:
 @watched.register
 def watched_disturbed(world: Disturbed, rate: float) -> Disturbed:
     """Pass the agent's estimate to the world inside."""
-    return _with(world, _watched(world.world, rate), world.unpaid)
+    return replaced(world, world=_watched(world.world, rate))
 
 
 @truth_of.register
 def truth_of_disturbed(world: Disturbed) -> Truth:
     """Return the truth of the world inside, with what the tails have paid."""
     truth = _truth_of(world.world)
-    return Truth(
-        clock=truth.clock,
-        rate=truth.rate,
-        owed=truth.owed,
-        earned=truth.earned + world.unpaid,
-        squares=truth.squares,
-        duration=truth.duration,
-        steps=truth.steps,
-    )
+    return replaced(truth, earned=truth.earned + world.unpaid)
 
 
 @knows_truth.register

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sojourn.rules.bridge import inlined
+from sojourn.rules.replace import replaced
 from sojourn.rules.rule import rule
 from sojourn.worlds.protocol import W, World
 
@@ -57,13 +58,13 @@ class Truth(NamedTuple):
 @inlined
 def believing(truth: Truth, rate: float) -> Truth:
     """Return the truth with the agent's estimate of the rate."""
-    return Truth(truth.clock, rate, truth.owed, truth.earned, truth.squares, truth.duration, truth.steps)
+    return replaced(truth, rate=rate)
 
 
 @inlined
 def begun_again(truth: Truth) -> Truth:
     """Return the truth at the start of an episode: the clock begins at 0 again, and the sums go on."""
-    return Truth(0.0, truth.rate, truth.owed, truth.earned, truth.squares, truth.duration, truth.steps)
+    return replaced(truth, clock=0.0)
 
 
 @inlined

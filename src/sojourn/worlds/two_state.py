@@ -23,10 +23,10 @@ from typing import NamedTuple
 import numpy as np
 
 from sojourn.data.numbers import Number, finite, positive, within
-from sojourn.rules.bridge import inlined
 from sojourn.rules.door import told_inlined
 from sojourn.rules.elementary import cos, exp10, sin
 from sojourn.rules.random import normal_quantile, unit, word, word_at
+from sojourn.rules.replace import replaced
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import checked
 from sojourn.worlds.protocol import is_unswayed, moving, start, step
@@ -127,7 +127,7 @@ def start_two_state(world: TwoState, rng: Stream) -> tuple[TwoState, int]:
     if noise_key == 0:
         # int() of an unsigned number stays unsigned in compiled code
         noise_key = np.int64(word(rng) >> _U2) + 1  # type: ignore[assignment]
-    return _at(world, noise_key, 0, 0), 0
+    return replaced(world, noise_key=noise_key, t=0, chosen=0), 0
 
 
 @step.register
@@ -137,10 +137,10 @@ def step_two_state(
     """A or B in state 0, the way back in state 1."""
     by_visits = world.clock == _VISITS
     if state == 1:
-        return _at(world, world.noise_key, world.t + 1, world.chosen), 0, world.return_reward, 1.0
+        return replaced(world, t=world.t + 1, chosen=world.chosen), 0, world.return_reward, 1.0
     place = world.t // 2 if by_visits else world.t  # every other step is a visit
     t = float(place)
-    after = _at(world, world.noise_key, world.t + 1, world.chosen + action if by_visits else 0)
+    after = replaced(world, t=world.t + 1, chosen=world.chosen + action if by_visits else 0)
     if action == 0:
         noise = normal_quantile(unit(word_at(world.noise_key, place)))
         duration = world.duration_mean + world.duration_spread * noise
@@ -150,20 +150,3 @@ def step_two_state(
         duration = cos_log_drift(passed, world.offset, world.log_scale / 2.0)
         reward = sin_log_drift(t, world.offset, world.log_scale)
     return after, 1, reward, max(world.duration_floor, duration)
-
-
-@inlined
-def _at(world: TwoState, noise_key: int, t: int, chosen: int) -> TwoState:
-    return TwoState(
-        log_scale=world.log_scale,
-        slope=world.slope,
-        offset=world.offset,
-        duration_mean=world.duration_mean,
-        duration_spread=world.duration_spread,
-        duration_floor=world.duration_floor,
-        return_reward=world.return_reward,
-        clock=world.clock,
-        noise_key=noise_key,
-        t=t,
-        chosen=chosen,
-    )

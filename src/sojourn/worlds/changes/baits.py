@@ -13,6 +13,7 @@ from typing import NamedTuple
 from sojourn.data.numbers import finite, positive, proper_fraction, whole
 from sojourn.rules.bridge import inlined
 from sojourn.rules.elementary import exp, log, sin
+from sojourn.rules.replace import replaced
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import checked
 from sojourn.worlds.protocol import moving, start, step
@@ -161,7 +162,7 @@ def moving_bait(world: Bait) -> tuple[str, ...]:
 @start.register
 def start_bait(world: Bait, rng: Stream) -> tuple[Bait, int]:
     """Go back to decision 0."""
-    return _at(world, 0, begun_again(world.truth)), 0
+    return replaced(world, decision=0, truth=begun_again(world.truth)), 0
 
 
 @step.register
@@ -173,12 +174,8 @@ def step_bait(world: Bait, state: int, action: int, rng: Stream) -> tuple[Bait, 
     reward, duration = built, world.build_duration
     if action == 1:
         reward, duration = bait, world.bait_duration
-    return (
-        _at(world, world.decision + 1, counted_in(world.truth, best, reward, duration)),
-        0,
-        reward,
-        duration,
-    )
+    truth = counted_in(world.truth, best, reward, duration)
+    return replaced(world, decision=world.decision + 1, truth=truth), 0, reward, duration
 
 
 @inlined
@@ -188,27 +185,10 @@ def _bait(world: Bait, decision: int) -> float:
     return (world.bait_reward + world.amplitude * sin(_TURN * decision / world.period)) * faded
 
 
-@inlined
-def _at(world: Bait, decision: int, truth: Truth) -> Bait:
-    return Bait(
-        build_reward=world.build_reward,
-        build_slope=world.build_slope,
-        build_duration=world.build_duration,
-        bait_reward=world.bait_reward,
-        amplitude=world.amplitude,
-        period=world.period,
-        decay=world.decay,
-        floor_after=world.floor_after,
-        bait_duration=world.bait_duration,
-        decision=decision,
-        truth=truth,
-    )
-
-
 @watched.register
 def watched_bait(world: Bait, rate: float) -> Bait:
     """Keep the agent's estimate."""
-    return _at(world, world.decision, believing(world.truth, rate))
+    return replaced(world, truth=believing(world.truth, rate))
 
 
 @truth_of.register

@@ -34,6 +34,7 @@ from sojourn.rules.arrays import Floats, misread, outside, owned
 from sojourn.rules.bridge import inlined
 from sojourn.rules.door import told
 from sojourn.rules.random import uniform
+from sojourn.rules.replace import replaced
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import checked
 from sojourn.worlds.protocol import is_unswayed, moving, start, step, unreadable
@@ -185,7 +186,7 @@ def moving_market(world: MarketWorld) -> tuple[str, ...]:
 @start.register
 def start_market(world: MarketWorld, rng: Stream) -> tuple[MarketWorld, int]:
     """Go back to the first bar."""
-    return _at(world, 0), 0
+    return replaced(world, t=0), 0
 
 
 @step.register
@@ -199,7 +200,7 @@ def step_market(
         world.duration, taken, world.shortest, world.longest, world.lowest, world.highest, rng
     )
     reward = taken * (1.0 - duration / world.interval)
-    return _at(world, t), _remembered(state, move, world.state_size), reward, duration
+    return replaced(world, t=t), _remembered(state, move, world.state_size), reward, duration
 
 
 # Branches are in functions of numbers. In a function that also has the world's array, a branch makes
@@ -236,18 +237,3 @@ def _duration(
     if span <= 0.0:
         return (shortest + longest) / 2.0
     return min(max(shortest + (longest - shortest) * (taken - lowest) / span, shortest), longest)
-
-
-@inlined
-def _at(world: MarketWorld, t: int) -> MarketWorld:
-    return MarketWorld(
-        moves=world.moves,
-        state_size=world.state_size,
-        duration=world.duration,
-        interval=world.interval,
-        shortest=world.shortest,
-        longest=world.longest,
-        lowest=world.lowest,
-        highest=world.highest,
-        t=t,
-    )
