@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: reproduce test evidence check lint types doctests docs wheel house bench format clean
+.PHONY: reproduce test plain evidence check lint types doctests docs wheel house bench format clean
 
 reproduce: $(VENV)/ready      ## run the main job on its embedded defaults
 	$(BIN)/sojourn reproduce robustness
@@ -11,10 +11,15 @@ reproduce: $(VENV)/ready      ## run the main job on its embedded defaults
 	$(BIN)/sojourn report out/robustness out/bitcoin --claims --out out/report.html
 
 # One thread each for linear algebra: the tests themselves run side by side, and threads that wait for each other cost more.
-test evidence doctests: export OPENBLAS_NUM_THREADS = 1
+test plain evidence doctests: export OPENBLAS_NUM_THREADS = 1
 
 test: $(VENV)/ready-dev       ## run the tests
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
+
+# A run, a batch, a sweep and learners: what compiles where a new Numba lacks all that the shortcuts need.
+plain: $(VENV)/ready-dev      ## run some of the tests without the shortcuts that reach into Numba
+	SOJOURN_PLAIN_NUMBA=all $(BIN)/python -m pytest tests/rules/test_borrowed.py tests/agents/test_tiles.py \
+		tests/runs/test_halt.py tests/learner/test_archive.py::test_the_same_learner_is_the_same_bytes
 
 # Loops of kills, studies of coverage, fuzzers, large oracles: what a short test stands for, at full length.
 evidence: $(VENV)/ready-dev   ## run the long tests

@@ -35,7 +35,7 @@ import sojourn as sj
 import tiles
 from sojourn.rates.score import rates_over
 from sojourn.rules.streams import streams
-from sojourn.worlds.checks import ready_world
+from sojourn.worlds.protocol import ready_world
 
 HERE = Path(__file__).resolve().parent
 STEP_SIZE, RATE_STEP_SIZE, EXPLORATION, LOG_SCALE = 0.01, 0.01, 0.2, 1e-3

@@ -39,15 +39,13 @@ from bench import (
     geometric_mean,
     in_c,
 )
-from sojourn.rules.lane_count import LANES
+from sojourn.rules.stacks import LANES
 from sojourn.rules.streams import streams
 from sojourn.rules.values import stacked
-from sojourn.runs.abreast import LANES_PAY
+from sojourn.runs.batch import LANES_PAY, Batch, run_batch
 from sojourn.runs.build import build_world
-from sojourn.runs.kept import Kept
-from sojourn.runs.lengths import Length
-from sojourn.runs.stack import Batch, run_batch
-from sojourn.worlds.checks import ready_world
+from sojourn.runs.recording import Length, Recording
+from sojourn.worlds.protocol import ready_world
 
 # Ready: a world's arrays are copied once, and not for each call that is timed.
 WORLDS: dict[str, Any] = {
@@ -55,7 +53,7 @@ WORLDS: dict[str, Any] = {
     "recorded": ready_world(RECORDED),
 }
 LENGTHS = {"two-state": Length(1000, 1000), "recorded": Length(1_000_000)}
-NOTHING = Kept(np.zeros(0, dtype=np.int64))
+NOTHING = Recording(np.zeros(0, dtype=np.int64))
 NUMBERS = 28  # of a run of Harmonic: its agent, totals and streams
 NUM_STATES = {"two-state": 2, "recorded": 8}
 

@@ -18,7 +18,7 @@ from typing import Any
 from unittest import mock
 
 import sojourn as sj
-from sojourn.runs import stack, tasks
+from sojourn.runs import batch, tasks
 from sojourn_paper.robustness import plan as robustness
 
 SWEEP = robustness.specification(seeds=1)  # the paper's simulation study, with all controls
@@ -49,12 +49,12 @@ def swept(folder: Path, jobs: int) -> float:
 def bare() -> float:
     """Return the seconds of the compiled batches alone."""
     calls: list[tuple[Any, ...]] = []
-    with mock.patch.object(stack, "_walk_batch", lambda *args: calls.append(args)):
+    with mock.patch.object(batch, "_walk_batch", lambda *args: calls.append(args)):
         for task in tasks.plan(SWEEP):
             tasks.execute(task)
     begin = time.perf_counter()
     for call in calls:
-        stack._walk_batch(*call)  # noqa: SLF001 - the loop itself is what is measured
+        batch._walk_batch(*call)  # noqa: SLF001 - the loop itself is what is measured
     return time.perf_counter() - begin
 
 

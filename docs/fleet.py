@@ -10,7 +10,7 @@ import numpy as np
 
 import sojourn as sj
 from sojourn.agents.protocol import draw, learn
-from sojourn.agents.values.none import NoValues
+from sojourn.agents.values.tiles import NoValues
 from sojourn.rates.ratio import Cumulative
 from sojourn.rules.intervals import mean_interval
 from sojourn.rules.streams import Stream

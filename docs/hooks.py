@@ -17,7 +17,8 @@ import pictures
 import published
 
 import baselines
-from sojourn.agents.named import AGENTS
+from sojourn.agents.catalogue import AGENTS
+from sojourn.report.looks import title
 
 HERE = Path(__file__).resolve().parent
 COMPARISON = HERE / "data" / "comparison.json"
@@ -249,7 +250,7 @@ def planner_table() -> str:
             best = max(
                 (cell for cell in cells.values() if cell.agent not in WITH_MODEL), key=lambda cell: cell.mean
             )
-            line += [_interval(cells["planner"]), f"{_interval(best)}<br>{AGENTS[best.agent].title}"]
+            line += [_interval(cells["planner"]), f"{_interval(best)}<br>{title(best.agent)}"]
         lines.append(_line(line))
     return "\n".join(lines)
 
@@ -283,4 +284,4 @@ def _problem(found: dict[str, Any]) -> str:
 
 
 def _agent(name: str) -> str:
-    return f"[{AGENTS[name].title}](reference/agents.md#sojourn.{AGENTS[name].kind})"
+    return f"[{title(name)}](reference/agents.md#sojourn.{AGENTS[name].kind})"

@@ -10,6 +10,7 @@ import ast
 import graphlib
 import io
 import re
+import subprocess
 import sys
 import tokenize
 import tomllib
@@ -139,6 +140,75 @@ def sizes(package: str) -> dict[str, int]:
     }
 
 
+def top_names() -> list[str]:
+    """Return the public names at the top of the package, as its stub lists them."""
+    stub = ast.parse((PACKAGE / "__init__.pyi").read_text(encoding="utf-8"))
+    (listed,) = (
+        node
+        for node in stub.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+    )
+    names: list[str] = ast.literal_eval(listed.value)
+    return names
+
+
+def private_numba() -> dict[str, int]:
+    """Return how many lines touch what Numba does not promise to keep, by the folder that they are in.
+
+    These are imports from Numba's inside or from llvmlite, and calls through names that begin with an underscore
+    in modules that have such imports.
+    """
+    inside = re.compile(r"^\s*(from|import) (numba\.(core|np)\b|llvmlite)")
+    found: Counter[str] = Counter()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        if any(map(inside.match, lines)):
+            touching = [line for line in lines if inside.match(line) or re.search(r"[a-z]\._[a-z]", line)]
+            found[path.parent.relative_to(PACKAGE).as_posix()] += len(touching)
+    return dict(found)
+
+
+_WALKS = {
+    "Learner(env).train(1000)": """
+import gymnasium
+env = gymnasium.make("sojourn.envs:sojourn/AdmissionControl-v0")
+sj.Learner(env, seed=0)  # what only the first learner of a process does is not counted
+walk = lambda: sj.Learner(env, seed=0).train(1000)
+""",
+    "a sweep": """
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+world, agent = {"kind": "two-state", "log_scale": 0.01}, {"kind": "smart", "step_size": [0.1, 0.2]}
+sweep = sj.parse_sweep({"seeds": 2, "steps": 100, "world": [world], "agent": [agent]})
+def walk():
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(1) as pool:
+        sj.run_sweep(sweep, folder, pool, jobs=1)
+""",
+}
+_COUNT = """
+import sys, threading
+from pathlib import Path
+import sojourn as sj
+root, files = str(Path(sj.__file__).parent), set()
+def called(frame, event, argument):
+    if event == "call" and frame.f_code.co_name != "<module>" and frame.f_code.co_filename.startswith(root):
+        files.add(frame.f_code.co_filename)
+{walk}
+threading.setprofile(called)
+sys.setprofile(called)
+walk()
+sys.setprofile(None)
+print(*sorted(files), sep="\\n")
+"""
+
+
+def files_run(walk: str) -> list[str]:
+    """Return the files of the package in which a function is called while a user's line runs."""
+    code = _COUNT.format(walk=_WALKS[walk])
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603 - our own code
+    return done.stdout.splitlines()
+
+
 def code_lines(text: str) -> int:
     r"""Return the lines of a source, without empty ones, comments and docstrings.
 
@@ -183,9 +253,12 @@ def figures() -> dict[str, str]:
         "entries in the package's root": str(len(root_entries())),
         "floors": str(len(floors())),
         "rooms": str(sum(map(len, floors()))),
+        "names at the top": str(len(top_names())),
         "modules": str(len(imports())),
         **{name: f"{size:,}" for name, size in sizes("sojourn").items()},
         **{f"{name}, of the paper": f"{size:,}" for name, size in list(sizes("sojourn_paper").items())[:2]},
+        "lines that touch private Numba / folders": f"{sum(private_numba().values())} / {len(private_numba())}",
+        **{f"files that run for {walk}": str(len(files_run(walk))) for walk in _WALKS},
         "imports between modules": str(sum(map(len, imports().values()))),
         "modules in the longest chain of imports": str(len(longest_chain(imports()))),
         "lines": f"{lines:,}",

@@ -23,10 +23,9 @@ from sojourn.answers.comparison.tuning import tuned
 from sojourn.models.problems import PROBLEMS
 from sojourn.rules.intervals import mean_interval
 from sojourn.runs.executors import executor
-from sojourn.runs.folder import run_sweep
-from sojourn.runs.grids import Entry
 from sojourn.runs.results import load_results
-from sojourn.runs.spec import Sweep
+from sojourn.runs.spec import Entry, Sweep
+from sojourn.runs.store import run_sweep
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))  # where the other problems are

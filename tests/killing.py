@@ -168,8 +168,8 @@ def warm_up(*, studies: bool) -> None:
     """Import what commands import, and load the machine code that they run."""
     import sojourn_paper.robustness.section  # noqa: F401
     from sojourn.answers.comparison.plan import Settings, tuning
+    from sojourn.runs.spec import parse_sweep
     from sojourn.runs.tasks import execute, plan
-    from sojourn.runs.toml import parse_sweep
     from sojourn_paper.robustness.plan import specification
 
     sweeps = [parse_sweep(SWEEP)]

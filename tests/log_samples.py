@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import sojourn as sj
-from sojourn.exact.logs.fit import Rows
+from sojourn.exact.logs.fit import LogRows
 from sojourn.models.laws import Exponential, FlooredNormal, Gamma
 from sojourn.rules.arrays import Floats, Ints
-from sojourn.rules.compile import kernel
+from sojourn.rules.kernel import kernel
 from sojourn.rules.random import uniform
 from sojourn.rules.streams import Stream
 from sojourn.worlds.protocol import World, step
@@ -32,14 +32,14 @@ def _write(
         _, state[row + 1], reward[row], duration[row] = _step(world, state[row], chosen, rng)
 
 
-def log_of(model: sj.SMDP, policy: Floats, count: int, seed: int) -> Rows:
+def log_of(model: sj.SMDP, policy: Floats, count: int, seed: int) -> LogRows:
     """Return `count` rows of a policy's probabilities [state, action] in a model."""
     upto = np.cumsum(policy, axis=1)
     upto[:, -1] = 1.0
     state, action = np.zeros(count + 1, dtype=np.int64), np.zeros(count, dtype=np.int64)
     reward, duration = np.zeros(count), np.zeros(count)
     _write(sj.Tabular(model), upto, sj.stream(seed), state, action, reward, duration)
-    return Rows(state[:-1], action, reward, duration, state[1:])
+    return LogRows(state[:-1], action, reward, duration, state[1:])
 
 
 def models() -> dict[str, sj.SMDP]:
@@ -97,7 +97,7 @@ def behaviours(model: sj.SMDP) -> dict[str, Floats]:
     }
 
 
-def as_log(rows: Rows, model: sj.SMDP, probability: Floats | None = None) -> sj.Log:
+def as_log(rows: LogRows, model: sj.SMDP, probability: Floats | None = None) -> sj.Log:
     """Return rows as a log whose labels are numbers."""
     labels = (tuple(range(model.num_states)), tuple(range(model.num_actions)))
     return sj.Log(rows, np.zeros(len(rows.state), dtype=np.int64), probability, labels)

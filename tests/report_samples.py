@@ -11,9 +11,8 @@ from sojourn.answers.verdict import judged
 from sojourn.learner.evaluation import Evaluation
 from sojourn.learner.verdict import Verdict, Visited
 from sojourn.runs.executors import executor
-from sojourn.runs.folder import run_sweep
-from sojourn.runs.grids import Entry
-from sojourn.runs.spec import Sweep
+from sojourn.runs.spec import Entry, Sweep
+from sojourn.runs.store import run_sweep
 from sojourn_paper.bitcoin import section as market_study
 from sojourn_paper.bitcoin.plan import Source
 from sojourn_paper.bitcoin.plan import specification as market

@@ -6,43 +6,44 @@ The public names, by the file that defines them.
 from sojourn import envs
 from sojourn import models as model
 from sojourn.agents import parts
-from sojourn.agents.baselines import follow, greedy_bandit, policy_agent, random_agent, ucb_bandit
-from sojourn.agents.exploration import Decay, Linear
-from sojourn.agents.h_learning import h_learning
-from sojourn.agents.literature import (
+from sojourn.agents.bandits import greedy_bandit, ucb_bandit
+from sojourn.agents.baselines import follow, policy_agent, random_agent
+from sojourn.agents.constructors import (
+    differential_q,
     fixed_rate,
     harmonic_r,
     r_learning,
     relaxed_smart,
+    rvi_q,
     smart,
+    smdp_q_learning,
+    tile_q,
+    tile_sarsa,
     weighted_harmonic_r,
 )
+from sojourn.agents.exploration import Decay, Linear
+from sojourn.agents.h_learning import h_learning
 from sojourn.agents.networks.deep_q import deep_q
 from sojourn.agents.networks.ppo import ppo
 from sojourn.agents.networks.protocol import ObservingAgent, Spaces, Transitions
 from sojourn.agents.oracle import oracle
 from sojourn.agents.planning.planner import planner
 from sojourn.agents.protocol import act, draw, learn, pauses, policy, think
-from sojourn.agents.relatives import differential_q, rvi_q, smdp_q_learning
-from sojourn.agents.tile_agents import tile_q, tile_sarsa
 from sojourn.agents.values.table import Table, greedy_action, largest
 from sojourn.answers.page import write_report
 from sojourn.envs.check import check_smdp_env
 from sojourn.envs.worlds import WorldEnv
 from sojourn.exact.audit.audit import Audit, Limit, audit
-from sojourn.exact.audit.confirmed import SelfConfirming
-from sojourn.exact.audit.lock_in import LearnedValues, learned_values
+from sojourn.exact.audit.lock_in import LearnedValues, SelfConfirming, learned_values
 from sojourn.exact.bounds import Solution
+from sojourn.exact.errors import NotSolvedError
 from sojourn.exact.linear_program import linear_program
-from sojourn.exact.logs.answers import Behaviour, Improvement, LogEvaluation
-from sojourn.exact.logs.log import Log
-from sojourn.exact.logs.table import read_log
+from sojourn.exact.logs.decision_log import Behaviour, Improvement, Log, LogEvaluation
+from sojourn.exact.logs.log_reader import read_log
 from sojourn.exact.modified import modified_policy_iteration
 from sojourn.exact.policies import PolicyValue, evaluate
 from sojourn.exact.policy_iteration import policy_iteration
-from sojourn.exact.ratio import RatioSolution, solve_ratio
-from sojourn.exact.refusals import NotSolvedError
-from sojourn.exact.solve import solve
+from sojourn.exact.solve import RatioSolution, solve, solve_ratio
 from sojourn.exact.value_iteration import value_iteration
 from sojourn.learner.evaluation import Evaluation
 from sojourn.learner.exported import LearnedPolicy
@@ -54,7 +55,6 @@ from sojourn.models import laws, problems
 from sojourn.models.modulated import modulated
 from sojourn.models.smdp import SMDP
 from sojourn.rates.adaptive import AdaptiveRatio, ClippedExponential, TimeForgetting
-from sojourn.rates.carry import carry
 from sojourn.rates.centred import Centred
 from sojourn.rates.contrast import Fixed, MeanOfRates, TimeSmoothed
 from sojourn.rates.harmonic import CumulativeHarmonic, CumulativeWeightedHarmonic, Harmonic, WeightedHarmonic
@@ -66,11 +66,10 @@ from sojourn.rates.means import (
     weighted_harmonic_mean,
 )
 from sojourn.rates.meter import RateMeter
-from sojourn.rates.protocol import limit, update, value
+from sojourn.rates.protocol import Steps, carry, limit, update, value
 from sojourn.rates.ratio import Cumulative, Exponential, Incremental, SmoothedCumulative
 from sojourn.rates.scheduled import Scheduled, Visits
 from sojourn.rates.score import RateChoice, RateScore, choose_rate, rate_score
-from sojourn.rates.steps import Steps
 from sojourn.report import plot
 from sojourn.rules import random, stats
 from sojourn.rules.bridge import inlined
@@ -78,18 +77,16 @@ from sojourn.rules.streams import stream
 from sojourn.rules.vectors import Bounds
 from sojourn.runs.batch import Grid, Runs, grid, run_many
 from sojourn.runs.check import RateReport, check_agent, check_rate, check_world
-from sojourn.runs.folder import run_sweep
-from sojourn.runs.grids import Entry
-from sojourn.runs.lengths import evenly_spaced, log_spaced
 from sojourn.runs.loop import Curve, Run, run
+from sojourn.runs.recording import evenly_spaced, log_spaced
 from sojourn.runs.results import load_curves, load_results
-from sojourn.runs.spec import Sweep
-from sojourn.runs.toml import load_sweep, parse_sweep
+from sojourn.runs.spec import Entry, Sweep, load_sweep, parse_sweep
+from sojourn.runs.store import run_sweep
 from sojourn.worlds import changes, continuous
 from sojourn.worlds.changing import Drifting, Switching
 from sojourn.worlds.disturbed import Disturbed
 from sojourn.worlds.market.bars import Bars, load_bars
-from sojourn.worlds.market.synthetic import synthetic_bars
+from sojourn.worlds.market.instruments import synthetic_bars
 from sojourn.worlds.market.world import Market
 from sojourn.worlds.protocol import gain, is_unswayed, optimal, start, step
 from sojourn.worlds.tabular import Tabular, initial_values

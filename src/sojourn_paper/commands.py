@@ -78,7 +78,7 @@ def bitcoin(
 ) -> None:
     """Run the market study: which agent accumulates more on segments of minute bars."""
     from sojourn.runs.progress import progress
-    from sojourn.worlds.market.segments import SYNTHETIC
+    from sojourn.worlds.market.instruments import SYNTHETIC
     from sojourn_paper.bitcoin import section
     from sojourn_paper.bitcoin.plan import Source, specification
 

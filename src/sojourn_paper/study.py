@@ -20,10 +20,10 @@ from sojourn.report.blocks import Budget
 from sojourn.report.charts import Sheet
 from sojourn.report.markdown import markdown
 from sojourn.runs.executors import executor
-from sojourn.runs.folder import run_sweep
 from sojourn.runs.progress import Advance, no_progress
 from sojourn.runs.results import TIMINGS, claim_folder, load_results
 from sojourn.runs.spec import Sweep
+from sojourn.runs.store import run_sweep
 
 
 class Statement(TypedDict):

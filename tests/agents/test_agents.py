@@ -8,8 +8,8 @@ import pytest
 
 import sojourn as sj
 from sojourn.agents.exploration import chance
-from sojourn.agents.learning import Constant
-from sojourn.agents.relative import FirstPair
+from sojourn.agents.learning import ConstantStepSize
+from sojourn.agents.methods import FirstPair
 from sojourn.rules.values import same
 
 CONSTRUCTORS = [
@@ -266,7 +266,11 @@ def test_changed_parameters_are_checked_before_a_run() -> None:
     agent = sj.smart(2, 2)
     decay = sj.Decay(0.2, 1.0)
     for bad, error, message in (
-        (agent._replace(step_size=Constant(0.1)._replace(size=-1.0)), ValueError, r"Constant\.size is -1\.0"),
+        (
+            agent._replace(step_size=ConstantStepSize(0.1)._replace(size=-1.0)),
+            ValueError,
+            r"ConstantStepSize\.size is -1\.0",
+        ),
         (agent._replace(exploration=decay._replace(start=3.0)), ValueError, r"Decay\.start is 3\.0"),
         (agent._replace(exploration=decay._replace(start=math.nan)), ValueError, r"Decay\.start is nan"),
         (agent._replace(greedy=7), ValueError, r"LearningAgent\.greedy is 7"),
@@ -301,8 +305,8 @@ def test_agents_can_be_pickled() -> None:
 
 def test_agents_and_estimators_tell_the_same_of_each_other() -> None:
     """The agents that an estimator's entry names are those whose entries name the estimator."""
-    from sojourn.agents.named import AGENTS
-    from sojourn.rates.named import ESTIMATORS
+    from sojourn.agents.catalogue import AGENTS
+    from sojourn.rates.catalogue import ESTIMATORS
 
     def called(name: str) -> str:
         options = ", ".join(f"{key}={choice!r}" for key, choice in AGENTS[name].options.items())

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 
 import naive
 import sojourn as sj
-from sojourn.agents.counts import no_counts, wrong_counts
+from sojourn.agents.h_learning import no_counts, wrong_counts
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import sojourn as sj
 from naive_networks import NaiveDeepQ, NaivePPO
 from small_envs import sentence
 from sojourn.agents.networks.base import NetworkAgent
-from sojourn.rates.named import ESTIMATORS
+from sojourn.rates.catalogue import ESTIMATORS
 from sojourn.rules.values import same
 
 DISCRETE = sj.Spaces(num_inputs=2, num_actions=3, seed=5)

@@ -21,7 +21,7 @@ from sojourn.agents.networks.base import (
     scale_of,
 )
 from sojourn.agents.networks.perceptron import forward, inputs_in, outputs_in, perceptron
-from sojourn.agents.networks.policies import held_mean, point_slopes
+from sojourn.agents.networks.ppo import held_mean, point_slopes
 from sojourn.rules.streams import stream
 
 

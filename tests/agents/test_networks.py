@@ -10,18 +10,23 @@ import mpmath
 import numpy as np
 import pytest
 
-from sojourn.agents.networks.adam import Adam, adam, approach, descend
 from sojourn.agents.networks.perceptron import (
+    Adam,
     Perceptron,
+    adam,
+    approach,
     backward,
+    descend,
     forward,
     inputs_in,
     outputs_in,
     perceptron,
+    times,
+    times_transposed,
+    transposed_times,
     units_of,
 )
-from sojourn.agents.networks.products import times, times_transposed, transposed_times
-from sojourn.rules.compile import kernel
+from sojourn.rules.kernel import kernel
 from sojourn.rules.streams import stream
 
 WIDTHS, ROWS = (3, 5, 4, 2), 6

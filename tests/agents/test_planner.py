@@ -11,10 +11,10 @@ import pytest
 import sojourn as sj
 import sojourn.envs
 from planner_problems import others
-from sojourn.agents.checks import ready_agent
-from sojourn.agents.planning.counts import FIRST, NEXT, REWARD, SUCCESSOR, TIMES, VISITS
+from sojourn.agents.planning.model import FIRST, NEXT, REWARD, SUCCESSOR, TIMES, VISITS
 from sojourn.agents.planning.planner import Planner
-from sojourn.agents.planning.solve import HOME, Model, improve, look_ahead, rows_of, solve_rows
+from sojourn.agents.planning.solver import HOME, Model, improve, look_ahead, rows_of, solve_rows
+from sojourn.agents.protocol import ready_agent
 from sojourn.rules.values import same
 
 # What the best of 70 settings of agents without a model has earned by 30,000 steps, relative to the gain; on four

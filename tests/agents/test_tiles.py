@@ -11,10 +11,9 @@ import pytest
 import sojourn as sj
 from counting import Counted
 from site_builder import loaded
-from sojourn.agents.values.boxes import box_of, noted
 from sojourn.agents.values.protocol import best, move, nth_available, read
-from sojourn.agents.values.tiling import bounds_of, tiled
-from sojourn.rates.named import ESTIMATORS
+from sojourn.agents.values.tiles import bounds_of, box_of, noted, tiled
+from sojourn.rates.catalogue import ESTIMATORS
 from sojourn.rules.streams import streams
 from sojourn.rules.values import same
 from sojourn.worlds.protocol import start, step

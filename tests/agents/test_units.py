@@ -16,8 +16,8 @@ import pytest
 import sojourn as sj
 import sojourn.envs
 from counting import Counted
-from sojourn.agents.named import AGENTS, NamedAgent
-from sojourn.rates.named import ESTIMATORS
+from sojourn.agents.catalogue import AGENTS, NamedAgent
+from sojourn.rates.catalogue import ESTIMATORS
 
 Powers = tuple[int, int]  # of money and of time
 

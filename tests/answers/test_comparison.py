@@ -14,7 +14,7 @@ import pytest
 from scipy import sparse
 
 import sojourn as sj
-from sojourn.agents.named import AGENTS, add_agent
+from sojourn.agents.catalogue import AGENTS, add_agent
 from sojourn.answers.comparison import judge, plan
 from sojourn.answers.comparison import judge as estimators
 from sojourn.answers.comparison.compare import _with_lengths, compare

@@ -13,15 +13,15 @@ from typer.testing import CliRunner
 import sojourn as sj
 from sojourn.answers.rates import lines, rated, rated_file, verdict, write
 from sojourn.cli.commands import app
-from sojourn.exact.logs.earnings import Earnings, read_earnings
+from sojourn.exact.logs.log_reader import TimedRewards, read_earnings
 
 PAY = np.repeat([1.0, 4.0], 300)
 
 
-def log_of(seed: int = 0) -> Earnings:
+def log_of(seed: int = 0) -> TimedRewards:
     rng = np.random.default_rng(seed)
     hours = rng.uniform(0.5, 1.5, len(PAY))
-    return Earnings(PAY * hours + rng.normal(0.0, 0.3, len(PAY)), hours, ())
+    return TimedRewards(PAY * hours + rng.normal(0.0, 0.3, len(PAY)), hours, ())
 
 
 def test_a_file_is_scored_as_its_columns_are(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from sojourn.answers.audit import audit_named, audited, lines, sheet, value_char
 from sojourn.exact.audit.audit import audit
 from sojourn.models import from_arrays
 from sojourn.models.problems import PROBLEMS, admission_control
-from sojourn.rates.named import ESTIMATORS
+from sojourn.rates.catalogue import ESTIMATORS
 from sojourn.report import figures
 from sojourn.report.charts import Lines
 

@@ -33,9 +33,9 @@ from typer.testing import CliRunner
 
 import sojourn as sj
 from sojourn.cli.commands import app
-from sojourn.models.files import parse_model
+from sojourn.models.model_files import parse_model
 from sojourn.runs import results
-from sojourn.runs.columns import FIGURES
+from sojourn.runs.batch import FIGURES
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"

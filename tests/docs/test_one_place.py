@@ -13,10 +13,10 @@ OUTSIDE = """
 from typing import Any, NamedTuple
 
 import sojourn as sj
-from sojourn.agents.named import NamedAgent, add_agent
+from sojourn.agents.catalogue import NamedAgent, add_agent
 from sojourn.models.problems import PROBLEMS
-from sojourn.rates.named import NamedEstimator, add_estimator
-from sojourn.worlds.named import NamedWorld, add_world
+from sojourn.rates.catalogue import NamedEstimator, add_estimator
+from sojourn.worlds.catalogue import NamedWorld, add_world
 
 
 class Halved(NamedTuple):
@@ -107,7 +107,7 @@ FOUND = {
         assert run.rate == 0.5 * run.greedy_reward / run.greedy_duration
     """,
     "exact answers by name": """
-        from sojourn.models.problems.named import named_model
+        from sojourn.models.model_files import named_model
         assert sj.solve(named_model("two-jobs", {"pay": 5})).gain == 2.5
     """,
 }

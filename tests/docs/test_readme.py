@@ -60,7 +60,7 @@ def test_the_readmes_count_of_claims_is_the_ledgers() -> None:
         f"Of its {len(verdicts)} statements {verdicts.count('holds')} hold, "
         f"{verdicts.count('holds with a condition')} hold under a condition that it does not state, "
         f"{verdicts.count('slip of notation')} are slips of notation, {verdicts.count('does not hold')} do not hold "
-        f"({errors(sj.load_claims())} different errors), {verdicts.count('not reproduced')} was not reproduced on other data, "
+        f"({errors(sj.load_claims())} different errors), {verdicts.count('not reproduced')} were not reproduced on other data, "
         f"and {verdicts.count('not testable here')} cannot be tested here"
     )
     assert sentence in " ".join(README.split())

@@ -419,7 +419,7 @@ def test_gymnasium_is_imported_only_where_it_is_used() -> None:
     )
     python(
         "import sys, gymnasium as gym, sojourn.envs\n"
-        "assert [name for name in sys.modules if name.startswith('sojourn.worlds.')] == ['sojourn.worlds.named']\n"
+        "assert [name for name in sys.modules if name.startswith('sojourn.worlds.')] == ['sojourn.worlds.catalogue']\n"
         "assert 'scipy' not in sys.modules\n"
         "gym.make('sojourn/TwoState-v0')\n"
         "assert 'numba' not in sys.modules\n"
@@ -457,7 +457,7 @@ def test_market_env(prices: tuple[Any, Any]) -> None:
 
 def test_market_env_has_synthetic_prices_by_default(prices: tuple[Any, Any]) -> None:
     """Without prices there are synthetic ones, the same each time; half of them is refused."""
-    bars = pytest.importorskip("sojourn.worlds.market.synthetic").synthetic_bars(1000)
+    bars = pytest.importorskip("sojourn.worlds.market.instruments").synthetic_bars(1000)
     env: Any = gym.make("sojourn/Market-v0", num_bars=1000).unwrapped
     assert same(np.asarray(env.world.moves), bars.close - bars.open)
     with pytest.raises(ValueError, match="open is given without close"):

@@ -17,7 +17,7 @@ from sojourn.cli.commands import app
 from sojourn.envs import problems
 from sojourn.models.problems import PROBLEMS
 from sojourn.models.smdp import SMDP
-from sojourn.worlds.named import WORLDS
+from sojourn.worlds.catalogue import WORLDS
 
 
 def coin(reward: float = 2.0) -> SMDP:

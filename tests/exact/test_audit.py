@@ -17,7 +17,7 @@ from sojourn.exact.audit.frontier import frontier, greedy_line, interval
 from sojourn.models import SMDP, from_arrays, from_transitions
 from sojourn.models.laws import Outcomes, TwoPoint
 from sojourn.models.problems import PROBLEMS, jobs, long_return, long_shot
-from sojourn.rates.named import ESTIMATORS
+from sojourn.rates.catalogue import ESTIMATORS
 from strategies import fraction_models, model_of_fractions
 
 EXACT = (

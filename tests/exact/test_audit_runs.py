@@ -11,7 +11,7 @@ import pytest
 import sojourn as sj
 from sojourn.exact.audit.audit import audit
 from sojourn.models.problems import PROBLEMS, long_shot
-from sojourn.rates.named import ESTIMATORS
+from sojourn.rates.catalogue import ESTIMATORS
 
 STEP_SIZE, STEPS, SEEDS = 1e-4, 200_000, 12
 

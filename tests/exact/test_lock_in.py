@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 import naive_audit
 import sojourn as sj
 from counting import Counted
-from sojourn.exact.audit import confirmed
-from sojourn.exact.audit.lock_in import Followed, followed
+from sojourn.exact.audit import lock_in
+from sojourn.exact.audit.lock_in import FollowedPolicy, followed
 from sojourn.models import SMDP, from_arrays, from_transitions
 from sojourn.models.problems import PROBLEMS, high_time_variance, long_return, long_shot
-from sojourn.rates.named import ESTIMATORS
+from sojourn.rates.catalogue import ESTIMATORS
 from sojourn.worlds.protocol import step
 from strategies import fraction_models, model_of_fractions
 
@@ -90,7 +90,7 @@ def test_values_are_those_of_the_whole_system(
 def test_self_confirming_policies_are_all_found(fractions: naive_audit.Model) -> None:
     """For each estimator, the policies found are those greedy for their own values at the limit on accepted steps."""
     model, exploration = model_of_fractions(fractions), Fraction(1, 5)
-    search = confirmed.Search(model, sj.solve(model).policy, float(exploration), 0.0)
+    search = lock_in.PolicySearch(model, sj.solve(model).policy, float(exploration), 0.0)
     assert search.complete
     found = search.confirmed({name: entry.make() for name, entry in ESTIMATORS.items()})
     for name in ESTIMATORS:
@@ -178,7 +178,7 @@ def test_the_growth_of_values_is_measured() -> None:
 def test_a_large_model_is_searched_along_the_way_of_a_learner(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the limit of policies only those are found that a learner meets, and all of them are self-confirming."""
     everything = sj.audit(PROBLEMS["gosavi"]()).self_confirming
-    monkeypatch.setattr(confirmed, "MOST_POLICIES", 3)
+    monkeypatch.setattr(lock_in, "MOST_POLICIES", 3)
     found = sj.audit(PROBLEMS["gosavi"]())
     assert (found.complete, found.num_policies) == (False, 4)
     for name, kept in found.self_confirming.items():
@@ -234,7 +234,7 @@ class Case(NamedTuple):
 
     model: SMDP
     estimator: str
-    kept: Followed
+    kept: FollowedPolicy
     rate: float
     unit: float
 
@@ -243,7 +243,7 @@ class Case(NamedTuple):
         return self.kept.margin(self.rate) >= 0.0
 
 
-def noise(world: Any, kept: Followed, rate: float, draws: int = 60) -> float:
+def noise(world: Any, kept: FollowedPolicy, rate: float, draws: int = 60) -> float:
     """The largest deviation of the error of a step, over all pairs."""
     rng, top = sj.stream(7), kept.values(rate)[kept.pairs]
     deviations = []

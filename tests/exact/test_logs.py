@@ -19,9 +19,9 @@ from sojourn.answers.page import write_report
 from sojourn.answers.solution import lines as solution_lines
 from sojourn.answers.solution import solve_named
 from sojourn.exact.logs import fit as fits
-from sojourn.exact.logs.earnings import read_earnings
-from sojourn.exact.logs.fit import Rows, ahead, fitted, spread, worth
+from sojourn.exact.logs.fit import LogRows, ahead, fitted, spread, worth
 from sojourn.exact.logs.improve import candidates, chosen, compared, lower_limit, standard_error
+from sojourn.exact.logs.log_reader import read_earnings
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -343,7 +343,7 @@ def test_the_lower_limit_of_a_share_is_the_arcsine_one(sign: float, name: str) -
     """20 of 400 rows pay 1, or cost it: moving along the path, two standard errors of sin^2 are those of its angle."""
     paid = np.random.default_rng(4).permutation(np.repeat([False, True], [380, 20]))
     after = paid.astype(np.int64)  # the next state tells the reward, so that rows can change their weight
-    rows = Rows(np.append(0, after[:-1]), np.zeros(400, dtype=np.int64), sign * paid, np.ones(400), after)
+    rows = LogRows(np.append(0, after[:-1]), np.zeros(400, dtype=np.int64), sign * paid, np.ones(400), after)
     fit = fitted(rows, 2)
     found = worth(fit, fit.behaviour)
     angle = math.asin(math.sqrt(0.05)) - sign * 2.0 / (2.0 * math.sqrt(400.0))
@@ -602,7 +602,7 @@ def test_many_states_of_luck_are_not_promised() -> None:
         state = rng.integers(0, 150, 7_501)
         action = rng.integers(0, 2, 7_500)
         reward = rng.normal(1.0 + better * action)
-        rows = Rows(state[:-1], action, reward, np.ones(7_500), state[1:])
+        rows = LogRows(state[:-1], action, reward, np.ones(7_500), state[1:])
         labels = (tuple(range(150)), (0, 1))
         log = sj.Log(rows, np.zeros(7_500, dtype=np.int64), None, labels)
         found = log.improve()

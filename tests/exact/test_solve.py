@@ -14,7 +14,7 @@ import naive_solve
 import sojourn as sj
 from sojourn.exact.bounds import bounds
 from sojourn.exact.multichain import by_components
-from sojourn.exact.sweeps import Crew, arrays, evaluate_block, improve_block, iterate
+from sojourn.exact.operators import Workers, arrays, evaluate_block, improve_block, iterate
 from sojourn.models import SMDP, end_components, from_arrays, from_matrices, from_transitions
 from sojourn.models.chain import solved
 
@@ -445,9 +445,9 @@ def test_threads_share_the_states() -> None:
     """A model large enough for threads has the same gain as by exact solution of its policy."""
     rng = np.random.default_rng(2)
     model = random_model(rng, 9000, 4, 8, durations=lambda count: rng.uniform(0.5, 2.0, count))
-    with Crew(model) as crew:
+    with Workers(model) as workers:
         found = sj.solve(model)
-        assert crew.alone or found.solver == "modified policy iteration"
+        assert workers.alone or found.solver == "modified policy iteration"
     assert sj.evaluate(model, found.policy).gain == pytest.approx(found.gain, abs=1e-8)
     assert sj.value_iteration(model, 1e-9).gain == pytest.approx(found.gain, abs=1e-8)
 

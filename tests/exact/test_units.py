@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import naive_audit
 import sojourn as sj
-from sojourn.exact.ratio import solve_ratio
+from sojourn.exact.solve import solve_ratio
 from sojourn.models import SMDP, from_transitions
 from sojourn.models.laws import TwoPoint
 from strategies import fraction_models, model_of_fractions

@@ -24,8 +24,8 @@ import polars as pl
 
 import sojourn as sj
 from sojourn.envs.states import tabulate
-from sojourn.exact.logs.fit import Rows
-from sojourn.rules.compile import Rule
+from sojourn.exact.logs.fit import LogRows
+from sojourn.rules.rule import Rule
 
 Make: TypeAlias = Callable[[], Any]
 
@@ -100,7 +100,7 @@ def _axes() -> Any:
 
 
 def _steps() -> Any:
-    from sojourn.rates.steps import Side
+    from sojourn.rates.protocol import Side
 
     side = Side(*[1.0] * len(Side._fields))
     return sj.Steps(1.0, 1.0, side, side)
@@ -157,7 +157,7 @@ SAMPLES: dict[str, Make] = {
     "x": lambda: "step_size", "y": lambda: "seed",
 }  # fmt: skip
 OWN: dict[str, Make] = {
-    "Solution.policy": lambda: np.zeros(2, dtype=np.int64), "Audit.policy": lambda: np.zeros(2, dtype=np.int64), "Log.rows": lambda: Rows(np.array([0, 1]), np.array([0, 0]), np.ones(2), np.ones(2), np.array([1, 0])),
+    "Solution.policy": lambda: np.zeros(2, dtype=np.int64), "Audit.policy": lambda: np.zeros(2, dtype=np.int64), "Log.rows": lambda: LogRows(np.array([0, 1]), np.array([0, 0]), np.ones(2), np.ones(2), np.array([1, 0])),
     "Log.probability": lambda: None, "LearnedPolicy.states": lambda: tabulate(gym.spaces.Discrete(2)), "LearnedPolicy.values": lambda: np.ones((2, 2)), "LearnedPolicy.visits": lambda: np.ones((2, 2)),
     "Transitions.actions": lambda: np.zeros(1, dtype=np.int64), "Transitions.rewards": lambda: np.ones(1), "Transitions.durations": lambda: np.ones(1), "Sweep.agents": lambda: [sj.Entry("smart", {})], "Sweep.seeds": lambda: [0, 1],
     "Runs.policy": lambda: np.zeros((1, 2), dtype=np.int64), "Bounds.low": lambda: (0.0, 0.0), "Bounds.high": lambda: (1.0, 1.0), "Curve.reward": lambda: np.zeros(2), "Curve.clock": lambda: np.zeros(2), "Curve.rate": lambda: np.zeros(2),

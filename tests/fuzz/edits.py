@@ -36,17 +36,17 @@ import sojourn as sj
 from fuzz.worker import RAW, SOURCE
 from small_envs import CART_BINS, Maze
 from sojourn.agents.baselines import follow
+from sojourn.agents.catalogue import AGENTS
 from sojourn.agents.exploration import Decay, Linear
-from sojourn.agents.named import AGENTS
 from sojourn.agents.networks.protocol import Spaces
 from sojourn.envs.problems import ProblemEnv
 from sojourn.envs.worlds import WorldEnv
 from sojourn.models.problems.catalogue import PROBLEMS
-from sojourn.rates.named import ESTIMATORS
+from sojourn.rates.catalogue import ESTIMATORS
 from sojourn.rates.scheduled import Scheduled, Visits
 from sojourn.rules import gradual
-from sojourn.rules.compile import Kernel
-from sojourn.worlds.named import WORLDS
+from sojourn.rules.kernel import Kernel
+from sojourn.worlds.catalogue import WORLDS
 
 STEPS, TIME = 200, 20.0  # of the training and of the evaluation that follow each edit
 PATIENCE = 20  # seconds of the processor that they may take

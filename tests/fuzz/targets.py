@@ -35,11 +35,11 @@ from sojourn.answers.page import find, read
 from sojourn.answers.rates import rated_file
 from sojourn.data.records import as_json as record
 from sojourn.learner.saved import Saved
-from sojourn.models.files import load_model, save_model
+from sojourn.models.model_files import load_model, save_model
 from sojourn.report.blocks import Budget
 from sojourn.report.html import page_of
+from sojourn.runs.spec import load_sweep
 from sojourn.runs.tasks import plan
-from sojourn.runs.toml import load_sweep
 
 
 class WrongNumberError(Exception):

@@ -10,8 +10,8 @@ import pytest
 
 from counting import Counted
 from fuzz.edits import Tried, kinds, tried
-from sojourn.rules.compile import kernel
 from sojourn.rules.elementary import cos, exp, exp10, sin
+from sojourn.rules.kernel import kernel
 
 COMPILED = (
     "planner in a maze",

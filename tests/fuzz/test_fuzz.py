@@ -15,7 +15,7 @@ import pytest
 
 from counting import Counted
 from fuzz.campaign import CORPUS, FINE, Child, campaign
-from sojourn.runs.toml import load_sweep
+from sojourn.runs.spec import load_sweep
 from sojourn.worlds.market.bars import load_bars
 
 SHORT = {

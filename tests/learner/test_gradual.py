@@ -16,7 +16,7 @@ import sojourn as sj
 from sojourn.exact.bounds import bounds
 from sojourn.learner import held
 from sojourn.rules import gradual
-from sojourn.rules.compile import Kernel, kernel
+from sojourn.rules.kernel import Kernel, kernel
 
 
 @pytest.fixture

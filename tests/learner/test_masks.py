@@ -11,7 +11,7 @@ from smdpfier import Option, SMDPfier
 import naive
 import sojourn as sj
 from small_envs import TAXI, Maze, alike, by_hand, is_by_hand, sentence, values
-from sojourn.agents.planning.counts import FIRST, SUCCESSOR, TIMES, VISITS
+from sojourn.agents.planning.model import FIRST, SUCCESSOR, TIMES, VISITS
 from sojourn.agents.planning.planner import Planner
 from sojourn.learner.masks import HiddenActions
 

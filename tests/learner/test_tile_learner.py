@@ -13,7 +13,7 @@ from gymnasium import spaces
 import sojourn as sj
 from networks_worlds import Offers, Wear
 from small_envs import sentence
-from sojourn.agents.observing import VectorObserver
+from sojourn.agents.vector_observer import VectorObserver
 from sojourn.envs.observing import Observing
 from sojourn.learner.by_name import Beginning, Place, begun, standing
 from sojourn.rules.values import same

@@ -15,7 +15,7 @@ import sojourn.envs
 from small_envs import CART_BINS, TAXI, Gamble, Maze, Scripted, alike, sentence
 from sojourn.learner.held import Surplus
 from sojourn.learner.watch import Seen, Watcher
-from sojourn.runs.totals import Totals
+from sojourn.runs.recording import Totals
 
 NO_SURPLUS = Surplus(0, 0.0, 0.0, 0.0)
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import sojourn as sj
-from sojourn.exact.ratio import ratio_of
+from sojourn.exact.solve import ratio_of
 from sojourn.models import SMDP, from_transitions
 from sojourn.models.problems import (
     bonus,

@@ -14,9 +14,9 @@ from scipy import stats
 
 import sojourn as sj
 from sojourn.models import load_model, save_model
-from sojourn.models.files import parse_model
 from sojourn.models.laws import Empirical, Gamma, Lognormal, Outcomes, Uniform, Weibull, mean
-from sojourn.rules.compile import kernel
+from sojourn.models.model_files import parse_model
+from sojourn.rules.kernel import kernel
 
 WORDS: list[Any] = ["x"]
 SAMPLES: Any = [Empirical([1.0])]

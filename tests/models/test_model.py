@@ -29,7 +29,6 @@ from sojourn.models import (
     primitive,
     save_model,
 )
-from sojourn.models.files import parse_model
 from sojourn.models.laws import (
     Exponential,
     FlooredNormal,
@@ -40,8 +39,9 @@ from sojourn.models.laws import (
     Uniform,
     Weibull,
 )
-from sojourn.rules.compile import kernel
-from sojourn.worlds.draws import sampled
+from sojourn.models.model_files import parse_model
+from sojourn.rules.kernel import kernel
+from sojourn.worlds.tabular import sampled
 
 PARTS: dict[str, Any] = {
     "pair_offsets": [0, 2, 3],
@@ -388,11 +388,12 @@ def test_files_keep_everything(tmp_path: Path, suffix: str) -> None:
 
 def test_the_documented_file_is_a_model() -> None:
     """The example in the documentation of files is a whole model."""
-    from sojourn.models import files
+    from sojourn.models import model_files
 
-    assert files.__doc__ is not None
+    assert model_files.__doc__ is not None
     text = "\n".join(
-        line.strip() for line in files.__doc__.split("action.\n")[1].split("`states` and")[0].splitlines()
+        line.strip()
+        for line in model_files.__doc__.split("action:\n")[1].split("`states` and")[0].splitlines()
     )
     model = parse_model(tomllib.loads(text))
     assert model.duration.tolist() == [1.0, 1.5]

@@ -28,7 +28,7 @@ from sojourn.models.problems import (
     tijms_maintenance,
     two_choice,
 )
-from sojourn.worlds.named import WORLDS
+from sojourn.worlds.catalogue import WORLDS
 from sojourn.worlds.tabular import Tabular, initial_values
 
 # --- Exact answers of these tests' own, dense -------------------------------------------

@@ -19,12 +19,10 @@ from asking import Answer, ask
 from saying import said
 from sojourn.runs import tasks
 from sojourn.runs.executors import executor
-from sojourn.runs.folder import run_sweep
-from sojourn.runs.grids import Entry
-from sojourn.runs.spec import Sweep
+from sojourn.runs.spec import Entry, Sweep, parse_sweep
+from sojourn.runs.store import run_sweep
 from sojourn.runs.tasks import execute
-from sojourn.runs.toml import parse_sweep
-from sojourn.worlds.market.segments import market_segment
+from sojourn.worlds.market.instruments import market_segment
 from sojourn.worlds.market.world import Market
 from sojourn_paper.bitcoin import plan, tables
 from sojourn_paper.bitcoin import section as words

@@ -16,7 +16,7 @@ import sojourn as sj
 from ledger import judged, passes, shows
 from paper import test_bitcoin
 from sojourn.runs.executors import executor
-from sojourn.runs.folder import run_sweep
+from sojourn.runs.store import run_sweep
 from sojourn.worlds.market.bars import segments
 from sojourn_paper.bitcoin import plan, tables
 from sojourn_paper.bitcoin import tables as summary

@@ -195,11 +195,14 @@ def test_symmetry() -> str:
 
 @shows("monotonicity")
 def test_monotonicity() -> str:
-    """Raising -1 to 0, 0 to a little, or -1 to a little lowers the mean; without a change of sign none does."""
+    """Raising -1 to 0, 0 to a little, or -1 to a little lowers the mean; without a change of sign nothing does.
+
+    The claim is about all multisets, and its proof treats the step to 0: so no condition saves it.
+    """
     pairs = [([-1.0, -4.0], [0.0, -4.0]), ([0.0, 4.0], [1e-9, 4.0]), ([-1.0, 4.0], [1e-9, 4.0])]
     rises = [mean(after) >= mean(before) for before, after in pairs]
-    assert rises == [False, False, False]
-    return judged(all(rises), passes(test_means.test_monotone_while_no_sign_changes))
+    assert passes(test_means.test_monotone_while_no_sign_changes)
+    return judged(all(rises))
 
 
 @shows("monotonicity-proof")
@@ -213,10 +216,10 @@ def test_the_step_of_the_proof() -> str:
 
 @shows("theorem-3")
 def test_theorem_3() -> str:
-    """Of the four properties of a general mean three hold for all data and monotonicity does not."""
+    """Of the four properties of a general mean three hold for all data and monotonicity, by the same example, does not."""
     three = (test_means.test_internal, test_means.test_idempotent, test_means.test_symmetric)
-    assert all(passes(test) for test in three)
-    return judged(mean([0, -4]) >= mean([-1, -4]))
+    monotone = mean([0, -4]) >= mean([-1, -4])
+    return judged(all(passes(test) for test in three) and monotone)
 
 
 @shows("harmonic-mean-quasi-arithmetic")

@@ -12,11 +12,12 @@ import pytest
 import sojourn as sj
 from ledger import judged, passes, shows
 from models import test_problems
+from paper import test_claims_bitcoin
 from rates import test_rates
 from rates.test_rates import fed
 from sojourn.models import from_transitions
 from sojourn.models.laws import TwoPoint
-from sojourn.models.problems import gosavi, jobs, long_return, long_shot
+from sojourn.models.problems import gosavi, jobs, long_return, long_shot, river_swim
 
 close = pytest.approx
 Pairs = Sequence[tuple[float, float]]
@@ -134,20 +135,57 @@ def test_the_rate_of_a_policy() -> str:
     return judged(max(gaps) < 0.05)
 
 
+def at_the_optimum(exploration: float) -> float:
+    """SMART's rate on river-swim while it keeps to the optimal policy, relative to the gain of that policy."""
+    model = river_swim()
+    best = sj.solve(model)
+    initial = np.zeros((model.num_states, model.num_actions))
+    initial[np.arange(model.num_states), best.policy] = 1e6  # out of reach for the other actions
+    agent = sj.smart(*initial.shape, step_size=1e-9, exploration=exploration, initial=initial)
+    run = sj.run(sj.Tabular(model), agent, 400_000, seed=0)
+    assert (run.policy == best.policy).all()
+    return float(run.rate / best.gain)
+
+
 @shows("smart-stationary")
 def test_smart_where_nothing_changes() -> str:
-    """Whatever the dependence, SMART's estimate tends to what is earned by the clock."""
+    """In one state SMART's estimate tends to what is earned by the clock, whatever the dependence; in several it need not.
+
+    On river-swim, where it keeps to the optimal policy but for exploration, it is 351 and the policy's gain 669.
+    """
     laws = (INDEPENDENT, *DEPENDENT, EQUAL_REWARDS, RANDOM_PACE)
-    found = [estimates(law) for law in laws]
-    return judged(all(near(one["smart"], one["clock"]) for one in found))
+    one_state = all(near(found["smart"], found["clock"]) for found in map(estimates, laws))
+    explored, unexplored = at_the_optimum(0.2), at_the_optimum(0.0)
+    assert explored == close(351.0 / 669.0, rel=0.02)
+    return judged(one_state and near(explored, 1.0), one_state and near(unexplored, 1.0))
+
+
+def mean_of_moving_ratio(law: Pairs, step_size: float) -> float:
+    """The mean of the moving ratio over a long run, relative to the rate of the law."""
+    rate, found = sj.Exponential(step_size), []
+    for r, d in drawn(law, 60_000):
+        rate = sj.update(rate, r, d)
+        found.append(sj.value(rate))
+    rewards, durations = np.array(law).mean(axis=0)
+    return float(np.mean(found[1000:]) * durations / rewards)
 
 
 @shows("ratio-needs-independence")
 def test_the_ratio_under_dependence() -> str:
-    """The moving ratio tends to the rate by the clock under independence, and just so under dependence."""
-    assert near(estimates(INDEPENDENT)["relaxed"], estimates(INDEPENDENT)["clock"])
-    found = [estimates(law) for law in DEPENDENT]
-    return judged(any(not near(one["relaxed"], one["clock"]) for one in found))
+    """Independent rewards 1 or 3 and durations 1 or 9: the moving ratio is 3 % too high. With r = 2 tau it is exact.
+
+    The bias is about beta/(2 - beta) times CV^2 of the durations; with a small step size it is gone, whatever the dependence.
+    """
+    independent: Pairs = ((1.0, 1.0), (1.0, 9.0), (3.0, 1.0), (3.0, 9.0))
+    proportional: Pairs = ((2.0, 1.0), (18.0, 9.0))
+    biased = mean_of_moving_ratio(independent, 0.1)
+    assert biased == close(1.0 + 0.1 / 1.9 * 0.64, abs=0.007)
+    assert mean_of_moving_ratio(proportional, 0.1) == close(1.0, rel=1e-12)
+    laws = (INDEPENDENT, *DEPENDENT)
+    assert all(near(found["relaxed"], found["clock"]) for found in map(estimates, laws))
+    perfect_if_independent = biased == close(1.0, abs=0.01)
+    limited_otherwise = mean_of_moving_ratio(proportional, 0.1) != close(1.0, abs=0.01)
+    return judged(perfect_if_independent and limited_otherwise)
 
 
 @shows("independence-not-needed")
@@ -172,17 +210,19 @@ def test_rewards_not_linear_in_time() -> str:
 
 @shows("operator-computes-rates")
 def test_the_operator_under_the_named_conditions() -> str:
-    """Zero, negative and drifting rewards: 0.5 against 0.1, 0.25 against 0, 36 against 50."""
+    """Zero, negative and drifting rewards: 0.5 against 0.1, 0.25 against 0, 36 against 50 (or -36 against -50)."""
     streams: dict[str, list[tuple[float, float]]] = {
         "zero": [(1.0, 1.0), (0.0, 9.0)],
         "negative": [(1.0, 1.0), (-1.0, 2.0)],
         "drifting": [(float(t), 1.0) for t in range(10, 91)],
+        "falling": [(-float(t), 1.0) for t in range(10, 91)],
     }
     found = {name: sj.value(fed(sj.CumulativeHarmonic(), stream)) for name, stream in streams.items()}
     true = {name: by_the_clock(stream, share=1.0) for name, stream in streams.items()}
     assert (found["zero"], true["zero"]) == close((0.5, 0.1))
     assert (found["negative"], true["negative"]) == close((0.25, 0.0))
     assert (found["drifting"], true["drifting"]) == close((35.9, 50.0), abs=0.1)
+    assert (found["falling"], true["falling"]) == close((-35.9, -50.0), abs=0.1)
     return judged(all(near(found[name], true[name]) for name in streams))
 
 
@@ -234,8 +274,14 @@ def test_no_existing_estimate_is_a_case_of_it() -> str:
 
 @shows("marginal-reward-bounds-q")
 def test_what_keeps_values_bounded() -> str:
-    """One state, rewards 1 or 3: with SMART's rate the value stays small, with a rate too low by 0.5 it grows for ever."""
+    """One state, rewards 1 or 3: with SMART's rate the value stays small, with a rate too low by 0.5 it grows for ever.
+
+    With rewards of -1 or -3 the harmonic rate is -1.5 instead of -2, smaller in size and so too high: the value falls.
+    """
     model = from_transitions([(0, 0, 0, 1.0, TwoPoint(1.0, 3.0, 0.5), 1.0)])
+    losses = from_transitions([(0, 0, 0, 1.0, TwoPoint(-1.0, -3.0, 0.5), 1.0)])
+    fallen = sj.run(sj.Tabular(losses), sj.harmonic_r(1, 1, step_size=0.01), 200_000, seed=0).agent.q[0, 0]
+    assert fallen == close(-0.01 * 0.5 * 200_000, rel=0.05)
     values = {}
     for make, steps in (
         (sj.smart, 50_000),
@@ -334,19 +380,32 @@ def test_r_learning_counts_steps() -> str:
 
 
 @shows("smart-sufficient-when-stationary")
-def test_smart_finds_the_optimum() -> str:
-    """SMART ends with an optimal policy on four stationary problems, two of which mislead Harmonic R-Learning."""
-    found = [found_optimum(sj.smart, problem) for problem in (gosavi, long_shot, long_return, jobs)]
-    return judged(all(found))
+def test_where_smart_finds_the_optimum() -> str:
+    """SMART ends with an optimal policy on four stationary problems without traps, and not on river-swim, which has two."""
+    problems = (gosavi, long_shot, long_return, jobs, river_swim)
+    found = {problem: found_optimum(sj.smart, problem) for problem in problems}
+    kept = {p: sj.audit(p(), exploration=0.2).self_confirming["Cumulative"] for p in problems}
+    no_trap = [p for p in problems if not any(policy.trap for policy in kept[p])]
+    assert [round(policy.gain) for policy in kept[river_swim] if policy.trap] == [5, 5]
+    return judged(all(found.values()), len(no_trap) == 4 and all(found[p] for p in no_trap))
 
 
 @shows("improved-results")
-def test_results_on_problems_with_known_answers() -> str:
-    """On two small problems SMART finds the optimum and Harmonic R-Learning the worse action."""
+def test_results_on_other_data() -> str:
+    """In 24 settings of the market it is clearly better in none; on two small problems it ends with the worse action.
+
+    SMART ends with the better one on both.
+    """
+    market = test_claims_bitcoin.outcome("scaled", "smart", "relaxed_smart")
     harmonic = [found_optimum(sj.harmonic_r, p, rate_step_size=0.001) for p in (long_shot, long_return)]
     smart = [found_optimum(sj.smart, p) for p in (long_shot, long_return)]
+    assert (market["cells"], market["certain_wins"]) == (24, 0)
+    assert (harmonic, smart) == ([False, False], [True, True])
     assert passes(test_problems.test_jobs)  # and where it is the better estimator
-    return judged(all(ours >= theirs for ours, theirs in zip(harmonic, smart, strict=True)))
+    better = market["certain_wins"] > 0 and all(
+        ours >= theirs for ours, theirs in zip(harmonic, smart, strict=True)
+    )
+    return judged(better, other_data=True)
 
 
 @shows("smdp-generalizes-mdp")

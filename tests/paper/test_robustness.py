@@ -13,7 +13,7 @@ import pytest
 
 import naive
 import sojourn as sj
-from sojourn.runs.grids import spaced
+from sojourn.runs.spec import spaced
 from sojourn_paper.robustness import plan, tables
 
 COMMAND = Path(sys.executable).with_name("sojourn")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 import sojourn as sj
-from sojourn.rates import named
+from sojourn.rates import catalogue as named
 from strategies import magnitudes, signed, transitions
 
 ESTIMATORS: list[Any] = [entry.make(0.1) for entry in named.ESTIMATORS.values()]

@@ -14,8 +14,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
-from sojourn.agents.named import AGENTS
+from sojourn.agents.catalogue import AGENTS
 from sojourn.answers.page import write_report
+from sojourn.rates.catalogue import ESTIMATORS
 from sojourn.report import figures, looks
 from sojourn.report.blocks import Section
 from sojourn.report.charts import (
@@ -241,14 +242,18 @@ def test_every_chart_of_the_studies_is_drawn_by_both(small_studies: Path) -> Non
 
 
 def test_every_agent_has_one_title_and_one_look() -> None:
-    """No two agents share a look; unknown ones get a free one; the page's style has all colours."""
-    known = [name for name, agent in AGENTS.items() if agent.look is not None]
+    """No two agents share a look, nor do two estimators; unknown ones get a free one; the page's style has all colours."""
+    known = [name for name, agent in AGENTS.items() if agent.compared]
+    assert set(looks.AGENT_TITLES) == set(AGENTS)
+    assert set(looks.AGENT_LOOKS) == set(known)
     assert len({looks.look(name) for name in known}) == len(known)
     given = looks.looks([*known, "mine", "yours"])
     assert len(set(given.values())) == len(given)
     assert looks.title("relaxed_smart(variant='gosavi')") == "Relaxed-SMART (Gosavi)"
     assert looks.title("mine") == "mine"
     assert looks.estimator_looks(["Harmonic"])["Harmonic"] == looks.look("harmonic_r")
+    assert set(looks.ESTIMATOR_LOOKS) == set(ESTIMATORS)
+    assert len(set(looks.ESTIMATOR_LOOKS.values())) == len(ESTIMATORS)
     page = page_of([])
     assert all(f"--c{place}: light-dark({one.light}" in page for place, one in enumerate(looks.PALETTE))
     assert '"9 3 2 3"' in page

@@ -20,8 +20,8 @@ import numpy as np
 import pytest
 
 from counting import Counted
-from sojourn.rules import code_files, machine_code
-from sojourn.rules.compile import kernel
+from sojourn.rules.jit import cache, code_files
+from sojourn.rules.kernel import kernel
 from sojourn.rules.random import unit
 
 RUN = "import sojourn as sj; print(sj.run(sj.TwoState(log_scale=1e-3), sj.smart(2, 2), steps=10).reward)"
@@ -31,9 +31,9 @@ RUN = "import sojourn as sj; print(sj.run(sj.TwoState(log_scale=1e-3), sj.smart(
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A new folder of machine code, in a process that has not warned yet."""
     monkeypatch.setenv("SOJOURN_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(machine_code, "cache_folder", functools.cache(machine_code.cache_folder.__wrapped__))
-    monkeypatch.setattr(machine_code, "_warned", threading.Event())
-    return machine_code.cache_folder()
+    monkeypatch.setattr(cache, "cache_folder", functools.cache(cache.cache_folder.__wrapped__))
+    monkeypatch.setattr(cache, "_warned", threading.Event())
+    return cache.cache_folder()
 
 
 def found(number: int = 5) -> tuple[float, int]:
@@ -148,7 +148,7 @@ def test_machine_code_is_read_from_a_folder_that_cannot_be_written(
     right = found()
     for module, name in ((os, "utime"), (code_files, "_write_own")):
         monkeypatch.setattr(module, name, refuse)
-    machine_code.cache_folder.cache_clear()
+    cache.cache_folder.cache_clear()
     assert found() == (right[0], 1)
     the_file(folder).unlink()
     with pytest.warns(RuntimeWarning, match=r"cannot be kept \(.*Read-only file system\)") as said:
@@ -200,7 +200,7 @@ def test_without_a_home_machine_code_is_not_kept(
     home: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A user without a home folder, as in a container, gets one warning and the numbers."""
-    machine_code.cache_folder.cache_clear()
+    cache.cache_folder.cache_clear()
     monkeypatch.delenv("SOJOURN_CACHE_DIR")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     (tmp_path / "file").write_text("")
@@ -220,7 +220,7 @@ def test_a_relative_folder_stays_where_it_is(tmp_path: Path, monkeypatch: pytest
     """A program that changes its folder keeps finding its machine code."""
     monkeypatch.setenv("SOJOURN_CACHE_DIR", "cache")
     monkeypatch.chdir(tmp_path)
-    assert tmp_path in machine_code.cache_folder.__wrapped__().parents
+    assert tmp_path in cache.cache_folder.__wrapped__().parents
 
 
 @pytest.mark.evidence

@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 import sojourn as sj
-from sojourn.rules import bridge, machine_code
-from sojourn.rules import compile as _compile
+from sojourn.rules import bridge
+from sojourn.rules import rule as _rule
+from sojourn.rules.jit import cache, compiler, identity
+from sojourn.rules.kernel import kernel
 from sojourn.rules.stacks import put, take
 from sojourn.rules.values import canonical, same, stacked
 
@@ -156,11 +158,11 @@ import sys
 import threading
 from pathlib import Path
 import sojourn as sj
-from sojourn.rules import machine_code
+from sojourn.rules.jit import cache
 sj.run(sj.TwoState(log_scale=1e-3), sj.smart(2, 2), steps=10)
 from sojourn.runs import loop
 (jit,) = loop._walk._dispatchers.values()
-print(sum(jit.stats.cache_hits.values()), sum(jit.stats.cache_misses.values()), machine_code.cache_folder().name)
+print(sum(jit.stats.cache_hits.values()), sum(jit.stats.cache_misses.values()), cache.cache_folder().name)
 """
 
 
@@ -214,7 +216,7 @@ def test_machine_code_is_kept_where_nobody_else_can_write(
     """A new folder is its owner's alone; one that others can write to, or own, is refused with what to do."""
     root = tmp_path / "cache"
     monkeypatch.setenv("SOJOURN_CACHE_DIR", str(root))
-    folder = machine_code.cache_folder.__wrapped__()
+    folder = cache.cache_folder.__wrapped__()
     assert [place.stat().st_mode & 0o777 for place in (root, folder)] == [0o700, 0o700]
     for place, mode, refused in (
         (folder, 0o770, True),
@@ -226,46 +228,46 @@ def test_machine_code_is_kept_where_nobody_else_can_write(
     ):
         place.chmod(mode)
         if refused:
-            with pytest.raises(machine_code.SharedFolderError, match="by others, so machine code is neither"):
-                machine_code.cache_folder.__wrapped__()
+            with pytest.raises(cache.SharedFolderError, match="by others, so machine code is neither"):
+                cache.cache_folder.__wrapped__()
             place.chmod(0o700)
         else:
-            assert machine_code.cache_folder.__wrapped__() == folder
+            assert cache.cache_folder.__wrapped__() == folder
     if os.geteuid() == 0:
         os.chown(folder, 12345, -1)
     else:
         monkeypatch.setattr(os, "geteuid", lambda: folder.stat().st_uid + 1)
-    with pytest.raises(machine_code.SharedFolderError, match="belongs to somebody else"):
-        machine_code.cache_folder.__wrapped__()
+    with pytest.raises(cache.SharedFolderError, match="belongs to somebody else"):
+        cache.cache_folder.__wrapped__()
     elsewhere = root.rename(tmp_path / "elsewhere") / folder.name
     root.mkdir()
     folder.symlink_to(elsewhere)
-    with pytest.raises(machine_code.SharedFolderError, match="belongs to somebody else"):
-        machine_code.cache_folder.__wrapped__()
+    with pytest.raises(cache.SharedFolderError, match="belongs to somebody else"):
+        cache.cache_folder.__wrapped__()
 
 
 def test_a_shared_folder_of_machine_code_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What others may have put there is not unpickled: the kernel is compiled without a cache, and a warning says so."""
-    cache = tmp_path / "cache"
-    cache.mkdir()
-    cache.chmod(0o777)
-    monkeypatch.setenv("SOJOURN_CACHE_DIR", str(cache))
-    monkeypatch.setattr(machine_code, "cache_folder", machine_code.cache_folder.__wrapped__)
-    monkeypatch.setattr(machine_code, "_warned", threading.Event())
+    place = tmp_path / "cache"
+    place.mkdir()
+    place.chmod(0o777)
+    monkeypatch.setenv("SOJOURN_CACHE_DIR", str(place))
+    monkeypatch.setattr(cache, "cache_folder", cache.cache_folder.__wrapped__)
+    monkeypatch.setattr(cache, "_warned", threading.Event())
 
     class Jit:
-        py_func, _cache = machine_code.cache_folder, None
+        py_func, _cache = cache.cache_folder, None
 
     def compile_it() -> bool:
-        with machine_code.kept_on_disk():
-            _compile._keep(Jit)
-            return machine_code.can_be_kept(machine_code.cache_folder, ())
+        with cache.kept_on_disk():
+            cache.keep(Jit)
+            return cache.can_be_kept(cache.cache_folder, ())
 
-    with pytest.warns(RuntimeWarning, match=f"^{cache} can be written to by others.*SOJOURN_CACHE_DIR"):
+    with pytest.warns(RuntimeWarning, match=f"^{place} can be written to by others.*SOJOURN_CACHE_DIR"):
         assert not compile_it()
     assert Jit._cache is None
-    assert not list(cache.iterdir())
-    cache.chmod(0o700)
+    assert not list(place.iterdir())
+    place.chmod(0o700)
     assert compile_it()
     assert Jit._cache is not None
 
@@ -284,12 +286,12 @@ def test_only_our_own_parts_are_kept() -> None:
     ours = sj.smart(1, 1)
     theirs = ours._replace(rate=Last())
     part = sj.learn._registered[type(ours)]
-    with machine_code.kept_on_disk():
-        assert machine_code.can_be_kept(part, (typeof(ours), typeof(0)))
-        assert not machine_code.can_be_kept(part, (typeof(theirs), typeof(0)))
-        assert not machine_code.can_be_kept(part, (typeof(ours), typeof(Introspective())))
-        assert not machine_code.can_be_kept(step_introspective, (typeof(0),))
-    assert not machine_code.can_be_kept(part, (typeof(ours), typeof(0)))  # nothing is being compiled
+    with cache.kept_on_disk():
+        assert cache.can_be_kept(part, (typeof(ours), typeof(0)))
+        assert not cache.can_be_kept(part, (typeof(theirs), typeof(0)))
+        assert not cache.can_be_kept(part, (typeof(ours), typeof(Introspective())))
+        assert not cache.can_be_kept(step_introspective, (typeof(0),))
+    assert not cache.can_be_kept(part, (typeof(ours), typeof(0)))  # nothing is being compiled
 
 
 def test_each_types_machine_code_has_a_file_of_its_own() -> None:
@@ -297,10 +299,10 @@ def test_each_types_machine_code_has_a_file_of_its_own() -> None:
     typeof = numba_typeof()
     part = sj.learn._registered[type(sj.smart(1, 1))]
     agents = (sj.smart(1, 1), sj.harmonic_r(1, 1), sj.smart(1, 1, step_size=sj.Visits(1.0, 0.7)))
-    names = [machine_code.copy_for(part, (typeof(agent),), "part").__qualname__ for agent in agents]
-    names.append(machine_code.copy_for(part, (typeof(agents[0]),), "kernel").__qualname__)
+    names = [cache.named_copy(part, (typeof(agent),), "part").__qualname__ for agent in agents]
+    names.append(cache.named_copy(part, (typeof(agents[0]),), "kernel").__qualname__)
     assert len(set(names)) == 4
-    assert names[0] == machine_code.copy_for(part, (typeof(sj.smart(2, 3)),), "part").__qualname__
+    assert names[0] == cache.named_copy(part, (typeof(sj.smart(2, 3)),), "part").__qualname__
 
 
 def test_a_loop_serves_as_a_kernel_and_as_a_part(tmp_path: Path) -> None:
@@ -319,9 +321,9 @@ def test_other_rules_have_another_hash(tmp_path: Path) -> None:
     """A user's rule is known by the file it is from: another file, or another text, is another rule."""
     from rates.test_rates import Last
 
-    ours = _compile.rules_digest((sj.Harmonic(0.1),), ())
-    assert ours == machine_code.source_digest()
-    theirs = _compile.rules_digest((sj.Harmonic(0.1), Last()), ())
+    ours = identity.rules_digest((sj.Harmonic(0.1),), ())
+    assert ours == identity.source_digest()
+    theirs = identity.rules_digest((sj.Harmonic(0.1), Last()), ())
     assert theirs.startswith(ours)
     assert theirs != ours
     made: list[str] = []
@@ -330,7 +332,7 @@ def test_other_rules_have_another_hash(tmp_path: Path) -> None:
         file.write_text(text)
         namespace: dict[str, Any] = {}
         exec(compile(text, str(file), "exec"), namespace)  # noqa: S102 - as an import does
-        made.append(_compile.rules_digest((), [namespace["make"]]))
+        made.append(identity.rules_digest((), [namespace["make"]]))
     assert made[0] == made[2] != made[1]
 
 
@@ -338,8 +340,8 @@ def test_users_types_are_not_kept_on_disk() -> None:
     """Machine code of rules outside the package is compiled in each process: their edits always count."""
     from rates.test_rates import Last
 
-    assert Last in _compile._foreign
-    assert sj.Harmonic not in _compile._foreign
+    assert Last in _rule._users
+    assert sj.Harmonic not in _rule._users
 
 
 def test_the_folder_of_machine_code_depends_on_all_that_it_is_made_of() -> None:
@@ -352,14 +354,14 @@ def test_the_folder_of_machine_code_depends_on_all_that_it_is_made_of() -> None:
     for module in pkgutil.walk_packages(sojourn.__path__, "sojourn."):
         import_module(module.name)
     called = {inspect.unwrap(getattr(callee, "_generic", callee)) for callee, _, _ in bridge._listed}
-    rules = [callee for callee, _, _ in bridge._listed if isinstance(callee, _compile.Rule)]
+    rules = [callee for callee, _, _ in bridge._listed if isinstance(callee, _rule.Rule)]
     called |= {function for one in rules for function in one._registered.values()}
     files = {Path(function.__code__.co_filename).resolve() for function in called}
-    ours = {file for file in files if machine_code.PACKAGE in file.parents}
-    known = machine_code.compiled_files()
+    ours = {file for file in files if bridge.PACKAGE in file.parents}
+    known = identity.compiled_files()
     assert len(ours) > 20
     assert ours <= known
-    assert machine_code.PACKAGE / "data" / "numbers.py" in known, "imported by rules"
+    assert bridge.PACKAGE / "data" / "numbers.py" in known, "imported by rules"
     assert not any(path.parent.name == "cli" for path in known)
 
 
@@ -370,24 +372,24 @@ def test_a_long_compilation_is_announced_once(
     import time
 
     told = threading.Event()
-    monkeypatch.setattr(machine_code, "_told", told)
-    with machine_code.told_if_long(0.01):
+    monkeypatch.setattr(compiler, "_noticed", told)
+    with compiler.notice_if_slow(0.01):
         time.sleep(0.05)
     assert capsys.readouterr().err == ""  # nobody sits there
     monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)
-    with machine_code.told_if_long(30.0):
+    with compiler.notice_if_slow(30.0):
         pass
     assert not told.is_set()
     for _ in range(2):
-        with machine_code.told_if_long(0.001):
+        with compiler.notice_if_slow(0.001):
             assert told.wait(30.0)
             time.sleep(0.01)
     assert capsys.readouterr().err.count("sojourn: compiling") == 1
 
 
-@_compile.rule()
+@_rule.rule()
 def _doubled(value: Any) -> float:
-    raise _compile.no_rule("doubled", value)
+    raise _rule.no_rule("doubled", value)
 
 
 _doubled_bare = _doubled.bare
@@ -403,7 +405,7 @@ def _apart(value: Any) -> float:
     return _doubled_bare(value) + _inlined(value)
 
 
-@_compile.kernel
+@kernel
 def _sixfold(value: Any) -> float:
     return _doubled_bare(value) + _apart(value)
 
@@ -433,7 +435,7 @@ def test_a_part_is_compiled_once_whoever_calls_it() -> None:
     assert sorted(names) == ["_apart", "_inlined", "_sixfold", "doubled"]
 
 
-@_compile.kernel
+@kernel
 def _moved(stack: Any, value: Any) -> None:
     put(stack, 1, take(stack, 0))
     put(stack, 0, value)

@@ -58,7 +58,7 @@ GAINS = np.ones(2)
     [
         (lambda: sj.Solution(5, *[None] * 9), "model of Solution is 5; it must be an SMDP"),  # type: ignore[arg-type]
         (lambda: sj.linear_program("x"), "model of linear_program is 'x'; it must be an SMDP"),  # type: ignore[arg-type]
-        (lambda: sj.Log(1, 2, 3, 4), "rows of Log is 1; it must be a Rows"),  # type: ignore[arg-type]
+        (lambda: sj.Log(1, 2, 3, 4), "rows of Log is 1; it must be a LogRows"),  # type: ignore[arg-type]
         (lambda: sj.LearnedPolicy(1, 2, 3, 4), "states of LearnedPolicy is 1; it must be a Tabulation"),  # type: ignore[arg-type]
         (lambda: sj.envs.make("sojourn/TwoState-v0", 5e-324), "options is 5e-324; it must be a dictionary"),  # type: ignore[arg-type]
         (lambda: sj.model.findings([]), r"model of findings is \[\]; it must be an SMDP"),  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ import pytest
 from mpmath import mp
 
 from sojourn.rules import elementary
-from sojourn.rules.compile import kernel
+from sojourn.rules.kernel import kernel
 
 FUNCTIONS = ("exp", "exp10", "expm1", "log", "log1p", "sin", "cos")
 

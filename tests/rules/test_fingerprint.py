@@ -9,7 +9,7 @@ from typing import Protocol
 
 import pytest
 
-from sojourn.rules.fingerprint import fingerprint
+from sojourn.rules.jit.identity import fingerprint
 
 MINE = """
 from typing import NamedTuple

@@ -16,7 +16,7 @@ from counting import Counted
 from plain_numba import AGENTS, LANES
 from sojourn.rules.bridge import PLAIN, TRICKS
 
-MODULES = [f"sojourn.rules.{module}" for needed in TRICKS.values() for module in needed]
+MODULES = [f"sojourn.rules.jit.{module}" for module in TRICKS.values() if module]
 _TRY = """
 import sys
 import sojourn as sj
@@ -59,7 +59,7 @@ def test_everything_compiles_by_the_public_interface(usual: str) -> None:
 
 def test_machine_code_without_shortcuts_is_kept_apart(tmp_path: Path) -> None:
     """Machine code that was made without a shortcut is neither used with it, nor the other way round."""
-    code = "from sojourn.rules.machine_code import cache_folder; print(cache_folder())"
+    code = "from sojourn.rules.jit.cache import cache_folder; print(cache_folder())"
     places = {
         python("-c", code, off=off, folder=tmp_path).stdout for off in ("", "parts", "stacks", "parts,stacks")
     }

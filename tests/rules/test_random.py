@@ -9,7 +9,7 @@ from scipy import special, stats
 
 import sojourn as sj
 from sojourn.rules import random
-from sojourn.rules.compile import kernel
+from sojourn.rules.kernel import kernel
 
 
 @kernel

@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import sojourn as sj
-from sojourn.runs import batch, stack
+from sojourn.runs import batch, lanes
 
 WORLD = sj.TwoState(log_scale=1e-3)
 
@@ -73,9 +73,10 @@ def test_runs_go_side_by_side_once_enough_steps_were_taken(monkeypatch: pytest.M
     """Many small calls count as a large one; other agents do not count, and no number depends on it."""
     asked = []
     monkeypatch.setattr(batch, "_steps_taken", Counter())
-    for module in (batch, stack):
-        monkeypatch.setattr(module, "LANES_PAY", 1000)
-    monkeypatch.setattr(stack, "party_of", lambda *_: asked.append(True))  # None: not side by side after all
+    monkeypatch.setattr(batch, "LANES_PAY", 1000)
+    monkeypatch.setattr(
+        lanes, "lane_group", lambda *_: asked.append(True)
+    )  # None: not side by side after all
     world = sj.TwoState(log_scale=1e-3)
     sj.run_many(world, sj.smart(2, 2), seeds=4, steps=249)
     sj.run_many(world, sj.harmonic_r(2, 2), seeds=4, steps=249)

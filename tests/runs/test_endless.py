@@ -18,7 +18,7 @@ import pytest
 import sojourn as sj
 from counting import Counted
 from sojourn.models.problems.catalogue import PROBLEMS, SEVERAL_GAINS
-from sojourn.worlds.named import WORLDS
+from sojourn.worlds.catalogue import WORLDS
 
 MEMORY = 4 * 2**30  # bytes of address space, most of which the libraries take
 SECONDS = 10.0  # of computing, however busy the machine is

@@ -8,7 +8,7 @@ import pytest
 
 import sojourn as sj
 from sojourn.runs.build import build_world
-from sojourn.runs.lengths import Length
+from sojourn.runs.recording import Length
 from sojourn.runs.spec import canonical_text, cell_ids
 from sojourn.runs.tasks import option_columns
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import functools
 import itertools
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from typing import Any, NamedTuple
@@ -12,20 +15,21 @@ import numpy as np
 import pytest
 
 import sojourn as sj
+from sojourn.agents.catalogue import AGENTS
 from sojourn.agents.learning import LearningAgent
-from sojourn.agents.named import AGENTS
-from sojourn.agents.relative import Relative
-from sojourn.rates.named import ESTIMATORS
-from sojourn.rules.lane_count import LANES
+from sojourn.agents.methods import Relative
+from sojourn.rates.catalogue import ESTIMATORS
+from sojourn.rules.jit import compiler
+from sojourn.rules.kernel import kernel
+from sojourn.rules.stacks import LANES
 from sojourn.rules.streams import streams
 from sojourn.rules.values import copied, same, stacked
-from sojourn.runs.abreast import LANES_PAY, Party, party_of, shifts, walk_abreast
-from sojourn.runs.course import Course
-from sojourn.runs.halt import Halt
-from sojourn.runs.kept import Kept
-from sojourn.runs.lengths import Length, evenly_spaced
+from sojourn.runs import lanes
+from sojourn.runs.batch import LANES_PAY, Batch, no_curves, no_rows, run_batch
+from sojourn.runs.lanes import LaneGroup, chunks, lane_group, run_in_lanes
 from sojourn.runs.loop import ready
-from sojourn.runs.stack import Batch, no_curves, no_rows, run_batch
+from sojourn.runs.progress import StopFlag
+from sojourn.runs.recording import Course, Length, Recording, evenly_spaced
 from sojourn.worlds.protocol import extent
 
 PRICES = 100.0 + np.cumsum(np.random.default_rng(0).standard_normal(200))
@@ -92,14 +96,14 @@ def is_unswayed_breaking(world: Breaking) -> bool:
 
 
 class Written(NamedTuple):
-    """What walking abreast wrote, and the runs that it left to be made one after the other."""
+    """What running in lanes wrote, and the runs that it left to be made one after the other."""
 
     rows: Any
     curves: Any
     left: list[list[int]]
 
 
-def abreast(
+def in_lanes(
     world: Any, agents: list[Any], seeds: list[int], steps: int, episodes: int = 1, group: int = 1
 ) -> Written:
     """Make runs side by side, interpreted."""
@@ -107,18 +111,18 @@ def abreast(
     world = prepared[0][0]
     rngs = np.array([streams(seed, 2) for seed in seeds])
     course = Course(steps * episodes, steps, *extent(world))
-    party = party_of(world, stacked([copied(agent) for _, agent in prepared]), rngs, course)
-    assert party is not None
+    runs = lane_group(world, stacked([copied(agent) for _, agent in prepared]), rngs, course)
+    assert runs is not None
     rows = no_rows(len(seeds), world.num_states)
-    curves = no_curves(len(seeds), Kept(evenly_spaced(course.until, 4), group))
+    curves = no_curves(len(seeds), Recording(evenly_spaced(course.until, 4), group))
     place = np.unique(seeds, return_inverse=True)[1]
-    left = walk_abreast(party, place, curves, rows, Halt().flag, compiled=False)
+    left = run_in_lanes(runs, place, curves, rows, StopFlag().flag, compiled=False)
     return Written(rows, curves, [some.tolist() for some in left])
 
 
 def compare_with_single_runs(world: Any, agents: list[Any], seeds: list[int], steps: int) -> None:
     """Compare some of the runs side by side with the run by itself, both interpreted, bit for bit."""
-    written = abreast(world, agents, seeds, steps, episodes=2)
+    written = in_lanes(world, agents, seeds, steps, episodes=2)
     assert written.left == []
     rows, points = written.rows, evenly_spaced(2 * steps, 4)
     for row in (0, len(agents) // 2, len(agents) - 1):
@@ -168,7 +172,7 @@ def test_side_by_side_is_one_after_the_other(name: str, world: str) -> None:
 
 
 def test_lanes_that_are_left_over_do_no_harm() -> None:
-    """So many runs that they fill one shift and nine lanes of the next, which has room for more."""
+    """So many runs that they fill one chunk and nine lanes of the next, which has room for more."""
     agents = [sj.harmonic_r(2, 2, step_size=0.01 * (i + 1)) for i in range(LANES + 9)]
     compare_with_single_runs(WORLDS["two_state"], agents, [3] * len(agents), steps=3)
 
@@ -177,7 +181,7 @@ def test_curves_are_means_in_the_order_of_their_runs() -> None:
     """Two seeds share a curve; that of their runs is added in order, though other runs are made in between."""
     world, seeds = WORLDS["two_state"], [1, 2] * 10
     agents = [sj.smart(2, 2, step_size=0.05 * (1 + i // 2)) for i in range(len(seeds))]
-    written = abreast(world, agents, seeds, steps=10, group=2)
+    written = in_lanes(world, agents, seeds, steps=10, group=2)
     assert written.left == []
     for cell in range(10):
         runs = [
@@ -191,9 +195,9 @@ def test_curves_are_means_in_the_order_of_their_runs() -> None:
 def test_a_world_that_is_not_as_it_says_is_left_to_single_runs() -> None:
     """Nothing is written of the runs, and all are to be made one after the other."""
     agents = [sj.smart(2, 2, step_size=0.1) for _ in range(9)]
-    before = abreast(Swayed(), agents, list(range(9)), steps=20)
+    before = in_lanes(Swayed(), agents, list(range(9)), steps=20)
     assert before.left == []
-    after = abreast(Swayed(), agents, list(range(9)), steps=21)
+    after = in_lanes(Swayed(), agents, list(range(9)), steps=21)
     assert after.left == [list(range(9))]
     assert not after.rows.totals.steps.any()
 
@@ -201,23 +205,25 @@ def test_a_world_that_is_not_as_it_says_is_left_to_single_runs() -> None:
 def test_a_step_that_breaks_the_rules_is_left_to_single_runs() -> None:
     """Which run broke them, and how, is then said by the loop that always says it."""
     agents = [sj.smart(1, 2) for _ in range(9)]
-    assert abreast(Breaking(), agents, list(range(9)), steps=30).left == [list(range(9))]
+    assert in_lanes(Breaking(), agents, list(range(9)), steps=30).left == [list(range(9))]
 
 
 def batch_of(
     world: Any, agents: list[Any], seeds: list[int], length: Length, planned: int, group: int = 1
 ) -> Batch:
     """Run a batch as sweeps do; side by side if so many steps are planned."""
-    kept = Kept(evenly_spaced(length.total, 5), group)
-    return run_batch(world, stacked([copied(agent) for agent in agents]), seeds, length, kept, None, planned)
+    recording = Recording(evenly_spaced(length.total, 5), group)
+    return run_batch(
+        world, stacked([copied(agent) for agent in agents]), seeds, length, recording, None, planned
+    )
 
 
 def compare_batches(world: Any, agents: list[Any], seeds: list[int], length: Length, group: int = 1) -> None:
     """Compare compiled batches, side by side and one after the other, bit for bit."""
-    lanes = batch_of(world, agents, seeds, length, LANES_PAY, group)
+    together = batch_of(world, agents, seeds, length, LANES_PAY, group)
     single = batch_of(world, agents, seeds, length, 0, group)
     for name in Batch._fields:
-        one, other = getattr(lanes, name), getattr(single, name)
+        one, other = getattr(together, name), getattr(single, name)
         assert (one == other).all() if name == "errors" else same(one, other), name
 
 
@@ -233,42 +239,91 @@ def test_compiled_batches_are_the_same_where_the_world_draws() -> None:
     compare_batches(market("random"), agents, list(range(33)), Length(199, 5))
 
 
+@pytest.mark.parametrize("world", ["two_state", "random"])
+def test_the_loop_over_lanes_is_vectorised(world: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """LLVM makes vector instructions of the loop over lanes, where each action is tried once and where each lane draws.
+
+    If it could not, all numbers would stay the same, and lanes would be slower than single runs.
+    """
+    fresh = kernel(lanes.walk_lanes.python)
+    monkeypatch.setattr(lanes, "walk_lanes", fresh)
+    monkeypatch.setattr(compiler, "keep", lambda *_, **__: None)  # code from disk could not be looked into
+    chosen = WORLDS[world]
+    agents = agents_of(sj.harmonic_r, chosen.num_states)
+    batch_of(chosen, agents, [5] * 9, Length(10), LANES_PAY)
+    (dispatcher,) = fresh._dispatchers.values()
+    (code,) = dispatcher.inspect_llvm().values()
+    functions = re.split(r"^define ", code, flags=re.MULTILINE)
+    (loop,) = (function for function in functions if re.match(r"[^@\n]*@\w+_side_by_side", function))
+    found = re.search(r"^vector\.body:.*?(?=^\S+:)", loop, re.MULTILINE | re.DOTALL)
+    assert found, "LLVM has not vectorised the loop"
+    assert re.search(r"fdiv <\d+ x double>", found[0])
+    assert not re.search(r"f(div|mul|add|sub) double", found[0])
+
+
+_WITHOUT_LANES = """
+import sys
+sys.modules["sojourn.rules.jit.lanes"] = None  # importing it is then an error
+import numpy as np
+import sojourn as sj
+from sojourn.rules.values import stacked
+from sojourn.runs.recording import Recording
+from sojourn.runs.recording import Length
+from sojourn.runs.batch import LANES_PAY, run_batch
+agents = stacked([sj.harmonic_r(2, 2, step_size=0.01 * (1 + i)) for i in range(9)])
+nothing = Recording(np.zeros(0, dtype=np.int64))
+batch = run_batch(sj.TwoState(log_scale=1e-3), agents, [0] * 9, Length(1000), nothing, None, LANES_PAY)
+print(batch.rates.tobytes().hex())
+assert "sojourn.runs.lanes" not in sys.modules
+"""
+
+
+def test_batches_work_without_the_folder_of_lanes() -> None:
+    """If `rules/jit/lanes` cannot be imported, runs are made one after the other, and a warning says so."""
+    agents = [sj.harmonic_r(2, 2, step_size=0.01 * (1 + i)) for i in range(9)]
+    expected = batch_of(sj.TwoState(log_scale=1e-3), agents, [0] * 9, Length(1000), 0)
+    done = subprocess.run([sys.executable, "-c", _WITHOUT_LANES], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == expected.rates.tobytes().hex()
+    assert "everything works, but takes longer without lanes" in done.stderr
+
+
 def test_a_halt_stops_runs_side_by_side() -> None:
     """As it stops single runs."""
-    halt = Halt()
-    halt.now()
+    stop = StopFlag()
+    stop.set()
     agents = stacked([sj.harmonic_r(2, 2) for _ in range(9)])
-    nothing = Kept(np.zeros(0, dtype=np.int64))
+    nothing = Recording(np.zeros(0, dtype=np.int64))
     with pytest.raises(CancelledError):
-        run_batch(sj.TwoState(log_scale=1e-3), agents, [0] * 9, Length(10), nothing, halt, LANES_PAY)
+        run_batch(sj.TwoState(log_scale=1e-3), agents, [0] * 9, Length(10), nothing, stop, LANES_PAY)
 
 
-def party(agents: list[Any], world: Any, time: float = np.inf) -> Party | None:
-    """Return runs as a party, or None."""
+def group_of(agents: list[Any], world: Any, time: float = np.inf) -> LaneGroup | None:
+    """Return runs as a lane group, or None."""
     rngs = np.array([streams(seed, 2) for seed in range(len(agents))])
-    return party_of(world, stacked(agents), rngs, Course(10, 10, *extent(world), time))
+    return lane_group(world, stacked(agents), rngs, Course(10, 10, *extent(world), time))
 
 
 def test_what_cannot_be_taken_side_by_side() -> None:
     """Worlds that actions move, agents with loops or memories of their own, times that end runs, and few runs."""
     two_state = sj.TwoState(log_scale=1e-3)
     many = [sj.smart(2, 2) for _ in range(9)]
-    assert party(many, two_state) is not None
-    assert party(many[:7], two_state) is None
-    assert party(many, two_state, time=100.0) is None
-    assert party(many, sj.TwoState(log_scale=1e-3, clock="visits")) is None
-    assert party(many, sj.Tabular(sj.problems.long_return())) is None
+    assert group_of(many, two_state) is not None
+    assert group_of(many[:7], two_state) is None
+    assert group_of(many, two_state, time=100.0) is None
+    assert group_of(many, sj.TwoState(log_scale=1e-3, clock="visits")) is None
+    assert group_of(many, sj.Tabular(sj.problems.long_return())) is None
     for make in (sj.rvi_q, sj.planner, sj.h_learning):
-        assert party([make(2, 2) for _ in range(9)], two_state) is None
+        assert group_of([make(2, 2) for _ in range(9)], two_state) is None
 
 
 @pytest.mark.parametrize("one_world", [True, False])
 @pytest.mark.parametrize(("count", "group"), [(90, 30), (100, 1), (64, 2), (70, 7)])
-def test_every_run_has_its_shift(count: int, group: int, one_world: bool) -> None:
+def test_every_run_has_its_chunk(count: int, group: int, one_world: bool) -> None:
     """Each run is made once, with at most 31 others that meet the same world, and after those before it in its curve."""
     seeds = np.arange(count) % max(group, 4)
-    party = Party(None, None, None, None, None, one_world)  # type: ignore[arg-type] # nothing else matters here
-    made = shifts(party, seeds, group)
+    together = LaneGroup(None, None, None, None, None, one_world)  # type: ignore[arg-type] # nothing else matters here
+    made = chunks(together, seeds, group)
     order = np.concatenate(made)
     assert sorted(order.tolist()) == list(range(count))
     for some in made:

@@ -17,8 +17,8 @@ import pytest
 import sojourn as sj
 from counting import Counted
 from sojourn.data import files
-from sojourn.models.files import save_model
-from sojourn.runs import parts, results, tasks
+from sojourn.models.model_files import save_model
+from sojourn.runs import results, store, tasks
 
 SMALL: dict[str, Any] = {
     "seeds": 3,
@@ -147,18 +147,18 @@ def test_a_part_that_vanishes_is_run_again(small: sj.Sweep, half: Path, tmp_path
 @pytest.mark.parametrize("step", [509, pytest.param(1, marks=pytest.mark.evidence)])
 def test_every_flipped_bit_is_found(step: int, small: sj.Sweep, half: Path, counted: Counted) -> None:
     """No single bit of a part can be another without breaking its seal; what has a broken seal is set aside, unread."""
-    planned = [parts.identity(task, tasks.rules_of(task)) for task in tasks.plan(small)]
+    planned = [store.identity(task, tasks.rules_of(task)) for task in tasks.plan(small)]
     tried = missed = 0
     for kind in ("rows", "curves"):
         path = the_parts(half, kind)[0]
         sound, seal = path.read_bytes(), path.name.split(".")[2]
-        assert parts._is_sealed(path, planned[0], kind, seal)
+        assert store._is_sealed(path, planned[0], kind, seal)
         for bit in range(0, 8 * len(sound), step):
             flip(path, bit)
             tried += 1
-            missed += parts._is_sealed(path, planned[0], kind, seal)
+            missed += store._is_sealed(path, planned[0], kind, seal)
             if bit % (509 * 10) == 0:
-                assert parts.Parts(half, curves=True).looked_through(planned) == ([], [path.name])
+                assert store.Parts(half, curves=True).looked_through(planned) == ([], [path.name])
             path.write_bytes(sound)
     counted("flipped bits of parts", tried=tried, failed=missed)
 
@@ -168,7 +168,7 @@ def test_a_disk_that_damages_everything_ends_it(
 ) -> None:
     """A sweep does not go round for ever: after three times it says what is wrong."""
     sound = files.write_bytes
-    monkeypatch.setattr("sojourn.runs.parts.write_bytes", lambda path, data: sound(path, data[:-1]))
+    monkeypatch.setattr("sojourn.runs.store.write_bytes", lambda path, data: sound(path, data[:-1]))
     with told("were damaged"), pytest.raises(OSError, match="damages what is written to it"):
         sj.run_sweep(small, tmp_path / "out", Inline(), jobs=1)
 
@@ -221,10 +221,8 @@ def test_a_sweep_goes_on_by_the_rules_that_it_began_with(
     small: sj.Sweep, half: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After an edit of a rule, or an update, what was begun is not mixed with other numbers."""
-    from sojourn.runs import folder
-
     before = sorted(path.name for path in (half / "parts").iterdir())
-    monkeypatch.setattr(folder, "source_digest", lambda: "another")
+    monkeypatch.setattr(store, "source_digest", lambda: "another")
     with pytest.raises(ValueError, match="was begun with another version of Sojourn"):
         sj.run_sweep(small, half, Inline(), jobs=1)
     assert sorted(path.name for path in (half / "parts").iterdir()) == before

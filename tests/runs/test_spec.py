@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import sojourn as sj
-from sojourn.runs import grids, spec
+from sojourn.runs import spec
 from sojourn.runs.build import build_agent
-from sojourn.runs.lengths import Length
-from sojourn.runs.named import agent_kinds
+from sojourn.runs.catalogue import agent_kinds
+from sojourn.runs.recording import Length
 
 GOOD: dict[str, Any] = {
     "seeds": 2,
@@ -70,11 +70,11 @@ def test_every_experiment_in_the_repository_is_valid() -> None:
 
 def test_spaces_have_exact_ends() -> None:
     """Grids begin and end at the very numbers that were written, and ascend evenly between them."""
-    values = grids.spaced("logspace", 1e-5, 1e-1, 30)
+    values = spec.spaced("logspace", 1e-5, 1e-1, 30)
     assert (values[0], values[-1], len(values)) == (1e-5, 1e-1, 30)
     assert values == pytest.approx(np.geomspace(1e-5, 1e-1, 30), rel=1e-14)
-    assert grids.spaced("linspace", 0, 1, 5) == [0.0, 0.25, 0.5, 0.75, 1.0]
-    assert grids.spaced("linspace", 3, 9, 1) == [3.0]
+    assert spec.spaced("linspace", 0, 1, 5) == [0.0, 0.25, 0.5, 0.75, 1.0]
+    assert spec.spaced("linspace", 3, 9, 1) == [3.0]
 
 
 def test_the_id_of_a_cell_is_its_content() -> None:

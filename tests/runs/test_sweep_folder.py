@@ -22,7 +22,8 @@ from typer.testing import CliRunner
 import sojourn as sj
 from counting import Counted
 from sojourn.cli.commands import app
-from sojourn.rules.machine_code import cache_folder
+from sojourn.models import save_model
+from sojourn.rules.jit.cache import cache_folder
 from sojourn.runs import results, tasks
 from sojourn.runs.executors import executor
 
@@ -233,6 +234,23 @@ def test_options_can_be_words(small: sj.Sweep, tmp_path: Path) -> None:
     undisturbed(specification, tmp_path / "out")
     table = sj.load_results(tmp_path / "out").unique(["agent", "variant"], maintain_order=True)
     assert table["variant"].to_list() == [None, "paper", "gosavi"]
+
+
+def test_copies_of_a_file_are_one_cell_under_their_own_paths(tmp_path: Path) -> None:
+    """Data is identified by its content, so that copies share an id; each table has the path that its sweep gave."""
+    paths = [str(tmp_path / name) for name in ("one.json", "copy.json")]
+    cells = set()
+    for path in paths:
+        save_model(sj.problems.long_shot(), path)
+        world = {"kind": "model", "data": path}
+        sweep = sj.parse_sweep({"seeds": 1, "steps": 10, "world": [world], "agent": [{"kind": "smart"}]})
+        with ThreadPoolExecutor(1) as pool:
+            sj.run_sweep(sweep, tmp_path / Path(path).stem, pool, jobs=1)
+        table = sj.load_results(tmp_path / Path(path).stem)
+        assert table["data"].to_list() == [path]
+        assert table["gain"].to_list() == [5.0]
+        cells.add(table["cell"][0])
+    assert len(cells) == 1
 
 
 def test_failed_runs_are_recorded(tmp_path: Path) -> None:

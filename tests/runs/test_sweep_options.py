@@ -20,19 +20,19 @@ import pytest
 
 import sojourn as sj
 from counting import Counted
+from sojourn.agents.catalogue import AGENTS as AGENTS_LISTED
+from sojourn.agents.catalogue import NamedAgent
+from sojourn.agents.exploration import TIES
 from sojourn.agents.learning import READINGS
-from sojourn.agents.named import AGENTS as AGENTS_LISTED
-from sojourn.agents.named import NamedAgent
-from sojourn.agents.relative import REFERENCES
-from sojourn.agents.ties import TIES
+from sojourn.agents.methods import REFERENCES
 from sojourn.data.options import option_kinds, wants_list
 from sojourn.models import save_model
 from sojourn.models.problems import gosavi, long_return
-from sojourn.rates.named import ESTIMATORS
+from sojourn.rates.catalogue import ESTIMATORS
+from sojourn.runs.batch import FIGURES
 from sojourn.runs.build import build_agent, build_world
-from sojourn.runs.columns import FIGURES
-from sojourn.runs.named import agent_kinds, world_kind, world_names
-from sojourn.runs.rows import tabulate
+from sojourn.runs.catalogue import agent_kinds, world_kind, world_names
+from sojourn.runs.store import tabulate
 from sojourn.runs.tasks import execute, plan
 from sojourn.worlds.continuous import Wear
 from sojourn.worlds.market.world import DURATIONS

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import sojourn as sj
-from sojourn.exact.policy_gains import PolicyGains
+from sojourn.exact.policies import PolicyGains
 from sojourn.models import SMDP, from_arrays, load_model, save_model
 from sojourn.models.problems import PROBLEMS, admission_control, gosavi, long_shot
 from sojourn.runs.build import build_world
@@ -308,7 +308,7 @@ def test_runs_begin_without_what_is_lacking(how: str, tmp_path: Path) -> None:
 
 def test_where_nothing_is_lacking_nothing_changes() -> None:
     """A world that has every action leaves the values of its agent as they are."""
-    from sojourn.runs.fitting import without_missing
+    from sojourn.runs.loop import without_missing
 
     agent = sj.smart(1, 2)
     assert without_missing(sj.Tabular(long_shot()), agent) is agent

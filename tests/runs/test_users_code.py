@@ -20,7 +20,7 @@ from polars.testing import assert_frame_equal
 
 import sojourn as sj
 from clusters import COMMAND, dask
-from sojourn.agents.named import named_agent
+from sojourn.agents.catalogue import named_agent
 from sojourn.answers.audit import audit_named
 from sojourn.answers.comparison.compare import compare
 from sojourn.answers.comparison.plan import Settings
@@ -28,11 +28,11 @@ from sojourn.answers.page import write_report
 from sojourn.data.names import users_constructor
 from sojourn.envs import make
 from sojourn.learner.by_name import Beginning, Place, Training, begun, train_into
-from sojourn.rates.named import named_rate
-from sojourn.rules.sources import source_of
+from sojourn.rates.catalogue import named_rate
+from sojourn.rules.jit.identity import source_of
 from sojourn.runs.build import build_agent, build_world
 from sojourn.runs.executors import executor
-from sojourn.runs.grids import spaced
+from sojourn.runs.spec import spaced
 
 MODULE = '''
 from typing import NamedTuple
@@ -151,7 +151,7 @@ with ThreadPoolExecutor(1) as pool:
 CELLS = """
 import json, sys
 import sojourn as sj
-from sojourn.runs.lengths import Length
+from sojourn.runs.recording import Length
 from sojourn.runs.spec import canonical_text, cell_ids
 sweep = sj.load_sweep("sweep.toml")
 agents = [canonical_text("users_code:persistent", options) for options in sweep.agents[0].grid()]

@@ -20,9 +20,8 @@ import pytest
 
 import sojourn.worlds.market.bars
 from sojourn.cli import commands
-from sojourn.worlds.market.bars import Bars, describe, fetch_bars, load_bars, segments
-from sojourn.worlds.market.findings import Finding
-from sojourn.worlds.market.segments import identity, instrument
+from sojourn.worlds.market.bars import Bars, Finding, describe, fetch_bars, load_bars, segments
+from sojourn.worlds.market.instruments import identity, instrument
 
 RECORDED = Path(__file__).parents[2] / "../shared/data/btcusd_1min.parquet"
 HEADER = "Timestamp,Open,High,Low,Close,Volume"

@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 
 import sojourn as sj
-from sojourn.worlds.changes import random_ones
+from sojourn.worlds.changes import jobs
 
 
 @pytest.mark.parametrize("number", range(12))
 def test_a_mirror_exchanges_the_rates_of_actions(number: int) -> None:
     """Always taking an action earns its rate in every regime, by the exact solver; in the mirror that of its counterpart."""
-    given = random_ones.drawn(number)
+    given = jobs.drawn(number)
     world, mirror = (sj.changes.random_changes(number, mirrored=one) for one in (False, True))
     assert world.gains == pytest.approx(given.rates.max(axis=1), rel=1e-12)
     assert mirror.gains == pytest.approx(world.gains, rel=1e-12)
     last = len(given.durations) - 1
     for rates in given.rates:
-        plain, mirrored = (random_ones._model(given, one) for one in (rates, rates[::-1]))
+        plain, mirrored = (jobs._model(given, one) for one in (rates, rates[::-1]))
         for action in range(last + 1):
             policies = ([one, *([0] if given.way_back else [])] for one in (action, last - action))
             gains = [
@@ -37,7 +37,7 @@ def test_a_mirror_exchanges_the_rates_of_actions(number: int) -> None:
 
 def test_a_mirror_changes_at_the_same_times() -> None:
     """With the same seed both have the same regimes at all times."""
-    number = next(number for number in range(50) if random_ones.drawn(number).drawn)
+    number = next(number for number in range(50) if jobs.drawn(number).drawn)
     both = [
         sj.start(sj.changes.random_changes(number, mirrored=one), sj.stream(3))[0] for one in (False, True)
     ]

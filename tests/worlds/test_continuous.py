@@ -12,8 +12,8 @@ from scipy import integrate, optimize
 
 import sojourn as sj
 import sojourn.envs
-from sojourn.agents.policies import RandomAgent
-from sojourn.agents.values.none import NoValues
+from sojourn.agents.baselines import RandomAgent
+from sojourn.agents.values.tiles import NoValues
 from sojourn.rules.streams import Stream, stream
 from sojourn.rules.values import same
 from sojourn.rules.vectors import Vector

@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sojourn as sj
-from sojourn.agents.checks import ready_agent
+from sojourn.agents.protocol import ready_agent
 from sojourn.envs.worlds import WorldEnv
 from sojourn.models.laws import FlatLaws
 from sojourn.rules.values import with_arrays
-from sojourn.worlds.checks import ready_world
+from sojourn.worlds.protocol import ready_world
 
 TABULAR = sj.Tabular(sj.problems.gosavi())
 MARKET = sj.Market(open=[10.0, 12.0, 11.0], close=[12.0, 11.0, 11.5], state_size=1)

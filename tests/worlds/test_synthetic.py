@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 import naive
 import sojourn as sj
 from sojourn.worlds.market.bars import Bars
-from sojourn.worlds.market.synthetic import fill, synthetic_bars
+from sojourn.worlds.market.instruments import fill, synthetic_bars
 
 SEEDS = range(5)
 SEGMENT = 50_000

@@ -15,33 +15,34 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from sojourn.agents.errors import divisor
-from sojourn.agents.exploration import Exploration, chance, later
+from sojourn.agents.constructors import estimator
+from sojourn.agents.exploration import Decay, Exploration, Linear, chance, exploration_of, later
+from sojourn.agents.methods import divisor
 from sojourn.agents.protocol import draw, learn, misfit
 from sojourn.agents.values.protocol import Values, best, entries, move, nth_available, read, sizes
-from sojourn.agents.values.table import Table
-from sojourn.data.numbers import finite
-from sojourn.rates.carry import carry
+from sojourn.agents.values.table import Table, zeros
+from sojourn.data.numbers import at_least_zero, finite
 from sojourn.rates.centred import MeanDuration, averaged
-from sojourn.rates.protocol import Rate, ratio
+from sojourn.rates.protocol import Rate, carry, ratio
+from sojourn.rates.ratio import Cumulative
 from sojourn.rules.arrays import MOST_COUNTED, Floats, misread, outside
 from sojourn.rules.bridge import inlined
-from sojourn.rules.compile import no_rule, rule
 from sojourn.rules.elementary import log
 from sojourn.rules.random import uniform
+from sojourn.rules.rule import no_rule, rule
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import Value, checked
 
 
-class Choice(Value, Protocol):
+class ArmChoice(Value, Protocol):
     """How a bandit chooses."""
 
 
-C = TypeVar("C", bound=Choice)
+C = TypeVar("C", bound=ArmChoice)
 
 
 @rule()
-def chosen(choice: Choice, values: Values, visits: Table, state: int, u: float) -> tuple[int, bool]:
+def chosen(choice: ArmChoice, values: Values, visits: Table, state: int, u: float) -> tuple[int, bool]:
     """Return the action that a uniform number u leads to, and whether it explores."""
     raise no_rule("chosen", choice)
 
@@ -124,7 +125,7 @@ class Bandit(NamedTuple):
 
     values: Values
     rate: Rate
-    choice: Choice
+    choice: ArmChoice
     visits: Table
     rewards: Table
     times: Table
@@ -189,4 +190,56 @@ def learn_bandit(
         durations=durations,
         carried=carried,
         accepted=accepted,
+    )
+
+
+# --- The constructors -----------------------------------------------------------------
+
+
+def greedy_bandit(
+    num_states: int,
+    num_actions: int,
+    *,
+    exploration: float | Decay | Linear = 0.1,
+    rate: Rate | None = None,
+) -> Bandit:
+    """An epsilon-greedy bandit over rates: in each state it takes the action that has earned most per unit time.
+
+    >>> from sojourn.agents.protocol import learn
+    >>> agent = greedy_bandit(num_states=1, num_actions=2)
+    >>> for action, reward, duration in ((0, 6.0, 2.0), (0, 0.0, 1.0), (1, 5.0, 2.0)):
+    ...     agent = learn(agent, 0, action, reward, duration, 0)
+    >>> agent.q
+    array([[2. , 2.5]])
+    """
+    return _bandit(num_states, num_actions, EpsilonGreedy(exploration_of(exploration)), rate)
+
+
+def ucb_bandit(
+    num_states: int, num_actions: int, *, confidence: float = 1.0, rate: Rate | None = None
+) -> Bandit:
+    """A bandit over rates by upper confidence bounds (UCB1 of Auer, Cesa-Bianchi and Fischer 2002).
+
+    `confidence` is in units of the rate; choose it about as large as the spread of the rates of single steps.
+
+    >>> from sojourn.agents.protocol import act, learn
+    >>> from sojourn.rules.streams import stream
+    >>> agent = learn(ucb_bandit(num_states=1, num_actions=2), 0, 0, 6.0, 2.0, 0)
+    >>> act(agent, 0, stream(0))  # each action is tried once
+    1
+    """
+    return _bandit(num_states, num_actions, UpperConfidence(at_least_zero("confidence", confidence)), rate)
+
+
+def _bandit(num_states: int, num_actions: int, choice: ArmChoice, rate: Rate | None) -> Bandit:
+    return Bandit(
+        values=zeros(num_states, num_actions),
+        rate=estimator(Cumulative, None, rate),
+        choice=choice,
+        visits=zeros(num_states, num_actions),
+        rewards=zeros(num_states, num_actions),
+        times=zeros(num_states, num_actions),
+        durations=MeanDuration(),
+        carried=0.0,
+        accepted=True,
     )

@@ -1,25 +1,135 @@
-"""Agents to compare with: random actions, a given policy, and bandits, which do not look ahead."""
+"""Agents to compare with, which follow a policy and learn only what it earns: random actions, or a given policy."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from sojourn.agents.bandits import Bandit, Choice, EpsilonGreedy, UpperConfidence
-from sojourn.agents.checks import ready_agent
-from sojourn.agents.construct import estimator
-from sojourn.agents.exploration import Decay, Linear, exploration_of
-from sojourn.agents.policies import Follower, PolicyAgent, RandomAgent
-from sojourn.agents.protocol import Agent
-from sojourn.agents.values.protocol import entries
+from sojourn.agents.constructors import estimator
+from sojourn.agents.protocol import Agent, draw, learn, misfit, ready_agent
+from sojourn.agents.values.protocol import Values, best, entries, nth_available, sizes
 from sojourn.agents.values.table import zeros
-from sojourn.data.numbers import at_least_zero, unmasked, within
-from sojourn.rates.centred import MeanDuration
-from sojourn.rates.protocol import Rate
+from sojourn.data.moved import moved_names
+from sojourn.data.numbers import unmasked, within
+from sojourn.rates.protocol import Rate, carry
 from sojourn.rates.ratio import Cumulative
+from sojourn.rules.arrays import Floats, Ints, misread, outside
 from sojourn.rules.door import told
+from sojourn.rules.random import uniform
+from sojourn.rules.replace import replaced
+from sojourn.rules.streams import Stream
 from sojourn.rules.values import copied
+from sojourn.rules.vectors import Action, State
+
+__getattr__ = moved_names(__name__)
+
+
+class PolicyAgent(NamedTuple):
+    """A fixed action in every state, which is the best one by its values. Every step counts as greedy."""
+
+    values: Values
+    rate: Rate
+    carried: float
+    accepted: bool
+    actions: Ints
+
+    @property
+    def q(self) -> Floats:
+        """The values as an array of states by actions."""
+        return entries(self.values)
+
+
+@misfit.register
+def misfit_policy(agent: PolicyAgent) -> str:
+    """It must have one action for each state, and all of them must exist."""
+    num_states, num_actions = sizes(agent.values)
+    return misread("actions", agent.actions, np.int64, (num_states,)) or outside(
+        "actions", agent.actions, 0, num_actions - 1
+    )
+
+
+@draw.register
+def draw_policy(agent: PolicyAgent, state: int, rng: Stream) -> tuple[int, bool]:
+    """The action of this state."""
+    return agent.actions[state], False
+
+
+class RandomAgent(NamedTuple):
+    """All actions are equally likely, and the values stay 0. Every step counts as greedy."""
+
+    values: Values
+    rate: Rate
+    carried: float
+    accepted: bool
+
+    @property
+    def q(self) -> Floats:
+        """The values as an array of states by actions."""
+        return entries(self.values)
+
+
+@draw.register
+def draw_random(agent: RandomAgent, state: State, rng: Stream) -> tuple[int, bool]:
+    """Any action."""
+    return nth_available(agent.values, state, uniform(rng)), False
+
+
+class RandomNumbers(NamedTuple):
+    """Any number from `low` to `high`, for actions that are numbers. Every step counts as greedy."""
+
+    values: Values
+    rate: Rate
+    carried: float
+    accepted: bool
+    low: float
+    high: float
+
+
+@draw.register
+def draw_number(agent: RandomNumbers, state: State, rng: Stream) -> tuple[float, bool]:
+    """Any number, all equally likely."""
+    return agent.low + (agent.high - agent.low) * uniform(rng), False
+
+
+class Follower(NamedTuple):
+    """The best action by its values, which stay as they are. Every step counts as greedy."""
+
+    values: Values
+    rate: Rate
+    carried: float
+    accepted: bool
+
+
+@draw.register
+def draw_follower(agent: Follower, state: State, rng: Stream) -> tuple[int, bool]:
+    """The best action; the first if several are equally good."""
+    return best(agent.values, state, 0.0)[0], False
+
+
+F = TypeVar("F", PolicyAgent, RandomAgent, RandomNumbers, Follower)
+
+
+@learn.register(PolicyAgent)
+@learn.register(RandomAgent)
+@learn.register(RandomNumbers)
+@learn.register(Follower)
+def learn_rate(
+    agent: F,
+    state: State,
+    action: Action,
+    reward: float,
+    duration: float,
+    next_state: State,
+    explored: bool,
+) -> F:
+    """Update only the rate."""
+    rate, carried = carry(agent.rate, agent.carried, reward, duration)
+    return replaced(agent, rate=rate, carried=carried, accepted=True)
+
+
+# --- The constructors -----------------------------------------------------------------
 
 
 def random_agent(num_states: int, num_actions: int, *, rate: Rate | None = None) -> RandomAgent:
@@ -31,7 +141,7 @@ def random_agent(num_states: int, num_actions: int, *, rate: Rate | None = None)
     >>> sorted({act(agent, 0, rng) for _ in range(50)})
     [0, 1, 2]
     """
-    known = estimator(lambda _: Cumulative(), None, rate)
+    known = estimator(Cumulative, None, rate)
     return RandomAgent(values=zeros(num_states, num_actions), rate=known, carried=0.0, accepted=True)
 
 
@@ -46,67 +156,18 @@ def policy_agent(policy: Sequence[int], num_actions: int, *, rate: Rate | None =
     unmasked("policy", policy)
     actions = np.array([within(f"policy[{s}]", action, num_actions) for s, action in enumerate(policy)])
     entries(values)[np.arange(len(actions)), actions] = 1.0  # so that the greedy policy is the one followed
-    known = estimator(lambda _: Cumulative(), None, rate)
+    known = estimator(Cumulative, None, rate)
     return PolicyAgent(values=values, rate=known, carried=0.0, accepted=True, actions=actions)
 
 
 def follow(agent: Agent, *, rate: Rate | None = None) -> Follower:
     """Follow the greedy policy of an agent, without exploring or learning, to see what it earns.
 
-    >>> from sojourn.agents.literature import smart
+    >>> from sojourn.agents.constructors import smart
     >>> from sojourn.agents.protocol import act
     >>> from sojourn.rules.streams import stream
     >>> act(follow(smart(num_states=1, num_actions=2, initial=[[0.0, 5.0]])), 0, stream(0))
     1
     """
-    known = estimator(lambda _: Cumulative(), None, rate)
+    known = estimator(Cumulative, None, rate)
     return Follower(values=copied(ready_agent(agent).values), rate=known, carried=0.0, accepted=True)
-
-
-def greedy_bandit(
-    num_states: int,
-    num_actions: int,
-    *,
-    exploration: float | Decay | Linear = 0.1,
-    rate: Rate | None = None,
-) -> Bandit:
-    """An epsilon-greedy bandit over rates: in each state it takes the action that has earned most per unit time.
-
-    >>> from sojourn.agents.protocol import learn
-    >>> agent = greedy_bandit(num_states=1, num_actions=2)
-    >>> for action, reward, duration in ((0, 6.0, 2.0), (0, 0.0, 1.0), (1, 5.0, 2.0)):
-    ...     agent = learn(agent, 0, action, reward, duration, 0)
-    >>> agent.q
-    array([[2. , 2.5]])
-    """
-    return _bandit(num_states, num_actions, EpsilonGreedy(exploration_of(exploration)), rate)
-
-
-def ucb_bandit(
-    num_states: int, num_actions: int, *, confidence: float = 1.0, rate: Rate | None = None
-) -> Bandit:
-    """A bandit over rates by upper confidence bounds (UCB1 of Auer, Cesa-Bianchi and Fischer 2002).
-
-    `confidence` is in units of the rate; choose it about as large as the spread of the rates of single steps.
-
-    >>> from sojourn.agents.protocol import act, learn
-    >>> from sojourn.rules.streams import stream
-    >>> agent = learn(ucb_bandit(num_states=1, num_actions=2), 0, 0, 6.0, 2.0, 0)
-    >>> act(agent, 0, stream(0))  # each action is tried once
-    1
-    """
-    return _bandit(num_states, num_actions, UpperConfidence(at_least_zero("confidence", confidence)), rate)
-
-
-def _bandit(num_states: int, num_actions: int, choice: Choice, rate: Rate | None) -> Bandit:
-    return Bandit(
-        values=zeros(num_states, num_actions),
-        rate=estimator(lambda _: Cumulative(), None, rate),
-        choice=choice,
-        visits=zeros(num_states, num_actions),
-        rewards=zeros(num_states, num_actions),
-        times=zeros(num_states, num_actions),
-        durations=MeanDuration(),
-        carried=0.0,
-        accepted=True,
-    )

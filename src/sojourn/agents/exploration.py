@@ -1,18 +1,27 @@
-"""How much an agent explores: a value that changes with every step.
+"""How an agent chooses: how much it explores, and which of several equally good actions it takes.
 
-    chance(exploration) -> float            epsilon, the probability of a uniformly drawn action
-    later(exploration) -> exploration       the exploration after one more step
+    chance(exploration) -> float                         epsilon, the probability of a uniformly drawn action
+    later(exploration) -> exploration                    the exploration after one more step
+    share_of(ties, u, epsilon) -> float                  the place among equally good actions, in [0, 1)
+    is_best(ties, values, state, action) -> bool         whether an action counts as greedy
 
-Constant exploration is a `Decay` with the factor 1.
+Constant exploration is a `Decay` with the factor 1. To choose among equally good actions at random needs no second draw: a
+number u that did not explore is uniform between epsilon and 1.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple, Protocol, TypeVar
 
+from sojourn.agents.values.protocol import Values, best, nth_available, read
 from sojourn.data.numbers import Number, finite, fraction, probability
-from sojourn.rules.compile import no_rule, rule
+from sojourn.rules.door import told_inlined
+from sojourn.rules.random import uniform
+from sojourn.rules.replace import replaced
+from sojourn.rules.rule import no_rule, rule
+from sojourn.rules.streams import Stream
 from sojourn.rules.values import Value, checked
+from sojourn.rules.vectors import State
 
 
 class Exploration(Value, Protocol):
@@ -64,11 +73,7 @@ def chance_decay(exploration: Decay) -> float:
 @later.register
 def later_decay(exploration: Decay) -> Decay:
     """The rest of a decay is a decay, too."""
-    return Decay(
-        start=max(exploration.floor, exploration.start * exploration.factor),
-        factor=exploration.factor,
-        floor=exploration.floor,
-    )
+    return replaced(exploration, start=max(exploration.floor, exploration.start * exploration.factor))
 
 
 def _count(name: str, number: Number) -> float:
@@ -101,12 +106,9 @@ def chance_linear(exploration: Linear) -> float:
 def later_linear(exploration: Linear) -> Linear:
     """The rest of a straight line is a straight line, too."""
     if exploration.steps <= 1.0:
-        return Linear(start=exploration.end, end=exploration.end, steps=0.0)
-    return Linear(
-        start=exploration.start + (exploration.end - exploration.start) / exploration.steps,
-        end=exploration.end,
-        steps=exploration.steps - 1.0,
-    )
+        return replaced(exploration, start=exploration.end, steps=0.0)
+    slope = (exploration.end - exploration.start) / exploration.steps
+    return replaced(exploration, start=exploration.start + slope, steps=exploration.steps - 1.0)
 
 
 def exploration_of(given: float | Exploration) -> Exploration:
@@ -118,3 +120,77 @@ def exploration_of(given: float | Exploration) -> Exploration:
     if isinstance(given, tuple) and chance.knows(type(given)):
         return given
     return Decay(start=probability("exploration", given), factor=1.0)  # type: ignore[arg-type] # or refused
+
+
+# --- Ties -----------------------------------------------------------------------------
+
+
+class Ties(Value, Protocol):
+    """Any type that the rules of this file are registered for."""
+
+
+class LowestTies(NamedTuple):
+    """The action with the lowest number is taken, and only that one counts as greedy."""
+
+
+class RandomTies(NamedTuple):
+    """Any of them is taken, all equally likely, and each counts as greedy."""
+
+
+TIES: dict[str, type[LowestTies] | type[RandomTies]] = {"random": RandomTies, "lowest": LowestTies}
+
+
+@rule()
+def share_of(ties: Ties, u: float, epsilon: float) -> float:
+    """Return the place among the tied actions, in [0, 1), that a draw which did not explore leads to.
+
+    >>> share_of(LowestTies(), 0.6, 0.2), round(share_of(RandomTies(), 0.6, 0.2), 12)
+    (0.0, 0.5)
+    """
+    raise no_rule("share_of", ties)
+
+
+@rule()
+def is_best(ties: Ties, values: Values, state: State, action: int) -> bool:
+    """Whether an action counts as the greedy one."""
+    raise no_rule("is_best", ties)
+
+
+@share_of.register
+def first(ties: LowestTies, u: float, epsilon: float) -> float:
+    """The first."""
+    return 0.0
+
+
+@share_of.register
+def any_of_them(ties: RandomTies, u: float, epsilon: float) -> float:
+    """The place of u between epsilon and 1."""
+    return (u - epsilon) / (1.0 - epsilon)
+
+
+@is_best.register
+def is_first_best(ties: LowestTies, values: Values, state: State, action: int) -> bool:
+    """Whether it is the first of the best."""
+    return action == best(values, state, 0.0)[0]
+
+
+@is_best.register
+def is_one_of_the_best(ties: RandomTies, values: Values, state: State, action: int) -> bool:
+    """Whether no action has a larger value."""
+    return read(values, state, action) == best(values, state, 0.0)[1]
+
+
+@told_inlined
+def epsilon_greedy(values: Values, state: int, epsilon: float, ties: Ties, rng: Stream) -> tuple[int, bool]:
+    """Return any action with probability epsilon, otherwise a greedy one, and whether it explores, all by one draw."""
+    u = uniform(rng)
+    if u < epsilon:
+        return nth_available(values, state, u / epsilon), True
+    return best(values, state, share_of(ties, u, epsilon))[0], False
+
+
+def ties_of(given: str) -> Ties:
+    """Return the way to break ties that has this name."""
+    if given not in TIES:
+        raise ValueError(f"ties is {given!r}; it must be 'random' or 'lowest'")
+    return TIES[given]()

@@ -1,7 +1,7 @@
 """The agent that learns: values, an estimator of the rate, a method, and one body of `learn` for all methods.
 
-Each thing in which agents differ is a value with rules of its own: `errors` has the methods, `exploration` and `ties` have
-what their names say, and the step size of the values is here: a constant, or one that falls with the visits to each pair,
+Each thing in which agents differ is a value with rules of its own: `methods` has the methods, `exploration` has
+exploration and ties, and the step size of the values is here: a constant, or one that falls with the visits to each pair,
 
     sized(step_size, state, action) -> (float, step_size)       alpha for this visit
 
@@ -15,10 +15,9 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from sojourn.agents.errors import Method, Step, ahead_of, elapsed, evidence, misplaced, takes_all, td_error
-from sojourn.agents.exploration import Exploration, chance, later
+from sojourn.agents.exploration import Exploration, Ties, chance, epsilon_greedy, is_best, later, share_of
+from sojourn.agents.methods import Method, Step, ahead_of, elapsed, evidence, misplaced, takes_all, td_error
 from sojourn.agents.protocol import draw, is_greedy, learn, misfit
-from sojourn.agents.ties import Ties, epsilon_greedy, is_best, share_of
 from sojourn.agents.values.protocol import (
     Values,
     entries,
@@ -30,13 +29,13 @@ from sojourn.agents.values.protocol import (
 )
 from sojourn.agents.values.table import Table
 from sojourn.data.numbers import Number, finite, fraction, shown, within
-from sojourn.rates.carry import carry
 from sojourn.rates.centred import levelled, own_value, timed
-from sojourn.rates.protocol import Rate, value
+from sojourn.rates.protocol import Rate, carry, value
 from sojourn.rates.scheduled import Visits, step_size_at
 from sojourn.rules.arrays import Floats, misread
 from sojourn.rules.bridge import Function, inlined
-from sojourn.rules.compile import Rule, no_rule, rule
+from sojourn.rules.replace import replaced
+from sojourn.rules.rule import Rule, no_rule, rule
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import Value, checked, named_fields
 from sojourn.rules.vectors import State
@@ -62,14 +61,14 @@ def sized(step_size: S, state: State, action: int) -> tuple[float, S]:
 
 
 @checked(size=fraction)
-class Constant(NamedTuple):
+class ConstantStepSize(NamedTuple):
     """The same step size for every visit."""
 
     size: float
 
 
 @sized.register
-def sized_constant(step_size: Constant, state: State, action: int) -> tuple[float, Constant]:
+def sized_constant(step_size: ConstantStepSize, state: State, action: int) -> tuple[float, ConstantStepSize]:
     """The constant."""
     return step_size.size, step_size
 
@@ -86,14 +85,14 @@ def sized_by_visits(step_size: ByVisits, state: State, action: int) -> tuple[flo
     """Count the visit."""
     visits = move(step_size.visits, state, action, 1.0)
     size = step_size_at(step_size.schedule, read(visits, state, action))
-    return size, ByVisits(schedule=step_size.schedule, visits=visits)
+    return size, replaced(step_size, visits=visits)
 
 
 def step_size_of(given: float | Visits, empty: Callable[[], Values]) -> StepSize:
     """Return the step size that an agent was given; `empty` makes values of the agent's kind, all 0, to count visits in."""
     if isinstance(given, Visits):
         return ByVisits(given, empty())
-    return Constant(fraction("step_size", given))
+    return ConstantStepSize(fraction("step_size", given))
 
 
 # --- Learning from one step ------------------------------------------------------------
@@ -130,7 +129,7 @@ def _ruled(rule: Rule[Function], what: str) -> Callable[[str, Value], Value]:
 class LearningAgent(NamedTuple):
     """An agent that learns values by a method, with any estimator of the rate.
 
-    >>> from sojourn.agents.literature import smart
+    >>> from sojourn.agents.constructors import smart
     >>> smart(num_states=1, num_actions=2).q
     array([[0., 0.]])
     """

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from sojourn.agents.baselines import policy_agent
-from sojourn.agents.policies import PolicyAgent
+from sojourn.agents.baselines import PolicyAgent, policy_agent
 from sojourn.data.numbers import shown
 from sojourn.exact.solve import solve
-from sojourn.models.problems.named import named_model
+from sojourn.models.model_files import named_model
 from sojourn.models.smdp import SMDP
 from sojourn.rates.protocol import Rate
 from sojourn.rules.door import told

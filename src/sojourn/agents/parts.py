@@ -33,13 +33,20 @@ Sojourn's own agents use all of them. The page "Your own agent" of the documenta
 
 from __future__ import annotations
 
-from sojourn.agents.exploration import chance, exploration_of, later
+from sojourn.agents.exploration import (
+    LowestTies,
+    RandomTies,
+    chance,
+    epsilon_greedy,
+    exploration_of,
+    is_best,
+    later,
+)
 from sojourn.agents.learning import sized, step_size_of
-from sojourn.agents.ties import LowestTies, RandomTies, epsilon_greedy, is_best
 from sojourn.agents.values.protocol import best, move, read
 from sojourn.agents.values.table import zeros
-from sojourn.rates.carry import carry
 from sojourn.rates.centred import levelled, timed
+from sojourn.rates.protocol import carry
 
 __all__ = [
     "LowestTies", "RandomTies", "best", "carry", "chance", "epsilon_greedy", "exploration_of", "is_best", "later", "levelled",

@@ -17,7 +17,7 @@ SMART and all agents that differ from it only in the estimator, r + max Q(s', .)
 in R-Learning. Any estimator can be used with any agent.
 
 A step may take no time. Its evidence is then carried over to the next step that takes some
-(`sojourn.rates.carry`).
+(`sojourn.rates.protocol`).
 
 "The greedy one" can be read in several ways, and the option `greedy` of every agent chooses
 one: "action", the action taken is the greedy one before the update (the default); "draw", the
@@ -36,19 +36,21 @@ from sojourn.agents.values.protocol import (
     Values,
     best,
     checked_state,
+    move,
     read,
     reads_vectors,
     ready_values,
     sizes,
     write_policy,
 )
-from sojourn.data.numbers import at_least_zero, finite, within
-from sojourn.rates.protocol import Rate
+from sojourn.data.numbers import at_least_zero, finite, unmasked, within
+from sojourn.rates.protocol import Rate, update, value
 from sojourn.rules.arrays import Ints
-from sojourn.rules.compile import kernel, no_rule, rule
 from sojourn.rules.door import told
+from sojourn.rules.kernel import kernel
+from sojourn.rules.rule import no_rule, rule
 from sojourn.rules.streams import Stream, check_stream
-from sojourn.rules.values import Value, copied
+from sojourn.rules.values import Value, copied, is_value, replaced, validated
 from sojourn.rules.vectors import Action, State
 
 
@@ -112,7 +114,7 @@ def _values_of(agent: Agent) -> Values:
 def draw(agent: Agent, state: State, rng: Stream) -> tuple[Action, bool]:
     """Return the agent's next action, and whether it was drawn to explore.
 
-    >>> from sojourn.agents.literature import smart
+    >>> from sojourn.agents.constructors import smart
     >>> from sojourn.rules.streams import stream
     >>> agent, rng = smart(num_states=1, num_actions=3, exploration=0.0), stream(0)
     >>> sorted({draw(agent, 0, rng) for _ in range(50)})  # all actions are equally good
@@ -136,7 +138,7 @@ def learn(
     `explored` says whether the action was drawn to explore; an action that is not greedy always
     counts as exploring.
 
-    >>> from sojourn.agents.literature import smart
+    >>> from sojourn.agents.constructors import smart
     >>> agent = smart(num_states=2, num_actions=2, step_size=0.5)
     >>> learn(agent, 0, 1, 6.0, 2.0, 1).q
     array([[0., 3.],
@@ -149,7 +151,7 @@ def learn(
 def pauses(agent: Agent) -> bool:
     """Whether the agent wants to think before its next action. An agent without this rule never does.
 
-    >>> from sojourn.agents.literature import smart
+    >>> from sojourn.agents.constructors import smart
     >>> pauses(smart(num_states=1, num_actions=2))
     False
     """
@@ -198,7 +200,7 @@ def is_greedy(agent: Agent, state: State, action: int) -> bool:
 def act(agent: Agent, state: State, rng: Stream) -> int:
     """Return the agent's next action.
 
-    >>> from sojourn.agents.literature import smart
+    >>> from sojourn.agents.constructors import smart
     >>> from sojourn.rules.streams import stream
     >>> act(smart(num_states=1, num_actions=3, exploration=0.0, ties="lowest"), 0, stream(0))
     0
@@ -209,7 +211,7 @@ def act(agent: Agent, state: State, rng: Stream) -> int:
 def described(agent: Agent) -> str:
     """Return what an agent is called in a sentence: its method and its estimator of the rate.
 
-    >>> from sojourn.agents.literature import smart
+    >>> from sojourn.agents.constructors import smart
     >>> described(smart(num_states=3, num_actions=2))
     'AverageReward with Cumulative'
     """
@@ -223,7 +225,7 @@ def described(agent: Agent) -> str:
 def policy(agent: Agent) -> Ints:
     """Return the greedy action of every state; if several are equally good, the first, whatever `ties` is.
 
-    >>> from sojourn.agents.literature import smart
+    >>> from sojourn.agents.constructors import smart
     >>> policy(smart(num_states=3, num_actions=2))
     array([0, 0, 0])
     """
@@ -241,3 +243,38 @@ def policy(agent: Agent) -> Ints:
 @kernel
 def _policy(values: Values, actions: Ints) -> None:
     write_policy(values, actions)
+
+
+# --- What an agent must have before it may run ----------------------------------------
+
+
+def ready_agent(agent: A) -> A:
+    """Return an agent as compiled code needs it, or say what is wrong with it."""
+    name = type(agent).__name__
+    if not (is_value(agent) and draw.knows(type(agent)) and learn.knows(type(agent))):
+        raise TypeError(
+            f"{name} is not an agent; an agent is a NamedTuple with draw and learn registered for it"
+        )
+    for field in ("values", "rate", "accepted"):
+        if not hasattr(agent, field):
+            raise TypeError(f"{name} has no field {field}; an agent needs values, rate and accepted")
+    if not all(rule.knows(type(agent.values)) for rule in (read, best, move, sizes)):
+        raise TypeError(
+            f"the values of {name} are {type(agent.values).__name__}; they must be a Table, or a NamedTuple with "
+            "read, best, move and sizes registered for it"
+        )
+    if not (update.knows(type(agent.rate)) and value.knows(type(agent.rate))):
+        raise TypeError(
+            f"{type(agent.rate).__name__} is not an estimator; an estimator is a NamedTuple with update and value "
+            "registered for it"
+        )
+    # An agent that was made with _replace has not been checked yet.
+    unmasked(type(agent).__name__, agent)
+    agent = validated(replaced(agent, values=ready_values(agent.values)))
+    wrong = misfit(agent)  # compiled code does not check bounds
+    if wrong:
+        num_states, num_actions = sizes(agent.values)
+        raise ValueError(
+            f"the agent's {wrong}, which does not fit its values of {num_states} states by {num_actions} actions"
+        )
+    return agent

@@ -14,13 +14,13 @@ from sojourn import __version__
 from sojourn.data.numbers import listed
 from sojourn.data.records import Json, Options, as_json, plain, read_record, write_json
 from sojourn.exact.audit.audit import Audit, Limit, audit
-from sojourn.models.problems.named import named_model
-from sojourn.rates.named import named_rate
+from sojourn.models.model_files import named_model
+from sojourn.rates.catalogue import named_rate
 from sojourn.report import blocks, figures, terminal
 from sojourn.report.charts import Axis, Lines, Series, Sheet, Span, Vertical
 from sojourn.report.looks import GREEN, GREY, SKY, Look, estimator_looks, title
 from sojourn.report.words import number, setting
-from sojourn.runs.named import refuse_world
+from sojourn.runs.catalogue import refuse_world
 
 FILE = "audit.json"
 

@@ -9,10 +9,9 @@ from pathlib import Path
 from sojourn import __version__
 from sojourn.data.numbers import nearest
 from sojourn.data.records import Json, as_json, load_json, read_record, write_json
-from sojourn.exact.logs.answers import Label
-from sojourn.exact.logs.log import Log, label_names
-from sojourn.exact.logs.table import read_log
-from sojourn.exact.refusals import NotSolvedError
+from sojourn.exact.errors import NotSolvedError
+from sojourn.exact.logs.decision_log import Label, Log, label_names
+from sojourn.exact.logs.log_reader import read_log
 from sojourn.exact.solve import solve
 from sojourn.report import blocks, terminal
 from sojourn.report.charts import Axis, Whisker, Whiskers

@@ -12,8 +12,8 @@ import numpy as np
 from sojourn import __version__
 from sojourn.data.numbers import nearest
 from sojourn.data.records import Json, as_json, read_record, write_json
-from sojourn.exact.logs.earnings import Earnings, read_earnings
-from sojourn.rates.named import ESTIMATORS
+from sojourn.exact.logs.log_reader import TimedRewards, read_earnings
+from sojourn.rates.catalogue import ESTIMATORS
 from sojourn.rates.protocol import Rate
 from sojourn.rates.score import LEAST, RateScore, choose_rate, rates_over
 from sojourn.report import blocks, figures, terminal
@@ -96,14 +96,14 @@ def rated_file(  # the columns are options each
 
 def rated(
     name: str,
-    log: Earnings,
+    log: TimedRewards,
     kinds: Sequence[str] = KINDS,
     step_sizes: Sequence[float] = STEP_SIZES,
     level: float = 0.95,
 ) -> Rated:
     """Return which estimator, with which step size, predicts a log best.
 
-    >>> log = Earnings(np.repeat([1.0, 9.0, 3.0], 200), np.ones(600), ())
+    >>> log = TimedRewards(np.repeat([1.0, 9.0, 3.0], 200), np.ones(600), ())
     >>> found = rated("shop", log, kinds=["Exponential"], step_sizes=[0.001, 0.3])
     >>> found.best, found.candidates[0].difference > 0.0
     ('Exponential(0.3)', True)
@@ -147,7 +147,7 @@ def candidates(kinds: Sequence[str], step_sizes: Sequence[float]) -> dict[tuple[
     return made
 
 
-def _too_few(name: str, log: Earnings) -> ValueError:
+def _too_few(name: str, log: TimedRewards) -> ValueError:
     """Return the error for a log with too few usable rows, which says how many were left out and why."""
     if not log.left_out:
         return ValueError(
@@ -168,7 +168,7 @@ def write(found: Rated, folder: Path, formats: Sequence[str] = figures.FORMATS) 
     figures.write(Sheet([[rates(found)]], (7.0, 4.0)), folder / "figures" / "rates", formats)
 
 
-def _now(rate: Rate, log: Earnings) -> float | None:
+def _now(rate: Rate, log: TimedRewards) -> float | None:
     """Return an estimate after the whole log has been seen, or None if it is not finite."""
     more = [np.append(column, 1.0) for column in (log.rewards, log.durations)]
     last = float(rates_over(rate, *more)[-1])
@@ -190,7 +190,7 @@ def _drawn(by_score: Sequence[Scored]) -> list[str]:
     return list(best.values())[:_LINES]
 
 
-def _course(label: str, rate: Rate, log: Earnings) -> RateTrace:
+def _course(label: str, rate: Rate, log: TimedRewards) -> RateTrace:
     """Return an estimate over time, at up to 400 points evenly spaced over the rows."""
     before = rates_over(rate, log.rewards, log.durations)
     clock = np.cumsum(log.durations) - log.durations

@@ -7,14 +7,13 @@ from pathlib import Path
 
 from sojourn import __version__
 from sojourn.data.records import Json, Options, as_json, read_record, write_json
-from sojourn.exact.ratio import solve_ratio
-from sojourn.exact.solve import solve
-from sojourn.models.problems.named import named_model
+from sojourn.exact.solve import solve, solve_ratio
+from sojourn.models.model_files import named_model
 from sojourn.report import blocks
 from sojourn.report.charts import Axis, Lines, Series
 from sojourn.report.looks import plain
 from sojourn.report.words import counted, number, setting
-from sojourn.runs.named import refuse_world
+from sojourn.runs.catalogue import refuse_world
 
 FILE = "solution.json"
 

@@ -15,7 +15,7 @@ from sojourn.report import blocks
 from sojourn.report.charts import Axis, Lines, Whisker, Whiskers, series_of
 from sojourn.report.looks import looks, plain, title
 from sojourn.report.words import counted, number, setting, several
-from sojourn.runs.columns import TRUTHS
+from sojourn.runs.batch import TRUTHS
 from sojourn.runs.results import CURVES, RESULTS, load_results, summarise
 
 # Columns of results that are not options; `results.py` describes them.

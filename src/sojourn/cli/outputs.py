@@ -33,10 +33,10 @@ def sweep(
     is 3 if some runs failed; the table has them, with the reason.
     """
     from sojourn.runs.executors import executor
-    from sojourn.runs.folder import run_sweep
     from sojourn.runs.progress import progress
+    from sojourn.runs.spec import load_sweep
+    from sojourn.runs.store import run_sweep
     from sojourn.runs.tasks import estimate
-    from sojourn.runs.toml import load_sweep
 
     specification = load_sweep(file)
     counts = f"{specification.num_cells:,} cells, {specification.num_runs:,} runs, {specification.num_steps:,} steps"

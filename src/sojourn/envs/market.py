@@ -7,7 +7,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from sojourn.envs.worlds import WorldEnv
-from sojourn.worlds.market.synthetic import synthetic_bars
+from sojourn.worlds.market.instruments import synthetic_bars
 from sojourn.worlds.market.world import Market
 
 

@@ -1,6 +1,6 @@
 """Sojourn's environments by their ids, and their registration with Gymnasium.
 
-Every entry of `sojourn.models.problems.PROBLEMS` and of `sojourn.worlds.named.WORLDS` is an environment:
+Every entry of `sojourn.models.problems.PROBLEMS` and of `sojourn.worlds.catalogue.WORLDS` is an environment:
 "long-shot" is "sojourn/LongShot-v0". Only names are registered: a world and its environment are imported
 when one is made.
 """
@@ -22,7 +22,7 @@ from sojourn.data.options import fitted
 from sojourn.envs.protocol import Environment
 from sojourn.models.problems.catalogue import PROBLEMS
 from sojourn.rules.door import told
-from sojourn.worlds.named import WORLDS, users_world
+from sojourn.worlds.catalogue import WORLDS, users_world
 
 ENVIRONMENTS: dict[str, str] = {}  # the entry point of each id, as of the last call of `register`
 

@@ -9,7 +9,7 @@ from sojourn.data.options import fitted
 from sojourn.envs.headings import headed
 from sojourn.envs.named import class_name, title
 from sojourn.envs.worlds import WorldEnv
-from sojourn.worlds.named import WORLDS
+from sojourn.worlds.catalogue import WORLDS
 
 
 def __getattr__(name: str) -> type[WorldEnv]:

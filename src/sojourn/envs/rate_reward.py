@@ -18,9 +18,8 @@ from sojourn.data.numbers import shown
 from sojourn.envs.durations import DurationSource, duration_reader, reward_of
 from sojourn.envs.protocol import Environment, Info, parts_of
 from sojourn.envs.vectors import VectorClock, rewards_of
-from sojourn.rates.carry import carry
 from sojourn.rates.meter import RateMeter
-from sojourn.rates.protocol import Rate, value
+from sojourn.rates.protocol import Rate, carry, value
 from sojourn.rates.ratio import Exponential
 from sojourn.rules.arrays import Flags
 from sojourn.rules.door import told

@@ -23,23 +23,27 @@ from sojourn.data.numbers import finite, shown, unmasked, within
 from sojourn.envs.masks import FORBIDDEN, warn_of
 from sojourn.envs.protocol import Info
 from sojourn.rules.arrays import Floats
-from sojourn.rules.compile import kernel
 from sojourn.rules.door import told
 from sojourn.rules.gradual import gradually
+from sojourn.rules.kernel import kernel
 from sojourn.rules.stacks import put, take
 from sojourn.rules.streams import Stream, check_stream, streams
 from sojourn.rules.values import Column, V, Value, is_value, named_fields, replaced, same
 from sojourn.rules.vectors import Action, State, spot, state_in, write_state
-from sojourn.worlds.checks import Fault, explain_step, first_state, ready_world, rehearse_world
 from sojourn.worlds.protocol import (
+    Fault,
     NotDrawnError,
     World,
     controlled,
+    explain_step,
     extent,
+    first_state,
     gain,
     is_masked,
     moving,
     observed,
+    ready_world,
+    rehearse_world,
     start,
     step,
 )

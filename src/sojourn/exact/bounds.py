@@ -22,7 +22,7 @@ If d = 0, the ratio is infinite with the sign of its numerator, and 0 / 0 is cho
 infinity in L. `longest_timeless` helps to find a bias for which no such ratio spoils the bounds.
 
 The bounds assume nothing about the chains. If they meet, the optimal gain does not depend on the state, and it is known;
-so a solver that closes them proves its own answer.
+so they are the certificate of any solver that closes them.
 
 The theorem is about real numbers, and the bounds hold for real numbers: L is rounded down and U up, by more than all rounding
 on the way can have added. The model is taken exactly as its floats say, with each pair's probabilities divided by their sum.
@@ -37,17 +37,19 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from sojourn.exact.chains import longest_timeless
-from sojourn.exact.refusals import NotSolvedError
-from sojourn.exact.sweeps import Crew, improve_block, prove_block
+from sojourn.exact.chains import carried
+from sojourn.exact.errors import NotSolvedError, check_one_class
+from sojourn.exact.operators import Workers, expected, improve_block, prove_block
+from sojourn.models.chain import chain_of_pairs
 from sojourn.models.smdp import SMDP
-from sojourn.models.structure import findings, one_gain, several_classes
+from sojourn.models.structure import findings, one_gain
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.door import told
 
 _SHOWN = 10  # states in a solution's repr
 _LATER = 10  # steps after which rare and passing rewards count as often as they are met
 _CLOSER = 1e-3  # from one stage of a goal to the next
+_POLICIES = 100  # tried at most in the search for the longest run of decisions without time
 _ROUNDING = 1e-14  # relative to the gain: no bounds in floats come much closer
 
 
@@ -87,14 +89,16 @@ class Solution:
 
     def __repr__(self) -> str:
         one = self.gains.max() == self.gains.min()
-        gain = f"gain={float(self.gains[0])}" if one else f"gains={_short(self.gains.tolist())}"
+        gain = (
+            f"gain={float(self.gains[0])}"
+            if one
+            else f"gains=[{_short(list(map(repr, self.gains.tolist())))}]"
+        )
         actions, states = self.model.action_names, self.model.state_names
         policy = [actions[a] if actions else a for a in self.policy[: _SHOWN + 1].tolist()]
-        shown = _short(policy)
+        shown = f"[{_short(list(map(repr, policy)))}]"
         if states:
-            shown = (
-                "{" + _short([f"{s!r}: {a!r}" for s, a in zip(states, policy, strict=False)], bare=True) + "}"
-            )
+            shown = "{" + _short([f"{s!r}: {a!r}" for s, a in zip(states, policy, strict=False)]) + "}"
         worth = ""
         if self.model.counts is not None:
             observed = self.model.counts.sum()
@@ -117,10 +121,9 @@ class Solution:
         return findings(self.model)
 
 
-def _short(things: Sequence[object], bare: bool = False) -> str:
-    """Return the first items of a list as text."""
-    shown = ", ".join(map(str if bare else repr, things[:_SHOWN])) + (", ..." if len(things) > _SHOWN else "")
-    return shown if bare else f"[{shown}]"
+def _short(texts: Sequence[str]) -> str:
+    """Return the first items of a list."""
+    return ", ".join(texts[:_SHOWN]) + (", ..." if len(texts) > _SHOWN else "")
 
 
 def bounds(model: SMDP, bias: Floats, pairs: Ints | None = None) -> tuple[float, float]:
@@ -147,21 +150,21 @@ def proven(model: SMDP, bias: Floats, pairs: Ints | None = None) -> tuple[float,
     """Return the bounds that a bias gives, and the pairs of a policy whose gain is at least the lower bound."""
     steps = longest_timeless(model)
     low, high, nothing = np.empty((3, model.num_states))
-    with Crew(model) as crew:
+    with Workers(model) as workers:
         if steps is None:
             if pairs is None:
                 pairs = model.pair_offsets[:-1].copy()
-                crew.sweep(improve_block, bias, 0.0, 0.0, True, pairs, low, high)
-            crew.sweep(prove_block, bias, pairs, low, high)
+                workers.sweep(improve_block, bias, 0.0, 0.0, True, pairs, low, high)
+            workers.sweep(prove_block, bias, pairs, low, high)
             return float(low.min()), float(high.max()), pairs
         zero = np.flatnonzero(model.duration == 0.0)
         most = _shifted(model, bias, steps, zero, 1.0)
-        crew.sweep(prove_block, most, model.pair_offsets[:-1], nothing, high)
+        workers.sweep(prove_block, most, model.pair_offsets[:-1], nothing, high)
         if pairs is None:
             pairs = model.pair_offsets[:-1].copy()
-            crew.sweep(improve_block, bias, float(high.max()), 0.0, False, pairs, low, nothing)
+            workers.sweep(improve_block, bias, float(high.max()), 0.0, False, pairs, low, nothing)
         least = _shifted(model, bias, steps, pairs[model.duration[pairs] == 0.0], -1.0)
-        crew.sweep(prove_block, least, pairs, low, nothing)
+        workers.sweep(prove_block, least, pairs, low, nothing)
     return float(low.min()), float(high.max()), pairs
 
 
@@ -177,8 +180,46 @@ def _shifted(model: SMDP, bias: Floats, steps: Floats, timeless: Ints, sign: flo
     return bias + sign * 2.0 * max(float((sign * gained).max() + rounding), 0.0) * steps
 
 
+def longest_timeless(model: SMDP) -> Floats | None:
+    """Return the largest mean number of timeless decisions in a row from each state, or None if all take time.
+
+    It is finite, since no model can go on for ever without time passing. Bounds on the gain need it: r + P h - h <= U d must
+    hold for every pair, so where d = 0 the left side must not be above 0, and rounding alone could push it there. Let k be
+    the numbers returned here. For every pair that takes no time, k(s) - P k is at least 1/2, so adding 2 e k to h lowers its
+    left side by at least e.
+
+    >>> from sojourn.models import from_transitions
+    >>> retry = from_transitions([(0, 0, 0, 0.75, 1.0, 0.0), (0, 0, 1, 0.25, 1.0, 0.0), (1, 0, 0, 1.0, 0.0, 2.0)])
+    >>> longest_timeless(retry)
+    array([4., 0.])
+    """
+    zero = np.flatnonzero(model.duration == 0.0)
+    if not zero.size:
+        return None
+    state, counts = model.state_of_pair(), np.diff(model.row_offsets)
+    inner, first = np.unique(state[zero], return_index=True)
+    pairs, steps = model.pair_offsets[:-1].copy(), np.zeros(model.num_states)
+    pairs[inner] = zero[first]
+    for _ in range(_POLICIES):
+        rows = chain_of_pairs(model, pairs).matrix[inner]
+        ones = np.ones((len(inner), 1))
+        steps[inner] = carried(rows, inner, np.zeros((model.num_states, 1)), ones)[:, 0]
+        gap = steps[model.successor] - np.repeat(steps[state], counts)
+        more = 1.0 + np.add.reduceat(model.probability * gap, model.row_offsets[:-1])[zero]
+        better = np.flatnonzero(more > 0.25)
+        if not better.size:
+            return steps
+        better = better[np.lexsort((-more[better], state[zero[better]]))]
+        states, first = np.unique(state[zero[better]], return_index=True)
+        pairs[states] = zero[better[first]]
+    raise NotSolvedError(
+        f"decisions that take no time follow each other up to {steps.max():.3g} times in a row, "
+        "too often for proven bounds; raise the probability that time passes"
+    )
+
+
 class Goal:
-    """How near the bounds of a model must come, for a tolerance: about `tolerance` times E|r - g d| / E d.
+    """The gap between the bounds that a tolerance allows: about `tolerance` times E|r - g d| / E d.
 
     This has the units of a gain, and the means are those of the policy that was found. A reward in proportion to time,
     which any policy would get, does not change it, nor does a huge cost that the policy avoids. The means are taken over
@@ -186,7 +227,7 @@ class Goal:
     counts little. A policy may earn the same at every step, perhaps nothing; so a thousandth of how far the rewards of all
     pairs usually are from the usual rate is added.
 
-    Since the policy is not known before, the bounds come nearer in stages: `near` is the next stage.
+    Since the policy is not known in advance, the gap is closed in stages; `near` is the gap of the next stage.
 
     >>> from sojourn.models import from_arrays
     >>> model = from_arrays([[[0.0, 1.0]], [[1.0, 0.0]]], rewards=[[4.0], [0.0]], durations=[[1.0], [3.0]])
@@ -200,11 +241,11 @@ class Goal:
         self._pairs: Ints | None = None
 
     def begin(self, apart: float, gain: float) -> None:
-        """Set the first stage, given how far apart the first bounds are."""
+        """Set the first stage, given the gap between the first bounds."""
         self.near = max(self._tolerance * min(apart, 1e300), _ROUNDING * abs(gain))
 
     def reached(self, apart: float, pairs: Ints, gain: float) -> bool:
-        """Return whether bounds this far apart are near enough, given a policy; if not, set the next stage."""
+        """Return whether this gap between the bounds is small enough for a policy; if not, set the next stage."""
         if self._pairs is None or (pairs != self._pairs).any():
             self._pairs, self._enough = pairs.copy(), self.allowed(pairs, gain)
         if apart > self._enough:
@@ -216,7 +257,7 @@ class Goal:
         return apart <= self._enough
 
     def allowed(self, pairs: Ints, gain: float) -> float:
-        """Return how far apart the bounds may be, given the policy that takes these pairs."""
+        """Return the gap between the bounds that is allowed for the policy that takes these pairs."""
         offsets, rows = self._model.rows_of(pairs)
         probability, successor = self._model.probability[rows], self._model.successor[rows]
         chain = sparse.csr_array((probability, successor, offsets), shape=(len(pairs), len(pairs)))
@@ -249,20 +290,15 @@ def residual(model: SMDP, gains: Floats, bias: Floats) -> float:
 
     Only actions that keep the gain count, not those that lead to a smaller gain on average.
     """
-    starts = model.row_offsets[:-1]
-    ahead = np.add.reduceat(model.probability * bias[model.successor], starts)
-    kept = np.add.reduceat(model.probability * gains[model.successor], starts)
     state = model.state_of_pair()
-    surplus = model.reward - gains[state] * model.duration + ahead - bias[state]
-    surplus[kept < gains[state] - 1e-9 * (gains.max() - gains.min())] = -np.inf
+    surplus = model.reward - gains[state] * model.duration + expected(model, bias) - bias[state]
+    surplus[expected(model, gains) < gains[state] - 1e-9 * (gains.max() - gains.min())] = -np.inf
     return float(np.abs(np.maximum.reduceat(surplus, model.pair_offsets[:-1])).max())
 
 
 def not_solved(model: SMDP, sweeps: int, bias: Floats, tolerance: float) -> NotSolvedError:
-    """Return the error that says why the bounds did not meet."""
-    parts = model.structure.parts
-    if len(parts) > 1:
-        return NotSolvedError(several_classes(model, parts))
+    """Return the error that says why the bounds have not met the tolerance."""
+    check_one_class(model)
     lower, upper = bounds(model, bias)
     return NotSolvedError(
         f"after {sweeps} sweep{'' if sweeps == 1 else 's'} the optimal gain is known to be between {lower:.9g} and {upper:.9g}, "

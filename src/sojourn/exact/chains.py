@@ -1,38 +1,48 @@
 """The gains and biases of a chain, in floats where these are good enough and in decimals elsewhere.
 
-Small chains are solved by elimination without subtraction. Its gains and laws are right up to rounding for any
-probabilities; if floats underflow or rewards cancel, decimals take their place. Larger chains are solved as linear systems,
-and the answer is tested: if the bounds on the gain are far apart, decimals are used here too.
+Small chains are solved by *elimination*. Suppose that a chain leaves state k for j at the rate A(k, j). Watched only while it
+is not in k, it behaves like a chain with the rates A(i, j) + A(i, k) A(k, j) / out(k), where out(k) = sum over j of A(k, j).
+What is earned in k is counted on the way through it. Nothing is ever subtracted, not even for 1 - A(k, k), so every number
+has a small *relative* error, however unequal the rates are: a leak of 1e-300 is as exact as one of 0.5 (Grassmann, Taksar
+and Heyman, Operations Research 33, 1985; O'Cinneide, Numerische Mathematik 65, 1993).
+
+If floats underflow or rewards cancel, *decimals* take their place. Every float is exactly a decimal. Exponents are
+practically unlimited, so nothing overflows or vanishes; only digits beyond the number asked for are lost, and rounding can be
+directed down or up, which is how bounds are proven.
+
+Larger chains are solved as linear systems, and the answer is tested: if rounding may have spoiled it, decimals are used here
+too, or the chain is refused.
 """
 
 from __future__ import annotations
 
+import decimal
+import math
+from contextlib import AbstractContextManager
 from decimal import Decimal
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
-from sojourn.exact.decimals import digits, exact, nearest
-from sojourn.exact.refusals import NotSolvedError
-from sojourn.models.chain import Chain, SingularError, chain_of_pairs, classes_of, outward, solved
-from sojourn.models.elimination import Numbers, eliminated
+from sojourn.exact.errors import NotSolvedError
+from sojourn.models.chain import Chain, SingularError, classes_of, outward, solved
 from sojourn.rules.arrays import Floats, Ints, Sparse
 
-if TYPE_CHECKING:
-    from sojourn.models.smdp import SMDP
+Numbers: TypeAlias = npt.NDArray[Any]  # floats, or objects that are decimals or fractions
 
 _SMALL = 64  # states: up to here elimination is as fast as a linear system
 LARGEST = 300  # states: with more, decimals would take minutes
 CHEAP = 30  # states: up to here decimals cost milliseconds
 _CANCELLED = 1e-5  # a gain that is less than this part of what is earned and lost has too few digits left
-_CLOSE = (
-    1e-8  # how near the bounds of a linear system's gain must be, relative to the largest reward per time
-)
+_CLOSE = 1e-8  # how exact the gain of a linear system must be, relative to the largest reward per unit time
 _ULPS, _KEPT = 2.0**-50, 1e-9  # what rounding does to a sum, and how much of a bias it may spoil
 _ROUGH = 1e-3  # how much in chains that are too large for decimals
 _DIGITS, _MOST_DIGITS = 60, 3000
-_POLICIES = 100  # tried at most in the search for the longest run of decisions without time
+
+
+# --- Gains and biases ---------------------------------------------------------------------
 
 
 class Valued(NamedTuple):
@@ -80,9 +90,8 @@ def _in_floats(chain: Chain, classes: list[Ints], sure: bool) -> Valued:
         with np.errstate(over="ignore", invalid="ignore"):
             terms = np.abs(chain.reward[inner]) + np.abs(gains[inner]) * chain.duration[inner]
             earned = chain.reward[inner] - gains[inner] * chain.duration[inner]
-            if (
-                len(inner) > LARGEST
-            ):  # here only the order of the size is needed, and a system would be tested for more
+            if len(inner) > LARGEST:
+                # Here only the order of the size is needed, and `carried` would test for more.
                 bias[inner] = carried(leaving, inner, bias[:, None], earned[:, None])[:, 0]
                 size = solved(outward(leaving, inner), terms) if sure else terms
             else:
@@ -118,14 +127,8 @@ def _in_decimals(chain: Chain, classes: list[Ints]) -> Valued:
                 bias[inner], size[inner] = found.T
             unit = np.abs(reward) + np.abs(gains) * duration
             # The bias is a difference of two sums: the digits in which these agree are lost.
-            needed = max(
-                (
-                    s.adjusted() - max(abs(b), u).adjusted()
-                    for s, b, u in zip(size, bias, unit, strict=True)
-                    if s and u
-                ),
-                default=0,
-            )
+            sums = [(s, max(abs(b), u)) for s, b, u in zip(size, bias, unit, strict=True) if s and u]
+            needed = max((s.adjusted() - left.adjusted() for s, left in sums), default=0)
             if needed + 30 <= count or count >= _MOST_DIGITS:
                 return Valued(nearest(gains), nearest(bias), classes)
         count = min(needed + 30, _MOST_DIGITS)
@@ -264,39 +267,97 @@ def with_column(matrix: Sparse, column: Floats) -> Sparse:
     return sparse.hstack([sparse.csc_array(column[:, None]), matrix[:, 1:]], format="csc")
 
 
-def longest_timeless(model: SMDP) -> Floats | None:
-    """Return the largest mean number of timeless decisions in a row from each state, or None if all take time.
+# --- Elimination --------------------------------------------------------------------------
 
-    It is finite, since no model can go on for ever without time passing. Bounds on the gain need it: r + P h - h <= U d must
-    hold for every pair, so where d = 0 the left side must not be above 0, and rounding alone could push it there. Let k be
-    the numbers returned here. For every pair that takes no time, k(s) - P k is at least 1/2, so adding 2 e k to h lowers its
-    left side by at least e.
 
-    >>> from sojourn.models import from_transitions
-    >>> retry = from_transitions([(0, 0, 0, 0.75, 1.0, 0.0), (0, 0, 1, 0.25, 1.0, 0.0), (1, 0, 0, 1.0, 0.0, 2.0)])
-    >>> longest_timeless(retry)
-    array([4., 0.])
+class Eliminated(NamedTuple):
+    """The rates and amounts of each state at the time when it was eliminated, and its total rate of leaving."""
+
+    rates: Numbers
+    amounts: Numbers
+    out: Numbers
+
+    def cycle(self) -> Numbers:
+        """Return the mean amounts between two visits to the first state."""
+        return np.asarray(self.amounts[0])
+
+    def totals(self) -> Numbers:
+        """Return the mean amounts from each state until the first state is reached; 0 in the first state itself."""
+        result = np.zeros_like(self.amounts)
+        with np.errstate(all="raise"):
+            for k in range(1, len(result)):
+                ahead = np.flatnonzero(self.rates[k, :k])
+                later = (self.rates[k, ahead][:, None] * result[ahead]).sum(axis=0)
+                result[k] = (self.amounts[k] + later) / self.out[k]
+        return result
+
+    def visits(self) -> Numbers:
+        """Return the mean number of visits to each state between two visits to the first one."""
+        result = np.zeros_like(self.out)
+        result[0] = 1
+        with np.errstate(all="raise"):
+            for k in range(1, len(result)):
+                before = np.flatnonzero(self.rates[:k, k])
+                result[k] = (result[before] * self.rates[before, k]).sum() / self.out[k]
+        return result
+
+
+def eliminated(rates: Numbers, amounts: Numbers) -> Eliminated:
+    """Eliminate all states but the first, starting with the last; a state's rate to itself does not count.
+
+    `amounts` has in its columns what is earned per step in each state. The first state must be reached from every state.
+
+    >>> rates = np.array([[0.0, 1.0, 0.0], [0.5, 0.0, 0.5], [1.0, 0.0, 0.0]])
+    >>> left = eliminated(rates, np.array([[4.0], [0.0], [6.0]]))
+    >>> left.cycle(), left.totals()[:, 0], left.visits()
+    (array([7.]), array([0., 3., 6.]), array([1. , 1. , 0.5]))
     """
-    zero = np.flatnonzero(model.duration == 0.0)
-    if not zero.size:
-        return None
-    state, counts = model.state_of_pair(), np.diff(model.row_offsets)
-    inner, first = np.unique(state[zero], return_index=True)
-    pairs, steps = model.pair_offsets[:-1].copy(), np.zeros(model.num_states)
-    pairs[inner] = zero[first]
-    for _ in range(_POLICIES):
-        rows = chain_of_pairs(model, pairs).matrix[inner]
-        ones = np.ones((len(inner), 1))
-        steps[inner] = carried(rows, inner, np.zeros((model.num_states, 1)), ones)[:, 0]
-        gap = steps[model.successor] - np.repeat(steps[state], counts)
-        more = 1.0 + np.add.reduceat(model.probability * gap, model.row_offsets[:-1])[zero]
-        better = np.flatnonzero(more > 0.25)
-        if not better.size:
-            return steps
-        better = better[np.lexsort((-more[better], state[zero[better]]))]
-        states, first = np.unique(state[zero[better]], return_index=True)
-        pairs[states] = zero[better[first]]
-    raise NotSolvedError(
-        f"decisions that take no time follow each other up to {steps.max():.3g} times in a row, "
-        "too often for proven bounds; raise the probability that time passes"
+    rates, amounts = rates.copy(), amounts.copy()
+    out = np.zeros_like(rates[0])
+    with np.errstate(all="raise"):
+        for k in range(len(rates) - 1, 0, -1):
+            out[k] = rates[k, :k].sum()
+            before, ahead = np.flatnonzero(rates[:k, k]), np.flatnonzero(rates[k, :k])
+            share = (rates[before, k] / out[k])[:, None]
+            rates[np.ix_(before, ahead)] += share * rates[k, ahead]
+            amounts[before] += share * amounts[k]
+    return Eliminated(rates, amounts, out)
+
+
+# --- Decimals -----------------------------------------------------------------------------
+
+
+def digits(count: int, rounding: str = decimal.ROUND_HALF_EVEN) -> AbstractContextManager[decimal.Context]:
+    """Return a context in which decimals have this many digits, rounded to the nearest, down or up."""
+    return decimal.localcontext(
+        decimal.Context(prec=count, rounding=rounding, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)
     )
+
+
+def exact(floats: Floats) -> Numbers:
+    """Return floats as decimals, exactly.
+
+    >>> exact(np.array([0.5, 2.0**-20]))
+    array([Decimal('0.5'), Decimal('9.5367431640625E-7')], dtype=object)
+    """
+    return np.array([Decimal(x) for x in floats.ravel().tolist()], dtype=object).reshape(floats.shape)
+
+
+def nearest(numbers: Numbers) -> Floats:
+    """Return decimals as the nearest floats."""
+    return np.array([float(number) for number in numbers.ravel()], dtype=np.float64).reshape(numbers.shape)
+
+
+def below(number: Decimal) -> float:
+    """Return the largest float that is not above a decimal.
+
+    >>> below(Decimal("0.1")), below(Decimal("1e-400")), below(Decimal("-1e-400"))
+    (0.09999999999999999, 0.0, -5e-324)
+    """
+    found = float(number)
+    return math.nextafter(found, -math.inf) if Decimal(found) > number else found
+
+
+def above(number: Decimal) -> float:
+    """Return the smallest float that is not below a decimal."""
+    return -below(number.copy_negate())

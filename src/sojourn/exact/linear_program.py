@@ -22,11 +22,11 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from sojourn.exact.bounds import Solution
+from sojourn.exact.errors import NotSolvedError, check_one_class
+from sojourn.exact.operators import first_best
 from sojourn.exact.policy_iteration import policy_iteration
-from sojourn.exact.refusals import NotSolvedError
 from sojourn.models.chain import leading_to
 from sojourn.models.smdp import SMDP
-from sojourn.models.structure import several_classes
 from sojourn.rules.arrays import Floats
 from sojourn.rules.door import told
 
@@ -46,9 +46,7 @@ def linear_program(model: SMDP) -> Solution:
     1.0
     """
     began = time.perf_counter()
-    parts = model.structure.parts
-    if len(parts) > 1:
-        raise NotSolvedError(several_classes(model, parts))
+    check_one_class(model)
     with np.errstate(all="ignore"):
         length, size = float(model.duration.mean()), float(np.abs(model.reward).max()) or 1.0
         length = length if np.isfinite(length) else float(model.duration.max())
@@ -58,8 +56,7 @@ def linear_program(model: SMDP) -> Solution:
     often = np.maximum.reduceat(frequency, first)
     recurrent = np.flatnonzero(often > 1e-9 * often.max())
     pairs = first.copy()
-    for state in recurrent:
-        pairs[state] = first[state] + np.argmax(frequency[first[state] : model.pair_offsets[state + 1]])
+    pairs[recurrent] = first_best(model.pair_offsets, frequency)[recurrent]
     pairs = leading_to(model, recurrent, pairs)
     polished = policy_iteration(model, start=model.action[pairs])
     if not abs(polished.gain - gain) <= _AGREE * max(abs(gain), size / length):

@@ -18,13 +18,12 @@ No theorem of convergence is needed: the bounds hold for any h, and the iteratio
 from __future__ import annotations
 
 import time
-from typing import NamedTuple
 
 import numpy as np
 
 from sojourn.data.numbers import positive, whole
 from sojourn.exact.bounds import Goal, Solution, not_solved, proven
-from sojourn.exact.sweeps import Crew, evaluate_block, improve_block
+from sojourn.exact.operators import Workers, evaluate_block, improve_block
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats
 from sojourn.rules.door import told
@@ -46,13 +45,13 @@ def modified_policy_iteration(model: SMDP, tolerance: float = 1e-8, *, max_sweep
     tolerance, max_sweeps = positive("tolerance", tolerance), whole("max_sweeps", max_sweeps)
     bias, ratio, surplus, spare = np.zeros((4, model.num_states))
     pairs, lower, upper = model.pair_offsets[:-1].copy(), -np.inf, np.inf
-    line, sweeps, count, goal = None, 0, _FEWEST, Goal(model, tolerance)
+    last, sweeps, count, goal = None, 0, _FEWEST, Goal(model, tolerance)
     timed = bool(model.duration.min() > 0.0)
-    with Crew(model) as crew, np.errstate(all="ignore"):
+    with Workers(model) as workers, np.errstate(all="ignore"):
         gain = float(model.reward.mean() / model.duration.mean())
         while True:
             before = pairs.copy()
-            crew.sweep(improve_block, bias, gain, _slack(bias), False, pairs, ratio, surplus)
+            workers.sweep(improve_block, bias, gain, _slack(bias), False, pairs, ratio, surplus)
             sweeps += 1
             low, high = (float(ratio.min()), float(ratio.max())) if timed else proven(model, bias)[:2]
             lower, upper = max(lower, low), min(upper, high)
@@ -68,17 +67,18 @@ def modified_policy_iteration(model: SMDP, tolerance: float = 1e-8, *, max_sweep
             # While the policy still changes much, its values are of little use; later only they are left to find.
             count = min(2 * count, _MOST) if changed * 1000 <= model.num_states else _FEWEST
             for _ in range(count):
-                crew.sweep(evaluate_block, bias, gain, _DAMPING, pairs, surplus, spare)
+                workers.sweep(evaluate_block, bias, gain, _DAMPING, pairs, surplus, spare)
                 bias, spare = spare, bias
                 sweeps += 1
-            line = _line(model.duration[pairs], gain, surplus, line if changed == 0 else None)
-            guess = min(max(gain + line.surplus / line.slope, lower), upper)
+            slope = _slope(model.duration[pairs], surplus, gain, last if changed == 0 else None)
+            last = gain, float(surplus.mean()), slope
+            guess = min(max(gain + last[1] / slope, lower), upper)
             # A policy that earns less than the guess disproves the guess only if no other action is better.
             if guess > gain or gain > upper or (changed == 0 and surplus.max() < 0.0):
                 gain = guess
             bias -= bias[0]
         gain = min(max(gain, low), high)
-        crew.sweep(improve_block, bias, gain, 0.0, False, steepest.copy(), ratio, surplus)
+        workers.sweep(improve_block, bias, gain, 0.0, False, steepest.copy(), ratio, surplus)
     return Solution(
         model=model,
         gains=np.full(model.num_states, gain),
@@ -98,22 +98,17 @@ def _slack(bias: Floats) -> float:
     return 1e-14 * float(np.abs(bias).max())
 
 
-class _Line(NamedTuple):
-    """The surplus of a policy at a guess of the gain, and by how much it falls as the guess rises."""
+def _slope(durations: Floats, surplus: Floats, gain: float, last: tuple[float, float, float] | None) -> float:
+    """Return by how much the mean surplus of a policy falls as the guess of the gain rises.
 
-    gain: float
-    surplus: float
-    slope: float
-
-
-def _line(durations: Floats, gain: float, surplus: Floats, last: _Line | None) -> _Line:
-    """Return the line of a policy, from its surplus now and from its last line if the policy is unchanged."""
+    `last` has the guess, the mean surplus and the slope of the sweep before, if the policy is still the same.
+    """
+    if last is None:
+        return float(durations.mean())
+    guess, mean, slope = last
     now, spread = float(surplus.mean()), float(surplus.max() - surplus.min())
-    slope = float(durations.mean()) if last is None else last.slope
     # As long as the surplus differs between states, its mean gives no reliable slope.
-    if last is not None and gain != last.gain and spread <= 0.1 * abs(last.surplus - now):
-        slope = (last.surplus - now) / (gain - last.gain)
-        slope = min(
-            max(slope, float(durations.min()) or 1e-3 * float(durations.mean())), float(durations.max())
-        )
-    return _Line(gain, now, slope)
+    if gain != guess and spread <= 0.1 * abs(mean - now):
+        least = float(durations.min()) or 1e-3 * float(durations.mean())
+        slope = min(max((mean - now) / (gain - guess), least), float(durations.max()))
+    return slope

@@ -1,7 +1,7 @@
 """Solve models whose gain depends on the start.
 
-Every policy ends up in an end component and stays there for ever (see `model.structure`), and inside an end component the
-optimal gain is one number. So such a model is solved in two steps. First, each largest end component is solved as a model
+Every policy ends up in an end component and stays there for ever (see `sojourn.models.structure`), and inside an end component the
+optimal gain is one number. So such a model is solved in two steps. First, each maximal end component is solved as a model
 of its own. Then a second problem decides which component to head for: w(s) is the largest mean gain of the component in
 which a policy from s ends up,
 
@@ -29,12 +29,12 @@ import numpy as np
 from scipy import sparse
 
 from sojourn.exact.bounds import Solution, residual
-from sojourn.exact.chains import carried, lumped, valued
-from sojourn.exact.refusals import NotSolvedError, in_floats
+from sojourn.exact.chains import Numbers, carried, lumped, valued
+from sojourn.exact.errors import NotSolvedError, checked_bias
+from sojourn.exact.operators import restricted
 from sojourn.models.chain import chain_of_pairs, leading_to, pairs_of
-from sojourn.models.elimination import Numbers
 from sojourn.models.smdp import SMDP
-from sojourn.rules.arrays import Flags, Floats, Ints, Sparse
+from sojourn.rules.arrays import Floats, Ints, Sparse
 
 _ROUNDING = 1e-13  # relative to the mean size of the gains in which a policy may end up
 _MOST = 1000  # policies; no model is known that needs more than ten
@@ -58,7 +58,7 @@ def by_components(model: SMDP, inside: Callable[[SMDP], Solution]) -> Solution:
     kept = model.structure.kept
     pairs, solutions = model.pair_offsets[:-1].copy(), []
     for states in model.structure.parts:
-        part, part_pairs = _restricted(model, states, kept)
+        part, part_pairs = restricted(model, states, kept)
         solutions.append(inside(part))
         pairs[states] = part_pairs[pairs_of(part, solutions[-1].policy)]
     ways = _ways_out(model)
@@ -74,7 +74,7 @@ def by_components(model: SMDP, inside: Callable[[SMDP], Solution]) -> Solution:
     if max(found.lower for found in ends) <= min(found.upper for found in ends):
         gains = np.full(model.num_states, gains.max())  # the bounds do not show that they differ
     with np.errstate(all="ignore"):
-        bias = in_floats(model, gains, valued(chain_of_pairs(model, pairs)).bias)
+        bias = checked_bias(model, gains, valued(chain_of_pairs(model, pairs)).bias)
         left = residual(model, gains, bias)
     return Solution(
         model=model,
@@ -88,27 +88,6 @@ def by_components(model: SMDP, inside: Callable[[SMDP], Solution]) -> Solution:
         solver=f"{solutions[-1].solver}, by end components",
         seconds=time.perf_counter() - began,
     )
-
-
-def _restricted(model: SMDP, states: Ints, kept: Flags) -> tuple[SMDP, Ints]:
-    """Return the model of an end component, and the number of each of its pairs in the whole model."""
-    number = np.full(model.num_states, -1)
-    number[states] = np.arange(len(states))
-    state = model.state_of_pair()
-    pairs = np.flatnonzero(kept & (number[state] >= 0))
-    offsets, rows = model.rows_of(pairs)
-    part = SMDP(
-        pair_offsets=np.concatenate(
-            ([0], np.cumsum(np.bincount(number[state[pairs]], minlength=len(states))))
-        ),
-        row_offsets=offsets,
-        successor=number[model.successor[rows]],
-        probability=model.probability[rows],
-        reward=model.reward[pairs],
-        duration=model.duration[pairs],
-        action=model.action[pairs],
-    )
-    return part, pairs
 
 
 class _Ways(NamedTuple):
@@ -136,10 +115,8 @@ def _ways_out(model: SMDP) -> _Ways:
     source = np.repeat(np.arange(len(pair)), np.diff(offsets))[outside[rows]]
     rows = rows[outside[rows]]
     # Divide by the largest first, since sums of numbers near 5e-324 have few digits.
-    weight = (
-        model.probability[rows]
-        / np.maximum.reduceat(np.where(outside, model.probability, 0.0), model.row_offsets[:-1])[pair[source]]
-    )
+    largest = np.maximum.reduceat(np.where(outside, model.probability, 0.0), model.row_offsets[:-1])
+    weight = model.probability[rows] / largest[pair[source]]
     total = np.bincount(source, weights=weight, minlength=len(pair))
     law = sparse.coo_array(
         (weight / total[source], (source, place[model.successor[rows]])),
@@ -215,11 +192,9 @@ def _longest(ways: _Ways) -> float:
     inner = np.flatnonzero(choice >= 0)
     if not inner.size:
         return 0.0
-    steps = np.zeros((places, 1))
+    steps, nothing, ones = np.zeros((places, 1)), np.zeros((places, 1)), np.ones((len(inner), 1))
     for _ in range(_MOST):
-        steps[inner] = carried(
-            ways.law[choice[inner]], inner, np.zeros((places, 1)), np.ones((len(inner), 1))
-        )
+        steps[inner] = carried(ways.law[choice[inner]], inner, nothing, ones)
         more = 1.0 + (ways.law @ steps)[:, 0] - steps[ways.source, 0]
         if steps.max() > _MANY or more.max() <= 0.25:
             break

@@ -10,29 +10,39 @@ from every state. The policy is then changed to go there (Haviv and Puterman, Jo
 which costs no gain.
 
 The bounds of the last bias say whether floats were good enough. If they were not, because probabilities, rewards or
-durations differ by many orders of magnitude, the iteration goes on in decimals (see `careful`).
+durations differ by many orders of magnitude, the iteration goes on in decimals, with as many digits as it takes until the
+bounds meet: with a leak of 2^-1000 the bias has numbers of about 2^1000, and their differences matter. Each policy is then
+evaluated by elimination without subtraction. The bounds are those of `bounds`; every operation is rounded down for the
+lower one and up for the upper one, so they hold for any number of digits.
 """
 
 from __future__ import annotations
 
+import decimal
 import time
+from decimal import Decimal
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sojourn.data.numbers import unmasked, whole
-from sojourn.exact.bounds import Solution, bounds
-from sojourn.exact.careful import Found, careful
-from sojourn.exact.chains import CHEAP, valued
-from sojourn.exact.refusals import NotSolvedError
+from sojourn.exact.bounds import Solution, bounds, longest_timeless
+from sojourn.exact.chains import CHEAP, Numbers, above, below, digits, eliminated, exact, nearest, valued
+from sojourn.exact.errors import NotSolvedError, check_one_class, checked_bias
+from sojourn.exact.operators import expected, first_best
 from sojourn.models.chain import chain_of_pairs, classes_of, leading_to, pairs_of
 from sojourn.models.smdp import SMDP
-from sojourn.models.structure import several_classes
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.door import told
 
 _ROUNDING = 1e-12  # relative to the largest bias and to what the pair earns
 _CLOSE = 1e-10  # how close the bounds must be, relative to the gain or its terms
+# Numbers of digits, each with the number of states up to which it takes seconds at most.
+_LENGTHS = ((50, 300), (200, 120), (800, 50), (3200, 20))
+_SPARE = 10  # digits that rounding may spoil
+_ENOUGH = Decimal("1e-15")  # how near the bounds must be, relative to the gain
+_NOTHING = Decimal("1e-30")  # or relative to what is earned and lost per unit time, since the gain may be 0
 
 
 @told
@@ -50,18 +60,16 @@ def policy_iteration(model: SMDP, *, start: ArrayLike | None = None, max_iterati
     (array([0, 1]), 2.104478, 1)
     """
     began = time.perf_counter()
-    parts = model.structure.parts
-    if len(parts) > 1:
-        raise NotSolvedError(several_classes(model, parts))
+    check_one_class(model)
     pairs = _steepest(model) if start is None else pairs_of(model, np.asarray(unmasked("start", start)))
     max_iterations = whole("max_iterations", max_iterations)
     with np.errstate(all="ignore"):
         found = _in_floats(model, pairs, max_iterations)
     if not _good(model, found):
         try:
-            found = careful(model, found.pairs, max_iterations)
-        except NotSolvedError:
-            if not _good_enough(model, found):
+            found = _in_decimals(model, found.pairs, max_iterations)
+        except NotSolvedError:  # unless the gain is known as well as floats allow
+            if not found.upper - found.lower <= 1e-8 * _size(model, found):
                 raise
     with np.errstate(all="ignore"):
         surplus = _surplus(model, found.gain, found.bias)
@@ -79,25 +87,35 @@ def policy_iteration(model: SMDP, *, start: ArrayLike | None = None, max_iterati
     )
 
 
-def _in_floats(model: SMDP, pairs: Ints, max_iterations: int) -> Found:
+class _Found(NamedTuple):
+    """A policy by its pairs, its gain and bias, and proven bounds on the optimal gain."""
+
+    pairs: Ints
+    gain: float
+    bias: Floats
+    lower: float
+    upper: float
+    iterations: int
+
+
+def _in_floats(model: SMDP, pairs: Ints, max_iterations: int) -> _Found:
     """Return a policy that no action improves by more than rounding, and the bounds that its bias proves."""
     seen: set[bytes] = set()
     for iteration in range(1, max_iterations + 1):
         try:
             pairs, gain, bias = _one_class(model, pairs)
         except NotSolvedError:
-            return Found(pairs, np.nan, np.full(model.num_states, np.nan), -np.inf, np.inf, iteration)
+            return _Found(pairs, np.nan, np.full(model.num_states, np.nan), -np.inf, np.inf, iteration)
         surplus = _surplus(model, gain, bias)
-        best = np.maximum.reduceat(surplus, model.pair_offsets[:-1])
         terms = np.abs(model.reward) + abs(gain) * model.duration
-        choice = _first_best(model, surplus, best)
-        slack = _ROUNDING * (np.abs(bias).max() + np.maximum(terms[choice], terms[pairs]))
-        better = best > surplus[pairs] + slack
+        best = first_best(model.pair_offsets, surplus)
+        slack = _ROUNDING * (np.abs(bias).max() + np.maximum(terms[best], terms[pairs]))
+        better = surplus[best] > surplus[pairs] + slack
         if not better.any() or pairs.tobytes() in seen:  # only rounding can bring a policy up again
             lower, upper = bounds(model, bias, pairs)
-            return Found(pairs, min(max(gain, lower), upper), bias, lower, upper, iteration)
+            return _Found(pairs, min(max(gain, lower), upper), bias, lower, upper, iteration)
         seen.add(pairs.tobytes())
-        pairs = np.where(better, choice, pairs)
+        pairs = np.where(better, best, pairs)
     lower, upper = bounds(model, bias)
     raise NotSolvedError(
         f"after {max_iterations} iteration{'' if max_iterations == 1 else 's'} the policy still changes, and the optimal gain "
@@ -105,7 +123,7 @@ def _in_floats(model: SMDP, pairs: Ints, max_iterations: int) -> Found:
     )
 
 
-def _good(model: SMDP, found: Found) -> bool:
+def _good(model: SMDP, found: _Found) -> bool:
     """Whether the gain is known to ten digits or, in models where decimals are slow, to ten digits of its terms."""
     apart = found.upper - found.lower
     return apart <= _CLOSE * abs(found.gain) or (
@@ -113,12 +131,7 @@ def _good(model: SMDP, found: Found) -> bool:
     )
 
 
-def _good_enough(model: SMDP, found: Found) -> bool:
-    """Whether the gain is known as well as floats allow, if decimals do not solve the model."""
-    return found.upper - found.lower <= 1e-8 * _size(model, found)
-
-
-def _size(model: SMDP, found: Found) -> float:
+def _size(model: SMDP, found: _Found) -> float:
     """Return the largest reward per unit time that the policy meets again and again."""
     states = classes_of(chain_of_pairs(model, found.pairs))[0]
     reward, duration = np.abs(model.reward[found.pairs[states]]), model.duration[found.pairs[states]]
@@ -127,24 +140,16 @@ def _size(model: SMDP, found: Found) -> float:
 
 def _surplus(model: SMDP, gain: float, bias: Floats) -> Floats:
     """Return r - g d + P h - h of every pair."""
-    ahead = np.add.reduceat(model.probability * bias[model.successor], model.row_offsets[:-1])
-    return np.asarray(model.reward + (ahead - bias[model.state_of_pair()]) - gain * model.duration)
+    gained = model.reward + (expected(model, bias) - bias[model.state_of_pair()])
+    return np.asarray(gained - gain * model.duration)
 
 
 def _steepest(model: SMDP) -> Ints:
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        ratio = np.where(
-            model.duration > 0.0, model.reward / model.duration, np.copysign(np.inf, model.reward)
-        )
-    return _first_best(model, ratio, np.maximum.reduceat(ratio, model.pair_offsets[:-1]))
-
-
-def _first_best(model: SMDP, numbers: Floats, best: Floats) -> Ints:
-    """Return the first pair of each state that has the state's largest number."""
-    state = model.state_of_pair()
-    at = np.flatnonzero(numbers == best[state])
-    _, first = np.unique(state[at], return_index=True)
-    return at[first]
+        ratio = model.reward / model.duration
+    return first_best(
+        model.pair_offsets, np.where(model.duration > 0.0, ratio, np.copysign(np.inf, model.reward))
+    )
 
 
 def _one_class(model: SMDP, pairs: Ints) -> tuple[Ints, float, Floats]:
@@ -155,3 +160,140 @@ def _one_class(model: SMDP, pairs: Ints) -> tuple[Ints, float, Floats]:
         pairs = leading_to(model, best, pairs)
         gains, bias, _ = valued(chain_of_pairs(model, pairs))
     return pairs, float(gains[0]), bias
+
+
+# --- In decimals --------------------------------------------------------------------------
+
+
+class _Worth(NamedTuple):
+    pairs: Ints
+    gain: Decimal
+    size: Decimal
+    bias: Numbers
+
+
+class _Decimals:
+    """A model whose numbers are decimals."""
+
+    def __init__(self, model: SMDP) -> None:
+        self.model, self.source = model, np.repeat(model.state_of_pair(), np.diff(model.row_offsets))
+        self.probability, self.reward = exact(model.probability), exact(model.reward)
+        self.duration = exact(model.duration)
+        steps = longest_timeless(model)
+        self.steps = None if steps is None else exact(steps)
+
+    def summed(self, rows: Numbers) -> Numbers:
+        """Return the sum over the rows of each pair."""
+        return np.asarray(np.add.reduceat(rows, self.model.row_offsets[:-1]))
+
+
+def _in_decimals(model: SMDP, pairs: Ints, max_iterations: int) -> _Found:
+    """Return an optimal policy, starting from the one that takes `pairs`; the model must have one end component."""
+    exactly, done = _Decimals(model), 0
+    for count, most in _LENGTHS:
+        if model.num_states > most:
+            break
+        with digits(count):
+            worth, taken = _improved(exactly, pairs, count, max_iterations)
+            pairs, done = worth.pairs, done + taken
+            lower, upper = _bounds(exactly, worth, count)
+            size = worth.size or max(np.abs(exactly.reward[pairs])) / max(exactly.duration[pairs])
+            close = upper - lower <= max(_ENOUGH * abs(worth.gain), _NOTHING * size)
+        if close:
+            gains = np.full(model.num_states, float(worth.gain))
+            bias = checked_bias(model, gains, nearest(worth.bias - worth.bias[0]))
+            low, high = below(lower), above(upper)
+            return _Found(pairs, min(max(float(worth.gain), low), high), bias, low, high, done)
+    raise NotSolvedError(
+        f"the numbers of the model's {model.num_states} states differ too much in size for floats and for up to "
+        f"{max(c for c, most in _LENGTHS if model.num_states <= most or c == 50)} digits; "
+        "lump states, or leave out the smallest probabilities"
+    )
+
+
+def _improved(exactly: _Decimals, pairs: Ints, count: int, max_iterations: int) -> tuple[_Worth, int]:
+    """Return a policy that no action improves by more than rounding, and the number of policies tried."""
+    model = exactly.model
+    slack, seen = Decimal(10) ** (_SPARE - count), set[bytes]()
+    for iteration in range(1, max_iterations + 1):
+        worth = _evaluated(exactly, pairs)
+        gap = worth.bias[model.successor] - worth.bias[exactly.source]
+        total = exactly.summed(exactly.probability)
+        ahead = exactly.summed(exactly.probability * gap) / total
+        size = exactly.summed(exactly.probability * np.abs(gap))
+        surplus = exactly.reward - worth.gain * exactly.duration + ahead
+        rounding = slack * (np.abs(exactly.reward) + abs(worth.gain) * exactly.duration + size)
+        # The best pair of each state; `pairs` keeps the policy's own pair unless the best is surely better.
+        best, own = first_best(model.pair_offsets, surplus), worth.pairs
+        better = surplus[best] - rounding[best] > surplus[own] + rounding[own]
+        pairs = np.where(better.astype(bool), best, own)
+        if (pairs == own).all() or own.tobytes() in seen:  # a policy that comes up again needs more digits
+            return worth, iteration
+        seen.add(own.tobytes())
+    raise NotSolvedError(
+        f"after {max_iterations} iteration{'' if max_iterations == 1 else 's'} the policy still changes; "
+        "allow more with max_iterations"
+    )
+
+
+def _evaluated(exactly: _Decimals, pairs: Ints) -> _Worth:
+    """Return a policy with one recurrent class that is at least as good, and its gain and bias."""
+    classes = classes_of(chain_of_pairs(exactly.model, pairs))
+    best = classes[0]
+    if len(classes) > 1:
+        best = max(classes, key=lambda states: _worth(exactly, pairs, states).gain)
+        pairs = leading_to(exactly.model, best, pairs)
+    others = np.setdiff1d(np.arange(exactly.model.num_states), best)
+    return _worth(exactly, pairs, np.concatenate([best, others]))
+
+
+def _worth(exactly: _Decimals, pairs: Ints, states: Ints) -> _Worth:
+    """Evaluate a policy on states that it does not leave; the first of them is in its only recurrent class."""
+    offsets, rows = exactly.model.rows_of(pairs[states])
+    place = np.zeros(exactly.model.num_states, dtype=np.int64)
+    place[states] = np.arange(len(states))
+    rates = np.full((len(states), len(states)), Decimal(0), dtype=object)
+    probability = exactly.probability[rows]
+    total = np.add.reduceat(probability, offsets[:-1])
+    source = np.repeat(np.arange(len(states)), np.diff(offsets))
+    np.add.at(rates, (source, place[exactly.model.successor[rows]]), probability / total[source])
+    reward, duration = exactly.reward[pairs[states]], exactly.duration[pairs[states]]
+    left = eliminated(rates, np.column_stack([reward, duration, np.abs(reward)]))
+    earned, taken, size = left.cycle()
+    gain, totals = earned / taken, left.totals()
+    bias = np.full(exactly.model.num_states, Decimal(0), dtype=object)
+    bias[states] = totals[:, 0] - gain * totals[:, 1]
+    return _Worth(pairs, gain, size / taken, bias)
+
+
+def _bounds(exactly: _Decimals, worth: _Worth, count: int) -> tuple[Decimal, Decimal]:
+    """Return a lower bound on the gain of the policy and an upper bound on that of any; see `longest_timeless`."""
+    least = most = worth.bias
+    zero = np.flatnonzero(exactly.model.duration == 0.0)
+    if exactly.steps is not None:
+        gap = worth.bias[exactly.model.successor] - worth.bias[exactly.source]
+        total = exactly.summed(exactly.probability)
+        gained = exactly.reward + exactly.summed(exactly.probability * gap) / total
+        rounding = max(np.abs(worth.bias)) * Decimal(10) ** (_SPARE - count)
+        most = worth.bias + 2 * max(max(gained[zero]) + rounding, Decimal(0)) * exactly.steps
+        taken = worth.pairs[exactly.model.duration[worth.pairs] == 0.0]
+        lost = max((-number for number in gained[taken]), default=Decimal(0))
+        least = worth.bias - 2 * max(lost + rounding, Decimal(0)) * exactly.steps
+    lower = min(_lowest(exactly, least, count, 1)[worth.pairs])
+    return lower, max(number.copy_negate() for number in _lowest(exactly, most, count, -1))
+
+
+def _lowest(exactly: _Decimals, bias: Numbers, count: int, sign: int) -> Numbers:
+    """Return a number not above (r + sum p (h' - h) / sum p) / d for each pair, with -r and -h if sign is -1."""
+    with digits(count, decimal.ROUND_CEILING):
+        most = exactly.summed(exactly.probability)
+    with digits(count, decimal.ROUND_FLOOR):
+        least = exactly.summed(exactly.probability)
+        bias = bias * sign
+        gap = bias[exactly.model.successor] - bias[exactly.source]
+        ahead = exactly.summed(exactly.probability * gap)
+        # A positive sum is divided by too much and a negative one by too little, so both come out too low.
+        ahead = ahead / np.where((ahead > 0).astype(bool), most, least)
+        gained = exactly.reward * sign + ahead
+        ratios = zip(gained, exactly.duration, strict=True)
+        return np.array([x / d if d else Decimal("Infinity" if x >= 0 else "-Infinity") for x, d in ratios])

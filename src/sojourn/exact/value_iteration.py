@@ -23,7 +23,7 @@ import numpy as np
 
 from sojourn.data.numbers import positive, whole
 from sojourn.exact.bounds import Goal, Solution, middle, not_solved, proven
-from sojourn.exact.sweeps import Crew, arrays, improve_block, iterate
+from sojourn.exact.operators import Workers, arrays, expected, improve_block, iterate
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats
 from sojourn.rules.door import told
@@ -50,15 +50,15 @@ def value_iteration(model: SMDP, tolerance: float = 1e-9, *, max_sweeps: int = 1
     goal.begin(upper - lower, middle(lower, upper))
     done = upper - lower <= goal.near and goal.reached(upper - lower, pairs, middle(lower, upper))
     swept = _swept if model.duration.min() > 0.0 else _swept_without_time
-    with Crew(model) as crew:
+    with Workers(model) as workers:
         while not done:
             if not goal.near >= 0.0:
                 raise not_solved(model, sweeps, bias, tolerance)
-            sweeps += swept(model, crew, bias, goal.near, max_sweeps - sweeps, tolerance)
+            sweeps += swept(model, workers, bias, goal.near, max_sweeps - sweeps, tolerance)
             lower, upper, pairs = proven(model, bias)
             done = goal.reached(upper - lower, pairs, middle(lower, upper))
         gain, ratio, surplus = middle(lower, upper), *np.empty((2, model.num_states))
-        crew.sweep(improve_block, bias, gain, 0.0, False, pairs.copy(), ratio, surplus)
+        workers.sweep(improve_block, bias, gain, 0.0, False, pairs.copy(), ratio, surplus)
     return Solution(
         model=model,
         gains=np.full(model.num_states, gain),
@@ -73,8 +73,10 @@ def value_iteration(model: SMDP, tolerance: float = 1e-9, *, max_sweeps: int = 1
     )
 
 
-def _swept(model: SMDP, crew: Crew, bias: Floats, goal: float, max_sweeps: int, tolerance: float) -> int:
-    """Change the bias in sweeps until the bounds, up to rounding, are within `goal`; return the number of sweeps."""
+def _swept(
+    model: SMDP, workers: Workers, bias: Floats, goal: float, max_sweeps: int, tolerance: float
+) -> int:
+    """Sweep until the gap between the bounds is at most `goal`, up to rounding; return the number of sweeps."""
     step = _SHARE * float(model.duration.min())
     ratio, surplus = np.empty((2, model.num_states))
     pairs, known, sweeps = model.pair_offsets[:-1].copy(), np.array([-np.inf, np.inf]), 0
@@ -82,7 +84,7 @@ def _swept(model: SMDP, crew: Crew, bias: Floats, goal: float, max_sweeps: int, 
     while not done:
         if sweeps >= max_sweeps:
             raise not_solved(model, sweeps, bias, tolerance)
-        if crew.alone:
+        if workers.alone:
             before = known.copy()
             at_once = min(max_sweeps - sweeps, max(1, _AT_ONCE // model.num_rows))
             taken = iterate(arrays(model), step, goal, at_once, bias, pairs, ratio, known)
@@ -90,7 +92,7 @@ def _swept(model: SMDP, crew: Crew, bias: Floats, goal: float, max_sweeps: int, 
             if not done and (known == before).all():  # the bounds will not come closer
                 raise not_solved(model, sweeps, bias, tolerance)
         else:
-            crew.sweep(improve_block, bias, 0.0, 0.0, True, pairs, ratio, surplus)
+            workers.sweep(improve_block, bias, 0.0, 0.0, True, pairs, ratio, surplus)
             sweeps += 1
             done = bool(ratio.max() - ratio.min() <= goal)
             bias += 0.0 if done else step * (ratio - ratio[0])
@@ -99,26 +101,26 @@ def _swept(model: SMDP, crew: Crew, bias: Floats, goal: float, max_sweeps: int, 
 
 
 def _swept_without_time(
-    model: SMDP, _crew: Crew, bias: Floats, goal: float, max_sweeps: int, tolerance: float
+    model: SMDP, _workers: Workers, bias: Floats, goal: float, max_sweeps: int, tolerance: float
 ) -> int:
     """Do the same for a model with decisions that take no time, which are followed at once after each step.
 
     A step computes v(s) = h(s) + e max (r + P h - h) / d over the pairs that take time. Then h(s) becomes the larger of v(s)
     and the maximum of r + P h over the pairs that take no time, again and again until nothing changes.
     """
-    state, starts, first = model.state_of_pair(), model.row_offsets[:-1], model.pair_offsets[:-1]
+    state, first = model.state_of_pair(), model.pair_offsets[:-1]
     timed = model.duration > 0.0
     duration = np.where(timed, model.duration, 1.0)
     step = _SHARE * float(duration[timed].min())
     for sweep in range(1, max_sweeps + 1):
-        gained = model.reward + np.add.reduceat(model.probability * bias[model.successor], starts)
+        gained = model.reward + expected(model, bias)
         slow = bias[state] + step * (gained - bias[state]) / duration
         slow = np.maximum.reduceat(np.where(timed, slow, -np.inf), first)
         new = np.where(np.isfinite(slow), slow, bias)
         for _ in range(_AT_ONE_INSTANT):
             before = new
-            quick = model.reward + np.add.reduceat(model.probability * new[model.successor], starts)
-            new = np.maximum(slow, np.maximum.reduceat(np.where(timed, -np.inf, quick), first))
+            quick = np.where(timed, -np.inf, model.reward + expected(model, new))
+            new = np.maximum(slow, np.maximum.reduceat(quick, first))
             if (new == before).all():
                 break
         bias[:] = new - new[0]

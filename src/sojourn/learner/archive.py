@@ -21,21 +21,22 @@ from typing import Any, TypeAlias, TypedDict, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from sojourn.agents import bandits, h_learning, policies, relative
+from sojourn.agents import bandits, h_learning
+from sojourn.agents import baselines as policies
 from sojourn.agents import learning as learn
+from sojourn.agents import methods as relative
 from sojourn.agents.bandits import chosen
-from sojourn.agents.errors import td_error
-from sojourn.agents.exploration import chance
+from sojourn.agents.exploration import chance, share_of
 from sojourn.agents.learning import sized
+from sojourn.agents.methods import settled, td_error
 from sojourn.agents.planning import planner
 from sojourn.agents.protocol import draw
-from sojourn.agents.relative import settled
-from sojourn.agents.ties import share_of
 from sojourn.agents.values.protocol import read
 from sojourn.data.files import write_bytes
 from sojourn.data.numbers import shown
 from sojourn.data.records import parsed_json
-from sojourn.rates import centred, named, scheduled
+from sojourn.rates import catalogue as named
+from sojourn.rates import centred, scheduled
 from sojourn.rates.protocol import update
 from sojourn.rules.kinds import check_fields, check_kind
 from sojourn.rules.values import is_value
@@ -48,6 +49,11 @@ Contents: TypeAlias = dict[str, Any]  # which is checked when a file is read
 # Files give only the names of the classes in these modules, so the modules must be imported before a file is read.
 OURS = (learn, policies, planner, bandits, h_learning, relative, named, scheduled, centred)
 _RULES = (draw, read, td_error, chance, sized, share_of, settled, chosen, update, step)
+_SAVED_AS = {
+    "ConstantStepSize": "Constant",
+    "PlanHistory": "Course",
+}  # classes that files call by other names
+_CLASSES = {saved: name for name, saved in _SAVED_AS.items()}
 _CONTENTS = "contents.json"
 _PACKAGE = __name__.partition(".")[0]
 _NAME = re.compile(r"[\w.]{1,200}", re.ASCII)
@@ -186,8 +192,9 @@ def _packed(thing: Any, arrays: Arrays) -> Json:
                 + ("several classes have that name" if len(found) > 1 else "no rule is registered for it")
             )
         fields = {part: _packed(field, arrays) for part, field in thing._asdict().items()}
-        origin = {} if _is_ours(cls) else {"module": cls.__module__}
-        return {"value": cls.__name__, **origin, "fields": fields}
+        if _is_ours(cls):
+            return {"value": _SAVED_AS.get(cls.__name__, cls.__name__), "fields": fields}
+        return {"value": cls.__name__, "module": cls.__module__, "fields": fields}
     if isinstance(thing, np.ndarray):
         name = f"{len(arrays)}.npy"
         arrays[name] = thing
@@ -238,6 +245,7 @@ def _table(thing: dict[str, Any], key: str) -> dict[str, Any]:
 
 def _class(name: str, module: object) -> type:
     """Return the class of values of this name; `module` is given if it is a user's."""
+    name = _CLASSES.get(name, name) if module is None else name
     there = _classes(name)
     if module is None:
         found = [cls for cls in there if _is_ours(cls)] or there

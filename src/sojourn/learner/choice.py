@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-from sojourn.agents.literature import smart
+from sojourn.agents.constructors import smart
 from sojourn.agents.planning.planner import planner
 from sojourn.agents.protocol import Agent, described
 from sojourn.runs.build import build_agent

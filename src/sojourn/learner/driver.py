@@ -25,7 +25,7 @@ from sojourn.learner.reading import Reading
 from sojourn.learner.watch import Seen, Watcher
 from sojourn.rules.arrays import Floats
 from sojourn.rules.long_run import MicroBatches
-from sojourn.runs.totals import Totals
+from sojourn.runs.recording import Totals
 
 Transition: TypeAlias = tuple[int, int, float, float, int, bool]  # as `HeldAgent.advance` takes it
 

@@ -16,18 +16,17 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sojourn.agents.checks import ready_agent
-from sojourn.agents.protocol import Agent, draw, learn, looks_ahead, pauses, think
+from sojourn.agents.protocol import Agent, draw, learn, looks_ahead, pauses, ready_agent, think
 from sojourn.agents.values.protocol import entries, sizes
 from sojourn.data.numbers import shown
 from sojourn.rates.protocol import value
 from sojourn.rules.arrays import MOST_COUNTED, Floats
-from sojourn.rules.compile import kernel
 from sojourn.rules.gradual import gradually
+from sojourn.rules.kernel import kernel
 from sojourn.rules.stacks import put, take
 from sojourn.rules.streams import Stream, check_stream
 from sojourn.rules.values import Column, Value, canonical, copied, is_value, replaced, stacked
-from sojourn.runs.totals import Totals, counted, totals_in, write_totals
+from sojourn.runs.recording import Totals, counted, totals_in, write_totals
 
 V = TypeVar("V", bound=Value)
 

@@ -58,7 +58,7 @@ from sojourn.rules.door import told, warn
 from sojourn.rules.streams import streams
 from sojourn.runs.progress import no_progress
 from sojourn.runs.progress import progress as progress_bar
-from sojourn.runs.totals import Totals
+from sojourn.runs.recording import Totals
 
 __all__ = ["Callback", "Learner", "saved_environment"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from sojourn.agents.checks import ready_agent
+from sojourn.agents.protocol import ready_agent
 from sojourn.envs.tabulation import Tabulation
 from sojourn.learner.archive import format_of, read_archive
 from sojourn.learner.described import NETWORK_FORMAT

@@ -15,14 +15,14 @@ from typing import Any, NamedTuple, TypeAlias, TypeGuard
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sojourn.agents.constructors import tile_q, tile_sarsa
 from sojourn.agents.networks.base import NetworkAgent
 from sojourn.agents.networks.deep_q import deep_q
 from sojourn.agents.networks.ppo import ppo
 from sojourn.agents.networks.protocol import ObservingAgent, Spaces, Transitions, checked_spaces
-from sojourn.agents.observing import VectorObserver
 from sojourn.agents.protocol import Agent
-from sojourn.agents.tile_agents import tile_q, tile_sarsa
 from sojourn.agents.values.protocol import reads_vectors
+from sojourn.agents.vector_observer import VectorObserver
 from sojourn.data.numbers import shown
 from sojourn.envs.durations import DurationSource
 from sojourn.envs.lanes import Lanes, SingleLane
@@ -37,7 +37,7 @@ from sojourn.rules.arrays import Flags, Floats
 from sojourn.rules.long_run import MicroBatches
 from sojourn.rules.values import is_value
 from sojourn.rules.vectors import Bounds
-from sojourn.runs.totals import Totals
+from sojourn.runs.recording import Totals
 
 MakeObserver: TypeAlias = Callable[..., ObservingAgent]
 MakeVectorAgent: TypeAlias = Callable[..., Agent]

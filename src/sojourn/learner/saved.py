@@ -10,8 +10,7 @@ import copy
 from pathlib import Path
 from typing import Any, TypedDict
 
-from sojourn.agents.checks import ready_agent
-from sojourn.agents.protocol import Agent
+from sojourn.agents.protocol import Agent, ready_agent
 from sojourn.agents.values.protocol import sizes
 from sojourn.data.numbers import shown, whole, within
 from sojourn.envs.durations import DurationSource

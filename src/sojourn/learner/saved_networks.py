@@ -18,7 +18,7 @@ from sojourn.learner.held import check_totals
 from sojourn.learner.observing import OBSERVERS, OURS, MakeObserver, ObservingDriver, Source, driver_for
 from sojourn.rules.kinds import check_kind
 from sojourn.rules.values import canonical, replaced
-from sojourn.runs.totals import Totals
+from sojourn.runs.recording import Totals
 
 
 class SavedNetwork(TypedDict):

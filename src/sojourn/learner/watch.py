@@ -21,12 +21,12 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from sojourn.agents.errors import Discounted, Stepwise
-from sojourn.agents.learning import Constant
+from sojourn.agents.learning import ConstantStepSize
+from sojourn.agents.methods import Discounted, Stepwise
 from sojourn.agents.protocol import Agent
 from sojourn.learner.held import LATE, Surplus
 from sojourn.rules.arrays import Floats, Ints
-from sojourn.runs.totals import Totals
+from sojourn.runs.recording import Totals
 
 _GROWTH = 1.7  # 2 for a steady drift, 1.4 for a random walk, 1 for values that have settled
 _TIMES = 3  # doublings of the steps over which values must grow
@@ -159,7 +159,7 @@ class Watcher:
 def step_size_of(agent: Agent) -> float:
     """Return an agent's step size, or 0.01 if it is not constant."""
     step_size = getattr(agent, "step_size", None)
-    return step_size.size if isinstance(step_size, Constant) else 0.01
+    return step_size.size if isinstance(step_size, ConstantStepSize) else 0.01
 
 
 def rate_is_learned(agent: Agent) -> bool:

@@ -1,14 +1,12 @@
 """The public names, by the file that defines them."""
 
-from sojourn.models.build import from_arrays, from_matrices
-from sojourn.models.dictionary import from_dict
-from sojourn.models.files import load_model, save_model
-from sojourn.models.options import Option, from_options, primitive
-from sojourn.models.rates import from_rates
+from sojourn.models.dictionaries import from_dict
+from sojourn.models.matrices import from_arrays, from_matrices
+from sojourn.models.model_files import load_model, save_model
+from sojourn.models.option_models import Option, from_options, primitive
 from sojourn.models.smdp import SMDP
 from sojourn.models.structure import end_components, findings
-from sojourn.models.table import from_table
-from sojourn.models.transitions import from_transitions
+from sojourn.models.transitions import from_rates, from_table, from_transitions
 
 __all__ = [
     "SMDP",

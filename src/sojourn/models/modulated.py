@@ -7,17 +7,7 @@ from collections.abc import Callable, Sequence
 from statistics import NormalDist
 
 from sojourn.data.numbers import positive, several
-from sojourn.models.laws import (
-    Constant,
-    Exponential,
-    FlooredNormal,
-    Gamma,
-    Law,
-    Lognormal,
-    TwoPoint,
-    Uniform,
-    Weibull,
-)
+from sojourn.models import laws
 from sojourn.models.smdp import SMDP
 from sojourn.models.transitions import from_transitions
 from sojourn.rules.door import told
@@ -54,52 +44,45 @@ def modulated(regimes: Sequence[SMDP], mean: float) -> SMDP:
         rewards, durations, by_rows = model.flat_laws()
         state_of = model.state_of_pair()
         for pair in range(model.num_pairs):
+            source = regime * size + int(state_of[pair]), int(model.action[pair])
             for row in range(int(model.row_offsets[pair]), int(model.row_offsets[pair + 1])):
-                place = row if by_rows else pair
-                law = durations.law(place)
-                kept = transform(law, speed)
+                place, target = row if by_rows else pair, int(model.successor[row])
+                reward, duration = rewards.law(place), durations.law(place)
+                kept = transform(duration, speed)
                 for after in range(count):
-                    chance = (1.0 - kept) / count + (kept if after == regime else 0.0)
-                    if chance > 0.0:
-                        rows.append(
-                            (
-                                regime * size + int(state_of[pair]),
-                                int(model.action[pair]),
-                                after * size + int(model.successor[row]),
-                                float(model.probability[row]) * chance,
-                                rewards.law(place),
-                                law,
-                            )
-                        )
+                    share = (1.0 - kept) / count + (kept if after == regime else 0.0)
+                    if share > 0.0:
+                        chance = float(model.probability[row]) * share
+                        rows.append((*source, after * size + target, chance, reward, duration))
     return from_transitions(rows)
 
 
-def transform(law: Law, speed: float) -> float:
+def transform(law: laws.Law, speed: float) -> float:
     """Return E[e^(-s x)] for a random number x with this law, where s is the speed.
 
-    >>> transform(Constant(2.0), 0.5) == math.exp(-1.0), transform(Exponential(3.0), 1.0)
+    >>> transform(laws.Constant(2.0), 0.5) == math.exp(-1.0), transform(laws.Exponential(3.0), 1.0)
     (True, 0.25)
     """
     match law:
-        case Constant(value):
+        case laws.Constant(value):
             return math.exp(-speed * value)
-        case Exponential(mean):
+        case laws.Exponential(mean):
             return 1.0 / (1.0 + speed * mean)
-        case Gamma(shape, scale):
+        case laws.Gamma(shape, scale):
             return math.exp(-shape * math.log1p(speed * scale))
-        case Uniform(low, high):
+        case laws.Uniform(low, high):
             width = speed * (high - low)
             return math.exp(-speed * low) * (-math.expm1(-width) / width if width else 1.0)
-        case TwoPoint(low, high, probability):
+        case laws.TwoPoint(low, high, probability):
             return (1.0 - probability) * math.exp(-speed * low) + probability * math.exp(-speed * high)
-        case FlooredNormal(location, scale, floor):
+        case laws.FlooredNormal(location, scale, floor):
             below = (floor - location) / scale
             above = math.exp(speed * (speed * scale * scale / 2.0 - location))
             normal = NormalDist()
             return math.exp(-speed * floor) * normal.cdf(below) + above * normal.cdf(-below - speed * scale)
-        case Weibull(shape, scale):
+        case laws.Weibull(shape, scale):
             return _integral(lambda t: math.exp(-t - speed * scale * t ** (1.0 / shape)), 0.0)
-        case Lognormal(median, sigma):
+        case laws.Lognormal(median, sigma):
             bell = NormalDist().pdf
             return _integral(lambda z: bell(z) * math.exp(-speed * median * math.exp(sigma * z)), -_FAR)
 

@@ -33,9 +33,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sojourn.data.numbers import listed, shown, unmasked, within
-from sojourn.models import checks
 from sojourn.models.laws import FlatLaws, Law, constants, flat
 from sojourn.models.structure import Structure, structure_of
+from sojourn.models.validation import make_owned, make_valid, names_in, offsets_of
 from sojourn.rules.arrays import Floats, Indices, Ints, flat_floats, flat_indices, flat_ints
 from sojourn.rules.door import told
 
@@ -95,7 +95,7 @@ class SMDP:
     ) -> None:
         means = (reward, duration, row_reward, row_duration)
         unmasked("a model", (pair_offsets, row_offsets, successor, probability, action, counts, means))
-        put = functools.partial(checks.put, self)
+        put = functools.partial(object.__setattr__, self)  # a model is frozen
         pair_offsets = flat_ints("pair_offsets", pair_offsets)
         put("pair_offsets", pair_offsets)
         put("row_offsets", flat_ints("row_offsets", row_offsets))
@@ -106,11 +106,11 @@ class SMDP:
             put(name, None if each is None else flat_floats(name, each))
         put("reward_law", reward_law)
         put("duration_law", duration_law)
-        put("state_names", checks.names_in("state_names", state_names, len(pair_offsets)))
-        put("action_names", checks.names_in("action_names", action_names))
+        put("state_names", names_in("state_names", state_names, len(pair_offsets)))
+        put("action_names", names_in("action_names", action_names))
         put("counts", None if counts is None else flat_ints("counts", counts))
-        checks.make_valid(self)
-        checks.make_owned(self)
+        make_valid(self)
+        make_owned(self)
 
     def __repr__(self) -> str:
         return f"SMDP({self.num_states} states, {self.num_pairs} pairs, {self.num_rows} rows)"
@@ -172,7 +172,7 @@ class SMDP:
     def rows_of(self, pairs: Ints) -> tuple[Ints, Ints]:
         """Return where the rows of each of some pairs begin, and these rows, one pair after the other."""
         counts = np.diff(self.row_offsets)[pairs]
-        offsets = np.concatenate(([0], np.cumsum(counts)))
+        offsets = offsets_of(counts)
         return offsets, np.repeat(self.row_offsets[pairs] - offsets[:-1], counts) + np.arange(offsets[-1])
 
     def pair_table(self) -> Ints:
@@ -257,14 +257,8 @@ class SMDP:
         >>> model.with_means(-model.reward, model.duration).reward
         array([ -5., -12.])
         """
-        changed = self._with(
-            reward=reward,
-            duration=duration,
-            row_reward=None,
-            row_duration=None,
-            reward_law=None,
-            duration_law=None,
-        )
+        no_longer = dict.fromkeys(("row_reward", "row_duration", "reward_law", "duration_law"))
+        changed = self._with(reward=reward, duration=duration, **no_longer)
         if "structure" in vars(self):  # it depends only on the transitions, which are the same
             vars(changed)["structure"] = self.structure
         return changed

@@ -5,8 +5,8 @@ of it to every other. The recurrent classes of every policy lie in end component
 component, the model is weakly communicating: from any start, every part in which a policy can stay for ever can be
 reached, so the optimal gain is one number. If there are several, the gain may depend on the start.
 
-End components are found in rounds: cut the graph of all pairs into strongly connected parts, and remove the pairs that lead
-from one part to another, until no pair is removed (de Alfaro, "Formal verification of probabilistic systems", 1997,
+End components are found in rounds: cut the graph of all pairs into strongly connected components, and remove the pairs
+that lead from one to another, until no pair is removed (de Alfaro, "Formal verification of probabilistic systems", 1997,
 algorithm 3.1).
 """
 
@@ -35,13 +35,13 @@ class Structure(NamedTuple):
 
     @property
     def parts(self) -> list[Ints]:
-        """The states of every largest end component, ordered by their first states."""
+        """The states of every maximal end component, ordered by their first states."""
         return [np.flatnonzero(self.label == number) for number in range(self.label.max() + 1)]
 
 
 @told
 def end_components(model: SMDP) -> list[Ints]:
-    """Return the states of every largest end component.
+    """Return the states of every maximal end component.
 
     >>> from sojourn.models import from_arrays
     >>> stay_or_go = from_arrays([[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 1.0]]], rewards=1.0)
@@ -52,7 +52,7 @@ def end_components(model: SMDP) -> list[Ints]:
 
 
 def structure_of(model: SMDP, usable: Flags | None = None) -> Structure:
-    """Compute the end components of a model; `model.structure` does this once and keeps the result.
+    """Compute the end components of a model; `model.structure` caches them.
 
     With `usable`, only the pairs that it marks count.
     """
@@ -76,7 +76,7 @@ def structure_of(model: SMDP, usable: Flags | None = None) -> Structure:
 
 
 def strong_parts(num_states: int, source: Ints, target: Ints | Indices) -> Ints:
-    """Return the strongly connected part of each state."""
+    """Return the strongly connected component of each state."""
     graph = sparse.csr_array(
         (np.ones(len(source), dtype=np.int8), (source, target)), shape=(num_states, num_states)
     )
@@ -84,7 +84,7 @@ def strong_parts(num_states: int, source: Ints, target: Ints | Indices) -> Ints:
 
 
 def recurrent_classes(num_states: int, source: Ints, target: Ints | Indices) -> list[Ints]:
-    """Return the strongly connected parts that nothing leads out of, ordered by their first states."""
+    """Return the strongly connected components that nothing leads out of, ordered by their first states."""
     part = _by_first_state(strong_parts(num_states, source, target))
     left = np.zeros(num_states, dtype=bool)
     left[part[source[part[source] != part[target]]]] = True

@@ -1,26 +1,31 @@
-"""Models made from a list of transitions, with states and actions given by number or by name."""
+"""Models made from a list of transitions, from a list of transition rates, and from Gymnasium's tables.
+
+States and actions are given by number or by name.
+"""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from sojourn.data.numbers import finite, listed, shown, unmasked
-from sojourn.models.build import Quantities, offsets_of
-from sojourn.models.checks import MOST_NAMES, names_in
-from sojourn.models.laws import Constant, Law, as_law, flat
-from sojourn.models.samples import Empirical, Outcomes
+from sojourn.data.numbers import finite, listed, positive, shown, unmasked, within
+from sojourn.models.laws import Constant, Empirical, Exponential, Law, Outcomes, as_law, flat
+from sojourn.models.matrices import numbers_of
 from sojourn.models.smdp import SMDP
-from sojourn.rules.arrays import Ints
+from sojourn.models.validation import MOST_NAMES, names_in, offsets_of
+from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.door import told
 
 Label: TypeAlias = int | str | np.int64  # of a state or an action: its number or its name
 Quantity: TypeAlias = Law | Empirical | float  # a reward or a duration
 Row: TypeAlias = tuple[Label, Label, Label, float, Quantity, Quantity]
 Transition: TypeAlias = Row | tuple[Label, Label, Label, float, Outcomes]
+RateRow: TypeAlias = tuple[Label, Label, Label, float] | tuple[Label, Label, Label, float, float]
 
 MOST_OUTCOMES = 100_000  # of one transition
 
@@ -54,20 +59,18 @@ def from_transitions(
     ]
     if not rows:
         raise ValueError("there are no transitions; give at least one")
-    states = _numbering("state", state_names, [row[0] for row in rows] + [row[2] for row in rows])
-    actions = _numbering("action", action_names, [row[1] for row in rows])
+    states = _Numbering("state", state_names, [row[0] for row in rows] + [row[2] for row in rows])
+    actions = _Numbering("action", action_names, [row[1] for row in rows])
     from_state = np.array([states.number(row[0]) for row in rows])
     action = np.array([actions.number(row[1]) for row in rows])
     order = np.lexsort((action, from_state))
     from_state, action = from_state[order], action[order]
     begins = np.flatnonzero(np.append(True, (np.diff(from_state) != 0) | (np.diff(action) != 0)))
     row_offsets = np.append(begins, len(rows))
-    reward = _means_or_laws(
-        [as_law(f"the reward of {rows[row][:3]}", rows[row][4]) for row in order], row_offsets
-    )
-    duration = _means_or_laws(
-        [as_law(f"the duration of {rows[row][:3]}", rows[row][5]) for row in order], row_offsets
-    )
+    quantities: dict[str, Any] = {}
+    for field, name in ((4, "reward"), (5, "duration")):
+        laws = [as_law(f"the {name} of {rows[row][:3]}", rows[row][field]) for row in order]
+        quantities |= _means_or_laws(name, laws, row_offsets)
     return SMDP(
         pair_offsets=offsets_of(np.bincount(from_state[begins], minlength=states.count)),
         row_offsets=row_offsets,
@@ -76,12 +79,7 @@ def from_transitions(
         action=action[begins],
         state_names=states.names,
         action_names=actions.names,
-        reward=reward.means,
-        duration=duration.means,
-        row_reward=reward.rows,
-        row_duration=duration.rows,
-        reward_law=reward.laws,
-        duration_law=duration.laws,
+        **quantities,
     )
 
 
@@ -132,7 +130,7 @@ def _chance(given: Transition) -> float:
     return finite(f"the probability of {given[:3]}", given[3])
 
 
-class _numbering:  # noqa: N801 - used as a function
+class _Numbering:
     """The numbers of states or actions that are given by number or by name."""
 
     def __init__(self, what: str, names: Sequence[str] | None, used: list[Label]) -> None:
@@ -166,13 +164,137 @@ class _numbering:  # noqa: N801 - used as a function
         return self._numbers[str(given)]
 
 
-def _means_or_laws(laws: list[Law], row_offsets: Ints) -> Quantities:
+def _means_or_laws(name: str, laws: list[Law], row_offsets: Ints) -> dict[str, Any]:
     """Return means of pairs if these are enough, else means of rows, or laws of rows."""
     constants = [law.value for law in laws if isinstance(law, Constant)]
     if len(constants) < len(laws):
-        return Quantities(laws=flat(laws))
+        return {f"{name}_law": flat(laws)}
     values = np.array(constants)
     first = values[row_offsets[:-1]]
-    if (values == np.repeat(first, np.diff(row_offsets))).all():
-        return Quantities(means=first)
-    return Quantities(rows=values)
+    is_same = (values == np.repeat(first, np.diff(row_offsets))).all()
+    return {name: first} if is_same else {f"row_{name}": values}
+
+
+# --- Rates --------------------------------------------------------------------------------
+
+
+@told
+def from_rates(
+    rates: Iterable[RateRow],
+    *,
+    earning: Mapping[tuple[Label, Label], float] | None = None,
+    state_names: Sequence[str] | None = None,
+    action_names: Sequence[str] | None = None,
+) -> SMDP:
+    """Return the model made from `(s, a, s', rate)` or `(s, a, s', rate, reward)`, where the reward comes with the move.
+
+    `earning` says what a pair `(s, a)` earns per unit time while it lasts; a pair that it does not name earns nothing in this
+    way. A sojourn has an exponential law, whose mean is 1 over the sum of the pair's rates. What is earned during the sojourn
+    enters the model by its mean.
+
+    >>> from sojourn.exact.solve import solve
+    >>> machine = from_rates(
+    ...     [("up", "run", "down", 0.1), ("down", "mend", "up", 1.0, -3.0)], earning={("up", "run"): 5.0}
+    ... )
+    >>> machine.duration, machine.reward  # up for a time of 10 at 5 per unit, down for 1 at a cost of 3
+    (array([10.,  1.]), array([50., -3.]))
+    >>> round(solve(machine).gain, 6)  # 47 / 11
+    4.272727
+    """
+    earning = {} if earning is None else dict(earning)
+    moves: dict[tuple[Label, Label], list[tuple[Label, float, float]]] = {}
+    for number, given in enumerate(rates):
+        if not isinstance(given, tuple | list) or len(given) not in (4, 5):
+            raise ValueError(
+                f"rate {number} is {shown(given)}; it must be (s, a, s', rate) or (s, a, s', rate, reward)"
+            )
+        state, action, successor, rate, *reward = unmasked(f"rate {number}", given)
+        for label in (state, action, successor):
+            if label.__hash__ is None:
+                raise TypeError(
+                    f"a label of rate {number} is {shown(label)}; it must be a whole number or a name"
+                )
+        moves.setdefault((state, action), []).append((
+            successor,
+            positive(f"the rate of {given[:3]}", rate),
+            finite(f"the reward of {given[:3]}", reward[0]) if reward else 0.0,
+        ))  # fmt: skip
+    unknown = [pair for pair in earning if pair not in moves]
+    if unknown:
+        raise ValueError(
+            f"earning names the pair {unknown[0]}, which has no rates; give its rates, or leave it out"
+        )
+    rows: list[Row] = []
+    for pair, ways in moves.items():
+        total = math.fsum(rate for _, rate, _ in ways)
+        earned = finite(f"what {pair} earns", earning.get(pair, 0.0)) / total
+        rows += [
+            (*pair, successor, rate / total, earned + reward, Exponential(1.0 / total))
+            for successor, rate, reward in ways
+        ]
+    return from_transitions(rows, state_names=state_names, action_names=action_names)
+
+
+# --- Gymnasium's tables -------------------------------------------------------------------
+
+
+@told
+def from_table(
+    table: Mapping[int, Mapping[int, Sequence[tuple[float, int, float, bool]]]],
+    durations: ArrayLike = 1.0,
+    *,
+    start: ArrayLike | None = None,
+    state_names: Sequence[str] | None = None,
+    action_names: Sequence[str] | None = None,
+) -> SMDP:
+    """Return the model of a Gymnasium table `P[s][a] = [(probability, s', reward, terminated), ...]`.
+
+    Durations are one number or an array [s, a]. A model of the long run has no end: after a
+    transition that terminates, it goes on at `start`, which is a state or a probability for each state.
+
+    >>> table = {0: {0: [(1.0, 1, 0.0, False)]}, 1: {0: [(1.0, 1, 1.0, True)]}}
+    >>> from_table(table, durations=2.0, start=0).successor
+    array([1, 0], dtype=int32)
+    """
+    num_states = len(table)
+    first = _start_law(start, num_states)
+    numbers = numbers_of("durations", durations)
+    rows = []
+    for state, choices in table.items():
+        for action, outcomes in choices.items():
+            duration = float(numbers if numbers.ndim == 0 else numbers[state, action])
+            for probability, successor, reward, terminated in outcomes:
+                if not terminated:
+                    rows.append((state, action, int(successor), probability, reward, duration))
+                    continue
+                if first is None:
+                    raise ValueError(
+                        f"state {state}, action {action} ends an episode in state {successor}; "
+                        "say with start=... where the next one begins"
+                    )
+                rows += [
+                    (state, action, int(again), probability * first[again], reward, duration)
+                    for again in np.flatnonzero(first)
+                ]
+    # Names are added at the end, so that states and actions keep their numbers.
+    model = from_transitions(rows)
+    if model.num_states != num_states:
+        raise ValueError(
+            f"the table has {num_states} states, but its transitions have {model.num_states}; number the states from 0"
+        )
+    if state_names is None and action_names is None:
+        return model
+    return model.with_names(state_names, action_names)
+
+
+def _start_law(start: ArrayLike | None, num_states: int) -> Floats | None:
+    if start is None:
+        return None
+    if np.ndim(unmasked("start", start)) == 0:
+        law = np.zeros(num_states)
+        law[within("start", np.asarray(start).item(), num_states)] = 1.0
+        return law
+    law = np.asarray(numbers_of("start", start))
+    if law.shape != (num_states,) or not (law >= 0.0).all() or not abs(law.sum() - 1.0) <= 1e-8:
+        raise ValueError(f"start must be a state, or {num_states} probabilities that sum to 1")
+    return law

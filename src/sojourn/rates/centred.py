@@ -17,7 +17,8 @@ from typing import NamedTuple
 from sojourn.data.numbers import at_least_zero, positive
 from sojourn.rates.protocol import R, Rate, limit, limit_is_gain, ratio, update, value
 from sojourn.rules.bridge import inlined
-from sojourn.rules.compile import rule
+from sojourn.rules.replace import replaced
+from sojourn.rules.rule import rule
 from sojourn.rules.values import checked
 
 _update, _value = update.bare, value.bare
@@ -99,12 +100,7 @@ def own_value(rate: Rate) -> float:
 @timed.register
 def timed_centred(rate: Centred, duration: float) -> Centred:
     """Add the duration to the mean."""
-    return Centred(
-        estimator=rate.estimator,
-        strength=rate.strength,
-        level=rate.level,
-        durations=averaged(rate.durations, duration),
-    )
+    return replaced(rate, durations=averaged(rate.durations, duration))
 
 
 @levelled.register
@@ -116,12 +112,7 @@ def levelled_centred(rate: Centred, ahead: float) -> Centred:
 @levelled_by.register
 def levelled_by_centred(rate: Centred, level: float, share: float) -> Centred:
     """The level: m += share (level - m)."""
-    return Centred(
-        estimator=rate.estimator,
-        strength=rate.strength,
-        level=rate.level + share * (level - rate.level),
-        durations=rate.durations,
-    )
+    return replaced(rate, level=rate.level + share * (level - rate.level))
 
 
 @own_value.register
@@ -133,12 +124,7 @@ def own_value_centred(rate: Centred) -> float:
 @update.register
 def update_centred(rate: Centred, reward: float, duration: float) -> Centred:
     """Update the estimator inside."""
-    return Centred(
-        estimator=_update(rate.estimator, reward, duration),
-        strength=rate.strength,
-        level=rate.level,
-        durations=rate.durations,
-    )
+    return replaced(rate, estimator=_update(rate.estimator, reward, duration))
 
 
 @value.register

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from sojourn.data.numbers import finite, proper_fraction
-from sojourn.rates.protocol import limit, limit_is_gain, ratio, update, value, value_as_kept
-from sojourn.rates.steps import Steps
+from sojourn.rates.protocol import Steps, limit, limit_is_gain, ratio, update, value, value_as_kept
 from sojourn.rules.elementary import expm1, log1p
+from sojourn.rules.replace import replaced
 from sojourn.rules.values import checked
 
 
@@ -38,8 +38,8 @@ class TimeSmoothed(NamedTuple):
 def update_time_smoothed(rate: TimeSmoothed, reward: float, duration: float) -> TimeSmoothed:
     """Rho <- e^(-lambda tau) rho + (1 - e^(-lambda tau)) r/tau, lambda = -log(1 - beta); W likewise, with 1 for r/tau."""
     share = -expm1(log1p(-rate.step_size) * duration)
-    return TimeSmoothed(
-        step_size=rate.step_size,
+    return replaced(
+        rate,
         rate=rate.rate + share * (reward / duration - rate.rate),
         weight=rate.weight + share * (1.0 - rate.weight),
     )

@@ -18,8 +18,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from sojourn.data.numbers import fraction
-from sojourn.rates.protocol import Rate, limit, ratio, update, value
-from sojourn.rates.steps import Side, Steps
+from sojourn.rates.protocol import Rate, Side, Steps, limit, ratio, update, value
+from sojourn.rules.replace import replaced
 from sojourn.rules.values import checked
 
 
@@ -49,8 +49,8 @@ def update_harmonic(rate: Harmonic, reward: float, duration: float) -> Harmonic:
     """Move p += beta (1{r>0} tau/r - p), n likewise; each share += beta (1{sign} - share)."""
     step_size = rate.step_size
     reciprocal = duration / reward if reward != 0.0 else 0.0
-    return Harmonic(
-        step_size=step_size,
+    return replaced(
+        rate,
         positive=rate.positive + step_size * ((reciprocal if reward > 0.0 else 0.0) - rate.positive),
         negative=rate.negative + step_size * ((reciprocal if reward < 0.0 else 0.0) - rate.negative),
         positive_share=rate.positive_share
@@ -100,8 +100,8 @@ def update_weighted_harmonic(rate: WeightedHarmonic, reward: float, duration: fl
     up = 1.0 if reward > 0.0 else 0.0
     down = 1.0 if reward < 0.0 else 0.0
     zero = 1.0 if reward == 0.0 else 0.0
-    return WeightedHarmonic(
-        step_size=step_size,
+    return replaced(
+        rate,
         positive_reward=rate.positive_reward + step_size * (up * reward - rate.positive_reward),
         positive_duration=rate.positive_duration + step_size * (up * duration - rate.positive_duration),
         negative_reward=rate.negative_reward + step_size * (down * reward - rate.negative_reward),

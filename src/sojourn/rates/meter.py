@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Generic
 
 from sojourn.data.numbers import Number, at_least_zero, finite
-from sojourn.rates.carry import carry
-from sojourn.rates.protocol import R, value
+from sojourn.rates.protocol import R, carry, value
 
 
 class RateMeter(Generic[R]):

@@ -7,16 +7,20 @@
 Parts start at zero, and the rate before any evidence is 0.0. To add an estimator, write a NamedTuple, register `update` and
 `value` for it, and run `sojourn.check_rate` on it; no other code needs to change. Register `limit` too if you know it, so
 that `sojourn.audit` includes the estimator's limit.
+
+A rate is reward per unit time, so a step that takes no time says nothing about it on its own. Its reward is *carried* to
+the next step that takes time, and the estimator gets both together. Agents, `RateMeter` and all other code that updates an
+estimator use `carry`.
 """
 
 from __future__ import annotations
 
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from sojourn.data.numbers import Number, finite, positive
-from sojourn.rates.steps import Steps
 from sojourn.rules.bridge import inlined
-from sojourn.rules.compile import no_rule, rule
+from sojourn.rules.door import told_inlined
+from sojourn.rules.rule import no_rule, rule
 from sojourn.rules.values import Value
 
 
@@ -27,7 +31,7 @@ class Rate(Value, Protocol):
 R = TypeVar("R", bound=Rate)
 
 
-class Kept(Rate, Protocol):
+class KeepsRate(Rate, Protocol):
     """An estimator that keeps its estimate in a field."""
 
     @property
@@ -48,6 +52,55 @@ class TwoMeans(Rate, Protocol):
     def duration(self) -> float:
         """The sum or mean of the durations."""
         ...
+
+
+# --- The law of a step, as far as limits depend on it ------------------------------------
+#
+# A fixed policy visits its states and actions with fixed shares in the long run, so the reward r and the duration tau of a
+# step have a joint law, and `Steps` has the means of that law. E[x; A] is the mean of x over all steps, with steps outside A
+# counted as 0.
+
+
+class Side(NamedTuple):
+    """The steps whose rewards have one sign: their share of all steps, and their part of three means.
+
+    For the positive side these are P(r > 0), E[r; r > 0], E[tau; r > 0] and E[tau/r; r > 0].
+    """
+
+    share: float
+    reward: float
+    duration: float
+    duration_per_reward: float
+
+
+class Steps(NamedTuple):
+    """The mean reward and duration of a step in the long run, and the part that each sign of the reward has in them.
+
+    `relative` is the limit of the evidence r + max Q(s') - max Q(s) per unit of time. It is the gain of the followed policy,
+    even if exploration changes how often states are visited; None means that it is the `gain` here. `mean_rate` is E[r/tau],
+    infinite if that does not exist.
+
+    Rewards of 1 and 9 in a time of 1, equally often:
+
+    >>> steps = Steps(5.0, 1.0, Side(1.0, 5.0, 1.0, (1 + 1 / 9) / 2), Side(0.0, 0.0, 0.0, 0.0))
+    >>> steps.gain
+    5.0
+    """
+
+    reward: float
+    duration: float
+    positive: Side
+    negative: Side
+    relative: float | None = None
+    mean_rate: float | None = None
+
+    @property
+    def gain(self) -> float:
+        """The reward per unit time, E[r] / E[tau]."""
+        return self.reward / self.duration
+
+
+# --- The rules -------------------------------------------------------------------------
 
 
 def _check_update(rate: R, reward: Number, duration: Number) -> tuple[R, float, float]:
@@ -98,7 +151,6 @@ def limit(rate: Rate, steps: Steps) -> float:
 
     >>> from sojourn.rates.harmonic import Harmonic
     >>> from sojourn.rates.ratio import Cumulative
-    >>> from sojourn.rates.steps import Side
     >>> steps = Steps(5.0, 1.0, Side(1.0, 5.0, 1.0, (1 + 1 / 9) / 2), Side(0.0, 0.0, 0.0, 0.0))
     >>> limit(Cumulative(), steps), round(limit(Harmonic(step_size=0.01), steps), 9)
     (5.0, 1.8)
@@ -110,6 +162,28 @@ def limit(rate: Rate, steps: Steps) -> float:
 def ratio(top: float, low: float) -> float:
     """Return top / low, or 0 if there is no evidence yet."""
     return top / low if low != 0.0 else 0.0
+
+
+_update = update.bare
+
+
+@told_inlined
+def carry(rate: R, carried: float, reward: float, duration: float) -> tuple[R, float]:
+    """Return the estimator after one more step, which may take no time, and the reward that is still carried.
+
+    10 earned in no time and then 1 in a time of 4 count as 11 in a time of 4:
+
+    >>> from sojourn.rates.ratio import Exponential
+    >>> rate, carried = carry(Exponential(step_size=0.1), 0.0, 10.0, 0.0)
+    >>> value(rate), carried
+    (0.0, 10.0)
+    >>> rate, carried = carry(rate, carried, 1.0, 4.0)
+    >>> value(rate), carried
+    (2.75, 0.0)
+    """
+    if duration > 0.0:
+        return _update(rate, carried + reward, duration), 0.0
+    return rate, carried + reward
 
 
 def stumbling(rate: Rate) -> str:
@@ -128,7 +202,7 @@ def stumbling(rate: Rate) -> str:
     return ""
 
 
-def value_as_kept(rate: Kept) -> float:
+def value_as_kept(rate: KeepsRate) -> float:
     """Return the estimate rho from its field."""
     return rate.rate
 

@@ -17,8 +17,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from sojourn.data.numbers import fraction
-from sojourn.rates.protocol import limit, limit_is_gain, update, value, value_as_kept, value_as_ratio
-from sojourn.rates.steps import Steps
+from sojourn.rates.protocol import Steps, limit, limit_is_gain, update, value, value_as_kept, value_as_ratio
+from sojourn.rules.replace import replaced
 from sojourn.rules.values import checked
 
 
@@ -65,8 +65,8 @@ def update_smoothed_cumulative(
     """X += r, Y += tau, rho += beta (X/Y - rho)."""
     total_reward = rate.reward + reward
     total_duration = rate.duration + duration
-    return SmoothedCumulative(
-        step_size=rate.step_size,
+    return replaced(
+        rate,
         reward=total_reward,
         duration=total_duration,
         rate=rate.rate + rate.step_size * (total_reward / total_duration - rate.rate),
@@ -93,8 +93,8 @@ class Exponential(NamedTuple):
 @update.register
 def update_exponential(rate: Exponential, reward: float, duration: float) -> Exponential:
     """X += beta (r - x), y += beta (tau - y)."""
-    return Exponential(
-        step_size=rate.step_size,
+    return replaced(
+        rate,
         reward=rate.reward + rate.step_size * (reward - rate.reward),
         duration=rate.duration + rate.step_size * (duration - rate.duration),
     )
@@ -118,10 +118,7 @@ class Incremental(NamedTuple):
 @update.register
 def update_incremental(rate: Incremental, reward: float, duration: float) -> Incremental:
     """Rho += beta (x - rho tau)."""
-    return Incremental(
-        step_size=rate.step_size,
-        rate=rate.rate + rate.step_size * (reward - rate.rate * duration),
-    )
+    return replaced(rate, rate=rate.rate + rate.step_size * (reward - rate.rate * duration))
 
 
 @limit.register

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from sojourn.data.numbers import Number, fraction, probability, shown
-from sojourn.rates.protocol import R, Rate, limit, update, value
-from sojourn.rates.steps import Steps
-from sojourn.rules.bridge import Function, bridge, inlined
+from sojourn.rates.protocol import Rate, Steps, limit, update, value
+from sojourn.rules.bridge import inlined
 from sojourn.rules.elementary import exp, log
-from sojourn.rules.values import checked, replaced
-
-Numba: TypeAlias = Any  # its types: Numba ships none of its own
+from sojourn.rules.replace import replaced
+from sojourn.rules.values import checked
 
 _update, _value = update.bare, value.bare
 
@@ -78,8 +76,8 @@ class Scheduled(NamedTuple):
 def update_scheduled(rate: Scheduled, reward: float, duration: float) -> Scheduled:
     """Update the estimator, using the step size that is due."""
     updates = rate.updates + 1.0
-    estimator = with_step_size(rate.estimator, step_size_at(rate.schedule, updates))
-    return Scheduled(estimator=_update(estimator, reward, duration), schedule=rate.schedule, updates=updates)
+    estimator = replaced(rate.estimator, step_size=step_size_at(rate.schedule, updates))
+    return replaced(rate, estimator=_update(estimator, reward, duration), updates=updates)
 
 
 @value.register
@@ -92,22 +90,3 @@ def value_scheduled(rate: Scheduled) -> float:
 def limit_scheduled(rate: Scheduled, steps: Steps) -> float:
     """Return the limit of the estimator inside."""
     return limit(rate.estimator, steps)
-
-
-def with_step_size(rate: R, step_size: float) -> R:
-    """Return an estimator with another step size, in Python and in compiled code."""
-    return replaced(rate, step_size=step_size)
-
-
-def _resolve(rate: Numba, step_size: Numba) -> Function | None:
-    """Return the same for compiled code, written out for this type."""
-    cls = getattr(rate, "instance_class", None)
-    if cls is None or "step_size" not in cls._fields:
-        return None
-    parts = ("step_size" if name == "step_size" else f"rate.{name}" for name in cls._fields)
-    namespace: dict[str, Function] = {"cls": cls}
-    exec(f"def made(rate, step_size):\n    return cls({', '.join(parts)})", namespace)  # noqa: S102 - field names only
-    return namespace["made"]
-
-
-bridge(with_step_size, _resolve)

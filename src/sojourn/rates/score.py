@@ -20,11 +20,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sojourn.data.numbers import proper_fraction, shown
-from sojourn.rates.carry import carry
 from sojourn.rates.means import Numbers, first_of, numbers, same_length
-from sojourn.rates.protocol import Rate, value
-from sojourn.rules.compile import kernel
+from sojourn.rates.protocol import Rate, carry, value
 from sojourn.rules.intervals import mean_interval
+from sojourn.rules.kernel import kernel
 from sojourn.rules.values import Column, canonical, is_value, named_fields, same
 
 _value = value.bare

@@ -1,7 +1,7 @@
 """Names, colours, dashes and markers: one table for the page and for the figures.
 
-The names and looks of agents are those of their entries in `agents.named`. A look is three numbers: a colour of the palette,
-a dash and a marker. The palette is that of Okabe and Ito, whose colours colour-blind readers can tell apart. Lines also differ
+Agents and estimators that users add bring their own titles and looks in their entries (`agents.catalogue`, `rates.catalogue`).
+A look is three numbers: a colour of the palette, a dash and a marker. The palette is that of Okabe and Ito, whose colours colour-blind readers can tell apart. Lines also differ
 in dash and marker, so that they can be told apart in black and white. On the page the colours are a little darker on a light
 background and brighter on a dark one, so that thin lines can be seen.
 """
@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from sojourn.agents.named import AGENTS, NamedAgent
-from sojourn.rates.named import ESTIMATORS
+from sojourn.agents.catalogue import AGENTS, NamedAgent
+from sojourn.rates.catalogue import ESTIMATORS
 
 
 class Look(NamedTuple):
@@ -60,20 +60,80 @@ GRADIENTS = {
 }
 
 
-def title(agent: str) -> str:
-    """Return an agent's name for readers, or the label that a user gave it.
+AGENT_TITLES = {
+    "smart": "SMART",
+    "relaxed_smart": "Relaxed-SMART",
+    "relaxed_smart_gosavi": "Relaxed-SMART (Gosavi)",
+    "harmonic_r": "Harmonic R-Learning",
+    "weighted_harmonic_r": "Weighted Harmonic",
+    "harmonic_r_centred": "Harmonic R-Learning, centred",
+    "r_learning": "R-Learning",
+    "r_learning_as_printed": "R-Learning (durations ignored)",
+    "differential_q": "Differential Q-learning",
+    "smdp_q_learning": "SMDP Q-learning",
+    "fixed_rate": "rate fixed at 0",
+    "rvi_q": "RVI Q-learning",
+    "planner": "planner",
+    "h_learning": "H-learning",
+    "greedy_bandit": "greedy bandit",
+    "ucb_bandit": "UCB bandit",
+    "tile_q": "Q-learning with tiles",
+    "tile_sarsa": "Sarsa with tiles",
+    "oracle": "the optimal policy",
+    "random_agent": "random actions",
+}
+AGENT_LOOKS = {
+    "smart": Look(1, 1, 1),
+    "relaxed_smart": Look(2, 2, 2),
+    "relaxed_smart_gosavi": Look(6, 2, 6),
+    "harmonic_r": Look(0, 0, 0),
+    "weighted_harmonic_r": Look(5, 0, 5),
+    "harmonic_r_centred": Look(0, 2, 3),
+    "r_learning": Look(4, 1, 4),
+    "r_learning_as_printed": Look(4, 2, 5),
+    "differential_q": Look(7, 3, 1),
+    "smdp_q_learning": Look(4, 0, 3),
+    "fixed_rate": Look(3, 3, 3),
+    "rvi_q": Look(7, 1, 2),
+    "planner": Look(1, 0, 3),
+    "h_learning": Look(6, 3, 0),
+    "greedy_bandit": Look(5, 1, 5),
+    "ucb_bandit": Look(5, 3, 6),
+}
+ESTIMATOR_LOOKS = {
+    "Cumulative": AGENT_LOOKS["smart"],
+    "SmoothedCumulative": AGENT_LOOKS["relaxed_smart_gosavi"],
+    "Exponential": AGENT_LOOKS["relaxed_smart"],
+    "Harmonic": AGENT_LOOKS["harmonic_r"],
+    "CumulativeHarmonic": Look(0, 1, 6),
+    "WeightedHarmonic": AGENT_LOOKS["weighted_harmonic_r"],
+    "CumulativeWeightedHarmonic": Look(5, 1, 1),
+    "TimeSmoothed": Look(2, 3, 4),
+    "AdaptiveRatio": Look(4, 0, 3),
+    "ClippedExponential": Look(7, 2, 2),
+    "TimeForgetting": Look(7, 3, 4),
+    "MeanOfRates": Look(1, 3, 5),
+    "Incremental": AGENT_LOOKS["r_learning"],
+    "Fixed": AGENT_LOOKS["fixed_rate"],
+}
+
+
+def title(agent: str | NamedAgent) -> str:
+    """Return the name for readers of an agent, given its name or its entry; a label that a user gave it stays as it is.
 
     >>> title("smart"), title("harmonic-r"), title("my agent")
     ('SMART', 'Harmonic R-Learning', 'my agent')
     """
-    known = AGENTS.get(_key(agent))
-    return known.title if known else agent
+    known = AGENTS.get(_key(agent)) if isinstance(agent, str) else agent
+    if known is None:
+        return str(agent)
+    return known.title or AGENT_TITLES.get(known.name) or AGENT_TITLES.get(known.constructor_name, known.name)
 
 
 def look(agent: str) -> Look | None:
     """Return the look that an agent has in all charts, or None if it has no look of its own."""
     known = AGENTS.get(_key(agent))
-    return Look(*known.look) if known and known.look else None
+    return Look(*known.look) if known and known.look else AGENT_LOOKS.get(_key(agent))
 
 
 def looks(agents: Iterable[str]) -> dict[str, Look]:
@@ -92,7 +152,7 @@ def estimator_looks(estimators: Iterable[str]) -> dict[str, Look]:
     True
     """
     own = {one.name: Look(*one.look) for one in ESTIMATORS.values() if one.look}
-    return _distinct({name: own.get(name) for name in estimators})
+    return _distinct({name: own.get(name) or ESTIMATOR_LOOKS.get(name) for name in estimators})
 
 
 def plain(place: int) -> Look:

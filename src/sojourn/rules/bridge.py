@@ -10,12 +10,16 @@ import importlib
 import os
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 Function: TypeAlias = Callable[..., Any]  # of a rule or a loop; which one is known to the caller
 Connect: TypeAlias = Callable[[Function, Function, bool], None]
 
+F = TypeVar("F", bound=Function)
 G = TypeVar("G", bound=Function)
+
+PACKAGE = Path(__file__).resolve().parents[1]
 
 _listed: list[tuple[Function, Function, bool]] = []  # what kernels call, types -> function, inline
 _connected: list[Connect] = []  # hands them over, once there is a compiler
@@ -36,6 +40,11 @@ def open_bridge(connect: Connect) -> None:
         for callee, resolve, inline in _listed:
             connect(callee, resolve, inline)
         _connected.append(connect)
+
+
+def is_ours(function: Function) -> bool:
+    """Whether a function is from this package."""
+    return PACKAGE in Path(function.__code__.co_filename).resolve().parents
 
 
 def inlined(function: G) -> G:
@@ -72,16 +81,16 @@ def written_out(source: str, names: dict[str, Function], known_as: str = "functi
     return function
 
 
-# --- Ways into Numba's inside, each with a way back ------------------------------------------
+# --- Shortcuts that reach into Numba, each with a way back -----------------------------------
 
 PLAIN = "SOJOURN_PLAIN_NUMBA"  # the variable that names the tricks to do without, separated by commas, or says "all"
-TRICKS = {  # what reaches into Numba, and the modules that need names which it does not promise to keep
-    "parts": ("parts",),
-    "borrowed": (),
-    "stacks": ("stack_code",),
-    "lanes": ("lane_code", "lane_loop"),
-    "entry": (),
-    "files": ("code_files",),
+TRICKS = {  # what reaches into Numba, and the module of `jit` with the names which Numba does not promise to keep
+    "parts": "link",
+    "borrowed": "memory",
+    "stacks": "columns",
+    "lanes": "lanes.instructions",
+    "entry": "",
+    "files": "code_files",
 }
 
 
@@ -103,8 +112,8 @@ def is_plain(trick: str) -> bool:
     if trick in switched_off():
         return True
     try:
-        for module in TRICKS[trick]:
-            importlib.import_module(f"{__package__}.{module}")
+        if TRICKS[trick]:
+            importlib.import_module(f"{__package__}.jit.{TRICKS[trick]}")
     except (ImportError, AttributeError) as error:
         warnings.warn(
             f"this version of Numba is not known to sojourn ({error}); everything works, but takes longer without "

@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from sojourn.rules.compile import F, Kernel, is_ours_alone
+from sojourn.rules.bridge import F
+from sojourn.rules.kernel import Kernel
+from sojourn.rules.rule import is_ours_alone
 from sojourn.rules.values import Field, classes
 
 PATIENCE = 0.5  # seconds of processor time for which a kernel is interpreted, for values of the same classes
@@ -27,7 +29,7 @@ def gradually(kernel: Kernel[F], like: tuple[Field, ...], use: Callable[[F], Non
 
     `cost` is how many times as long as usual the kernel takes to compile.
 
-    >>> from sojourn.rules.compile import kernel
+    >>> from sojourn.rules.kernel import kernel
     >>> @kernel
     ... def double(column):
     ...     column[0] *= 2.0

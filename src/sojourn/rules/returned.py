@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sojourn.rules.compile import F, Rule
+from sojourn.rules.bridge import F
+from sojourn.rules.rule import Rule
 from sojourn.rules.values import Field, V, canonical, fields_of, is_value
 
 

@@ -12,6 +12,8 @@ from sojourn.rules.values import Field
 
 Numba: TypeAlias = Any  # its types: Numba ships none of its own
 
+LANES = 32  # entries of a stack that are taken side by side (`jit.lanes`); compiled code knows it, so that addresses are constants
+
 
 def take(stack: Field, index: int) -> Field:
     """Return one value of a stack, which is a value with an array of entries in every field.
@@ -40,7 +42,7 @@ def _resolve_take(stack: Numba, index: Numba) -> Function:
     if cls is None:
         return lambda stack, index: stack[index]
     if not is_plain("stacks"):
-        from sojourn.rules.stack_code import can_be_taken, taking
+        from sojourn.rules.jit.columns import can_be_taken, taking
 
         if can_be_taken(stack):
             source = "def function(stack, index):\n    return inner(stack, index)\n"
@@ -62,7 +64,7 @@ def _resolve_put(stack: Numba, index: Numba, value: Numba) -> Function:
     """For compiled code: the same, written for this type."""
     cls = getattr(stack, "instance_class", None)
     if not is_plain("stacks"):
-        from sojourn.rules.stack_code import can_be_put, can_be_taken, putting
+        from sojourn.rules.jit.columns import can_be_put, can_be_taken, putting
 
         if can_be_taken(stack) and can_be_put(stack, value):
             source = "def function(stack, index, value):\n    inner(stack, index, value)\n"

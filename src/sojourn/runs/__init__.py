@@ -1,6 +1,7 @@
 """Run agents in worlds: one run, many at once, or a sweep that can be killed at any time and resumed.
 
-`loop` and `stack` hold the compiled loops; `spec`, `grids`, `toml` and `named` describe what to run; `tasks`, `rows`,
-`folder` and `results` run it and keep the tables. Nothing here depends on what the numbers are used for: studies,
-charts and reports are on floors above, and Gymnasium's environments are in a room on the same floor.
+`loop` has the compiled loop of a run, `batch` makes many runs in one call, and `recording` says what is recorded of
+them. `spec`, `catalogue` and `build` describe what to run; `tasks`, `executors`, `store` and `results` run a sweep and
+write its tables. Nothing here depends on what the numbers are used for: answers, charts and reports are on floors above,
+and Gymnasium's environments are in a room on the same floor.
 """

@@ -10,7 +10,7 @@ from sojourn.agents.protocol import Agent, draw, learn
 from sojourn.data.names import found, is_users, made
 from sojourn.data.numbers import shown
 from sojourn.data.options import Given, fitted, option_kinds, wants_list
-from sojourn.runs.named import agent_kind, world_kind
+from sojourn.runs.catalogue import agent_kind, world_kind
 from sojourn.worlds.protocol import World, step
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sojourn.rates.protocol import Rate
 
 _ORDER = "actions"  # the option of worlds made from models: how their actions are numbered
-_NAMED_RATE = "sojourn.rates.named:named_rate"  # found when needed, since it imports all estimators
+_NAMED_RATE = "sojourn.rates.catalogue:named_rate"  # found when needed, since it imports all estimators
 _SIZES = ("num_states", "num_inputs", "num_actions")  # which an agent gets from its world
 
 
@@ -63,9 +63,8 @@ def is_reversed(kind: str, options: Mapping[str, Given]) -> bool:
     (True, False)
     """
     make = world_kind(kind).model
-    own = make is not None and _ORDER in option_kinds(
-        make
-    )  # the model itself has an option of this name, with a meaning of its own
+    # The model itself may have an option of this name, with a meaning of its own.
+    own = make is not None and _ORDER in option_kinds(make)
     return options.get(_ORDER) == "reversed" and not own
 
 

@@ -12,21 +12,18 @@ from typing import Any, NamedTuple  # a checker takes anything
 
 import numpy as np
 
-from sojourn.agents.baselines import random_agent
-from sojourn.agents.checks import ready_agent
-from sojourn.agents.policies import RandomAgent, RandomNumbers
-from sojourn.agents.protocol import Agent
-from sojourn.agents.values.none import NoValues
+from sojourn.agents.baselines import RandomAgent, RandomNumbers, random_agent
+from sojourn.agents.protocol import Agent, ready_agent
 from sojourn.agents.values.protocol import sizes
+from sojourn.agents.values.tiles import NoValues
 from sojourn.rates.protocol import Rate, update, value
 from sojourn.rates.ratio import Cumulative
-from sojourn.rules.compile import kernel
+from sojourn.rules.kernel import kernel
 from sojourn.rules.random import integer
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import Column, Value, canonical, copied, is_value, same
 from sojourn.runs.loop import ready, run
-from sojourn.worlds.checks import explore_world
-from sojourn.worlds.protocol import World, controlled, observed, start, step
+from sojourn.worlds.protocol import World, controlled, explore_world, observed, start, step
 
 _update, _value = update.bare, value.bare
 
@@ -103,11 +100,11 @@ def check_agent(agent: Any) -> None:
 
     Its rules must return a new agent rather than change the given one, and it must survive pickling.
 
-    >>> from sojourn.agents.literature import smart
+    >>> from sojourn.agents.constructors import smart
     >>> check_agent(smart(num_states=3, num_actions=2))
     """
     num_states, num_actions = sizes(ready_agent(agent).values)
-    world = Noise(num_states, num_actions)
+    world = NoisyWorld(num_states, num_actions)
     _, agent = ready(world, agent)
     before = copied(agent)
     _check_runs(world, agent, type(agent).__name__)
@@ -191,7 +188,7 @@ def _trace(rate: Rate, rewards: Column, durations: Column, values: Column) -> No
         values[k] = _value(rate)
 
 
-class Noise(NamedTuple):
+class NoisyWorld(NamedTuple):
     """A world of pure noise, in which agents of any size are checked."""
 
     num_states: int
@@ -199,13 +196,15 @@ class Noise(NamedTuple):
 
 
 @start.register
-def start_noise(world: Noise, rng: Stream) -> tuple[Noise, int]:
+def start_noise(world: NoisyWorld, rng: Stream) -> tuple[NoisyWorld, int]:
     """Start in a random state."""
     return world, integer(rng, world.num_states)
 
 
 @step.register
-def step_noise(world: Noise, state: int, action: int, rng: Stream) -> tuple[Noise, int, float, float]:
+def step_noise(
+    world: NoisyWorld, state: int, action: int, rng: Stream
+) -> tuple[NoisyWorld, int, float, float]:
     """Go to a random state, with a positive, negative or zero reward; some steps take no time."""
     kind = integer(rng, 3)
     reward = (kind - 1.0) * (1.0 + action)

@@ -42,10 +42,8 @@ def _connected(address: str) -> Iterator[Any]:
     except ImportError:
         raise ValueError("a cluster needs Dask: pip install 'sojourn[dask]'") from None
     for name in ("distributed", *logging.root.manager.loggerDict):
-        if name.partition(".")[0] in (
-            "distributed",
-            "tornado",
-        ):  # they report each broken connection at length
+        # They report each broken connection at length.
+        if name.partition(".")[0] in ("distributed", "tornado"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     try:
         # A client would wait for ever for somebody else who listens there, and complain about nonsense at its end.

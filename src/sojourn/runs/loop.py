@@ -8,35 +8,46 @@ loop needs does not depend on the number of steps, and the loop can be interrupt
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-from sojourn.agents.checks import ready_agent
-from sojourn.agents.protocol import A, Agent, described, draw, learn, pauses, policy, think
-from sojourn.agents.values.protocol import num_missing
+from sojourn.agents.protocol import A, Agent, described, draw, learn, pauses, policy, ready_agent, think
+from sojourn.agents.values.protocol import num_missing, reads_vectors, restricted, sizes
 from sojourn.data.numbers import whole
 from sojourn.rates.protocol import value
 from sojourn.rules.arrays import Flags, Floats
 from sojourn.rules.borrowed import borrowed, given_back
 from sojourn.rules.bridge import compiled_apart, inlined
-from sojourn.rules.compile import first_meeting, kernel
 from sojourn.rules.door import told, warn
+from sojourn.rules.kernel import kernel
+from sojourn.rules.returned import returned, same_kind
+from sojourn.rules.rule import first_meeting
 from sojourn.rules.streams import Stream, streams
-from sojourn.rules.values import Column, canonical, copied
+from sojourn.rules.values import Column, canonical, copied, replaced
 from sojourn.rules.vectors import Action, State, is_offered, is_state, spot
-from sojourn.runs.course import Course, has_diverged
-from sojourn.runs.fitting import unlike, without_missing
-from sojourn.runs.halt import Halt
-from sojourn.runs.lengths import NEVER, Length, Points, record_points
-from sojourn.runs.rehearse import rehearse
-from sojourn.runs.totals import Totals, counted
-from sojourn.worlds.checks import Fault, explain_step, first_state, ready_world
-from sojourn.worlds.protocol import W, World, controlled, extent, start, step
+from sojourn.runs.progress import StopFlag
+from sojourn.runs.recording import NEVER, Course, Length, Points, Totals, counted, has_diverged, record_points
+from sojourn.worlds.protocol import (
+    Fault,
+    W,
+    World,
+    controlled,
+    explain_step,
+    extent,
+    first_state,
+    observed,
+    ready_world,
+    start,
+    step,
+)
 from sojourn.worlds.truth import Truth, knows_truth, truth_of, watched
 
 _draw, _learn, _start, _step, _value = draw.bare, learn.bare, start.bare, step.bare, value.bare
 _watched = watched.bare
+
+Streams: TypeAlias = npt.NDArray[np.uint64]  # the world's and the agent's, one in each row
 
 _BLOCK = 5_000_000  # steps between two checks for an interrupt: a fraction of a second
 
@@ -139,7 +150,7 @@ def run(
     such as `evenly_spaced(steps, 1000)`. With `compiled=False` the same source runs in
     Python, about a thousand times slower, for a debugger.
 
-    >>> from sojourn.agents.literature import harmonic_r
+    >>> from sojourn.agents.constructors import harmonic_r
     >>> from sojourn.worlds.two_state import TwoState
     >>> agent = harmonic_r(num_states=2, num_actions=2, step_size=0.01, rate_step_size=0.01)
     >>> result = run(TwoState(log_scale=1e-3), agent, steps=1000, episodes=4, seed=0)
@@ -161,6 +172,9 @@ def run(
     return result
 
 
+# --- What the loop needs of a world and an agent ------------------------------------
+
+
 def ready(world: W, agent: A) -> tuple[W, A]:
     """Return world and agent as the loop needs them, or raise an error that says what is wrong with them."""
     world = ready_world(world)
@@ -179,6 +193,62 @@ def ready_for(world: World, agent: A) -> A:
     return agent
 
 
+def unlike(world: World, agent: Agent) -> str:
+    """Return why the agent's values do not fit the world's states and actions, or an empty text if they do."""
+    name, wanted = type(world).__name__, extent(world)
+    is_vector = observed(world) is not None
+    if reads_vectors(agent.values) != is_vector:
+        kind = type(agent.values).__name__
+        if is_vector:
+            return f"the states of {name} are vectors, but the agent's values are a {kind}; take sojourn.tile_q, for example"
+        return f"the states of {name} are numbered, but the agent's values are {kind}; take an agent with a table"
+    if sizes(agent.values) == wanted:
+        return ""
+    states = "numbers in a state" if is_vector else "states"
+    actions = "actions that are numbers" if controlled(world) is not None else f"{wanted[1]} actions"
+    return f"the agent's values have the shape {sizes(agent.values)}, but {name} has {wanted[0]} {states} and {actions}"
+
+
+def without_missing(world: World, agent: A) -> A:
+    """Return an agent, or a stack of agents, that never takes an action the state does not have."""
+    available = getattr(world, "available", None)
+    if available is None or available.all():
+        return agent
+    return replaced(agent, values=restricted(agent.values, available))
+
+
+def rehearse(world: World, agent: Agent) -> None:
+    """Take two steps and check what each rule returns; world and agent stay as they were."""
+    agent = copied(agent)
+    world_rng, agent_rng = streams(0, 2)
+    world, state = returned(start, world, world_rng, parts=("world", "state"))
+    for _ in range(2):
+        size, num_actions = extent(world)
+        if not is_state(state, size):
+            return  # the loop itself has the better message for this
+        action, explored = returned(draw, agent, state, agent_rng, parts=("action", "explored"))
+        _check_action(world, agent, action)
+        if not is_offered(state, action, size, num_actions):
+            return
+        world, next_state, reward, duration = returned(
+            step, world, state, action, world_rng, parts=("world", "next_state", "reward", "duration")
+        )
+        if not (is_state(next_state, size) and 0.0 <= duration < np.inf and abs(reward) < np.inf):
+            return
+        after = learn.bare(agent, state, action, reward, duration, next_state, explored)
+        agent, state = same_kind("learn", agent, after), next_state
+
+
+def _check_action(world: World, agent: Agent, action: Action) -> None:
+    """Raise an error if the world's actions are whole numbers and this one is a float, or the other way round."""
+    counts = controlled(world) is None
+    if isinstance(action, int | np.integer) != counts:
+        wanted = "a whole number" if counts else "a float"
+        raise TypeError(
+            f"draw of {type(agent).__name__} returned {action!r} as the action; it must be {wanted}"
+        )
+
+
 # --- The loop -----------------------------------------------------------------------
 
 
@@ -191,43 +261,26 @@ class Walk(NamedTuple):
     totals: Totals
 
 
-class Record(NamedTuple):
-    """Where the curve is written: the steps to record at, with `NEVER` at the end, and the array [part, point]."""
-
-    points: Points
-    curve: Floats
-
-
-class Signals(NamedTuple):
-    """What stops a walk: a fault, which the walk itself records, or a halt, which is set from outside."""
-
-    fault: Column
-    halt: Flags
-
-
-class Streams(NamedTuple):
-    """The two streams of random numbers of a walk."""
-
-    world: Stream
-    agent: Stream
-
-
 @compiled_apart
-def go_on(walk: Walk, course: Course, record: Record, signals: Signals, rngs: Streams) -> Walk:
-    """Walk to the end of the course and record the curve; stop early at a fault or a halt."""
-    fault, halt, points, curve = signals.fault, signals.halt, record.points, record.curve
+def go_on(
+    walk: Walk, course: Course, points: Points, curve: Floats, fault: Column, stop: Flags, rngs: Streams
+) -> Walk:
+    """Walk to the end of the course; stop early at a fault, which is recorded, or when `stop` is set from outside.
+
+    The curve, [part, point], is recorded at the steps in `points`, whose last is `NEVER`.
+    """
+    world_rng, agent_rng = rngs[0], rngs[1]
     steps, episode = walk.totals.steps, course.episode
     recorded = 0
-    while (
-        points[recorded] <= steps
-    ):  # a loop, because Numba takes a third of a second to compile `searchsorted`
+    # A loop, because Numba takes a third of a second to compile `searchsorted`.
+    while points[recorded] <= steps:
         recorded += 1
-    while steps < course.until and walk.totals.duration < course.time and fault[0] == 0.0 and not halt[0]:
+    while steps < course.until and walk.totals.duration < course.time and fault[0] == 0.0 and not stop[0]:
         if steps % episode == 0:
-            world, state = _start(walk.world, rngs.world)
+            world, state = _start(walk.world, world_rng)
             walk = Walk(world, walk.agent, state, walk.totals)
-        stop = min(course.until, points[recorded], (steps // episode + 1) * episode, steps + _BLOCK)
-        walk = given_back(_stretch(walk, stop - steps, course, fault, rngs.world, rngs.agent), walk)
+        until = min(course.until, points[recorded], (steps // episode + 1) * episode, steps + _BLOCK)
+        walk = given_back(_stretch(walk, until - steps, course, fault, world_rng, agent_rng), walk)
         if pauses(walk.agent):
             walk = Walk(walk.world, think(walk.agent, walk.state), walk.state, walk.totals)
         steps = walk.totals.steps
@@ -292,9 +345,8 @@ def walk_through(
     world: World, agent: Agent, length: Length, seed: int, points: Points, compiled: bool = True
 ) -> Run:
     """Run an agent in a world; `ready` has already checked both."""
-    record = Record(np.append(points, NEVER), np.empty((len(PARTS), len(points))))
-    signals = Signals(np.zeros(6), Halt().flag)
-    rngs = Streams(*streams(seed, 2))
+    curve, fault = np.empty((len(PARTS), len(points))), np.zeros(6)
+    recording = np.append(points, NEVER), curve, fault, StopFlag().flag, np.array(streams(seed, 2))
     walk = Walk(world, copied(agent), first_state(world), Totals())
     # At its end, a compiled walk is turned back into Python objects, and Numba crashes if it is
     # interrupted there. Signals reach the main thread only, so the work is done in another thread.
@@ -303,11 +355,11 @@ def walk_through(
             until = min(length.total, walk.totals.steps + _BLOCK)
             course = Course(until, length.steps, *extent(world))
             if compiled:
-                walk = pool.submit(_walk, walk, course, record, signals, rngs).result()
+                walk = pool.submit(_walk, walk, course, *recording).result()
             else:
-                walk = _walk.python(walk, course, record, signals, rngs)
-            if signals.fault[0]:
-                raise ValueError(explain(world, agent, walk.totals.steps, Fault(*signals.fault[1:])))
+                walk = _walk.python(walk, course, *recording)
+            if fault[0]:
+                raise ValueError(explain(world, agent, walk.totals.steps, Fault(*fault[1:])))
     trained, totals = walk.agent, walk.totals
     if not compiled:  # interpreted rules leave NumPy scalars where compiled ones leave floats
         trained, totals = canonical(trained), canonical(totals)
@@ -316,7 +368,7 @@ def walk_through(
         rate=float(value(trained.rate)),
         **totals._asdict(),
         seed=seed,
-        curve=Curve(points, *record.curve),
+        curve=Curve(points, *curve),
         diverged=has_diverged(trained, num_missing(agent.values)),
         truth=truth_of(walk.world) if knows_truth(walk.world) else None,
     )

@@ -1,4 +1,7 @@
-"""Show the progress of long work: a bar on a terminal, elsewhere a line soon after the start and then every few seconds."""
+"""Show the progress of long work, and stop it.
+
+Progress is a bar on a terminal; elsewhere it is a line soon after the start and then every few seconds.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,10 @@ import time
 from collections.abc import Iterator
 from typing import Protocol
 
+import numpy as np
+
 from sojourn.data.text import printable
+from sojourn.rules.arrays import Flags
 
 
 class Advance(Protocol):
@@ -112,3 +118,30 @@ def _speed(done: float, seconds: float, unit: str) -> str:
     if unit == "steps" and speed >= 1e6:
         return f"{speed / 1e6:.1f} million steps/s"
     return f"{speed:,.0f} {unit}/s" if unit == "steps" else f"{speed:.3g} units of time/s"
+
+
+# --- Stopping -----------------------------------------------------------------------
+
+
+class StopFlag:
+    """Stops one piece of work, such as a sweep: its compiled loops look at `flag` every few million steps.
+
+    A copy in another process is never set: whatever started that process must stop the work there.
+
+    >>> stop = StopFlag()
+    >>> stop.set()
+    >>> stop.is_set
+    True
+    """
+
+    def __init__(self) -> None:
+        self.flag: Flags = np.zeros(1, dtype=np.bool_)
+
+    def set(self) -> None:
+        """Stop all loops that have this flag."""
+        self.flag[0] = True
+
+    @property
+    def is_set(self) -> bool:
+        """Whether the loops have been told to stop."""
+        return bool(self.flag[0])

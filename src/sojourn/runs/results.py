@@ -37,7 +37,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -48,10 +47,9 @@ from sojourn.data.moved import moved_names
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.door import told
 from sojourn.rules.intervals import mean_reach
-from sojourn.runs.columns import TRUTHS
-from sojourn.runs.lengths import Points
+from sojourn.runs.batch import TRUTHS, Batch, Column
 from sojourn.runs.loop import PARTS
-from sojourn.runs.stack import Batch, Column
+from sojourn.runs.recording import Points
 
 __getattr__ = moved_names(__name__)
 
@@ -65,28 +63,30 @@ TEXTS = ("cell", "world", "agent", "error")
 NUMBERS = ("steps", "episodes", "seed", "rate", "reward", "duration")  # columns that every reader needs
 
 
-class Gains(NamedTuple):
-    """The exact gains of each run's world and of its final policy; NaN where one is not known."""
-
-    best: Floats
-    policies: Floats
-
-
 def results_frame(
-    specification: dict[str, pl.Series], batch: Batch, gains: Gains, seconds: float, *, policies: bool
+    specification: dict[str, pl.Series],
+    batch: Batch,
+    gains: Floats,
+    policy_gains: Floats,
+    seconds: float,
+    *,
+    policies: bool,
 ) -> pl.DataFrame:
-    """Return rows of the results, with a column `seconds` that `merge` moves to a table of its own."""
+    """Return rows of the results, with a column `seconds` that `merge` moves to a table of its own.
+
+    The exact gains are those of each run's world and of its final policy; NaN where one is not known.
+    """
     count = len(batch.errors)
     columns = dict(specification)
     failed = batch.errors != ""
     for name, figures in {**batch.figures(), "state": batch.states}.items():
         if name not in ("steps", *TRUTHS):  # steps are part of the specification
             columns[name] = _sound(name, figures, failed)
-    gain = pl.Series("gain", gains.best).fill_nan(None)
+    gain = pl.Series("gain", gains).fill_nan(None)
     columns["gain"] = gain
     columns["regret"] = gain * columns["duration"] - columns["reward"]
     columns["rate_gap"] = columns["rate"] - gain
-    columns["policy_gain"] = pl.Series("policy_gain", gains.policies).fill_nan(None)
+    columns["policy_gain"] = pl.Series("policy_gain", policy_gains).fill_nan(None)
     columns["earned"] = (columns["reward"] / columns["duration"]).fill_nan(None)
     for name, figures in zip(TRUTHS, (batch.dynamic_regrets, batch.tracking_errors), strict=True):
         columns[name] = _sound(name, figures, failed).fill_nan(None)

@@ -1,8 +1,63 @@
-"""A sweep as data: worlds, agents, the grids of their options, and seeds.
+"""A sweep as data: worlds, agents, the grids of their options, and seeds; read from TOML or made in Python.
 
-A *cell* is one world with one agent and all options fixed; a *run* is a cell with a seed. The id of
-a cell is a hash of everything that determines its numbers, including the version of the rules: the same id
-means the same numbers, on any machine. `sojourn.runs.toml` reads sweeps from files.
+    name = "first-look"
+    seeds = 5                                   # 0 to 4, or a list
+    steps = 1000                                # or a list of lengths
+    time = 500.0                                # or a list: a run ends then, or after `steps` steps if that is earlier
+    episodes = 4
+    record = 0                                  # points of each run's curve
+    spacing = "log"                             # of the points, or "even"
+    curves = "each"                             # a curve for each run, or "mean": over the seeds of a cell
+    policies = true                             # whether results hold the final policies
+
+    [[world]]
+    kind = "two-state"
+    log_scale = { logspace = [1e-5, 1e-1, 30] }
+
+    [[agent]]
+    kind = "harmonic-r"
+    step_size = { logspace = [1e-4, 1e-1, 20] }
+    rate_step_size = [0.01, 0.1]
+    exploration = { start = 0.2, factor = 0.999, floor = 0.01 }
+
+An option is a number or a word; a list, a `logspace` or a `linspace` (first, last, count)
+makes it an axis of the grid of its own world or agent. A *cell* is one world with one agent
+and all options fixed; a *run* is a cell with a seed. Worlds that have a length of their own,
+such as a market, are run to their end if `steps` is not given.
+
+    [[world]]
+    kind = "market"
+    data = "btcusd.parquet"                     # or "synthetic"
+    segment = [0, 1, 2]
+    duration = ["random", "scaled"]
+
+A run of 100 steps is the beginning of the run of 1,000 with the same seed, so
+`steps = [100, 1000]` shows how policies change. The named problems and models in
+files are worlds too, and their results include the exact gain:
+
+    [[world]]
+    kind = "admission-control"
+    capacity = [5, 20]
+    actions = ["given", "reversed"]             # how they are numbered
+
+    [[world]]
+    kind = "model"
+    data = "my-queue.toml"
+
+Your own code can be named everywhere, as `package.module:name`; modules in the current folder are found. The option
+`rate` names an estimator, yours or one of ours; it may have options of its own, some of which may be axes:
+
+    [[world]]
+    kind = "mine:Queue"                         # a world, or a function that returns a model
+    [[agent]]
+    kind = "mine:rvi"
+    [[agent]]
+    kind = "smart"
+    label = "SMART, forgetting"
+    rate = { kind = "mine:TimeForgetting", step_size = [0.01, 0.1] }
+
+The id of a cell is a hash of everything that determines its numbers, including the version
+of the rules: the same id means the same numbers, on any machine.
 """
 
 from __future__ import annotations
@@ -13,20 +68,26 @@ import hashlib
 import itertools
 import json
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
 
-from sojourn.data.numbers import listed, positive, shown, whole
-from sojourn.data.options import Choice, Options
+from sojourn.data.numbers import finite, listed, nearest, positive, shown, whole
+from sojourn.data.options import Choice, Given, Options
+from sojourn.data.records import load_toml
 from sojourn.rules.door import told
-from sojourn.rules.sources import check_unedited
+from sojourn.rules.elementary import exp10, log
+from sojourn.rules.jit.identity import check_unedited
 from sojourn.runs.build import build_agent, build_world
-from sojourn.runs.fitting import unlike
-from sojourn.runs.grids import Axes, Entry, choices
-from sojourn.runs.lengths import MOST_POINTS, Length
-from sojourn.runs.named import users_sources
-from sojourn.worlds.market.segments import identity
+from sojourn.runs.catalogue import plain_kind, users_sources
+from sojourn.runs.loop import unlike
+from sojourn.runs.recording import MOST_POINTS, MOST_SEEDS, Length
+from sojourn.worlds.market.instruments import identity
 from sojourn.worlds.protocol import World, extent
+
+Axis: TypeAlias = list[float] | list[int] | list[str] | list[bool] | list[Choice]
+Axes: TypeAlias = Mapping[str, Choice | Axis]  # options; those that are lists are axes
 
 # Raise this when any rule gives different numbers than before. 2: an action of value -inf is not explored,
 # which changes runs that diverged. 3: ties are broken at random unless an agent says ties="lowest", which changes
@@ -37,6 +98,131 @@ RULES_VERSION = 5
 
 MOST_RUNS = 100_000_000
 SPACINGS, CURVES = ("log", "even"), ("each", "mean")
+MOST_CHOICES = 10_000  # of an option: each is tried when the sweep is read
+_SPACES = ("logspace", "linspace")
+_OWN = ("spacing", "curves", "policies", "time")
+_TOP = ("name", "seeds", "steps", "episodes", "record", *_OWN, "world", "agent")
+
+
+# --- Grids: options of a world or an agent, some of them with several choices ---------
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A kind of world or agent and its options; options that are lists are axes of a grid.
+
+    >>> entry = Entry("smart", {"step_size": [0.01, 0.1], "exploration": 0.2})
+    >>> len(entry), list(entry.grid())[1]
+    (2, {'step_size': 0.1, 'exploration': 0.2})
+    """
+
+    kind: str
+    options: Axes = field(default_factory=dict)
+    label: str = ""  # its name in the results; its kind if not given
+
+    def grid(self) -> Iterator[Options]:
+        """Yield the options of every combination, in order."""
+        axes = {name: choices(choice) for name, choice in self.options.items()}
+        for combination in itertools.product(*axes.values()):
+            yield dict(zip(axes, combination, strict=True))
+
+    def samples(self) -> Iterator[Options]:
+        """Yield a few combinations in which every choice of every axis occurs: enough to check them all."""
+        first = next(self.grid())
+        yield first
+        for name, choice in self.options.items():
+            for other in choices(choice)[1:]:
+                yield {**first, name: other}
+
+    def __len__(self) -> int:
+        return math.prod(len(choices(choice)) for choice in self.options.values())
+
+
+def choices(choice: Choice | Axis) -> Sequence[Choice]:
+    """Return the choices of an option: those in the list, or the only one.
+
+    >>> choices([1.0, 2.0]), choices("word")
+    ([1.0, 2.0], ['word'])
+    """
+    return choice if isinstance(choice, list) else [choice]
+
+
+def expand(given: Given) -> Choice | list[Choice]:
+    """Return an option that TOML gives: a grid as the list it stands for, a whole number as a float.
+
+    >>> expand({"linspace": [0, 1, 3]})
+    [0.0, 0.5, 1.0]
+    >>> expand({"logspace": [0.01, 100, 3]})
+    [0.01, 1.0, 100.0]
+    >>> expand({"kind": "time-smoothed", "step_size": [0.01, 0.1]})[1]
+    {'kind': 'time-smoothed', 'step_size': 0.1}
+    """
+    if isinstance(given, list):
+        if not given:
+            raise ValueError("the list is empty; a grid needs at least one choice")
+        if len(given) > MOST_CHOICES:
+            raise ValueError(f"the list has {len(given):,} choices; a grid takes at most {MOST_CHOICES:,}")
+        return _different([_choice(entry) for entry in given])
+    if isinstance(given, dict) and "kind" in given:  # an estimator by name, which may have axes of its own
+        inner = [[(key, _part(key, part)) for part in choices(expand(parts))] for key, parts in given.items()]
+        tables: list[Choice] = [dict(chosen) for chosen in itertools.product(*inner)]
+        return tables if len(tables) > 1 else tables[0]
+    if isinstance(given, dict) and any(
+        key in _SPACES or isinstance(part, list) for key, part in given.items()
+    ):
+        ((space, bounds), *more) = given.items()
+        if more or space not in _SPACES:
+            raise ValueError(f"{shown(given)} is not a grid{nearest(space, _SPACES)}")
+        if not (isinstance(bounds, list) and len(bounds) == 3):
+            raise ValueError(f"{space} takes [first, last, count], not {shown(bounds)}")
+        return _different([*spaced(space, *bounds)])
+    return _choice(given)
+
+
+def _choice(given: Given) -> Choice:
+    """Return one choice; a whole number becomes a float, so that 1 and 1.0 are one choice."""
+    if isinstance(given, bool | str):
+        return given
+    if isinstance(given, int | float):
+        return finite("the number", given)
+    if isinstance(given, dict) and isinstance(given.get("kind"), str):
+        return {key: _part(key, part) for key, part in given.items()}
+    if isinstance(given, dict) and all(isinstance(part, int | float) for part in given.values()):
+        return {key: part if isinstance(part, bool) else finite(key, part) for key, part in given.items()}
+    raise TypeError(f"{shown(given)} is neither a number nor a word nor a grid")
+
+
+def _part(name: str, given: Given) -> float | str:
+    return given if isinstance(given, bool | str) else finite(name, given)  # type: ignore[arg-type] # or refused
+
+
+def _different(found: list[Choice]) -> list[Choice]:
+    if len({json.dumps(entry, sort_keys=True) for entry in found}) != len(found):
+        raise ValueError("the grid contains the same choice twice")
+    return found
+
+
+def spaced(space: str, first: float, last: float, count: int) -> list[float]:
+    """Return `count` numbers from `first` to `last`: evenly spaced, or for "logspace" evenly in the logarithm.
+
+    >>> spaced("linspace", 0, 1, 3)
+    [0.0, 0.5, 1.0]
+    """
+    count = whole("count", count, most=MOST_CHOICES)
+    first, last = finite("first", first), finite("last", last)
+    if space == "logspace" and min(first, last) <= 0:
+        raise ValueError("the ends of logspace must be greater than 0")
+    if count == 1:
+        return [first]
+    if space == "linspace":
+        inner = [first + (last - first) * i / (count - 1) for i in range(1, count - 1)]
+    else:
+        low, high = log(first) / log(10.0), log(last) / log(10.0)
+        inner = [exp10(low + (high - low) * i / (count - 1)) for i in range(1, count - 1)]
+    return [first, *inner, last]
+
+
+# --- Sweeps -------------------------------------------------------------------------
 
 
 @told
@@ -115,17 +301,16 @@ class Sweep:
         """Build a world and an agent with every choice of every option, and check that they fit each other."""
         worlds = []
         for index, entry in enumerate(self.worlds):
-            for options in entry.samples():
-                with placed(f"world {index + 1} ({listed([entry.kind])})"):
+            with placed(f"world {index + 1} ({listed([entry.kind])})"):
+                for options in entry.samples():
                     world = build_world(entry.kind, options)
                     if self.steps is None and not hasattr(world, "num_steps"):
                         raise ValueError("this world has no length of its own, so 'steps' is needed")
             worlds.append(world)
         for index, entry in enumerate(self.agents):
-            for options in entry.samples():
-                with placed(f"agent {index + 1} ({listed([entry.kind])})"):
-                    build_agent(entry.kind, options, *extent(world))
             with placed(f"agent {index + 1} ({listed([entry.kind])})"):
+                for options in entry.samples():
+                    build_agent(entry.kind, options, *extent(world))
                 for each in worlds:
                     if wrong := unlike(each, build_agent(entry.kind, options, *extent(each))):
                         raise ValueError(wrong)
@@ -222,6 +407,9 @@ def placed(place: str) -> Iterator[None]:
         raise type(error)(f"{place}: {error}") from None
 
 
+# --- The ids of cells ---------------------------------------------------------------
+
+
 def cell_ids(world: bytes, agents: list[bytes], length: Length) -> list[str]:
     """Return the ids of the cells of one world; world and agents are texts made by `canonical_text`."""
     until = f"{length.time!r}|" if math.isfinite(length.time) else ""
@@ -264,3 +452,82 @@ def _identity(name: str, choice: Choice) -> Choice:
 def as_word(truth: bool) -> str:
     """Return "yes" or "no", as results and ids show a bool."""
     return "yes" if truth else "no"
+
+
+# --- Sweeps in TOML -----------------------------------------------------------------
+
+
+@told
+def load_sweep(path: str | Path) -> Sweep:
+    r"""Return the sweep in a TOML file.
+
+    >>> import tempfile
+    >>> text = 'seeds = 3\nsteps = 10\n[[world]]\nkind = "two-state"\nlog_scale = 0.01\n[[agent]]\nkind = "smart"\n'
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     count = Path(folder, "small.toml").write_text(text)
+    ...     load_sweep(Path(folder, "small.toml")).num_steps
+    30
+    """
+    return parse_sweep(load_toml(Path(path)))
+
+
+@told
+def parse_sweep(data: Mapping[str, Any]) -> Sweep:
+    """Return the sweep that TOML, or a dictionary like it, describes.
+
+    >>> sweep = parse_sweep({
+    ...     "seeds": 5, "steps": 1000,
+    ...     "world": [{"kind": "two-state", "log_scale": {"logspace": [1e-3, 1e-1, 3]}}],
+    ...     "agent": [{"kind": "smart"}, {"kind": "harmonic-r", "rate_step_size": [0.01, 0.1]}],
+    ... })
+    >>> sweep.num_cells, sweep.num_runs
+    (9, 45)
+    """
+    for key in data:
+        if key not in _TOP:
+            raise ValueError(f"unknown key {shown(key)}{nearest(key, _TOP)}")
+    for key in ("seeds", "world", "agent"):
+        if key not in data:
+            raise ValueError(f"the key {key!r} is missing")
+    return Sweep(
+        worlds=_entries("world", data["world"]),
+        agents=_entries("agent", data["agent"]),
+        seeds=_seeds(data["seeds"]),
+        steps=_lengths(data["steps"]) if "steps" in data else None,
+        episodes=whole("episodes", data.get("episodes", 1)),
+        record=whole("record", data.get("record", 0), least=0, most=MOST_POINTS),
+        name=str(data.get("name", "sweep")),
+        **{key: data[key] for key in _OWN if key in data},
+    )
+
+
+def _seeds(given: int | list[int]) -> list[int]:
+    """Return the seeds, given as a list or as their number, counted from 0."""
+    if isinstance(given, list):
+        return [whole("seeds", seed, least=0) for seed in given]
+    return list(range(whole("seeds", given, most=MOST_SEEDS)))
+
+
+def _lengths(given: int | list[int]) -> int | list[int]:
+    return [whole("steps", length) for length in given] if isinstance(given, list) else whole("steps", given)
+
+
+def _entries(name: str, tables: Any) -> list[Entry]:
+    """Return the worlds or the agents of a sweep."""
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise TypeError(f"{name} must be a list of tables: write [[{name}]]")
+    entries = []
+    for index, table in enumerate(tables):
+        if "kind" not in table:
+            raise ValueError(f"{name} {index + 1} lacks the key 'kind'")
+        for key in ("kind", "label"):
+            if not isinstance(table.get(key, ""), str) or len(table.get(key, "")) > 200:
+                raise TypeError(f"{name} {index + 1} has the {key} {shown(table[key])}; it must be a word")
+        kind = plain_kind(table["kind"])
+        options = {}
+        for key, given in table.items():
+            if key not in ("kind", "label"):
+                with placed(f"{name} {index + 1} ({listed([kind])}), option {listed([key])}"):
+                    options[key] = expand(given)
+        entries.append(Entry(kind, options, table.get("label", "")))
+    return entries

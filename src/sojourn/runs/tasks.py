@@ -1,4 +1,4 @@
-"""The tasks of a sweep: how it is cut, and how a task is run.
+"""The tasks of a sweep: how it is cut, how a task is run, and what a sweep will take.
 
 A task is data, and `execute` can run it anywhere. How a sweep is cut depends on its
 content alone, so the n-th task is the same each time.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-import json
 import os
 import socket
 import sys
@@ -20,92 +19,99 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from sojourn.agents.checks import ready_agent
-from sojourn.agents.protocol import Agent
-from sojourn.data.options import Options
-from sojourn.rules.compile import rules_digest
-from sojourn.rules.lane_count import LANES
-from sojourn.rules.sources import check_unedited, source_of
-from sojourn.rules.values import Value, classes, is_value, layout, replaced, stacked
-from sojourn.runs.abreast import LANES_PAY
+from sojourn.agents.protocol import Agent, ready_agent
+from sojourn.data.options import Choice, Options
+from sojourn.rules.jit.identity import check_unedited, rules_digest, source_of
+from sojourn.rules.stacks import LANES
+from sojourn.rules.values import classes, layout, stacked, with_arrays
+from sojourn.runs.batch import LANES_PAY, Batch, flattened, joined, reordered, run_batch
 from sojourn.runs.build import build_agent, build_world
-from sojourn.runs.columns import flattened
-from sojourn.runs.halt import Halt
-from sojourn.runs.kept import Kept
-from sojourn.runs.lengths import Length, Points, evenly_spaced, log_spaced
-from sojourn.runs.named import agent_kind, world_kind
-from sojourn.runs.spec import Sweep
-from sojourn.runs.stack import Batch, joined, reordered, run_batch
-from sojourn.worlds.market.segments import identity
+from sojourn.runs.catalogue import agent_kind, world_kind
+from sojourn.runs.progress import StopFlag
+from sojourn.runs.recording import Length, Recording, evenly_spaced, log_spaced
+from sojourn.runs.spec import Entry, Sweep, canonical_text
+from sojourn.worlds.market.instruments import identity
 from sojourn.worlds.protocol import World, extent
 
 BATCH_STEPS, BATCH_RUNS = 10_000_000, 4096  # about a third of a second
 BATCH_VALUES = 5_000_000  # entries of all tables Q together, 40 megabytes
 
 T = TypeVar("T")
-V = TypeVar("V", bound=Value)
 
 
-class Worlds(NamedTuple):
-    """The worlds of a task: one kind, with different options."""
+@dataclass(frozen=True)
+class Variants:
+    """Some combinations of the options of an entry: the worlds of a task, or its agents.
 
-    kind: str
-    options: list[Options]
-    data: tuple[
-        tuple[str, str], ...
-    ] = ()  # the data that they name and their identities, since a worker may have other data of that name
-
-
-class Agents(NamedTuple):
-    """The agents of a task: one kind, with different options."""
+    Its text determines all numbers, as ids of cells do, so what is built from it is cached under the text.
+    """
 
     kind: str
     label: str
-    combinations: str  # the list of their options as JSON, which many tasks share and caches use as a key
-    number: int
+    options: list[Options] = field(compare=False, repr=False)
+    text: bytes  # see `canonical_text`: a line for each combination
 
     @classmethod
-    def of(cls, kind: str, label: str, combinations: list[Options]) -> Agents:
-        """Return the agents with these options."""
-        return cls(kind, label, json.dumps(combinations), len(combinations))
+    def of(cls, entry: Entry, options: list[Options]) -> Variants:
+        """Return the variants of an entry that have these options."""
+        text = b"\n".join(canonical_text(entry.kind, choice) for choice in options)
+        return cls(entry.kind, entry.label or entry.kind, options, text)
 
+    @property
+    def texts(self) -> list[bytes]:
+        """The text of each variant."""
+        return self.text.split(b"\n")
 
-class Recording(NamedTuple):
-    """What is kept of each run besides its totals."""
+    @functools.cached_property
+    def columns(self) -> dict[str, list[Choice | None]]:
+        """The options as columns of a table, with a row for each variant; null where a variant lacks one."""
+        flat = [flattened(options) for options in self.options]
+        names = dict.fromkeys(name for options in flat for name in options)
+        return {name: [options.get(name) for options in flat] for name in names}
 
-    num_points: int = 0  # of its curve
-    spacing: str = "log"
-    mean: bool = False  # one curve for each cell, the mean over its seeds, which are then all in one task
-    policies: bool = True
+    def each(self) -> Iterator[Variants]:
+        """Yield every variant by itself."""
+        for options, text in zip(self.options, self.texts, strict=True):
+            yield Variants(self.kind, self.label, [options], text)
 
-    def points(self, length: Length) -> Points:
-        """Return the numbers of steps at which curves are recorded."""
-        spaced = log_spaced if self.spacing == "log" else evenly_spaced
-        return spaced(length.total, self.num_points)
+    def __len__(self) -> int:
+        return len(self.options)
 
 
 @dataclass(frozen=True)
 class Task:
     """Runs of some agents of one kind in some worlds of one kind, each pair with all of the task's seeds."""
 
-    worlds: Worlds
-    agents: Agents
+    worlds: Variants
+    agents: Variants
     seeds: list[int]
     length: Length
-    recording: Recording
+    record: int = 0  # points of each curve
+    spacing: str = "log"
+    mean: bool = False  # one curve for each cell, the mean over its seeds, which are then all in one task
+    policies: bool = True
     columns: dict[str, bool] = field(default_factory=dict)  # see `option_columns`
     sources: dict[str, str] = field(default_factory=dict)  # see `Sweep.sources`
+    # The files that worlds name, with hashes, since a worker may have other files of these names.
+    data: dict[str, str] = field(default_factory=dict)
     planned: int = 0  # steps of all tasks with agents of this kind
+
+    @property
+    def recording(self) -> Recording:
+        """What is recorded of the runs."""
+        spaced = log_spaced if self.spacing == "log" else evenly_spaced
+        group = len(self.seeds) if self.mean else 1
+        return Recording(spaced(self.length.total, self.record), group, self.policies)
 
     @property
     def runs_a_world(self) -> int:
         """The number of runs in each world."""
-        return self.agents.number * len(self.seeds)
+        return len(self.agents) * len(self.seeds)
 
     @property
     def num_runs(self) -> int:
         """The number of runs."""
-        return len(self.worlds.options) * self.runs_a_world
+        return len(self.worlds) * self.runs_a_world
 
     @property
     def num_steps(self) -> int:
@@ -117,38 +123,41 @@ def plan(sweep: Sweep) -> Iterator[Task]:
     """Yield the tasks of a sweep; the n-th is the same each time."""
     columns = option_columns(sweep)
     mean = sweep.record > 0 and sweep.curves == "mean"
-    recording = Recording(sweep.record, sweep.spacing, mean, sweep.policies)
     steps_each = sweep.num_steps // sum(map(len, sweep.agents))
     for agent, world in itertools.product(sweep.agents, sweep.worlds):
-        for (lengths, num_values, _), alike in itertools.groupby(
-            world.grid(), functools.partial(_size, sweep, world.kind)
+        for (lengths, (num_states, num_actions), _), alike in itertools.groupby(
+            world.grid(), functools.partial(_size, sweep, world)
         ):
             worlds = list(alike)
             for length in lengths:
-                most = _most_runs(length.total, num_values[0] * num_values[1])
+                most = _most_runs(length.total, num_states * num_actions)
                 seeds_a_task = len(sweep.seeds) if mean else min(len(sweep.seeds), most)
                 for combinations in _chunks(agent.grid(), max(1, most // seeds_a_task)):
-                    agents = Agents.of(agent.kind, agent.label or agent.kind, combinations)
-                    worlds_a_task = max(1, most // (seeds_a_task * agents.number))
+                    agents = Variants.of(agent, combinations)
+                    worlds_a_task = max(1, most // (seeds_a_task * len(agents)))
                     for few, seeds in itertools.product(
                         _chunks(iter(worlds), worlds_a_task), list(_chunks(iter(sweep.seeds), seeds_a_task))
                     ):
                         yield Task(
-                            Worlds(world.kind, few, _data(few)),
-                            agents,
-                            seeds,
-                            length,
-                            recording,
-                            columns,
-                            sweep.sources,
-                            steps_each * len(agent),
+                            worlds=Variants.of(world, few),
+                            agents=agents,
+                            seeds=seeds,
+                            length=length,
+                            record=sweep.record,
+                            spacing=sweep.spacing,
+                            mean=mean,
+                            policies=sweep.policies,
+                            columns=columns,
+                            sources=sweep.sources,
+                            data=_data(few),
+                            planned=steps_each * len(agent),
                         )
 
 
-def _data(worlds: list[Options]) -> tuple[tuple[str, str], ...]:
+def _data(worlds: list[Options]) -> dict[str, str]:
     """Return the data that worlds name, each with its identity."""
-    names = {options["data"] for options in worlds if "data" in options}
-    return tuple((name, identity(name)) for name in sorted(map(str, names)))
+    names = {str(options["data"]) for options in worlds if "data" in options}
+    return {name: identity(name) for name in sorted(names)}
 
 
 def _most_runs(steps: int, num_values: int) -> int:
@@ -157,17 +166,11 @@ def _most_runs(steps: int, num_values: int) -> int:
 
 
 def _size(
-    sweep: Sweep, kind: str, options: Options
+    sweep: Sweep, entry: Entry, options: Options
 ) -> tuple[list[Length], tuple[int, int], tuple[type, ...]]:
     """Return a world's lengths, the shape of its tables, its classes; worlds that agree in all may share a task."""
-    world = _world(kind, json.dumps(options), _data([options]))
+    world = built_world(Variants.of(entry, [options]))
     return sweep.lengths_in(world), extent(world), tuple(classes(world))
-
-
-@functools.lru_cache(maxsize=2)
-def _world(kind: str, options: str, _known: tuple[tuple[str, str], ...]) -> World:
-    """Return a world; the last two are kept, since some take a second to build and many tasks share them."""
-    return build_world(kind, json.loads(options))
 
 
 def option_columns(sweep: Sweep) -> dict[str, bool]:
@@ -197,26 +200,27 @@ class Executed(NamedTuple):
     place: str
 
 
-def execute(task: Task, halt: Halt | None = None) -> Executed:
+def execute(task: Task, stop: StopFlag | None = None) -> Executed:
     """Run a task; return its results and how many seconds it took.
 
     Rows go by world, then by combination of the agent's options, then by seed.
     """
     begin = time.perf_counter()
     _refuse_other_sources(task.sources)
-    for name, known in task.worlds.data:
+    for name, known in task.data.items():
         if identity(name) != known:
             raise ValueError(f"{name} is not the data that the sweep began with")
-    group = len(task.seeds) if task.recording.mean else 1
-    kept = Kept(task.recording.points(task.length), group, task.recording.policies)
+    recording = task.recording
     batches, cells = [], []  # the latter with their numbers in the task
-    for index, options in enumerate(task.worlds.options):
-        world = _world(task.worlds.kind, json.dumps(options), _data([options]))
-        for which, agents in _agents(task.agents.kind, task.agents.combinations, *extent(world)):
-            stack, seeds = _repeated(agents, len(task.seeds)), task.seeds * len(which)
-            planned = task.planned * len(which) // task.agents.number
-            batches.append(run_batch(world, stack, seeds, task.length, kept, halt, planned))
-            cells += [index * task.agents.number + number for number in which]
+    for index, variant in enumerate(task.worlds.each()):
+        world = built_world(variant)
+        for which, agents in _stacks(task.agents, *extent(world)):
+            # Every agent with every seed, in new arrays, since the runs overwrite them.
+            stack = with_arrays(agents, lambda column: np.repeat(column, len(task.seeds), axis=0))
+            seeds = task.seeds * len(which)
+            planned = task.planned * len(which) // len(task.agents)
+            batches.append(run_batch(world, stack, seeds, task.length, recording, stop, planned))
+            cells += [index * len(task.agents) + number for number in which]
     batch = reordered(joined(batches), np.argsort(cells))
     return Executed(batch, time.perf_counter() - begin, rules_of(task), _place())
 
@@ -243,20 +247,14 @@ def _refuse_other_sources(sources: Mapping[str, str]) -> None:
 
 def rules_of(task: Task) -> str:
     """Return a hash of the rules that this process would run a task by; other rules have another hash."""
-    return _rules_of(
-        task.worlds.kind,
-        json.dumps(task.worlds.options[0], sort_keys=True),
-        task.agents.kind,
-        task.agents.combinations,
-    )
+    return _rules_of(next(task.worlds.each()), task.agents)
 
 
 @functools.lru_cache(maxsize=64)
-def _rules_of(world_name: str, options: str, agent_name: str, combinations: str) -> str:
-    world = _world(world_name, options, _data([json.loads(options)]))
-    stacks = [stack for _, stack in _agents(agent_name, combinations, *extent(world))]
-    kind = world_kind(world_name)
-    return rules_digest((world, *stacks), filter(None, (kind.make, kind.model, agent_kind(agent_name).make)))
+def _rules_of(variant: Variants, agents: Variants) -> str:
+    world, kind = built_world(variant), world_kind(variant.kind)
+    stacks = [stack for _, stack in _stacks(agents, *extent(world))]
+    return rules_digest((world, *stacks), filter(None, (kind.make, kind.model, agent_kind(agents.kind).make)))
 
 
 def _place() -> str:
@@ -267,14 +265,20 @@ def _place() -> str:
     return f"{socket.gethostname()}, process {os.getpid()}"
 
 
+@functools.lru_cache(maxsize=2)
+def built_world(variant: Variants) -> World:
+    """Return the world of a single variant; the last two are cached, since some take a second to build and many tasks share them."""
+    return build_world(variant.kind, variant.options[0])
+
+
 @functools.lru_cache(maxsize=16)
-def _agents(kind: str, combinations: str, num_states: int, num_actions: int) -> list[tuple[list[int], Agent]]:
-    """Return the agents of all combinations as stacks of agents alike, with the numbers of the combinations in each."""
-    agents = [build_agent(kind, options, num_states, num_actions) for options in json.loads(combinations)]
-    alike: dict[Hashable, list[int]] = {}
-    for number, agent in enumerate(agents):
-        alike.setdefault(layout(agent), []).append(number)
-    return [(which, stacked(_ready([agents[number] for number in which]))) for which in alike.values()]
+def _stacks(agents: Variants, num_states: int, num_actions: int) -> list[tuple[list[int], Agent]]:
+    """Return the agents in stacks of the same types and shapes, each with the numbers of its agents among the variants."""
+    built = [build_agent(agents.kind, options, num_states, num_actions) for options in agents.options]
+    groups: dict[Hashable, list[int]] = {}
+    for number, agent in enumerate(built):
+        groups.setdefault(layout(agent), []).append(number)
+    return [(which, stacked(_ready([built[number] for number in which]))) for which in groups.values()]
 
 
 def _ready(agents: list[Agent]) -> list[Agent]:
@@ -282,17 +286,6 @@ def _ready(agents: list[Agent]) -> list[Agent]:
     if layout(ready_agent(agents[0])) == layout(agents[0]):
         return agents
     return [ready_agent(agent) for agent in agents]
-
-
-def _repeated(stack: V, count: int) -> V:
-    """Return a stack in new arrays, with every entry repeated `count` times."""
-    return replaced(
-        stack,
-        **{
-            name: _repeated(column, count) if is_value(column) else np.repeat(column, count, axis=0)
-            for name, column in stack._asdict().items()
-        },
-    )
 
 
 # --- What a sweep will take ---------------------------------------------------------
@@ -309,8 +302,8 @@ class Estimate:
 
 def estimate(sweep: Sweep, jobs: int) -> Estimate:
     """Estimate the time, memory and disk that a sweep needs, from a short trial of each agent in the first world."""
-    world_options = next(sweep.worlds[0].grid())
-    world = build_world(sweep.worlds[0].kind, world_options)
+    worlds = Variants.of(sweep.worlds[0], [next(sweep.worlds[0].grid())])
+    world = built_world(worlds)
     length = max(sweep.lengths_in(world)).steps
     steps = min(length, 100_000)
     steps_each = sweep.num_steps // sum(map(len, sweep.agents))
@@ -320,11 +313,11 @@ def estimate(sweep: Sweep, jobs: int) -> Estimate:
         planned = steps_each * len(entry)
         runs = LANES if planned >= LANES_PAY else 1  # as many as will be taken side by side
         trial = Task(
-            worlds=Worlds(sweep.worlds[0].kind, [world_options]),
-            agents=Agents.of(entry.kind, "", few),
+            worlds=worlds,
+            agents=Variants.of(entry, few),
             seeds=sweep.seeds[: max(1, runs // len(few))],
             length=Length(steps),
-            recording=Recording(policies=sweep.policies),
+            policies=sweep.policies,
             planned=planned,
         )
         execute(trial)  # the first call compiles

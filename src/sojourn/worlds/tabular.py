@@ -18,26 +18,33 @@ own). Taking such an action all the same leads to `NO_STATE`, which stops a run 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from sojourn.data.numbers import within
-from sojourn.models.laws import KINDS
+from sojourn.data.names import made
+from sojourn.data.numbers import shown, within
+from sojourn.data.options import Given, option_kinds
+from sojourn.models.laws import CONSTANT, EXPONENTIAL, FLOORED, GAMMA, KINDS, TWO_POINT, UNIFORM, WEIBULL
+from sojourn.models.model_files import load_model
 from sojourn.models.smdp import SMDP, check_model
 from sojourn.rules.arrays import Flags, Floats, Ints, misread, outside, owned
 from sojourn.rules.bridge import inlined
-from sojourn.rules.compile import kernel
 from sojourn.rules.door import told
-from sojourn.rules.random import uniform
+from sojourn.rules.kernel import kernel
+from sojourn.rules.random import exponential, gamma, lognormal, normal, uniform, weibull
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import checked
-from sojourn.worlds.draws import sampled
-from sojourn.worlds.protocol import NO_STATE, moving, start, step, unreadable
+from sojourn.worlds.protocol import NO_STATE, World, moving, start, step, unreadable
 
 _LARGEST = float(np.finfo(np.float64).max)
+Order: TypeAlias = Literal["given", "reversed"]
+ACTIONS: tuple[Order, Order] = ("given", "reversed")
+_ORDER = inspect.Parameter("actions", inspect.Parameter.KEYWORD_ONLY, default="given", annotation=Order)
+
 _PATIENCE = 20_000  # for up to so many rows, Python makes the tables sooner than a compiler would be ready
 
 
@@ -194,6 +201,31 @@ def _either(condition: bool, one: int, other: int) -> int:
     return one if condition else other
 
 
+@inlined
+def sampled(kind: int, a: float, b: float, c: float, rng: Stream) -> float:
+    """Draw from the law of this kind with these parameters.
+
+    >>> from sojourn.rules.streams import stream
+    >>> sampled(0, 2.5, 0.0, 0.0, stream(0))
+    2.5
+    """
+    if kind == CONSTANT:
+        return a
+    if kind == EXPONENTIAL:
+        return a * exponential(rng)
+    if kind == GAMMA:
+        return b * gamma(rng, a)
+    if kind == UNIFORM:
+        return a + (b - a) * uniform(rng)
+    if kind == FLOORED:
+        return max(c, a + b * normal(rng))
+    if kind == TWO_POINT:
+        return b if uniform(rng) < c else a
+    if kind == WEIBULL:
+        return b * weibull(rng, a)
+    return a * lognormal(rng, b)
+
+
 # --- Several tables as one --------------------------------------------------------------
 
 
@@ -276,3 +308,68 @@ def _fill(
             other[small[k]] = small[k]
         for k in range(num_large):
             share[large[k]] = 1.0
+
+
+# --- Worlds by the names of models -----------------------------------------------------
+
+
+def model_in_file(data: str | None = None) -> SMDP:
+    """Read the model in a TOML or JSON file."""
+    if data is None:
+        raise ValueError("data is missing; it must be the TOML or JSON file of a model")
+    return load_model(data)
+
+
+class WorldOfModel:
+    """Makes worlds from a model; besides the model's options there is `actions`, the order of its actions: "given" or "reversed".
+
+    >>> from sojourn.models.problems import PROBLEMS
+    >>> WorldOfModel(PROBLEMS["long-shot"])(actions="reversed", short_duration=2.0).num_actions
+    2
+    """
+
+    def __init__(self, model: Callable[..., SMDP]) -> None:
+        self.model = model
+        others = inspect.signature(model, eval_str=True).parameters.values()
+        self.__signature__ = inspect.Signature([*others, _ORDER])
+
+    def __call__(self, actions: Order = "given", **options: Given) -> TabularWorld:
+        """Return the world of the model with these options."""
+        return _ordered(self.model(**options), actions)
+
+
+def _ordered(model: SMDP, actions: Order) -> TabularWorld:
+    return Tabular(model if actions == ACTIONS[0] else model.with_actions_reversed())
+
+
+class WorldOfUser:
+    """Makes worlds with a user's own function or class; if it makes models, there is also the option `actions`."""
+
+    def __init__(self, name: str, make: Callable[..., Any]) -> None:
+        self.name, self.make = name, make
+        kinds = option_kinds(make)
+        own = [
+            parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=kinds[parameter.name])
+            for parameter in inspect.signature(make).parameters.values()
+            if parameter.name in kinds
+        ]
+        self._has_order = "actions" in kinds
+        self.__signature__ = inspect.Signature(own if self._has_order else [*own, _ORDER])
+
+    def __call__(self, **options: Any) -> World:
+        """Return the world with these options."""
+        order: Order | None = None if self._has_order else options.pop("actions", None)
+        thing = made(self.name, self.make, **options)
+        if isinstance(thing, SMDP):
+            return _ordered(thing, order or ACTIONS[0])
+        if not (start.knows(type(thing)) and step.knows(type(thing))):
+            raise TypeError(
+                f"{self.name!r} makes {shown(thing)}, which is neither a model nor a world (a NamedTuple with start "
+                "and step registered for it)"
+            )
+        if order is not None:
+            raise ValueError(
+                f"actions is given, but {self.name!r} does not make a model; only actions of a model can be reversed"
+            )
+        world: World = thing
+        return world

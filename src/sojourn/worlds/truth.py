@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sojourn.rules.bridge import inlined
-from sojourn.rules.compile import rule
+from sojourn.rules.rule import rule
 from sojourn.worlds.protocol import W, World
 
 WARM_UP = 100.0  # steps that no tracking error is counted for

@@ -6,12 +6,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from sojourn.rules.compile import kernel
+from sojourn.rules.kernel import kernel
 from sojourn.rules.streams import Stream, stream
-from sojourn.worlds.checks import ready_world
-from sojourn.worlds.market.segments import market_segment
+from sojourn.worlds.market.instruments import market_segment
 from sojourn.worlds.market.world import Market, MarketWorld
-from sojourn.worlds.protocol import start, step
+from sojourn.worlds.protocol import ready_world, start, step
 from sojourn_paper.bitcoin.plan import Source
 
 _step = step.bare

@@ -13,10 +13,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from sojourn.report import looks
-from sojourn.runs.grids import Entry
-from sojourn.runs.spec import Sweep
+from sojourn.runs.spec import Entry, Sweep
 from sojourn.worlds.market.bars import Bars, segments
-from sojourn.worlds.market.segments import SYNTHETIC, instrument
+from sojourn.worlds.market.instruments import SYNTHETIC, instrument
 
 STATE_SIZES = (3, 6, 9, 12)
 RATE_STEP_SIZES = (0.01, 0.05, 0.1)

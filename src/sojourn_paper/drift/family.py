@@ -16,8 +16,8 @@ import numpy as np
 import polars as pl
 
 from sojourn.rules.arrays import Floats, Ints
-from sojourn.rules.compile import kernel
 from sojourn.rules.intervals import share_interval
+from sojourn.rules.kernel import kernel
 from sojourn.rules.random import uniform
 from sojourn.rules.streams import Stream, streams
 from sojourn.worlds.protocol import start, step

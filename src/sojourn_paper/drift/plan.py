@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sojourn.rates.named import ESTIMATORS
+from sojourn.rates.catalogue import ESTIMATORS
 from sojourn.report import looks
-from sojourn.runs.grids import Axes, Entry, spaced
-from sojourn.runs.spec import Sweep
+from sojourn.runs.spec import Axes, Entry, Sweep, spaced
 from sojourn_paper.robustness.plan import COARSE_SIZES, EXPLORATION, LOG_SCALES, TIES
 
 REFERENCE, ADAPTIVE = "Exponential", "adaptive"

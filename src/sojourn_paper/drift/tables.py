@@ -8,7 +8,7 @@ from typing import NamedTuple
 import polars as pl
 
 from sojourn import __version__
-from sojourn.worlds.changes.random_ones import drawn
+from sojourn.worlds.changes.jobs import drawn
 from sojourn_paper.drift import control, family, tracking
 from sojourn_paper.drift.plan import Size, title
 from sojourn_paper.robustness.tables import realised

@@ -20,7 +20,7 @@ import polars as pl
 from sojourn import __version__
 from sojourn.data.child import read_table
 from sojourn.data.files import own_folder, write_whole
-from sojourn.rates.named import ESTIMATORS
+from sojourn.rates.catalogue import ESTIMATORS
 from sojourn.rates.protocol import Rate
 from sojourn.rates.score import rates_over
 from sojourn.rules.arrays import Floats

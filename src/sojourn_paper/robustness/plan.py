@@ -12,8 +12,7 @@ from __future__ import annotations
 import math
 
 from sojourn.report import looks
-from sojourn.runs.grids import Entry, spaced
-from sojourn.runs.spec import Sweep
+from sojourn.runs.spec import Entry, Sweep, spaced
 
 ACTION_B = 1
 LOG_SCALES = spaced("logspace", 1e-5, 1e-1, 30)

@@ -11,7 +11,7 @@ import polars as pl
 
 from sojourn import __version__
 from sojourn.agents.baselines import policy_agent
-from sojourn.agents.literature import harmonic_r, relaxed_smart, smart
+from sojourn.agents.constructors import harmonic_r, relaxed_smart, smart
 from sojourn.agents.values.protocol import move
 from sojourn.runs.batch import grid, run_many
 from sojourn.runs.loop import run

@@ -12,6 +12,7 @@ network says in the user's units stays as it was (van Hasselt et al. 2016 for th
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -19,16 +20,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sojourn.agents.exploration import Decay, Exploration, Linear, exploration_of
-from sojourn.agents.networks.perceptron import PRECISIONS, Perceptron
-from sojourn.agents.networks.products import Reals
+from sojourn.agents.networks.perceptron import PRECISIONS, Perceptron, Reals
 from sojourn.agents.networks.protocol import Actions, Masks, Memory, Spaces, Transitions
 from sojourn.data.numbers import fraction, shown, unmasked, whole
-from sojourn.rates.carry import carry
 from sojourn.rates.centred import levelled_by, own_value, timed
-from sojourn.rates.protocol import Rate, stumbling, value
+from sojourn.rates.protocol import Rate, carry, stumbling, value
 from sojourn.rules.arrays import MOST_COUNTED, Flags, Floats, infinite, misread, outside
 from sojourn.rules.bridge import compiled_apart
-from sojourn.rules.compile import Kernel, no_rule, rule
+from sojourn.rules.kernel import Kernel
+from sojourn.rules.rule import no_rule, rule
 from sojourn.rules.stacks import put, take
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import Value, canonical, copied, is_value, named_fields, stacked, validated
@@ -220,8 +220,20 @@ class Learned(Value, Protocol):
     """What a network agent has learned: arrays, and values of arrays."""
 
     @property
+    def seen(self) -> Moments:
+        """What it knows about observations."""
+
+    @property
     def earnings(self) -> Earnings:
         """What it knows about rewards and time."""
+
+    @property
+    def step_size(self) -> Exploration:
+        """How its step size goes on, as a stack of one."""
+
+    @property
+    def rng(self) -> Stream:
+        """Its random numbers."""
 
 
 @rule(compiled=False)
@@ -230,39 +242,26 @@ def unsound(learned: Learned) -> str:
     raise no_rule("unsound", learned)
 
 
-class Kernels(NamedTuple):
-    """The two kernels of a network agent.
+class CompiledAgent(ABC):
+    """What agents of observations have in common if kernels choose and learn for them."""
 
-    `choose` takes (learned, observations, allowed, actions, explored) and writes the last two; on the way in, `explored`
-    says where chance may decide, and on the way out, where it decided against the best action. `learn` takes (learned,
-    transitions).
-    """
-
-    choose: Kernel[Any]
-    learn: Kernel[Any]
-
-
-class NetworkAgent:
-    """An agent whose values or policy are a network; `sojourn.deep_q` and `sojourn.ppo` make one.
-
-    >>> from sojourn.agents.networks.deep_q import deep_q
-    >>> agent = deep_q(Spaces(num_inputs=2, num_actions=3), compiled=False)
-    >>> agent.greedy(np.zeros((1, 2)), np.array([[0, 1, 0]], dtype=np.int8))
-    array([1])
-    """
-
-    def __init__(
-        self, kind: str, learned: Learned, kernels: Kernels, spaces: Spaces, options: Memory, compiled: bool
-    ) -> None:
-        self.kind, self.learned, self.spaces, self.options = kind, learned, spaces, options
-        self._kernels, self._compiled = kernels, compiled
-        self._prepared: dict[str, Any] = {}
+    def __init__(self, kind: str, spaces: Spaces, options: Memory, compiled: bool) -> None:
+        self.kind, self.spaces, self.options, self._compiled = kind, spaces, options, compiled
+        self._prepared: dict[Kernel[Any], Any] = {}
 
     @property
+    @abstractmethod
     def estimator(self) -> Rate:
         """A copy of the estimator of the rate as it is now."""
-        estimator: Rate = canonical(take(self.learned.earnings.rate, 0))
-        return estimator
+
+    @property
+    @abstractmethod
+    def _memory(self) -> Value:
+        """Everything that it has learned, in arrays that kernels write into."""
+
+    @abstractmethod
+    def _choose(self, seen: Floats, mask: Masks, actions: Actions, explored: Flags) -> None:
+        """Write actions where `explored` says whether chance may decide, and then whether they are not the best."""
 
     @property
     def rate(self) -> float:
@@ -271,36 +270,23 @@ class NetworkAgent:
 
     @property
     def largest_weight(self) -> float:
-        """The size of the largest weight of all networks."""
-        weights = [array for name, array in arrays_in(self.learned) if name.endswith("weights")]
-        return max(float(np.abs(array).max()) for array in weights)
+        """The size of the largest weight of a network or a tile."""
+        weights = [array for name, array in arrays_in(self._memory) if name.endswith("weights")]
+        return max((float(np.abs(array).max()) for array in weights), default=0.0)
 
     def draw(self, observations: ArrayLike, allowed: ArrayLike) -> tuple[Actions, Flags]:
         """Return actions to take, and which of them were not the best."""
-        return self._choose(observations, allowed, chance=True)
+        return self._chosen(observations, allowed, chance=True)
 
     def greedy(self, observations: ArrayLike, allowed: ArrayLike) -> Actions:
         """Return the best actions."""
-        return self._choose(observations, allowed, chance=False)[0]
-
-    def learn(self, transitions: Transitions) -> None:
-        """Take in what followed, and learn from a batch whenever one is due."""
-        self._run("learn", self.learned, transitions)
+        return self._chosen(observations, allowed, chance=False)[0]
 
     def state(self) -> Memory:
         """Return all arrays by name."""
-        return {name: array.copy() for name, array in arrays_in(self.learned)}
+        return {name: array.copy() for name, array in arrays_in(self._memory)}
 
-    def restored(self, state: Memory) -> None:
-        """Take over the arrays of an agent that was made with the same options, unless kernels must not read them."""
-        learned = copied(self.learned)
-        written_over(learned, state)
-        wrong = unsound(learned)
-        if wrong:
-            raise ValueError(f"what it has learned cannot be used: {wrong}")
-        self.learned = learned
-
-    def _choose(self, observations: ArrayLike, allowed: ArrayLike, chance: bool) -> tuple[Actions, Flags]:
+    def _chosen(self, observations: ArrayLike, allowed: ArrayLike, chance: bool) -> tuple[Actions, Flags]:
         spaces = self.spaces
         unmasked("what is seen or allowed", (observations, allowed))
         seen: Floats = np.ascontiguousarray(observations, dtype=np.float64)
@@ -311,31 +297,85 @@ class NetworkAgent:
                 f"the observations have the shape {shown(seen.shape)} and the masks {shown(mask.shape)}; this agent "
                 f"has {spaces.num_inputs} inputs and {spaces.num_actions} actions to mask"
             )
-        if not 0 < count <= spaces.places:
-            raise ValueError(
-                f"there are {count} observations; this agent takes up to {spaces.places} at once"
-            )
         actions: Actions = (
             np.zeros((count, len(spaces.low))) if spaces.is_continuous else np.zeros(count, dtype=np.int64)
         )
         explored: Flags = np.full(count, chance)
-        self._run("choose", self.learned, seen, mask, actions, explored)
+        self._choose(seen, mask, actions, explored)
         return actions, explored
 
-    def _run(self, name: str, *arguments: Any) -> None:
+    def _run(self, kernel: Kernel[Any], *arguments: Any) -> None:
         """Run a kernel, compiled for the types of its first call, which never change."""
-        function = self._prepared.get(name)
+        function = self._prepared.get(kernel)
         if function is None:
-            kernel: Kernel[Any] = getattr(self._kernels, name)
             function = kernel.prepared(*arguments) if self._compiled else kernel.python
-            self._prepared[name] = function
+            self._prepared[kernel] = function
         function(*arguments)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_prepared": {}}  # machine code is looked up again
 
     def __repr__(self) -> str:
-        return f"<{self.kind} with {type(self.estimator).__name__}, rate {self.rate:.4g}>"
+        return (
+            f"<{self.kind or 'agent of vectors'} with {type(self.estimator).__name__}, rate {self.rate:.4g}>"
+        )
+
+
+class NetworkAgent(CompiledAgent):
+    """An agent whose values or policy are a network; `sojourn.deep_q` and `sojourn.ppo` make one.
+
+    The kernel `choose` takes (learned, observations, allowed, actions, explored) and writes the last two; on the way in,
+    `explored` says where chance may decide, and on the way out, where it decided against the best action. The kernel
+    `learn` takes (learned, transitions).
+
+    >>> from sojourn.agents.networks.deep_q import deep_q
+    >>> agent = deep_q(Spaces(num_inputs=2, num_actions=3), compiled=False)
+    >>> agent.greedy(np.zeros((1, 2)), np.array([[0, 1, 0]], dtype=np.int8))
+    array([1])
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        learned: Learned,
+        choose: Kernel[Any],
+        learn: Kernel[Any],
+        spaces: Spaces,
+        options: Memory,
+        compiled: bool,
+    ) -> None:
+        super().__init__(kind, spaces, options, compiled)
+        self.learned, self._choose_kernel, self._learn_kernel = learned, choose, learn
+
+    @property
+    def estimator(self) -> Rate:
+        """A copy of the estimator of the rate as it is now."""
+        estimator: Rate = canonical(take(self.learned.earnings.rate, 0))
+        return estimator
+
+    @property
+    def _memory(self) -> Value:
+        return self.learned
+
+    def learn(self, transitions: Transitions) -> None:
+        """Take in what followed, and learn from a batch whenever one is due."""
+        self._run(self._learn_kernel, self.learned, transitions)
+
+    def restored(self, state: Memory) -> None:
+        """Take over the arrays of an agent that was made with the same options, unless kernels must not read them."""
+        learned = copied(self.learned)
+        written_over(learned, state)
+        wrong = unsound(learned)
+        if wrong:
+            raise ValueError(f"what it has learned cannot be used: {wrong}")
+        self.learned = learned
+
+    def _choose(self, seen: Floats, mask: Masks, actions: Actions, explored: Flags) -> None:
+        if not 0 < len(seen) <= self.spaces.places:
+            raise ValueError(
+                f"there are {len(seen)} observations; this agent takes up to {self.spaces.places} at once"
+            )
+        self._run(self._choose_kernel, self.learned, seen, mask, actions, explored)
 
 
 # --- Options that network agents share ---------------------------------------------------
@@ -436,7 +476,7 @@ def written_over(value: Value, arrays: Mapping[str, Any]) -> None:
         array[...] = arrays[path]
 
 
-class Steps(Protocol):
+class RememberedSteps(Value, Protocol):
     """Steps that an agent remembers."""
 
     @property
@@ -456,7 +496,7 @@ class Steps(Protocol):
         """How long each step took."""
 
 
-def wrong_steps(name: str, steps: Steps) -> str:
+def wrong_steps(name: str, steps: RememberedSteps) -> str:
     """Return what no step can have had, or an empty text. In single precision, what was seen may be infinite."""
     seen = (steps.observations, steps.next_observations)
     if any(np.isnan(array).any() for array in seen):
@@ -464,6 +504,16 @@ def wrong_steps(name: str, steps: Steps) -> str:
     return infinite(f"{name}.rewards", steps.rewards) or outside(
         f"{name}.durations", steps.durations, 0.0, np.finfo(np.float64).max
     )
+
+
+@compiled_apart
+def remember(memory: RememberedSteps, at: int, steps: Transitions, i: int) -> None:
+    """Write what was seen and earned in a step into one place of the memory."""
+    for j in range(memory.observations.shape[1]):
+        memory.observations[at, j] = steps.observations[i, j]
+        memory.next_observations[at, j] = steps.next_observations[i, j]
+    memory.rewards[at] = steps.rewards[i]
+    memory.durations[at] = steps.durations[i]
 
 
 def wrong_masks(name: str, masks: Masks) -> str:
@@ -474,6 +524,11 @@ def wrong_masks(name: str, masks: Masks) -> str:
     )
 
 
-def wrong_stream(rng: Stream) -> str:
-    """Return that this is no stream of random numbers, or an empty text."""
-    return "" if rng.any() else "its stream of random numbers is all 0"
+def wrong_learned(learned: Learned) -> str:
+    """Return what is wrong with what all network agents have, or an empty text."""
+    return (
+        wrong_moments(learned.seen)
+        or wrong_earnings(learned.earnings)
+        or wrong_stack("step_size", learned.step_size)
+        or ("" if learned.rng.any() else "its stream of random numbers is all 0")
+    )

@@ -16,14 +16,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sojourn.agents.construct import estimator
+from sojourn.agents.constructors import slow_estimator
 from sojourn.agents.exploration import Decay, Exploration, Linear, chance, exploration_of, later
-from sojourn.agents.networks.adam import Adam, adam, approach, descend, wrong_adam
 from sojourn.agents.networks.base import (
     MOST_AT_ONCE,
     MOST_STEPS,
     Earnings,
-    Kernels,
     Moments,
     NetworkAgent,
     checked_hidden,
@@ -36,39 +34,42 @@ from sojourn.agents.networks.base import (
     rate_of,
     refit_inputs,
     refit_outputs,
+    remember,
     renew_scale,
     renew_units,
     scale_of,
     schedule_of,
     settle,
     unsound,
-    wrong_earnings,
+    wrong_learned,
     wrong_masks,
-    wrong_moments,
     wrong_stack,
     wrong_steps,
-    wrong_stream,
 )
 from sojourn.agents.networks.perceptron import (
     PRECISIONS,
+    Adam,
     Perceptron,
+    Reals,
+    adam,
+    approach,
     backward,
+    descend,
     forward,
     inputs_in,
     outputs_in,
     perceptron,
+    wrong_adam,
     wrong_network,
 )
-from sojourn.agents.networks.products import Reals
 from sojourn.agents.networks.protocol import Masks, Spaces, Transitions, checked_spaces
 from sojourn.data.numbers import fraction, whole
 from sojourn.rates.centred import LEVEL_STEP
 from sojourn.rates.protocol import Rate
-from sojourn.rates.ratio import Exponential
 from sojourn.rules.arrays import MOST_COUNTED, Flags, Floats, Ints, infinite, outside
 from sojourn.rules.bridge import compiled_apart
-from sojourn.rules.compile import kernel
 from sojourn.rules.door import told
+from sojourn.rules.kernel import kernel
 from sojourn.rules.random import integer, uniform
 from sojourn.rules.stacks import put, take
 from sojourn.rules.streams import Stream, stream
@@ -81,7 +82,7 @@ _RENEWAL = 1000  # steps from one change of the units of observations and reward
 _SEEN, _DUE = range(2)  # places in `counts`: transitions so far, and those since the last batch
 
 
-class Replay(NamedTuple):
+class ReplayMemory(NamedTuple):
     """The last transitions, as many as there is room for."""
 
     observations: Reals
@@ -92,21 +93,13 @@ class Replay(NamedTuple):
     next_allowed: Masks
 
 
-class Pace(NamedTuple):
-    """When the agent learns, and how fast the target follows."""
-
-    warm_up: int  # transitions before anything is learned
-    every: int  # transitions from batch to batch
-    target_step: float
-
-
 class DeepQ(NamedTuple):
     """Everything that a deep Q agent has learned. Its exploration and step size are stacks of one."""
 
     network: Perceptron
     target: Reals
     means: Adam
-    replay: Replay
+    replay: ReplayMemory
     chosen: Ints  # the transitions of a batch
     best: Ints  # the best action where each of them led
     aims: Floats  # what the value of each of them should be
@@ -116,7 +109,9 @@ class DeepQ(NamedTuple):
     step_size: Exploration
     counts: Ints
     rng: Stream
-    pace: Pace
+    warm_up: int  # transitions before anything is learned
+    every: int  # transitions from batch to batch
+    target_step: float  # how fast the target follows
 
 
 @unsound.register
@@ -129,15 +124,12 @@ def unsound_deep_q(learned: DeepQ) -> str:
         or infinite("target", learned.target)
         or wrong_adam("means", learned.means)
         or outside("counts.seen", counts[:1], 0, MOST_COUNTED)
-        or outside("counts.due", counts[1:], 0, learned.pace.every - 1)
+        or outside("counts.due", counts[1:], 0, learned.every - 1)
         or outside("replay.actions", replay.actions, 0, actions - 1)
         or wrong_masks("replay.next_allowed", replay.next_allowed[: counts[_SEEN]])
         or wrong_steps("replay", replay)
-        or wrong_moments(learned.seen)
-        or wrong_earnings(learned.earnings)
         or wrong_stack("exploration", learned.exploration)
-        or wrong_stack("step_size", learned.step_size)
-        or wrong_stream(learned.rng)
+        or wrong_learned(learned)
     )
 
 
@@ -192,36 +184,32 @@ def _nth(allowed: Masks, row: int, share: float) -> int:
 @kernel
 def _learn(agent: DeepQ, steps: Transitions) -> None:
     """Remember each transition, show the greedy ones to the estimator, and learn from the batches that are due."""
-    replay, counts, pace = agent.replay, agent.counts, agent.pace
+    replay, counts = agent.replay, agent.counts
     for i in range(len(steps.rewards)):
         at = counts[_SEEN] % len(replay.rewards)
-        for j in range(replay.observations.shape[1]):
-            replay.observations[at, j] = steps.observations[i, j]
-            replay.next_observations[at, j] = steps.next_observations[i, j]
+        remember(replay, at, steps, i)
         for j in range(replay.next_allowed.shape[1]):
             replay.next_allowed[at, j] = steps.next_allowed[i, j]
         replay.actions[at] = steps.actions[i]
-        replay.rewards[at] = steps.rewards[i]
-        replay.durations[at] = steps.durations[i]
         observe(agent.seen, steps.observations, i)
         earn(agent.earnings, steps.places[i], steps.rewards[i], steps.durations[i], not steps.explored[i])
         put(agent.exploration, 0, _later(take(agent.exploration, 0)))
         put(agent.step_size, 0, _later(take(agent.step_size, 0)))
         counts[_SEEN] += 1
         counts[_DUE] += 1
-        if counts[_SEEN] < pace.warm_up:
+        if counts[_SEEN] < agent.warm_up:
             counts[_DUE] = 0
-        elif counts[_SEEN] == pace.warm_up or counts[_SEEN] % _RENEWAL == 0:
+        elif counts[_SEEN] == agent.warm_up or counts[_SEEN] % _RENEWAL == 0:
             _renew(agent)
-    while counts[_DUE] >= pace.every:
-        counts[_DUE] -= pace.every
+    while counts[_DUE] >= agent.every:
+        counts[_DUE] -= agent.every
         _learn_from_batch(agent)
 
 
 @compiled_apart
 def _renew(agent: DeepQ) -> None:
     """Change to the present units of observations and rewards; what was learned in earlier units is kept."""
-    if agent.counts[_SEEN] > agent.pace.warm_up:
+    if agent.counts[_SEEN] > agent.warm_up:
         for weights in (agent.network.weights, agent.target):
             refit_inputs(agent.seen, agent.network, weights)
             refit_outputs(agent.earnings, agent.network, weights)
@@ -259,11 +247,8 @@ def _learn_from_batch(agent: DeepQ) -> None:
         slopes[i, action] = (values[i, action] - aims[i]) / size
     backward(network, size)
     descend(network.weights, network.gradient, agent.means, _chance(take(agent.step_size, 0)), _LONGEST)
-    approach(agent.target, network.weights, agent.pace.target_step)
+    approach(agent.target, network.weights, agent.target_step)
     settle(agent.earnings, level, LEVEL_STEP)
-
-
-_KERNELS = Kernels(_choose, _learn)
 
 
 @told
@@ -306,12 +291,11 @@ def deep_q(  # an option for each thing that users tune, as in every constructor
     rng = stream(spaces.seed)
     network = perceptron(widths, max(size, spaces.places), rng, precision=checked_precision(precision))
     kind = PRECISIONS[precision]
-    usual = 0.001 if rate_step_size is None and rate is None else rate_step_size
     learned = DeepQ(
         network=network,
         target=network.weights.copy(),
         means=adam(network.weights),
-        replay=Replay(
+        replay=ReplayMemory(
             observations=np.zeros((room, spaces.num_inputs), dtype=kind),
             actions=np.zeros(room, dtype=np.int64),
             rewards=np.zeros(room),
@@ -323,15 +307,13 @@ def deep_q(  # an option for each thing that users tune, as in every constructor
         best=np.zeros(size, dtype=np.int64),
         aims=np.zeros(size),
         seen=moments(spaces.num_inputs),
-        earnings=earnings(estimator(Exponential, usual, rate, centring), spaces.places),
+        earnings=earnings(slow_estimator(rate_step_size, rate, centring), spaces.places),
         exploration=stacked([exploration_of(exploration)]),
         step_size=stacked([schedule_of("step_size", step_size)]),
         counts=np.zeros(2, dtype=np.int64),
         rng=rng,
-        pace=Pace(
-            warm_up=whole("warm_up", warm_up, most=MOST_STEPS),
-            every=whole("every", every, most=MOST_STEPS),
-            target_step=fraction("target_step", target_step),
-        ),
+        warm_up=whole("warm_up", warm_up, most=MOST_STEPS),
+        every=whole("every", every, most=MOST_STEPS),
+        target_step=fraction("target_step", target_step),
     )
-    return NetworkAgent("deep_q", learned, _KERNELS, spaces, options, compiled)
+    return NetworkAgent("deep_q", learned, _choose, _learn, spaces, options, compiled)

@@ -11,6 +11,12 @@ With d the gradient of a loss by y, set to 0 where max(0, y) is 0, the gradients
 All weights of a network are in one flat array: for each layer W by rows, then b. An agent may append numbers of its
 own, which are then learned like weights. All units of a batch are in one flat array, too, layer after layer, each with
 room for the same number of rows; a batch may have fewer. So nothing is allocated while a network learns.
+
+Products of matrices are plain loops for float64, and BLAS for float32. Plain loops add in a fixed order, so they give the
+same bits on every machine, interpreted or compiled. BLAS is three to four times faster, but does not promise that: it may
+add in another order on another processor. The type of a network's numbers alone decides which of the two it uses.
+
+Weights move by Adam (Kingma and Ba, 2015): each by its mean gradient, divided by the root of its mean squared gradient.
 """
 
 from __future__ import annotations
@@ -18,15 +24,103 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sojourn.agents.networks.products import Reals, times, times_transposed, transposed_times
-from sojourn.rules.arrays import Ints, infinite
-from sojourn.rules.bridge import compiled_apart
+from sojourn.rules.arrays import MOST_COUNTED, Floats, Ints, infinite, outside
+from sojourn.rules.bridge import Function, bridge, compiled_apart
+from sojourn.rules.elementary import exp, log1p
 from sojourn.rules.random import normal
 from sojourn.rules.streams import Stream
+
+# --- Products of matrices -------------------------------------------------------------
+
+
+Reals: TypeAlias = NDArray[np.floating[Any]]  # of single or double precision
+Numba: TypeAlias = Any  # a type of Numba's, which has no annotations
+
+
+def times(x: Reals, w: Reals, out: Reals) -> None:
+    """Write x w into `out`.
+
+    >>> out = np.zeros((1, 1))
+    >>> times(np.array([[1.0, 2.0]]), np.array([[3.0], [4.0]]), out)
+    >>> out
+    array([[11.]])
+    """
+    (_times_blas if out.dtype == np.float32 else _times_plain)(x, w, out)
+
+
+def times_transposed(x: Reals, w: Reals, out: Reals) -> None:
+    """Write x w' into `out`, where w' is the transpose of w."""
+    (_times_transposed_blas if out.dtype == np.float32 else _times_transposed_plain)(x, w, out)
+
+
+def transposed_times(x: Reals, w: Reals, out: Reals) -> None:
+    """Write x' w into `out`."""
+    (_transposed_times_blas if out.dtype == np.float32 else _transposed_times_plain)(x, w, out)
+
+
+def _times_plain(x: Reals, w: Reals, out: Reals) -> None:
+    for i in range(x.shape[0]):
+        for j in range(w.shape[1]):
+            out[i, j] = 0.0
+        for k in range(x.shape[1]):
+            factor = x[i, k]
+            for j in range(w.shape[1]):
+                out[i, j] += factor * w[k, j]
+
+
+def _times_transposed_plain(x: Reals, w: Reals, out: Reals) -> None:
+    for i in range(x.shape[0]):
+        for k in range(w.shape[0]):
+            total = 0.0
+            for j in range(x.shape[1]):
+                total += x[i, j] * w[k, j]
+            out[i, k] = total
+
+
+def _transposed_times_plain(x: Reals, w: Reals, out: Reals) -> None:
+    for k in range(x.shape[1]):
+        for j in range(w.shape[1]):
+            out[k, j] = 0.0
+    for i in range(x.shape[0]):
+        for k in range(x.shape[1]):
+            factor = x[i, k]
+            for j in range(w.shape[1]):
+                out[k, j] += factor * w[i, j]
+
+
+def _times_blas(x: Reals, w: Reals, out: Reals) -> None:
+    np.dot(x, w, out)
+
+
+def _times_transposed_blas(x: Reals, w: Reals, out: Reals) -> None:
+    np.dot(x, w.T, out)
+
+
+def _transposed_times_blas(x: Reals, w: Reals, out: Reals) -> None:
+    np.dot(x.T, w, out)
+
+
+def _by_precision(single: Function, double: Function) -> Function:
+    """Return how compiled code chooses a function: by the type of the numbers that are written."""
+
+    def resolve(x: Numba, w: Numba, out: Numba) -> Function:
+        return single if str(out.dtype) == "float32" else double
+
+    return resolve
+
+
+bridge(times, _by_precision(_times_blas, _times_plain), inline=False)
+bridge(times_transposed, _by_precision(_times_transposed_blas, _times_transposed_plain), inline=False)
+bridge(transposed_times, _by_precision(_transposed_times_blas, _transposed_times_plain), inline=False)
+
+
+# --- The network ----------------------------------------------------------------------
+
 
 Kind: TypeAlias = type[np.float32] | type[np.float64]
 
@@ -193,3 +287,80 @@ def backward(network: Perceptron, rows: int) -> None:
                 for j in range(inputs):
                     ahead[i, j] = nothing if x[i, j] <= nothing else ahead[i, j]
         at = before
+
+
+# --- Adam -----------------------------------------------------------------------------
+
+
+_FIRST, _SECOND = 0.9, 0.999  # the shares of the means that are kept
+_SMALL = 1e-8
+
+
+class Adam(NamedTuple):
+    """The moving means of a gradient and of its square, and how often they moved."""
+
+    first: Reals
+    second: Reals
+    moves: Floats
+
+
+def adam(weights: Reals) -> Adam:
+    """Return means of 0 for weights like these."""
+    return Adam(np.zeros_like(weights), np.zeros_like(weights), np.zeros(1))
+
+
+def wrong_adam(name: str, means: Adam) -> str:
+    """Return what is wrong with means that came from elsewhere, or an empty text."""
+    return (
+        infinite(f"{name}.first", means.first)
+        or outside(f"{name}.second", means.second, 0.0, math.inf)
+        or outside(f"{name}.moves", means.moves, 0.0, MOST_COUNTED)
+    )
+
+
+@compiled_apart
+def descend(weights: Reals, gradient: Reals, means: Adam, step_size: float, longest: float) -> None:
+    """Move weights against a gradient, which is shortened if it is longer than `longest`."""
+    kind = weights.dtype.type
+    means.moves[0] += 1.0
+    moves = means.moves[0]
+    # exp and log1p are Sojourn's own, which give the same bits everywhere.
+    first_share = 1.0 - exp(moves * log1p(_FIRST - 1.0))
+    second_share = 1.0 - exp(moves * log1p(_SECOND - 1.0))
+    shorter = kind(1.0 / max(1.0, length(gradient) / longest))
+    step = kind(step_size / first_share)
+    root = kind(1.0 / math.sqrt(second_share))
+    old_first, new_first = kind(_FIRST), kind(1.0 - _FIRST)
+    old_second, new_second = kind(_SECOND), kind(1.0 - _SECOND)
+    small = kind(_SMALL)
+    firsts, seconds = means.first, means.second
+    # Nothing that was written is read again, so the compiler moves several weights at a time.
+    for i in range(len(weights)):
+        slope = shorter * gradient[i]
+        first = old_first * firsts[i] + new_first * slope
+        second = old_second * seconds[i] + new_second * (slope * slope)
+        firsts[i], seconds[i] = first, second
+        weights[i] -= step * first / (root * kind(math.sqrt(second)) + small)
+
+
+@compiled_apart
+def length(gradient: Reals) -> float:
+    """Return the length of a gradient, from four sums in a fixed order, which a processor adds at the same time."""
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    whole = len(gradient) - len(gradient) % 4
+    for i in range(0, whole, 4):
+        a += gradient[i] * gradient[i]
+        b += gradient[i + 1] * gradient[i + 1]
+        c += gradient[i + 2] * gradient[i + 2]
+        d += gradient[i + 3] * gradient[i + 3]
+    for i in range(whole, len(gradient)):
+        a += gradient[i] * gradient[i]
+    return math.sqrt((a + b) + (c + d))
+
+
+@compiled_apart
+def approach(weights: Reals, goal: Reals, share: float) -> None:
+    """Move weights a share of the way to a goal."""
+    part = weights.dtype.type(share)
+    for i in range(len(weights)):
+        weights[i] += part * (goal[i] - weights[i])

@@ -16,18 +16,17 @@ The first rollout only measures, as observations have no unit before it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from sojourn.agents.construct import estimator
+from sojourn.agents.constructors import slow_estimator
 from sojourn.agents.exploration import Decay, Exploration, Linear, chance, later
-from sojourn.agents.networks.adam import Adam, adam, descend, wrong_adam
 from sojourn.agents.networks.base import (
     MOST_AT_ONCE,
     Earnings,
-    Kernels,
     Moments,
     NetworkAgent,
     bounds_of,
@@ -41,54 +40,172 @@ from sojourn.agents.networks.base import (
     rate_of,
     refit_inputs,
     refit_outputs,
+    remember,
     renew_scale,
     renew_units,
     scale_of,
     schedule_of,
     settle,
     unsound,
-    wrong_earnings,
+    wrong_learned,
     wrong_masks,
-    wrong_moments,
-    wrong_stack,
     wrong_steps,
-    wrong_stream,
 )
 from sojourn.agents.networks.perceptron import (
     PRECISIONS,
+    Adam,
     Kind,
     Perceptron,
+    Reals,
+    adam,
     backward,
+    descend,
     forward,
     inputs_in,
     outputs_in,
     perceptron,
+    wrong_adam,
     wrong_network,
 )
-from sojourn.agents.networks.policies import (
-    chances,
-    choice_slopes,
-    drawn_action,
-    held_mean,
-    likeliest,
-    log_chance,
-    log_density,
-    log_deviation,
-    point_slopes,
-)
-from sojourn.agents.networks.products import Reals
 from sojourn.agents.networks.protocol import Masks, Spaces, Transitions, checked_spaces
 from sojourn.data.numbers import at_least_zero, positive, probability, whole
 from sojourn.rates.protocol import Rate
-from sojourn.rates.ratio import Exponential
 from sojourn.rules.arrays import MOST_COUNTED, Flags, Floats, Ints, infinite, outside
 from sojourn.rules.bridge import compiled_apart
-from sojourn.rules.compile import kernel
-from sojourn.rules.elementary import exp
-from sojourn.rules.random import integer, normal
+from sojourn.rules.elementary import exp, log
+from sojourn.rules.kernel import kernel
+from sojourn.rules.random import integer, normal, uniform
 from sojourn.rules.stacks import put, take
 from sojourn.rules.streams import Stream, stream
 from sojourn.rules.values import stacked
+
+# --- Policies: a probability for each numbered action, or a normal law for continuous ones ---
+#
+# For each there is the logarithm of the probability of an action, and its slopes by the network's outputs. In units of
+# the network, a continuous action z goes from -1 to 1 between its bounds; the logarithms of its deviations are the last
+# weights of the network.
+
+
+_HALF_LOG_TWO_PI = 0.9189385332046727
+
+
+@compiled_apart
+def chances(outputs: Reals, row: int, allowed: Masks, mask: int, out: Floats) -> None:
+    """Write the probability of each action: proportional to the exponential of its output, 0 if not allowed."""
+    highest = -math.inf
+    for action in range(len(out)):
+        if allowed[mask, action]:
+            highest = max(highest, float(outputs[row, action]))
+    total = 0.0
+    for action in range(len(out)):
+        out[action] = exp(float(outputs[row, action]) - highest) if allowed[mask, action] else 0.0
+        total += out[action]
+    for action in range(len(out)):
+        out[action] /= total
+
+
+@compiled_apart
+def drawn_action(probabilities: Floats, rng: Stream) -> int:
+    """Draw an action; one with a probability of 0 is never drawn."""
+    left = uniform(rng)
+    last = 0
+    for action in range(len(probabilities)):
+        if probabilities[action] > 0.0:
+            last = action
+            left -= probabilities[action]
+            if left < 0.0:
+                return action
+    return last  # if rounding has left something over
+
+
+@compiled_apart
+def likeliest(probabilities: Floats) -> int:
+    """Return the first of the actions with the largest probability."""
+    best = 0
+    for action in range(1, len(probabilities)):
+        if probabilities[action] > probabilities[best]:
+            best = action
+    return best
+
+
+@compiled_apart
+def log_chance(probabilities: Floats, action: int) -> float:
+    """Return the logarithm of an action's probability."""
+    return log(max(probabilities[action], 1e-300))
+
+
+@compiled_apart
+def choice_slopes(
+    probabilities: Floats, action: int, push: float, spread: float, slopes: Reals, row: int
+) -> None:
+    """Write the slopes of push log p(action) + spread H(p) by the outputs, where H is the entropy."""
+    entropy = 0.0
+    for j in range(len(probabilities)):
+        if spread != 0.0 and probabilities[j] > 0.0:
+            entropy -= probabilities[j] * log(probabilities[j])
+    for j in range(len(probabilities)):
+        p = probabilities[j]
+        taken = 1.0 if j == action else 0.0
+        slope = push * (taken - p)
+        if spread != 0.0 and p > 0.0:
+            slope -= spread * p * (log(p) + entropy)
+        slopes[row, j] = slope
+
+
+@compiled_apart
+def log_deviation(network: Perceptron, dimension: int, dimensions: int) -> float:
+    """Return the logarithm of the deviation of one dimension of an action."""
+    return float(network.weights[len(network.weights) - dimensions + dimension])
+
+
+@compiled_apart
+def held_mean(outputs: Reals, row: int, dimension: int, furthest: Floats) -> float:
+    """Return the mean of one dimension of an action: the output, or the bound if the output is beyond it."""
+    end = float(furthest[dimension])
+    return min(max(float(outputs[row, dimension]), -end), end)
+
+
+@compiled_apart
+def log_density(
+    network: Perceptron, outputs: Reals, row: int, furthest: Floats, points: Floats, at: int
+) -> float:
+    """Return the logarithm of the density of an action."""
+    total = 0.0
+    dimensions = points.shape[1]
+    for j in range(dimensions):
+        deviation = log_deviation(network, j, dimensions)
+        z = (points[at, j] - held_mean(outputs, row, j, furthest)) * exp(-deviation)
+        total -= 0.5 * z * z + deviation + _HALF_LOG_TWO_PI
+    return total
+
+
+@compiled_apart
+def point_slopes(
+    network: Perceptron,
+    outputs: Reals,
+    row: int,
+    furthest: Floats,
+    points: Floats,
+    at: int,
+    push: float,
+    slopes: Reals,
+) -> None:
+    """Write the slopes of push log p(action) by the means, and add those by the logarithms of the deviations.
+
+    An output beyond a bound is never pushed farther out, since it might not come back.
+    """
+    dimensions = points.shape[1]
+    for j in range(dimensions):
+        narrow = exp(-log_deviation(network, j, dimensions))
+        mean = held_mean(outputs, row, j, furthest)
+        z = (points[at, j] - mean) * narrow
+        slope = push * z * narrow
+        slopes[row, j] = slope if slope * (mean - float(outputs[row, j])) <= 0.0 else 0.0
+        network.gradient[len(network.gradient) - dimensions + j] += push * (z * z - 1.0)
+
+
+# --- The rollout ----------------------------------------------------------------------
+
 
 _later = later.bare
 
@@ -119,7 +236,7 @@ class Rollout(NamedTuple):
     ahead: Floats  # the advantage of the next step, by place
 
 
-class Pace(NamedTuple):
+class PPOOptions(NamedTuple):
     """When and how the agent learns."""
 
     steps: int  # of a rollout
@@ -148,7 +265,7 @@ class PPO(NamedTuple):
     step_size: Exploration
     counts: Ints
     rng: Stream
-    pace: Pace
+    pace: PPOOptions
 
 
 @unsound.register
@@ -173,10 +290,7 @@ def unsound_ppo(learned: PPO) -> str:
         or infinite("low", learned.low)
         or infinite("high", learned.high)
         or ("" if (learned.furthest > 0.0).all() else "the bounds of means are not above 0")
-        or wrong_moments(learned.seen)
-        or wrong_earnings(learned.earnings)
-        or wrong_stack("step_size", learned.step_size)
-        or wrong_stream(learned.rng)
+        or wrong_learned(learned)
     )
 
 
@@ -185,14 +299,10 @@ def take_in(agent: PPO, steps: Transitions, i: int) -> None:
     """Add a step, except for its action, to the rollout, and show it to the estimator of the rate."""
     rollout = agent.rollout
     at = agent.counts[COUNT]
-    for j in range(rollout.observations.shape[1]):
-        rollout.observations[at, j] = steps.observations[i, j]
-        rollout.next_observations[at, j] = steps.next_observations[i, j]
+    remember(rollout, at, steps, i)
     for j in range(rollout.allowed.shape[1]):
         rollout.allowed[at, j] = steps.allowed[i, j]
     rollout.places[at] = steps.places[i]
-    rollout.rewards[at] = steps.rewards[i]
-    rollout.durations[at] = steps.durations[i]
     rollout.cut[at] = steps.cut[i]
     earn(agent.earnings, steps.places[i], steps.rewards[i], steps.durations[i], True)
     put(agent.step_size, 0, _later(take(agent.step_size, 0)))
@@ -407,8 +517,6 @@ def _push(change: float, advantage: float, clip: float) -> float:
 
 # --- The constructor ---------------------------------------------------------------------
 
-_CHOICES = Kernels(choose_choices, learn_choices)
-_POINTS = Kernels(choose_points, learn_points)
 _LONGEST = 0.5  # of a gradient
 _MOST_STEPS, _MOST_EPOCHS = 1_000_000, 1000  # of a rollout, all of which is in memory
 _FIRST_DEVIATION = -0.7  # its logarithm: half of the way from the middle to a bound
@@ -464,7 +572,6 @@ def ppo(  # an option for each thing that users tune, as in every constructor of
         further=[_FIRST_DEVIATION] * dimensions,
     )
     critic = perceptron((spaces.num_inputs, *layers, 1), room, rng, precision=precision)
-    usual = 0.001 if rate_step_size is None and rate is None else rate_step_size
     learned = PPO(
         policy=policy,
         policy_means=adam(policy.weights),
@@ -476,11 +583,11 @@ def ppo(  # an option for each thing that users tune, as in every constructor of
         furthest=furthest,
         chances=np.zeros(spaces.num_actions),
         seen=moments(spaces.num_inputs),
-        earnings=earnings(estimator(Exponential, usual, rate, centring), spaces.places),
+        earnings=earnings(slow_estimator(rate_step_size, rate, centring), spaces.places),
         step_size=stacked([schedule_of("step_size", step_size)]),
         counts=np.zeros(2, dtype=np.int64),
         rng=rng,
-        pace=Pace(
+        pace=PPOOptions(
             steps=steps,
             batch=size,
             epochs=whole("epochs", epochs, most=_MOST_EPOCHS),
@@ -490,7 +597,8 @@ def ppo(  # an option for each thing that users tune, as in every constructor of
             longest=_LONGEST,
         ),
     )
-    return NetworkAgent("ppo", learned, _POINTS if dimensions else _CHOICES, spaces, options, compiled)
+    choose, learn = (choose_points, learn_points) if dimensions else (choose_choices, learn_choices)
+    return NetworkAgent("ppo", learned, choose, learn, spaces, options, compiled)
 
 
 def _empty(spaces: Spaces, room: int, dimensions: int, kind: Kind) -> Rollout:

@@ -1,5 +1,5 @@
 """Agents that learn a model of their world and plan with it.
 
-`counts` keeps what was seen of each pair of state and action, `model` makes a small model of it, `solve` finds
-its best policy, `plan` decides when to plan and whether to try something or to earn, and `planner` is the agent.
+`model` keeps what was seen of each pair of state and action and makes small models of it, `solver` finds the best policy
+of a model, and `planner` is the agent: it decides when to plan, and whether to try something or to earn.
 """

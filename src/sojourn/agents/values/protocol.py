@@ -20,7 +20,7 @@ import numpy as np
 from sojourn.data.numbers import within
 from sojourn.rules.arrays import Flags, Floats, Ints
 from sojourn.rules.bridge import inlined
-from sojourn.rules.compile import no_rule, rule
+from sojourn.rules.rule import no_rule, rule
 from sojourn.rules.values import Value
 from sojourn.rules.vectors import State, Vector
 
@@ -99,6 +99,12 @@ def ready_values(values: V) -> V:
 def restricted(values: V, available: Flags) -> V:
     """Return values with -inf for every action that a state does not have."""
     raise no_rule("restricted", values)
+
+
+@rule(compiled=False)
+def emptied(values: V) -> V:
+    """Return values of the same kind and size, all 0."""
+    raise no_rule("emptied", values)
 
 
 @rule(compiled=False)

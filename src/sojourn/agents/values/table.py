@@ -8,6 +8,7 @@ import numpy as np
 
 from sojourn.agents.values.protocol import (
     best,
+    emptied,
     entries,
     is_sound,
     move,
@@ -161,6 +162,12 @@ def ready_table(values: Table) -> Table:
         )
     q = np.ascontiguousarray(q, dtype=np.float64)
     return Table(q)
+
+
+@emptied.register
+def emptied_table(values: Table) -> Table:
+    """All entries are 0."""
+    return Table(np.zeros_like(values.q))
 
 
 @restricted.register

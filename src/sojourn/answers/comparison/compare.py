@@ -21,9 +21,9 @@ from sojourn.data.records import as_json, load_json, plain, read_record, write_j
 from sojourn.exact.audit.audit import Audit, audit
 from sojourn.exact.audit.limits import steps_of
 from sojourn.exact.policies import evaluate
-from sojourn.models.problems.named import named_model
+from sojourn.models.model_files import named_model
 from sojourn.models.smdp import SMDP
-from sojourn.rates.named import ESTIMATORS
+from sojourn.rates.catalogue import ESTIMATORS
 from sojourn.rates.protocol import limit
 from sojourn.report import figures
 from sojourn.report.blocks import Budget
@@ -31,10 +31,10 @@ from sojourn.report.figures import drawing
 from sojourn.report.markdown import markdown
 from sojourn.report.words import sentences, setting
 from sojourn.runs.executors import executor
-from sojourn.runs.folder import run_sweep
 from sojourn.runs.progress import Advance, no_progress
 from sojourn.runs.results import RESULTS, claim_folder, load_results
 from sojourn.runs.spec import Sweep
+from sojourn.runs.store import run_sweep
 
 SETTINGS, COMPARISON = "settings.json", "comparison.json"
 

@@ -32,14 +32,15 @@ import numpy as np
 import polars as pl
 
 from sojourn.agents.baselines import policy_agent
-from sojourn.agents.named import NamedAgent
+from sojourn.agents.catalogue import NamedAgent
 from sojourn.answers.audit import Audited
 from sojourn.data.records import check_lengths
-from sojourn.exact.policy_gains import PolicyGains
+from sojourn.exact.policies import PolicyGains
 from sojourn.exact.solve import solve
 from sojourn.models.chain import Chain, chain_of_pairs, pairs_of
 from sojourn.models.smdp import SMDP
-from sojourn.rates.named import ESTIMATORS
+from sojourn.rates.catalogue import ESTIMATORS
+from sojourn.report.looks import title
 from sojourn.rules.arrays import Floats
 from sojourn.rules.intervals import mean_interval, median_interval, share_interval
 from sojourn.runs.batch import run_many
@@ -324,7 +325,7 @@ def results(
         found.append(
             AgentResult(
                 agent=label,
-                name=agent.title,
+                name=title(agent),
                 options=best["policy"].options,
                 edges=best["policy"].edges,
                 **dict(zip(("optimal_share", "optimal_low", "optimal_high"), shares, strict=True)),
@@ -436,7 +437,7 @@ def changing_results(
         found.append(
             ChangingResult(
                 agent=label,
-                name=agent.title,
+                name=title(agent),
                 options=best.options,
                 edges=best.edges,
                 share=float(shares.mean()),

@@ -30,7 +30,7 @@ from sojourn.data.records import Json, as_json, load_json, read_record, write_js
 from sojourn.envs.worlds import WorldEnv
 from sojourn.learner.learner import Learner
 from sojourn.learner.observing import OBSERVERS, Source, driver_for, observer_for
-from sojourn.rates.named import ESTIMATORS
+from sojourn.rates.catalogue import ESTIMATORS
 from sojourn.rates.protocol import Rate
 from sojourn.report import blocks, figures, terminal
 from sojourn.report.charts import Axis, Sheet, Whisker, Whiskers
@@ -38,13 +38,13 @@ from sojourn.report.looks import plain
 from sojourn.report.markdown import markdown
 from sojourn.report.words import counted
 from sojourn.rules.intervals import mean_interval
-from sojourn.rules.sources import source_of
+from sojourn.rules.jit.identity import source_of
 from sojourn.rules.vectors import Vector
-from sojourn.runs.named import plain_kind
+from sojourn.runs.catalogue import plain_kind
 from sojourn.runs.progress import Advance, no_progress
 from sojourn.runs.results import RESULTS, claim_folder
 from sojourn.runs.spec import RULES_VERSION
-from sojourn.worlds.named import WORLDS
+from sojourn.worlds.catalogue import WORLDS
 from sojourn.worlds.protocol import gain, optimal
 
 PROBLEMS = ("wear", "offers", "offers-16", "workload", "c-mu", "hold", "update-or-wait", "fleet")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -17,19 +17,18 @@ from typing import NamedTuple
 import numpy as np
 
 from sojourn.agents.baselines import random_agent
-from sojourn.agents.named import AGENTS, NamedAgent, named_agent
+from sojourn.agents.catalogue import AGENTS, NamedAgent, named_agent
 from sojourn.data.names import is_users
 from sojourn.data.numbers import positive, probability, shown, whole
 from sojourn.data.options import option_kinds
 from sojourn.learner.observing import OBSERVERS
+from sojourn.models.model_files import is_file, named_model
 from sojourn.models.problems.catalogue import SEVERAL_GAINS
-from sojourn.models.problems.named import is_file, named_model
 from sojourn.runs.build import build_world
-from sojourn.runs.grids import Entry
+from sojourn.runs.catalogue import plain_kind, refuse_world
 from sojourn.runs.loop import run
-from sojourn.runs.named import plain_kind, refuse_world
-from sojourn.runs.spec import Sweep
-from sojourn.worlds.named import WORLDS
+from sojourn.runs.spec import Entry, Sweep
+from sojourn.worlds.catalogue import WORLDS
 from sojourn.worlds.protocol import extent
 from sojourn.worlds.truth import knows_truth
 
@@ -117,6 +116,35 @@ def titles(names: list[str]) -> dict[str, str]:
 
 # --- The agents ---------------------------------------------------------------------
 
+_STEP_SIZES = {"step_size": (0.01, 0.03, 0.1, 0.3)}
+_BOTH_STEP_SIZES = {**_STEP_SIZES, "rate_step_size": (0.001, 0.01, 0.1)}
+GRIDS: dict[str, Mapping[str, Sequence[float]]] = {  # what is tuned, by the constructor of the agent
+    "smart": _STEP_SIZES,
+    "relaxed_smart": _BOTH_STEP_SIZES,
+    "harmonic_r": _BOTH_STEP_SIZES,
+    "weighted_harmonic_r": _BOTH_STEP_SIZES,
+    "r_learning": _BOTH_STEP_SIZES,
+    "differential_q": _BOTH_STEP_SIZES,
+    "smdp_q_learning": {**_STEP_SIZES, "discount_rate": (0.003, 0.01, 0.03, 0.1)},
+    "fixed_rate": _STEP_SIZES,
+    "rvi_q": _STEP_SIZES,
+    "ucb_bandit": {"confidence": (0.1, 1.0, 10.0)},
+}
+
+
+def tuned_options(agent: NamedAgent) -> Mapping[str, Sequence[float]]:
+    """Return the options that a comparison tunes, and their choices; for a user's agent without an entry, the step sizes.
+
+    >>> tuned_options(named_agent("smart"))
+    {'step_size': (0.01, 0.03, 0.1, 0.3)}
+    """
+    if not agent.title:  # one of ours
+        return agent.grid or GRIDS.get(agent.constructor_name, {})
+    if agent.title != agent.name:  # a user's entry
+        return agent.grid
+    options = option_kinds(agent.make)
+    return {option: choices for option, choices in _BOTH_STEP_SIZES.items() if option in options}
+
 
 def compared(settings: Settings) -> dict[str, NamedAgent]:
     """Return the agents that are compared, by their names in results.
@@ -165,7 +193,7 @@ def _grid(name: str, agent: NamedAgent, settings: Settings, mean_duration: float
     options = option_kinds(agent.make)
     grid = {
         option: [choice / mean_duration if option in agent.per_time else choice for choice in choices]
-        for option, choices in agent.grid.items()
+        for option, choices in tuned_options(agent).items()
     }
     if EXPLORATION in options:
         grid[EXPLORATION] = list(settings.exploration)

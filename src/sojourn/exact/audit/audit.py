@@ -6,32 +6,30 @@ one (`frontier`)? A wrong estimator does no harm as long as its limit lies in th
 a learner that explores enough is led away from the optimal policy even after it has found it.
 
 A learner that explores little may stay with a policy for a bad reason: if the rate is too low, all values grow, and
-those of actions that are seldom taken lag behind. `lock_in` has the equations for this, and `confirmed` finds
-the policies that are kept in this way: `Audit.self_confirming`.
+those of actions that are seldom taken lag behind. `lock_in` has the equations for this, and finds the policies that are
+kept in this way: `Audit.self_confirming`.
 """
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from sojourn.data.numbers import fraction
-from sojourn.exact.audit.confirmed import Search, SelfConfirming
 from sojourn.exact.audit.frontier import Frontier, Line, frontier, greedy_line, interval
 from sojourn.exact.audit.limits import size_of, steps_of
-from sojourn.exact.audit.lock_in import followed
+from sojourn.exact.audit.lock_in import PolicySearch, SelfConfirming, followed
 from sojourn.exact.policies import evaluate
 from sojourn.exact.solve import solve
 from sojourn.models.chain import PolicyLike, by_number
 from sojourn.models.smdp import SMDP
-from sojourn.rates.named import ESTIMATORS
-from sojourn.rates.protocol import Rate, limit, value
-from sojourn.rates.steps import Steps
+from sojourn.rates.catalogue import ESTIMATORS
+from sojourn.rates.protocol import Rate, Steps, limit, value
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.door import told
 
@@ -106,7 +104,7 @@ class Audit:
     limits: tuple[Limit, ...] = field(repr=False)
     estimators: Mapping[str, Rate] = field(repr=False)
 
-    @cached_property
+    @functools.cached_property
     def self_confirming(self) -> dict[str, tuple[SelfConfirming, ...]]:
         """The policies that a learner with this exploration keeps, the best first, for each estimator with a limit.
 
@@ -126,10 +124,10 @@ class Audit:
         """The number of policies, counting only choices in states that a learner visits again and again."""
         return self._search.num_policies
 
-    @cached_property
-    def _search(self) -> Search:
+    @functools.cached_property
+    def _search(self) -> PolicySearch:
         start = self.policy if self.policy.ndim == 1 else solve(self.model).policy
-        return Search(self.model, start.astype(np.int64), self.exploration, self.best_gain)
+        return PolicySearch(self.model, start.astype(np.int64), self.exploration, self.best_gain)
 
     def __getitem__(self, estimator: str) -> Limit:
         for one in self.limits:
@@ -145,10 +143,9 @@ class Audit:
         """Return F, the largest mean of r - rate d per step that any policy has, over the rates of interest."""
         rates = [one.rate for one in self.limits] + [self.gain, self.best_gain, self.low, self.high]
         finite = [rate for rate in rates if rate is not None and np.isfinite(rate)]
-        margin = (
-            0.15 * (max(finite) - min(finite)) or abs(finite[0]) or 1.0 / float(self.model.duration.mean())
-        )
-        return frontier(self.model, min(finite) - margin, max(finite) + margin)
+        low, high = min(finite), max(finite)
+        margin = 0.15 * (high - low) or abs(finite[0]) or 1.0 / float(self.model.duration.mean())
+        return frontier(self.model, low - margin, high + margin)
 
 
 @told
@@ -198,7 +195,7 @@ def audit(
     steps = steps_of(model, chosen, evaluate(model, chosen))
     low, high = interval(model, best)
     kept = followed(model, chosen, exploration) if chosen.ndim == 1 else None
-    walk = _Greedy(model)
+    line = functools.cache(functools.partial(greedy_line, model))
     limits = []
     for name, (agents, estimator) in named.items():
         if not limit.knows(type(estimator)):
@@ -211,7 +208,7 @@ def audit(
             limits.append(Limit(name, agents, rate, error=rate))
             continue
         slack = _ROUNDING * max(size_of(steps), abs(rate))
-        error = _cleaned(rate - steps.gain, slack)
+        error = rate - steps.gain if abs(rate - steps.gain) > slack else 0.0
         limits.append(
             Limit(
                 estimator=name,
@@ -219,9 +216,9 @@ def audit(
                 rate=rate,
                 error=error,
                 keeps_optimum=low + slack < rate < high - slack,
-                greedy_gain=walk.line(rate).gain,
+                greedy_gain=line(rate).gain,
                 drift=None if kept is None else kept.drift(rate) if error else 0.0,
-                settled_gain=walk.settled(estimator, steps),
+                settled_gain=_settled(model, line, estimator, steps),
             )
         )
     return Audit(
@@ -236,11 +233,6 @@ def audit(
         limits=tuple(limits),
         estimators={name: estimator for name, (_, estimator) in named.items()},
     )
-
-
-def _cleaned(number: float, slack: float) -> float:
-    """Return a number, or 0 if it differs from 0 only by rounding."""
-    return number if abs(number) > slack else 0.0
 
 
 def _labelled(
@@ -261,30 +253,19 @@ def _labelled(
     return result
 
 
-class _Greedy:
-    """Finds the policy that is greedy at a rate, once for each rate."""
-
-    def __init__(self, model: SMDP) -> None:
-        self._model = model
-        self._lines: dict[float, Line] = {}
-
-    def line(self, rate: float) -> Line:
-        if rate not in self._lines:
-            self._lines[rate] = greedy_line(self._model, rate)
-        return self._lines[rate]
-
-    def settled(self, estimator: Rate, steps: Steps) -> float | None:
-        seen: list[bytes] = []
-        while True:
-            rate = limit(estimator, steps)
-            if not math.isfinite(rate):
-                return None
-            line = self.line(rate)
-            key = line.policy.tobytes()
-            if key in seen:
-                return line.gain if seen[-1] == key else None
-            seen.append(key)
-            worth = evaluate(self._model, line.policy)
-            if len(worth.classes) > 1:
-                return None
-            steps = steps_of(self._model, line.policy, worth)
+def _settled(model: SMDP, line: Callable[[float], Line], estimator: Rate, steps: Steps) -> float | None:
+    """Return the gain at the end of the process that `Limit.settled_gain` describes; `line` is that of a rate."""
+    seen: list[bytes] = []
+    while True:
+        rate = limit(estimator, steps)
+        if not math.isfinite(rate):
+            return None
+        greedy = line(rate)
+        key = greedy.policy.tobytes()
+        if key in seen:
+            return greedy.gain if seen[-1] == key else None
+        seen.append(key)
+        worth = evaluate(model, greedy.policy)
+        if len(worth.classes) > 1:
+            return None
+        steps = steps_of(model, greedy.policy, worth)

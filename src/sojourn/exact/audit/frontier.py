@@ -27,6 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sojourn.exact.bounds import Solution
+from sojourn.exact.operators import expected, restricted
 from sojourn.exact.policies import evaluate
 from sojourn.exact.solve import solve
 from sojourn.models.chain import pairs_of
@@ -152,10 +153,8 @@ def _end(model: SMDP, tied: SMDP, sign: float) -> float:
         greedy = greedy_line(model, rate)
         if greedy.at(rate) <= optimal.at(rate) + _rounding(rate, greedy, optimal):
             return rate
-        if (
-            not sign * (greedy.duration - optimal.duration) > _TIE * optimal.duration
-        ):  # never, but for rounding
-            return rate
+        if not sign * (greedy.duration - optimal.duration) > _TIE * optimal.duration:
+            return rate  # never, but for rounding
         other = greedy
     return -sign * math.inf
 
@@ -175,20 +174,11 @@ def _best_line(model: SMDP, worth: Floats) -> Line:
 
 def _tied(model: SMDP, best: Solution) -> SMDP:
     """Return the model with only the actions that an optimal policy may take."""
-    ahead = np.add.reduceat(model.probability * best.bias[model.successor], model.row_offsets[:-1])
-    surplus = model.reward - best.gain * model.duration + ahead - best.bias[model.state_of_pair()]
+    ahead, here = expected(model, best.bias), best.bias[model.state_of_pair()]
+    surplus = model.reward - best.gain * model.duration + ahead - here
     scale = np.abs(model.reward) + abs(best.gain) * model.duration + float(np.abs(best.bias).max())
     kept = surplus >= -np.maximum(_TIE * scale, 2.0 * best.residual)
-    offsets, rows = model.rows_of(np.flatnonzero(kept))
-    return SMDP(
-        pair_offsets=np.concatenate(([0], np.cumsum(np.add.reduceat(kept, model.pair_offsets[:-1])))),
-        row_offsets=offsets,
-        successor=model.successor[rows],
-        probability=model.probability[rows],
-        reward=model.reward[kept],
-        duration=model.duration[kept],
-        action=model.action[kept],
-    )
+    return restricted(model, np.arange(model.num_states), kept)[0]
 
 
 def _rounding(rate: float, *lines: Line) -> float:

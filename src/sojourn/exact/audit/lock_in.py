@@ -13,11 +13,18 @@ values of all other pairs follow from them. The step size cancels. A policy that
 the learner stays with it.
 
 Q and v are linear in rho, so the rates at which a policy is self-confirming form an interval.
+
+While a learner follows a policy and explores, its rate converges to the estimator's limit on the steps that the policy
+itself would have taken, so the policy is kept if it is self-confirming at that limit. `PolicySearch` finds such policies. It
+examines a small model policy by policy, and a larger one along the path of a learner: from a given policy to the one that is
+greedy for the values that result from it, and so on, until a policy is kept or comes up again.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -25,17 +32,26 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sojourn.data.moved import moved_names
 from sojourn.data.numbers import finite, fraction
-from sojourn.exact.audit.limits import steps_of_shares
+from sojourn.exact.audit.limits import size_of, steps_of_shares
 from sojourn.exact.chains import Valued, valued
+from sojourn.exact.operators import expected
 from sojourn.exact.policies import evaluate
 from sojourn.models.chain import Chain, chain_of_pairs, pairs_of
 from sojourn.models.smdp import SMDP
-from sojourn.rates.steps import Steps
+from sojourn.rates.protocol import Rate, Steps, limit
 from sojourn.rules.arrays import Flags, Floats, Ints
 from sojourn.rules.door import told
 
+__getattr__ = moved_names(__name__)
+
+MOST_POLICIES = 512  # a model with more is searched along the path of a learner
+_MOST_STEPS = 50  # of that path
 _TIE = 1e-9  # relative to the largest value: values that are closer are equal
+_EQUAL = (
+    1e-9  # relative to what a policy earns and loses per unit time: gains that are closer are equally good
+)
 
 
 class LearnedValues(NamedTuple):
@@ -56,7 +72,7 @@ class LearnedValues(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Followed:
+class FollowedPolicy:
     """A policy that a learner follows while it explores, and the learner's long-run values at every rate.
 
     The value of each pair is `of_reward` - rate `of_time`, and v / alpha is `growth[0]` - rate `growth[1]`. `shares`
@@ -141,7 +157,7 @@ class Followed:
         )
 
 
-def followed(model: SMDP, policy: ArrayLike, exploration: float) -> Followed:
+def followed(model: SMDP, policy: ArrayLike, exploration: float) -> FollowedPolicy:
     """Return the long-run values of a learner that follows a policy, one action for each state, and explores."""
     own = np.asarray(policy)
     if own.ndim != 1:
@@ -157,7 +173,7 @@ def followed(model: SMDP, policy: ArrayLike, exploration: float) -> Followed:
     inner, lasting = chain.matrix[visited][:, visited], 1.0 / shares[pairs[visited]]
     earned, passed = (valued(Chain(inner, each[visited], lasting)) for each in (chain.reward, chain.duration))
     own_worth = valued(Chain(inner, chain.reward[visited], chain.duration[visited]))
-    return Followed(
+    return FollowedPolicy(
         model=model,
         policy=own,
         pairs=pairs,
@@ -173,10 +189,9 @@ def _of_pairs(model: SMDP, shares: Floats, visited: Ints, amount: Floats, found:
     """Return the values of all pairs for one amount, either reward or time; nan for pairs that are not taken."""
     value, growth = np.zeros(model.num_states), np.zeros(model.num_states)
     value[visited], growth[visited] = found.bias, found.gains
-    ahead = np.add.reduceat(model.probability * value[model.successor], model.row_offsets[:-1])
     with np.errstate(divide="ignore", invalid="ignore"):
         lag = growth[model.state_of_pair()] / shares
-    return np.where(shares > 0.0, amount + ahead - lag, np.nan)
+    return np.where(shares > 0.0, amount + expected(model, value) - lag, np.nan)
 
 
 @told
@@ -197,3 +212,103 @@ def learned_values(model: SMDP, policy: ArrayLike, rate: float, exploration: flo
     q = np.full((model.num_states, model.num_actions), np.nan)
     q[model.state_of_pair(), model.action] = kept.values(rate)
     return LearnedValues(q, kept.drift(rate), kept.margin(rate))
+
+
+# --- The search for self-confirming policies ----------------------------------------------
+
+
+class SelfConfirming(NamedTuple):
+    """A policy that a learner keeps once it follows it, with the learner's rate and drift there.
+
+    `gain` is the gain of the policy and `rate` the limit of the estimator. `drift` is v / alpha: each step moves the values
+    by the step size times this. `margin` is by how much the policy's actions stay ahead of the others; it is infinite if
+    there is no choice. `trap` says that the policy is not optimal.
+
+    >>> import sojourn as sj
+    >>> found = sj.audit(sj.problems.long_return(), exploration=0.2).self_confirming["Harmonic"]
+    >>> [(one.policy.tolist(), round(one.gain, 3), round(one.rate, 3), one.trap) for one in found]
+    [([0, 0], 10.0, 7.5, False), ([0, 1], 10.0, 7.5, False), ([1, 0], 7.624, 3.85, True), ([1, 1], 7.624, 3.85, True)]
+    """
+
+    policy: Ints
+    gain: float
+    rate: float
+    drift: float
+    margin: float
+    trap: bool
+
+
+class PolicySearch:
+    """Searches a model for self-confirming policies and works out each policy once.
+
+    `complete` says that every policy is examined, so that no self-confirming policy is missed.
+    """
+
+    def __init__(self, model: SMDP, start: Ints, exploration: float, best_gain: float) -> None:
+        """Search from the policy `start` if there are too many policies to examine all."""
+        self._model, self._start, self._exploration, self._best = model, start, exploration, best_gain
+        self._choices = _choices(model)
+        self._known: dict[bytes, FollowedPolicy] = {}
+        self.num_policies = math.prod(len(actions) for actions in self._choices)
+        self.complete = self.num_policies <= MOST_POLICIES
+
+    def confirmed(self, estimators: Mapping[str, Rate]) -> dict[str, tuple[SelfConfirming, ...]]:
+        """Return the self-confirming policies of each estimator that has a finite limit, the best first."""
+        result = {}
+        for name, estimator in estimators.items():
+            tried = list(self._candidates(estimator)) if limit.knows(type(estimator)) else []
+            if tried:
+                found = [self._judged(kept, rate) for kept, rate in tried if kept.confirms(rate)]
+                result[name] = tuple(sorted(found, key=lambda one: -one.gain))
+        return result
+
+    def _candidates(self, estimator: Rate) -> Iterator[tuple[FollowedPolicy, float]]:
+        """Go through the policies to examine, each with the estimator's limit, leaving out infinite limits."""
+        policies = (np.array(each) for each in itertools.product(*self._choices)) if self.complete else None
+        for kept in map(self._of, policies) if policies is not None else self._way(estimator):
+            rate = limit(estimator, kept.steps)
+            if kept.gain is not None and math.isfinite(rate):
+                yield kept, rate
+
+    def _way(self, estimator: Rate) -> Iterator[FollowedPolicy]:
+        """Follow the path of a learner from the start until a policy comes up again."""
+        policy, seen = self._start, set[bytes]()
+        while policy.tobytes() not in seen and len(seen) < _MOST_STEPS:
+            seen.add(policy.tobytes())
+            kept = self._of(policy)
+            yield kept
+            rate = limit(estimator, kept.steps)
+            if kept.gain is None or not math.isfinite(rate):
+                return
+            policy = kept.greedy(rate)
+
+    def _of(self, policy: Ints) -> FollowedPolicy:
+        key = policy.tobytes()
+        if key not in self._known:
+            self._known[key] = followed(self._model, policy, self._exploration)
+        return self._known[key]
+
+    def _judged(self, kept: FollowedPolicy, rate: float) -> SelfConfirming:
+        assert kept.gain is not None  # or it would not be self-confirming
+        size = max(size_of(kept.steps), abs(self._best))
+        return SelfConfirming(
+            policy=kept.policy,
+            gain=kept.gain,
+            rate=rate,
+            drift=kept.drift(rate),
+            margin=kept.margin(rate),
+            trap=kept.gain < self._best - _EQUAL * size,
+        )
+
+
+def _choices(model: SMDP) -> list[Ints]:
+    """Return the actions to choose from in each state; one is enough in states that a learner leaves for good."""
+    counts = np.diff(model.pair_offsets)
+    even = np.zeros((model.num_states, model.num_actions))
+    even[model.state_of_pair(), model.action] = (1.0 / counts)[model.state_of_pair()]
+    again = np.concatenate(evaluate(model, even).classes)
+    counts = np.where(np.isin(np.arange(model.num_states), again), counts, 1)
+    actions = model.action.astype(np.int64)
+    return [
+        actions[first : first + count] for first, count in zip(model.pair_offsets[:-1], counts, strict=True)
+    ]

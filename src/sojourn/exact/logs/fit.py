@@ -16,6 +16,13 @@ the pair's sum of squares and V the pooled variance.
 
 A log need not show how all states are connected. So that every policy has one gain, each step may be followed, with a
 probability of 1e-5, by a restart in a state drawn as often as the log visited it.
+
+If the log has the probabilities of its actions, they give a second estimate, without a model: *importance-weighted cycles*.
+A *cycle* is what happens from one visit to a state until the next. The gain of a policy is the mean reward of its cycles
+over their mean time (the renewal-reward theorem). A log of another behaviour has other cycles; weighting each step by the
+product of pi(a | s) / probability(a | s) over its cycle so far makes both means right (per-decision importance sampling, D.
+Precup, R. S. Sutton and S. Singh, ICML 2000). The only assumption about the states is that, where cycles begin, the future
+does not depend on the past. In long cycles the weights vary wildly; the interval is then wide, or there is no answer.
 """
 
 from __future__ import annotations
@@ -26,15 +33,20 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import linalg
 
+from sojourn.data.moved import moved_names
 from sojourn.rules.arrays import Floats, Ints, Sparse
 from sojourn.rules.blas import one_thread
+from sojourn.rules.long_run import sum_sides
+
+__getattr__ = moved_names(__name__)
 
 _RESTART = 1e-5
 _DENSE = 500  # up to this many states, matrices are dense
 _BORROWED = 2.0  # rows of the pooled variance that are added to each pair
+_LEAST = 30.0  # the number of cycles that the weighted ones must be worth
 
 
-class Rows(NamedTuple):
+class LogRows(NamedTuple):
     """The rows of a log, with states, actions and next states as numbers."""
 
     state: Ints
@@ -85,7 +97,7 @@ class Fit(NamedTuple):
         return np.bincount(self.cell_pair, cells, minlength=len(self.seen)).astype(np.float64, copy=False)
 
 
-def fitted(rows: Rows, num_states: int) -> Fit:
+def fitted(rows: LogRows, num_states: int) -> Fit:
     """Return the counts, means and sums of squares of a log in which every state is left at least once."""
     actions = int(rows.action.max()) + 1
     keys, row_pair, count = np.unique(
@@ -180,8 +192,8 @@ def spread(fit: Fit, reward: Floats | float, duration: Floats | float, cells: Fl
 def inside(fit: Fit) -> Floats:
     """Return the part of each pair's `squares` that its successors do not explain."""
     reward, duration = fit.cell_sums
-    told = (fit.over_pairs(one / fit.cell_count) for one in (reward**2, duration**2, reward * duration))
-    return np.asarray(fit.squares - np.array(list(told)))
+    products = (reward**2, duration**2, reward * duration)
+    return np.asarray(fit.squares - np.array([fit.over_pairs(one / fit.cell_count) for one in products]))
 
 
 def ahead(fit: Fit, bias: Floats) -> Floats:
@@ -200,3 +212,52 @@ def advantage(fit: Fit, found: Worth, reward: Floats | None = None) -> Floats:
     """Return the mean delta of each pair: the advantage of taking it once before following the policy."""
     mean = fit.over_pairs(ahead(fit, found.bias) * fit.cell_share)
     return np.asarray((fit.reward if reward is None else reward) - found.gain * fit.duration + mean)
+
+
+# --- Importance-weighted cycles -----------------------------------------------------------
+
+
+class Weighted(NamedTuple):
+    """A rate from weighted cycles, between `low` and `high`; the log's `cycles` are worth `worth` unweighted ones."""
+
+    rate: float
+    low: float
+    high: float
+    cycles: int
+    worth: float
+
+
+def weighted(rows: LogRows, trajectory: Ints, ratio: Floats, visits: Floats, level: float) -> Weighted | None:
+    """Return the rate of a policy whose probabilities are `ratio` times those of the log; None if too little fits.
+
+    Cycles begin in a state that both the policy, by its `visits`, and the log visit often.
+    """
+    seen = np.bincount(rows.state, minlength=len(visits))
+    begins = rows.state == int(np.argmax(seen * np.maximum(visits, 0.0)))
+    broken = (trajectory[1:] != trajectory[:-1]) | (rows.next_state[:-1] != rows.state[1:])
+    part = np.cumsum(np.append(True, broken | begins[1:])) - 1
+    first = np.flatnonzero(np.append(True, np.diff(part) != 0))
+    last = np.append(first[1:], len(part)) - 1
+    # A whole cycle begins in that state, and its last row leads back to it.
+    whole = begins[first] & (rows.next_state[last] == rows.state[np.argmax(begins)])
+    if not whole.any():
+        return None
+    weight = _products(ratio, first[part])
+    earned = np.bincount(part, weight * rows.reward)[whole]
+    taken = np.bincount(part, weight * rows.duration)[whole]
+    clock = float(taken.sum())
+    worth = clock**2 / float((taken**2).sum()) if clock > 0.0 else 0.0
+    if worth < _LEAST:
+        return None
+    rate = float(earned.sum()) / clock
+    below, above = sum_sides(earned - rate * taken, level)
+    return Weighted(rate, rate + below / clock, rate + above / clock, int(whole.sum()), worth)
+
+
+def _products(ratio: Floats, first: Ints) -> Floats:
+    """Return the product of ratios from the first row of each row's cycle to the row itself."""
+    impossible = np.cumsum(ratio == 0.0)
+    before = np.append(0, impossible)[first]
+    logs = np.cumsum(np.log(np.where(ratio == 0.0, 1.0, ratio)))
+    since = logs - np.append(0.0, logs)[first]
+    return np.where(impossible > before, 0.0, np.exp(since))

@@ -26,36 +26,28 @@ The constants were chosen on logs with other seeds than those behind the documen
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from sojourn.exact.logs.fit import Fit, Worth, advantage, ahead, inside, shrunk, spread, worth
-from sojourn.rules.arrays import Flags, Floats, Ints
+from sojourn.exact.operators import first_best
+from sojourn.rules.arrays import Flags, Floats
 
 LEAST = (5, 10, 20, 40)
 PENALTIES = (0.0, 0.5, 1.0, 2.0, 3.0)
 _ROUNDS = 30
-_TIE = (
-    1e-12  # relative to what the pairs earn and to the largest bias: actions that are closer are equally good
-)
+_TIE = 1e-12  # relative to what the pairs earn and to the largest bias: closer actions are equally good
 _SURE, _LIKELY = 0.98, 0.9  # how surely a candidate must be better, and better by more than its luck
 _PAID = 0.05  # the limit may be wrong only this share as often as it says, to allow for the choice
 _PATH = 6  # steps on the path to the lower limit
 
 
-class Choice(NamedTuple):
-    """A policy that is surely better: its worth, its gain minus luck, a lower limit, and how probably it is better."""
+def chosen(fit: Fit, level: float = 0.95) -> tuple[Worth, float, float, float] | None:
+    """Return the policy to follow, its gain minus luck, a lower limit of the gain, and how probably it is better.
 
-    found: Worth
-    gain: float
-    low: float
-    beats: float
-
-
-def chosen(fit: Fit, level: float = 0.95) -> Choice | None:
-    """Return the policy to follow, or None if the behaviour should be kept."""
+    The result is None if the behaviour should be kept.
+    """
     base = worth(fit, fit.behaviour)
     best, most, beats = None, 0.0, 0.0
     for share in candidates(fit, base):
@@ -74,13 +66,13 @@ def chosen(fit: Fit, level: float = 0.95) -> Choice | None:
         lower_limit(fit, best, float(stdtrit(freedom, sure))) - less
         for sure, less in ((1.0 - _PAID * (1.0 - level), 0.0), (level, lucky))
     ]
-    return Choice(best, best.gain - lucky, min(limits), beats)
+    return best, best.gain - lucky, min(limits), beats
 
 
 def candidates(fit: Fit, base: Worth) -> list[Floats]:
     """Return the different policies that policy iteration finds on lowered rewards."""
     found: dict[bytes, Floats] = {}
-    commonest = first_best(fit, fit.seen.astype(np.float64))
+    commonest = first_best(fit.offsets, fit.seen.astype(np.float64))
     for least in LEAST:
         usable = fit.seen >= least
         usable[commonest] = True
@@ -96,29 +88,18 @@ def _iterated(fit: Fit, base: Worth, usable: Flags, penalty: float) -> Floats:
         variance = shrunk(fit, spread(fit, 1.0, -now.gain, ahead(fit, now.bias)))
         reward = fit.reward - penalty * np.sqrt(variance / fit.seen)
         surplus = np.where(usable, advantage(fit, now, reward), -np.inf)
-        if pairs is None:
-            new = first_best(fit, surplus)
-        else:
-            best = np.maximum.reduceat(surplus, fit.offsets[:-1])
-            choice = first_best(fit, surplus)
+        best = first_best(fit.offsets, surplus)
+        if pairs is not None:
             terms = np.abs(reward) + abs(now.gain) * fit.duration
-            slack = _TIE * (np.abs(now.bias).max() + np.maximum(terms[choice], terms[pairs]))
-            new = np.where(best > surplus[pairs] + slack, choice, pairs)
-        if pairs is not None and (new == pairs).all():
-            break
-        pairs = new
+            slack = _TIE * (np.abs(now.bias).max() + np.maximum(terms[best], terms[pairs]))
+            best = np.where(surplus[best] > surplus[pairs] + slack, best, pairs)
+            if (best == pairs).all():
+                break
+        pairs = best
         share = np.zeros(len(fit.seen))
         share[pairs] = 1.0
         now = worth(fit, share, reward)
     return share
-
-
-def first_best(fit: Fit, numbers: Floats) -> Ints:
-    """Return the first pair of each state that has the state's largest number."""
-    best = np.maximum.reduceat(numbers, fit.offsets[:-1])
-    at = np.flatnonzero(numbers == best[fit.state])
-    _, first = np.unique(fit.state[at], return_index=True)
-    return at[first]
 
 
 def luck(fit: Fit, found: Worth) -> float:
@@ -131,7 +112,7 @@ def luck(fit: Fit, found: Worth) -> float:
     """
     surplus = advantage(fit, found)
     error = shrunk(fit, spread(fit, 1.0, -found.gain, ahead(fit, found.bias))) / fit.seen
-    own = first_best(fit, found.share)[fit.state]
+    own = first_best(fit.offsets, found.share)[fit.state]
     apart = np.sqrt(error + error[own])
     other = (fit.seen >= LEAST[0]) & (np.arange(len(own)) != own) & (apart > 0.0)
     odds = np.where(other, (surplus[own] - surplus) / np.where(other, apart, 1.0), np.inf)
@@ -146,13 +127,8 @@ def compared(fit: Fit, found: Worth, base: Worth) -> tuple[float, float]:
     # Pairs borrow from the pooled variances and covariance of both deltas, each with its own weight.
     one, two = (spread(fit, 1.0, -gain, bias) for gain, bias in zip(gains, biases, strict=True))
     both = (spread(fit, 2.0, -sum(gains), biases[0] + biases[1]) - one - two) / 2.0
-    variance = (
-        sum(
-            weight * shrunk(fit, squares)
-            for weight, squares in ((own**2, one), (other**2, two), (-2.0 * own * other, both))
-        )
-        / fit.seen
-    )
+    weighted = ((own**2, one), (other**2, two), (-2.0 * own * other, both))
+    variance = sum(weight * shrunk(fit, squares) for weight, squares in weighted) / fit.seen
     choice = (base.visits**2 / fit.visits)[fit.state] * base.share * advantage(fit, base) ** 2
     return _error(variance + choice, fit)
 
@@ -198,12 +174,10 @@ def lower_limit(fit: Fit, found: Worth, quantile: float) -> float:
         share /= fit.over_pairs(share)[fit.cell_pair]
         moved = (share - fit.cell_share) / fit.cell_count
         # The part that the successor does not explain is moved as a mean.
+        unexplained = force * np.maximum(variance - between, 0.0)
+        reward, duration = (fit.over_pairs(moved * sums) for sums in fit.cell_sums)
         fit = fit._replace(
-            cell_share=share,
-            reward=fit.reward
-            + fit.over_pairs(moved * fit.cell_sums[0])
-            - force * np.maximum(variance - between, 0.0),
-            duration=fit.duration + fit.over_pairs(moved * fit.cell_sums[1]),
+            cell_share=share, reward=fit.reward + reward - unexplained, duration=fit.duration + duration
         )
         found = worth(fit, found.share)
     return min(gain, found.gain)

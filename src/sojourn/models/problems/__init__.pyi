@@ -1,17 +1,21 @@
 """The public names, by the file that defines them."""
 
-from sojourn.models.problems.catalogue import PROBLEMS
-from sojourn.models.problems.criteria import (
+from sojourn.models.problems.authors import (
+    bonus,
+    feinberg,
+    gemini,
     harmonic_criterion,
+    hell_or_heaven,
     high_time_variance,
     ratio_vs_step_rate,
+    schwartz,
     two_states_uneven,
+    whack_a_mole,
 )
+from sojourn.models.problems.catalogue import PROBLEMS
 from sojourn.models.problems.estimators import jobs, long_return, long_shot
-from sojourn.models.problems.horizons import bonus, feinberg, gemini, hell_or_heaven, schwartz
 from sojourn.models.problems.loops import gosavi, river_swim, two_choice
 from sojourn.models.problems.machines import replacement, tijms_maintenance
-from sojourn.models.problems.moles import whack_a_mole
 from sojourn.models.problems.queues import access_control, admission_control
 from sojourn.models.problems.rooms import four_rooms
 

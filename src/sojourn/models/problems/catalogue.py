@@ -23,21 +23,21 @@ PROBLEMS: Catalogue[Callable[..., SMDP]] = Catalogue(
         "long-shot": "sojourn.models.problems.estimators:long_shot",
         "long-return": "sojourn.models.problems.estimators:long_return",
         "jobs": "sojourn.models.problems.estimators:jobs",
-        "high-time-variance": "sojourn.models.problems.criteria:high_time_variance",
-        "ratio-vs-step-rate": "sojourn.models.problems.criteria:ratio_vs_step_rate",
-        "harmonic-criterion": "sojourn.models.problems.criteria:harmonic_criterion",
-        "two-states-uneven": "sojourn.models.problems.criteria:two_states_uneven",
-        "bonus": "sojourn.models.problems.horizons:bonus",
-        "schwartz": "sojourn.models.problems.horizons:schwartz",
-        "whack-a-mole": "sojourn.models.problems.moles:whack_a_mole",
+        "high-time-variance": "sojourn.models.problems.authors:high_time_variance",
+        "ratio-vs-step-rate": "sojourn.models.problems.authors:ratio_vs_step_rate",
+        "harmonic-criterion": "sojourn.models.problems.authors:harmonic_criterion",
+        "two-states-uneven": "sojourn.models.problems.authors:two_states_uneven",
+        "bonus": "sojourn.models.problems.authors:bonus",
+        "schwartz": "sojourn.models.problems.authors:schwartz",
+        "whack-a-mole": "sojourn.models.problems.authors:whack_a_mole",
     }
 )
 
 # The gain of these depends on the start, so agents are not compared on them; they can be solved.
 SEVERAL_GAINS: Catalogue[Callable[..., SMDP]] = Catalogue(
     {
-        "hell-or-heaven": "sojourn.models.problems.horizons:hell_or_heaven",
-        "gemini": "sojourn.models.problems.horizons:gemini",
-        "feinberg": "sojourn.models.problems.horizons:feinberg",
+        "hell-or-heaven": "sojourn.models.problems.authors:hell_or_heaven",
+        "gemini": "sojourn.models.problems.authors:gemini",
+        "feinberg": "sojourn.models.problems.authors:feinberg",
     }
 )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
 
 from sojourn.data.numbers import finite, positive, probability, whole
-from sojourn.models.build import from_arrays, from_matrices
+from sojourn.models.matrices import from_arrays, from_matrices
 from sojourn.models.smdp import SMDP
 from sojourn.models.transitions import Transition, from_transitions
 from sojourn.rules.door import told
@@ -131,21 +132,12 @@ def two_choice(
     SMDP(14 states, 15 pairs, 15 rows)
     """
     short = whole("short_length", short_length, most=MOST_STATES)
-    step_duration, total = (
-        positive("step_duration", step_duration),
-        short + whole("long_length", long_length, most=MOST_STATES) - 1,
-    )
+    total = short + whole("long_length", long_length, most=MOST_STATES) - 1
+    step_duration = positive("step_duration", step_duration)
+    rewards = finite("short_reward", short_reward), finite("long_reward", long_reward)
     rows: list[Transition] = []
-    for action, (loop, reward) in enumerate(
-        (
-            ([0, *range(1, short)], finite("short_reward", short_reward)),
-            ([0, *range(short, total)], finite("long_reward", long_reward)),
-        )
-    ):
-        for place, state in enumerate(loop):
-            is_last = place == len(loop) - 1
-            after = 0 if is_last else loop[place + 1]
-            rows.append(
-                (state, 0 if place else action, after, 1.0, reward if is_last else 0.0, step_duration)
-            )
+    for action, inner in enumerate((range(1, short), range(short, total))):
+        for state, after in itertools.pairwise([0, *inner, 0]):
+            reward = rewards[action] if after == 0 else 0.0
+            rows.append((state, action if state == 0 else 0, after, 1.0, reward, step_duration))
     return from_transitions(rows)

@@ -76,21 +76,10 @@ def tijms_maintenance(
     day = positive("preventive_duration", preventive_duration)
     for state, cost in enumerate(preventive_costs, start=1):
         rows.append((state, 1, 0, 1.0, -finite("a preventive cost", cost), day))
-    rows.append(
-        (
-            failed,
-            1,
-            0,
-            1.0,
-            -finite("failure_cost", failure_cost),
-            positive("failure_duration", failure_duration),
-        )
-    )
-    return from_transitions(
-        rows,
-        state_names=[f"condition {number}" for number in range(1, failed + 2)],
-        action_names=("leave", "repair"),
-    )
+    broken = -finite("failure_cost", failure_cost), positive("failure_duration", failure_duration)
+    rows.append((failed, 1, 0, 1.0, *broken))
+    names = [f"condition {number}" for number in range(1, failed + 2)]
+    return from_transitions(rows, state_names=names, action_names=("leave", "repair"))
 
 
 def replacement(
@@ -158,6 +147,5 @@ def replacement(
 
     rows = [row for age in range(last) for row in kept(age, 0, age, 0.0)]
     rows += [row for age in range(1, last + 1) for row in kept(age, 1, 0, planned_cost)]
-    return from_transitions(
-        rows, state_names=[f"age {age:g}" for age in ages.tolist()], action_names=("keep", "replace")
-    )
+    names = [f"age {age:g}" for age in ages.tolist()]
+    return from_transitions(rows, state_names=names, action_names=("keep", "replace"))

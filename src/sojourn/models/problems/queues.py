@@ -115,6 +115,5 @@ def admission_control(
                 cost += holding_cost * (jobs - done) * stage
                 chance = served**jobs if done == jobs else (1.0 - served) * served**done
                 rows.append((seen, action, jobs - done, chance, reward * action - cost, duration))
-    return from_transitions(
-        rows, state_names=[f"{n} jobs" for n in range(capacity + 1)], action_names=("reject", "accept")
-    )
+    names = [f"{jobs} jobs" for jobs in range(capacity + 1)]
+    return from_transitions(rows, state_names=names, action_names=("reject", "accept"))

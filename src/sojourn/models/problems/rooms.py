@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from sojourn.data.numbers import finite, probability
-from sojourn.models.build import from_arrays
-from sojourn.models.options import Option, primitive
+from sojourn.models.matrices import from_arrays
+from sojourn.models.option_models import Option, primitive
 from sojourn.models.smdp import SMDP
 from sojourn.models.transitions import Transition, from_transitions
 from sojourn.rules.door import told
@@ -95,18 +95,10 @@ def four_rooms(
         ]
     rows: list[Transition] = []
     for action, option in enumerate(options):
-        rows += [
-            (
-                _shifted(state, end),
-                action,
-                _shifted(after, end),
-                chance,
-                goal_reward if after == end else 0.0,
-                length,
-            )
-            for state, after, chance, length in _lengths(steps, option)
-            if state != end
-        ]
+        for state, after, chance, length in _lengths(steps, option):
+            if state != end:
+                reward = goal_reward if after == end else 0.0
+                rows.append((_shifted(state, end), action, _shifted(after, end), chance, reward, length))
     names = [f"({row}, {column})" for row, column in _CELLS if _NUMBER[row, column] != end]
     return from_transitions(rows, state_names=names, action_names=[str(option.name) for option in options])
 

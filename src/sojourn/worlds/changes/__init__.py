@@ -17,8 +17,14 @@
 """
 
 from sojourn.worlds.changes.baits import ripening_bait, rotting_bait
-from sojourn.worlds.changes.jobs import fading_trade, heavy_tails, pay_rise, rush_hours, seasons
-from sojourn.worlds.changes.random_ones import random_changes
+from sojourn.worlds.changes.jobs import (
+    fading_trade,
+    heavy_tails,
+    pay_rise,
+    random_changes,
+    rush_hours,
+    seasons,
+)
 
 __all__ = [
     "fading_trade",

@@ -9,8 +9,9 @@ from __future__ import annotations
 import filecmp
 import hashlib
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -21,14 +22,43 @@ import polars as pl
 from sojourn.data.child import brief, check_parquet, read_apart
 from sojourn.data.files import check_readable, own_folder, write_whole
 from sojourn.data.numbers import unmasked, whole
-from sojourn.rules.arrays import Floats, Ints
+from sojourn.rules.arrays import Flags, Floats, Ints
 from sojourn.rules.door import told
-from sojourn.worlds.market.bar_files import ENDINGS, FINE, FileFacts, rows_here
-from sojourn.worlds.market.findings import Finding, Sheet, fill_gaps, judge, moment, most_common, repeated
+from sojourn.worlds.market.bar_files import (
+    BLANK,
+    ENDINGS,
+    FINE,
+    RAGGED,
+    TEXT,
+    UNTIMED,
+    UNTRADED,
+    WRONG,
+    FileFacts,
+    rows_here,
+)
 
 DATASET = "swaptr/bitcoin-historical-data"  # the paper's, on Kaggle
 
 _JUMP = 10.0
+_REFUSED = {
+    RAGGED: "line with more or fewer fields than the header",
+    UNTIMED: "timestamp that cannot be read",
+    TEXT: "text instead of a price",
+    WRONG: "price that is zero, negative or infinite",
+}
+_DROPPED = {BLANK: "blank line", UNTRADED: "minute without a close"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something in a file that is not as it should be, and what was done about it."""
+
+    what: str  # such as "duplicate timestamp"
+    count: int
+    first: str  # where the first of them is
+    remedy: str  # what was done, or what it means
+    dropped: int = 0  # rows of the file that are not bars for this reason
+    filled: int = 0  # bars that are in no row of the file
 
 
 @told
@@ -130,14 +160,14 @@ def read_bars(path: Path, fill: int, repair: bool, digested: Callable[[str], str
     """Read the bars of a file; `digested` returns its SHA-256, which the caller may know already."""
     fill = whole("fill", fill, least=0)
     table, facts = _read(path)
-    sheet = Sheet(path, facts.word, facts.offset, [])
+    report = FileReport(path, facts.word, facts.offset, [])
     if facts.unended:
         remedy = "kept; if the file was cut off, its last number may be too"
-        sheet.findings.append(Finding("last line without an end", 1, sheet.place(len(table) - 1), remedy))
+        report.findings.append(Finding("last line without an end", 1, report.place(len(table) - 1), remedy))
     at, unit, opening, close, kind = (
         table[name].to_numpy() for name in ("at", "unit", "open", "close", "kind")
     )
-    judge(sheet, facts.first, kind, repair)
+    judge(report, facts.first, kind, repair)
 
     row = np.flatnonzero(kind == FINE)
     if not row.size:
@@ -145,35 +175,35 @@ def read_bars(path: Path, fill: int, repair: bool, digested: Callable[[str], str
     exact, opening, close, unit = at[row], opening[row], close[row], unit[row]
     at = np.floor(exact).astype(np.int64)
     if at.min() >= 19_000_000 and at.max() < 22_000_000:
-        place = sheet.place(row[0])
+        place = report.place(row[0])
         raise ValueError(
             f"{path}: the timestamps look like dates without dashes ({at[0]} in {place}); "
             "write them as 2012-01-31 or as seconds since 1970"
         )
     usual = unit == most_common(unit)
-    sheet.note("timestamp in another unit", ~usual, row, at, "read by its magnitude")
-    sheet.note("fraction of a second in a timestamp", exact != at, row, at, "cut off")
+    report.note("timestamp in another unit", ~usual, row, at, "read by its magnitude")
+    report.note("fraction of a second in a timestamp", exact != at, row, at, "cut off")
 
-    sheet.note("row out of order", at < np.maximum.accumulate(at), row, at, "sorted by timestamp")
+    report.note("row out of order", at < np.maximum.accumulate(at), row, at, "sorted by timestamp")
     order = np.argsort(at, kind="stable")
     row, at, opening, close = row[order], at[order], opening[order], close[order]
-    again = repeated(sheet, row, at, opening, close)
+    again = repeated(report, row, at, opening, close)
     row, at, opening, close = row[~again], at[~again], opening[~again], close[~again]
 
     lacking = np.isnan(opening)
     what = "no open" if facts.opens else "no column for the open"
-    sheet.note(what, lacking, row, at, "opens at the close before it, the first bar at its own")
+    report.note(what, lacking, row, at, "opens at the close before it, the first bar at its own")
     opening = np.where(lacking, np.concatenate((close[:1], close[:-1])), opening)
 
     with np.errstate(over="ignore"):
         ratio = close[1:] / close[:-1]
     jumps = np.concatenate(([False], (ratio > _JUMP) | (ratio < 1.0 / _JUMP)))
-    sheet.note(
+    report.note(
         f"close more than {_JUMP:g} times the one before, or less than a tenth", jumps, row, at, "kept"
     )
 
-    at, opening, close = fill_gaps(sheet, row, at, opening, close, fill)
-    return Bars(path.name, digested(str(path)), at, opening, close, findings=sheet.findings, rows=len(table))
+    at, opening, close = fill_gaps(report, row, at, opening, close, fill)
+    return Bars(path.name, digested(str(path)), at, opening, close, findings=report.findings, rows=len(table))
 
 
 def _read(path: Path) -> tuple[pl.DataFrame, FileFacts]:
@@ -210,6 +240,140 @@ def describe(bars: Bars) -> dict[str, Any]:
         "unmoved": float(np.mean(bars.open == bars.close)),
         "findings": [asdict(finding) for finding in bars.findings],
     }
+
+
+# --- What is wrong with the rows of a file, and what is done about it: docs/bars.md -------
+
+
+@dataclass(frozen=True)
+class FileReport:
+    """The findings in one file, and how to say where they are."""
+
+    path: Path
+    word: str  # "line" for a CSV file, "row" for others
+    offset: int  # the number of the first row
+    findings: list[Finding]
+
+    def place(self, row: int, at: float | None = None) -> str:
+        """Return the name of a row in messages."""
+        number = f"{self.word} {row + self.offset:,}"
+        return number if at is None else f"{number} ({moment(at)})"
+
+    def note(
+        self, what: str, found: Flags, row: Ints, at: Floats | Ints, remedy: str, drop: bool = False
+    ) -> None:
+        """Report the rows that are marked in `found`, if there are any."""
+        if count := int(np.count_nonzero(found)):
+            first = np.argmax(found)
+            place = self.place(row[first], at[first])
+            self.findings.append(Finding(what, count, place, remedy, dropped=count if drop else 0))
+
+
+def judge(report: FileReport, firsts: Mapping[str, dict[str, Any]], kind: Ints, repair: bool) -> None:
+    """Report the rows that are not bars, or refuse the file because of them."""
+    wrong = []
+    for code, what in (_DROPPED | _REFUSED).items():
+        found = np.flatnonzero(kind == code)
+        if not found.size:
+            continue
+        first = firsts[str(code)]
+        place = report.place(found[0], first["at"] if code not in (BLANK, RAGGED) else None)
+        if code in _REFUSED:
+            place += f": {_fault(first)}"
+            wrong.append(f"{what}, {_times(found.size)}, first in {place}")
+        remedy = "dropped" if code == BLANK else "dropped: a missing minute"
+        report.findings.append(Finding(what, found.size, place, remedy, dropped=found.size))
+    if wrong and not repair:
+        advice = "correct the file, or set --repair (repair=True) to count such rows as missing minutes"
+        raise ValueError(f"{report.path}: {'; '.join(wrong)}; {advice}")
+
+
+def _fault(row: dict[str, Any]) -> str:
+    """Return the part of a row that is wrong."""
+    if row["kind"] == RAGGED:
+        return f"it has {row['fields']}"
+    if row["kind"] == UNTIMED:
+        if row["at_text"] is not None:
+            return f"it is {row['at_text'][:40]!r}"
+        return "it is missing" if row["number"] is None else f"it is {row['number']}"
+    for side in ("close", "open"):
+        text, number = row[f"{side}_text"], row[side]
+        if row["kind"] == TEXT and text is not None:
+            return f"{side} is {text[:40]!r}"
+        if row["kind"] == WRONG and number is not None and not 0.0 < number < np.inf:
+            return f"{side} is {number}"
+    raise AssertionError(f"nothing is wrong with {row}")
+
+
+def repeated(report: FileReport, row: Ints, at: Ints, opening: Floats, close: Floats) -> Flags:
+    """Return which rows repeat the one before them; refuse those that contradict it."""
+    again = np.concatenate(([False], at[1:] == at[:-1]))
+    same_open = (opening[1:] == opening[:-1]) | (np.isnan(opening[1:]) & np.isnan(opening[:-1]))
+    differs = again & ~np.concatenate(([True], same_open & (close[1:] == close[:-1])))
+    if differs.any():
+        one = int(np.argmax(differs))
+        places = f"{report.place(row[one - 1])} and {report.place(row[one], at[one])}"
+        raise ValueError(
+            f"{report.path}: one timestamp with different prices, {_times(int(np.count_nonzero(differs)))}, "
+            f"first in {places}; keep only the right row for each timestamp"
+        )
+    report.note(
+        "duplicate timestamp", again, row, at, "the prices are the same: the later is dropped", drop=True
+    )
+    return again
+
+
+def fill_gaps(
+    report: FileReport, row: Ints, at: Ints, opening: Floats, close: Floats, fill: int
+) -> tuple[Ints, Floats, Floats]:
+    """Report gaps and bars off the grid, and fill the gaps that are short enough."""
+    if len(at) < 2:
+        return at, opening, close
+    step = np.diff(at)
+    interval = most_common(step)
+    phase = most_common(at % interval)
+    report.note(f"timestamp off the grid of {interval} s", at % interval != phase, row, at, "kept as it is")
+
+    # The points of the grid between two bars; bars off the grid that follow closely leave no gap.
+    cell = (at - phase) // interval
+    between = np.where(step > interval, (at[1:] - phase - 1) // interval - cell[:-1], 0)
+    gaps = np.flatnonzero(between > 0)
+    if not gaps.size:
+        return at, opening, close
+    short = gaps[between[gaps] <= fill]
+    filled, missing = int(between[short].sum()), int(between.sum())
+    longest = gaps[np.argmax(between[gaps])]
+    number = f"{gaps.size:,} {'gap' if gaps.size == 1 else 'gaps'}"
+    remedy = (
+        f"{number}, the longest of {between[longest]:,} after {report.place(row[longest], at[longest])}; "
+    )
+    remedy += (
+        f"{filled:,} filled with the close before" if filled else "none filled: bars just follow each other"
+    )
+    place = f"after {report.place(row[gaps[0]], at[gaps[0]])}"
+    report.findings.append(Finding("missing bar", missing, place, remedy, filled=filled))
+
+    copies = np.ones(len(at), dtype=np.int64)
+    copies[short] += between[short]
+    source = np.repeat(np.arange(len(at)), copies)
+    nth = np.arange(len(source)) - np.repeat(np.cumsum(copies) - copies, copies)  # 0 for the bar itself
+    added = nth > 0
+    times = np.where(added, (cell[source] + nth) * interval + phase, at[source])
+    return times, np.where(added, close[source], opening[source]), close[source]
+
+
+def most_common(numbers: Ints) -> int:
+    """Return the most common of some numbers, the smallest if there are several."""
+    return int(pl.Series(numbers).mode().min())  # type: ignore[arg-type]
+
+
+def moment(seconds: float) -> str:
+    """Return a time in readable form, in UTC."""
+    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
 
 
 # --- The paper's data ---------------------------------------------------------------

@@ -1,0 +1,356 @@
+"""A log of past decisions, and its answers: what was earned, what its model says, and what would surely be better.
+
+Every answer assumes three things: the states tell all that matters for what comes next (they are *Markov*), the log is
+*stationary* (an action does the same at the end of the log as at its beginning), and every action that is to be
+judged had *some chance* of being taken. The log says nothing about events that it has never seen, such as a rare disaster.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Hashable, Mapping
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+import numpy as np
+from scipy.special import stdtrit
+
+from sojourn.data.numbers import finite, probability, proper_fraction, shown
+from sojourn.exact.logs.fit import Fit, LogRows, Weighted, fitted, weighted, worth
+from sojourn.exact.logs.improve import chosen, standard_error
+from sojourn.exact.operators import first_best
+from sojourn.models.smdp import SMDP
+from sojourn.rules.arrays import Floats, Ints
+from sojourn.rules.door import told
+from sojourn.rules.long_run import sum_sides
+
+_T = TypeVar("_T")
+Label: TypeAlias = Hashable
+Policy: TypeAlias = Mapping[Any, Any]  # {state: action} or {state: {action: probability}}
+_SELDOM = 1e-3  # of the steps
+ASSUMED = "if the states are Markov, the log is stationary, and every action had some chance"
+
+
+# --- Answers ------------------------------------------------------------------------------
+
+
+class Behaviour(NamedTuple):
+    """What was earned per unit time while the log was made; the gain of that behaviour is between `low` and `high`.
+
+    >>> import sojourn as sj
+    >>> log = sj.read_log({"state": [0, 0, 0], "action": [0, 1, 0], "reward": [1, 5, 1], "duration": [1, 2, 1]})
+    >>> log.behaviour.rate  # 6 in a time of 3; the last row is left out, since its next state is not known
+    2.0
+    """
+
+    rate: float
+    low: float
+    high: float
+    level: float
+    rows: int
+    duration: float
+
+    @property
+    def sentence(self) -> str:
+        """The result in one sentence."""
+        return (
+            f"the log earned {self.rate:.6g} per unit time, {100.0 * self.level:g} % interval {self.low:.6g} to "
+            f"{self.high:.6g} ({self.rows:,} rows, {ASSUMED})"
+        )
+
+
+class LogEvaluation(NamedTuple):
+    """What a policy would earn per unit time according to the model of a log: about `gain`, between `low` and `high`.
+
+    `rests_on` is the smallest count among the pairs that make up at least a thousandth of the policy's steps. `weighted` is
+    an answer that uses the probabilities of the actions and no model. It is None if the log does not have them, or if too
+    little of the log fits the policy.
+
+    >>> import sojourn as sj
+    >>> log = sj.read_log({
+    ...     "state": [0] * 9, "action": ["a", "b", "b"] * 3, "reward": [1, 5, 7] * 3, "duration": [1.0, 2.0, 2.0] * 3,
+    ... })
+    >>> log.evaluate({0: "b"}).gain  # 5, 7, 5, 7, 5 in a time of 2 each; the next state of the last row is not known
+    2.9
+    """
+
+    gain: float
+    low: float
+    high: float
+    level: float
+    rests_on: int
+    weighted: Weighted | None
+
+    @property
+    def sentence(self) -> str:
+        """The result in one sentence."""
+        return (
+            f"the policy would earn {self.gain:.6g} per unit time, {100.0 * self.level:g} % interval {self.low:.6g} to "
+            f"{self.high:.6g} (it rests on pairs seen at least {self.rests_on:,} times, {ASSUMED})"
+        )
+
+
+class Improvement(NamedTuple):
+    """A policy that surely earns more than the log did, as far as the log can tell, or the advice to go on as before.
+
+    `policy` has an action for each state. It would earn about `gain` per unit time, and at least `low` with the probability
+    `level`; both allow for the fact that it was chosen on the same rows. `beats_behaviour` is the probability that it earns
+    more than the behaviour did. `counts` is how often the log takes the policy's action in each state, and `visits` the share
+    of its steps that the policy would spend there. If nothing is surely better, `kept` is true, and the advice is to go on
+    as before: `gain` and `low` are then those of the behaviour, `beats_behaviour` is 0, and `policy` only lists the
+    commonest action of each state.
+
+    >>> import sojourn as sj
+    >>> log = sj.read_log({
+    ...     "state": [0] * 90, "action": ["a", "b", "b"] * 30, "reward": [1, 5, 7] * 30, "duration": [1.0, 2.0, 2.0] * 30,
+    ... })
+    >>> better = log.improve()
+    >>> better.policy, better.counts, better.beats_behaviour > 0.99, log.behaviour.rate < better.low < better.gain < 3.0
+    ({0: 'b'}, {0: 59}, True, True)
+    """
+
+    policy: dict[Label, Label]
+    gain: float
+    low: float
+    level: float
+    beats_behaviour: float
+    behaviour: Behaviour
+    kept: bool
+    counts: dict[Label, int]
+    visits: dict[Label, float]
+
+    @property
+    def sentence(self) -> str:
+        """The result in one sentence."""
+        if self.kept:
+            return (
+                f"nothing in the log is surely better than what was done, which earned {self.behaviour.rate:.6g} per "
+                f"unit time; keep it ({ASSUMED})"
+            )
+        return (
+            f"this policy would earn {self.gain:.6g} per unit time, at least {self.low:.6g} with a probability of "
+            f"{100.0 * self.level:g} %, against {self.behaviour.rate:.6g} in the log; it is better with a "
+            f"probability of {100.0 * min(self.beats_behaviour, 0.999):.1f} % ({ASSUMED})"
+        )
+
+
+# --- The log ------------------------------------------------------------------------------
+
+
+@told
+class Log:
+    """A log of past decisions, as `read_log` returns it.
+
+    `states` and `actions` are the labels. `refused` and `findings` are sentences about rows that were left out or changed.
+
+    >>> import sojourn as sj
+    >>> log = sj.read_log({"state": [0, 1, 0], "action": [0, 0, 0], "reward": [6, 0, 6], "duration": [1, 2, 1]})
+    >>> log, log.behaviour.rate, sj.solve(log.model()).gain
+    (Log(2 rows, 2 states, 1 action), 2.0, 2.0)
+    """
+
+    def __init__(
+        self,
+        rows: LogRows,
+        trajectory: Ints,
+        probability: Floats | None,
+        labels: tuple[tuple[Label, ...], tuple[Label, ...]],
+        refused: tuple[str, ...] = (),
+    ) -> None:
+        self.actions, self.refused = labels[1], tuple(refused)
+        kept, at, states, self.findings = _closed(rows, trajectory, labels[0])
+        number = np.full(len(labels[0]), -1, dtype=np.int64)
+        number[states] = np.arange(len(states))
+        self.states: tuple[Label, ...] = tuple(labels[0][state] for state in states)
+        self._rows = kept._replace(state=number[kept.state], next_state=number[kept.next_state])
+        self._trajectory = trajectory[at]
+        self._probability = None if probability is None else probability[at]
+        if not self._rows.duration.sum() > 0.0:
+            raise ValueError("no time passes in the log; at least one row must have a duration above 0")
+
+    def __repr__(self) -> str:
+        refused = sum(int(each.split()[0].replace(",", "")) for each in self.refused)
+        parts = [(len(self), "row"), (len(self.states), "state"), (len(self.actions), "action")]
+        counts = ", ".join(_counted(count, word, f"{word}s") for count, word in parts)
+        return f"Log({counts}{f'; {refused:,} refused' if refused else ''})"
+
+    def __len__(self) -> int:
+        return len(self._rows.state)
+
+    @functools.cached_property
+    def fit(self) -> Fit:
+        """The counts and means of every pair of a state and an action."""
+        return fitted(self._rows, len(self.states))
+
+    def counts(self) -> dict[Label, dict[Label, int]]:
+        """Return how often each action was taken in each state."""
+        found: dict[Label, dict[Label, int]] = {state: {} for state in self.states}
+        for state, action, count in zip(self.fit.state, self.fit.action, self.fit.seen, strict=True):
+            found[self.states[state]][self.actions[action]] = int(count)
+        return found
+
+    def model(self) -> SMDP:
+        """Return the model that has the means, shares and counts of the log.
+
+        A solution of this model is an estimate, and says so. It is often too good, since an action that was taken only a few
+        times may look best by luck. `improve` allows for that.
+        """
+        fit = self.fit
+        return SMDP(
+            pair_offsets=fit.offsets,
+            row_offsets=np.searchsorted(fit.cell_pair, np.arange(len(fit.seen) + 1)),
+            successor=fit.cell_next,
+            probability=fit.cell_share,
+            reward=fit.reward,
+            duration=fit.duration,
+            action=fit.action,
+            state_names=label_names(self.states),
+            action_names=label_names(self.actions),
+            counts=fit.seen,
+        )
+
+    @functools.cached_property
+    def behaviour(self) -> Behaviour:
+        """What was earned per unit time, with its 95 % interval."""
+        return self._behaviour(0.95)
+
+    def _behaviour(self, level: float) -> Behaviour:
+        rows = self._rows
+        clock = float(rows.duration.sum())
+        rate = float(rows.reward.sum()) / clock
+        bias = worth(self.fit, self.fit.behaviour).bias
+        # The surplus of each step over the rate, including its effect on the future; surpluses are uncorrelated.
+        surplus = rows.reward - rate * rows.duration + bias[rows.next_state] - bias[rows.state]
+        below, above = sum_sides(surplus, level)
+        return Behaviour(rate, rate + below / clock, rate + above / clock, level, len(self), clock)
+
+    def improve(self, level: float = 0.95) -> Improvement:
+        """Return a policy that is surely better than the behaviour, or the advice to keep the behaviour.
+
+        `sojourn.exact.logs.improve` describes the method.
+        """
+        level, fit = proper_fraction("level", level), self.fit
+        choice, behaviour = chosen(fit, level), self._behaviour(level)
+        kept = worth(fit, fit.behaviour), behaviour.rate, behaviour.low, 0.0
+        found, gain, low, beats = kept if choice is None else choice
+        best = first_best(fit.offsets, found.share)
+        visits = np.maximum(found.visits, 0.0)
+        return Improvement(
+            policy=self._by_state([self.actions[action] for action in fit.action[best].tolist()]),
+            gain=gain,
+            low=low,
+            level=level,
+            beats_behaviour=beats,
+            behaviour=behaviour,
+            kept=choice is None,
+            counts=self._by_state(fit.seen[best].tolist()),
+            visits=self._by_state((visits / visits.sum()).tolist()),
+        )
+
+    def _by_state(self, values: list[_T]) -> dict[Label, _T]:
+        return dict(zip(self.states, values, strict=True))
+
+    def evaluate(self, policy: Policy, level: float = 0.95) -> LogEvaluation:
+        """Return what a policy would earn; it is {state: action} or {state: {action: probability}}.
+
+        A state that is not mentioned keeps its behaviour. In each state the policy may only take actions that the log took
+        there.
+        """
+        level, fit = proper_fraction("level", level), self.fit
+        share = self._shares(policy)
+        found = worth(fit, share)
+        error, freedom = standard_error(fit, found)
+        half = float(stdtrit(freedom, 0.5 + level / 2.0)) * error
+        reached = found.weight(fit) >= _SELDOM * found.visits.sum()
+        answer = None
+        if self._probability is not None:
+            ratio = share[fit.row_pair] / self._probability
+            answer = weighted(self._rows, self._trajectory, ratio, found.visits, level)
+        return LogEvaluation(
+            found.gain, found.gain - half, found.gain + half, level, int(fit.seen[reached].min()), answer
+        )
+
+    def _shares(self, policy: Policy) -> Floats:
+        """Return a policy as shares of pairs."""
+        if not isinstance(policy, Mapping):
+            raise TypeError(f"the policy is {shown(policy)}; it must be a dictionary of states and actions")
+        share, seen = self.fit.behaviour, self.counts()
+        for state, wanted in policy.items():
+            if state not in seen:
+                raise ValueError(
+                    f"the policy has the state {shown(state)}, which the log does not have; see log.states"
+                )
+            chances = wanted if isinstance(wanted, Mapping) else {wanted: 1.0}
+            for action in chances:
+                if action not in seen[state]:
+                    raise ValueError(
+                        f"the log never took the action {shown(action)} in the state {shown(state)}, so it cannot say "
+                        f"what that is worth; it took {', '.join(map(shown, seen[state]))}"
+                    )
+            place = f"a probability in the state {shown(state)}"
+            given = [probability(place, chances.get(action, 0.0)) for action in seen[state]]
+            if not abs(finite("a sum", sum(given)) - 1.0) <= 1e-8:
+                raise ValueError(
+                    f"the probabilities in the state {shown(state)} sum to {sum(given):.9g}; they must sum to 1"
+                )
+            at = self.states.index(state)
+            share[self.fit.offsets[at] : self.fit.offsets[at + 1]] = given
+        return share
+
+
+# --- Where rows lead ------------------------------------------------------------------------
+
+
+def _closed(
+    rows: LogRows, trajectory: Ints, labels: tuple[Label, ...]
+) -> tuple[LogRows, Ints, Ints, tuple[str, ...]]:
+    """Return the rows that lead to states which are left again, their places, those states, and what was changed.
+
+    A trajectory that ends in a state that is never left goes on at the beginning of the next trajectory, like a task that
+    starts again. Other rows that lead to such a state are left out, since the log does not say what follows.
+    """
+    after, findings = rows.next_state.copy(), []
+    left = np.zeros(len(labels), dtype=bool)
+    left[rows.state] = True
+    ends = np.flatnonzero(np.diff(trajectory) != 0)
+    stops = ends[~left[after[ends]]]
+    if stops.size:
+        after[stops] = rows.state[stops + 1]
+        findings.append(
+            f"{_counted(stops.size, 'trajectory ends', 'trajectories end')} in a state that is never left, "
+            f"such as {shown(labels[rows.next_state[stops[0]]])}; the beginning of the next trajectory is taken to follow"
+        )
+    kept = np.ones(len(after), dtype=bool)
+    while True:
+        left = np.zeros(len(labels), dtype=bool)
+        left[rows.state[kept]] = True
+        lost = kept & ~left[after]
+        if not lost.any():
+            break
+        kept &= ~lost
+    missing = np.flatnonzero(~kept)
+    if missing.size:
+        findings.append(
+            f"{_counted(missing.size, 'row leads', 'rows lead')} to a state that the log never leaves, "
+            f"such as {shown(labels[after[missing[0]]])}, and {'is' if missing.size == 1 else 'are'} left out"
+        )
+    if not kept.any():
+        raise ValueError(
+            "every row of the log leads sooner or later to a state that is never left; next states must be among the states"
+        )
+    at = np.flatnonzero(kept)
+    taken = LogRows(rows.state[at], rows.action[at], rows.reward[at], rows.duration[at], after[at])
+    return taken, at, np.flatnonzero(left), tuple(findings)
+
+
+def _counted(count: int, one: str, several: str) -> str:
+    return f"{count:,} {one if count == 1 else several}"
+
+
+def label_names(labels: tuple[Label, ...]) -> tuple[str, ...]:
+    """Return labels as texts, all of them different.
+
+    >>> label_names(("up", ("down", 2)))
+    ('up', 'down, 2')
+    """
+    names = tuple(", ".join(map(str, label)) if isinstance(label, tuple) else str(label) for label in labels)
+    return names if len(set(names)) == len(names) else tuple(map(repr, labels))

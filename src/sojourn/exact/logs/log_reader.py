@@ -1,0 +1,314 @@
+"""Read a log, or only its rewards and durations: a file or a frame with one row for each decision that was made.
+
+Rows that cannot be used are left out, counted and explained: rows without a state, with text as a reward, or with a negative
+duration. Rows are counted from 1; the heading of a file does not count.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import polars as pl
+
+from sojourn.data.child import Facts, brief, read_apart, table_here
+from sojourn.data.files import check_readable
+from sojourn.data.numbers import nearest, shown, unmasked
+from sojourn.exact.logs.decision_log import Log
+from sojourn.exact.logs.fit import LogRows
+from sojourn.rules.arrays import Flags, Floats, Ints
+from sojourn.rules.door import told
+
+Frame: TypeAlias = Any  # of polars, pandas or pyarrow, or columns by name
+Columns: TypeAlias = str | Sequence[str]
+Labels: TypeAlias = list[Hashable]
+
+_DECIMAL_COMMA = r"^([+-]?\d+),(\d+)$"
+_SHOWN = 5  # row numbers in a sentence
+_LARGEST = 1e60  # a reward or a duration, whose fourth power must fit a float; 1 over it is the smallest duration above 0
+
+
+@told
+def read_log(  # one argument for each column of a log
+    source: str | Path | Frame,
+    *,
+    state: Columns = "state",
+    action: Columns = "action",
+    reward: str = "reward",
+    duration: str = "duration",
+    next_state: Columns | None = None,
+    trajectory: str | None = None,
+    probability: str | None = None,
+) -> Log:
+    """Return the log in a CSV or Parquet file, in a frame of polars or pandas, or in columns by name.
+
+    Every argument names a column. `state`, `action` and `next_state` may name several columns; the labels are then tuples.
+    Labels may be anything. If `next_state`, `trajectory` or `probability` is not given, the column of that name is used, if
+    there is one. Without next states, the state of the next row of the same trajectory is taken. `probability` is the
+    probability with which the action was chosen. Durations must be 0 or more.
+
+    Rows that cannot be used are left out; `refused` has a sentence for each reason.
+
+    >>> log = read_log({
+    ...     "state": ["idle", "busy", "idle", "busy", "idle"], "action": ["wait", "work", "wait", "work", "wait"],
+    ...     "reward": [0.0, 6.0, 0.0, "?", 0.0], "duration": [1.0, 2.0, 1.0, 2.0, 1.0],
+    ... })
+    >>> log
+    Log(3 rows, 2 states, 2 actions; 1 refused)
+    >>> log.refused
+    ('1 row has a text where the reward belongs (row 4)',)
+    """
+    given = {"state": state, "action": action, "reward": reward, "duration": duration}
+    optional = {"next_state": next_state, "trajectory": trajectory, "probability": probability}
+    found = columns_of(source)
+    given |= {name: column or name for name, column in optional.items() if column or name in found}
+    return LogReader({name: taken(found, column, name) for name, column in given.items()}).log()
+
+
+class TimedRewards(NamedTuple):
+    """Rewards and durations in the order of the rows; how many rows were left out, and a sentence for each reason."""
+
+    rewards: Floats
+    durations: Floats
+    refused: tuple[str, ...]
+    left_out: int = 0
+
+
+def read_earnings(
+    source: str | Path | Frame, *, reward: str = "reward", duration: str = "duration"
+) -> TimedRewards:
+    """Return the rewards and durations in a CSV or Parquet file, a frame, or columns by name.
+
+    >>> read_earnings({"reward": [1.0, "?", 3.0], "duration": [2.0, 2.0, -1.0]}).refused
+    ('1 row has a text where the reward belongs (row 2)', '1 row has a negative duration (row 3)')
+    """
+    found = columns_of(source)
+    given = {"reward": reward, "duration": duration}
+    reading = LogReader({name: taken(found, column, name) for name, column in given.items()})
+    rewards, durations = reading.number("reward"), reading.duration()
+    if not reading.usable.any():
+        raise reading.nothing_left()
+    usable = reading.usable
+    left_out = int(np.count_nonzero(~usable))
+    return TimedRewards(rewards[usable], durations[usable], tuple(reading.refused), left_out)
+
+
+# --- Columns ------------------------------------------------------------------------------
+
+
+def columns_of(source: str | Path | Frame) -> Mapping[str, Iterable[Any]]:
+    """Return the columns of a source by name."""
+    if isinstance(source, str | Path):
+        check_readable(Path(source))
+        source, _ = read_apart(table_in_file, Path(source))
+    if isinstance(source, pl.LazyFrame):
+        source = source.collect()
+    names = source.keys() if isinstance(source, Mapping) else getattr(source, "column_names", None)
+    names = getattr(source, "columns", None) if names is None else names
+    if names is None or not hasattr(source, "__getitem__"):
+        raise TypeError(f"the log is {shown(source)}; it must be a file, a frame, or columns by name")
+    return {str(name): source[name] for name in names}
+
+
+def table_in_file(path: Path) -> tuple[pl.DataFrame, Facts]:
+    """Return the table in a CSV or Parquet file, read in this process."""
+    if path.suffix in (".parquet", ".pq"):
+        table, facts = table_here(path)
+        for column in table:
+            if column.dtype.is_temporal():  # here, since polars panics over a date that Python has not
+                _listed(column.name, column.to_list)
+        return table, facts
+    separator = _separator(path)
+    try:
+        table = pl.read_csv(path, infer_schema_length=None, separator=separator)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise ValueError(f"{path} cannot be read as a table: {brief(error)}") from None
+    if separator != ",":
+        table = table.with_columns(pl.col(pl.String).str.replace(_DECIMAL_COMMA, "$1.$2"))
+    return table, {}
+
+
+def _separator(path: Path) -> str:
+    """Return the separator between the columns of a file.
+
+    It is a comma, unless the first line has semicolons or tabs and no comma. Spreadsheets write such files in countries where
+    numbers have a decimal comma.
+    """
+    with path.open("rb") as file:
+        beginning = file.read(65_536)
+    try:
+        first = beginning.partition(b"\n")[0].decode()
+    except UnicodeDecodeError:  # compressed, or not a table
+        return ","
+    return next((mark for mark in (";", "\t") if mark in first and "," not in first), ",")
+
+
+def taken(columns: Mapping[str, Iterable[Any]], wanted: Columns, name: str) -> Labels:
+    """Return the values of a column, or the tuples of several."""
+    if not isinstance(wanted, str):
+        if not wanted:
+            raise ValueError(f"{name} names no column; give at least one")
+        return list(zip(*(taken(columns, each, name) for each in wanted), strict=True))
+    if wanted not in columns:
+        raise ValueError(
+            f"the log has no column {wanted!r} for the {name.replace('_', ' ')}{nearest(wanted, columns)}"
+        )
+    column: Any = unmasked(f"the column {wanted!r} of the log", columns[wanted])
+    for listed in ("to_pylist", "to_list", "tolist"):  # pyarrow; polars and pandas; NumPy
+        if hasattr(column, listed):
+            return _listed(wanted, getattr(column, listed))
+    return _listed(wanted, lambda: column)
+
+
+def _listed(name: str, values: Callable[[], Iterable[Any]]) -> Labels:
+    """Return the values of a column; some that a file can hold, such as a date in the year 50,000, Python has not."""
+    try:
+        return list(values())
+    except TypeError:
+        raise TypeError(f"the column {name!r} of the log is not a list of values") from None
+    except (pl.exceptions.PanicException, OverflowError, ValueError) as error:
+        raise ValueError(
+            f"the column {name!r} of the log holds something that cannot be read: {brief(error)}"
+        ) from None
+
+
+def _is_missing(label: Hashable) -> bool:
+    if isinstance(label, tuple):
+        return any(map(_is_missing, label))
+    try:
+        return label is None or bool(label != label)  # a float that is not a number
+    except TypeError:  # NA of pandas is neither equal nor unequal to itself
+        return True
+
+
+def _numbers(values: Labels) -> tuple[Floats, Flags]:
+    """Return values as numbers, with NaN for missing ones, and flags for those that are text instead."""
+    numbers, texts = np.full(len(values), np.nan), np.zeros(len(values), dtype=bool)
+    for row, given in enumerate(values):
+        if type(given) is float:
+            numbers[row] = given
+        elif not _is_missing(given) and given != "":
+            try:
+                numbers[row] = float(given)  # type: ignore[arg-type] # anything but a number counts as text
+            except OverflowError:
+                numbers[row] = math.inf
+            except (TypeError, ValueError):
+                texts[row] = True
+    return numbers, texts
+
+
+# --- Rows ---------------------------------------------------------------------------------
+
+
+class LogReader:
+    """The columns of a log while they are read and checked."""
+
+    def __init__(self, columns: dict[str, Labels]) -> None:
+        sizes = {len(values) for values in columns.values()}
+        if sizes == {0}:
+            raise ValueError("the log has no rows; give at least one")
+        if len(sizes) > 1:
+            raise ValueError(
+                f"the columns of the log have {', '.join(map(str, sorted(sizes)))} rows; they must all have the same number"
+            )
+        self.columns = columns
+        self.size = len(next(iter(columns.values())))
+        self.usable = np.ones(self.size, dtype=bool)
+        self.refused: list[str] = []
+
+    def refuse(self, wrong: Flags, fault: str) -> None:
+        """Leave out the rows that are wrong, and note what is wrong with them."""
+        rows = np.flatnonzero(wrong & self.usable) + 1
+        if rows.size:
+            self.usable[rows - 1] = False
+            listed = ", ".join(map(str, rows[:_SHOWN].tolist())) + (", ..." if rows.size > _SHOWN else "")
+            one = f"1 row has {fault} (row {listed})"
+            self.refused.append(one if rows.size == 1 else f"{rows.size:,} rows have {fault} (rows {listed})")
+
+    def number(self, name: str) -> Floats:
+        """Return a column of numbers; rows without a finite number are refused."""
+        numbers, texts = _numbers(self.columns[name])
+        self.refuse(texts, f"a text where the {name} belongs")
+        self.refuse(np.isnan(numbers), f"no {name}")
+        self.refuse(np.isinf(numbers), f"an infinite {name}")
+        return numbers
+
+    def duration(self) -> Floats:
+        """Return the durations; rows with a negative one are refused."""
+        duration = self.number("duration")
+        self.refuse(duration < 0.0, "a negative duration")
+        return duration
+
+    def nothing_left(self) -> ValueError:
+        """Return the error for a log that has no usable row."""
+        return ValueError(f"the log has no row that can be used: {'; '.join(self.refused)}")
+
+    def log(self) -> Log:
+        """Return the log of the usable rows."""
+        labels, state, after = self.states()
+        actions, action = _numbered(self.columns["action"])
+        self.refuse(state < 0, "no state")
+        self.refuse(action < 0, "no action")
+        reward, duration = self.number("reward"), self.duration()
+        tiny = (duration > 0.0) & (duration < 1.0 / _LARGEST)
+        self.refuse(np.abs(reward) > _LARGEST, "a reward too large or too small to compute with")
+        self.refuse(tiny | (duration > _LARGEST), "a duration too large or too small to compute with")
+        probability = None
+        if "probability" in self.columns:
+            probability = self.number("probability")
+            wrong = ~((probability > 0.0) & (probability <= 1.0))
+            self.refuse(wrong, "a probability that is not above 0 and at most 1")
+        trajectory = np.zeros(self.size, dtype=np.int64)
+        if "trajectory" in self.columns:
+            trajectory = _numbered(self.columns["trajectory"])[1]
+            self.refuse(trajectory < 0, "no trajectory")
+        order = np.argsort(trajectory, kind="stable")
+        order = order[trajectory[order] >= 0]
+        if after is None:
+            after = self.following(state, trajectory, order)
+        self.refuse(after < 0, "no next state")
+        kept = order[self.usable[order]]
+        if not kept.size:
+            raise self.nothing_left()
+        rows = LogRows(state[kept], action[kept], reward[kept], duration[kept], after[kept])
+        chances = None if probability is None else probability[kept]
+        return Log(rows, trajectory[kept], chances, (labels, actions), tuple(self.refused))
+
+    def states(self) -> tuple[tuple[Hashable, ...], Ints, Ints | None]:
+        """Return the labels of the states, the states and the next states by number; None if these are not given."""
+        if "next_state" not in self.columns:
+            return *_numbered(self.columns["state"]), None
+        labels, both = _numbered([*self.columns["state"], *self.columns["next_state"]])
+        return labels, both[: self.size], both[self.size :]
+
+    def following(self, state: Ints, trajectory: Ints, order: Ints) -> Ints:
+        """Return the state of the next row of the same trajectory; the last row has none, which is not refused."""
+        after = np.full(self.size, -1, dtype=np.int64)
+        after[order[:-1]] = state[order[1:]]
+        last = order[np.diff(trajectory[order], append=-1) != 0]
+        after[last] = -1
+        self.usable[last] = False
+        return after
+
+
+def _numbered(values: Labels) -> tuple[tuple[Hashable, ...], Ints]:
+    """Return the different labels, and the number of the label in each row, -1 if it is missing.
+
+    Labels are numbered in sorted order or, if they cannot be sorted, in order of appearance.
+    """
+    known = [None if _is_missing(label) else label for label in values]
+    try:
+        different = [label for label in dict.fromkeys(known) if label is not None]
+    except TypeError:
+        strange = next((label for label in known if label.__hash__ is None), known[0])
+        raise TypeError(
+            f"a label of the log is {shown(strange)}; labels must be texts, numbers or several columns"
+        ) from None
+    with contextlib.suppress(TypeError):  # labels of several kinds have no order
+        different = sorted(different)  # type: ignore[type-var]
+    numbers: dict[Hashable, int] = {label: number for number, label in enumerate(different)}
+    return tuple(different), np.array([numbers.get(label, -1) for label in known], dtype=np.int64)

@@ -1,0 +1,171 @@
+"""Models made from a dictionary of states, and the table that describes one pair of a model.
+
+A dictionary of states has such a table for each pair, and so has a file. The table says where the pair leads, what it earns
+and how long it takes. It has `next`, the probabilities of the
+states that follow, or `outcomes`, a list of tables with `next` and `probability`. An outcome may have its own `reward` and
+`duration`; otherwise those of the pair hold. A reward or a duration is a number, a law, or a table that describes a law.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+from sojourn.data.numbers import finite, nearest, shown
+from sojourn.models.laws import BY_MOMENTS, KINDS, Empirical, Law
+from sojourn.models.smdp import SMDP
+from sojourn.models.transitions import Quantity, Transition, from_transitions
+
+Content: TypeAlias = Any  # of a file or a dictionary, which may hold anything until it has been checked
+States: TypeAlias = Mapping[Any, Mapping[Any, Mapping[str, Content]]]  # by any keys
+
+LAWS = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower(): kind for kind in KINDS}
+ENTRIES = {"reward", "duration", "next", "outcomes"}
+_OUTCOME = {"next", "probability", "reward", "duration"}
+_MOMENTS = {"mean", "deviation"}
+
+
+def from_dict(states: States) -> SMDP:
+    """Return the model made from `{state: {action: {"reward": ..., "duration": ..., "next": {state: probability}}}}`.
+
+    States and actions may be any keys; their names in the model are `str(key)`, in the order given. A reward or a
+    duration is a number or a law of `sojourn.models.laws`. If only one state can follow, `next` may be that state. If
+    reward and duration depend on what comes next, give a list of `outcomes` in place of `next`, as in the file of a model.
+
+    >>> from sojourn.exact.solve import solve
+    >>> from sojourn.models.laws import Weibull
+    >>> model = from_dict({
+    ...     "good": {
+    ...         "run": {"reward": 40.0, "duration": Weibull.of(mean=8.0, deviation=2.0), "next": {"good": 0.9, "bad": 0.1}},
+    ...     },
+    ...     "bad": {
+    ...         "mend": {"reward": -100.0, "duration": 20.0, "next": "good"},
+    ...         "run": {"reward": 0.0, "duration": 8.0, "next": "bad"},
+    ...     },
+    ... })
+    >>> model.state_names, model.action_names
+    (('good', 'bad'), ('run', 'mend'))
+    >>> solution = solve(model)
+    >>> round(solution.gain, 9), [model.action_names[action] for action in solution.policy]  # (400 - 100) / (80 + 20)
+    (3.0, ['run', 'mend'])
+    """
+    if not isinstance(states, Mapping) or not states:
+        raise TypeError(f"the states are {shown(states)}; give a dictionary of states, each with its actions")
+    names = {state: str(state) for state in states}
+    texts = list(names.values())
+    if len(set(texts)) < len(texts):
+        twice = next(text for text in texts if texts.count(text) > 1)
+        raise ValueError(f"two states have the text {shown(twice)}; names must differ")
+    rows: list[Transition] = []
+    actions: dict[str, Hashable] = {}
+    for state, choices in states.items():
+        if not isinstance(choices, Mapping) or not choices:
+            raise TypeError(
+                f"state {shown(state)} has {shown(choices)}; give it a dictionary of at least one action"
+            )
+        for action, pair in choices.items():
+            place = f"state {shown(state)}, action {shown(action)}"
+            if actions.setdefault(str(action), action) != action:
+                raise ValueError(f"two actions have the text {shown(str(action))}; names must differ")
+            known(place, pair, ENTRIES, set())
+            given = dict(pair)
+            if "next" in given and isinstance(given["next"], Hashable):
+                given["next"] = {given["next"]: 1.0}
+            for following, chance, reward, duration in outcomes_of(place, given):
+                if not isinstance(following, Hashable) or following not in names:
+                    raise ValueError(
+                        f"{place} leads to {shown(following)}, which is not a state{nearest(str(following), texts)}"
+                    )
+                rows.append((names[state], str(action), names[following], chance, reward, duration))
+    return from_transitions(rows, state_names=texts, action_names=list(actions))
+
+
+# --- One pair -----------------------------------------------------------------------------
+
+
+def outcomes_of(place: str, pair: dict[str, Content]) -> Iterator[tuple[Content, float, Quantity, Quantity]]:
+    """Yield the outcomes of a pair: next state, probability, reward and duration.
+
+    >>> list(outcomes_of("a", {"reward": 5.0, "duration": {"law": "exponential", "mean": 2.0}, "next": {"up": 1.0}}))
+    [('up', 1.0, 5.0, Exponential(mean=2.0))]
+    """
+    if ("next" in pair) == ("outcomes" in pair):
+        raise ValueError(f"{place} must have either next or outcomes")
+    if "next" in pair:
+        outcomes = _by_state(f"next of {place}", pair["next"])
+    else:
+        outcomes = as_list(f"outcomes of {place}", pair["outcomes"])
+    for outcome in outcomes:
+        known(f"an outcome of {place}", outcome, _OUTCOME, {"next", "probability"})
+        given = {what: outcome.get(what, pair.get(what)) for what in ("reward", "duration")}
+        for what, quantity in given.items():
+            if quantity is None:
+                raise ValueError(f"{place} has no {what}; give the pair or each of its outcomes one")
+        chance = _number(f"probability of {place}", outcome["probability"])
+        reward, duration = (_quantity(place, *each) for each in given.items())
+        yield outcome["next"], chance, reward, duration
+
+
+def known(place: str, table: Content, allowed: set[str], needed: set[str]) -> None:
+    """Raise an error if a table lacks a needed key or has one that is not allowed."""
+    if not isinstance(table, dict):
+        raise TypeError(f"{place} is {shown(table)}; it must be a table")
+    strange, missing = sorted(set(table) - allowed), sorted(needed - set(table))
+    if strange:
+        raise ValueError(f"{place} has the key {strange[0]!r}; the keys are {', '.join(sorted(allowed))}")
+    if missing:
+        raise ValueError(f"{place} has no {missing[0]}; it needs {', '.join(sorted(needed))}")
+
+
+def as_list(place: str, given: Content) -> list[Content]:
+    """Return what was given if it is a list, else raise an error."""
+    if not isinstance(given, list):
+        raise TypeError(f"{place} is {shown(given)}; it must be a list of tables")
+    return given
+
+
+def _by_state(place: str, following: Content) -> list[dict[str, Content]]:
+    """Return the outcomes that a table of probabilities by state describes."""
+    if not isinstance(following, dict):
+        raise TypeError(
+            f"{place} is {shown(following)}; it must be a table of probabilities, such as {{ a = 1.0 }}"
+        )
+    return [{"next": to, "probability": chance} for to, chance in following.items()]
+
+
+def _number(place: str, given: Content) -> float:
+    if isinstance(given, bool):
+        raise TypeError(f"{place} is {given}; it must be a number")
+    return finite(place, given)
+
+
+def _quantity(place: str, what: str, given: Content) -> Quantity:
+    """Return a reward or a duration: a number, a law, or the law that a table describes."""
+    if isinstance(given, Law | Empirical):
+        return given
+    if not isinstance(given, dict):
+        return _number(f"{what} of {place}", given)
+    name = given.get("law")
+    if name == "empirical":
+        if set(given) != {"law", "values"} or not isinstance(given["values"], list):
+            raise ValueError(
+                f"{what} of {place} has the law empirical, which needs values, a list of samples"
+            )
+        return Empirical([_number(f"a sample of the {what} of {place}", value) for value in given["values"]])
+    if name not in list(LAWS):
+        raise ValueError(
+            f"{what} of {place} has the law {shown(name)}; the laws are {', '.join(LAWS)}, empirical"
+        )
+    kind, fields = LAWS[name], set(given) - {"law"}
+    numbers = {
+        field: _number(f"{what}.{field} of {place}", given[field]) for field in sorted(fields, key=str)
+    }
+    if fields == set(kind._fields):
+        return kind(**numbers)
+    if kind in BY_MOMENTS and fields == _MOMENTS:
+        return kind.of(**numbers)
+    moments = ", or mean and deviation" if kind in BY_MOMENTS else ""
+    *first, last = kind._fields
+    needed = f"{', '.join(first)} and {last}" if first else last
+    raise ValueError(f"{what} of {place} has the law {name}, which needs {needed}{moments}")

@@ -1,0 +1,178 @@
+"""The exact model of an MDP with options, in which options are actions that take time.
+
+An option takes the primitive actions of its own policy until it ends. It makes at least one step, and on arriving in state s
+it ends with probability beta(s) (Sutton, Precup and Singh, Artificial Intelligence 112, 1999). Let P, r and d be the chain
+of its policy, and C(s, s') = P(s, s') (1 - beta(s')) the steps after which it goes on. Then its reward R, its duration D and
+the law E of where it ends solve
+
+    R = r + C R        D = d + C D        E(s, s') = P(s, s') beta(s') + (C E)(s, s')
+
+If d is 1, the duration is counted in primitive steps. Only the means of reward and duration are known, not their laws, so
+the model is meant for computing gains. To simulate options, run the primitive model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from sojourn.data.numbers import unmasked
+from sojourn.models.chain import chain_of, solved
+from sojourn.models.smdp import SMDP
+from sojourn.models.validation import offsets_of
+from sojourn.rules.arrays import Flags, Floats, Ints, Sparse
+from sojourn.rules.door import told
+
+
+class Option(NamedTuple):
+    """A policy that is followed until it ends, which may be used as an action.
+
+    `policy` has an action for each state (-1 in states that the option never reaches) or probabilities [state,
+    action]. `termination` has the probability of ending on arrival in each state, or one number for all.
+    `initiation` says in which states the option can begin, by default all.
+
+    >>> Option(policy=[0, 0, 0], termination=[0.0, 0.0, 1.0], name="to the end").termination
+    [0.0, 0.0, 1.0]
+    """
+
+    policy: ArrayLike
+    termination: ArrayLike
+    initiation: ArrayLike | None = None
+    name: str | None = None
+
+
+@told
+def primitive(model: SMDP, action: int) -> Option:
+    """Return the option that takes an action once, in the states that have it.
+
+    >>> from sojourn.models import from_arrays
+    >>> corridor = from_arrays([[[0, 1]], [[1, 0]]], rewards=[[1.0], [5.0]])
+    >>> from_options(corridor, [primitive(corridor, 0)]).reward
+    array([1., 5.])
+    """
+    has = model.pair_table()[:, action] >= 0
+    name = model.action_names[action] if model.action_names else None
+    return Option(np.where(has, action, -1), 1.0, has, name)
+
+
+@told
+def from_options(model: SMDP, options: Sequence[Option]) -> SMDP:
+    """Return the model whose actions are these options.
+
+    In a corridor of three states, the option "go right to the end" takes two steps from the first state:
+
+    >>> from sojourn.models import from_arrays
+    >>> corridor = from_arrays([[[0, 1, 0]], [[0, 0, 1]], [[1, 0, 0]]], rewards=[[1.0], [5.0], [0.0]])
+    >>> there = from_options(corridor, [Option(policy=[0, 0, 0], termination=[0.0, 0.0, 1.0])])
+    >>> there.reward, there.duration, there.successor
+    (array([6., 5., 6.]), array([2., 1., 3.]), array([2, 2, 2], dtype=int32))
+    """
+    options = list(options)
+    if not options:
+        raise ValueError("there are no options; give at least one")
+    parts = [_outcome(model, number, option) for number, option in enumerate(options)]
+    states, rewards, durations, laws = zip(*parts, strict=True)
+    state, action = np.concatenate(states), np.repeat(np.arange(len(parts)), list(map(len, states)))
+    order = np.lexsort((action, state))
+    ends = sparse.vstack(laws, format="csr")[order]
+    names = [option.name for option in options if option.name is not None]
+    return SMDP(
+        pair_offsets=offsets_of(np.bincount(state, minlength=model.num_states)),
+        row_offsets=ends.indptr,
+        successor=ends.indices,
+        probability=ends.data,
+        reward=np.concatenate(rewards)[order],
+        duration=np.concatenate(durations)[order],
+        action=action[order],
+        state_names=model.state_names,
+        action_names=names if len(names) == len(options) else None,
+    )
+
+
+def _outcome(model: SMDP, number: int, option: Option) -> tuple[Ints, Floats, Floats, Sparse]:
+    """Return the states in which an option can begin, and its mean reward and duration and where it ends from there."""
+    label = f"option {number}" + (f" ({option.name})" if option.name else "")
+    unmasked(label, (option.policy, option.termination, option.initiation))
+    stop, begins = _termination(model, label, option), _initiation(model, label, option)
+    policy = np.asarray(option.policy)
+    known: Flags = np.asarray(policy >= 0 if policy.ndim == 1 else policy.any(axis=1))
+    if len(known) == model.num_states:
+        policy = _filled(model, policy, known)
+    try:
+        chain = chain_of(model, policy)
+    except ValueError as error:
+        raise ValueError(f"{label}: {error}") from None
+    goes_on = (chain.matrix @ sparse.diags_array(1.0 - stop)).tocsr()
+    goes_on.eliminate_zeros()
+    states = np.flatnonzero(_reached(goes_on, begins))
+    if not known[states].all():
+        lost = states[~known[states]][0]
+        raise ValueError(
+            f"{label} comes to {model.state_place(lost)}, where its policy has no action; give it one there"
+        )
+    ending = chain.matrix @ sparse.diags_array(stop)
+    ending.eliminate_zeros()
+    ends_at = np.diff(ending.indptr) > 0
+    endless = states[~_reached(goes_on.T.tocsr(), ends_at)[states]]
+    if endless.size:
+        raise ValueError(
+            f"{label} never ends once it is in {model.state_place(endless[0])}; let it end in a state that it can reach"
+        )
+    system = sparse.eye_array(len(states)) - goes_on[states][:, states]
+    exits = np.unique(ending[states].indices)
+    right = np.column_stack(
+        [chain.reward[states], chain.duration[states], ending[states][:, exits].toarray()]
+    )
+    answer = solved(system, right)[np.searchsorted(states, np.flatnonzero(begins))]
+    # Rounding may give impossible ends tiny probabilities; these are removed.
+    law = np.where(answer[:, 2:] > 1e-15, answer[:, 2:], 0.0)
+    law = sparse.coo_array(law / law.sum(axis=1, keepdims=True))
+    shape = (len(answer), model.num_states)
+    ends = sparse.csr_array((law.data, (law.row, exits[law.col])), shape=shape)
+    return np.flatnonzero(begins), answer[:, 0], answer[:, 1], ends
+
+
+def _filled(model: SMDP, policy: npt.NDArray[np.generic], known: Flags) -> npt.NDArray[np.generic]:
+    """Return a policy with any action in the states where it has none."""
+    first = model.action[model.pair_offsets[:-1]]
+    if policy.ndim == 1:
+        return np.where(known, policy, first)
+    policy = policy.astype(np.float64)
+    policy[~known, first[~known]] = 1.0
+    return policy
+
+
+def _termination(model: SMDP, label: str, option: Option) -> Floats:
+    stop = np.asarray(option.termination, dtype=np.float64)
+    stop = np.full(model.num_states, float(stop)) if stop.ndim == 0 else stop
+    if stop.shape != (model.num_states,) or not ((stop >= 0.0) & (stop <= 1.0)).all():
+        raise ValueError(
+            f"the termination of {label} must be a probability, or one for each of {model.num_states} states"
+        )
+    return stop
+
+
+def _initiation(model: SMDP, label: str, option: Option) -> Flags:
+    if option.initiation is None:
+        return np.ones(model.num_states, dtype=bool)
+    begins = np.asarray(option.initiation)
+    if begins.shape != (model.num_states,) or begins.dtype != bool or not begins.any():
+        raise ValueError(
+            f"the initiation of {label} must be true or false for each of {model.num_states} states, and true for at least one"
+        )
+    return begins
+
+
+def _reached(matrix: Sparse, begins: Flags) -> Flags:
+    """Return the states that are reached from some states, including these."""
+    reached = begins.copy()
+    while True:
+        more = reached | (matrix.T @ reached.astype(np.float64) > 0.0)
+        if (more == reached).all():
+            return reached
+        reached = more

@@ -1,0 +1,108 @@
+"""Files of machine code: one for each function and its types, which begins with a hash of the rest.
+
+They take the place of Numba's own cache, which looks only at the file that a function is from, runs whatever it reads,
+and raises an error if it cannot write.
+
+This file imports Numba, and is itself imported only when the first kernel is compiled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import secrets
+import stat
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numba
+from numba.core import compiler, serialize
+
+from sojourn.rules.bridge import Function
+
+Warn: TypeAlias = Callable[[str | OSError], None]
+Numba: TypeAlias = Any  # its types, targets and results: Numba ships no types
+
+_HASH_SIZE = hashlib.sha256().digest_size
+
+_pickled: Numba = serialize
+_results: Numba = compiler.CompileResult
+
+
+class CodeFile:
+    """The machine code of a function, with the methods that Numba calls a cache by.
+
+    `place` returns the file for a key that tells machines and versions apart. `warn` is told why the code has to be
+    compiled again: an error, if it could not be written.
+    """
+
+    def __init__(self, function: Function, place: Callable[[str], Path], warn: Warn) -> None:
+        self._function, self._place, self._warn = function, place, warn
+        self.cache_path = ""
+
+    def load_overload(self, signature: Numba, target: Numba) -> Numba:
+        """Return the compiled function, or None if it must be compiled."""
+        target.refresh()
+        path = self._path(target.codegen())
+        try:
+            types, code = pickle.loads(_read_own(path))
+            return _results._rebuild(target, *code) if types == signature else None
+        except FileNotFoundError:
+            return None
+        except Exception as error:  # whatever it is, we can still compile
+            self._warn(
+                f"the machine code in {path} cannot be used and is compiled again: {error or type(error).__name__}"
+            )
+            return None
+
+    def save_overload(self, signature: Numba, compiled: Numba) -> None:
+        """Write the compiled function, unless it holds addresses of this process."""
+        if compiled.library.has_dynamic_globals:
+            return
+        path, code = self._path(compiled.codegen), _pickled.dumps((signature, compiled._reduce()))
+        try:
+            _write_own(path, _hash_of(path, code) + code)
+        except OSError as error:
+            self._warn(error)
+
+    def _path(self, codegen: Numba) -> Path:
+        """Return the place of the code for this machine, and for these versions of Python and Numba."""
+        source = self._function.__code__
+        inner = _pickled.dumps(tuple(cell.cell_contents for cell in self._function.__closure__ or ()))
+        versions = (numba.__version__, sys.version, codegen.magic_tuple())
+        told = repr((*versions, source.co_firstlineno, source.co_code, inner))
+        return self._place(hashlib.sha256(told.encode()).hexdigest()[:12])
+
+
+def _write_own(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all; one that a power failure cuts short is noticed when it is read."""
+    partial = path.with_name(f".{secrets.token_hex(8)}.partial")
+    try:
+        new = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(new, "wb") as file:
+            file.write(data)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _read_own(path: Path) -> bytes:
+    """Return the code in a file that we wrote; refuse one that is damaged, or that another user may have written."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        found = os.fstat(file.fileno())
+        if found.st_uid not in (os.geteuid(), 0) or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            raise PermissionError("another user may have written it")
+        if not stat.S_ISREG(found.st_mode):
+            raise ValueError("it is not a plain file")
+        kept, code = file.read(_HASH_SIZE), file.read()
+    if kept != _hash_of(path, code):
+        raise ValueError("it is damaged")
+    return code
+
+
+def _hash_of(path: Path, code: bytes) -> bytes:
+    """Return a hash of a file's name and code, so that no file can take the place of another."""
+    return hashlib.sha256(path.name.encode() + b"\0" + code).digest()

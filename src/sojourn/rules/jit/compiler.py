@@ -1,0 +1,126 @@
+"""Compiles kernels and the functions that they call.
+
+By itself, this uses Numba's public interface only. It imports Numba, and is itself imported only when the first kernel
+is called.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+import numba
+from numba import extending
+
+from sojourn.rules.bridge import Connect, Function, is_plain, open_bridge
+from sojourn.rules.jit.cache import KERNEL, keep, kept_on_disk, main_found_again, named_copy
+from sojourn.rules.jit.identity import fingerprint
+from sojourn.rules.rule import mark_compiled, users_rules
+from sojourn.rules.values import Field
+
+Numba: TypeAlias = Any  # its types and dispatchers: Numba ships no types
+
+Signature: TypeAlias = tuple[Numba, ...]  # the types of all arguments
+
+_numba: Numba = numba
+_lock = threading.Lock()
+
+
+def signature_of(args: tuple[Field, ...]) -> Signature:
+    """Return Numba's types of some arguments."""
+    return tuple(map(_numba.typeof, args))
+
+
+def compiled(python: Function, signature: Signature, types: set[type]) -> Numba:
+    """Return a dispatcher that has compiled a function for one signature, in which values of these classes are."""
+    mark_compiled(types)
+    options: Numba = {"nogil": True, "error_model": "numpy"}
+    if not is_plain("entry"):
+        options["no_cfunc_wrapper"] = True
+    with _lock, _without_collection(), notice_if_slow(), kept_on_disk():
+        open_bridge(_connect())
+        users = users_rules()
+        known = "" if types.isdisjoint(users) else fingerprint(types, users)
+        use = f"{KERNEL}-of-users-{known}" if known else KERNEL
+        dispatcher: Numba = _numba.njit(**options)(named_copy(python, signature, use))
+        if known is not None:
+            keep(dispatcher, users=bool(known))
+        try:
+            with main_found_again(types):
+                dispatcher.compile(signature)
+        except Exception as error:
+            if not type(error).__module__.startswith("numba."):
+                raise
+            names = ", ".join(sorted(cls.__name__ for cls in types & users.keys())) or "these values"
+            raise TypeError(
+                f"the rules for {names} cannot be compiled: {_reason(error)} (with compiled=False they run in Python)"
+            ) from None
+        return dispatcher
+
+
+def _reason(error: Exception) -> str:
+    """Return the innermost sentence of a Numba error, which says what is wrong."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    layers = [index for index, line in enumerate(lines) if "mode pipeline (step:" in line]
+    innermost = lines[layers[-1] + 1 :] if layers else lines
+    return innermost[0].rstrip(".") if innermost else type(error).__name__
+
+
+def _connect() -> Connect:
+    """Return what makes functions callable from kernels: linked into them, or else as Numba's public interface does it."""
+    if is_plain("parts"):
+        return _overload
+    from sojourn.rules.jit.link import connect
+
+    return connect
+
+
+def _overload(callee: Function, resolve: Function, inline: bool) -> None:
+    options: Numba = {"forceinline": inline, "error_model": "numpy"}
+    overloaded: Numba = extending.overload(callee, jit_options=options, strict=False)
+    overloaded(resolve)
+
+
+@contextlib.contextmanager
+def _without_collection() -> Iterator[None]:
+    """Collect no garbage in this context: Numba makes millions of objects, few are garbage, and collecting takes a tenth of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+_PATIENCE = 1.0  # seconds before the notice
+_noticed = threading.Event()
+
+
+@contextlib.contextmanager
+def notice_if_slow(patience: float = _PATIENCE) -> Iterator[None]:
+    """Print "compiling" if this takes long, once per process, and only at a terminal, a prompt or a notebook."""
+    if _noticed.is_set() or not _is_interactive():
+        yield
+        return
+    timer = threading.Timer(patience, _notice)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _notice() -> None:
+    _noticed.set()
+    print("sojourn: compiling; the machine code is kept for the next time ...", file=sys.stderr, flush=True)  # noqa: T201 - a user is waiting
+
+
+def _is_interactive() -> bool:
+    is_terminal = sys.stderr is not None and sys.stderr.isatty()
+    return is_terminal or hasattr(sys, "ps1") or "ipykernel" in sys.modules

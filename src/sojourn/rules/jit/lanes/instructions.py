@@ -1,0 +1,366 @@
+"""Lanes as the compiler sees them: types without a reference count, whose entries are selected without a jump.
+
+This file imports Numba, and is itself imported only when lanes are compiled. `lane` says what lanes are.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from llvmlite import ir
+from numba import extending as numba_extending
+from numba import types
+from numba.core import cgutils as numba_cgutils
+from numba.core.datamodel import models
+
+from sojourn.rules.bridge import Function
+from sojourn.rules.stacks import LANES
+
+Numba: TypeAlias = Any  # its types, contexts and builders: Numba ships no types
+Codegen: TypeAlias = tuple[Numba, Function]  # the types of an intrinsic, and a function that writes its code
+
+cgutils: Numba = numba_cgutils
+extending: Numba = numba_extending
+
+
+def written_by(function: Callable[..., Codegen]) -> Numba:
+    """Return a function that kernels can call, given the one that writes its instructions."""
+    return extending.intrinsic(function)
+
+
+def extended(callee: Function) -> Callable[[Callable[..., Function | None]], Numba]:
+    """Let one of Python's own functions be called with a lane."""
+    decorate: Callable[..., Numba] = extending.overload(callee, strict=False)
+    return decorate
+
+
+class Block(types.Type):
+    """An array whose last axis is the lane: its address, and the length of its first axis."""
+
+    def __init__(self, dtype: Numba, ndim: int, num_actions: int) -> None:
+        self.dtype, self.ndim, self.num_actions = dtype, ndim, num_actions
+        super().__init__(f"{type(self).__name__}({dtype}, {ndim}, {num_actions})")
+
+
+class Lane(Block):
+    """One lane of a block of two or three axes: a stream, or a table."""
+
+
+class BlockModel(models.StructModel):
+    """The address of the first entry, and the length of the first axis."""
+
+    def __init__(self, manager: Numba, kind: Block) -> None:
+        pointer: Numba = types.CPointer
+        super().__init__(manager, kind, [("data", pointer(kind.dtype)), ("length", types.intp)])  # type: ignore[no-untyped-call]
+
+
+extending.register_model(Block)(BlockModel)
+extending.register_model(Lane)(BlockModel)
+
+
+def _parts(context: Numba, builder: Numba, kind: Numba, value: Numba) -> Numba:
+    return cgutils.create_struct_proxy(kind)(context, builder, value=value)
+
+
+def _made(context: Numba, builder: Numba, kind: Numba, data: Numba, length: Numba) -> Numba:
+    block = cgutils.create_struct_proxy(kind)(context, builder)
+    block.data, block.length = builder.bitcast(data, block.data.type), length
+    return block._getvalue()
+
+
+# --- Memory -------------------------------------------------------------------------------
+
+
+def _read(context: Numba, builder: Numba, dtype: Numba, address: Numba, tag: str) -> Numba:
+    entry = builder.load(address)
+    entry.set_metadata("tbaa", _tag(builder.module, tag))
+    return context.data_model_manager[dtype].from_data(builder, entry)
+
+
+def _write(context: Numba, builder: Numba, dtype: Numba, entry: Numba, address: Numba, tag: str) -> None:
+    stored = builder.store(context.data_model_manager[dtype].as_data(builder, entry), address)
+    stored.set_metadata("tbaa", _tag(builder.module, tag))
+
+
+def _tag(module: Numba, name: str) -> Numba:
+    """Return the mark for memory of one kind: writing to tables does not change numbers, nor the reverse.
+
+    The compiler then sees that a number which is written back unchanged need not be written.
+    """
+    zero = ir.Constant(ir.IntType(64), 0)
+    root = module.add_metadata([ir.MetaDataString(module, "sojourn lanes")])
+    kind = module.add_metadata([ir.MetaDataString(module, name), root, zero])
+    return module.add_metadata([kind, kind, zero])
+
+
+_ROWS, _TABLES = "sojourn rows", "sojourn tables"
+
+
+# --- Blocks and lanes ---------------------------------------------------------------------
+
+
+@written_by
+def row_of(typing: Numba, array: Numba, first: Numba, place: Numba) -> Codegen:
+    """Return numbers or streams as a block; its address counts from the first row, so the compiler sees that rows do not overlap."""
+    kind = Block(array.dtype, array.ndim, 0)
+
+    def code(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
+        data = _parts(context, builder, first, args[1]).data
+        start = builder.gep(
+            builder.bitcast(data, ir.IntType(64).as_pointer()), [_times_lanes(builder, args[2])]
+        )
+        return _made(context, builder, kind, start, ir.Constant(ir.IntType(64), 0))
+
+    return kind(array, first, place), code
+
+
+@written_by
+def table_of(typing: Numba, array: Numba, actions: Numba) -> Codegen:
+    """Return tables as a block."""
+    kind = Block(array.dtype, array.ndim, actions.count)
+
+    def code(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
+        given = _parts(context, builder, array, args[0])
+        return _made(context, builder, kind, given.data, builder.extract_value(given.shape, 0))
+
+    return kind(array, actions), code
+
+
+@written_by
+def _lane_of(typing: Numba, block: Numba, lane: Numba) -> Codegen:
+    kind = Lane(block.dtype, block.ndim, block.num_actions)
+
+    def code(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
+        whole = _parts(context, builder, block, args[0])
+        data = builder.gep(whole.data, [args[1]], inbounds=True)
+        return _made(context, builder, kind, data, whole.length)
+
+    return kind(block, lane), code
+
+
+@written_by
+def _number_of(typing: Numba, block: Numba, lane: Numba) -> Codegen:
+    def code(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
+        data = _parts(context, builder, block, args[0]).data
+        return _read(context, builder, block.dtype, builder.gep(data, [args[1]], inbounds=True), _ROWS)
+
+    return block.dtype(block, lane), code
+
+
+@written_by
+def _put_number(typing: Numba, block: Numba, lane: Numba, number: Numba) -> Codegen:
+    def code(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
+        data = _parts(context, builder, block, args[0]).data
+        cast = context.cast(builder, args[2], number, block.dtype)
+        _write(context, builder, block.dtype, cast, builder.gep(data, [args[1]], inbounds=True), _ROWS)
+        return context.get_dummy_value()
+
+    return types.none(block, lane, number), code
+
+
+def lane_of(stack: Numba, lane: Numba) -> Numba:
+    """Return one lane of a block."""
+    return _lane_of(stack, lane)
+
+
+def number_of(stack: Numba, lane: Numba) -> Numba:
+    """Return the number of a lane."""
+    return _number_of(stack, lane)
+
+
+def put_number(stack: Numba, lane: Numba, value: Numba) -> None:
+    """Write the number of a lane."""
+    _put_number(stack, lane, value)
+
+
+# --- Entries of a lane: a stream's word, and a table's value ----------------------------------
+
+
+def _address(builder: Numba, data: Numba, place: Numba) -> Numba:
+    """Return the address of the entry at a place of a lane."""
+    return builder.gep(data, [_times_lanes(builder, place)], inbounds=True)
+
+
+def _times_lanes(builder: Numba, place: Numba) -> Numba:
+    return builder.mul(place, ir.Constant(ir.IntType(64), LANES), flags=["nsw", "nuw"])
+
+
+@written_by
+def _word_at(typing: Numba, lane: Numba, place: Numba) -> Codegen:
+    def code(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
+        data = _parts(context, builder, lane, args[0]).data
+        index = context.cast(builder, args[1], place, types.intp)
+        return _read(context, builder, lane.dtype, _address(builder, data, index), _ROWS)
+
+    return lane.dtype(lane, place), code
+
+
+@written_by
+def _put_word(typing: Numba, lane: Numba, place: Numba, word: Numba) -> Codegen:
+    def code(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
+        data = _parts(context, builder, lane, args[0]).data
+        index = context.cast(builder, args[1], place, types.intp)
+        cast = context.cast(builder, args[2], word, lane.dtype)
+        _write(context, builder, lane.dtype, cast, _address(builder, data, index), _ROWS)
+        return context.get_dummy_value()
+
+    return types.none(lane, place, word), code
+
+
+def _row(context: Numba, builder: Numba, lane: Numba, value: Numba, state: Numba) -> list[Numba]:
+    """Return the addresses of all entries of a state."""
+    data = _parts(context, builder, lane, value).data
+    word = ir.IntType(64)
+    first = builder.mul(state, ir.Constant(word, lane.num_actions), flags=["nsw", "nuw"])
+    return [
+        _address(builder, data, builder.add(first, ir.Constant(word, action), flags=["nsw", "nuw"]))
+        for action in range(lane.num_actions)
+    ]
+
+
+def _is(builder: Numba, action: Numba, number: int) -> Numba:
+    return builder.icmp_signed("==", action, ir.Constant(action.type, number))
+
+
+@written_by
+def _entry(typing: Numba, lane: Numba, state: Numba, action: Numba) -> Codegen:
+    """Read all entries of the state and select one, so that lanes with other actions read the same addresses."""
+
+    def code(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
+        place = context.cast(builder, args[1], state, types.intp)
+        which = context.cast(builder, args[2], action, types.intp)
+        first, *others = (
+            _read(context, builder, lane.dtype, address, _TABLES)
+            for address in _row(context, builder, lane, args[0], place)
+        )
+        for number, entry in enumerate(others, 1):
+            first = builder.select(_is(builder, which, number), entry, first)
+        return first
+
+    return lane.dtype(lane, state, action), code
+
+
+@written_by
+def _put_entry(typing: Numba, lane: Numba, state: Numba, action: Numba, entry: Numba) -> Codegen:
+    """Write all entries of the state, those of other actions unchanged."""
+
+    def code(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
+        place = context.cast(builder, args[1], state, types.intp)
+        which = context.cast(builder, args[2], action, types.intp)
+        cast = context.cast(builder, args[3], entry, lane.dtype)
+        for number, address in enumerate(_row(context, builder, lane, args[0], place)):
+            old = _read(context, builder, lane.dtype, address, _TABLES)
+            new = builder.select(_is(builder, which, number), cast, old)
+            _write(context, builder, lane.dtype, new, address, _TABLES)
+        return context.get_dummy_value()
+
+    return types.none(lane, state, action, entry), code
+
+
+@extended(operator.getitem)
+def _getitem(lane: Numba, place: Numba) -> Function | None:
+    if not isinstance(lane, Lane):
+        return None
+    if lane.ndim == 2:
+        return lambda lane, place: _word_at(lane, place)
+    return lambda lane, place: _entry(lane, place[0], place[1])
+
+
+@extended(operator.setitem)
+def _setitem(lane: Numba, place: Numba, entry: Numba) -> Function | None:
+    if not isinstance(lane, Lane):
+        return None
+    if lane.ndim == 2:
+        return lambda lane, place, entry: _put_word(lane, place, entry)
+    return lambda lane, place, entry: _put_entry(lane, place[0], place[1], entry)
+
+
+@written_by
+def _length(typing: Numba, lane: Numba) -> Codegen:
+    def code(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
+        return _parts(context, builder, lane, args[0]).length
+
+    return types.intp(lane), code
+
+
+@extending.overload_attribute(Lane, "shape", strict=False)  # type: ignore[untyped-decorator]
+def _shape(lane: Numba) -> Function:
+    num_actions = lane.num_actions  # a constant to the compiler: loops over actions are written out
+    return lambda lane: (_length(lane), num_actions)
+
+
+@extended(len)
+def _len(lane: Numba) -> Function | None:
+    return (lambda lane: _length(lane)) if isinstance(lane, Lane) else None
+
+
+@written_by
+def select(typing: Numba, condition: Numba, one: Numba, other: Numba) -> Codegen:
+    """Return one of two numbers, without a jump."""
+
+    def code(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
+        return builder.select(*args)
+
+    return one(condition, one, one), code
+
+
+# --- The loop over lanes ------------------------------------------------------------------
+
+
+class _Distinct(ir.MDValue):  # type: ignore[misc]
+    """A node of metadata that equals no other; the node of a loop has itself as its first operand."""
+
+    def __init__(self, module: Numba, operands: list[Numba], of_loop: bool = False) -> None:
+        super().__init__(module, operands, str(len(module.metadata)))
+        self.operands: tuple[Numba, ...] = (self, *operands) if of_loop else tuple(operands)
+
+    def descr(self, buf: list[str]) -> None:
+        buf += [f"distinct !{{ {', '.join(op.get_reference() for op in self.operands)} }}\n"]
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+@written_by
+def each_lane(typing: Numba, body: Numba, work: Numba, count: Numba) -> Codegen:
+    """Call body(work, lane) for each lane, in a loop that says that its iterations do not touch each other's memory.
+
+    The calls in the loop are marked, and LLVM also marks the code that it inlines in their place. LLVM then finds by
+    itself that several lanes can be taken at once. If it were told that it must, it would print a warning where it cannot.
+    """
+
+    def code(context: Numba, builder: Numba, signature: Numba, given: Numba) -> Numba:
+        call = context.get_function(body, body.get_call_type(typing, (work, types.uintp), {}))
+        module, end = builder.module, given[2]
+        touched = _Distinct(module, [])
+        told = [ir.MetaDataString(module, "llvm.loop.parallel_accesses"), touched]
+        about = _Distinct(module, [module.add_metadata(told)], of_loop=True)
+        before, loop, after = (
+            builder.block,
+            builder.append_basic_block("lane"),
+            builder.append_basic_block("lanes.end"),
+        )
+        zero, one = ir.Constant(end.type, 0), ir.Constant(end.type, 1)
+        builder.cbranch(builder.icmp_signed(">", end, zero), loop, after)
+        builder.position_at_end(loop)
+        lane = builder.phi(end.type)
+        lane.add_incoming(zero, before)
+        earlier = len(builder.function.blocks)
+        call(builder, (given[1], lane))
+        for block in (loop, *builder.function.blocks[earlier:]):
+            for instruction in block.instructions:
+                if isinstance(instruction, ir.CallInstr):
+                    instruction.set_metadata("llvm.access.group", touched)
+        following = builder.add(lane, one, flags=["nuw", "nsw"])
+        lane.add_incoming(following, builder.block)
+        jump = builder.cbranch(builder.icmp_signed("<", following, end), loop, after)
+        jump.set_metadata("llvm.loop", about)
+        builder.position_at_end(after)
+        return context.get_dummy_value()
+
+    return types.none(body, work, types.intp), code

@@ -1,0 +1,115 @@
+"""Links the functions that kernels call into them: parts, which are compiled into other code and never run by themselves.
+
+Numba optimises every function and makes machine code from it, once for each level of calls: the innermost loop of a plan
+six times, of which five are thrown away. A part stops before that. It is kept in the form that LLVM links and inlines, and
+the kernel is optimised once, as a whole.
+
+This file imports Numba, and is itself imported only when the first kernel is compiled.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import llvmlite.binding as llvm
+from numba import njit, types
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
+from numba.core.typing import templates
+
+from sojourn.rules.bridge import Function
+from sojourn.rules.jit.cache import keep, part_copy
+
+Numba: TypeAlias = Any  # its modules and results: Numba ships no types
+
+_ENVIRONMENT = "_ZN08NumbaEnv"  # begins the names of the variables that point to a function's Python objects
+
+
+class _Part(JITCodeLibrary):
+    """The code of a function, to be linked into a kernel; only its variables for Python objects become machine code."""
+
+    _codegen: Numba
+
+    def _optimize_functions(self, ll_module: Numba) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+        for function in ll_module.functions:
+            if not function.is_declaration:  # Numba itself makes passes for declarations, too
+                passes, builder = self._codegen._function_pass_manager()
+                passes.run(function, builder)
+
+    def _optimize_final_module(self) -> None:
+        # Only a little, so that LLVM sees how small it is and inlines it; only then are lanes taken several at once.
+        passes, builder = self._codegen._module_pass_manager(opt=1, loop_vectorize=False, slp_vectorize=False)
+        passes.run(self._final_module, builder)
+
+    def _finalize_final_module(self) -> None:
+        code: Numba = self._final_module
+        for function in code.functions:
+            if not function.is_declaration and function.linkage == llvm.Linkage.external:
+                function.linkage = "linkonce_odr"  # as in Numba's own libraries, several kernels may have it
+        lines = [str(self._codegen._create_empty_module(self.name))]
+        lines += [
+            f"@{variable.name} = common global i8* null"
+            for variable in code.global_variables
+            if variable.name.startswith(_ENVIRONMENT)
+        ]
+        variables = llvm.parse_assembly("\n".join(lines))
+        variables.name = code.name
+        self._final_module = variables
+        super()._finalize_final_module()  # type: ignore[no-untyped-call]
+        self._shared_module = code
+
+
+class _PartCompiler(Compiler):
+    """Numba's compiler, for parts."""
+
+    def compile_extra(self, func: Function) -> Numba:
+        """Compile a function into a part."""
+        library: Numba = _Part(self.state.targetctx.codegen(), func.__qualname__)  # type: ignore[no-untyped-call]
+        library.enable_object_caching()
+        self.state.library = library
+        return super().compile_extra(func)  # type: ignore[no-untyped-call]
+
+
+class _ByTypes:
+    """Gives Numba the function behind a call: one for the types of the arguments, the same for all callers.
+
+    Numba's own template would compile it again for each kind of caller, inlined or not.
+    """
+
+    context: Numba
+    _found: dict[Numba, tuple[Numba, Numba]]
+    _options: dict[str, bool]
+
+    def _get_impl(self: Numba, args: Numba, kws: Numba) -> tuple[Numba, Numba]:
+        key = (*args, *kws.items())
+        if key not in self._found:
+            self._found[key] = self._compiled(args, kws)
+        return self._found[key]  # type: ignore[no-any-return]
+
+    def _compiled(self: Numba, args: Numba, kws: Numba) -> tuple[Numba, Numba]:
+        function = self._overload_func(*args, **kws)
+        if function is None:
+            return None, None
+        kept = part_copy(function, (*args, *kws.values()))
+        part: Numba = njit(pipeline_class=_PartCompiler, **self._options)
+        compiled = part(kept or function)
+        if kept is not None:
+            keep(compiled)
+        types.Dispatcher(compiled).get_call_type(self.context, args, kws)
+        return compiled, args
+
+
+def connect(callee: Function, resolve: Function, inline: bool) -> None:
+    """Let compiled code call a function: `resolve` says which one is compiled for the types of the arguments."""
+    options = {
+        "forceinline": inline,
+        "error_model": "numpy",
+        "no_cfunc_wrapper": True,
+        "no_cpython_wrapper": True,
+    }
+    found: Numba = templates
+    numbas = found.make_overload_template(callee, resolve, {}, strict=False, inline="never")
+    template = type(numbas)(numbas.__name__, (_ByTypes, numbas), {"_found": {}, "_options": options})
+    found.infer(template)
+    found.infer_global(callee, types.Function(template))

@@ -1,0 +1,39 @@
+"""The page of references names everything and everyone that it should."""
+
+from __future__ import annotations
+
+import re
+
+from site_builder import DOCS
+from sojourn.agents.catalogue import AGENTS
+from sojourn.rates.catalogue import ESTIMATORS
+
+CREDITS, _, BIBLIOGRAPHY = (DOCS / "references.md").read_text(encoding="utf-8").partition("## Bibliography")
+
+
+def test_every_estimator_and_every_agent_has_a_source() -> None:
+    """Each is named on the page, in code type, with where it comes from."""
+    names = {*ESTIMATORS, *(agent.kind for agent in AGENTS.values())}
+    assert sorted(name for name in names if f"`{name}`" not in CREDITS) == []
+
+
+def test_every_entry_is_cited() -> None:
+    """The first author of each entry is named above, with the year, and the entries are in alphabetical order."""
+    entries = re.findall(r"^- (.+)$", BIBLIOGRAPHY, flags=re.MULTILINE)
+    assert len(entries) > 50
+    firsts = []
+    for entry in entries:
+        found = re.match(r"(?:[A-Z]\. )+(?:van der |van )?([\w-]+)", entry)
+        assert found, entry
+        year = re.findall(r"\b(?:19|20)\d\d\b", entry.partition("[arXiv")[0])[-1]
+        near = rf"{found[1]}[^|;]*?{year}"
+        assert re.search(near, " ".join(CREDITS.split())), entry
+        firsts.append(found[1].lower())
+    assert firsts == sorted(firsts)
+
+
+def test_every_citation_has_an_entry() -> None:
+    """Each year in brackets above belongs to an entry of the same year."""
+    cited = set(re.findall(r"\((?:[^()]* )?((?:19|20)\d\d)[ab]?\)", CREDITS))
+    assert cited
+    assert sorted(year for year in cited if f" {year}" not in BIBLIOGRAPHY) == []
