@@ -276,5 +276,7 @@ def test_an_agent_that_diverged_is_not_followed() -> None:
     learner = sj.Learner(env, sj.ppo, duration=1.0, seed=1, **SMALL, rollout=8, batch=4, epochs=1)
     learner.train(10)
     learner.agent.learned.policy.weights[:] = math.nan
-    with pytest.raises(ValueError, match=r"step 1\d: the agent chose the action \[\[nan\]\], so it has diverged"):
+    with pytest.raises(
+        ValueError, match=r"step 1\d: the agent chose the action \[\[nan\]\], so it has diverged"
+    ):
         learner.train(10)
