@@ -7,7 +7,8 @@ from pathlib import Path
 
 from sojourn.answers.observations import section
 from sojourn.answers.observations.judge import Observations
-from sojourn.data.records import load_json, read_record
+from sojourn.data.files import load_json
+from sojourn.data.hints import read_record
 from sojourn.report.markdown import table_text
 
 DATA = Path(__file__).resolve().parent / "data" / "observations.json"

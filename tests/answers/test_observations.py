@@ -22,7 +22,8 @@ from sojourn.answers.observations import folder, judge, plan
 from sojourn.answers.observations.judge import Observations, Run
 from sojourn.answers.observations.section import findings, headlines, interval
 from sojourn.answers.page import write_report
-from sojourn.data.records import load_json, read_record
+from sojourn.data.files import load_json
+from sojourn.data.hints import read_record
 from sojourn.report.words import number
 from sojourn.worlds.continuous import update_or_wait
 

@@ -25,7 +25,7 @@ from sojourn.agents.named import AGENTS as AGENTS_LISTED
 from sojourn.agents.named import NamedAgent
 from sojourn.agents.relative import REFERENCES
 from sojourn.agents.ties import TIES
-from sojourn.data.options import option_kinds, wants_list
+from sojourn.data.hints import option_kinds, wants_list
 from sojourn.models import save_model
 from sojourn.models.problems import gosavi, long_return
 from sojourn.rates.named import ESTIMATORS

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sojourn import __version__
+from sojourn.data.files import Json, load_json, write_json
+from sojourn.data.hints import as_json, read_record
 from sojourn.data.numbers import nearest
-from sojourn.data.records import Json, as_json, load_json, read_record, write_json
 from sojourn.exact.logs.answers import Label, LogEvaluation
 from sojourn.exact.logs.log import Log, label_names
 from sojourn.exact.logs.table import read_log

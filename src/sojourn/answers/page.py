@@ -15,9 +15,8 @@ from typing import NamedTuple, TypeAlias
 import polars as pl
 
 from sojourn.data.child import check_columns, read_table
-from sojourn.data.files import own_folder, write_text, write_whole
+from sojourn.data.files import Json, load_json, own_folder, write_text, write_whole
 from sojourn.data.names import Catalogue
-from sojourn.data.records import Json, load_json
 from sojourn.report.blocks import Budget, Charts, Note, Section
 from sojourn.report.charts import Choosable
 from sojourn.report.html import TITLE, page_of

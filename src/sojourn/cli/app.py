@@ -17,7 +17,7 @@ from sojourn.data.text import printable
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from sojourn.data.records import Json
+    from sojourn.data.files import Json
 
 
 class _Commands(TyperGroup):
@@ -114,7 +114,7 @@ def echo_json(data: Json) -> None:
     """Print data as JSON; infinite numbers, which JSON does not have, become null."""
     import json
 
-    from sojourn.data.records import plain
+    from sojourn.data.hints import plain
 
     say(json.dumps(plain(data), allow_nan=False))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from sojourn.data.options import fitted
+from sojourn.data.hints import fitted
 from sojourn.envs.headings import headed
 from sojourn.envs.named import class_name, title
 from sojourn.envs.worlds import WorldEnv

@@ -32,12 +32,11 @@ from sojourn.agents.protocol import draw
 from sojourn.agents.relative import settled
 from sojourn.agents.ties import share_of
 from sojourn.agents.values.protocol import read
-from sojourn.data.files import write_bytes
+from sojourn.data.files import parsed_json, write_bytes
+from sojourn.data.hints import check_fields, check_kind
 from sojourn.data.numbers import shown
-from sojourn.data.records import parsed_json
 from sojourn.rates import centred, named, scheduled
 from sojourn.rates.protocol import update
-from sojourn.rules.kinds import check_fields, check_kind
 from sojourn.rules.values import is_value
 from sojourn.worlds.protocol import step
 

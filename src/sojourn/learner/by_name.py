@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from sojourn.agents.networks.protocol import ObservingAgent, Spaces
 from sojourn.agents.protocol import Agent
-from sojourn.data.options import Given, fitted
-from sojourn.data.records import Json
+from sojourn.data.files import Json
+from sojourn.data.hints import Given, fitted
 from sojourn.envs import make
 from sojourn.envs.protocol import Environment
 from sojourn.learner.choice import MakeAgent

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sojourn.agents.checks import ready_agent
+from sojourn.data.hints import check_kind
 from sojourn.envs.tabulation import Tabulation
 from sojourn.learner.archive import format_of, read_archive
 from sojourn.learner.described import NETWORK_FORMAT
@@ -14,7 +15,6 @@ from sojourn.learner.held import HeldAgent
 from sojourn.learner.masks import HiddenActions
 from sojourn.learner.saved import FORMAT, VERSION, Saved
 from sojourn.rules.door import told
-from sojourn.rules.kinds import check_kind
 
 
 @told

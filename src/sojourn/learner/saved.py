@@ -13,6 +13,7 @@ from typing import Any, TypedDict
 from sojourn.agents.checks import ready_agent
 from sojourn.agents.protocol import Agent
 from sojourn.agents.values.protocol import sizes
+from sojourn.data.hints import check_kind, is_of_kind
 from sojourn.data.numbers import shown, whole, within
 from sojourn.envs.durations import DurationSource
 from sojourn.envs.masks import MaskSource
@@ -27,7 +28,6 @@ from sojourn.learner.held import HeldAgent
 from sojourn.learner.masks import HiddenActions, HiddenValues
 from sojourn.learner.reading import Reading
 from sojourn.rates.protocol import stumbling
-from sojourn.rules.kinds import check_kind, misfit_of
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import Column
 
@@ -97,7 +97,7 @@ def saved_environment(path: str | Path) -> SavedEnvironment | None:
     is_network = format_of(Path(path)) == NETWORK_FORMAT
     expected = (NETWORK_FORMAT, NETWORK_VERSION) if is_network else (FORMAT, VERSION)
     saved: SavedEnvironment | None = read_archive(Path(path), *expected).get("env")
-    return saved if saved is not None and misfit_of(SavedEnvironment, saved) is None else None
+    return saved if saved is not None and is_of_kind(SavedEnvironment, saved) else None
 
 
 def _restored(

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
 
 from sojourn.agents.networks.protocol import Memory
+from sojourn.data.hints import check_kind
 from sojourn.envs.durations import DurationSource
 from sojourn.envs.masks import MaskSource
 from sojourn.learner.archive import format_of, read_archive, write_archive
 from sojourn.learner.described import NETWORK_FORMAT, NETWORK_VERSION, SavedEnvironment, described
 from sojourn.learner.held import check_totals
 from sojourn.learner.observing import OBSERVERS, OURS, MakeObserver, ObservingDriver, Source, driver_for
-from sojourn.rules.kinds import check_kind
 from sojourn.rules.values import canonical, replaced
 from sojourn.runs.totals import Totals
 

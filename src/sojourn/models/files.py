@@ -34,9 +34,8 @@ from pathlib import Path
 
 import numpy as np
 
-from sojourn.data.files import write_text
+from sojourn.data.files import load_json, load_toml, write_text
 from sojourn.data.numbers import shown, whole
-from sojourn.data.records import load_json, load_toml
 from sojourn.models.entries import ENTRIES, LAWS, Content, as_list, known, outcomes_of
 from sojourn.models.laws import Constant, Law
 from sojourn.models.smdp import SMDP

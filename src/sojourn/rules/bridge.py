@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 Function: TypeAlias = Callable[..., Any]  # of a rule or a loop; which one is known to the caller
+Numba: TypeAlias = Any  # its types, dispatchers, contexts and builders: Numba ships no types
 Connect: TypeAlias = Callable[[Function, Function, bool], None]
 
 F = TypeVar("F", bound=Function)

@@ -10,13 +10,11 @@ Numba is imported only when the first kernel is called, so `import sojourn` is c
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias
+from typing import TYPE_CHECKING, Generic
 
-from sojourn.rules.bridge import F, is_plain
+from sojourn.rules.bridge import F, Numba, is_plain
 from sojourn.rules.jit.cache import KERNEL, is_on_disk, named_copy
 from sojourn.rules.values import Field, classes
-
-Numba: TypeAlias = Any  # its types and dispatchers: Numba ships no types
 
 
 class Kernel(Generic[F]):

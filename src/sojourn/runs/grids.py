@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from sojourn.data.hints import Choice, Given, Options
 from sojourn.data.numbers import finite, nearest, shown, whole
-from sojourn.data.options import Choice, Given, Options
 from sojourn.rules.elementary import exp10, log
 
 Axis: TypeAlias = list[float] | list[int] | list[str] | list[bool] | list[Choice]

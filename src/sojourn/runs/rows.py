@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from sojourn.data.options import Choice, Options
+from sojourn.data.hints import Choice, Options
 from sojourn.exact.policy_gains import PolicyGains
 from sojourn.exact.solve import solve
 from sojourn.rules.arrays import Floats, Ints

@@ -16,8 +16,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from sojourn.data.hints import Choice, Options
 from sojourn.data.numbers import listed, positive, shown, whole
-from sojourn.data.options import Choice, Options
 from sojourn.rules.door import told
 from sojourn.rules.jit.identity import check_unedited
 from sojourn.runs.build import build_agent, build_world

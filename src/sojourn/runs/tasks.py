@@ -22,7 +22,7 @@ import numpy as np
 
 from sojourn.agents.checks import ready_agent
 from sojourn.agents.protocol import Agent
-from sojourn.data.options import Options
+from sojourn.data.hints import Options
 from sojourn.rules.jit.identity import check_unedited, rules_digest, source_of
 from sojourn.rules.stacks import LANES
 from sojourn.rules.values import Value, classes, is_value, layout, replaced, stacked

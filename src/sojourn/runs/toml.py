@@ -66,8 +66,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from sojourn.data.files import load_toml
 from sojourn.data.numbers import listed, nearest, shown, whole
-from sojourn.data.records import load_toml
 from sojourn.rules.door import told
 from sojourn.runs.grids import Entry, expand
 from sojourn.runs.lengths import MOST_POINTS, MOST_SEEDS

@@ -6,9 +6,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
+from sojourn.data.hints import Given, option_kinds
 from sojourn.data.names import made
 from sojourn.data.numbers import shown
-from sojourn.data.options import Given, option_kinds
 from sojourn.models.files import load_model
 from sojourn.models.smdp import SMDP
 from sojourn.worlds.protocol import World, start, step

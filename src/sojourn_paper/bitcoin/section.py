@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 from scipy.special import stdtr
 
+from sojourn.data.hints import check_kind
 from sojourn.report import blocks
 from sojourn.report.blocks import (
     Block,
@@ -24,7 +25,6 @@ from sojourn.report.blocks import (
     Table,
 )
 from sojourn.report.words import sentences, setting, several
-from sojourn.rules.kinds import check_kind
 from sojourn.worlds.market.bars import describe
 from sojourn_paper.bitcoin import charts, tables
 from sojourn_paper.bitcoin.durations import largest_rate

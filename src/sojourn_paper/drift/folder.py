@@ -10,8 +10,8 @@ from pathlib import Path
 import polars as pl
 
 from sojourn.data.child import read_table
-from sojourn.data.files import own_folder, write_text
-from sojourn.data.records import as_json, write_json
+from sojourn.data.files import own_folder, write_json, write_text
+from sojourn.data.hints import as_json
 from sojourn.report import figures
 from sojourn.report.blocks import Budget
 from sojourn.report.figures import drawing

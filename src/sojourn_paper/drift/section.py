@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from sojourn.data.records import Json, read_record
+from sojourn.data.files import Json
+from sojourn.data.hints import read_record
 from sojourn.report.blocks import (
     Block,
     Budget,

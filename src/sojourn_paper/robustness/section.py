@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from sojourn.data.hints import check_kind
 from sojourn.report.blocks import (
     Block,
     Budget,
@@ -24,7 +25,6 @@ from sojourn.report.blocks import (
     Verdicts,
 )
 from sojourn.report.words import number, sentences, several
-from sojourn.rules.kinds import check_kind
 from sojourn.worlds.two_state import CLOCKS
 from sojourn_paper.robustness import charts, tables
 from sojourn_paper.robustness.plan import CONTROL, HARMONIC, LOG_SCALES, NAMES, nearest

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from sojourn import __version__
 from sojourn.answers.audit.record import Answer, Audited, Frontier, Kept, Limit, LockIn, Made
-from sojourn.data.records import Options
+from sojourn.data.files import JsonObject
 from sojourn.exact.audit.audit import Audit, audit
 from sojourn.models.problems.named import named_model
 from sojourn.rates.named import named_rate
@@ -17,7 +17,7 @@ from sojourn.runs.named import refuse_world
 
 def audit_named(
     name: str,
-    options: Options,
+    options: JsonObject,
     policy: list[int] | None = None,
     exploration: float = 0.2,
     estimators: Sequence[str] = (),

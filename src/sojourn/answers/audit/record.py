@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sojourn.data.records import Json, Options, as_json, check_lengths, read_record
+from sojourn.data.files import Json, JsonObject
+from sojourn.data.hints import as_json, check_lengths, read_record
 
 FILE = "audit.json"
 
@@ -111,7 +112,7 @@ class Audited:
 class Made:
     """What an audit by name was made with: the options of the model, and the version of Sojourn."""
 
-    options: Options
+    options: JsonObject
     version: str
 
 

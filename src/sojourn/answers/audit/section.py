@@ -6,8 +6,8 @@ from pathlib import Path
 
 from sojourn.answers.audit import charts
 from sojourn.answers.audit.record import FILE, Answer, Audited, Limit, LockIn, read_answer
+from sojourn.data.files import Json, write_json
 from sojourn.data.numbers import listed
-from sojourn.data.records import Json, write_json
 from sojourn.report import figures
 from sojourn.report.blocks import (
     Block,

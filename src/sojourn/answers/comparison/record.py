@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sojourn.answers.audit.record import Audited
-from sojourn.data.records import check_lengths
+from sojourn.data.hints import check_lengths
 
 
 @dataclass(frozen=True)

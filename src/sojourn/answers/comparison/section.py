@@ -10,7 +10,8 @@ from sojourn.answers.audit.section import greedy_for
 from sojourn.answers.comparison import changing
 from sojourn.answers.comparison.charts import earnings, learning, outcomes, overview
 from sojourn.answers.comparison.record import AgentResult, Comparison, EstimatorError, Problem, RunSettings
-from sojourn.data.records import Json, as_json, read_record
+from sojourn.data.files import Json
+from sojourn.data.hints import as_json, read_record
 from sojourn.report.blocks import Block, Budget, Charts, Column, Facts, Heading, Points, Prose, Section, Table
 from sojourn.report.charts import Chart
 from sojourn.report.words import counted, number, setting, several

@@ -20,9 +20,9 @@ from sojourn.answers.observations import charts, judge, plan
 from sojourn.answers.observations.judge import Observations, Outcome, Run, Truth
 from sojourn.answers.observations.plan import Asked, cells
 from sojourn.answers.observations.section import section
-from sojourn.data.files import own_folder, write_text, write_whole
+from sojourn.data.files import load_json, own_folder, write_json, write_text, write_whole
+from sojourn.data.hints import as_json, read_record
 from sojourn.data.names import is_users, users_constructor
-from sojourn.data.records import as_json, load_json, read_record, write_json
 from sojourn.learner.learner import Learner
 from sojourn.report import figures
 from sojourn.report.blocks import Budget

@@ -7,7 +7,8 @@ from pathlib import Path
 from sojourn.answers.observations import charts
 from sojourn.answers.observations.judge import Observations, Outcome, agent_title
 from sojourn.answers.observations.plan import IGNORED, OWN, Variant
-from sojourn.data.records import Json, read_record
+from sojourn.data.files import Json
+from sojourn.data.hints import read_record
 from sojourn.report.blocks import Block, Budget, Charts, Column, Facts, Heading, Points, Prose, Section, Table
 from sojourn.report.words import counted, number
 

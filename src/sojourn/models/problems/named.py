@@ -6,9 +6,9 @@ import inspect
 from collections.abc import Mapping
 from pathlib import Path
 
+from sojourn.data.hints import Given, fitted
 from sojourn.data.names import is_users, made, users_constructor
 from sojourn.data.numbers import nearest, shown
-from sojourn.data.options import Given, fitted
 from sojourn.models.files import load_model
 from sojourn.models.problems.catalogue import PROBLEMS, SEVERAL_GAINS
 from sojourn.models.smdp import SMDP

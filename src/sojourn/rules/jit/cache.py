@@ -23,12 +23,9 @@ import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import FunctionType
-from typing import Any, TypeAlias
 
-from sojourn.rules.bridge import PLAIN, Function, is_ours, is_plain
+from sojourn.rules.bridge import PLAIN, Function, Numba, is_ours, is_plain
 from sojourn.rules.jit.identity import compiled_digest
-
-Numba: TypeAlias = Any  # its types and dispatchers: Numba ships no types
 
 _USERS_KERNELS = 200  # so many are kept: one for each of a user's agents, worlds and edits
 _CODE = ".code"  # ends the names of files
