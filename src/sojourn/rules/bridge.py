@@ -35,6 +35,12 @@ def bridge(callee: Function, resolve: Function, inline: bool = True) -> None:
         connect(callee, resolve, inline)
 
 
+@functools.cache
+def compiler() -> Numba:
+    """Return the module that compiles kernels, which imports Numba when the first kernel is called."""
+    return importlib.import_module(f"{__package__}.jit.compiler")
+
+
 def open_bridge(connect: Connect) -> None:
     """Hand everything that is listed to the compiler, and from now on everything that is added."""
     if not _connected:

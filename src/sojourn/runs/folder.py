@@ -30,7 +30,7 @@ import polars as pl
 
 from sojourn.data.files import open_to_append, remove_leftovers, write_text
 from sojourn.rules.door import told, warn
-from sojourn.rules.jit.identity import source_digest
+from sojourn.rules.jit.cache import source_digest
 from sojourn.runs import results, tasks
 from sojourn.runs.halt import Halt
 from sojourn.runs.parts import Parts, identity

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sojourn.agents.protocol import Agent, draw, learn
-from sojourn.rules.returned import returned, same_kind
+from sojourn.rules.rehearsal import returned, same_kind
 from sojourn.rules.streams import streams
 from sojourn.rules.values import copied
 from sojourn.rules.vectors import Action, is_offered, is_state

@@ -10,7 +10,7 @@ import numpy as np
 
 from sojourn.data.numbers import shown, unmasked, whole
 from sojourn.rules.arrays import owned
-from sojourn.rules.returned import returned
+from sojourn.rules.rehearsal import returned
 from sojourn.rules.rule import first_meeting
 from sojourn.rules.streams import stream
 from sojourn.rules.values import is_value, validated, with_arrays

@@ -16,12 +16,13 @@ import stat
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numba
 from numba.core import compiler, serialize
 
-from sojourn.rules.bridge import Function, Numba
+if TYPE_CHECKING:
+    from sojourn.rules.bridge import Function, Numba
 
 Warn: TypeAlias = Callable[[str | OSError], None]
 
