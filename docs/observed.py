@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from sojourn.answers.comparison.observed import Observations, gains
-from sojourn.data.records import load_json, read_record
+from sojourn.data.files import load_json
+from sojourn.data.hints import read_record
 from sojourn.report.markdown import table_text
 from sojourn_paper.observations import findings, rates
 

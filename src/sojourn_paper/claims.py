@@ -14,7 +14,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sojourn.data.records import Json
+from sojourn.data.files import Json
 from sojourn.report.blocks import Budget, DataTable, Heading, Points, Section, texts
 from sojourn.report.charts import Axis, Whisker, Whiskers
 from sojourn.report.looks import plain

@@ -11,7 +11,7 @@ from sojourn.cli.app import AsJson, Formats, Jobs, Out, app, command, echo_json,
 from sojourn.cli.parsing import formats_of, numbers_of
 
 if TYPE_CHECKING:
-    from sojourn.data.records import Json
+    from sojourn.data.files import Json
     from sojourn_paper.claims import Claim
 
 reproduce = typer.Typer(

@@ -15,8 +15,9 @@ from typing import NamedTuple
 from sojourn import __version__
 from sojourn.answers.comparison import observed
 from sojourn.answers.comparison.observed import OWN, Cell, Observations, ObservedResult, Variant
+from sojourn.data.files import Json
+from sojourn.data.hints import read_record
 from sojourn.data.numbers import positive, whole
-from sojourn.data.records import Json, read_record
 from sojourn.report import blocks, figures
 from sojourn.report.charts import Sheet, Whiskers
 from sojourn.report.words import counted, number

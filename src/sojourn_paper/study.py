@@ -13,8 +13,8 @@ import polars as pl
 
 from sojourn.answers.page import Reader
 from sojourn.data.child import check_columns, read_table
-from sojourn.data.files import own_folder, write_text, write_whole
-from sojourn.data.records import plain, write_json
+from sojourn.data.files import own_folder, write_json, write_text, write_whole
+from sojourn.data.hints import plain
 from sojourn.report import figures
 from sojourn.report.blocks import Budget
 from sojourn.report.charts import Sheet

@@ -29,7 +29,7 @@ from sojourn.answers.comparison.judge import (
 from sojourn.answers.comparison.section import lines, verdict
 from sojourn.answers.comparison.tuning import TunedOptions, tuned
 from sojourn.answers.page import write_report
-from sojourn.data.records import read_record
+from sojourn.data.hints import read_record
 from sojourn.models import save_model
 from sojourn.models.chain import Chain
 from sojourn.models.problems import PROBLEMS

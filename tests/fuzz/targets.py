@@ -33,7 +33,7 @@ from sojourn.answers import rates as rates_words
 from sojourn.answers.log import answered
 from sojourn.answers.page import find, read
 from sojourn.answers.rates import rated_file
-from sojourn.data.records import as_json as record
+from sojourn.data.hints import as_json as record
 from sojourn.learner.saved import Saved
 from sojourn.models.model_files import load_model, save_model
 from sojourn.report.blocks import Budget

@@ -240,7 +240,8 @@ def test_words_have_the_tables_numbers(out: Path) -> None:
 
 
 def _summary(out: Path) -> Any:
-    from sojourn.data.records import load_json, read_record
+    from sojourn.data.files import load_json
+    from sojourn.data.hints import read_record
     from sojourn_paper.drift.tables import Summary
 
     return read_record(Summary, load_json(out / "summary.json"))

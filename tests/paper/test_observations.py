@@ -21,7 +21,8 @@ from small_envs import sentence
 from sojourn.answers.comparison import observed
 from sojourn.answers.comparison.observed import OWN, Cell, Observations, ObservedRun, Variant, ahead, cells
 from sojourn.answers.page import write_report
-from sojourn.data.records import load_json, read_record
+from sojourn.data.files import load_json
+from sojourn.data.hints import read_record
 from sojourn.report.words import number
 from sojourn.worlds.continuous import update_or_wait
 from sojourn_paper.observations import BARS, STEPS, Size, findings, headlines, interval, observations

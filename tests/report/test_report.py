@@ -466,7 +466,8 @@ def test_a_folder_with_a_short_name_gets_a_sentence_too(
     Path("e").mkdir()
     Path("e", "comparison.json").write_text('{"problems": 3}')
     with pytest.raises(
-        ValueError, match=r"e/comparison\.json is damaged or of another version \(no 'settings'\)"
+        ValueError,
+        match=r"e/comparison\.json is damaged or of another version \(the content lacks the key 'settings'\)",
     ):
         write_report(["e"])
     assert not Path("report.html").exists()

@@ -322,7 +322,7 @@ def test_other_rules_have_another_hash(tmp_path: Path) -> None:
     from rates.test_rates import Last
 
     ours = identity.rules_digest((sj.Harmonic(0.1),), ())
-    assert ours == identity.source_digest()
+    assert ours == cache.source_digest()
     theirs = identity.rules_digest((sj.Harmonic(0.1), Last()), ())
     assert theirs.startswith(ours)
     assert theirs != ours
@@ -358,7 +358,7 @@ def test_the_folder_of_machine_code_depends_on_all_that_it_is_made_of() -> None:
     called |= {function for one in rules for function in one._registered.values()}
     files = {Path(function.__code__.co_filename).resolve() for function in called}
     ours = {file for file in files if bridge.PACKAGE in file.parents}
-    known = identity.compiled_files()
+    known = cache.compiled_files()
     assert len(ours) > 20
     assert ours <= known
     assert bridge.PACKAGE / "data" / "numbers.py" in known, "imported by rules"

@@ -13,8 +13,9 @@ import pytest
 from numpy.typing import ArrayLike
 
 import sojourn as sj
+from sojourn.data.hints import fits
 from sojourn.rules.arrays import Floats
-from sojourn.rules.door import fits, told
+from sojourn.rules.door import told
 from sojourn.rules.values import Value
 
 

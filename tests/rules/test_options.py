@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import pytest
 
 import sojourn as sj
-from sojourn.data.options import fitted, option_kinds, wants_list
+from sojourn.data.hints import fitted, option_kinds, wants_list
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -75,7 +75,7 @@ def test_what_fits_becomes_what_is_wanted(name: str, given: Any, wanted: Any) ->
         ("open_", "maybe", TypeError, "open_ is 'maybe'; it must be yes or no"),
         ("open_", 1, TypeError, "open_ is 1; it must be yes or no"),
         ("word", 3.0, TypeError, "word is 3.0; it must be a word"),
-        ("side", "up", ValueError, "side is 'up'; it must be left or right"),
+        ("side", "up", ValueError, "side is 'up'; it must be 'left' or 'right'"),
         ("maybe", "x", TypeError, "maybe is 'x'; it must be a number"),
         ("decline", "x", TypeError, "decline is 'x'; it must be a number or a table of start and days"),
         ("decline", {"begin": 1}, ValueError, "decline has the unknown key 'begin'; there are start, days"),

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sojourn.data.records import Json, Options, as_json, load_json, plain, read_record, write_json
+from sojourn.data.files import Json, JsonObject, load_json, write_json
+from sojourn.data.hints import as_json, plain, read_record
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Outer:
     right: bool
     parts: tuple[Inner, ...]
     sizes: dict[str, float]
-    options: Options
+    options: JsonObject
 
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -58,11 +59,11 @@ def test_what_is_written_is_read_back(record: Outer) -> None:
         ({"share": True}, "share is True; it must be a number"),
         ({"right": 1}, "right is 1; it must be true or false"),
         ({"parts": {}}, "parts is {}; it must be a list"),
-        ({"parts": [3]}, r"parts\[0\] is 3; it must be an object"),
-        ({"parts": [{}]}, r"no 'parts\[0\].numbers'"),
+        ({"parts": [3]}, r"parts\[0\] is 3; it must be a table"),
+        ({"parts": [{}]}, r"parts\[0\] lacks the key 'numbers'"),
         ({"parts": [{"numbers": [1, None]}]}, r"parts\[0\].numbers\[1\] is None; it must be a number"),
         ({"sizes": {"step_size": "0.1"}}, "sizes.step_size is '0.1'; it must be a number"),
-        ({"options": []}, r"options is \[\]; it must be an object"),
+        ({"options": []}, r"options is \[\]; it must be a table"),
     ],
 )
 def test_what_is_wrong_is_named_by_its_place(change: dict[str, Any], words: str) -> None:

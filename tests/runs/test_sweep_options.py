@@ -25,7 +25,7 @@ from sojourn.agents.catalogue import NamedAgent
 from sojourn.agents.exploration import TIES
 from sojourn.agents.learning import READINGS
 from sojourn.agents.methods import REFERENCES
-from sojourn.data.options import option_kinds, wants_list
+from sojourn.data.hints import option_kinds, wants_list
 from sojourn.models import save_model
 from sojourn.models.problems import gosavi, long_return
 from sojourn.rates.catalogue import ESTIMATORS

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sojourn import __version__
+from sojourn.data.files import Json, JsonObject, write_json
+from sojourn.data.hints import as_json, plain, read_record
 from sojourn.data.numbers import listed
-from sojourn.data.records import Json, Options, as_json, plain, read_record, write_json
 from sojourn.exact.audit.audit import Audit, Limit, audit
 from sojourn.models.model_files import named_model
 from sojourn.rates.catalogue import named_rate
@@ -92,7 +93,7 @@ class Audited:
 
 def audit_named(
     name: str,
-    options: Options,
+    options: JsonObject,
     policy: list[int] | None = None,
     exploration: float = 0.2,
     estimators: Sequence[str] = (),
@@ -150,12 +151,12 @@ def audited(name: str, found: Audit) -> Audited:
     return read_record(Audited, plain(record))
 
 
-def document(found: Audited, options: Options) -> dict[str, Json]:
+def document(found: Audited, options: JsonObject) -> dict[str, Json]:
     """Return an audit, and the options of its model, as they are written to `audit.json`."""
     return {"name": found.name, "options": options, "version": __version__, **as_json(found)}
 
 
-def write(found: Audited, options: Options, folder: Path) -> Path:
+def write(found: Audited, options: JsonObject, folder: Path) -> Path:
     """Write an audit and its figure into a folder, which is made if it does not exist; return the figure's PNG."""
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / FILE, document(found, options))
@@ -352,7 +353,7 @@ def kept_gains(found: LockIn, complete: bool) -> str:
 class _Made:
     """What an audit by name was made with."""
 
-    options: Options
+    options: JsonObject
     version: str
 
 

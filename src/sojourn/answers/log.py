@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sojourn import __version__
+from sojourn.data.files import Json, load_json, write_json
+from sojourn.data.hints import as_json, read_record
 from sojourn.data.numbers import nearest
-from sojourn.data.records import Json, as_json, load_json, read_record, write_json
 from sojourn.exact.errors import NotSolvedError
 from sojourn.exact.logs.decision_log import Label, Log, label_names
 from sojourn.exact.logs.log_reader import read_log

@@ -14,9 +14,8 @@ from typing import NamedTuple, TypeAlias
 
 import polars as pl
 
-from sojourn.data.files import write_text
+from sojourn.data.files import Json, load_json, write_text
 from sojourn.data.names import Catalogue
-from sojourn.data.records import Json, load_json
 from sojourn.report.blocks import Budget, Charts, Note, Section
 from sojourn.report.charts import Choosable
 from sojourn.report.html import TITLE, page_of

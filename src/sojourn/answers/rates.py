@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from sojourn import __version__
+from sojourn.data.files import Json, write_json
+from sojourn.data.hints import as_json, read_record
 from sojourn.data.numbers import nearest
-from sojourn.data.records import Json, as_json, read_record, write_json
 from sojourn.exact.logs.log_reader import TimedRewards, read_earnings
 from sojourn.rates.catalogue import ESTIMATORS
 from sojourn.rates.protocol import Rate

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sojourn import __version__
-from sojourn.data.records import Json, Options, as_json, read_record, write_json
+from sojourn.data.files import Json, JsonObject, write_json
+from sojourn.data.hints import as_json, read_record
 from sojourn.exact.solve import solve, solve_ratio
 from sojourn.models.model_files import named_model
 from sojourn.report import blocks
@@ -39,7 +40,7 @@ class Solved:
     findings: tuple[str, ...] = ()
     state_names: tuple[str, ...] | None = None
     action_names: tuple[str, ...] | None = None
-    options: Options = field(default_factory=dict)
+    options: JsonObject = field(default_factory=dict)
     version: str = ""
     gains: tuple[float, ...] | None = None
     ratio: float | None = None
@@ -70,7 +71,7 @@ class Solved:
         write_json(folder / FILE, as_json(self))
 
 
-def solve_named(name: str, options: Options) -> Solved:
+def solve_named(name: str, options: JsonObject) -> Solved:
     """Solve a problem by name, or the model in a file.
 
     >>> found = solve_named("long-shot", {})

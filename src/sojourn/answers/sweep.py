@@ -10,7 +10,8 @@ from typing import NamedTuple
 import polars as pl
 
 from sojourn.data.child import check_columns, check_parquet, read_apart
-from sojourn.data.records import Json, Options, read_record
+from sojourn.data.files import Json, JsonObject
+from sojourn.data.hints import read_record
 from sojourn.report import blocks
 from sojourn.report.charts import Axis, Lines, Whisker, Whiskers, series_of
 from sojourn.report.looks import looks, plain, title
@@ -36,8 +37,8 @@ class Specification:
     steps: Json = None
     record: int = 0
     rules_version: int | None = None
-    world: tuple[Options, ...] = ()
-    agent: tuple[Options, ...] = ()
+    world: tuple[JsonObject, ...] = ()
+    agent: tuple[JsonObject, ...] = ()
 
 
 class SweptRuns(NamedTuple):
@@ -364,7 +365,7 @@ def _facts(folder: Path, asked: Specification, table: pl.DataFrame) -> blocks.Fa
     return blocks.Facts("Settings", [*items, ("folder", folder.name)])
 
 
-def _entry(kind: str, entry: Options) -> tuple[str, str]:
+def _entry(kind: str, entry: JsonObject) -> tuple[str, str]:
     """Return a world or an agent of the sweep, with its options in words."""
     options = "; ".join(
         f"{option_words(key)} {setting(value)}"

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sojourn import __version__
-from sojourn.data.records import Json, as_json, read_record, write_json
+from sojourn.data.files import Json, write_json
+from sojourn.data.hints import as_json, read_record
 from sojourn.learner.verdict import Verdict
 from sojourn.report.blocks import Block, Budget, Facts, Note, Prose, Section, made_by
 from sojourn.report.charts import Axis, Whisker, Whiskers

@@ -16,7 +16,7 @@ from sojourn.cli.entry import INTERRUPTED
 from sojourn.data.text import printable
 
 if TYPE_CHECKING:
-    from sojourn.data.records import Json
+    from sojourn.data.files import Json
 
 
 class _Commands(TyperGroup):
@@ -117,7 +117,7 @@ def echo_json(data: Json) -> None:
     """Print data as JSON; infinite numbers, which JSON does not have, become null."""
     import json
 
-    from sojourn.data.records import plain
+    from sojourn.data.hints import plain
 
     say(json.dumps(plain(data), allow_nan=False))
 

@@ -40,7 +40,7 @@ def solve(
     Write costs as negative rewards.
     """
     from sojourn.answers.solution import lines, solve_named
-    from sojourn.data.records import as_json as record
+    from sojourn.data.hints import as_json as record
 
     found = solve_named(name, options_of(option, "--option"))
     if out is not None:

@@ -12,7 +12,7 @@ from sojourn.cli.entry import INTERRUPTED
 from sojourn.cli.parsing import env_name, key_or_number, options_of, plain
 
 if TYPE_CHECKING:
-    from sojourn.data.records import Json
+    from sojourn.data.files import Json
     from sojourn.learner.verdict import Verdict
 
 EnvOptions = Annotated[

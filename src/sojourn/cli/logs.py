@@ -48,7 +48,7 @@ def log(  # each column of a log is an option
     left out and reported.
     """
     from sojourn.answers.log import answered_file, lines
-    from sojourn.data.records import as_json as record
+    from sojourn.data.hints import as_json as record
 
     columns = {"state": state, "action": action, "reward": reward, "duration": duration}
     optional = {"next_state": next_state, "trajectory": trajectory, "probability": probability}
@@ -90,7 +90,7 @@ def rates(
     need not be known. Rows that cannot be used are left out and reported.
     """
     from sojourn.answers.rates import lines, rated_file, write
-    from sojourn.data.records import as_json as record
+    from sojourn.data.hints import as_json as record
 
     kinds = [word.strip() for word in estimators.split(",") if word.strip()]
     found = rated_file(

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 from sojourn.data.numbers import shown
 
 if TYPE_CHECKING:
-    from sojourn.data.records import Json, Options
+    from sojourn.data.files import Json, JsonObject
 
 
-def options_of(texts: list[str] | None, name: str) -> Options:
+def options_of(texts: list[str] | None, name: str) -> JsonObject:
     """Return options given as key=value; a value that is JSON, such as a number or a list, is read as JSON.
 
     >>> options_of(["log_scale=1e-3", "duration=scaled"], "--env-option")
     {'log_scale': 0.001, 'duration': 'scaled'}
     """
-    options: Options = {}
+    options: JsonObject = {}
     for text in texts or []:
         key, sign, value = text.partition("=")
         if not (sign and key.strip()):

@@ -1,4 +1,4 @@
-"""Writes files that are either complete or not there at all, and never in another place.
+"""Reads text, JSON and TOML; writes files that are either complete or not there at all, and never in another place.
 
 A file is written under a temporary name beside its place, synced, and renamed into place. The
 temporary name is `.NAME.RANDOM.partial`. No two writers share one, so two of them may write the
@@ -12,12 +12,21 @@ instead of following it. Files that grow, and folders that we make in folders, m
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import secrets
 import stat
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeAlias
+
+if TYPE_CHECKING:
+    Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
+else:
+    Json = Any  # a type that refers to itself cannot be resolved when a record is read
+JsonObject: TypeAlias = dict[str, Json]
 
 MOST_TEXT = 50_000_000  # bytes of a text that is read as a whole, which takes ten times as much memory
 _SUFFIX = ".partial"
@@ -95,6 +104,52 @@ def read_text(path: Path, kind: str) -> str:
 def write_text(path: Path, text: str) -> None:
     """Write a text file whole or not at all."""
     write_bytes(path, text.encode())
+
+
+def write_json(path: Path, data: JsonObject) -> None:
+    """Write data as a JSON file, whole or not at all."""
+    write_text(path, json.dumps(data, indent=1) + "\n")
+
+
+def load_json(path: Path) -> JsonObject:
+    """Return the object in a JSON file."""
+    text = read_text(path, "JSON")
+    try:
+        content = parsed_json(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is damaged: {error}") from None
+    if not isinstance(content, dict):
+        raise ValueError(f"{path} is damaged: it does not hold an object")  # noqa: TRY004 - a file's content, not an argument
+    return content
+
+
+def parsed_json(text: str) -> Json:
+    r"""Return what a JSON text holds; half a character, which JSON can express but UTF-8 cannot, is refused.
+
+    >>> parsed_json('"\\ud83d\\ude00"') == chr(0x1F600)
+    True
+    >>> parsed_json('"\\ud83d"')
+    Traceback (most recent call last):
+    ValueError: it holds half a character
+    """
+    found: Json = json.loads(text)
+    if re.search(r"\\ud[89a-f]", text, re.IGNORECASE):
+        try:
+            json.dumps(found, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError("it holds half a character") from None
+    return found
+
+
+def load_toml(path: Path) -> dict[str, Any]:
+    """Return the table in a TOML file, which may hold dates besides what JSON holds."""
+    text = read_text(path, "TOML")
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ValueError(f"{path} is not a TOML file: {error}") from None
+    except ValueError as error:  # a date that does not exist, or a number with more digits than Python reads
+        raise ValueError(f"{path} holds something that cannot be read: {error}") from None
 
 
 def open_to_append(path: Path) -> TextIO:

@@ -16,14 +16,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import TypedDict
-
-
-class _Table(TypedDict):
-    """The modules that are gone, and the names that have left a module or were renamed."""
-
-    modules: Mapping[str, Sequence[str]]
-    names: Mapping[str, str]
+from typing import Any
 
 
 def moved_names(module: str) -> Callable[[str], object]:
@@ -74,9 +67,9 @@ class MovedModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 @functools.cache
-def _table() -> _Table:
-    table: _Table = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))  # type: ignore[assignment] # our own file
-    return table
+def _table() -> Mapping[str, Mapping[str, Any]]:
+    """Return the modules that are gone, each with its successors, and the names that left a module or were renamed."""
+    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 def _warn(what: str) -> None:

@@ -16,9 +16,9 @@ from typing import Any
 import gymnasium
 from gymnasium.envs import registration
 
+from sojourn.data.hints import fitted
 from sojourn.data.names import found
 from sojourn.data.numbers import nearest, shown
-from sojourn.data.options import fitted
 from sojourn.envs.protocol import Environment
 from sojourn.models.problems.catalogue import PROBLEMS
 from sojourn.rules.door import told

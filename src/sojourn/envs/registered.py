@@ -14,7 +14,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from sojourn.data.options import fitted
+from sojourn.data.hints import fitted
 from sojourn.envs.catalogue import class_name, title
 from sojourn.envs.worlds import WorldEnv
 from sojourn.exact.solve import solve

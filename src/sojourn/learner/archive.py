@@ -32,13 +32,12 @@ from sojourn.agents.methods import settled, td_error
 from sojourn.agents.planning import planner
 from sojourn.agents.protocol import draw
 from sojourn.agents.values.protocol import read
-from sojourn.data.files import write_bytes
+from sojourn.data.files import parsed_json, write_bytes
+from sojourn.data.hints import check_fields, check_kind
 from sojourn.data.numbers import shown
-from sojourn.data.records import parsed_json
 from sojourn.rates import catalogue as named
 from sojourn.rates import centred, scheduled
 from sojourn.rates.protocol import update
-from sojourn.rules.kinds import check_fields, check_kind
 from sojourn.rules.values import is_value
 from sojourn.worlds.protocol import step
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sojourn.agents.networks.protocol import ObservingAgent
-from sojourn.data.options import Given, fitted
-from sojourn.data.records import Json
+from sojourn.data.files import Json
+from sojourn.data.hints import Given, fitted
 from sojourn.envs import make
 from sojourn.envs.protocol import Environment
 from sojourn.learner.choice import OBSERVERS

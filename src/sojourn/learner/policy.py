@@ -17,9 +17,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
-from sojourn.data.files import write_text
+from sojourn.data.files import load_json, write_json, write_text
+from sojourn.data.hints import check_kind
 from sojourn.data.numbers import shown
-from sojourn.data.records import load_json, write_json
 from sojourn.envs.protocol import Element
 from sojourn.envs.reader import checked_mask
 from sojourn.envs.states import MOST_STATES, Description, Tabulation
@@ -27,7 +27,6 @@ from sojourn.learner.table_agent import HiddenActions, TableAgent
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats
 from sojourn.rules.door import told
-from sojourn.rules.kinds import check_kind
 
 _POLICY, _POLICY_VERSION = "sojourn policy", 1
 _EXACT = 2**53  # whole numbers below this are exact as floats

@@ -15,6 +15,7 @@ from typing import Any, TypedDict
 
 from sojourn.agents.protocol import Agent, ready_agent
 from sojourn.agents.values.protocol import sizes
+from sojourn.data.hints import check_kind, is_of_kind
 from sojourn.data.numbers import shown, whole, within
 from sojourn.envs.places import SavedPlace, Trace, places_of
 from sojourn.envs.protocol import Environment, Space
@@ -27,7 +28,6 @@ from sojourn.learner.policy import LearnedPolicy, policy_of
 from sojourn.learner.table_agent import HiddenActions, HiddenValues, TableAgent, check_totals
 from sojourn.rates.protocol import stumbling
 from sojourn.rules.door import told
-from sojourn.rules.kinds import check_kind, misfit_of
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import Column, canonical, replaced
 from sojourn.runs.recording import Totals
@@ -197,7 +197,7 @@ def load_policy(path: str | Path) -> LearnedPolicy:
 def saved_environment(path: str | Path) -> SavedEnvironment | None:
     """Return the id and the options of the environment that a saved learner was trained in, if they are known."""
     saved: SavedEnvironment | None = _contents(Path(path))[0].get("env")
-    return saved if saved is not None and misfit_of(SavedEnvironment, saved) is None else None
+    return saved if saved is not None and is_of_kind(SavedEnvironment, saved) else None
 
 
 def _contents(path: Path) -> tuple[Any, bool]:

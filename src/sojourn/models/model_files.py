@@ -38,11 +38,10 @@ from pathlib import Path
 
 import numpy as np
 
-from sojourn.data.files import write_text
+from sojourn.data.files import load_json, load_toml, write_text
+from sojourn.data.hints import Given, fitted
 from sojourn.data.names import is_users, made, users_constructor
 from sojourn.data.numbers import nearest, shown, whole
-from sojourn.data.options import Given, fitted
-from sojourn.data.records import load_json, load_toml
 from sojourn.models.dictionaries import ENTRIES, LAWS, Content, as_list, known, outcomes_of
 from sojourn.models.laws import Constant, Law
 from sojourn.models.problems.catalogue import PROBLEMS, SEVERAL_GAINS

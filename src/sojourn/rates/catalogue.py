@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from sojourn.data.hints import Given, fitted
 from sojourn.data.names import is_users, made, users_constructor
 from sojourn.data.numbers import nearest, shown
-from sojourn.data.options import Given, fitted
 from sojourn.rates.adaptive import AdaptiveRatio, ClippedExponential, TimeForgetting
 from sojourn.rates.contrast import Fixed, MeanOfRates, TimeSmoothed
 from sojourn.rates.harmonic import CumulativeHarmonic, CumulativeWeightedHarmonic, Harmonic, WeightedHarmonic

@@ -1,6 +1,5 @@
-"""The language that rules are written in, and the tools that every other room uses.
+"""The language that rules are written in, and the numerical tools that every other room uses.
 
-Values, rules and kernels (only they use Numba), random streams, elementary functions with the
-same bits on every machine, checks of numbers, intervals, and files that are written whole. Nothing
-here knows what a rate, a model, a world or an agent is.
+Values, rules and kernels, random streams, elementary functions with the same bits on every machine, intervals. Only
+`jit` knows Numba. Nothing here knows what a rate, a model, a world or an agent is.
 """

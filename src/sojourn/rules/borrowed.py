@@ -8,11 +8,9 @@ no owner, and its result is `given_back`. In Python, both functions do nothing.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeVar
 
-from sojourn.rules.bridge import Function, bridge, is_plain, written_out
-
-Numba: TypeAlias = Any  # its types: Numba ships none of its own
+from sojourn.rules.bridge import Function, Numba, bridge, is_plain, written_out
 
 V = TypeVar("V")
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 Function: TypeAlias = Callable[..., Any]  # of a rule or a loop; which one is known to the caller
+Numba: TypeAlias = Any  # its types, dispatchers, contexts and builders: Numba ships no types
 Connect: TypeAlias = Callable[[Function, Function, bool], None]
 
 F = TypeVar("F", bound=Function)
@@ -32,6 +33,12 @@ def bridge(callee: Function, resolve: Function, inline: bool = True) -> None:
     _listed.append((callee, resolve, inline))
     for connect in _connected:
         connect(callee, resolve, inline)
+
+
+@functools.cache
+def compiler() -> Numba:
+    """Return the module that compiles kernels, which imports Numba when the first kernel is called."""
+    return importlib.import_module(f"{__package__}.jit.compiler")
 
 
 def open_bridge(connect: Connect) -> None:

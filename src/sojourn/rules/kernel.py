@@ -10,13 +10,11 @@ Numba is imported only when the first kernel is called, so `import sojourn` is c
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias
+from typing import TYPE_CHECKING, Generic
 
-from sojourn.rules.bridge import F, is_plain
+from sojourn.rules.bridge import F, Numba, compiler, is_plain
 from sojourn.rules.jit.cache import KERNEL, is_on_disk, named_copy
 from sojourn.rules.values import Field, classes
-
-Numba: TypeAlias = Any  # its types and dispatchers: Numba ships no types
 
 
 class Kernel(Generic[F]):
@@ -54,19 +52,15 @@ class Kernel(Generic[F]):
         """Whether the function for arguments like these has been compiled already, or is on disk."""
         if not self._dispatchers and not is_on_disk(self.python):
             return False  # known without the compiler, which takes a while to import
-        from sojourn.rules.jit.compiler import signature_of
-
-        signature = signature_of(args)
+        signature = compiler().signature_of(args)
         return signature in self._dispatchers or is_on_disk(named_copy(self.python, signature, KERNEL))
 
     def _dispatcher(self, args: tuple[Field, ...]) -> Numba:
         """Return a dispatcher for the types of these arguments alone, compiled."""
-        from sojourn.rules.jit.compiler import compiled, signature_of
-
-        signature = signature_of(args)
+        signature = compiler().signature_of(args)
         found = self._dispatchers.get(signature)
         if found is None:
-            made = compiled(self.python, signature, set(classes(args)))
+            made = compiler().compiled(self.python, signature, set(classes(args)))
             found = self._dispatchers.setdefault(signature, made)
         return found
 

@@ -9,12 +9,10 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, overload
+from typing import TYPE_CHECKING, Generic, TypeAlias, overload
 
-from sojourn.rules.bridge import F, Function, G, bridge, explainers, is_ours
+from sojourn.rules.bridge import F, Function, G, Numba, bridge, explainers, is_ours
 from sojourn.rules.values import Field, classes
-
-Numba: TypeAlias = Any  # its types: Numba ships none of its own
 
 Check: TypeAlias = Callable[..., tuple[Field, ...]]
 

@@ -5,12 +5,8 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
-from sojourn.rules.bridge import Function, bridge, is_plain, written_out
+from sojourn.rules.bridge import Function, Numba, bridge, is_plain, written_out
 from sojourn.rules.values import Field
-
-Numba: TypeAlias = Any  # its types: Numba ships none of its own
 
 LANES = 32  # entries of a stack that are taken side by side (`jit.lanes`); compiled code knows it, so that addresses are constants
 

@@ -13,9 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from sojourn.rules.arrays import Floats
-from sojourn.rules.bridge import Function, bridge, written_out
-
-Numba: TypeAlias = Any  # its types: Numba ships none of its own
+from sojourn.rules.bridge import Function, Numba, bridge, written_out
 
 Vector: TypeAlias = tuple[float, ...]
 State: TypeAlias = Any  # a whole number or a vector, depending on the world

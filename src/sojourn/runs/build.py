@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sojourn.agents.protocol import Agent, draw, learn
+from sojourn.data.hints import Given, fitted, option_kinds, wants_list
 from sojourn.data.names import found, is_users, made
 from sojourn.data.numbers import shown
-from sojourn.data.options import Given, fitted, option_kinds, wants_list
 from sojourn.runs.catalogue import agent_kind, world_kind
 from sojourn.worlds.protocol import World, step
 

@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from sojourn.agents.catalogue import AGENTS, NamedAgent, named_agent
+from sojourn.data.hints import Choice
 from sojourn.data.names import found, is_users
 from sojourn.data.numbers import nearest, shown
-from sojourn.data.options import Choice
 from sojourn.models.problems.catalogue import PROBLEMS
 from sojourn.rules.jit.identity import source_of
 from sojourn.worlds.catalogue import WORLDS, NamedWorld, users_world

@@ -31,7 +31,7 @@ from sojourn.agents.values.protocol import Table, num_missing, write_policy
 from sojourn.rates.protocol import value
 from sojourn.rules.arrays import Flags, Ints
 from sojourn.rules.borrowed import borrowed
-from sojourn.rules.bridge import Function, bridge, compiled_apart, inlined, written_out
+from sojourn.rules.bridge import Function, Numba, bridge, compiled_apart, inlined, written_out
 from sojourn.rules.jit.lanes.lane import (
     alike,
     chosen,
@@ -59,7 +59,6 @@ MOST_ACTIONS = 4  # all actions' values of a state are read where one is asked f
 _BLOCK = 200_000  # steps between two checks of the halt flag: a fraction of a second
 
 Words: TypeAlias = npt.NDArray[np.uint64]  # streams
-Numba: TypeAlias = Any  # one of Numba's types, which have no stubs
 
 
 class LaneRuns(NamedTuple):

@@ -22,7 +22,7 @@ from sojourn.rules.borrowed import borrowed, given_back
 from sojourn.rules.bridge import compiled_apart, inlined
 from sojourn.rules.door import told, warn
 from sojourn.rules.kernel import kernel
-from sojourn.rules.returned import returned, same_kind
+from sojourn.rules.rehearsal import returned, same_kind
 from sojourn.rules.rule import first_meeting
 from sojourn.rules.streams import Stream, streams
 from sojourn.rules.values import Column, canonical, copied, replaced

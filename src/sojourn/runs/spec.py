@@ -73,9 +73,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from sojourn.data.files import load_toml
+from sojourn.data.hints import Choice, Given, Options
 from sojourn.data.numbers import finite, listed, nearest, positive, shown, whole
-from sojourn.data.options import Choice, Given, Options
-from sojourn.data.records import load_toml
 from sojourn.rules.door import told
 from sojourn.rules.elementary import exp10, log
 from sojourn.rules.jit.identity import check_unedited

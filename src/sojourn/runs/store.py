@@ -35,10 +35,10 @@ import numpy as np
 import polars as pl
 
 from sojourn.data.files import open_to_append, own_folder, remove_leftovers, write_bytes, write_text
-from sojourn.data.options import Choice
+from sojourn.data.hints import Choice
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.door import told, warn
-from sojourn.rules.jit.identity import source_digest
+from sojourn.rules.jit.cache import source_digest
 from sojourn.runs import results, tasks
 from sojourn.runs.batch import Batch
 from sojourn.runs.build import is_reversed, model_behind

@@ -20,7 +20,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from sojourn.agents.protocol import Agent, ready_agent
-from sojourn.data.options import Choice, Options
+from sojourn.data.hints import Choice, Options
 from sojourn.rules.jit.identity import check_unedited, rules_digest, source_of
 from sojourn.rules.stacks import LANES
 from sojourn.rules.values import classes, layout, stacked, with_arrays

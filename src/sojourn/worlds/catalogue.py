@@ -16,8 +16,8 @@ from collections.abc import Callable
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from sojourn.data.hints import Options
 from sojourn.data.names import found, users_constructor
-from sojourn.data.options import Options
 from sojourn.models.problems.catalogue import PROBLEMS
 
 if TYPE_CHECKING:

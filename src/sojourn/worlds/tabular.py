@@ -25,9 +25,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from sojourn.data.hints import Given, option_kinds
 from sojourn.data.names import made
 from sojourn.data.numbers import shown, within
-from sojourn.data.options import Given, option_kinds
 from sojourn.models.laws import CONSTANT, EXPONENTIAL, FLOORED, GAMMA, KINDS, TWO_POINT, UNIFORM, WEIBULL
 from sojourn.models.model_files import load_model
 from sojourn.models.smdp import SMDP, check_model

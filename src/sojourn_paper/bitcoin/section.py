@@ -12,11 +12,11 @@ from scipy.special import stdtr
 
 from sojourn.data.child import read_table
 from sojourn.data.files import write_whole
+from sojourn.data.hints import check_kind
 from sojourn.report import blocks, terminal
 from sojourn.report.charts import Sheet
 from sojourn.report.figures import FORMATS
 from sojourn.report.words import sentences, setting, several
-from sojourn.rules.kinds import check_kind
 from sojourn.runs.progress import Advance, no_progress
 from sojourn.runs.results import CURVES, RESULTS
 from sojourn.runs.spec import Sweep

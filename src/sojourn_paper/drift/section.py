@@ -9,7 +9,8 @@ from pathlib import Path
 
 import polars as pl
 
-from sojourn.data.records import Json, read_record
+from sojourn.data.files import Json
+from sojourn.data.hints import read_record
 from sojourn.report import blocks, terminal
 from sojourn.report.figures import FORMATS
 from sojourn.runs.progress import Advance, no_progress

@@ -12,10 +12,10 @@ import numpy.typing as npt
 import polars as pl
 
 from sojourn.data.files import write_whole
+from sojourn.data.hints import check_kind
 from sojourn.report import blocks, terminal
 from sojourn.report.figures import FORMATS
 from sojourn.report.words import number, sentences, several
-from sojourn.rules.kinds import check_kind
 from sojourn.runs.progress import Advance, no_progress
 from sojourn.runs.results import RESULTS
 from sojourn.worlds.two_state import CLOCKS

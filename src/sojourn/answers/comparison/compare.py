@@ -16,8 +16,8 @@ from sojourn.answers.comparison import judge, plan
 from sojourn.answers.comparison import section as shown
 from sojourn.answers.comparison.judge import ChangingWorld, Comparison, Problem, RunSettings, Trap
 from sojourn.answers.comparison.tuning import Judged, tuned
-from sojourn.data.files import own_folder, write_text, write_whole
-from sojourn.data.records import as_json, load_json, plain, read_record, write_json
+from sojourn.data.files import load_json, own_folder, write_json, write_text, write_whole
+from sojourn.data.hints import as_json, plain, read_record
 from sojourn.exact.audit.audit import Audit, audit
 from sojourn.exact.audit.limits import steps_of
 from sojourn.exact.policies import evaluate

@@ -34,7 +34,7 @@ import polars as pl
 from sojourn.agents.baselines import policy_agent
 from sojourn.agents.catalogue import NamedAgent
 from sojourn.answers.audit import Audited
-from sojourn.data.records import check_lengths
+from sojourn.data.hints import check_lengths
 from sojourn.exact.policies import PolicyGains
 from sojourn.exact.solve import solve
 from sojourn.models.chain import Chain, chain_of_pairs, pairs_of

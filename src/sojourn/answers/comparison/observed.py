@@ -23,10 +23,10 @@ import numpy as np
 import polars as pl
 
 from sojourn import __version__
-from sojourn.data.files import own_folder, write_text, write_whole
+from sojourn.data.files import Json, load_json, own_folder, write_json, write_text, write_whole
+from sojourn.data.hints import as_json, read_record
 from sojourn.data.names import is_users, users_constructor
 from sojourn.data.numbers import nearest, shown, whole
-from sojourn.data.records import Json, as_json, load_json, read_record, write_json
 from sojourn.envs.places import places_of
 from sojourn.envs.worlds import WorldEnv
 from sojourn.learner.choice import OBSERVERS, observer_for, observing_agent

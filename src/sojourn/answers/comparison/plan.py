@@ -18,9 +18,9 @@ import numpy as np
 
 from sojourn.agents.baselines import random_agent
 from sojourn.agents.catalogue import AGENTS, NamedAgent, named_agent
+from sojourn.data.hints import option_kinds
 from sojourn.data.names import is_users
 from sojourn.data.numbers import positive, probability, shown, whole
-from sojourn.data.options import option_kinds
 from sojourn.learner.choice import OBSERVERS
 from sojourn.models.model_files import is_file, named_model
 from sojourn.models.problems.catalogue import SEVERAL_GAINS

@@ -15,7 +15,8 @@ from sojourn.answers.comparison.judge import (
     Problem,
     RunSettings,
 )
-from sojourn.data.records import Json, as_json, read_record
+from sojourn.data.files import Json
+from sojourn.data.hints import as_json, read_record
 from sojourn.exact.audit.audit import Limit
 from sojourn.report import blocks, charts, terminal
 from sojourn.report.looks import looks

@@ -20,19 +20,16 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import FunctionType
-from typing import Any, TypeAlias
 
-from sojourn.rules.bridge import PLAIN, Function, is_ours, is_plain
-from sojourn.rules.jit.identity import compiled_digest
-
-Numba: TypeAlias = Any  # its types and dispatchers: Numba ships no types
+from sojourn.rules.bridge import PACKAGE, PLAIN, Function, Numba, is_ours, is_plain
 
 _USERS_KERNELS = 200  # so many are kept: one for each of a user's agents, worlds and edits
 _CODE = ".code"  # ends the names of files
 
+_HERE = Path(__file__).resolve().parent
 KERNEL = "kernel"  # in the name of machine code that can be run by itself
 
 
@@ -90,6 +87,62 @@ def _refuse_shared(place: Path, root: Path) -> None:
             "is neither kept nor looked for there, and everything is compiled again; set SOJOURN_CACHE_DIR to a folder of "
             f"your own{'' if theirs else ', or forbid others to write to this one (chmod go-w)'}"
         )
+
+
+# --- This package's source ---------------------------------------------------------------
+
+
+@functools.cache
+def source_digest() -> str:
+    """Return a hash of this package's source."""
+    return _digest(PACKAGE.rglob("*.py"))
+
+
+@functools.cache
+def compiled_digest() -> str:
+    """Return a hash of the files of this package that machine code is made from."""
+    return _digest(compiled_files())
+
+
+def _digest(files: Iterable[Path]) -> str:
+    return hash_of_files({path.relative_to(PACKAGE).as_posix(): path for path in files})
+
+
+def hash_of_files(files: Mapping[str, Path]) -> str:
+    """Return a hash of files and their names."""
+    digest = hashlib.sha256()
+    for name, path in sorted(files.items()):
+        digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+_HAS_RULES = re.compile(r"^@(kernel|rule|inlined|compiled_apart|[\w.]+\.register)\b", re.MULTILINE)
+_IMPORTS = re.compile(r"^\s*from sojourn\.?([\w.]*) import ([\w, ]+|\([^)]*\))", re.MULTILINE)
+
+
+def compiled_files() -> set[Path]:
+    """Return the files of this package that machine code is made from.
+
+    These are the files with rules or kernels, everything that those import, since a function can reach nothing else, and
+    what compiles them. After an edit anywhere else, all machine code can still be used.
+    """
+    sources = {path: path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")}
+    found: set[Path] = set()
+    waiting = [path for path, source in sources.items() if _HAS_RULES.search(source) or _HERE in path.parents]
+    while waiting:
+        path = waiting.pop()
+        if path not in found:
+            found.add(path)
+            waiting += [other for other in _imported(sources[path]) if other in sources]
+    return found
+
+
+def _imported(source: str) -> Iterator[Path]:
+    """Yield the files that a source may import from this package."""
+    for module, names in _IMPORTS.findall(source):
+        place = PACKAGE.joinpath(*module.split(".")) if module else PACKAGE
+        yield from (place.with_suffix(".py"), place / "__init__.py")
+        yield from (place / f"{name}.py" for name in re.findall(r"\w+", names))
 
 
 # --- What is kept -------------------------------------------------------------------

@@ -16,20 +16,17 @@ import stat
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numba
 from numba.core import compiler, serialize
 
-from sojourn.rules.bridge import Function
+if TYPE_CHECKING:
+    from sojourn.rules.bridge import Function, Numba
 
 Warn: TypeAlias = Callable[[str | OSError], None]
-Numba: TypeAlias = Any  # its types, targets and results: Numba ships no types
 
 _HASH_SIZE = hashlib.sha256().digest_size
-
-_pickled: Numba = serialize
-_results: Numba = compiler.CompileResult
 
 
 class CodeFile:
@@ -49,7 +46,7 @@ class CodeFile:
         path = self._path(target.codegen())
         try:
             types, code = pickle.loads(_read_own(path))
-            return _results._rebuild(target, *code) if types == signature else None
+            return compiler.CompileResult._rebuild(target, *code) if types == signature else None
         except FileNotFoundError:
             return None
         except Exception as error:  # whatever it is, we can still compile
@@ -62,7 +59,7 @@ class CodeFile:
         """Write the compiled function, unless it holds addresses of this process."""
         if compiled.library.has_dynamic_globals:
             return
-        path, code = self._path(compiled.codegen), _pickled.dumps((signature, compiled._reduce()))
+        path, code = self._path(compiled.codegen), serialize.dumps((signature, compiled._reduce()))
         try:
             _write_own(path, _hash_of(path, code) + code)
         except OSError as error:
@@ -71,7 +68,7 @@ class CodeFile:
     def _path(self, codegen: Numba) -> Path:
         """Return the place of the code for this machine, and for these versions of Python and Numba."""
         source = self._function.__code__
-        inner = _pickled.dumps(tuple(cell.cell_contents for cell in self._function.__closure__ or ()))
+        inner = serialize.dumps(tuple(cell.cell_contents for cell in self._function.__closure__ or ()))
         versions = (numba.__version__, sys.version, codegen.magic_tuple())
         told = repr((*versions, source.co_firstlineno, source.co_code, inner))
         return self._place(hashlib.sha256(told.encode()).hexdigest()[:12])

@@ -6,23 +6,11 @@ This file imports Numba, and is itself imported only when the first of these fun
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 from numba import extending, types
 from numba.core import cgutils
 from numba.np.arrayobj import load_item, make_array, make_view, store_item
 
-from sojourn.rules.bridge import Function
-
-Numba: TypeAlias = Any  # its types, contexts and builders: Numba ships no types
-
-_code: Numba = cgutils
-_array: Numba = make_array
-_intrinsic: Numba = extending.intrinsic
-_load: Numba = load_item
-_store: Numba = store_item
-_view: Numba = make_view
-_tuple: Numba = types.BaseTuple.from_types
+from sojourn.rules.bridge import Function, Numba
 
 
 def _is_value(kind: Numba) -> bool:
@@ -62,14 +50,13 @@ def taking() -> Function:
 
         return taken(stack, index), build
 
-    function: Function = _intrinsic(typed)
-    return function
+    return extending.intrinsic(typed)
 
 
 def _taken(kind: Numba) -> Numba:
     """Return the type of the values in a stack of a type."""
     if _is_value(kind):
-        return _tuple([_taken(part) for part in kind.types], kind.instance_class)
+        return types.BaseTuple.from_types([_taken(part) for part in kind.types], kind.instance_class)
     return kind.dtype if kind.ndim == 1 else kind.copy(ndim=kind.ndim - 1)
 
 
@@ -80,12 +67,12 @@ def _take(context: Numba, builder: Numba, kind: Numba, stack: Numba, place: Numb
             for i, part in enumerate(kind.types)
         ]
         return context.make_tuple(builder, _taken(kind), taken)
-    array = _array(kind)(context, builder, stack)
+    array = make_array(kind)(context, builder, stack)
     address = _address(builder, array, place)
     if kind.ndim == 1:
-        return _load(context, builder, kind, address)
-    shape, strides = (_code.unpack_tuple(builder, axes)[1:] for axes in (array.shape, array.strides))
-    return _view(context, builder, kind, array, _taken(kind), address, shape, strides)._getvalue()
+        return load_item(context, builder, kind, address)
+    shape, strides = (cgutils.unpack_tuple(builder, axes)[1:] for axes in (array.shape, array.strides))
+    return make_view(context, builder, kind, array, _taken(kind), address, shape, strides)._getvalue()
 
 
 def putting() -> Function:
@@ -99,8 +86,7 @@ def putting() -> Function:
 
         return types.none(stack, index, value), build
 
-    function: Function = _intrinsic(typed)
-    return function
+    return extending.intrinsic(typed)
 
 
 def _put(context: Numba, builder: Numba, kinds: Numba, both: Numba, place: Numba) -> None:
@@ -111,23 +97,23 @@ def _put(context: Numba, builder: Numba, kinds: Numba, both: Numba, place: Numba
         for i, parts in enumerate(zip(kind.types, given.types, strict=True)):
             _put(context, builder, parts, [builder.extract_value(one, i) for one in both], place)
         return
-    array = _array(kind)(context, builder, stack)
+    array = make_array(kind)(context, builder, stack)
     address = _address(builder, array, place)
     if kind.ndim == 1:
-        _store(context, builder, kind, context.cast(builder, value, given, kind.dtype), address)
+        store_item(context, builder, kind, context.cast(builder, value, given, kind.dtype), address)
     elif kind.mutable:
-        new = _array(given)(context, builder, value)
+        new = make_array(given)(context, builder, value)
         # Rules mostly write into the array that they were given, and then there is nothing to do.
         with builder.if_then(builder.icmp_unsigned("!=", address, new.data), likely=False):
-            room, shape = (_code.unpack_tuple(builder, one.shape) for one in (array, new))
+            room, shape = (cgutils.unpack_tuple(builder, one.shape) for one in (array, new))
             for wanted, found in zip(room[1:], shape, strict=True):
                 with builder.if_then(builder.icmp_signed("!=", wanted, found), likely=False):
                     says = ("a rule returned an array of another shape",)
                     context.call_conv.return_user_exc(builder, ValueError, says)
-            _code.raw_memmove(builder, address, new.data, new.nitems, array.itemsize)
+            cgutils.raw_memmove(builder, address, new.data, new.nitems, array.itemsize)
 
 
 def _address(builder: Numba, array: Numba, place: Numba) -> Numba:
     """Return where the entry of a place begins."""
     stride = builder.extract_value(array.strides, 0)
-    return _code.pointer_add(builder, array.data, builder.mul(place, stride), array.data.type)
+    return cgutils.pointer_add(builder, array.data, builder.mul(place, stride), array.data.type)

@@ -11,28 +11,25 @@ import gc
 import sys
 import threading
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numba
 from numba import extending
 
-from sojourn.rules.bridge import Connect, Function, is_plain, open_bridge
+from sojourn.rules.bridge import Connect, Function, Numba, is_plain, open_bridge
 from sojourn.rules.jit.cache import KERNEL, keep, kept_on_disk, main_found_again, named_copy
 from sojourn.rules.jit.identity import fingerprint
 from sojourn.rules.rule import mark_compiled, users_rules
 from sojourn.rules.values import Field
 
-Numba: TypeAlias = Any  # its types and dispatchers: Numba ships no types
-
 Signature: TypeAlias = tuple[Numba, ...]  # the types of all arguments
 
-_numba: Numba = numba
 _lock = threading.Lock()
 
 
 def signature_of(args: tuple[Field, ...]) -> Signature:
     """Return Numba's types of some arguments."""
-    return tuple(map(_numba.typeof, args))
+    return tuple(map(numba.typeof, args))
 
 
 def compiled(python: Function, signature: Signature, types: set[type]) -> Numba:
@@ -46,7 +43,7 @@ def compiled(python: Function, signature: Signature, types: set[type]) -> Numba:
         users = users_rules()
         known = "" if types.isdisjoint(users) else fingerprint(types, users)
         use = f"{KERNEL}-of-users-{known}" if known else KERNEL
-        dispatcher: Numba = _numba.njit(**options)(named_copy(python, signature, use))
+        dispatcher = numba.njit(**options)(named_copy(python, signature, use))
         if known is not None:
             keep(dispatcher, users=bool(known))
         try:
@@ -81,8 +78,7 @@ def _connect() -> Connect:
 
 def _overload(callee: Function, resolve: Function, inline: bool) -> None:
     options: Numba = {"forceinline": inline, "error_model": "numpy"}
-    overloaded: Numba = extending.overload(callee, jit_options=options, strict=False)
-    overloaded(resolve)
+    extending.overload(callee, jit_options=options, strict=False)(resolve)
 
 
 @contextlib.contextmanager

@@ -1,6 +1,5 @@
-"""What machine code and numbers depend on, as hashes: of this package's source, of users' rules, and of users' files.
+"""What machine code and numbers depend on besides this package, as hashes: of users' rules, and of users' files.
 
-    compiled_digest()          the files of this package that machine code is made from; names the folder of the cache
     fingerprint(classes)       everything that a user's rules reach; names a kernel in the cache
     rules_digest(values)       all source that decides what values do
     source_of("mine:queue")    the source behind a user's name; part of a cell's identity
@@ -18,7 +17,6 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import inspect
-import re
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,64 +29,9 @@ import numpy as np
 
 from sojourn.data.names import found
 from sojourn.rules.bridge import PACKAGE, Function
+from sojourn.rules.jit.cache import hash_of_files, source_digest
 from sojourn.rules.rule import is_from_user, users_rules
 from sojourn.rules.values import Field, classes
-
-# --- This package's source ---------------------------------------------------------------
-
-
-@functools.cache
-def source_digest() -> str:
-    """Return a hash of this package's source."""
-    return _digest(PACKAGE.rglob("*.py"))
-
-
-@functools.cache
-def compiled_digest() -> str:
-    """Return a hash of the files of this package that machine code is made from."""
-    return _digest(compiled_files())
-
-
-def _digest(files: Iterable[Path]) -> str:
-    return _hash_of_files({path.relative_to(PACKAGE).as_posix(): path for path in files})
-
-
-def _hash_of_files(files: Mapping[str, Path]) -> str:
-    """Return a hash of files and their names."""
-    digest = hashlib.sha256()
-    for name, path in sorted(files.items()):
-        digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()[:16]
-
-
-_HAS_RULES = re.compile(r"^@(kernel|rule|inlined|compiled_apart|[\w.]+\.register)\b", re.MULTILINE)
-_IMPORTS = re.compile(r"^\s*from sojourn\.?([\w.]*) import ([\w, ]+|\([^)]*\))", re.MULTILINE)
-
-
-def compiled_files() -> set[Path]:
-    """Return the files of this package that machine code is made from.
-
-    These are the files with rules or kernels, and everything that those import: a function can
-    reach nothing else. After an edit anywhere else, all machine code can still be used.
-    """
-    sources = {path: path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")}
-    found: set[Path] = set()
-    waiting = [path for path, source in sources.items() if _HAS_RULES.search(source)]
-    while waiting:
-        path = waiting.pop()
-        if path not in found:
-            found.add(path)
-            waiting += [other for other in _imported(sources[path]) if other in sources]
-    return found
-
-
-def _imported(source: str) -> Iterator[Path]:
-    """Yield the files that a source may import from this package."""
-    for module, names in _IMPORTS.findall(source):
-        place = PACKAGE.joinpath(*module.split(".")) if module else PACKAGE
-        yield from (place.with_suffix(".py"), place / "__init__.py")
-        yield from (place / f"{name}.py" for name in re.findall(r"\w+", names))
-
 
 # --- What decides numbers ------------------------------------------------------------
 
@@ -127,10 +70,6 @@ _KNOWN = frozenset({"builtins", "cmath", "math", "numba", "numpy", "operator", "
 _LARGEST = 1_000_000  # bytes of an array that is compiled in as a constant
 
 
-class _CannotTellError(Exception):
-    """Something that has no fingerprint."""
-
-
 def fingerprint(classes: Iterable[type], rules: Mapping[type, Sequence[Function]]) -> str | None:
     """Return a hash of everything that compiled code for these classes depends on, or None if it cannot be made.
 
@@ -140,7 +79,7 @@ def fingerprint(classes: Iterable[type], rules: Mapping[type, Sequence[Function]
     try:
         for cls in sorted(classes, key=lambda cls: (cls.__module__, cls.__qualname__)):
             reader.read(cls)
-    except _CannotTellError:
+    except NotImplementedError:
         return None
     return reader.digest()
 
@@ -188,13 +127,13 @@ class _Fingerprint:
         elif isinstance(thing, FunctionType):
             self._read_function(thing)
         else:
-            raise _CannotTellError
+            raise NotImplementedError(f"a {type(thing).__name__} has no fingerprint")
 
     def _read_class(self, cls: type) -> None:
         self._add(f"{cls.__module__}.{cls.__qualname__}")
         if not _is_known(cls):
             if not (issubclass(cls, tuple) and hasattr(cls, "_fields")) or not _can_be_found(cls):
-                raise _CannotTellError
+                raise NotImplementedError(f"{cls.__name__} has no fingerprint")
             self._add(" ".join(cls._fields))
             for name, default in cls._field_defaults.items():  # type: ignore[attr-defined] # a NamedTuple has it
                 self._add(name)
@@ -304,7 +243,7 @@ def _users_digest(name: str, module: ModuleType) -> str:
         raise ValueError(
             f"{name!r} is not in a file, so nobody could tell which version of it was run; put it in a file"
         )
-    return _hash_of_files(files)
+    return hash_of_files(files)
 
 
 def _files(first: ModuleType) -> dict[str, Path]:

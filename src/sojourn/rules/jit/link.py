@@ -9,18 +9,14 @@ This file imports Numba, and is itself imported only when the first kernel is co
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import llvmlite.binding as llvm
 from numba import njit, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.typing import templates
 
-from sojourn.rules.bridge import Function
+from sojourn.rules.bridge import Function, Numba
 from sojourn.rules.jit.cache import keep, part_copy
-
-Numba: TypeAlias = Any  # its modules and results: Numba ships no types
 
 _ENVIRONMENT = "_ZN08NumbaEnv"  # begins the names of the variables that point to a function's Python objects
 
@@ -56,7 +52,7 @@ class _Part(JITCodeLibrary):
         variables = llvm.parse_assembly("\n".join(lines))
         variables.name = code.name
         self._final_module = variables
-        super()._finalize_final_module()  # type: ignore[no-untyped-call]
+        super()._finalize_final_module()
         self._shared_module = code
 
 
@@ -65,10 +61,10 @@ class _PartCompiler(Compiler):
 
     def compile_extra(self, func: Function) -> Numba:
         """Compile a function into a part."""
-        library: Numba = _Part(self.state.targetctx.codegen(), func.__qualname__)  # type: ignore[no-untyped-call]
+        library = _Part(self.state.targetctx.codegen(), func.__qualname__)
         library.enable_object_caching()
         self.state.library = library
-        return super().compile_extra(func)  # type: ignore[no-untyped-call]
+        return super().compile_extra(func)
 
 
 class _ByTypes:
@@ -85,15 +81,14 @@ class _ByTypes:
         key = (*args, *kws.items())
         if key not in self._found:
             self._found[key] = self._compiled(args, kws)
-        return self._found[key]  # type: ignore[no-any-return]
+        return self._found[key]
 
     def _compiled(self: Numba, args: Numba, kws: Numba) -> tuple[Numba, Numba]:
         function = self._overload_func(*args, **kws)
         if function is None:
             return None, None
         kept = part_copy(function, (*args, *kws.values()))
-        part: Numba = njit(pipeline_class=_PartCompiler, **self._options)
-        compiled = part(kept or function)
+        compiled = njit(pipeline_class=_PartCompiler, **self._options)(kept or function)
         if kept is not None:
             keep(compiled)
         types.Dispatcher(compiled).get_call_type(self.context, args, kws)
@@ -108,8 +103,7 @@ def connect(callee: Function, resolve: Function, inline: bool) -> None:
         "no_cfunc_wrapper": True,
         "no_cpython_wrapper": True,
     }
-    found: Numba = templates
-    numbas = found.make_overload_template(callee, resolve, {}, strict=False, inline="never")
+    numbas = templates.make_overload_template(callee, resolve, {}, strict=False, inline="never")
     template = type(numbas)(numbas.__name__, (_ByTypes, numbas), {"_found": {}, "_options": options})
-    found.infer(template)
-    found.infer_global(callee, types.Function(template))
+    templates.infer(template)
+    templates.infer_global(callee, types.Function(template))

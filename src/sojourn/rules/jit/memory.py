@@ -6,15 +6,9 @@ the first of these functions is compiled. `borrowed` says what they are for.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 from numba import extending
 
-from sojourn.rules.bridge import Function
-
-Numba: TypeAlias = Any  # its types and builders: Numba ships no types of its own
-
-_intrinsic: Numba = extending.intrinsic
+from sojourn.rules.bridge import Function, Numba
 
 
 def borrowing() -> Function:
@@ -26,8 +20,7 @@ def borrowing() -> Function:
 
         return value(value), build
 
-    function: Function = _intrinsic(typed)
-    return function
+    return extending.intrinsic(typed)
 
 
 def _disowned(context: Numba, builder: Numba, kind: Numba, value: Numba) -> Numba:
@@ -56,8 +49,7 @@ def giving_back() -> Function:
 
         return value(value, lender), build
 
-    function: Function = _intrinsic(typed)
-    return function
+    return extending.intrinsic(typed)
 
 
 def _reowned(context: Numba, builder: Numba, kind: Numba, both: Numba) -> tuple[Numba, list[Numba]]:

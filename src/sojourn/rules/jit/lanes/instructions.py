@@ -6,34 +6,18 @@ This file imports Numba, and is itself imported only when lanes are compiled. `l
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from llvmlite import ir
 from numba import extending as numba_extending
 from numba import types
-from numba.core import cgutils as numba_cgutils
-from numba.core.datamodel import models
+from numba.core import cgutils
 
-from sojourn.rules.bridge import Function
+from sojourn.rules.bridge import Function, Numba
 from sojourn.rules.stacks import LANES
 
-Numba: TypeAlias = Any  # its types, contexts and builders: Numba ships no types
+extending: Numba = numba_extending  # whose types are wrong
 Codegen: TypeAlias = tuple[Numba, Function]  # the types of an intrinsic, and a function that writes its code
-
-cgutils: Numba = numba_cgutils
-extending: Numba = numba_extending
-
-
-def written_by(function: Callable[..., Codegen]) -> Numba:
-    """Return a function that kernels can call, given the one that writes its instructions."""
-    return extending.intrinsic(function)
-
-
-def extended(callee: Function) -> Callable[[Callable[..., Function | None]], Numba]:
-    """Let one of Python's own functions be called with a lane."""
-    decorate: Callable[..., Numba] = extending.overload(callee, strict=False)
-    return decorate
 
 
 class Block(types.Type):
@@ -48,12 +32,11 @@ class Lane(Block):
     """One lane of a block of two or three axes: a stream, or a table."""
 
 
-class BlockModel(models.StructModel):
+class BlockModel(extending.models.StructModel):
     """The address of the first entry, and the length of the first axis."""
 
     def __init__(self, manager: Numba, kind: Block) -> None:
-        pointer: Numba = types.CPointer
-        super().__init__(manager, kind, [("data", pointer(kind.dtype)), ("length", types.intp)])  # type: ignore[no-untyped-call]
+        super().__init__(manager, kind, [("data", types.CPointer(kind.dtype)), ("length", types.intp)])
 
 
 extending.register_model(Block)(BlockModel)
@@ -101,7 +84,7 @@ _ROWS, _TABLES = "sojourn rows", "sojourn tables"
 # --- Blocks and lanes ---------------------------------------------------------------------
 
 
-@written_by
+@extending.intrinsic
 def row_of(typing: Numba, array: Numba, first: Numba, place: Numba) -> Codegen:
     """Return numbers or streams as a block; its address counts from the first row, so the compiler sees that rows do not overlap."""
     kind = Block(array.dtype, array.ndim, 0)
@@ -116,7 +99,7 @@ def row_of(typing: Numba, array: Numba, first: Numba, place: Numba) -> Codegen:
     return kind(array, first, place), code
 
 
-@written_by
+@extending.intrinsic
 def table_of(typing: Numba, array: Numba, actions: Numba) -> Codegen:
     """Return tables as a block."""
     kind = Block(array.dtype, array.ndim, actions.count)
@@ -128,7 +111,7 @@ def table_of(typing: Numba, array: Numba, actions: Numba) -> Codegen:
     return kind(array, actions), code
 
 
-@written_by
+@extending.intrinsic
 def _lane_of(typing: Numba, block: Numba, lane: Numba) -> Codegen:
     kind = Lane(block.dtype, block.ndim, block.num_actions)
 
@@ -140,7 +123,7 @@ def _lane_of(typing: Numba, block: Numba, lane: Numba) -> Codegen:
     return kind(block, lane), code
 
 
-@written_by
+@extending.intrinsic
 def _number_of(typing: Numba, block: Numba, lane: Numba) -> Codegen:
     def code(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
         data = _parts(context, builder, block, args[0]).data
@@ -149,7 +132,7 @@ def _number_of(typing: Numba, block: Numba, lane: Numba) -> Codegen:
     return block.dtype(block, lane), code
 
 
-@written_by
+@extending.intrinsic
 def _put_number(typing: Numba, block: Numba, lane: Numba, number: Numba) -> Codegen:
     def code(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
         data = _parts(context, builder, block, args[0]).data
@@ -187,7 +170,7 @@ def _times_lanes(builder: Numba, place: Numba) -> Numba:
     return builder.mul(place, ir.Constant(ir.IntType(64), LANES), flags=["nsw", "nuw"])
 
 
-@written_by
+@extending.intrinsic
 def _word_at(typing: Numba, lane: Numba, place: Numba) -> Codegen:
     def code(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
         data = _parts(context, builder, lane, args[0]).data
@@ -197,7 +180,7 @@ def _word_at(typing: Numba, lane: Numba, place: Numba) -> Codegen:
     return lane.dtype(lane, place), code
 
 
-@written_by
+@extending.intrinsic
 def _put_word(typing: Numba, lane: Numba, place: Numba, word: Numba) -> Codegen:
     def code(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
         data = _parts(context, builder, lane, args[0]).data
@@ -224,7 +207,7 @@ def _is(builder: Numba, action: Numba, number: int) -> Numba:
     return builder.icmp_signed("==", action, ir.Constant(action.type, number))
 
 
-@written_by
+@extending.intrinsic
 def _entry(typing: Numba, lane: Numba, state: Numba, action: Numba) -> Codegen:
     """Read all entries of the state and select one, so that lanes with other actions read the same addresses."""
 
@@ -242,7 +225,7 @@ def _entry(typing: Numba, lane: Numba, state: Numba, action: Numba) -> Codegen:
     return lane.dtype(lane, state, action), code
 
 
-@written_by
+@extending.intrinsic
 def _put_entry(typing: Numba, lane: Numba, state: Numba, action: Numba, entry: Numba) -> Codegen:
     """Write all entries of the state, those of other actions unchanged."""
 
@@ -259,7 +242,7 @@ def _put_entry(typing: Numba, lane: Numba, state: Numba, action: Numba, entry: N
     return types.none(lane, state, action, entry), code
 
 
-@extended(operator.getitem)
+@extending.overload(operator.getitem, strict=False)
 def _getitem(lane: Numba, place: Numba) -> Function | None:
     if not isinstance(lane, Lane):
         return None
@@ -268,7 +251,7 @@ def _getitem(lane: Numba, place: Numba) -> Function | None:
     return lambda lane, place: _entry(lane, place[0], place[1])
 
 
-@extended(operator.setitem)
+@extending.overload(operator.setitem, strict=False)
 def _setitem(lane: Numba, place: Numba, entry: Numba) -> Function | None:
     if not isinstance(lane, Lane):
         return None
@@ -277,7 +260,7 @@ def _setitem(lane: Numba, place: Numba, entry: Numba) -> Function | None:
     return lambda lane, place, entry: _put_entry(lane, place[0], place[1], entry)
 
 
-@written_by
+@extending.intrinsic
 def _length(typing: Numba, lane: Numba) -> Codegen:
     def code(context: Numba, builder: Numba, signature: Numba, args: Numba) -> Numba:
         return _parts(context, builder, lane, args[0]).length
@@ -285,18 +268,18 @@ def _length(typing: Numba, lane: Numba) -> Codegen:
     return types.intp(lane), code
 
 
-@extending.overload_attribute(Lane, "shape", strict=False)  # type: ignore[untyped-decorator]
+@extending.overload_attribute(Lane, "shape", strict=False)
 def _shape(lane: Numba) -> Function:
     num_actions = lane.num_actions  # a constant to the compiler: loops over actions are written out
     return lambda lane: (_length(lane), num_actions)
 
 
-@extended(len)
+@extending.overload(len, strict=False)
 def _len(lane: Numba) -> Function | None:
     return (lambda lane: _length(lane)) if isinstance(lane, Lane) else None
 
 
-@written_by
+@extending.intrinsic
 def select(typing: Numba, condition: Numba, one: Numba, other: Numba) -> Codegen:
     """Return one of two numbers, without a jump."""
 
@@ -309,7 +292,7 @@ def select(typing: Numba, condition: Numba, one: Numba, other: Numba) -> Codegen
 # --- The loop over lanes ------------------------------------------------------------------
 
 
-class _Distinct(ir.MDValue):  # type: ignore[misc]
+class _Distinct(ir.MDValue):
     """A node of metadata that equals no other; the node of a loop has itself as its first operand."""
 
     def __init__(self, module: Numba, operands: list[Numba], of_loop: bool = False) -> None:
@@ -326,7 +309,7 @@ class _Distinct(ir.MDValue):  # type: ignore[misc]
         return id(self)
 
 
-@written_by
+@extending.intrinsic
 def each_lane(typing: Numba, body: Numba, work: Numba, count: Numba) -> Codegen:
     """Call body(work, lane) for each lane, in a loop that says that its iterations do not touch each other's memory.
 

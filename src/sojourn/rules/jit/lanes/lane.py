@@ -16,18 +16,13 @@ branches become selections, so there must be no loop whose length is known only 
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
 
 from sojourn.rules.arrays import Ints
-from sojourn.rules.bridge import Function, bridge, written_out
+from sojourn.rules.bridge import Function, Numba, bridge, written_out
 from sojourn.rules.rule import no_rule, rule
 from sojourn.rules.stacks import LANES
 from sojourn.rules.values import Field, V, Value, is_value, with_arrays
-
-Numba: TypeAlias = Any  # its types: Numba ships none of its own
-
 
 _NUM_ROWS = {1: 1, 2: 4, 3: 0}  # of a number, a stream, and a table, which is kept elsewhere
 
@@ -209,7 +204,7 @@ def _always(one: Field, other: Field) -> bool:
 
 
 def _equal(one: Field, other: Field) -> bool:
-    return one == other  # type: ignore[no-any-return]
+    return one == other
 
 
 def _resolve_chosen(choices: Numba, place: Numba) -> Function:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from typing_extensions import TypeAliasType
 
-from sojourn.rules.kinds import check_kind
+from sojourn.data.hints import check_kind
 
 Number: Any = TypeVar("Number", bound=np.generic)  # type: ignore[misc] # a hint that is looked at, not used as one
 named: Any = TypeAliasType
