@@ -5,7 +5,18 @@ from __future__ import annotations
 from sojourn.data.records import as_json, read_record
 from sojourn.exact.audit.audit import Limit
 from sojourn.report import terminal
-from sojourn.report.blocks import Column, DataTable, Facts, Heading, Note, Points, Prose, numbers, texts
+from sojourn.report.blocks import (
+    Block,
+    Column,
+    DataTable,
+    Facts,
+    Heading,
+    Note,
+    Points,
+    Prose,
+    numbers,
+    texts,
+)
 from sojourn.report.charts import Axis, Whiskers
 
 
@@ -39,7 +50,7 @@ def test_paragraphs_have_a_line_each_and_charts_none() -> None:
     """Headings and tables stand apart, lists have a line for each entry, and a chart is for the page."""
     chart = Whiskers("chart", Axis("x"), [])
     facts = Facts("Settings", [("seeds", "3")])
-    shown = [
+    shown: list[Block] = [
         Prose("One."),
         Note("Two."),
         chart,
