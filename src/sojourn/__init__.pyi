@@ -47,7 +47,8 @@ from sojourn.exact.solve import RatioSolution, solve, solve_ratio
 from sojourn.exact.value_iteration import value_iteration
 from sojourn.learner.evaluation import Evaluation
 from sojourn.learner.learner import Learner
-from sojourn.learner.policy import LearnedPolicy, load_policy
+from sojourn.learner.policy import LearnedPolicy
+from sojourn.learner.saved import load_policy
 from sojourn.learner.verdict import Verdict
 from sojourn.learner.watch import tensorboard
 from sojourn.models import laws, problems

@@ -441,7 +441,10 @@ def _came(kind: Kind, edit: Edit, path: Path, whole: str, arrays: dict[str, Any]
     try:
         refused = used(kind, path)
     except ToldError as error:  # the environment's own words, if it stands where nothing goes on
-        return "ran" if "place" in edit.where.split(".")[:2] else "raw", str(error)
+        is_place = "place" in edit.where.split(".")[:2]
+        # What was seen may be so large that the agent diverges, and says so.
+        has_diverged = edit.where.endswith(("= 1e+300", "= inf")) and "so it has diverged" in str(error)
+        return "ran" if is_place or has_diverged else "raw", str(error)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is counted
         last = traceback.extract_tb(error.__traceback__)[-1]
         told = f"{type(error).__name__}: {error} [{last.filename}:{last.lineno}]"

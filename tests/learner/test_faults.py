@@ -268,3 +268,15 @@ def test_what_flattens_to_something_else_is_refused(space: Any, wrong: Any) -> N
     env.observation_space = space
     told = sentence(lambda: sj.Learner(env, sj.deep_q, **SMALL).train(100), ValueError)
     assert "the observation space is" in told
+
+
+def test_an_agent_that_diverged_is_not_followed() -> None:
+    """An action that is not a number never reaches the environment; the error is about the agent, not about durations."""
+    env = gym.make("Pendulum-v1")
+    learner = sj.Learner(env, sj.ppo, duration=1.0, seed=1, **SMALL, rollout=8, batch=4, epochs=1)
+    learner.train(10)
+    learner.agent.learned.policy.weights[:] = math.nan
+    with pytest.raises(
+        ValueError, match=r"step 1\d: the agent chose the action \[\[nan\]\], so it has diverged"
+    ):
+        learner.train(10)

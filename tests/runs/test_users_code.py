@@ -23,7 +23,7 @@ from clusters import COMMAND, dask
 from sojourn.agents.catalogue import named_agent
 from sojourn.answers.audit import audit_named
 from sojourn.answers.comparison.compare import compare
-from sojourn.answers.comparison.plan import Settings
+from sojourn.answers.comparison.plan import Settings, tuned_options
 from sojourn.answers.page import write_report
 from sojourn.data.names import users_constructor
 from sojourn.envs import make
@@ -385,7 +385,12 @@ def test_wrong_names_are_refused_by_a_sentence(folder: Path, build: Any, sentenc
 def test_agents_by_name_for_comparisons(folder: Path) -> None:
     """An agent of a user's is tuned by the step sizes among its options; an entry of its own says more."""
     entry = named_agent("users_code:persistent")
-    assert (entry.kind, entry.title, list(entry.grid)) == ("users_code:persistent",) * 2 + (["step_size"],)
+    tuned = list(tuned_options(entry))
+    assert (entry.kind, entry.title, tuned) == (
+        "users_code:persistent",
+        "users_code:persistent",
+        ["step_size"],
+    )
     assert named_agent("harmonic-r-centred").options == {"centring": 0.1}
 
 

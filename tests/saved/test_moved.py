@@ -26,14 +26,16 @@ def run(code: str) -> str:
 
 def test_an_old_module_works_and_warns_once() -> None:
     """A module's old name leads to what it held, with one warning that says where this is now."""
-    told = run("from sojourn.data.files import write_text\nfrom sojourn.data.files import read_text")
-    assert told.count("sojourn.data.files has moved to sojourn.data.files; the old name works until 1.0") == 1
+    told = run("from sojourn.rules.files import write_text\nfrom sojourn.rules.files import read_text")
+    assert (
+        told.count("sojourn.rules.files has moved to sojourn.data.files; the old name works until 1.0") == 1
+    )
 
 
 def test_the_finder_answers_for_our_old_modules_only() -> None:
     """No other import is touched: a missing module of ours or of others is as missing as ever."""
     finder = moved.MovedModules()
-    assert finder.find_spec("sojourn.data.files", None) is not None
+    assert finder.find_spec("sojourn.rules.files", None) is not None
     assert finder.find_spec("numpy.rules", None) is finder.find_spec("sojourn.nothing", None) is None
 
 

@@ -322,11 +322,9 @@ def test_a_number_that_changed_is_found() -> None:
 
 def test_an_old_path_warns_once() -> None:
     """A module that has moved is found under its old name with one warning, which says where it is."""
-    program = (
-        "import sojourn.data.child\nfrom sojourn.data.child import read_apart\nimport sojourn.rules.nonsense"
-    )
+    program = "import sojourn.rules.apart\nfrom sojourn.rules.apart import read_apart\nimport sojourn.rules.nonsense"
     done = subprocess.run(
         [sys.executable, "-W", "always", "-c", program], capture_output=True, text=True, check=False
     )
-    assert done.stderr.count("DeprecationWarning: sojourn.data.child has moved to sojourn.data.child") == 1
+    assert done.stderr.count("DeprecationWarning: sojourn.rules.apart has moved to sojourn.data.child") == 1
     assert "ModuleNotFoundError: No module named 'sojourn.rules.nonsense'" in done.stderr

@@ -221,7 +221,7 @@ def policy(
 
     No environment is needed. Only differences between values have a meaning.
     """
-    from sojourn.learner.policy import load_policy
+    from sojourn.learner.saved import load_policy
 
     _import_all(module)
     found = load_policy(file)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from sojourn.models.smdp import SMDP
 from sojourn.models.structure import several_classes
 from sojourn.rules.arrays import Floats
+
+if TYPE_CHECKING:
+    from sojourn.models.smdp import SMDP
 
 
 class NotSolvedError(ValueError):

@@ -31,10 +31,10 @@ from scipy import sparse
 from sojourn.exact.bounds import Solution, residual
 from sojourn.exact.chains import Numbers, carried, lumped, valued
 from sojourn.exact.errors import NotSolvedError, checked_bias
-from sojourn.exact.operators import restricted
 from sojourn.models.chain import chain_of_pairs, leading_to, pairs_of
 from sojourn.models.smdp import SMDP
-from sojourn.rules.arrays import Floats, Ints, Sparse
+from sojourn.models.validation import offsets_of
+from sojourn.rules.arrays import Flags, Floats, Ints, Sparse
 
 _ROUNDING = 1e-13  # relative to the mean size of the gains in which a policy may end up
 _MOST = 1000  # policies; no model is known that needs more than ten
@@ -88,6 +88,25 @@ def by_components(model: SMDP, inside: Callable[[SMDP], Solution]) -> Solution:
         solver=f"{solutions[-1].solver}, by end components",
         seconds=time.perf_counter() - began,
     )
+
+
+def restricted(model: SMDP, states: Ints, kept: Flags) -> tuple[SMDP, Ints]:
+    """Return the model with only these states and the pairs that are kept, and where each of its pairs was before."""
+    number = np.full(model.num_states, -1)
+    number[states] = np.arange(len(states))
+    state = number[model.state_of_pair()]
+    pairs = np.flatnonzero(kept & (state >= 0))
+    offsets, rows = model.rows_of(pairs)
+    part = SMDP(
+        pair_offsets=offsets_of(np.bincount(state[pairs], minlength=len(states))),
+        row_offsets=offsets,
+        successor=number[model.successor[rows]],
+        probability=model.probability[rows],
+        reward=model.reward[pairs],
+        duration=model.duration[pairs],
+        action=model.action[pairs],
+    )
+    return part, pairs
 
 
 class _Ways(NamedTuple):

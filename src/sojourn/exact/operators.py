@@ -1,4 +1,4 @@
-"""What the solvers share: expected values, the best pair of each state, smaller models, and compiled sweeps.
+"""What the solvers share: expected values, the best pair of each state, and compiled sweeps.
 
 A sweep reads the values of the last sweep and writes new ones, so its result does not depend on the order of the states,
 and threads that share the states get exactly the same result. The kernels have many arguments because each array that
@@ -11,16 +11,17 @@ import functools
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sojourn.models.smdp import SMDP
-from sojourn.models.validation import offsets_of
-from sojourn.rules.arrays import Flags, Floats, Indices, Ints
+from sojourn.rules.arrays import Floats, Indices, Ints
 from sojourn.rules.bridge import inlined
 from sojourn.rules.gradual import gradually
 from sojourn.rules.kernel import Kernel, kernel
+
+if TYPE_CHECKING:
+    from sojourn.models.smdp import SMDP
 
 _ULP = 2.0**-53
 _SMALLEST = 5e-324
@@ -47,25 +48,6 @@ def first_best(offsets: Ints, numbers: Floats) -> Ints:
     at = np.flatnonzero(numbers == np.maximum.reduceat(numbers, offsets[:-1])[state])
     _, first = np.unique(state[at], return_index=True)
     return at[first]
-
-
-def restricted(model: SMDP, states: Ints, kept: Flags) -> tuple[SMDP, Ints]:
-    """Return the model with only these states and the pairs that are kept, and where each of its pairs was before."""
-    number = np.full(model.num_states, -1)
-    number[states] = np.arange(len(states))
-    state = number[model.state_of_pair()]
-    pairs = np.flatnonzero(kept & (state >= 0))
-    offsets, rows = model.rows_of(pairs)
-    part = SMDP(
-        pair_offsets=offsets_of(np.bincount(state[pairs], minlength=len(states))),
-        row_offsets=offsets,
-        successor=number[model.successor[rows]],
-        probability=model.probability[rows],
-        reward=model.reward[pairs],
-        duration=model.duration[pairs],
-        action=model.action[pairs],
-    )
-    return part, pairs
 
 
 # --- Compiled sweeps ----------------------------------------------------------------------

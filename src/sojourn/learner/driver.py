@@ -20,6 +20,7 @@ from sojourn.agents.networks.base import NetworkAgent
 from sojourn.agents.networks.protocol import ObservingAgent, Transitions
 from sojourn.agents.protocol import Agent
 from sojourn.agents.vector_observer import VectorObserver
+from sojourn.data.numbers import shown
 from sojourn.envs.places import Places, SavedPlace, Shown, Trace
 from sojourn.envs.protocol import Element, Info, parts_of
 from sojourn.envs.reader import TableReader, must_be_taken, reward_of
@@ -253,6 +254,11 @@ class ObservingDriver:
         agent, places = self.agent, self.places
         while self.totals.steps < last and self.totals.duration < until and not asked:
             actions, explored = agent.draw(places.observations, places.allowed)
+            if np.asarray(actions).dtype.kind == "f" and not np.isfinite(actions).all():
+                raise ValueError(
+                    f"step {self.totals.steps}: the agent chose the action {shown(np.asarray(actions).tolist())}, so it "
+                    "has diverged; train it again with a smaller step size"
+                )
             try:
                 steps = places.step(actions, explored)
             except (TypeError, ValueError) as error:

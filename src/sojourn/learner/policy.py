@@ -1,8 +1,8 @@
 """A learned policy on its own: it acts without the environment, and can be written as CSV or JSON.
 
 It has the states that were visited in training, with the values and visits of their actions, and it knows how
-observations are numbered. `load_policy` reads the JSON file, which holds only data, or the file of a saved learner; CSV
-is a table for people and other programs.
+observations are numbered. `sojourn.load_policy` reads the JSON file, which holds only data, or the file of a saved learner;
+CSV is a table for people and other programs.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ from sojourn.data.records import load_json, write_json
 from sojourn.envs.protocol import Element
 from sojourn.envs.reader import checked_mask
 from sojourn.envs.states import MOST_STATES, Description, Tabulation
-from sojourn.learner.archive import format_of, read_archive
-from sojourn.learner.saved import FORMAT, NETWORK_FORMAT, VERSION, Saved, restored_table
 from sojourn.learner.table_agent import HiddenActions, TableAgent
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats
@@ -165,39 +163,6 @@ class LearnedPolicy:
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise ValueError(f"{path} is not a policy that sojourn wrote: {error}") from None
         return policy
-
-
-@told
-def load_policy(path: str | Path) -> LearnedPolicy:
-    """Return the policy in a JSON file or in the file of a saved learner. No environment is needed.
-
-    >>> import tempfile
-    >>> import sojourn as sj
-    >>> learner = sj.Learner(sj.WorldEnv(sj.TwoState(log_scale=1e-3), compiled=False), seed=0)
-    >>> totals = learner.train(100)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     learner.write_policy(f"{folder}/policy.json")
-    ...     policy = load_policy(f"{folder}/policy.json")
-    >>> policy.act(0) == learner.act(0)
-    True
-    """
-    path = Path(path)
-    if path.suffix == ".json":
-        return LearnedPolicy.from_file(path)
-    if format_of(path) == NETWORK_FORMAT:
-        raise ValueError(
-            f"{path} holds an agent that observes, which has no table of states; ask Learner.load(...).act(observation) "
-            "for its action, or follow it with `sojourn evaluate`"
-        )
-    contents: Any = read_archive(path, FORMAT, VERSION)
-    try:
-        check_kind(Saved, contents, "the learner")
-        (table, hidden), states = restored_table(contents), Tabulation(contents["states"])
-        if states.num_states != len(table.q):
-            raise ValueError(f"it has values for {len(table.q)} states, but numbers {states.num_states}")  # noqa: TRY301
-        return policy_of(states, contents["first_action"], table, hidden)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{path}: {error}") from None
 
 
 def policy_of(

@@ -23,8 +23,10 @@ from sojourn.envs.states import Description, Tabulation, action_count, first_act
 from sojourn.learner.archive import format_of, read_archive, write_archive
 from sojourn.learner.choice import OBSERVERS, MakeObserver, Supply, observing_agent
 from sojourn.learner.driver import OURS, Driver, ObservingDriver, TableDriver
+from sojourn.learner.policy import LearnedPolicy, policy_of
 from sojourn.learner.table_agent import HiddenActions, HiddenValues, TableAgent, check_totals
 from sojourn.rates.protocol import stumbling
+from sojourn.rules.door import told
 from sojourn.rules.kinds import check_kind, misfit_of
 from sojourn.rules.streams import Stream
 from sojourn.rules.values import Column, canonical, replaced
@@ -159,6 +161,39 @@ def read(
         raise ValueError(f"{path}: its options ask for an agent that is larger than the memory") from None
 
 
+@told
+def load_policy(path: str | Path) -> LearnedPolicy:
+    """Return the policy in a JSON file or in the file of a saved learner. No environment is needed.
+
+    >>> import tempfile
+    >>> import sojourn as sj
+    >>> learner = sj.Learner(sj.WorldEnv(sj.TwoState(log_scale=1e-3), compiled=False), seed=0)
+    >>> totals = learner.train(100)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     learner.write_policy(f"{folder}/policy.json")
+    ...     policy = load_policy(f"{folder}/policy.json")
+    >>> policy.act(0) == learner.act(0)
+    True
+    """
+    path = Path(path)
+    if path.suffix == ".json":
+        return LearnedPolicy.from_file(path)
+    contents, is_network = _contents(path)
+    if is_network:
+        raise ValueError(
+            f"{path} holds an agent that observes, which has no table of states; ask Learner.load(...).act(observation) "
+            "for its action, or follow it with `sojourn evaluate`"
+        )
+    try:
+        check_kind(Saved, contents, "the learner")
+        (table, hidden), states = _restored_agent(contents), Tabulation(contents["states"])
+        if states.num_states != len(table.q):
+            raise ValueError(f"it has values for {len(table.q)} states, but numbers {states.num_states}")  # noqa: TRY301
+        return policy_of(states, contents["first_action"], table, hidden)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
 def saved_environment(path: str | Path) -> SavedEnvironment | None:
     """Return the id and the options of the environment that a saved learner was trained in, if they are known."""
     saved: SavedEnvironment | None = _contents(Path(path))[0].get("env")
@@ -182,7 +217,7 @@ def _given(what: str, saved: Any, given: Any) -> Any:
     return saved if given is None else given
 
 
-def restored_table(saved: Saved, mask_name: str = "the action mask") -> tuple[TableAgent, HiddenActions]:
+def _restored_agent(saved: Saved, mask_name: str = "the action mask") -> tuple[TableAgent, HiddenActions]:
     """Return the agent of a file, and the actions that are hidden in its table."""
     agent = ready_agent(saved["agent"])
     table = TableAgent.restored(agent, saved["stream"], saved["totals"], saved["now"])
@@ -197,7 +232,7 @@ def _restored_table(saved: Saved, env: Environment, source: DurationSource, mask
         raise ValueError(wrong)
     reader = TableReader(env, source, mask, saved["clock"], bins=states)
     trace = Trace(env, whole("seed", saved["seed"], least=0))
-    driver = TableDriver(reader, *restored_table(saved, reader.mask_name), trace)
+    driver = TableDriver(reader, *_restored_agent(saved, reader.mask_name), trace)
     state, (action, explored) = saved["state"], saved["drawn"]
     if state is not None:
         within("state", state, states.num_states)

@@ -98,9 +98,9 @@ class TableAgent:
             raise ValueError("its totals are not numbers")
         check_totals(seen)
         q = entries(agent.values)
-        if np.isnan(q).any() or (q == np.inf).any():
+        if np.isnan(q).any() or (q == np.inf).any() or not math.isfinite(value(agent.rate)):
             raise ValueError(
-                "its values are not finite, so it has diverged; train it again with smaller step sizes"
+                "its values or its rate are not finite, so it has diverged; train it again with smaller step sizes"
             )
         if not ((numbers[_SIZE - _FIRST :] >= 0.0) & (numbers[_SIZE - _FIRST :] <= MOST_COUNTED)).all():
             raise ValueError("its visits are not counts")

@@ -27,7 +27,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sojourn.exact.bounds import Solution
-from sojourn.exact.operators import expected, restricted
+from sojourn.exact.multichain import restricted
+from sojourn.exact.operators import expected
 from sojourn.exact.policies import evaluate
 from sojourn.exact.solve import solve
 from sojourn.models.chain import pairs_of
