@@ -54,8 +54,8 @@ def agent_kinds() -> dict[str, NamedAgent]:
 def agent_kind(name: str) -> NamedAgent:
     """Return one kind of agent, by the name of its constructor, which may be a user's own.
 
-    >>> agent_kind("rvi_q").title
-    'RVI Q-learning'
+    >>> agent_kind("rvi_q").make.__name__
+    'rvi_q'
     """
     if is_users(name):
         return named_agent(name)
