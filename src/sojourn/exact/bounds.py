@@ -59,7 +59,8 @@ class Solution:
     `gains` is the optimal gain from each state and `policy` an action for each state. `bias` solves the optimality
     equation h = max_a (r - gain d + P h) with an error of at most `residual`; it is 0 in one state of each class. The
     optimal gain of every state is at least `lower` and at most `upper`. If the model was estimated, for example from a
-    log, so is the solution: nothing is proven, and `lower` and `upper` are infinite.
+    log, so is the solution: nothing is proven, and `lower` and `upper` are infinite. `is_coarse` says that the bounds are
+    further apart than the tolerance asks because floats can do no better; `findings` then says how far.
 
     >>> import sojourn as sj
     >>> found = sj.solve(sj.problems.long_return())  # 30 in a time of 2 + 1, or 770 in one of 100 + 1
@@ -79,6 +80,7 @@ class Solution:
     iterations: int
     solver: str
     seconds: float
+    is_coarse: bool = False
 
     def __post_init__(self) -> None:
         if self.is_estimate:
@@ -113,8 +115,14 @@ class Solution:
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """Sentences on anything unusual about the model, such as absorbing states or states that are left for good."""
-        return findings(self.model)
+        """Sentences on anything unusual: absorbing states, states that are left for good, bounds that are far apart."""
+        if not self.is_coarse or self.is_estimate:
+            return findings(self.model)
+        return (
+            f"the gain is known to within {self.upper - self.lower:.1g}; the states differ so much in worth that floats can do "
+            "no better",
+            *findings(self.model),
+        )
 
 
 def _short(things: Sequence[object], bare: bool = False) -> str:

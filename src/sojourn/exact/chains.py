@@ -7,6 +7,7 @@ and the answer is tested: if the bounds on the gain are far apart, decimals are 
 
 from __future__ import annotations
 
+import weakref
 from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -33,6 +34,9 @@ _ULPS, _KEPT = 2.0**-50, 1e-9  # what rounding does to a sum, and how much of a 
 _ROUGH = 1e-3  # how much in chains that are too large for decimals
 _DIGITS, _MOST_DIGITS = 60, 3000
 _POLICIES = 100  # tried at most in the search for the longest run of decisions without time
+_timeless: weakref.WeakKeyDictionary[SMDP, Floats | None] = (
+    weakref.WeakKeyDictionary()
+)  # for each model, computed once
 
 
 class Valued(NamedTuple):
@@ -277,6 +281,12 @@ def longest_timeless(model: SMDP) -> Floats | None:
     >>> longest_timeless(retry)
     array([4., 0.])
     """
+    if model not in _timeless:
+        _timeless[model] = _longest_timeless(model)
+    return _timeless[model]
+
+
+def _longest_timeless(model: SMDP) -> Floats | None:
     zero = np.flatnonzero(model.duration == 0.0)
     if not zero.size:
         return None

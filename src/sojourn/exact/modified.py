@@ -24,6 +24,7 @@ import numpy as np
 
 from sojourn.data.numbers import positive, whole
 from sojourn.exact.bounds import Goal, Solution, not_solved, proven
+from sojourn.exact.refusals import Reached
 from sojourn.exact.sweeps import Crew, evaluate_block, improve_block
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats
@@ -34,8 +35,12 @@ _FEWEST, _MOST = 5, 320  # sweeps between two improvements
 
 
 @told
-def modified_policy_iteration(model: SMDP, tolerance: float = 1e-8, *, max_sweeps: int = 20_000) -> Solution:
+def modified_policy_iteration(
+    model: SMDP, tolerance: float = 1e-8, *, max_sweeps: int = 20_000, start: Reached | None = None
+) -> Solution:
     """Return a policy whose gain, like the optimal one, is known to within `tolerance`; see `solve` on its meaning.
+
+    `start` is where another run has stopped, the `reached` of its error.
 
     >>> from sojourn.models import from_arrays
     >>> model = from_arrays([[[0.0, 1.0]], [[1.0, 0.0]]], rewards=[[4.0], [0.0]], durations=[[1.0], [3.0]])
@@ -50,6 +55,8 @@ def modified_policy_iteration(model: SMDP, tolerance: float = 1e-8, *, max_sweep
     timed = bool(model.duration.min() > 0.0)
     with Crew(model) as crew, np.errstate(all="ignore"):
         gain = float(model.reward.mean() / model.duration.mean())
+        if start is not None:
+            bias, gain, pairs = start.bias.copy(), start.gain, start.pairs.copy()
         while True:
             before = pairs.copy()
             crew.sweep(improve_block, bias, gain, _slack(bias), False, pairs, ratio, surplus)
@@ -63,7 +70,9 @@ def modified_policy_iteration(model: SMDP, tolerance: float = 1e-8, *, max_sweep
                 if goal.reached(high - low, pairs, gain):
                     break
             if sweeps >= max_sweeps or not goal.near >= 0.0 or not np.isfinite(gain):
-                raise not_solved(model, sweeps, bias, tolerance)
+                error = not_solved(model, sweeps, bias, tolerance)
+                error.reached = Reached(bias, gain, pairs, high - low, sweeps)
+                raise error
             changed = int(np.count_nonzero(pairs != before))
             # While the policy still changes much, its values are of little use; later only they are left to find.
             count = min(2 * count, _MOST) if changed * 1000 <= model.num_states else _FEWEST

@@ -23,7 +23,8 @@ from numpy.typing import ArrayLike
 from sojourn.data.numbers import unmasked, whole
 from sojourn.exact.bounds import Solution, bounds
 from sojourn.exact.careful import Found, careful
-from sojourn.exact.chains import CHEAP, valued
+from sojourn.exact.chains import CHEAP, LARGEST, valued
+from sojourn.exact.direct import cost_in_sweeps, direct_policy_iteration
 from sojourn.exact.refusals import NotSolvedError
 from sojourn.models.chain import chain_of_pairs, classes_of, leading_to, pairs_of
 from sojourn.models.smdp import SMDP
@@ -55,6 +56,8 @@ def policy_iteration(model: SMDP, *, start: ArrayLike | None = None, max_iterati
         raise NotSolvedError(several_classes(model, parts))
     pairs = _steepest(model) if start is None else pairs_of(model, np.asarray(unmasked("start", start)))
     max_iterations = whole("max_iterations", max_iterations)
+    if model.num_states > LARGEST and cost_in_sweeps(model, pairs) < np.inf:
+        return direct_policy_iteration(model, pairs, max_iterations=max_iterations)
     with np.errstate(all="ignore"):
         found = _in_floats(model, pairs, max_iterations)
     if not _good(model, found):

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sojourn.rules.arrays import Floats
+from sojourn.rules.arrays import Floats, Ints
 
 if TYPE_CHECKING:
     from sojourn.models.smdp import SMDP
+
+
+class Reached(NamedTuple):
+    """What sweeps came to: a bias, a guess of the gain, a policy by its pairs, the distance of the bounds, and their number."""
+
+    bias: Floats
+    gain: float
+    pairs: Ints
+    apart: float
+    sweeps: int
 
 
 class NotSolvedError(ValueError):
@@ -22,6 +32,8 @@ class NotSolvedError(ValueError):
     ...     print(str(error).split(";")[1].strip())
     allow more with max_sweeps, or use policy_iteration
     """
+
+    reached: Reached | None = None  # what the sweeps had come to, if another solver may go on from there
 
 
 def in_floats(model: SMDP, gains: Floats, bias: Floats) -> Floats:
