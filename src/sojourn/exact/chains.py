@@ -34,6 +34,7 @@ _ULPS, _KEPT = 2.0**-50, 1e-9  # what rounding does to a sum, and how much of a 
 _ROUGH = 1e-3  # how much in chains that are too large for decimals
 _DIGITS, _MOST_DIGITS = 60, 3000
 _POLICIES = 100  # tried at most in the search for the longest run of decisions without time
+_AT_ONE_INSTANT = 300  # decisions without time in a row that are followed one by one in larger models
 _timeless: weakref.WeakKeyDictionary[SMDP, Floats | None] = (
     weakref.WeakKeyDictionary()
 )  # for each model, computed once
@@ -293,6 +294,14 @@ def _longest_timeless(model: SMDP) -> Floats | None:
     state, counts = model.state_of_pair(), np.diff(model.row_offsets)
     inner, first = np.unique(state[zero], return_index=True)
     pairs, steps = model.pair_offsets[:-1].copy(), np.zeros(model.num_states)
+    if model.num_states > LARGEST:
+        offsets, rows = model.rows_of(zero)
+        for _ in range(_AT_ONE_INSTANT):
+            ahead = np.add.reduceat(model.probability[rows] * steps[model.successor[rows]], offsets[:-1])
+            before, steps[inner] = steps[inner], 1.0 + np.maximum.reduceat(ahead, first)
+            if (steps[inner] - before).max() <= 0.25:
+                return steps
+        steps[:] = 0.0
     pairs[inner] = zero[first]
     for _ in range(_POLICIES):
         rows = chain_of_pairs(model, pairs).matrix[inner]

@@ -30,6 +30,7 @@ from sojourn.exact.refusals import NotSolvedError
 from sojourn.exact.sweeps import Crew, evaluate_block, improve_block
 from sojourn.models.chain import Chain, chain_of_pairs, classes_of, leading_to, outward
 from sojourn.models.smdp import SMDP
+from sojourn.models.structure import several_classes
 from sojourn.rules.arrays import Floats, Ints, Sparse
 from sojourn.rules.blas import one_thread
 
@@ -38,6 +39,7 @@ _STEPS = 50  # of the chain, to find a state that is visited often
 _RARE = 1e6  # a state left out that is visited this much less often than another is replaced
 _HUB = 10.0  # times the square root of the number of states: a column with more entries is full
 _ULPS = 1e-15  # of the largest bias: what rounding does to a surplus
+_CORRECTIONS = 3  # at most
 _USUAL = 1e-8  # tolerance
 _USELESS = 1e-3  # bounds that are further apart, relative to the largest reward per unit time, are no answer
 # Measured: seconds for an entry of the factors, for a row in a sweep, and for a state in a sweep.
@@ -46,6 +48,8 @@ _FEWEST, _MOST = 5, 300  # sweeps between two factorisations
 _FACTORISATIONS = (
     4.0  # that policy iteration usually takes after sweeps, each with as much time for further sweeps
 )
+_PROOF = 30.0  # sweeps that proven bounds take in models with decisions that take no time
+_DEPTH, _WIDE = 100, 8.0  # levels of the search, and times the square root of the number of states
 _MOST_ENTRIES = 2e8  # of the factors, which then have about 3 gigabytes
 
 
@@ -82,7 +86,7 @@ def estimate(matrix: Sparse) -> Estimate:
     share = np.cumsum(widths) / widths.sum()
     central = widths[(share >= 0.3) & (share - widths / widths.sum() <= 0.7)]
     width, length = float(central.min()) + float(hub.sum()), float(len(widths))
-    seconds = 1.5e-9 * width**3 * max(1.0, length / width) + 2.5e-6 * size
+    seconds = 2e-9 * width**3 * max(1.0, length / width) + 1e-6 * size
     return Estimate(seconds, 30.0 * (width**2 + size))
 
 
@@ -95,7 +99,28 @@ def cost_in_sweeps(model: SMDP, pairs: Ints) -> float:
     if expected.entries > _MOST_ENTRIES:
         return np.inf
     rows = model.num_rows * (model.num_states / model.num_pairs + 1.0 / _FEWEST**2)
+    if model.duration.min() == 0.0:
+        rows += model.num_rows * _PROOF / _FEWEST
     return 2.0 * _FACTORISATIONS * expected.seconds / (_PER_ROW * rows + _PER_STATE * model.num_states)
+
+
+def is_narrow(model: SMDP) -> bool:
+    """Return whether one gets from the first state to others little by little, as in queues, so that factors may be small.
+
+    In a random model, the number of states that can be reached explodes. It takes a moment to see this; to estimate the
+    factors takes about as long as solving such a model.
+    """
+    met, new = np.zeros(model.num_states, dtype=bool), np.zeros(1, dtype=np.int64)
+    first = model.pair_offsets[:-1]
+    for _ in range(_DEPTH):
+        met[new] = True
+        ahead = model.successor[model.rows_of(first[new])[1]]
+        new = np.unique(ahead[~met[ahead]]).astype(np.int64)
+        if not new.size:
+            break
+        if len(new) > _WIDE * np.sqrt(model.num_states):
+            return False
+    return True
 
 
 def _levels(graph: Sparse, start: int) -> Floats:
@@ -157,10 +182,17 @@ class Factored:
 
     def valued(self) -> tuple[float, Floats]:
         """Return the gain and the bias, which is 0 in the state left out."""
-        reward, duration = self._first + self._ahead @ self._totals
-        gain = float(reward / duration)
+        return self._from_totals(self._first[0], self._totals[:, 0])
+
+    def corrected(self, surplus: Floats) -> tuple[float, Floats]:
+        """Return what to add to a gain and a bias whose surplus r - g d + P h - h is not 0 as it should be."""
+        return self._from_totals(float(surplus[self._left_out]), self._solve(surplus[self._others]))
+
+    def _from_totals(self, earned: float, totals: Floats) -> tuple[float, Floats]:
+        between = self._first[1] + self._ahead @ self._totals[:, 1]
+        gain = float((earned + self._ahead @ totals) / between)
         bias = np.zeros(len(self._others) + 1)
-        bias[self._others] = self._totals[:, 0] - gain * self._totals[:, 1]
+        bias[self._others] = totals - gain * self._totals[:, 1]
         return gain, bias
 
 
@@ -179,6 +211,7 @@ class _Evaluator:
     def __init__(self, model: SMDP, crew: Crew) -> None:
         self._model, self._crew = model, crew
         self._law = np.full(model.num_states, 1.0 / model.num_states)
+        self._surplus, self._spare = np.empty((2, model.num_states))
         self.entries = 0
 
     def __call__(self, pairs: Ints) -> Evaluated:
@@ -186,15 +219,27 @@ class _Evaluator:
         chain = chain_of_pairs(self._model, pairs)
         classes = classes_of(chain)
         if len(classes) > 1:
+            if len(self._model.structure.parts) > 1:
+                raise NotSolvedError(several_classes(self._model, self._model.structure.parts))
             best = max(classes, key=lambda states: _gain_of(chain, states))
             pairs = leading_to(self._model, best, pairs)
             chain, classes = chain_of_pairs(self._model, pairs), [best]
         factored = Factored(chain, classes[0], self._law)
         self._law, self.entries = factored.law, factored.entries
         gain, bias = factored.valued()
-        surplus, spare = np.empty((2, self._model.num_states))
-        self._crew.sweep(evaluate_block, bias, gain, 0.0, pairs, surplus, spare)
-        return Evaluated(pairs, gain, bias, float(np.abs(surplus).max()))
+        found = self._with_rounding(pairs, gain, bias)
+        for _ in range(_CORRECTIONS):
+            # u and g w may be much larger than their difference, so what rounding left of the surplus is solved for again.
+            gain, bias = factored.corrected(self._surplus)
+            better = self._with_rounding(pairs, found.gain + gain, found.bias + bias)
+            if not better.rounding < 0.5 * found.rounding:
+                break
+            found = better
+        return found
+
+    def _with_rounding(self, pairs: Ints, gain: float, bias: Floats) -> Evaluated:
+        self._crew.sweep(evaluate_block, bias, gain, 0.0, pairs, self._surplus, self._spare)
+        return Evaluated(pairs, gain, bias, float(np.abs(self._surplus).max()))
 
 
 def _gain_of(chain: Chain, states: Ints) -> float:
@@ -210,7 +255,7 @@ def _gain_of(chain: Chain, states: Ints) -> float:
 def direct_policy_iteration(
     model: SMDP, pairs: Ints, tolerance: float | None = None, *, max_iterations: int = 1000
 ) -> Solution:
-    """Return an optimal policy of a model with one end component, found from the policy that takes `pairs`.
+    """Return an optimal policy of a model whose gain is one number, found from the policy that takes `pairs`.
 
     With a tolerance, the iteration stops when the bounds are that near, and otherwise when no action is better by more than
     rounding. If the bounds are then still further apart than the tolerance asks, floats can do no better, and

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Reached(NamedTuple):
-    """What sweeps came to: a bias, a guess of the gain, a policy by its pairs, the distance of the bounds, and their number."""
+    """What sweeps came to: a bias, a guess of the gain, pairs, the distance of the bounds, the number of sweeps."""
 
     bias: Floats
     gain: float
@@ -33,7 +33,13 @@ class NotSolvedError(ValueError):
     allow more with max_sweeps, or use policy_iteration
     """
 
-    reached: Reached | None = None  # what the sweeps had come to, if another solver may go on from there
+
+class StoppedError(Exception):
+    """Raised when sweeps are stopped so that another solver can go on from what they `reached`."""
+
+    def __init__(self, reached: Reached) -> None:
+        super().__init__(f"stopped after {reached.sweeps} sweeps")
+        self.reached = reached
 
 
 def in_floats(model: SMDP, gains: Floats, bias: Floats) -> Floats:

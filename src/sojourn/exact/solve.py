@@ -16,16 +16,17 @@ import time
 from dataclasses import replace
 
 from sojourn.data.numbers import positive
-from sojourn.exact.bounds import Goal, Solution
-from sojourn.exact.direct import cost_in_sweeps, direct_policy_iteration
+from sojourn.exact.bounds import Goal, Solution, not_solved
+from sojourn.exact.direct import cost_in_sweeps, direct_policy_iteration, is_narrow
 from sojourn.exact.modified import modified_policy_iteration
 from sojourn.exact.multichain import by_components
 from sojourn.exact.policy_iteration import policy_iteration
-from sojourn.exact.refusals import NotSolvedError, Reached
+from sojourn.exact.refusals import NotSolvedError, Reached, StoppedError
 from sojourn.models.smdp import SMDP, check_model
 
 _SMALL = 300  # states: up to here policy iteration is as fast, and exact
 _TRIAL = 150  # sweeps; after two trials the rate is known
+_SHARE = 8.0  # if factorisations are cheap, this part of their time is spent on sweeps first
 _SWEEPS = 300_000  # at most
 
 
@@ -53,51 +54,75 @@ def solve(model: SMDP, tolerance: float = 1e-8) -> Solution:
 
 def _large(model: SMDP, tolerance: float) -> Solution:
     """Solve a model of more than 300 states, or its end components if there are several."""
-    began, swept, sweeps, budget, reached = time.perf_counter(), 0, _TRIAL, math.nan, None
-    while True:
-        try:
-            # If the bounds meet, the gain is one number, and there is no need to look for end components.
-            found = modified_policy_iteration(model, tolerance, max_sweeps=sweeps, start=reached)
-            break
-        except NotSolvedError as error:
-            if len(model.structure.parts) > 1:
-                return by_components(model, lambda part: _inside(part, tolerance))
-            if error.reached is None:
-                raise
-            refused, last, reached = error, reached, error.reached
-        swept += reached.sweeps
-        is_stuck = reached.sweeps < sweeps
-        if last is None and not is_stuck:
-            continue
-        budget = cost_in_sweeps(model, reached.pairs) if math.isnan(budget) else budget
-        left = _sweeps_left(model, tolerance, last, reached)
-        if budget < math.inf and (is_stuck or swept + left > budget):
-            found = _by_factors(model, tolerance, reached, _SWEEPS - swept)
-            break
-        if is_stuck or swept >= _SWEEPS:
-            raise refused
-        sweeps = int(min(max(_TRIAL, min(left, swept)), _SWEEPS))
+    began, judge = time.perf_counter(), _Judge(model, tolerance)
+    try:
+        # If the bounds meet, the gain is one number, and there is no need to look for end components.
+        found = modified_policy_iteration(model, tolerance, max_sweeps=judge.trial(), go_on=judge)
+    except StoppedError as stopped:
+        found = _without_sweeps(model, tolerance, stopped.reached, judge.budget(stopped.reached))
     return replace(found, seconds=time.perf_counter() - began)
+
+
+class _Judge:
+    """Decides after some sweeps whether more of them are cheaper than factorisations."""
+
+    def __init__(self, model: SMDP, tolerance: float) -> None:
+        self._model, self._goal = model, Goal(model, tolerance)
+        self._last: Reached | None = None
+        self._budget = math.nan
+
+    def trial(self) -> int:
+        """Return how many sweeps to take first: few if factorisations are cheap."""
+        if is_narrow(self._model):
+            self._budget = cost_in_sweeps(self._model, self._model.pair_offsets[:-1])
+        return _TRIAL if not self._budget <= _SHARE * _TRIAL else max(int(self._budget / _SHARE), 1)
+
+    def budget(self, reached: Reached) -> float:
+        """Return how many sweeps cost as much as factorisations; infinity if these are too large."""
+        if math.isnan(self._budget):
+            self._budget = cost_in_sweeps(self._model, reached.pairs)
+        return self._budget
+
+    def __call__(self, reached: Reached) -> int:
+        """Return how many more sweeps to take."""
+        last, self._last = self._last, reached
+        if last is None:
+            return 0 if self._budget <= _SHARE * _TRIAL else _TRIAL
+        left = self._left(last, reached)
+        if reached.sweeps + left > self.budget(reached) or reached.sweeps >= _SWEEPS:
+            return 0
+        if left == math.inf and len(self._model.structure.parts) > 1:
+            return 0
+        return int(max(_TRIAL, min(left, reached.sweeps)))
+
+    def _left(self, last: Reached, now: Reached) -> float:
+        """Return how many more sweeps it takes if the bounds go on approaching each other as they did."""
+        if not 0.0 < now.apart < last.apart:
+            return math.inf
+        further = math.log(max(now.apart / self._goal.allowed(now.pairs, now.gain), 1.0))
+        return (now.sweeps - last.sweeps) * further / math.log(last.apart / now.apart)
+
+
+def _without_sweeps(model: SMDP, tolerance: float, reached: Reached, budget: float) -> Solution:
+    """Go on by policy iteration from where the sweeps have stopped, in each end component if the gain is not one number."""
+    found = refused = None
+    if budget < math.inf:
+        try:
+            found = direct_policy_iteration(model, reached.pairs, tolerance)
+        except NotSolvedError as error:
+            refused = error
+    if found is not None and not found.is_coarse:
+        return found
+    if len(model.structure.parts) > 1:
+        return by_components(model, lambda part: _inside(part, tolerance))
+    if found is not None:
+        return found
+    if refused is not None and reached.sweeps < _SWEEPS:
+        with contextlib.suppress(NotSolvedError):
+            return modified_policy_iteration(model, tolerance, max_sweeps=_SWEEPS)
+    raise refused or not_solved(model, reached.sweeps, reached.bias, tolerance)
 
 
 def _inside(model: SMDP, tolerance: float) -> Solution:
     """Solve an end component."""
     return _large(model, tolerance) if model.num_states > _SMALL else policy_iteration(model)
-
-
-def _sweeps_left(model: SMDP, tolerance: float, last: Reached | None, now: Reached) -> float:
-    """Return how many more sweeps will about be needed if the bounds go on approaching each other as they did."""
-    if last is None or not 0.0 < now.apart < last.apart:
-        return math.inf
-    allowed = Goal(model, tolerance).allowed(now.pairs, now.gain)
-    return now.sweeps * math.log(max(now.apart / allowed, 1.0)) / math.log(last.apart / now.apart)
-
-
-def _by_factors(model: SMDP, tolerance: float, reached: Reached, max_sweeps: int) -> Solution:
-    """Go on by policy iteration, or with sweeps if floats do not solve the linear systems of a policy."""
-    try:
-        return direct_policy_iteration(model, reached.pairs, tolerance)
-    except NotSolvedError:
-        with contextlib.suppress(NotSolvedError):
-            return modified_policy_iteration(model, tolerance, max_sweeps=max(max_sweeps, 1), start=reached)
-        raise
