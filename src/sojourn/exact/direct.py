@@ -10,7 +10,7 @@ and the bias is h = u - g w. This includes the states that the policy leaves for
 often, since u and w add up all that happens between two visits.
 
 Between two factorisations, the policy is improved again and again in sweeps of h <- h + 0.9 max (r - g d + P h - h), for about
-as long as a factorisation takes. This is what makes policies change in whole regions instead of along their borders.
+twice as long as a factorisation takes. This is what makes policies change in whole regions instead of along their borders.
 
 The iteration stops when the bounds are near enough, or when no action is better by more than rounding.
 """
@@ -44,7 +44,8 @@ _USUAL = 1e-8  # tolerance
 _USELESS = 1e-3  # bounds that are further apart, relative to the largest reward per unit time, are no answer
 # Measured: seconds for an entry of the factors, for a row in a sweep, and for a state in a sweep.
 _PER_ENTRY, _PER_ROW, _PER_STATE = 7e-8, 1.3e-9, 4e-9
-_FEWEST, _MOST = 5, 300  # sweeps between two factorisations
+_FEWEST, _MOST, _SHARE = 5, 300, 2.0  # sweeps between two factorisations, and their time over that of one
+_BETWEEN_LOOKS = 10  # sweeps from one look at the policy to the next
 _FACTORISATIONS = (
     4.0  # that policy iteration usually takes after sweeps, each with as much time for further sweeps
 )
@@ -131,11 +132,12 @@ def _levels(graph: Sparse, start: int) -> Floats:
 class Factored:
     """The factors of I - P without one state, and with them the gain and bias of a policy with one recurrent class."""
 
-    def __init__(self, chain: Chain, recurrent: Ints, law: Floats) -> None:
+    def __init__(self, chain: Chain, recurrent: Ints, law: Floats | None = None) -> None:
         """Factorise; `law` is a guess of how often states are visited, and is replaced by what was found."""
-        following = chain.matrix.T.tocsr()
-        for _ in range(_STEPS):
-            law = law + _DAMPING * (following @ law - law)
+        if law is None:
+            following, law = chain.matrix.T.tocsr(), np.full(len(chain.reward), 1.0 / len(chain.reward))
+            for _ in range(_STEPS):
+                law = law + _DAMPING * (following @ law - law)
         for _ in range(2):
             self._factorise(chain, int(recurrent[np.argmax(law[recurrent])]))
             visits = np.append(self._solve(self._ahead, "T"), 1.0)
@@ -210,7 +212,7 @@ class _Evaluator:
 
     def __init__(self, model: SMDP, crew: Crew) -> None:
         self._model, self._crew = model, crew
-        self._law = np.full(model.num_states, 1.0 / model.num_states)
+        self._law: Floats | None = None
         self._surplus, self._spare = np.empty((2, model.num_states))
         self.entries = 0
 
@@ -247,8 +249,7 @@ def _gain_of(chain: Chain, states: Ints) -> float:
     part = Chain(chain.matrix[states][:, states], chain.reward[states], chain.duration[states])
     if len(states) <= LARGEST:
         return float(valued(part).gains[0])
-    everywhere = np.arange(len(states))
-    return Factored(part, everywhere, np.full(len(states), 1.0 / len(states))).valued()[0]
+    return Factored(part, np.arange(len(states))).valued()[0]
 
 
 @one_thread()
@@ -286,10 +287,8 @@ def direct_policy_iteration(
                 break
             seen.add(found.pairs.tobytes())
             seconds = _PER_ROW * model.num_rows + _PER_STATE * model.num_states
-            for _ in range(min(max(int(_PER_ENTRY * evaluate.entries / seconds), _FEWEST), _MOST)):
-                bias = bias + _DAMPING * surplus
-                bias -= bias[0]
-                crew.sweep(improve_block, bias, gain, slack, False, pairs, ratio, surplus)
+            most = min(max(int(_SHARE * _PER_ENTRY * evaluate.entries / seconds), _FEWEST), _MOST)
+            _improve(crew, bias, gain, slack, pairs, ratio, surplus, most=most)
         else:
             raise NotSolvedError(_unfinished(model, found, max_iterations))
         lower, upper, _ = proven(model, found.bias, found.pairs)
@@ -309,6 +308,21 @@ def direct_policy_iteration(
             seconds=time.perf_counter() - began,
             is_coarse=upper - lower > (goal or Goal(model, _USUAL)).allowed(found.pairs, gain),
         )
+
+
+def _improve(
+    crew: Crew, bias: Floats, gain: float, slack: float, pairs: Ints, ratio: Floats, surplus: Floats, *, most: int
+) -> None:
+    """Improve `pairs` in up to `most` sweeps, or until they no longer change; `surplus` is that of the bias given."""
+    before = pairs.copy()
+    for sweep in range(1, most + 1):
+        bias = bias + _DAMPING * surplus
+        bias -= bias[0]
+        crew.sweep(improve_block, bias, gain, slack, False, pairs, ratio, surplus)
+        if sweep % _BETWEEN_LOOKS == 0:
+            if (pairs == before).all():
+                break
+            before = pairs.copy()
 
 
 def _near(model: SMDP, found: Evaluated, ratio: Floats, timed: bool, goal: Goal) -> bool:
