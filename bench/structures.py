@@ -14,6 +14,7 @@ Before it is measured, each method solves a model of 400 states, so that compili
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import math
 import multiprocessing
@@ -23,9 +24,6 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
-
-for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[_name] = "1"
 
 import numpy as np
 from rich.console import Console
@@ -165,10 +163,13 @@ def polling(side: int) -> sj.SMDP:
     pairs, states = Pairs(num_states), np.arange(num_states)
     first, second, service, change = 0.35, 0.35, 1.0, 0.5
     cost = -(2.0 * i + 1.0 * j)
-    arrivals = lambda w: [  # noqa: E731
-        (at(w, np.minimum(i + 1, side - 1), j), first),
-        (at(w, i, np.minimum(j + 1, side - 1)), second),
-    ]
+
+    def arrivals(at_place: Any) -> list[Move]:
+        return [
+            (at(at_place, np.minimum(i + 1, side - 1), j), first),
+            (at(at_place, i, np.minimum(j + 1, side - 1)), second),
+        ]
+
     here = where < 2
     down = np.where(where == 0, at(where, np.maximum(i - 1, 0), j), at(where, i, np.maximum(j - 1, 0)))
     going = np.where(where == 2, at(0, i, j), at(1, i, j))
@@ -177,10 +178,10 @@ def polling(side: int) -> sj.SMDP:
     pairs.add(states, [*arrivals(where), (np.where(here, down, going), rate)], cost / total, 1.0 / total)
     to = np.where(where == 0, 3, 2)
     leaves = [*arrivals(to), (np.where(where == 0, at(1, i, j), at(0, i, j)), change)]
-    total = first + second + change
+    length = 1.0 / (first + second + change)
     chosen = np.flatnonzero(here)
     moves = [(np.broadcast_to(target, num_states)[chosen], rate) for target, rate in leaves]
-    pairs.add(chosen, moves, (cost / total)[chosen], 1.0 / total)
+    pairs.add(chosen, moves, (cost * length)[chosen], length)
     return pairs.model()
 
 
@@ -400,10 +401,8 @@ def measure(name: str, size: int, method: str, tolerance: float, limit: float, r
     run = METHODS[method]
     warm = [two_queues(20, 0.9), selfish_mining(8), job_classes(20)]
     for model in warm:
-        try:
+        with contextlib.suppress(ValueError, ArithmeticError):
             run(model, tolerance)
-        except (ValueError, ArithmeticError):
-            pass
     began = time.process_time()
     model = make(size, **options)
     building, began = time.process_time() - began, time.process_time()
@@ -417,7 +416,7 @@ def measure(name: str, size: int, method: str, tolerance: float, limit: float, r
     if method == "mdpsolver":  # without turning arrays into lists
         seconds = by_mdpsolver.seconds  # type: ignore[attr-defined]
     gain = found if isinstance(found, float) else found[0] if isinstance(found, tuple) else found.gain
-    apart = found.upper - found.lower if isinstance(found, sj.exact.bounds.Solution) else None
+    apart = found.upper - found.lower if isinstance(found, sj.Solution) else None
     results.put(
         {
             "states": model.num_states, "build": building, "seconds": seconds, "gain": gain, "apart": apart,
@@ -447,6 +446,8 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     methods = options.methods.split(",")
+    for threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[threads] = "1"  # in the processes that measure
     table = Table(title=f"CPU seconds, tolerance {options.tolerance:g}")
     for heading in ("", "states", *methods, "gain known to", "solve / best"):
         table.add_column(heading, justify="left" if not heading else "right")
@@ -465,13 +466,6 @@ def main() -> None:
         states = max((one.get("states", 0) for one in found.values()), default=0)
         apart = f"{own['apart']:.0e}" if own.get("apart") is not None else ""
         table.add_row(name, f"{states:,}", *cells, apart, ratio)
-        gains = {m: one["gain"] for m, one in found.items() if "gain" in one}
-        print(name, gains, {m: one["error"][:100] for m, one in found.items() if "error" in one}, flush=True)  # noqa: T201
-        print(
-            {m: round(o["seconds"], 2) for m, o in found.items() if "seconds" in o},
-            own.get("solver"),
-            flush=True,
-        )
     console.print(table)
     if options.json:
         options.json.write_text(json.dumps(everything, indent=1), encoding="utf-8")

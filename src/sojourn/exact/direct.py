@@ -271,72 +271,85 @@ def direct_policy_iteration(
     (True, 'policy iteration')
     """
     began = time.perf_counter()
-    goal = Goal(model, tolerance) if tolerance is not None else None
+    goal = Goal(model, _USUAL if tolerance is None else tolerance)
     ratio, surplus = np.empty((2, model.num_states))
-    timed, pairs, seen = bool(model.duration.min() > 0.0), pairs.copy(), set[bytes]()
     with Crew(model) as crew, np.errstate(all="ignore"):
-        evaluate = _Evaluator(model, crew)
-        for iteration in range(1, max_iterations + 1):
-            found = evaluate(pairs)
-            _check_finite(model, found)
-            pairs, bias, gain = found.pairs.copy(), found.bias, found.gain
-            slack = _ULPS * float(np.abs(bias).max())
-            crew.sweep(improve_block, bias, gain, 4.0 * found.rounding + slack, False, pairs, ratio, surplus)
-            done = not (pairs != found.pairs).any() or found.pairs.tobytes() in seen
-            if done or (goal is not None and _near(model, found, ratio, timed, goal)):
-                break
-            seen.add(found.pairs.tobytes())
-            seconds = _PER_ROW * model.num_rows + _PER_STATE * model.num_states
-            most = min(max(int(_SHARE * _PER_ENTRY * evaluate.entries / seconds), _FEWEST), _MOST)
-            _improve(crew, bias, gain, slack, pairs, ratio, surplus, most=most)
-        else:
-            raise NotSolvedError(_unfinished(model, found, max_iterations))
+        found, iterations = _iterated(
+            model, crew, pairs, goal if tolerance is not None else None, max_iterations
+        )
         lower, upper, _ = proven(model, found.bias, found.pairs)
         _check_useful(model, found, upper - lower)
         gain = min(max(found.gain, lower), upper)
         crew.sweep(improve_block, found.bias, gain, 0.0, False, found.pairs.copy(), ratio, surplus)
-        return Solution(
-            model=model,
-            gains=np.full(model.num_states, gain),
-            bias=found.bias,
-            policy=model.action[found.pairs].astype(np.int64),
-            lower=lower,
-            upper=upper,
-            residual=float(np.abs(surplus).max()),
-            iterations=iteration,
-            solver="policy iteration",
-            seconds=time.perf_counter() - began,
-            is_coarse=upper - lower > (goal or Goal(model, _USUAL)).allowed(found.pairs, gain),
+    return Solution(
+        model=model,
+        gains=np.full(model.num_states, gain),
+        bias=found.bias,
+        policy=model.action[found.pairs].astype(np.int64),
+        lower=lower,
+        upper=upper,
+        residual=float(np.abs(surplus).max()),
+        iterations=iterations,
+        solver="policy iteration",
+        seconds=time.perf_counter() - began,
+        is_coarse=upper - lower > goal.allowed(found.pairs, gain),
+    )
+
+
+def _iterated(
+    model: SMDP, crew: Crew, pairs: Ints, goal: Goal | None, max_iterations: int
+) -> tuple[Evaluated, int]:
+    """Return the last policy and the number of factorisations."""
+    ratio, surplus = np.empty((2, model.num_states))
+    evaluate, seen = _Evaluator(model, crew), set[bytes]()
+    for iteration in range(1, max_iterations + 1):
+        found = evaluate(pairs)
+        if not (np.isfinite(found.gain) and np.isfinite(found.bias).all()):
+            raise NotSolvedError(_too_different(model))
+        pairs, slack = found.pairs.copy(), _ULPS * float(np.abs(found.bias).max())
+        crew.sweep(
+            improve_block, found.bias, found.gain, 4.0 * found.rounding + slack, False, pairs, ratio, surplus
         )
+        done = (pairs == found.pairs).all() or found.pairs.tobytes() in seen
+        if done or _near(model, found, ratio, goal):
+            return found, iteration
+        seen.add(found.pairs.tobytes())
+        seconds = _PER_ROW * model.num_rows + _PER_STATE * model.num_states
+        most = min(max(int(_SHARE * _PER_ENTRY * evaluate.entries / seconds), _FEWEST), _MOST)
+        swept = _swept(crew, found._replace(pairs=pairs, rounding=slack), ratio, surplus, most)
+        if _near(model, swept, ratio, goal):
+            return swept, iteration
+    lower, upper, _ = proven(model, found.bias, found.pairs)
+    raise NotSolvedError(
+        f"after {max_iterations} iteration{'' if max_iterations == 1 else 's'} the policy still changes, and the optimal gain "
+        f"is known to be between {lower:.9g} and {upper:.9g}; allow more with max_iterations"
+    )
 
 
-def _improve(
-    crew: Crew, bias: Floats, gain: float, slack: float, pairs: Ints, ratio: Floats, surplus: Floats, *, most: int
-) -> None:
-    """Improve `pairs` in up to `most` sweeps, or until they no longer change; `surplus` is that of the bias given."""
-    before = pairs.copy()
+def _swept(crew: Crew, found: Evaluated, ratio: Floats, surplus: Floats, most: int) -> Evaluated:
+    """Improve the policy, in place, in up to `most` sweeps or until it no longer changes; `surplus` is that of its bias."""
+    before, bias = found.pairs.copy(), found.bias
     for sweep in range(1, most + 1):
         bias = bias + _DAMPING * surplus
         bias -= bias[0]
-        crew.sweep(improve_block, bias, gain, slack, False, pairs, ratio, surplus)
+        crew.sweep(improve_block, bias, found.gain, found.rounding, False, found.pairs, ratio, surplus)
         if sweep % _BETWEEN_LOOKS == 0:
-            if (pairs == before).all():
+            if (found.pairs == before).all():
                 break
-            before = pairs.copy()
+            before = found.pairs.copy()
+    return found._replace(bias=bias)
 
 
-def _near(model: SMDP, found: Evaluated, ratio: Floats, timed: bool, goal: Goal) -> bool:
-    """Return whether the bounds that a bias proves are as near as the goal asks."""
+def _near(model: SMDP, found: Evaluated, ratio: Floats, goal: Goal | None) -> bool:
+    """Return whether the bounds that a bias proves are as near as the goal asks, if there is one."""
+    if goal is None:
+        return False
     allowed = goal.allowed(found.pairs, found.gain)
-    if timed and not ratio.max() - ratio.min() <= allowed:  # the bounds but for rounding, which are at hand
+    apart = float(ratio.max() - ratio.min())  # but for rounding; infinite with decisions that take no time
+    if model.duration.min() > 0.0 and not apart <= allowed:
         return False
     lower, upper, _ = proven(model, found.bias, found.pairs)
-    return upper - lower <= allowed
-
-
-def _check_finite(model: SMDP, found: Evaluated) -> None:
-    if not (np.isfinite(found.gain) and np.isfinite(found.bias).all()):
-        raise NotSolvedError(_too_different(model))
+    return bool(upper - lower <= allowed)
 
 
 def _check_useful(model: SMDP, found: Evaluated, apart: float) -> None:
@@ -350,12 +363,4 @@ def _too_different(model: SMDP) -> str:
     return (
         f"the numbers of the model's {model.num_states} states differ too much in size for floats, and decimals are used "
         f"for at most {LARGEST} states; lump states, or leave out the smallest probabilities"
-    )
-
-
-def _unfinished(model: SMDP, found: Evaluated, iterations: int) -> str:
-    lower, upper, _ = proven(model, found.bias, found.pairs)
-    return (
-        f"after {iterations} iteration{'' if iterations == 1 else 's'} the policy still changes, and the optimal gain "
-        f"is known to be between {lower:.9g} and {upper:.9g}; allow more with max_iterations"
     )
