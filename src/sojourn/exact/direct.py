@@ -28,7 +28,7 @@ from sojourn.exact.bounds import Goal, Solution, proven
 from sojourn.exact.chains import LARGEST, valued
 from sojourn.exact.refusals import NotSolvedError
 from sojourn.exact.sweeps import Crew, evaluate_block, improve_block
-from sojourn.models.chain import Chain, chain_of_pairs, classes_of, leading_to, outward
+from sojourn.models.chain import Chain, chain_of_pairs, classes_of, leading_to
 from sojourn.models.smdp import SMDP
 from sojourn.models.structure import several_classes
 from sojourn.rules.arrays import Floats, Ints, Sparse
@@ -40,15 +40,16 @@ _RARE = 1e6  # a state left out that is visited this much less often than anothe
 _HUB = 10.0  # times the square root of the number of states: a column with more entries is full
 _ULPS = 1e-15  # of the largest bias: what rounding does to a surplus
 _CORRECTIONS = 3  # at most
-_USUAL = 1e-8  # tolerance
+_USUAL, _COARSE = 1e-8, 1e-6  # tolerances
 _USELESS = 1e-3  # bounds that are further apart, relative to the largest reward per unit time, are no answer
 # Measured: seconds for an entry of the factors, for a row in a sweep, and for a state in a sweep.
 _PER_ENTRY, _PER_ROW, _PER_STATE = 7e-8, 1.3e-9, 4e-9
-_FEWEST, _MOST, _SHARE = 5, 300, 2.0  # sweeps between two factorisations, and their time over that of one
+_FEWEST, _MOST, _SHARE = 2, 300, 2.0  # sweeps between two factorisations, and their time over that of one
 _BETWEEN_LOOKS = 10  # sweeps from one look at the policy to the next
 _FACTORISATIONS = (
     4.0  # that policy iteration usually takes after sweeps, each with as much time for further sweeps
 )
+_IMPROVED = 5  # sweeps of modified policy iteration between two improvements, at first
 _PROOF = 30.0  # sweeps that proven bounds take in models with decisions that take no time
 _DEPTH, _WIDE = 100, 8.0  # levels of the search, and times the square root of the number of states
 _MOST_ENTRIES = 2e8  # of the factors, which then have about 3 gigabytes
@@ -99,9 +100,9 @@ def cost_in_sweeps(model: SMDP, pairs: Ints) -> float:
     expected = estimate(chain_of_pairs(model, pairs).matrix)
     if expected.entries > _MOST_ENTRIES:
         return np.inf
-    rows = model.num_rows * (model.num_states / model.num_pairs + 1.0 / _FEWEST**2)
+    rows = model.num_rows * (model.num_states / model.num_pairs + 1.0 / _IMPROVED**2)
     if model.duration.min() == 0.0:
-        rows += model.num_rows * _PROOF / _FEWEST
+        rows += model.num_rows * _PROOF / _IMPROVED
     return 2.0 * _FACTORISATIONS * expected.seconds / (_PER_ROW * rows + _PER_STATE * model.num_states)
 
 
@@ -152,7 +153,7 @@ class Factored:
     def _factorise(self, chain: Chain, left_out: int) -> None:
         size = len(chain.reward)
         self._left_out, self._others = left_out, np.delete(np.arange(size), left_out)
-        system = outward(chain.matrix[self._others], self._others)
+        system = _without(chain.matrix, left_out)
         # A minimum degree of A' + A takes long where columns are full; the order by columns sets them aside.
         full = bool(np.diff(system.indptr).max(initial=0) > _HUB * np.sqrt(size))
         try:
@@ -196,6 +197,27 @@ class Factored:
         bias = np.zeros(len(self._others) + 1)
         bias[self._others] = totals - gain * self._totals[:, 1]
         return gain, bias
+
+
+def _without(matrix: Sparse, left_out: int) -> Sparse:
+    """Return I - P without a row and a column; the diagonal is what leaves each state, added up without a subtraction."""
+    size, row, column = (
+        matrix.shape[0],
+        np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr)),
+        matrix.indices,
+    )
+    away = row != column
+    leaves = np.delete(np.bincount(row[away], weights=matrix.data[away], minlength=size), left_out)
+    away &= (row != left_out) & (column != left_out)
+    row, column, others = row[away], column[away], np.arange(size - 1)
+    row, column = row - (row > left_out), column - (column > left_out)
+    return sparse.csc_array(
+        (
+            np.concatenate([leaves, -matrix.data[away]]),
+            (np.concatenate([others, row]), np.concatenate([others, column])),
+        ),
+        shape=(size - 1, size - 1),
+    )
 
 
 class Evaluated(NamedTuple):
@@ -274,9 +296,7 @@ def direct_policy_iteration(
     goal = Goal(model, _USUAL if tolerance is None else tolerance)
     ratio, surplus = np.empty((2, model.num_states))
     with Crew(model) as crew, np.errstate(all="ignore"):
-        found, iterations = _iterated(
-            model, crew, pairs, goal if tolerance is not None else None, max_iterations
-        )
+        found, iterations = _iterated(model, crew, pairs, tolerance, max_iterations)
         lower, upper, _ = proven(model, found.bias, found.pairs)
         _check_useful(model, found, upper - lower)
         gain = min(max(found.gain, lower), upper)
@@ -297,11 +317,13 @@ def direct_policy_iteration(
 
 
 def _iterated(
-    model: SMDP, crew: Crew, pairs: Ints, goal: Goal | None, max_iterations: int
+    model: SMDP, crew: Crew, pairs: Ints, tolerance: float | None, max_iterations: int
 ) -> tuple[Evaluated, int]:
     """Return the last policy and the number of factorisations."""
     ratio, surplus = np.empty((2, model.num_states))
     evaluate, seen = _Evaluator(model, crew), set[bytes]()
+    goal = None if tolerance is None else Goal(model, tolerance)
+    is_coarse = tolerance is not None and tolerance > _COARSE  # so that sweeps may be enough
     for iteration in range(1, max_iterations + 1):
         found = evaluate(pairs)
         if not (np.isfinite(found.gain) and np.isfinite(found.bias).all()):
@@ -317,7 +339,7 @@ def _iterated(
         seconds = _PER_ROW * model.num_rows + _PER_STATE * model.num_states
         most = min(max(int(_SHARE * _PER_ENTRY * evaluate.entries / seconds), _FEWEST), _MOST)
         swept = _swept(crew, found._replace(pairs=pairs, rounding=slack), ratio, surplus, most)
-        if _near(model, swept, ratio, goal):
+        if is_coarse and _near(model, swept, ratio, goal):
             return swept, iteration
     lower, upper, _ = proven(model, found.bias, found.pairs)
     raise NotSolvedError(
