@@ -8,18 +8,20 @@ busy machine does not change much; the last column is `solve` over the best of t
     python bench/structures.py                       # small sizes, under two minutes
     python bench/structures.py --size medium --only "two queues" --methods solve,plain
 
-Before it is measured, each method solves a model of 400 states, so that compiling is not counted.
+Each method solves small models first, so that compiling is not counted.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import json
 import math
 import multiprocessing
 import os
 import resource
+import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -325,6 +327,7 @@ STRUCTURES: dict[str, tuple[Callable[..., sj.SMDP], dict[str, Any], tuple[int, i
     "random": (random_model, {}, (5000, 50_000, 1_000_000)),
 }
 SIZES = ("small", "medium", "large")
+THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 # --- The methods ------------------------------------------------------------------------------------------------------
@@ -399,10 +402,6 @@ def measure(name: str, size: int, method: str, tolerance: float, limit: float, r
     resource.setrlimit(resource.RLIMIT_AS, (12 * 2**30,) * 2)
     make, options, _ = STRUCTURES[name]
     run = METHODS[method]
-    warm = [two_queues(20, 0.9), selfish_mining(8), job_classes(20)]
-    for model in warm:
-        with contextlib.suppress(ValueError, ArithmeticError):
-            run(model, tolerance)
     began = time.process_time()
     model = make(size, **options)
     building, began = time.process_time() - began, time.process_time()
@@ -427,7 +426,7 @@ def measure(name: str, size: int, method: str, tolerance: float, limit: float, r
 
 def measured(name: str, size: int, method: str, tolerance: float, limit: float) -> dict[str, Any]:
     """Do the same in a process of its own, and stop it after `limit` CPU seconds."""
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("fork")  # with everything compiled
     results = context.SimpleQueue()
     process = context.Process(target=measure, args=(name, size, method, tolerance, limit, results))
     process.start()
@@ -442,17 +441,23 @@ def main() -> None:
     parser.add_argument("--only", default="", help="structures whose names contain this")
     parser.add_argument("--methods", default=",".join(METHODS))
     parser.add_argument("--tolerance", type=float, default=1e-8)
-    parser.add_argument("--limit", type=float, default=20.0, help="CPU seconds for one method")
+    parser.add_argument("--limit", type=float, default=10.0, help="CPU seconds for one method")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     methods = options.methods.split(",")
-    for threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ[threads] = "1"  # in the processes that measure
+    if any(os.environ.get(name) != "1" for name in THREADS):  # BLAS reads them when it is loaded
+        os.environ.update(dict.fromkeys(THREADS, "1"))
+        os.execv(sys.executable, [sys.executable, *sys.argv])
+    for method, model in itertools.product(
+        methods, (two_queues(20, 0.9), selfish_mining(8), job_classes(20))
+    ):
+        with contextlib.suppress(ValueError, ArithmeticError):  # not every method solves each of them
+            METHODS[method](model, options.tolerance)
     table = Table(title=f"CPU seconds, tolerance {options.tolerance:g}")
     for heading in ("", "states", *methods, "gain known to", "solve / best"):
         table.add_column(heading, justify="left" if not heading else "right")
     everything: dict[str, Any] = {}
-    console = Console()
+    console = Console(width=150)
     for name, (_, _, sizes) in STRUCTURES.items():
         if options.only not in name:
             continue
