@@ -56,6 +56,7 @@ bench: $(VENV)/ready-dev      ## compiled speed against C, in one run
 	$(BIN)/python bench/learner.py
 	$(BIN)/python bench/simulation.py
 	$(BIN)/python bench/solvers.py
+	$(BIN)/python bench/structures.py
 	$(BIN)/python bench/networks.py
 
 format: $(VENV)/ready-dev

@@ -30,6 +30,7 @@ on the way can have added. The model is taken exactly as its floats say, with ea
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -37,7 +38,7 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from sojourn.exact.chains import carried
+from sojourn.exact.chains import LARGEST, carried
 from sojourn.exact.errors import NotSolvedError, check_one_class
 from sojourn.exact.operators import Workers, expected, improve_block, prove_block
 from sojourn.models.chain import chain_of_pairs
@@ -50,7 +51,12 @@ _SHOWN = 10  # states in a solution's repr
 _LATER = 10  # steps after which rare and passing rewards count as often as they are met
 _CLOSER = 1e-3  # from one stage of a goal to the next
 _POLICIES = 100  # tried at most in the search for the longest run of decisions without time
+_AT_ONE_INSTANT = 300  # decisions without time in a row that are followed one by one in larger models
 _ROUNDING = 1e-14  # relative to the gain: no bounds in floats come much closer
+
+_timeless: weakref.WeakKeyDictionary[SMDP, Floats | None] = (
+    weakref.WeakKeyDictionary()
+)  # computed once for each model
 
 
 @told
@@ -61,7 +67,8 @@ class Solution:
     `gains` is the optimal gain from each state and `policy` an action for each state. `bias` solves the optimality
     equation h = max_a (r - gain d + P h) with an error of at most `residual`; it is 0 in one state of each class. The
     optimal gain of every state is at least `lower` and at most `upper`. If the model was estimated, for example from a
-    log, so is the solution: nothing is proven, and `lower` and `upper` are infinite.
+    log, so is the solution: nothing is proven, and `lower` and `upper` are infinite. `is_coarse` says that the bounds are
+    further apart than the tolerance asks because floats can do no better; `findings` then says how far.
 
     >>> import sojourn as sj
     >>> found = sj.solve(sj.problems.long_return())  # 30 in a time of 2 + 1, or 770 in one of 100 + 1
@@ -81,6 +88,7 @@ class Solution:
     iterations: int
     solver: str
     seconds: float
+    is_coarse: bool = False
 
     def __post_init__(self) -> None:
         if self.is_estimate:
@@ -117,8 +125,14 @@ class Solution:
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """Sentences on anything unusual about the model, such as absorbing states or states that are left for good."""
-        return findings(self.model)
+        """Sentences on anything unusual: absorbing states, states that are left for good, bounds that are far apart."""
+        if not self.is_coarse or self.is_estimate:
+            return findings(self.model)
+        return (
+            f"the gain is known to within {self.upper - self.lower:.1g}; the states differ so much in worth that floats can do "
+            "no better",
+            *findings(self.model),
+        )
 
 
 def _short(texts: Sequence[str]) -> str:
@@ -193,12 +207,26 @@ def longest_timeless(model: SMDP) -> Floats | None:
     >>> longest_timeless(retry)
     array([4., 0.])
     """
+    if model not in _timeless:
+        _timeless[model] = _longest_timeless(model)
+    return _timeless[model]
+
+
+def _longest_timeless(model: SMDP) -> Floats | None:
     zero = np.flatnonzero(model.duration == 0.0)
     if not zero.size:
         return None
     state, counts = model.state_of_pair(), np.diff(model.row_offsets)
     inner, first = np.unique(state[zero], return_index=True)
     pairs, steps = model.pair_offsets[:-1].copy(), np.zeros(model.num_states)
+    if model.num_states > LARGEST:
+        offsets, rows = model.rows_of(zero)
+        for _ in range(_AT_ONE_INSTANT):
+            ahead = np.add.reduceat(model.probability[rows] * steps[model.successor[rows]], offsets[:-1])
+            before, steps[inner] = steps[inner], 1.0 + np.maximum.reduceat(ahead, first)
+            if (steps[inner] - before).max() <= 0.25:
+                return steps
+        steps[:] = 0.0
     pairs[inner] = zero[first]
     for _ in range(_POLICIES):
         rows = chain_of_pairs(model, pairs).matrix[inner]

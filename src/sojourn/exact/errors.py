@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from sojourn.models.structure import several_classes
-from sojourn.rules.arrays import Floats
+from sojourn.rules.arrays import Floats, Ints
 
 if TYPE_CHECKING:
     from sojourn.models.smdp import SMDP
+
+
+class Reached(NamedTuple):
+    """What sweeps came to: a bias, a guess of the gain, pairs, the distance of the bounds, the number of sweeps."""
+
+    bias: Floats
+    gain: float
+    pairs: Ints
+    apart: float
+    sweeps: int
 
 
 class NotSolvedError(ValueError):
@@ -23,6 +33,14 @@ class NotSolvedError(ValueError):
     ...     print(str(error).split(";")[1].strip())
     allow more with max_sweeps, or use policy_iteration
     """
+
+
+class StoppedError(Exception):
+    """Raised when sweeps are stopped so that another solver can go on from what they `reached`."""
+
+    def __init__(self, reached: Reached) -> None:
+        super().__init__(f"stopped after {reached.sweeps} sweeps")
+        self.reached = reached
 
 
 def check_one_class(model: SMDP) -> None:

@@ -18,11 +18,13 @@ No theorem of convergence is needed: the bounds hold for any h, and the iteratio
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import numpy as np
 
 from sojourn.data.numbers import positive, whole
 from sojourn.exact.bounds import Goal, Solution, not_solved, proven
+from sojourn.exact.errors import Reached, StoppedError
 from sojourn.exact.operators import Workers, evaluate_block, improve_block
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats
@@ -33,8 +35,16 @@ _FEWEST, _MOST = 5, 320  # sweeps between two improvements
 
 
 @told
-def modified_policy_iteration(model: SMDP, tolerance: float = 1e-8, *, max_sweeps: int = 20_000) -> Solution:
+def modified_policy_iteration(
+    model: SMDP,
+    tolerance: float = 1e-8,
+    *,
+    max_sweeps: int = 20_000,
+    go_on: Callable[[Reached], int] | None = None,
+) -> Solution:
     """Return a policy whose gain, like the optimal one, is known to within `tolerance`; see `solve` on its meaning.
+
+    `go_on` is asked after `max_sweeps` how many more sweeps to take; `StoppedError` then takes the place of a sentence.
 
     >>> from sojourn.models import from_arrays
     >>> model = from_arrays([[[0.0, 1.0]], [[1.0, 0.0]]], rewards=[[4.0], [0.0]], durations=[[1.0], [3.0]])
@@ -45,7 +55,9 @@ def modified_policy_iteration(model: SMDP, tolerance: float = 1e-8, *, max_sweep
     tolerance, max_sweeps = positive("tolerance", tolerance), whole("max_sweeps", max_sweeps)
     bias, ratio, surplus, spare = np.zeros((4, model.num_states))
     pairs, lower, upper = model.pair_offsets[:-1].copy(), -np.inf, np.inf
-    last, sweeps, count, goal = None, 0, _FEWEST, Goal(model, tolerance)
+    # An improvement looks at all pairs, so the more actions there are, the more sweeps are worth their time between two.
+    fewest = max(_FEWEST, model.num_pairs // model.num_states)
+    last, sweeps, count, goal = None, 0, fewest, Goal(model, tolerance)
     timed = bool(model.duration.min() > 0.0)
     with Workers(model) as workers, np.errstate(all="ignore"):
         gain = float(model.reward.mean() / model.duration.mean())
@@ -61,11 +73,16 @@ def modified_policy_iteration(model: SMDP, tolerance: float = 1e-8, *, max_sweep
                 low, high, steepest = proven(model, bias)
                 if goal.reached(high - low, pairs, gain):
                     break
+            reached = Reached(bias, gain, pairs, high - low, sweeps)
+            if go_on is not None and sweeps >= max_sweeps:
+                max_sweeps = sweeps + go_on(reached)
             if sweeps >= max_sweeps or not goal.near >= 0.0 or not np.isfinite(gain):
+                if go_on is not None:
+                    raise StoppedError(reached)
                 raise not_solved(model, sweeps, bias, tolerance)
             changed = int(np.count_nonzero(pairs != before))
             # While the policy still changes much, its values are of little use; later only they are left to find.
-            count = min(2 * count, _MOST) if changed * 1000 <= model.num_states else _FEWEST
+            count = min(2 * count, _MOST) if changed * 1000 <= model.num_states else fewest
             for _ in range(count):
                 workers.sweep(evaluate_block, bias, gain, _DAMPING, pairs, surplus, spare)
                 bias, spare = spare, bias

@@ -28,7 +28,19 @@ from numpy.typing import ArrayLike
 
 from sojourn.data.numbers import unmasked, whole
 from sojourn.exact.bounds import Solution, bounds, longest_timeless
-from sojourn.exact.chains import CHEAP, Numbers, above, below, digits, eliminated, exact, nearest, valued
+from sojourn.exact.chains import (
+    CHEAP,
+    LARGEST,
+    Numbers,
+    above,
+    below,
+    digits,
+    eliminated,
+    exact,
+    nearest,
+    valued,
+)
+from sojourn.exact.direct import cost_in_sweeps, direct_policy_iteration
 from sojourn.exact.errors import NotSolvedError, check_one_class, checked_bias
 from sojourn.exact.operators import expected, first_best
 from sojourn.models.chain import chain_of_pairs, classes_of, leading_to, pairs_of
@@ -63,6 +75,8 @@ def policy_iteration(model: SMDP, *, start: ArrayLike | None = None, max_iterati
     check_one_class(model)
     pairs = _steepest(model) if start is None else pairs_of(model, np.asarray(unmasked("start", start)))
     max_iterations = whole("max_iterations", max_iterations)
+    if model.num_states > LARGEST and cost_in_sweeps(model, pairs) < np.inf:
+        return direct_policy_iteration(model, pairs, max_iterations=max_iterations)
     with np.errstate(all="ignore"):
         found = _in_floats(model, pairs, max_iterations)
     if not _good(model, found):

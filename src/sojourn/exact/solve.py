@@ -1,8 +1,11 @@
 """Solve a model with the solver that suits it, for either of two criteria.
 
-Models of up to 300 states are solved by policy iteration, which is exact. Larger ones are solved by modified policy
-iteration, or by policy iteration if that takes too long (long queues and other models that mix slowly have linear systems
-that are easy to solve). If the gain depends on the start, each end component is solved in this way.
+Models of up to 300 states are solved by policy iteration, which is exact. Larger ones begin with sweeps of modified policy
+iteration. If the bounds do not meet soon, the rate at which they approach each other says how many more sweeps it would take,
+and the width of the policy's graph says what policy iteration with sparse factorisations would take. The cheaper of the two
+goes on from the policy that was reached. Random models mix fast and are left to the sweeps; queues, rings and other
+narrow graphs are factorised. The choice depends on the model alone, not on a clock. If the gain depends on the start, each
+end component is solved in this way.
 
 If a policy may end up in one of several recurrent classes, reward per time has two meanings. `solve` uses the *time
 average*, the mean over runs of what a run earns per unit time. The *ratio* is the mean reward of n steps over their
@@ -19,14 +22,18 @@ ratio as the next g.
 from __future__ import annotations
 
 import contextlib
+import math
+import time
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sojourn.data.numbers import positive, within
-from sojourn.exact.bounds import Solution
-from sojourn.exact.errors import NotSolvedError
+from sojourn.exact.bounds import Goal, Solution, not_solved
+from sojourn.exact.direct import cost_in_sweeps, direct_policy_iteration, is_narrow
+from sojourn.exact.errors import NotSolvedError, Reached, StoppedError
 from sojourn.exact.modified import modified_policy_iteration
 from sojourn.exact.multichain import by_components
 from sojourn.exact.policies import evaluate
@@ -36,7 +43,9 @@ from sojourn.rules.arrays import Ints
 from sojourn.rules.door import told
 
 _SMALL = 300  # states: up to here policy iteration is as fast, and exact
-_PATIENCE = 3000  # sweeps
+_TRIAL = 150  # sweeps; after two trials the rate is known
+_SHARE = 8.0  # if factorisations are cheap, this part of their time is spent on sweeps first
+_SWEEPS = 300_000  # at most
 _TIE = 1e-12  # relative to the largest rate: ratios that are closer are equal
 _MOST = 1000  # rounds of the search for the largest ratio; ten are many
 
@@ -57,25 +66,86 @@ def solve(model: SMDP, tolerance: float = 1e-8) -> Solution:
     check_model(model)
     positive("tolerance", tolerance)
     if model.num_states > _SMALL:
+        return _large(model, tolerance)
+    if len(model.structure.parts) > 1:
+        return by_components(model, policy_iteration)
+    return policy_iteration(model)
+
+
+def _large(model: SMDP, tolerance: float) -> Solution:
+    """Solve a model of more than 300 states, or its end components if there are several."""
+    began, judge = time.perf_counter(), _Judge(model, tolerance)
+    try:
+        # If the bounds meet, the gain is one number, and there is no need to look for end components.
+        found = modified_policy_iteration(model, tolerance, max_sweeps=judge.trial(), go_on=judge)
+    except StoppedError as stopped:
+        found = _without_sweeps(model, tolerance, stopped.reached, judge.budget(stopped.reached))
+    return replace(found, seconds=time.perf_counter() - began)
+
+
+class _Judge:
+    """Decides after some sweeps whether more of them are cheaper than factorisations."""
+
+    def __init__(self, model: SMDP, tolerance: float) -> None:
+        self._model, self._goal = model, Goal(model, tolerance)
+        self._last: Reached | None = None
+        self._budget = math.nan
+
+    def trial(self) -> int:
+        """Return how many sweeps to take first: few if factorisations are cheap."""
+        if is_narrow(self._model):
+            self._budget = cost_in_sweeps(self._model, self._model.pair_offsets[:-1])
+        return _TRIAL if not self._budget <= _SHARE * _TRIAL else max(int(self._budget / _SHARE), 1)
+
+    def budget(self, reached: Reached) -> float:
+        """Return how many sweeps cost as much as factorisations; infinity if these are too large."""
+        if math.isnan(self._budget):
+            self._budget = cost_in_sweeps(self._model, reached.pairs)
+        return self._budget
+
+    def __call__(self, reached: Reached) -> int:
+        """Return how many more sweeps to take."""
+        last, self._last = self._last, reached
+        if last is None:
+            return 0 if self._budget <= _SHARE * _TRIAL else _TRIAL
+        left = self._left(last, reached)
+        if reached.sweeps + left > self.budget(reached) or reached.sweeps >= _SWEEPS:
+            return 0
+        if left == math.inf and len(self._model.structure.parts) > 1:
+            return 0
+        return int(max(_TRIAL, min(left, reached.sweeps)))
+
+    def _left(self, last: Reached, now: Reached) -> float:
+        """Return how many more sweeps it takes if the bounds go on approaching each other as they did."""
+        if not 0.0 < now.apart < last.apart:
+            return math.inf
+        further = math.log(max(now.apart / self._goal.allowed(now.pairs, now.gain), 1.0))
+        return (now.sweeps - last.sweeps) * further / math.log(last.apart / now.apart)
+
+
+def _without_sweeps(model: SMDP, tolerance: float, reached: Reached, budget: float) -> Solution:
+    """Go on by policy iteration from where the sweeps have stopped, in each end component if the gain is not one number."""
+    found = refused = None
+    if budget < math.inf:
         try:
-            # If the bounds meet, the gain is one number, and there is no need to look for end components.
-            return modified_policy_iteration(model, tolerance, max_sweeps=_PATIENCE)
-        except NotSolvedError:
-            pass
+            found = direct_policy_iteration(model, reached.pairs, tolerance)
+        except NotSolvedError as error:
+            refused = error
+    if found is not None and not found.is_coarse:
+        return found
     if len(model.structure.parts) > 1:
         return by_components(model, lambda part: _inside(part, tolerance))
-    return _inside(model, tolerance)
+    if found is not None:
+        return found
+    if refused is not None and reached.sweeps < _SWEEPS:
+        with contextlib.suppress(NotSolvedError):
+            return modified_policy_iteration(model, tolerance, max_sweeps=_SWEEPS)
+    raise refused or not_solved(model, reached.sweeps, reached.bias, tolerance)
 
 
 def _inside(model: SMDP, tolerance: float) -> Solution:
-    """Solve a model whose gain is one number."""
-    try:
-        return policy_iteration(model)
-    except NotSolvedError:
-        if model.num_states > _SMALL:
-            with contextlib.suppress(NotSolvedError):
-                return modified_policy_iteration(model, tolerance, max_sweeps=100 * _PATIENCE)
-        raise
+    """Solve an end component."""
+    return _large(model, tolerance) if model.num_states > _SMALL else policy_iteration(model)
 
 
 # --- The ratio criterion ------------------------------------------------------------------
