@@ -86,7 +86,7 @@ def measure(folder: Path) -> dict[str, Any]:
                 )
                 runs.append(json.loads(done.stdout.splitlines()[-1]))
             rows.append({"algorithm": algorithm, "reward": reward, "runs": runs})
-    return {"exact": sj.gain(sj.continuous.Offers()), "steps": STEPS, "rows": rows}
+    return {"exact": sj.gain(sj.worlds.continuous.Offers()), "steps": STEPS, "rows": rows}
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ def ours(world: str, index: int, share: float = 1.0, compiled: bool = True) -> t
     """Run Sojourn; return the run and its number of steps."""
     if world == "two-state":
         run = sj.run(
-            sj.TwoState(log_scale=LOG_SCALE),
+            sj.worlds.TwoState(log_scale=LOG_SCALE),
             agent_for(index, 2),
             STEPS,
             max(1, int(EPISODES * share)),
@@ -296,7 +296,7 @@ def timed_import(module: str) -> str:
 FIRST_CALL = """
 import time, numba, sojourn as sj
 t = time.perf_counter()
-sj.run(sj.TwoState(log_scale=1e-3), sj.harmonic_r(2, 2), steps=10)
+sj.run(sj.worlds.TwoState(log_scale=1e-3), sj.harmonic_r(2, 2), steps=10)
 print(time.perf_counter() - t)
 """
 
@@ -326,7 +326,9 @@ def threads() -> float:
     agents = [agent_for(index, 2) for index in range(3)]
 
     def batch(jobs: int) -> int:
-        return int(sj.run_many(sj.TwoState(LOG_SCALE), agents, 8, STEPS, 100, jobs=jobs)["steps"].sum())
+        return int(
+            sj.run_many(sj.worlds.TwoState(LOG_SCALE), agents, 8, STEPS, 100, jobs=jobs)["steps"].sum()
+        )
 
     one, two = fastest(lambda: batch(1), lambda: batch(2), rounds=5, clock=time.perf_counter)
     return one / two
@@ -364,7 +366,12 @@ def estimators() -> dict[str, float]:
     """Return the nanoseconds that estimators of the rate take for a transition, each with what it says after it."""
     rng = np.random.default_rng(0)
     rewards, durations = rng.normal(1.0, 1.0, LENGTH), rng.exponential(1.0, LENGTH)
-    rates = (sj.Exponential(0.01), sj.ClippedExponential(0.01), sj.TimeForgetting(0.01), sj.AdaptiveRatio())
+    rates = (
+        sj.Exponential(0.01),
+        sj.rates.ClippedExponential(0.01),
+        sj.rates.TimeForgetting(0.01),
+        sj.rates.AdaptiveRatio(),
+    )
     spent = fastest(*(lambda rate=rate: len(rates_over(rate, rewards, durations)) for rate in rates))
     return {f"{type(rate).__name__}_ns": each for rate, each in zip(rates, spent, strict=True)}
 

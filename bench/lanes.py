@@ -49,7 +49,7 @@ from sojourn.worlds.protocol import ready_world
 
 # Ready: a world's arrays are copied once, and not for each call that is timed.
 WORLDS: dict[str, Any] = {
-    "two-state": sj.TwoState(log_scale=LOG_SCALE),
+    "two-state": sj.worlds.TwoState(log_scale=LOG_SCALE),
     "recorded": ready_world(RECORDED),
 }
 LENGTHS = {"two-state": Length(1000, 1000), "recorded": Length(1_000_000)}

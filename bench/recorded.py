@@ -36,7 +36,7 @@ def step_recorded(world: Recorded, state: int, action: int, rng: Any) -> tuple[R
     return at(world, t + 1), world.states[t + 1], world.rewards[t, action], world.durations[t, action]
 
 
-@sj.is_unswayed.register
+@sj.worlds.is_unswayed.register
 def is_unswayed_recorded(world: Recorded) -> bool:
     """What was recorded stays as it is."""
     return True

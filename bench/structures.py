@@ -388,11 +388,13 @@ def by_mdpsolver(model: sj.SMDP) -> float:
 METHODS: dict[str, Callable[[sj.SMDP, float], Any]] = {
     "solve": sj.solve,
     "plain": lambda model, _: plain_policy_iteration(model),
-    "policy iteration": lambda model, _: sj.policy_iteration(model),
-    "modified": lambda model, tolerance: sj.modified_policy_iteration(
+    "policy iteration": lambda model, _: sj.exact.policy_iteration(model),
+    "modified": lambda model, tolerance: sj.exact.modified_policy_iteration(
         model, tolerance, max_sweeps=10_000_000
     ),
-    "value iteration": lambda model, tolerance: sj.value_iteration(model, tolerance, max_sweeps=10_000_000),
+    "value iteration": lambda model, tolerance: sj.exact.value_iteration(
+        model, tolerance, max_sweeps=10_000_000
+    ),
     "mdpsolver": lambda model, _: by_mdpsolver(model),
 }
 
@@ -415,7 +417,7 @@ def measure(name: str, size: int, method: str, tolerance: float, limit: float, r
     if method == "mdpsolver":  # without turning arrays into lists
         seconds = by_mdpsolver.seconds  # type: ignore[attr-defined]
     gain = found if isinstance(found, float) else found[0] if isinstance(found, tuple) else found.gain
-    apart = found.upper - found.lower if isinstance(found, sj.Solution) else None
+    apart = found.upper - found.lower if isinstance(found, sj.exact.Solution) else None
     results.put(
         {
             "states": model.num_states, "build": building, "seconds": seconds, "gain": gain, "apart": apart,

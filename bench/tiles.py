@@ -19,7 +19,7 @@ from sojourn.rules.streams import streams
 
 STEP_SIZE, RATE_STEP_SIZE, EXPLORATION, CENTRING = 0.03, 0.001, 0.1, 0.1  # the agent's own
 STEPS, CHECKED, SEED = 2_000_000, 3000, 1  # as many as in bench.py: to set up a run takes 1.6 ms
-WORLDS = {"wear": sj.continuous.Wear, "offers": sj.continuous.Offers}
+WORLDS = {"wear": sj.worlds.continuous.Wear, "offers": sj.worlds.continuous.Offers}
 
 
 def agent_in(world: Any) -> Any:

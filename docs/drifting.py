@@ -150,7 +150,7 @@ def worlds_table() -> str:
         dict.fromkeys(world for world, _ in rows), key=lambda world: -sum(key[0] == world for key in rows)
     )
     head = " | ".join(
-        f"[{world.replace('_', ' ')}](reference/worlds.md#sojourn.changes.{world})" for world in worlds
+        f"[{world.replace('_', ' ')}](reference/worlds.md#sojourn.worlds.changes.{world})" for world in worlds
     )
     lines = [f"| | {head} |", f"|---|{'---:|' * len(worlds)}"]
     for agent, name in names.items():

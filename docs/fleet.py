@@ -17,7 +17,11 @@ from sojourn.rules.streams import Stream
 from sojourn.rules.vectors import Vector
 
 TARGET = Path(__file__).resolve().parent / "data" / "tiles.json"
-WORLDS = {"wear": sj.continuous.Wear, "offers": sj.continuous.Offers, "fleet": sj.continuous.Fleet}
+WORLDS = {
+    "wear": sj.worlds.continuous.Wear,
+    "offers": sj.worlds.continuous.Offers,
+    "fleet": sj.worlds.continuous.Fleet,
+}
 STEPS, SEEDS, FOLLOWED = 1_000_000, 5, 400_000
 THRESHOLDS = tuple(round(0.3 + 0.05 * k, 2) for k in range(11))
 RUNS = 10  # of each rule of thumb, of a fifth of a million steps
@@ -63,7 +67,7 @@ def learn_nothing(
 def threshold_rule(threshold: float, runs: int = RUNS) -> dict[str, float]:
     """Return what a rule of thumb earns on the fleet per unit time, and its 95 % interval over runs."""
     found = [
-        sj.run(sj.continuous.Fleet(), Threshold(threshold), 200_000, seed=seed, record=0)
+        sj.run(sj.worlds.continuous.Fleet(), Threshold(threshold), 200_000, seed=seed, record=0)
         for seed in range(runs)
     ]
     return {"threshold": threshold, **measured([run.reward / run.duration for run in found])}
@@ -76,7 +80,7 @@ def learned(name: str, seeds: int = SEEDS, steps: int = STEPS, followed: int = F
     earned = []
     for seed in range(seeds):
         run = sj.run(world, agent, steps, seed=seed, record=0)
-        test = sj.run(world, sj.follow(run.agent), followed, seed=1000 + seed, record=0)
+        test = sj.run(world, sj.agents.follow(run.agent), followed, seed=1000 + seed, record=0)
         earned.append(test.reward / test.duration)
     return {"name": name, "steps": steps, "exact": sj.gain(world), **measured(earned)}
 

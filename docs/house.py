@@ -153,7 +153,7 @@ def top_names() -> list[str]:
 
 
 def private_numba() -> dict[str, int]:
-    """Return how many lines touch what Numba does not promise to keep, by the folder that they are in.
+    """Return how many lines touch what Numba does not promise to keep, by the folder of a room that they are in.
 
     These are imports from Numba's inside or from llvmlite, and calls through names that begin with an underscore
     in modules that have such imports.
@@ -164,7 +164,7 @@ def private_numba() -> dict[str, int]:
         lines = path.read_text(encoding="utf-8").splitlines()
         if any(map(inside.match, lines)):
             touching = [line for line in lines if inside.match(line) or re.search(r"[a-z]\._[a-z]", line)]
-            found[path.parent.relative_to(PACKAGE).as_posix()] += len(touching)
+            found["/".join(path.relative_to(PACKAGE).parts[:2])] += len(touching)
     return dict(found)
 
 

@@ -75,7 +75,7 @@ def environment(made: dict[str, Any]) -> Plain:
     return among(limits, made["learner"].evaluate(duration=20_000.0), "per unit time")
 
 
-def among(rules: dict[str, float], found: sj.Evaluation, unit: str) -> Plain:
+def among(rules: dict[str, float], found: sj.learner.Evaluation, unit: str) -> Plain:
     """Draw the exact gains of some rules, and the measured one of a learned policy."""
     rows = [Whisker(name, Look(GREY, 0, 3), gain) for name, gain in rules.items()]
     learned = Whisker("the learned policy", Look(BLUE, 0, 0), found.rate, found.low, found.high)
@@ -96,7 +96,7 @@ def log(made: dict[str, Any]) -> Plain:
 def drift(made: dict[str, Any]) -> Plain:
     """Draw both estimates along the jobs."""
     pay = np.repeat([1.0, 3.0, 1.0], 2_000)
-    now, ever = sj.RateMeter(sj.AdaptiveRatio()), sj.RateMeter(sj.Cumulative())
+    now, ever = sj.RateMeter(sj.rates.AdaptiveRatio()), sj.RateMeter(sj.Cumulative())
     jobs, found = range(20, 6_001, 20), []
     for job, (reward, duration) in enumerate(zip(made["euros"], made["hours"], strict=True), start=1):
         now.update(reward, duration)

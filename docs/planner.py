@@ -92,7 +92,7 @@ def planning_time(num_states: int, steps: int = 30_000) -> dict[str, float]:
         for a in range(4)
         for t in rng.choice(num_states, 8, replace=False)
     ]
-    world = sj.Tabular(sj.model.from_transitions(rows))
+    world = sj.worlds.Tabular(sj.models.from_transitions(rows))
     found: dict[str, float] = {"states": num_states}
     for make in (sj.planner, sj.smart):
         agent = make(num_states, 4)  # type: ignore[operator]

@@ -35,11 +35,11 @@ ROOMS_STEPS, ROOMS_SIZES = 200_000, (0.03, 0.125, 0.3)
 def access_control(alpha: float, eta: float, seeds: int = SEEDS, steps: int = STEPS) -> dict[str, Any]:
     """Return what Differential Q earned per step on access control, over the run and over its last tenth."""
     model = sj.problems.access_control(freed_first=True)
-    agent = sj.differential_q(
+    agent = sj.agents.differential_q(
         model.num_states, model.num_actions, step_size=alpha, rate_step_size=eta * alpha, exploration=0.1
     )
     runs = [
-        sj.run(sj.Tabular(model), agent, steps, seed=seed, record=np.array([9 * steps // 10, steps]))
+        sj.run(sj.worlds.Tabular(model), agent, steps, seed=seed, record=np.array([9 * steps // 10, steps]))
         for seed in range(seeds)
     ]
     over = [run.reward / steps for run in runs]
@@ -53,13 +53,13 @@ def four_rooms(name: str, alpha: float, seeds: int = SEEDS, time: int = ROOMS_ST
     Options take several steps; all runs end after so many single steps, by their clock.
     """
     model = sj.problems.four_rooms(**ROOMS[name])  # type: ignore[arg-type]
-    agent = sj.differential_q(
+    agent = sj.agents.differential_q(
         model.num_states, model.num_actions, step_size=alpha, rate_step_size=0.1 * alpha, exploration=0.1
     )
     points = np.unique(np.geomspace(10, time, 60).astype(np.int64))
     early, over = [], []
     for seed in range(seeds):
-        curve = sj.run(sj.Tabular(model), agent, time, seed=seed, record=points).curve
+        curve = sj.run(sj.worlds.Tabular(model), agent, time, seed=seed, record=points).curve
         early.append(float(np.interp(time / 10, curve.clock, curve.reward)) / (time / 10))
         over.append(float(np.interp(time, curve.clock, curve.reward)) / time)
     return {

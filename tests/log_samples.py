@@ -38,7 +38,7 @@ def log_of(model: sj.SMDP, policy: Floats, count: int, seed: int) -> LogRows:
     upto[:, -1] = 1.0
     state, action = np.zeros(count + 1, dtype=np.int64), np.zeros(count, dtype=np.int64)
     reward, duration = np.zeros(count), np.zeros(count)
-    _write(sj.Tabular(model), upto, sj.stream(seed), state, action, reward, duration)
+    _write(sj.worlds.Tabular(model), upto, sj.stream(seed), state, action, reward, duration)
     return LogRows(state[:-1], action, reward, duration, state[1:])
 
 
@@ -69,14 +69,16 @@ def machine() -> sj.SMDP:
             (wear, "oil", worse, 0.2, pay - 1.5, Exponential(1.2)),
             (wear, "replace", 0, 1.0, -3.0, Gamma(4.0, 0.5)),
         ]
-    return sj.model.from_transitions([(f"wear {row[0]}", row[1], f"wear {row[2]}", *row[3:]) for row in rows])
+    return sj.models.from_transitions(
+        [(f"wear {row[0]}", row[1], f"wear {row[2]}", *row[3:]) for row in rows]
+    )
 
 
 def drawn(seed: int) -> sj.SMDP:
     """Six states with three actions each, all drawn."""
     rng = np.random.default_rng(seed)
     means = rng.uniform(0.5, 3.0, (6, 3))
-    model = sj.model.from_arrays(rng.dirichlet(np.full(6, 0.5), (6, 3)), rng.normal(1.0, 2.0, (6, 3)), means)
+    model = sj.models.from_arrays(rng.dirichlet(np.full(6, 0.5), (6, 3)), rng.normal(1.0, 2.0, (6, 3)), means)
     return model.with_laws(reward=lambda mean: FlooredNormal(mean, 2.0, -50.0), duration=Exponential)
 
 
@@ -97,10 +99,10 @@ def behaviours(model: sj.SMDP) -> dict[str, Floats]:
     }
 
 
-def as_log(rows: LogRows, model: sj.SMDP, probability: Floats | None = None) -> sj.Log:
+def as_log(rows: LogRows, model: sj.SMDP, probability: Floats | None = None) -> sj.exact.Log:
     """Return rows as a log whose labels are numbers."""
     labels = (tuple(range(model.num_states)), tuple(range(model.num_actions)))
-    return sj.Log(rows, np.zeros(len(rows.state), dtype=np.int64), probability, labels)
+    return sj.exact.Log(rows, np.zeros(len(rows.state), dtype=np.int64), probability, labels)
 
 
 class Trial(NamedTuple):

@@ -50,8 +50,10 @@ def _run(kind: Kind) -> dict[str, str]:
     if make is None or first == "spaces":
         return {}
     if first == "num_inputs":
-        return {"run": _digest(sj.run(sj.continuous.Wear(), make(1, 2, **options), _STEPS, seed=5))}
-    return {"run": _digest(sj.run(sj.Tabular(sj.problems.gosavi()), make(2, 2, **options), _STEPS, seed=5))}
+        return {"run": _digest(sj.run(sj.worlds.continuous.Wear(), make(1, 2, **options), _STEPS, seed=5))}
+    return {
+        "run": _digest(sj.run(sj.worlds.Tabular(sj.problems.gosavi()), make(2, 2, **options), _STEPS, seed=5))
+    }
 
 
 def _learner(kind: Kind) -> str:
@@ -64,7 +66,9 @@ def _learner(kind: Kind) -> str:
 def _side_by_side() -> dict[str, str]:
     agents = sj.grid(sj.harmonic_r, num_states=2, num_actions=2, step_size=np.linspace(0.01, 0.1, 64))
     episodes = _SIDE_BY_SIDE // (64 * 1000)
-    runs = sj.run_many(sj.TwoState(log_scale=1e-3), agents, seeds=1, steps=1000, episodes=episodes, jobs=1)
+    runs = sj.run_many(
+        sj.worlds.TwoState(log_scale=1e-3), agents, seeds=1, steps=1000, episodes=episodes, jobs=1
+    )
     return {"runs": _digest((*runs.columns.values(), runs.policy))}
 
 

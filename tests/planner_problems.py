@@ -60,4 +60,4 @@ def random_model(seed: int) -> sj.SMDP:
                 (state, action, int(s), float(p), reward, sj.laws.Exponential(duration))
                 for s, p in zip(ahead, shares, strict=True)
             ]
-    return sj.model.from_transitions(rows)
+    return sj.models.from_transitions(rows)

@@ -137,7 +137,7 @@ def call_centre_model() -> sj.SMDP:
             for rate, after, pay, decide in moves
             if rate > 0.0
         ]
-    return sj.model.from_transitions(rows, action_names=["nobody", "first", "second"])
+    return sj.models.from_transitions(rows, action_names=["nobody", "first", "second"])
 
 
 def policy_by_state(model: sj.SMDP, by_observation: Sequence[int]) -> list[int]:

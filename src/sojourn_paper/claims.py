@@ -187,7 +187,7 @@ it measures, and fails if the ledger has another one. `sojourn claims` prints th
 
 The harmonic mean is right and useful in two cases. Over pieces of equal reward (equal distances, equal lots)
 it is the true rate. If jobs of random size are done at an independent random pace, it is a better estimate
-than the ratio of means, with a smaller variance. For any data, `sojourn.coupling` says how far it is from
+than the ratio of means, with a smaller variance. For any data, `sojourn.rates.coupling` says how far it is from
 the true rate. The modified harmonic mean extends it to zeros and both signs and stays within its data. In
 general, however, neither mean is the reward per unit time of a process whose rewards vary.
 

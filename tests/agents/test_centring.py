@@ -12,7 +12,7 @@ import sojourn as sj
 PROBLEMS = ("gosavi", "long-shot", "long-return")
 AGENTS: dict[str, tuple[Any, dict[str, float]]] = {
     "harmonic_r": (sj.harmonic_r, {"rate_step_size": 0.01}),
-    "fixed_rate": (sj.fixed_rate, {}),
+    "fixed_rate": (sj.agents.fixed_rate, {}),
     "smart": (sj.smart, {}),
     "relaxed_smart": (sj.relaxed_smart, {"rate_step_size": 0.01}),
 }
@@ -28,7 +28,7 @@ def optimal_runs(name: str, problem: str, centring: float, seeds: int) -> tuple[
         agent = make(
             model.num_states, model.num_actions, step_size=0.01, exploration=0.1, centring=centring, **options
         )
-        runs = sj.run_many(sj.Tabular(model), agent, seeds=seeds, steps=100_000)
+        runs = sj.run_many(sj.worlds.Tabular(model), agent, seeds=seeds, steps=100_000)
         count += sum(sj.evaluate(model, policy).gain == pytest.approx(gain) for policy in runs.policy)
         rates += runs["rate"].tolist()
     return count, float(np.mean(rates))
@@ -57,7 +57,7 @@ def test_centring_repairs_harmonic_r_learning(problem: str) -> None:
 def test_the_effective_rate_is_the_gain_whatever_the_estimate() -> None:
     """One pair, 6 in a time of 2: with a fixed rate of -5, 0 or 20, Q settles where the rate it learns by is 3."""
     for guess in (-5.0, 0.0, 20.0):
-        agent = sj.fixed_rate(1, 1, step_size=0.1, rate=guess, centring=0.5)
+        agent = sj.agents.fixed_rate(1, 1, step_size=0.1, rate=guess, centring=0.5)
         for _ in range(4000):
             agent = sj.learn(agent, 0, 0, 6.0, 2.0, 0)
         assert sj.value(agent.rate) == pytest.approx(3.0, rel=1e-6)
@@ -68,9 +68,9 @@ def test_the_effective_rate_is_the_gain_whatever_the_estimate() -> None:
 def test_centring_belongs_to_the_estimator() -> None:
     """`centring=` and a `Centred` estimator are one thing; its limit is the gain, its step size that of its estimator."""
     one = sj.harmonic_r(2, 2, rate_step_size=0.05, centring=0.1)
-    other = sj.smart(2, 2, rate=sj.Centred(sj.Harmonic(0.05), 0.1))
+    other = sj.smart(2, 2, rate=sj.rates.Centred(sj.Harmonic(0.05), 0.1))
     assert one.rate == other.rate
-    scheduled = sj.harmonic_r(2, 2, rate_step_size=sj.Visits(1.0, 0.7), centring=0.1).rate
-    assert isinstance(scheduled, sj.Centred)
-    assert isinstance(scheduled.estimator, sj.Scheduled)
-    assert sj.check_rate(sj.Centred(sj.Harmonic(0.05), 0.1)).constant_at_once
+    scheduled = sj.harmonic_r(2, 2, rate_step_size=sj.rates.Visits(1.0, 0.7), centring=0.1).rate
+    assert isinstance(scheduled, sj.rates.Centred)
+    assert isinstance(scheduled.estimator, sj.rates.Scheduled)
+    assert sj.check_rate(sj.rates.Centred(sj.Harmonic(0.05), 0.1)).constant_at_once

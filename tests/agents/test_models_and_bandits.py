@@ -16,7 +16,7 @@ from sojourn.agents.h_learning import no_counts, wrong_counts
 
 
 @pytest.mark.parametrize(
-    ("make", "oracle_of"), [(sj.h_learning, naive.HLearner), (sj.greedy_bandit, naive.Bandit)]
+    ("make", "oracle_of"), [(sj.agents.h_learning, naive.HLearner), (sj.agents.greedy_bandit, naive.Bandit)]
 )
 def test_of_any_transitions_they_learn_what_the_oracle_learns(make: Any, oracle_of: Any) -> None:
     """Values, rate and accepted steps after each of 400 transitions, a third of them in no time."""
@@ -37,15 +37,17 @@ def test_h_learning_finds_the_optimum(problem: str) -> None:
     """In 50,000 steps its policy is optimal, and its rate within a few percent of the gain."""
     model = sj.problems.PROBLEMS[problem]()
     solution = sj.solve(model)
-    agent = sj.h_learning(model.num_states, model.num_actions, exploration=sj.Linear(1.0, 0.1, 5000))
-    run = sj.run(sj.Tabular(model), agent, 50_000, seed=1)
+    agent = sj.agents.h_learning(
+        model.num_states, model.num_actions, exploration=sj.agents.Linear(1.0, 0.1, 5000)
+    )
+    run = sj.run(sj.worlds.Tabular(model), agent, 50_000, seed=1)
     assert sj.evaluate(model, run.policy).gain == pytest.approx(solution.gain)
     assert run.rate == pytest.approx(solution.gain, rel=0.05)
 
 
 def test_h_learning_counts_every_successor() -> None:
     """The pool of successors holds each of them once, with how often it followed."""
-    agent: Any = sj.h_learning(5, 2)
+    agent: Any = sj.agents.h_learning(5, 2)
     seen: dict[tuple[int, int, int], int] = {}
     rng = python_random.Random(3)
     for _ in range(300):
@@ -65,7 +67,7 @@ def test_h_learning_counts_every_successor() -> None:
 
 def test_counts_that_would_lead_compiled_code_astray_are_refused() -> None:
     """A list that ends nowhere, or a state that there is not, is found before a run."""
-    counts: Any = sj.learn(sj.h_learning(2, 2), 0, 0, 1.0, 1.0, 1).counts
+    counts: Any = sj.learn(sj.agents.h_learning(2, 2), 0, 0, 1.0, 1.0, 1).counts
     assert wrong_counts(counts, (2, 2)) == ""
     assert "shape" in wrong_counts(counts, (3, 2))
     for name, array, at in (
@@ -78,18 +80,18 @@ def test_counts_that_would_lead_compiled_code_astray_are_refused() -> None:
         assert "pool of successors has links or states out of range" in wrong_counts(
             counts._replace(**{name: damaged}), (2, 2)
         )
-    agent = sj.h_learning(2, 2)
+    agent = sj.agents.h_learning(2, 2)
     with pytest.raises(ValueError, match=r"visits has the shape \(1, 1\)"):
-        sj.run(sj.TwoState(1e-3), agent._replace(counts=no_counts(1, 1)), 10)
+        sj.run(sj.worlds.TwoState(1e-3), agent._replace(counts=no_counts(1, 1)), 10)
 
 
 def test_a_bandit_by_upper_confidence_bounds() -> None:
     """It tries each action once, then the one whose rate plus bound is the largest, computed by hand."""
-    agent: Any = sj.ucb_bandit(1, 3, confidence=2.0)
+    agent: Any = sj.agents.ucb_bandit(1, 3, confidence=2.0)
     rng = sj.stream(0)
     rewards, visits = [0.0] * 3, [0] * 3
     for step in range(200):
-        action = sj.act(agent, 0, rng)
+        action = sj.agents.act(agent, 0, rng)
         if step < 3:
             assert visits[action] == 0
         else:
@@ -108,8 +110,8 @@ def test_a_bandit_does_not_look_ahead() -> None:
     """On long-return the action with the better rate of its own is the worse one: the bandits take it."""
     model = sj.problems.long_return()
     assert sj.solve(model).policy[0] == 0
-    for make in (sj.greedy_bandit, sj.ucb_bandit):
-        run = sj.run(sj.Tabular(model), make(2, 2), 2000, seed=0, compiled=False)
+    for make in (sj.agents.greedy_bandit, sj.agents.ucb_bandit):
+        run = sj.run(sj.worlds.Tabular(model), make(2, 2), 2000, seed=0, compiled=False)
         own = [30.0 / 2.0, 770.0 / 100.0]
         assert run.policy[0] == int(np.argmax(own))
 
@@ -117,21 +119,21 @@ def test_a_bandit_does_not_look_ahead() -> None:
 def test_the_oracle_earns_the_gain() -> None:
     """It follows the optimal policy of a model, of a problem by name too; another size is refused."""
     model = sj.problems.gosavi()
-    agent = sj.oracle(2, 2, model="gosavi")
+    agent = sj.agents.oracle(2, 2, model="gosavi")
     assert agent.actions.tolist() == sj.solve(model).policy.tolist()
-    run = sj.run(sj.Tabular(model), agent, 20_000, seed=0)
+    run = sj.run(sj.worlds.Tabular(model), agent, 20_000, seed=0)
     assert run.reward / run.duration == pytest.approx(sj.solve(model).gain, rel=0.03)
     with pytest.raises(ValueError, match="the model has 2 states and 2 actions, but the world has 3 and 2"):
-        sj.oracle(3, 2, model=model)
+        sj.agents.oracle(3, 2, model=model)
 
 
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: sj.ucb_bandit(2, 2, confidence=-1.0),
-        lambda: sj.greedy_bandit(2, 2, exploration=2.0),
-        lambda: sj.h_learning(2, 2, ties="first"),
-        lambda: sj.oracle(2, 2, model="gosavy"),
+        lambda: sj.agents.ucb_bandit(2, 2, confidence=-1.0),
+        lambda: sj.agents.greedy_bandit(2, 2, exploration=2.0),
+        lambda: sj.agents.h_learning(2, 2, ties="first"),
+        lambda: sj.agents.oracle(2, 2, model="gosavy"),
     ],
 )
 def test_wrong_options_get_one_sentence(call: Any) -> None:

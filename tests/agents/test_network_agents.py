@@ -14,8 +14,8 @@ from sojourn.agents.networks.base import NetworkAgent
 from sojourn.rates.catalogue import ESTIMATORS
 from sojourn.rules.values import same
 
-DISCRETE = sj.Spaces(num_inputs=2, num_actions=3, seed=5)
-CONTINUOUS = sj.Spaces(num_inputs=2, low=np.array([0.0]), high=np.array([20.0]), seed=5)
+DISCRETE = sj.agents.Spaces(num_inputs=2, num_actions=3, seed=5)
+CONTINUOUS = sj.agents.Spaces(num_inputs=2, low=np.array([0.0]), high=np.array([20.0]), seed=5)
 
 
 def _any(thing: Any) -> Any:
@@ -41,7 +41,7 @@ def transition(
     o: Any, allowed: Any, a: Any, r: float, tau: float, o2: Any, allowed2: Any, cut: bool, e: bool
 ) -> Any:
     actions: Any = np.array([a], dtype=np.int64 if np.ndim(a) == 0 else np.float64)
-    return sj.Transitions(
+    return sj.agents.Transitions(
         np.zeros(1, dtype=np.int64),
         np.array([o]),
         np.array([allowed], dtype=np.int8),
@@ -55,7 +55,7 @@ def transition(
     )
 
 
-def trained(agent: NetworkAgent, steps: int, seed: int = 0) -> list[sj.Transitions]:
+def trained(agent: NetworkAgent, steps: int, seed: int = 0) -> list[sj.agents.Transitions]:
     """Let an agent act and learn in a made-up stream; return what it was shown."""
     seen, shown = Seen(seed), []
     masks = agent.spaces.num_actions > 0
@@ -122,7 +122,9 @@ def test_ppo_is_what_its_formulas_say(dimensions: int) -> None:
     [("deep_q", DISCRETE), ("ppo", DISCRETE), ("ppo", CONTINUOUS)],
     ids=["deep Q", "PPO", "continuous PPO"],
 )
-def test_double_precision_gives_the_same_bits_interpreted_and_compiled(kind: str, spaces: sj.Spaces) -> None:
+def test_double_precision_gives_the_same_bits_interpreted_and_compiled(
+    kind: str, spaces: sj.agents.Spaces
+) -> None:
     """After learning from batches, every number that the agent holds is the same to the last bit; PPO with entropy."""
     options: Any = {"hidden": (5,), "precision": "double"}
     options |= (
@@ -173,7 +175,7 @@ def test_what_is_earned_in_no_time_is_carried() -> None:
 
 def test_schedules_move_with_the_steps() -> None:
     """Exploration and step size that go to 0 in four steps are 0 after four steps, and nothing is learned any more."""
-    falling = sj.Linear(0.5, 0.0, 4)
+    falling = sj.agents.Linear(0.5, 0.0, 4)
     agent = sj.deep_q(
         DISCRETE, hidden=(3,), exploration=falling, step_size=falling, warm_up=2, batch=2, compiled=False
     )
@@ -206,7 +208,7 @@ def test_a_restored_agent_goes_on_as_if_nothing_had_happened() -> None:
         (lambda: sj.deep_q(DISCRETE, hidden=(64, 0)), "hidden[1] is 0"),
         (lambda: sj.deep_q(DISCRETE, precision="half"), "'single', 'double'"),
         (lambda: sj.deep_q(DISCRETE, step_size=2.0), "step_size is 2.0"),
-        (lambda: sj.deep_q(_any(3)), "sojourn.Spaces"),
+        (lambda: sj.deep_q(_any(3)), "sojourn.agents.Spaces"),
         (lambda: sj.deep_q(DISCRETE, rate=sj.Cumulative(), rate_step_size=0.1), "both given"),
         (
             lambda: sj.ppo(CONTINUOUS._replace(high=np.array([-1.0]))),

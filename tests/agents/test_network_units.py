@@ -112,7 +112,7 @@ def test_a_mean_beyond_its_bound_is_only_pulled_back(output: float, point: float
 
 def test_actions_without_bounds_have_means_without_ends() -> None:
     """Where actions are unbounded, so is the mean: an output of 7 is the action 7."""
-    spaces = sj.Spaces(num_inputs=1, low=np.array([-np.inf]), high=np.array([np.inf]))
+    spaces = sj.agents.Spaces(num_inputs=1, low=np.array([-np.inf]), high=np.array([np.inf]))
     agent = sj.ppo(spaces, hidden=(), precision="double", compiled=False)
     learned: Any = agent.learned
     learned.policy.weights[:2] = 0.0, 7.0

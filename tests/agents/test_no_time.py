@@ -16,7 +16,7 @@ TRUTH = 11.0 / 4.0
 def job_world() -> Any:
     """Action 0 waits: 1 in a time of 1. Action 1 pays 10 in no time; the job that follows pays 1 in a time of 4."""
     transitions = [(0, 0, 0, 1.0, 1.0, 1.0), (0, 1, 1, 1.0, 10.0, 1.0), (1, 0, 0, 1.0, 1.0, 4.0)]
-    world = sj.Tabular(sj.model.from_transitions(transitions))
+    world = sj.worlds.Tabular(sj.models.from_transitions(transitions))
     parameters = world.parameters.copy()
     parameters[1, 3] = 0.0  # the duration of the second pair
     return replaced(world, parameters=parameters)
@@ -27,16 +27,18 @@ EVERY_AGENT: dict[str, Any] = {
     "relaxed_smart": sj.relaxed_smart(2, 2, step_size=0.1, rate_step_size=0.1),
     "relaxed_smart, gosavi": sj.relaxed_smart(2, 2, step_size=0.1, rate_step_size=0.1, variant="gosavi"),
     "harmonic_r": sj.harmonic_r(2, 2, step_size=0.1, rate_step_size=0.1),
-    "weighted_harmonic_r": sj.weighted_harmonic_r(2, 2, step_size=0.1, rate_step_size=0.1),
+    "weighted_harmonic_r": sj.agents.weighted_harmonic_r(2, 2, step_size=0.1, rate_step_size=0.1),
     "r_learning": sj.r_learning(2, 2, step_size=0.1, rate_step_size=0.03),
-    "fixed_rate, centred": sj.fixed_rate(2, 2, step_size=0.1, centring=0.1),
-    "smdp_q_learning": sj.smdp_q_learning(2, 2, step_size=0.1, discount_rate=0.1),
-    "differential_q": sj.differential_q(2, 2, step_size=0.05, rate_step_size=0.02, duration_step_size=0.1),
-    "rvi_q": sj.rvi_q(2, 2, step_size=0.1, duration_step_size=0.1),
-    "h_learning": sj.h_learning(2, 2),
-    "greedy_bandit": sj.greedy_bandit(2, 2),
-    "ucb_bandit": sj.ucb_bandit(2, 2),
-    "policy_agent": sj.policy_agent([1, 0], 2),
+    "fixed_rate, centred": sj.agents.fixed_rate(2, 2, step_size=0.1, centring=0.1),
+    "smdp_q_learning": sj.agents.smdp_q_learning(2, 2, step_size=0.1, discount_rate=0.1),
+    "differential_q": sj.agents.differential_q(
+        2, 2, step_size=0.05, rate_step_size=0.02, duration_step_size=0.1
+    ),
+    "rvi_q": sj.agents.rvi_q(2, 2, step_size=0.1, duration_step_size=0.1),
+    "h_learning": sj.agents.h_learning(2, 2),
+    "greedy_bandit": sj.agents.greedy_bandit(2, 2),
+    "ucb_bandit": sj.agents.ucb_bandit(2, 2),
+    "policy_agent": sj.agents.policy_agent([1, 0], 2),
 }
 
 
@@ -69,7 +71,7 @@ def test_an_exponential_rate_needs_the_carry() -> None:
     with_carry, without = [], []
     for step in range(400):
         reward, duration = (10.0, 0.0) if step % 2 == 0 else (1.0, 4.0)
-        rate, carried = sj.carry(rate, carried, reward, duration)
+        rate, carried = sj.rates.carry(rate, carried, reward, duration)
         plain = sj.update.bare(plain, reward, duration)
         if step > 200:
             with_carry.append(sj.value(rate))
@@ -79,7 +81,7 @@ def test_an_exponential_rate_needs_the_carry() -> None:
 
 
 @pytest.mark.parametrize(
-    "estimator", [sj.Cumulative(), sj.Exponential(0.1), sj.Harmonic(0.1), sj.TimeSmoothed(0.3)]
+    "estimator", [sj.Cumulative(), sj.Exponential(0.1), sj.Harmonic(0.1), sj.rates.TimeSmoothed(0.3)]
 )
 def test_a_meter_carries_as_agents_do(estimator: Any) -> None:
     """Any estimator shows 2.75 in the meter, and what is not yet paid for is still to come."""
@@ -93,7 +95,7 @@ def test_a_meter_carries_as_agents_do(estimator: Any) -> None:
 
 def test_a_learner_learns_and_evaluates_it() -> None:
     """A Gymnasium environment with such steps: learned and evaluated at 2.75."""
-    env = sj.WorldEnv(job_world())
+    env = sj.envs.WorldEnv(job_world())
     assert sj.check_smdp_env(env, steps=200).zero_durations > 0
     learner = sj.Learner(env, sj.smart, step_size=0.1, seed=0)
     learner.train(5000)
@@ -111,4 +113,4 @@ def test_a_world_that_goes_back_in_time_is_refused(duration: float) -> None:
     with pytest.raises(
         ValueError, match=r"a duration must be finite and at least 0|parameters has the entry"
     ):
-        sj.run(world, sj.policy_agent([1, 0], 2), 10, compiled=False)
+        sj.run(world, sj.agents.policy_agent([1, 0], 2), 10, compiled=False)

@@ -76,7 +76,7 @@ def test_draws(epsilon: float, ties: str) -> None:
     oracle = naive.smart(naive.Settings(3, 7, 0.1, naive.Exploration(epsilon), ties=ties))
     oracle.q = {0: [0.0] * 7, 1: [0.0, 2.0, 2.0, 1.0, 0.0, 0.0, 0.0], 2: [-1.0] * 6 + [-0.5]}
     agent = sj.smart(num_states=3, num_actions=7, exploration=epsilon, ties=ties)
-    agent = agent._replace(values=sj.Table(np.array(list(oracle.q.values()))))
+    agent = agent._replace(values=sj.agents.Table(np.array(list(oracle.q.values()))))
     _, oracle_stream = naive.streams(3)
     _, stream = sj.random.streams(3, 2)
     for i in range(1000):
@@ -150,28 +150,28 @@ def test_nothing_has_no_mean() -> None:
     with pytest.raises(ValueError, match="mean"):
         naive.modified_harmonic_mean([])
     with pytest.raises(ValueError, match="mean"):
-        sj.modified_harmonic_mean([])
+        sj.rates.modified_harmonic_mean([])
 
 
 @given(st.lists(ANY_SIZE, min_size=1, max_size=30), st.sampled_from([1.0, -1.0]))
 def test_harmonic_mean(sizes: list[float], sign: float) -> None:
     """The harmonic mean of numbers of one sign is exact to a few units in the last place."""
     values = [sign * x for x in sizes]
-    assert_few_ulps(sj.harmonic_mean(values), naive.harmonic_mean(values))
+    assert_few_ulps(sj.rates.harmonic_mean(values), naive.harmonic_mean(values))
 
 
 @given(st.lists(signed(ANY_SIZE), min_size=1, max_size=30))
 def test_modified_harmonic_mean(values: list[float]) -> None:
     """The modified harmonic mean is exact to a few units in the last place."""
     scale = halves(naive.modified_harmonic_mean, values)
-    assert_few_ulps(sj.modified_harmonic_mean(values), naive.modified_harmonic_mean(values), scale)
+    assert_few_ulps(sj.rates.modified_harmonic_mean(values), naive.modified_harmonic_mean(values), scale)
 
 
 def check_weighted(values: list[float], weights: list[float], durations: list[float] | None) -> None:
     def oracle(x: list[float]) -> float:
         return naive.weighted_harmonic_mean(x, weights, durations)
 
-    actual = sj.weighted_harmonic_mean(values, weights, durations)
+    actual = sj.rates.weighted_harmonic_mean(values, weights, durations)
     assert_few_ulps(actual, oracle(values), halves(oracle, values))
 
 
@@ -204,7 +204,9 @@ def test_ratio_of_means(data: list[tuple[float, ...]]) -> None:
         scale = halves(lambda r: naive.ratio_of_means(r, durations), rewards)
     except OverflowError:
         assume(False)
-    assert_few_ulps(sj.ratio_of_means(rewards, durations), naive.ratio_of_means(rewards, durations), scale)
+    assert_few_ulps(
+        sj.rates.ratio_of_means(rewards, durations), naive.ratio_of_means(rewards, durations), scale
+    )
 
 
 def check_coupling(rewards: list[float], durations: list[float]) -> None:
@@ -215,7 +217,7 @@ def check_coupling(rewards: list[float], durations: list[float]) -> None:
         assume(False)
     mean_duration = naive.ratio_of_means(durations, [1.0] * len(durations))
     scale = max(mean_duration, abs(wanted))
-    assert_few_ulps(sj.coupling(rewards, durations), wanted, scale)
+    assert_few_ulps(sj.rates.coupling(rewards, durations), wanted, scale)
 
 
 @given(rows(USUAL_SIZE, 2), st.sampled_from([1.0, -1.0]))
@@ -246,24 +248,31 @@ class Estimator(NamedTuple):
 ESTIMATORS = {
     "Cumulative": Estimator(sj.Cumulative, naive.Cumulative, naive.cumulative_of, has_step_size=False),
     "SmoothedCumulative": Estimator(
-        sj.SmoothedCumulative, naive.SmoothedCumulative, naive.smoothed_cumulative_of
+        sj.rates.SmoothedCumulative, naive.SmoothedCumulative, naive.smoothed_cumulative_of
     ),
     "Exponential": Estimator(sj.Exponential, naive.Exponential, naive.exponential_of),
     "Harmonic": Estimator(sj.Harmonic, naive.Harmonic, naive.harmonic_of),
-    "WeightedHarmonic": Estimator(sj.WeightedHarmonic, naive.WeightedHarmonic, naive.weighted_harmonic_of),
+    "WeightedHarmonic": Estimator(
+        sj.rates.WeightedHarmonic, naive.WeightedHarmonic, naive.weighted_harmonic_of
+    ),
     "CumulativeHarmonic": Estimator(
-        sj.CumulativeHarmonic, naive.CumulativeHarmonic, naive.cumulative_harmonic_of, has_step_size=False
+        sj.rates.CumulativeHarmonic,
+        naive.CumulativeHarmonic,
+        naive.cumulative_harmonic_of,
+        has_step_size=False,
     ),
     "CumulativeWeightedHarmonic": Estimator(
-        sj.CumulativeWeightedHarmonic,
+        sj.rates.CumulativeWeightedHarmonic,
         naive.CumulativeWeightedHarmonic,
         naive.cumulative_weighted_harmonic_of,
         has_step_size=False,
     ),
-    "MeanOfRates": Estimator(sj.MeanOfRates, naive.MeanOfRates, naive.mean_of_rates_of, has_step_size=False),
-    "TimeSmoothed": Estimator(sj.TimeSmoothed, naive.TimeSmoothed, naive.time_smoothed_of),
-    "TimeForgetting": Estimator(sj.TimeForgetting, naive.TimeForgetting, naive.time_forgetting_of),
-    "Incremental": Estimator(sj.Incremental, naive.Incremental, naive.incremental_of),
+    "MeanOfRates": Estimator(
+        sj.rates.MeanOfRates, naive.MeanOfRates, naive.mean_of_rates_of, has_step_size=False
+    ),
+    "TimeSmoothed": Estimator(sj.rates.TimeSmoothed, naive.TimeSmoothed, naive.time_smoothed_of),
+    "TimeForgetting": Estimator(sj.rates.TimeForgetting, naive.TimeForgetting, naive.time_forgetting_of),
+    "Incremental": Estimator(sj.rates.Incremental, naive.Incremental, naive.incremental_of),
 }
 
 
@@ -302,7 +311,7 @@ def test_estimator_after_every_prefix(name: str, seed: int, step_size: float) ->
 @pytest.mark.parametrize("arguments", [[], [-1.5]])
 def test_fixed_estimator(arguments: list[float]) -> None:
     """A fixed rate stays what it is, 0 by default."""
-    rate, oracle = sj.Fixed(*arguments), naive.Fixed(*arguments)
+    rate, oracle = sj.rates.Fixed(*arguments), naive.Fixed(*arguments)
     for reward, duration in transitions(0):
         rate = sj.update(rate, reward, duration)
         oracle.update(reward, duration)
@@ -333,13 +342,13 @@ AGENTS: dict[str, tuple[str, dict[str, Any]]] = {
 def both(name: str, options: naive.Settings) -> tuple[Any, naive.Agent]:
     """The agent of this name and the oracle's, made alike."""
     constructor, own = AGENTS[name]
-    exploration: Any = (sj.Linear if isinstance(options.exploration, naive.Straight) else sj.Decay)(
-        *options.exploration
-    )
+    exploration: Any = (
+        sj.agents.Linear if isinstance(options.exploration, naive.Straight) else sj.agents.Decay
+    )(*options.exploration)
     agent = getattr(sj, constructor)(
         num_states=options.num_states,
         num_actions=options.num_actions,
-        step_size=sj.Visits(*options.step_size)
+        step_size=sj.rates.Visits(*options.step_size)
         if isinstance(options.step_size, naive.Falling)
         else options.step_size,
         exploration=options.exploration.start if options.exploration == CONSTANT else exploration,
@@ -352,7 +361,7 @@ def both(name: str, options: naive.Settings) -> tuple[Any, naive.Agent]:
     return agent, getattr(naive, constructor)(options, **own)
 
 
-def assert_same_run(result: sj.Run, wanted: naive.Outcome) -> None:
+def assert_same_run(result: sj.runs.Run, wanted: naive.Outcome) -> None:
     # The order of additions and the last bits of sin, cos and powers may differ, nothing else.
     assert_allclose(result.agent.q, wanted.q, rtol=1e-12)
     for field in ("rate", "reward", "duration", "greedy_reward", "greedy_duration"):
@@ -371,7 +380,7 @@ def test_agent_in_the_two_state_world(
     """A run in the two-state world learns, accepts and adds up what the oracle's run does."""
     for seed in (0, 5):
         agent, oracle = both(name, naive.Settings(2, 2, 0.02, exploration, greedy))
-        result = sj.run(sj.TwoState(log_scale=log_scale), agent, steps=400, episodes=2, seed=seed)
+        result = sj.run(sj.worlds.TwoState(log_scale=log_scale), agent, steps=400, episodes=2, seed=seed)
         assert result.steps == 800
         assert_same_run(result, naive.run(oracle, log_scale, steps=400, episodes=2, seed=seed))
 
@@ -380,8 +389,8 @@ def test_agent_in_the_two_state_world(
 def test_random_agent_in_the_two_state_world(log_scale: float) -> None:
     """The random agent draws the oracle's actions, accepts every step and learns no values."""
     result = sj.run(
-        sj.TwoState(log_scale=log_scale),
-        sj.random_agent(num_states=2, num_actions=2),
+        sj.worlds.TwoState(log_scale=log_scale),
+        sj.agents.random_agent(num_states=2, num_actions=2),
         steps=400,
         episodes=2,
         seed=5,
@@ -397,7 +406,7 @@ def test_random_agent_in_the_two_state_world(log_scale: float) -> None:
 def test_two_state_world_step_by_step(log_scale: float, spread: float, clock: str) -> None:
     """Every step has the oracle's next state, reward and duration, in a second episode too, by either clock."""
     back = 0.0 if clock == "steps" else 1.5
-    world = sj.TwoState(log_scale=log_scale, duration_spread=spread, return_reward=back, clock=clock)
+    world = sj.worlds.TwoState(log_scale=log_scale, duration_spread=spread, return_reward=back, clock=clock)
     oracle = naive.TwoState(log_scale, duration_spread=spread, return_reward=back, clock=clock)
     stream, _ = sj.random.streams(11, 2)
     oracle_stream, _ = naive.streams(11)
@@ -433,7 +442,7 @@ def assert_same_learning(agent: Any, oracle: naive.Agent, seed: int, at_once: fl
         # error can be promised.
         assert_allclose(agent.q, list(oracle.q.values()), rtol=1e-12, atol=1e-12)
         assert_allclose(sj.value(agent.rate), oracle.effective_rate(), rtol=1e-12, atol=1e-12)
-        assert list(sj.policy(agent)) == oracle.policy()
+        assert list(sj.agents.policy(agent)) == oracle.policy()
 
 
 @pytest.mark.parametrize("exploration", [CONSTANT, DECAYING], ids=["constant", "decaying"])
@@ -449,12 +458,12 @@ def test_agent_learns_transitions(name: str, greedy: str, exploration: naive.Exp
 AUTHORS: dict[str, tuple[Callable[[], Any], Callable[[], naive.Rate]]] = {
     "SMART": (sj.Cumulative, naive.Cumulative),
     "RelaxedSMART": (lambda: sj.Exponential(0.3), lambda: naive.Exponential(0.3)),
-    "SmoothedSMART": (lambda: sj.TimeSmoothed(0.3), lambda: naive.TimeSmoothed(0.3)),
+    "SmoothedSMART": (lambda: sj.rates.TimeSmoothed(0.3), lambda: naive.TimeSmoothed(0.3)),
     "Harmonic": (lambda: sj.Harmonic(0.3), lambda: naive.Harmonic(0.3)),
-    "WeightedHarmonic": (lambda: sj.WeightedHarmonic(0.3), lambda: naive.WeightedHarmonic(0.3)),
-    "CumulativeHarmonic": (sj.CumulativeHarmonic, naive.CumulativeHarmonic),
-    "CumulativeWeightedHarmonic": (sj.CumulativeWeightedHarmonic, naive.CumulativeWeightedHarmonic),
-    "CumulativeStepRate": (sj.MeanOfRates, naive.MeanOfRates),
+    "WeightedHarmonic": (lambda: sj.rates.WeightedHarmonic(0.3), lambda: naive.WeightedHarmonic(0.3)),
+    "CumulativeHarmonic": (sj.rates.CumulativeHarmonic, naive.CumulativeHarmonic),
+    "CumulativeWeightedHarmonic": (sj.rates.CumulativeWeightedHarmonic, naive.CumulativeWeightedHarmonic),
+    "CumulativeStepRate": (sj.rates.MeanOfRates, naive.MeanOfRates),
 }
 
 
@@ -505,7 +514,7 @@ def test_a_run_with_choices(name: str) -> None:
     chosen = {key: choice for key, choice in CHOICES["all"].items() if name != "rvi_q" or key != "centring"}
     settings = naive.Settings(2, 2, 0.1, CONSTANT)._replace(**chosen)
     agent, oracle = both(name, settings)
-    result = sj.run(sj.TwoState(1e-4), agent, steps=600, episodes=2, seed=5)
+    result = sj.run(sj.worlds.TwoState(1e-4), agent, steps=600, episodes=2, seed=5)
     assert_same_run(result, naive.run(oracle, 1e-4, steps=600, episodes=2, seed=5))
 
 
@@ -515,7 +524,7 @@ def test_a_run_with_choices(name: str) -> None:
 def test_a_scheduled_estimator(name: str) -> None:
     """With a schedule, an estimator is the oracle's with the step size of each update set by hand."""
     kind, falling = ESTIMATORS[name], naive.Falling(1.0, 0.7, 0.05)
-    rate, oracle = sj.Scheduled(kind.sojourn(1.0), sj.Visits(*falling)), kind.recursion(1.0)
+    rate, oracle = sj.rates.Scheduled(kind.sojourn(1.0), sj.rates.Visits(*falling)), kind.recursion(1.0)
     for update, (reward, duration) in enumerate(transitions(1)):
         oracle.beta = falling.at(update + 1)  # type: ignore[attr-defined] # all five have it
         oracle.update(reward, duration)
@@ -524,11 +533,11 @@ def test_a_scheduled_estimator(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("moving", "cumulative"), [(sj.Exponential, sj.Cumulative), (sj.Harmonic, sj.CumulativeHarmonic)]
+    ("moving", "cumulative"), [(sj.Exponential, sj.Cumulative), (sj.Harmonic, sj.rates.CumulativeHarmonic)]
 )
 def test_moving_means_with_1_over_n_are_means_of_all(moving: Any, cumulative: Any) -> None:
     """The moving estimator with the schedule 1/n is the cumulative one of its family."""
-    rate, plain = sj.Scheduled(moving(1.0), sj.Visits(1.0, 1.0)), cumulative()
+    rate, plain = sj.rates.Scheduled(moving(1.0), sj.rates.Visits(1.0, 1.0)), cumulative()
     for reward, duration in transitions(2):
         rate, plain = sj.update(rate, reward, duration), sj.update(plain, reward, duration)
         assert_allclose(sj.value(rate), sj.value(plain), rtol=1e-11, atol=1e-11)

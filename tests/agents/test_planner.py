@@ -26,10 +26,10 @@ EARNED = {
 }  # fmt: skip
 
 
-def trained(model: sj.SMDP, steps: int, seed: int = 0, compiled: bool = True) -> sj.Run:
+def trained(model: sj.SMDP, steps: int, seed: int = 0, compiled: bool = True) -> sj.runs.Run:
     """Return a run of the planner in a model."""
     agent = sj.planner(model.num_states, model.num_actions)
-    return sj.run(sj.Tabular(model), agent, steps, seed=seed, record=3, compiled=compiled)
+    return sj.run(sj.worlds.Tabular(model), agent, steps, seed=seed, record=3, compiled=compiled)
 
 
 def mean_model(agent: Planner) -> sj.SMDP:
@@ -43,7 +43,7 @@ def mean_model(agent: Planner) -> sj.SMDP:
             reward, duration = pairs[state, action, REWARD], pairs[state, action, REWARD + 1]
             rows.append((int(state), int(action), int(links[link, SUCCESSOR]), share, reward, duration))
             link = int(links[link, NEXT])
-    return sj.model.from_transitions(rows)
+    return sj.models.from_transitions(rows)
 
 
 def random_rows(seed: int, num_states: int, num_actions: int) -> tuple[Model, np.ndarray]:

@@ -61,7 +61,7 @@ def test_tiles_are_those_of_the_oracle(inputs: int, memory: int) -> None:
     """Dense values are the oracle's; hashed ones are, too, as long as no two tiles share a place."""
     rng = np.random.default_rng(inputs)
     low, high = np.full(inputs, -1.0), np.full(inputs, 3.0)
-    values = tiled(sj.Bounds(tuple(low), tuple(high)), 3, tilings=8, tiles=8, memory=memory)
+    values = tiled(sj.worlds.Bounds(tuple(low), tuple(high)), 3, tilings=8, tiles=8, memory=memory)
     oracle = Naive(low, high, 8, 8)
     moves = 200 if memory > 1000 else 1
     for _ in range(moves):
@@ -86,7 +86,7 @@ def test_tiles_are_those_of_the_oracle(inputs: int, memory: int) -> None:
 def test_the_box_is_made_of_what_was_seen() -> None:
     """After 2^k states its edges are mean and three deviations of all so far, within the bounds; then they stay."""
     rng = np.random.default_rng(0)
-    box = box_of(sj.Bounds((-math.inf, 0.0, -1.0), (math.inf, math.inf, 1.0)))
+    box = box_of(sj.worlds.Bounds((-math.inf, 0.0, -1.0), (math.inf, math.inf, 1.0)))
     seen = rng.exponential(size=(100, 3))
     for k, point in enumerate(seen):
         known = np.zeros(6)
@@ -106,8 +106,8 @@ def test_the_box_is_made_of_what_was_seen() -> None:
 @pytest.mark.parametrize("method", ["q", "sarsa"])
 def test_an_agent_learns_as_it_is_written(method: str) -> None:
     """Weights, rate and level after 300 steps in Offers are those of an agent written from the equations."""
-    world, bounds = sj.continuous.Offers(), ([-2.0, -2.0], [2.0, 2.0])
-    make = sj.tile_q if method == "q" else sj.tile_sarsa
+    world, bounds = sj.worlds.continuous.Offers(), ([-2.0, -2.0], [2.0, 2.0])
+    make = sj.tile_q if method == "q" else sj.agents.tile_sarsa
     agent = make(2, 2, bounds=bounds, step_size=0.2, rate_step_size=0.05, exploration=0.3)
     oracle, paid, spent, level, mean = Naive(*bounds, 8, 8), 0.0, 0.0, 0.0, 0.0
     world_rng, agent_rng = streams(3, 2)
@@ -140,8 +140,10 @@ def test_only_actions_that_there_are_are_taken() -> None:
     assert best(values, (0.5,), 0.0)[0] == 0
     assert best(values, (0.5, 0.0, 1.0, 1.0), 0.0) == (2, 1.0)
     assert {nth_available(values, (0.5, 1.0, 0.0, 1.0), share) for share in (0.0, 0.4, 0.6, 0.9)} == {0, 2}
-    for make in (sj.tile_q, sj.tile_sarsa):
-        run = sj.run(sj.continuous.CMu(), make(6, 6, exploration=0.5, memory=512), steps=60, compiled=False)
+    for make in (sj.tile_q, sj.agents.tile_sarsa):
+        run = sj.run(
+            sj.worlds.continuous.CMu(), make(6, 6, exploration=0.5, memory=512), steps=60, compiled=False
+        )
         assert np.isfinite(run.agent.values.weights).all()
 
 
@@ -149,7 +151,7 @@ def test_only_actions_that_there_are_are_taken() -> None:
 def test_every_estimator_of_the_rate_plugs_in(estimator: str) -> None:
     """Each keeps its own state as transitions pass by."""
     rate = ESTIMATORS[estimator].make()
-    run = sj.run(sj.continuous.Wear(), sj.tile_q(1, 2, rate=rate), steps=60, seed=1, compiled=False)
+    run = sj.run(sj.worlds.continuous.Wear(), sj.tile_q(1, 2, rate=rate), steps=60, seed=1, compiled=False)
     assert type(run.agent.rate.estimator) is type(rate)
     assert not same(run.agent.rate.estimator, rate) or estimator == "Fixed"
 
@@ -171,7 +173,7 @@ def test_places_that_are_remembered_are_right(inputs: int) -> None:
 def test_step_sizes_by_visits_count_visits_of_tiles() -> None:
     """The third visit of a state has a third of the step size; a state that shares half of its tiles counts half."""
     agent = sj.tile_q(
-        1, 1, bounds=([0.0], [1.0]), tilings=2, tiles=4, step_size=sj.Visits(1.0, 1.0), exploration=0.0
+        1, 1, bounds=([0.0], [1.0]), tilings=2, tiles=4, step_size=sj.rates.Visits(1.0, 1.0), exploration=0.0
     )
     for _ in range(3):
         agent = sj.learn(agent, (0.5,), 0, 1.0, 1.0, (0.5,))
@@ -182,11 +184,11 @@ def test_step_sizes_by_visits_count_visits_of_tiles() -> None:
 
 def test_wear_is_learned_and_the_same_compiled_and_interpreted() -> None:
     """In 300,000 steps the policy comes to .97 of the exact gain; a short run is the same in Python, bit for bit."""
-    world, agent = sj.continuous.Wear(), sj.tile_q(1, 2)
+    world, agent = sj.worlds.continuous.Wear(), sj.tile_q(1, 2)
     short = [sj.run(world, agent, steps=300, seed=3, compiled=compiled) for compiled in (True, False)]
     assert same(*short)
     run = sj.run(world, agent, steps=300_000, seed=0)
-    test = sj.run(world, sj.follow(run.agent), steps=100_000, seed=1)
+    test = sj.run(world, sj.agents.follow(run.agent), steps=100_000, seed=1)
     assert test.reward / test.duration > 0.97 * (sj.gain(world) or math.inf)
 
 
@@ -212,13 +214,13 @@ def test_what_is_wrong_is_told_in_a_sentence() -> None:
     with pytest.raises(ValueError, match="a state has 40 entries, too many for tiles"):
         sj.tile_q(40, 2)
     with pytest.raises(TypeError, match="whose states are vectors and cannot be listed"):
-        sj.policy(agent)
+        sj.agents.policy(agent)
     with pytest.raises(TypeError, match="tiles have no array of states by actions"):
         _ = agent.q
     broken: Any = agent.values
     with pytest.raises(ValueError, match="tiles lie outside the weights"):
         sj.run(
-            sj.continuous.Offers(),
+            sj.worlds.continuous.Offers(),
             agent._replace(values=broken._replace(weights=broken.weights[:100])),
             steps=10,
         )

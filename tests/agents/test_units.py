@@ -66,8 +66,8 @@ class Late(NamedTuple):
     num_actions: int = 2
 
     @property
-    def observed(self) -> sj.Bounds:
-        return sj.Bounds((0.0,), (1.0,))
+    def observed(self) -> sj.worlds.Bounds:
+        return sj.worlds.Bounds((0.0,), (1.0,))
 
 
 @sj.start.register
@@ -133,16 +133,16 @@ def spotty() -> sj.SMDP:
             law = 0.0 if state + action == 0 else sj.laws.Exponential(float(rng.exponential(1.5)))
             for after, share in zip(rng.permutation(5)[:2], (0.75, 0.25), strict=True):
                 rows.append((state, action, int(after), share, reward, law))
-    return sj.model.from_transitions(rows)
+    return sj.models.from_transitions(rows)
 
 
 MODEL = spotty()
 
 
-def ran(entry: NamedAgent, money: float, time: float, steps: int) -> sj.Run:
+def ran(entry: NamedAgent, money: float, time: float, steps: int) -> sj.runs.Run:
     """Return an interpreted run, which needs no compiler."""
     vectors = entry.name.startswith("tile")
-    world: Any = sj.continuous.Wear() if vectors else sj.Tabular(MODEL)
+    world: Any = sj.worlds.continuous.Wear() if vectors else sj.worlds.Tabular(MODEL)
     size = (1, 2) if vectors else (MODEL.num_states, MODEL.num_actions)
     given = {"tilings": 2, "tiles": 4} if vectors else {}
     agent = made(entry, size, money, time, **given)
@@ -190,7 +190,7 @@ def test_networks_have_the_same_bits_in_other_units(make: Any) -> None:
     )
 
     def learned(money: float, time: float) -> Any:
-        env = sj.WorldEnv(Scaled(Late(), money, time), compiled=False)
+        env = sj.envs.WorldEnv(Scaled(Late(), money, time), compiled=False)
         learner = sj.Learner(
             env, make, hidden=(4,), precision="double", compiled=False, seed=1, centring=0.1, **pace
         )
@@ -238,7 +238,8 @@ def test_long_runs_earn_as_much_in_other_units(name: str, counted: Counted) -> N
         best, size = float(np.max(sj.solve(model).gain)), (model.num_states, model.num_actions)
 
         def mean_gain(money: float, time: float) -> float:
-            world, agent = Scaled(sj.Tabular(model), money, time), made(AGENTS[name], size, money, time)  # noqa: B023
+            world = Scaled(sj.worlds.Tabular(model), money, time)  # noqa: B023
+            agent = made(AGENTS[name], size, money, time)  # noqa: B023
             runs = [sj.run(world, agent, 5000, seed=seed) for seed in range(8)]
             return float(np.mean([np.min(sj.evaluate(model, run.policy).gain) for run in runs]))  # noqa: B023
 
@@ -266,9 +267,9 @@ def test_estimators_in_other_units(name: str) -> None:
     def estimate(money: float, time: float) -> float:
         rate: Any = ESTIMATORS[name].make(0.01)
         if name == "Fixed":
-            rate = sj.Fixed(0.7 * money / time)
+            rate = sj.rates.Fixed(0.7 * money / time)
         if name == "Incremental":
-            rate = sj.Incremental(0.01 / time)
+            rate = sj.rates.Incremental(0.01 / time)
         if name in BY_TIME:
             rate = rate._replace(step_size=-np.expm1(np.log1p(-0.01) / time).item())
         for reward, duration in zip(rewards.tolist(), durations.tolist(), strict=True):
@@ -323,7 +324,9 @@ def test_admission_in_milliseconds() -> None:
     best = float(np.max(sj.solve(model).gain))
     assert best == pytest.approx(4752.0, abs=1.0)
     for seed in range(3):
-        run = sj.run(sj.Tabular(model), sj.planner(model.num_states, model.num_actions), 5000, seed=seed)
+        run = sj.run(
+            sj.worlds.Tabular(model), sj.planner(model.num_states, model.num_actions), 5000, seed=seed
+        )
         assert float(np.min(sj.evaluate(model, run.policy).gain)) >= 0.9 * best
 
 
@@ -331,5 +334,7 @@ def test_replacement_in_billions() -> None:
     """With money in units of 1e9, the planner finds the policy that it finds in others: a cost of 1.63, not of 2.16."""
     model = sj.problems.replacement(failure_cost=5e-9, planned_cost=1e-9)
     for seed in range(3):
-        run = sj.run(sj.Tabular(model), sj.planner(model.num_states, model.num_actions), 10_000, seed=seed)
+        run = sj.run(
+            sj.worlds.Tabular(model), sj.planner(model.num_states, model.num_actions), 10_000, seed=seed
+        )
         assert float(np.min(sj.evaluate(model, run.policy).gain)) == pytest.approx(-1.63e-9, rel=0.01)

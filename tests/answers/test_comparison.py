@@ -165,7 +165,7 @@ def test_policies_are_judged_by_their_exact_gain(name: str) -> None:
 
 def test_a_policy_is_followed_from_where_learning_left_it() -> None:
     """A wrong action at the start, which is not come back to, does not count; where two ends are possible, both do."""
-    model = sj.model.from_transitions(
+    model = sj.models.from_transitions(
         [
             (0, 0, 0, 1.0, 0.0, 1.0),  # to stay at the start earns nothing
             (0, 1, 1, 0.25, 0.0, 1.0),
@@ -201,7 +201,7 @@ def test_expected_visits_are_sums_of_powers(dense: int, monkeypatch: pytest.Monk
 
 def test_a_trap_that_is_hardly_ever_reached_hardly_counts() -> None:
     """A policy that gets stuck once in a billion steps has the gain 0, and is worth following all the same."""
-    model = sj.model.from_transitions(
+    model = sj.models.from_transitions(
         [
             (0, 0, 0, 1.0 - 1e-9, 1.0, 1.0),
             (0, 0, 1, 1e-9, 1.0, 1.0),
@@ -225,7 +225,7 @@ def test_the_worst_policy_is_the_worst() -> None:
 
 def test_a_gain_of_zero_is_no_measure() -> None:
     """Where the optimal gain is 0, be it by rounding only, relative gains are in units of the largest rate."""
-    model = sj.model.from_transitions(
+    model = sj.models.from_transitions(
         [
             (0, 0, 1, 1.0, 0.1, 1.0),
             (0, 1, 1, 1.0, -1.1, 1.0),
@@ -433,7 +433,7 @@ def test_files_that_would_share_a_place_are_refused(tmp_path: Path) -> None:
 
 def test_a_model_of_several_gains_is_refused_before_anything_is_run(tmp_path: Path) -> None:
     """Two states that cannot be left have two gains: that is said at once, and no folder is made."""
-    parts = sj.model.from_transitions([(0, 0, 0, 1.0, 1.0, 1.0), (1, 0, 1, 1.0, 2.0, 1.0)])
+    parts = sj.models.from_transitions([(0, 0, 0, 1.0, 1.0, 1.0), (1, 0, 1, 1.0, 2.0, 1.0)])
     save_model(parts, tmp_path / "parts.toml")
     with pytest.raises(
         ValueError, match=r"agents cannot be compared on .*parts.toml: the gain depends on the first state"
@@ -548,14 +548,14 @@ def test_agents_are_compared_in_a_world_that_changes(tmp_path: Path) -> None:
     (world,) = found.changing
     (row,) = world.agents
     agent = sj.smart(1, 2, exploration=0.1, step_size=row.options["step_size"])
-    runs = [sj.run(sj.changes.pay_rise(), agent, 600, seed=seed, compiled=False) for seed in range(2)]
+    runs = [sj.run(sj.worlds.changes.pay_rise(), agent, 600, seed=seed, compiled=False) for seed in range(2)]
     shares = [run.reward / (run.reward + run.dynamic_regret) for run in runs]
     assert row.share == pytest.approx(np.mean(shares), rel=1e-12)
     assert row.dynamic_regret == pytest.approx(np.mean([run.dynamic_regret for run in runs]), rel=1e-12)
     other = sj.smart(1, 2, exploration=0.1, step_size=0.31 - row.options["step_size"])
     seed = 1_000_000
     chosen, refused = (
-        sj.run(sj.changes.pay_rise(), one, 600, seed=seed, compiled=False).dynamic_regret
+        sj.run(sj.worlds.changes.pay_rise(), one, 600, seed=seed, compiled=False).dynamic_regret
         for one in (agent, other)
     )
     assert chosen < refused

@@ -31,7 +31,7 @@ def test_a_file_is_scored_as_its_columns_are(tmp_path: Path) -> None:
     table.write_csv(tmp_path / "log.csv")
     wrong = pl.DataFrame({"pay": [None, 1.0], "hours": [1.0, -1.0]})
     pl.concat([table, wrong]).write_parquet(tmp_path / "log.parquet")
-    wanted = sj.choose_rate(
+    wanted = sj.rates.choose_rate(
         log.rewards, log.durations, [sj.Exponential(0.01), sj.Exponential(0.1), sj.Cumulative()]
     )
     for file, refused in (

@@ -78,7 +78,7 @@ def test_train_evaluate_and_go_on(tmp_path: Path) -> None:
     first = start("train", *common, "--steps", "2000", "--agent", "smart", "-a", "step_size=0.01", "--json")
     assert first.returncode == 0, first.stderr
     told = json.loads(first.stdout)
-    run = sj.run(sj.TwoState(log_scale=1e-3), sj.smart(2, 2, step_size=0.01), 1000, 2, seed=0)
+    run = sj.run(sj.worlds.TwoState(log_scale=1e-3), sj.smart(2, 2, step_size=0.01), 1000, 2, seed=0)
     assert (told["steps"], told["rate"], told["reward"]) == (2000, run.rate, run.reward)
     refused = start("train", *common)
     assert refused.returncode == 1
@@ -87,7 +87,7 @@ def test_train_evaluate_and_go_on(tmp_path: Path) -> None:
     assert other.returncode == 1
     assert "leave them out with --resume" in other.stderr
     second = start("train", *common, "--steps", "2000", "--resume", "--json")
-    run = sj.run(sj.TwoState(log_scale=1e-3), sj.smart(2, 2, step_size=0.01), 1000, 4, seed=0)
+    run = sj.run(sj.worlds.TwoState(log_scale=1e-3), sj.smart(2, 2, step_size=0.01), 1000, 4, seed=0)
     assert json.loads(second.stdout)["rate"] == run.rate
     found = json.loads(start("evaluate", str(out), "--time", "100000", "--json").stdout)
     assert found["low"] <= found["rate"] <= found["high"]

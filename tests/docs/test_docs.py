@@ -102,7 +102,7 @@ def test_every_block_of_the_page_does_what_it_says(
 
 def make_bars(*names: str) -> None:
     """Write synthetic bars under the names that pages use for a reader's own files."""
-    bars = sj.synthetic_bars(2000)
+    bars = sj.worlds.synthetic_bars(2000)
     table = pl.DataFrame({"timestamp": bars.timestamp, "open": bars.open, "close": bars.close})
     for name in names:
         write = table.write_csv if name.endswith(".csv") else table.write_parquet

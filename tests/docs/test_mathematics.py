@@ -33,7 +33,7 @@ def uncoupled(
 def rates_of(pairs: list[tuple[float, float]]) -> tuple[float, float]:
     """The harmonic mean of the rates, and the rate."""
     rewards, durations = np.array(pairs).T
-    return sj.modified_harmonic_mean(rewards / durations), sj.ratio_of_means(rewards, durations)
+    return sj.rates.modified_harmonic_mean(rewards / durations), sj.rates.ratio_of_means(rewards, durations)
 
 
 @given(sizes, sizes, sizes, sizes, st.floats(0.1, 10.0), st.integers(0, 5))
@@ -83,36 +83,36 @@ def test_the_laws_of_averaging_are_those_that_the_page_names() -> None:
     at_once = {"SmoothedCumulative", "Incremental"}
     unit_of_time = {"TimeSmoothed", "TimeForgetting", "Incremental"}
     with_step_size = (
-        sj.SmoothedCumulative,
+        sj.rates.SmoothedCumulative,
         sj.Exponential,
         sj.Harmonic,
-        sj.WeightedHarmonic,
-        sj.TimeSmoothed,
-        sj.TimeForgetting,
-        sj.ClippedExponential,
-        sj.Incremental,
+        sj.rates.WeightedHarmonic,
+        sj.rates.TimeSmoothed,
+        sj.rates.TimeForgetting,
+        sj.rates.ClippedExponential,
+        sj.rates.Incremental,
     )
     without = (
         sj.Cumulative,
-        sj.CumulativeHarmonic,
-        sj.CumulativeWeightedHarmonic,
-        sj.MeanOfRates,
-        sj.AdaptiveRatio,
+        sj.rates.CumulativeHarmonic,
+        sj.rates.CumulativeWeightedHarmonic,
+        sj.rates.MeanOfRates,
+        sj.rates.AdaptiveRatio,
     )
     rates: list[Any] = [make(0.05) for make in with_step_size] + [make() for make in without]
     for rate in rates:
         name = type(rate).__name__
         found = sj.check_rate(rate)
         assert tuple(found) == (name not in at_once, True, True, name not in unit_of_time), name
-    assert not any(sj.check_rate(sj.Fixed(2.0)))
+    assert not any(sj.check_rate(sj.rates.Fixed(2.0)))
 
 
 def test_scores_on_streams_that_estimators_made_themselves_mislead() -> None:
     """An estimate of 2.5 where 3 is earned scores better than one of 1 where 1 is earned, and yet it is the worse one."""
-    wrong = sj.rate_score(sj.Fixed(2.5), [3.0] * 10, [1.0] * 10)
-    right = sj.rate_score(sj.Fixed(1.0), [1.0] * 10, [1.0] * 10)
+    wrong = sj.rates.rate_score(sj.rates.Fixed(2.5), [3.0] * 10, [1.0] * 10)
+    right = sj.rates.rate_score(sj.rates.Fixed(1.0), [1.0] * 10, [1.0] * 10)
     assert (wrong, right) == close((-43.75, -5.0))
-    shared = [sj.rate_score(sj.Fixed(rate), [3.0] * 10, [1.0] * 10) for rate in (2.5, 1.0, 3.0)]
+    shared = [sj.rates.rate_score(sj.rates.Fixed(rate), [3.0] * 10, [1.0] * 10) for rate in (2.5, 1.0, 3.0)]
     assert shared[2] < shared[0] < shared[1]  # on one stream, the nearer the better
 
 

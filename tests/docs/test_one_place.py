@@ -62,7 +62,7 @@ def step(world: Coin, state: int, action: int, rng: Any) -> tuple[Coin, int, flo
 
 
 def two_jobs(pay: float = 3.0) -> Any:
-    return sj.model.from_transitions([(0, 0, 0, 1.0, 1.0, 1.0), (0, 1, 0, 1.0, pay, 2.0)])
+    return sj.models.from_transitions([(0, 0, 0, 1.0, 1.0, 1.0), (0, 1, 0, 1.0, pay, 2.0)])
 
 
 add_estimator(NamedEstimator("Halved", Halved, has_step_size=False, agents=("halved_r",)))

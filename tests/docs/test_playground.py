@@ -38,7 +38,7 @@ def model(actions: list[Action]) -> sj.SMDP:
         chance = 1.0 / len(PAIRS[one["link"]])
         law = sj.laws.Outcomes([(chance, rewards[i], times[j]) for i, j in PAIRS[one["link"]]])
         rows.append((0, place, 0, 1.0, law))
-    return sj.model.from_transitions(rows)
+    return sj.models.from_transitions(rows)
 
 
 def random_action(rng: random.Random) -> Action:

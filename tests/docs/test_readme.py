@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import sojourn as sj
-from sojourn_paper.claims import errors
+from sojourn_paper.claims import errors, load_claims
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -55,12 +55,12 @@ def test_the_answers_behind_the_doors_are_right() -> None:
 
 def test_the_readmes_count_of_claims_is_the_ledgers() -> None:
     """How many statements have each verdict, and from how many errors the wrong ones come, as the ledger has it."""
-    verdicts = [claim.verdict for claim in sj.load_claims()]
+    verdicts = [claim.verdict for claim in load_claims()]
     sentence = (
         f"Of its {len(verdicts)} statements {verdicts.count('holds')} hold, "
         f"{verdicts.count('holds with a condition')} hold under a condition that it does not state, "
         f"{verdicts.count('slip of notation')} are slips of notation, {verdicts.count('does not hold')} do not hold "
-        f"({errors(sj.load_claims())} different errors), {verdicts.count('not reproduced')} were not reproduced on other data, "
+        f"({errors(load_claims())} different errors), {verdicts.count('not reproduced')} were not reproduced on other data, "
         f"and {verdicts.count('not testable here')} cannot be tested here"
     )
     assert sentence in " ".join(README.split())
@@ -83,7 +83,7 @@ def test_the_worlds_example_runs_as_written() -> None:
     namespace: dict[str, object] = {"__name__": "example"}
     exec(compile(code, "example.py", "exec"), namespace)  # noqa: S102 - our own documentation
     run = namespace["run"]
-    assert isinstance(run, sj.Run)
+    assert isinstance(run, sj.runs.Run)
     assert run.rate > 0.0
 
 

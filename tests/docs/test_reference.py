@@ -25,15 +25,20 @@ DRAWS = (
 )  # fmt: skip
 SIMULATIONS = ("DecisionEnvironment", "Simulation")
 WRAPPERS = ("RateReward", "VectorRateReward")
+ROOMS = ("agents", "rates", "models", "exact", "worlds", "runs", "learner")
 PUBLIC = sorted(
-    {f"sojourn.{name}" for name in sj.__all__}
-    | {f"sojourn.model.{name}" for name in sj.model.__all__ if name not in sj.__all__}
+    {f"sojourn.{name}" for name in sj.__all__ if name != "model"}  # which is another name for `models`
+    | {
+        f"sojourn.{room}.{name}"
+        for room in ROOMS
+        for name in getattr(sj, room).__all__
+        if name not in sj.__all__
+    }
     | {f"sojourn.problems.{name}" for name in sj.problems.__all__}
-    | {f"sojourn.changes.{name}" for name in sj.changes.__all__}
-    | {f"sojourn.continuous.{name}" for name in sj.continuous.__all__}
+    | {f"sojourn.worlds.changes.{name}" for name in sj.worlds.changes.__all__}
+    | {f"sojourn.worlds.continuous.{name}" for name in sj.worlds.continuous.__all__}
     | {f"sojourn.laws.{name}" for name in LAWS}
-    | {f"sojourn.envs.{name}" for name in SIMULATIONS}
-    | {f"sojourn.envs.{name}" for name in WRAPPERS}
+    | {f"sojourn.envs.{name}" for name in (*SIMULATIONS, *WRAPPERS, "WorldEnv")}
     | {f"sojourn.random.{name}" for name in DRAWS if name not in sj.__all__}
     | {f"sojourn.stats.{name}" for name in sj.stats.__all__}
     | {f"sojourn.plot.{name}" for name in sj.plot.__all__}
@@ -44,7 +49,8 @@ def listed() -> list[str]:
     """The names that the pages of the reference show, beside the mathematics of some modules."""
     text = "\n".join(page.read_text(encoding="utf-8") for page in sorted(PAGES.glob("*.md")))
     names = re.findall(r"^::: (\S+)$", text, flags=re.MULTILINE)
-    return [name for name in names if name in PUBLIC or not is_module(name)]
+    ours = [name for name in names if name.startswith("sojourn.")]  # the paper's package has names of its own
+    return [name for name in ours if name in PUBLIC or not is_module(name)]
 
 
 def is_module(name: str) -> bool:

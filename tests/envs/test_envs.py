@@ -82,7 +82,7 @@ def step_faulty(world: Faulty, state: int, action: int, rng: Stream) -> tuple[Fa
 
 
 RING = Ring(np.array([1.0, -2.0, 0.5]), Law(0.25, 0))
-WORLDS = [sj.TwoState(log_scale=1e-3), RING]
+WORLDS = [sj.worlds.TwoState(log_scale=1e-3), RING]
 
 
 def driven(env: gym.Env[Any, Any], agent: Any, steps: int, episodes: int, seed: int) -> tuple[Any, list[Any]]:
@@ -110,7 +110,7 @@ def test_an_env_is_the_world_of_the_compiled_loop(world: Any, compiled: bool) ->
     """An agent driven through Gymnasium ends as the agent of `run` does, bit for bit."""
     agent = sj.harmonic_r(world.num_states, world.num_actions, step_size=0.1, rate_step_size=0.1)
     run = expected(world, agent, 150, 3, seed=11)
-    by_hand, seen = driven(sj.WorldEnv(world, compiled=compiled), agent, 150, 3, seed=11)
+    by_hand, seen = driven(sj.envs.WorldEnv(world, compiled=compiled), agent, 150, 3, seed=11)
     assert same(by_hand, run.agent)
     rewards, durations, _ = zip(*seen, strict=True)
     assert same(np.cumsum(rewards), run.curve.reward)
@@ -119,7 +119,7 @@ def test_an_env_is_the_world_of_the_compiled_loop(world: Any, compiled: bool) ->
 
 def test_the_clock_is_the_sum_of_the_durations_since_the_reset() -> None:
     """Each info has the duration of each step and the clock, which every reset sets to 0."""
-    env = sj.WorldEnv(RING)
+    env = sj.envs.WorldEnv(RING)
     for seed in (0, None):
         assert env.reset(seed=seed)[1] == {"clock": 0.0}
         clock = 0.0
@@ -131,7 +131,7 @@ def test_the_clock_is_the_sum_of_the_durations_since_the_reset() -> None:
 
 def test_a_reset_without_a_seed_goes_on() -> None:
     """Seeds repeat, resets without one do not, and an env that never had a seed is random."""
-    env, other = sj.WorldEnv(RING), sj.WorldEnv(RING)
+    env, other = sj.envs.WorldEnv(RING), sj.envs.WorldEnv(RING)
 
     def episode(env: gym.Env[Any, Any], seed: int | None) -> list[Any]:
         return [env.reset(seed=seed), *(env.step(1) for _ in range(5))]
@@ -139,16 +139,16 @@ def test_a_reset_without_a_seed_goes_on() -> None:
     first, second = episode(env, 5), episode(env, None)
     assert first != second
     assert [episode(env, 5), episode(env, None)] == [first, second]
-    assert episode(other, None) != episode(sj.WorldEnv(RING), None)
+    assert episode(other, None) != episode(sj.envs.WorldEnv(RING), None)
 
 
 def test_the_random_seed_can_be_read() -> None:
     """A seed that Gymnasium drew reproduces what was seen; a generator of one's own is used."""
-    env = sj.WorldEnv(RING)
+    env = sj.envs.WorldEnv(RING)
     first = [env.reset(), env.step(1)]
-    again = sj.WorldEnv(RING)
+    again = sj.envs.WorldEnv(RING)
     assert [again.reset(seed=env.np_random_seed), again.step(1)] == first
-    twins = [sj.WorldEnv(RING) for _ in range(2)]
+    twins = [sj.envs.WorldEnv(RING) for _ in range(2)]
     for twin in twins:
         twin.np_random = np.random.default_rng(3)
     assert [twins[0].reset(), twins[0].step(1)] == [twins[1].reset(), twins[1].step(1)]
@@ -238,10 +238,10 @@ def test_make_takes_the_options_of_the_world() -> None:
         "duration_floor": 0.1,
     }
     env: Any = gym.make("sojourn/TwoState-v0", log_scale=0.01, **options).unwrapped
-    assert env.world == sj.TwoState(log_scale=0.01, **options)
-    assert TwoStateEnv(0.01).world == sj.TwoState(0.01)
+    assert env.world == sj.worlds.TwoState(log_scale=0.01, **options)
+    assert TwoStateEnv(0.01).world == sj.worlds.TwoState(0.01)
     arguments = set(inspect.signature(TwoStateEnv).parameters) - {"compiled"}
-    assert arguments == set(inspect.signature(sj.TwoState).parameters) - {"noise_key", "t", "chosen"}
+    assert arguments == set(inspect.signature(sj.worlds.TwoState).parameters) - {"noise_key", "t", "chosen"}
     with pytest.raises(ValueError, match=r"TwoState.log_scale is nan"):
         gym.make("sojourn/TwoState-v0", log_scale=float("nan"))
 
@@ -269,7 +269,7 @@ def test_make_vec(mode: Any) -> None:
 @pytest.mark.parametrize("compiled", [True, False])
 def test_a_copy_goes_on_where_the_original_was(copier: Any, compiled: bool) -> None:
     """Copied and pickled environments take the same next steps, and none changes the other."""
-    env = sj.WorldEnv(RING, compiled=compiled)
+    env = sj.envs.WorldEnv(RING, compiled=compiled)
     with pytest.raises(RuntimeError, match=r"call reset\(\) before step"):
         copier(env).step(0)
     env.reset(seed=2)
@@ -313,7 +313,7 @@ def test_a_wrong_action_gets_one_sentence(action: Any, kind: type[Exception], se
 )
 def test_a_world_that_breaks_the_rules_is_named(fault: int, sentence: str) -> None:
     """An env says what the compiled loop says of a faulty world, and then wants a reset."""
-    env = sj.WorldEnv(Faulty(fault))
+    env = sj.envs.WorldEnv(Faulty(fault))
     env.reset(seed=0)
     env.step(1)
     env.step(1)
@@ -329,7 +329,7 @@ def test_a_world_that_breaks_the_rules_is_named(fault: int, sentence: str) -> No
 def test_a_wrong_first_state_is_named() -> None:
     """A world must start in one of its states."""
     with pytest.raises(ValueError, match="start of Faulty returned the state 7 at step 0; states are 0 to 1"):
-        sj.WorldEnv(Faulty(3)).reset(seed=0)
+        sj.envs.WorldEnv(Faulty(3)).reset(seed=0)
 
 
 class Introspective(NamedTuple):
@@ -354,8 +354,8 @@ def step_introspective(
 def test_a_world_that_cannot_be_compiled_runs_in_python() -> None:
     """The first reset says in one sentence that it cannot be compiled, and what to do instead."""
     with pytest.raises(TypeError, match=r"the rules for Introspective cannot be compiled.*compiled=False"):
-        sj.WorldEnv(Introspective()).reset(seed=0)
-    env = sj.WorldEnv(Introspective(), compiled=False)
+        sj.envs.WorldEnv(Introspective()).reset(seed=0)
+    env = sj.envs.WorldEnv(Introspective(), compiled=False)
     env.reset(seed=0)
     assert env.step(0)[1] == len("A world whose step cannot be compiled.")
 
@@ -364,7 +364,7 @@ def test_what_is_no_world_is_refused() -> None:
     """The constructor says what a world is."""
     number: Any = 3
     with pytest.raises(TypeError, match="int is not a world; a world is"):
-        sj.WorldEnv(number)
+        sj.envs.WorldEnv(number)
 
 
 HEADINGS = [
@@ -396,10 +396,10 @@ def test_an_environment_without_a_single_gain_says_none() -> None:
         assert env.gain is None
         env.reset(seed=0)
         assert env.gain is None
-    inside = sj.WorldEnv(sj.Disturbed(sj.changes.random_changes()), compiled=False)
+    inside = sj.envs.WorldEnv(sj.worlds.Disturbed(sj.worlds.changes.random_changes()), compiled=False)
     assert inside.gain is None
     known: Any = gym.make("sojourn/PayRise-v0", compiled=False).unwrapped
-    assert known.gain == sj.gain(sj.changes.pay_rise(), 0.0) == 5.0
+    assert known.gain == sj.gain(sj.worlds.changes.pay_rise(), 0.0) == 5.0
 
 
 def python(code: str) -> str:
@@ -412,9 +412,9 @@ def test_gymnasium_is_imported_only_where_it_is_used() -> None:
     """`import sojourn` and a run need no Gymnasium; to register and make an env needs no Numba."""
     python(
         "import sys, sojourn as sj\n"
-        "sj.run(sj.TwoState(1e-3), sj.smart(2, 2), 10)\n"
+        "sj.run(sj.worlds.TwoState(1e-3), sj.smart(2, 2), 10)\n"
         "assert 'gymnasium' not in sys.modules\n"
-        "sj.WorldEnv\n"
+        "sj.envs.WorldEnv\n"
         "assert 'gymnasium' in sys.modules\n"
     )
     python(

@@ -96,7 +96,7 @@ def test_a_reward_that_is_no_number_never_reaches_the_rate(reward: Any) -> None:
 
 def test_a_learner_in_it_learns_as_before_with_the_rate_at_zero() -> None:
     """With the rate fixed at 0, rewards stay as they were."""
-    env = RateReward(Maze(), rate=sj.Fixed(0.0))
+    env = RateReward(Maze(), rate=sj.rates.Fixed(0.0))
     learners = [sj.Learner(one, sj.smart, seed=0) for one in (env, Maze())]
     for learner in learners:
         learner.train(50)

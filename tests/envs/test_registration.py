@@ -27,7 +27,7 @@ def coin(reward: float = 2.0) -> SMDP:
 
     Source: nobody.
     """
-    return sj.model.from_transitions([(0, 0, 0, 1.0, reward, 1.0)])
+    return sj.models.from_transitions([(0, 0, 0, 1.0, reward, 1.0)])
 
 
 @pytest.fixture

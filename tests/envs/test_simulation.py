@@ -61,7 +61,7 @@ def test_a_queue_earns_what_its_exact_model_says() -> None:
     shares /= shares.sum()
     by_hand = 5.0 * (1.0 - shares[3]) - shares @ np.arange(4)
     assert abs(solution.gain - by_hand) < 1e-9
-    agent = sj.policy_agent(solution.policy.tolist(), num_actions=2)
+    agent = sj.agents.policy_agent(solution.policy.tolist(), num_actions=2)
     found = sj.Learner(Queue, agent).evaluate(duration=20_000.0)
     assert found.low is not None
     assert found.high is not None
@@ -80,7 +80,9 @@ def test_the_call_centre_earns_what_its_exact_model_says() -> None:
     gains = []
     for policy in (best, second_first):
         exact = sj.evaluate(model, policy_by_state(model, policy)).gain
-        found = sj.Learner(CallCentre, sj.policy_agent(policy, num_actions=3)).evaluate(duration=5_000.0)
+        found = sj.Learner(CallCentre, sj.agents.policy_agent(policy, num_actions=3)).evaluate(
+            duration=5_000.0
+        )
         assert exact is not None
         assert found.low is not None
         assert found.high is not None

@@ -40,9 +40,9 @@ def test_learned_rates_come_to_their_limits(name: str) -> None:
     found = audit(model)
     rates = estimators(sj.evaluate(model, found.policy).mean_duration)
     assert set(rates) == {limit.estimator for limit in found}
-    world = sj.Tabular(model)
+    world = sj.worlds.Tabular(model)
     for estimator, rate in rates.items():
-        agent = sj.policy_agent(found.policy.astype(int).tolist(), model.num_actions, rate=rate)
+        agent = sj.agents.policy_agent(found.policy.astype(int).tolist(), model.num_actions, rate=rate)
         ends = np.array([sj.run(world, agent, steps=STEPS, seed=seed).rate for seed in range(SEEDS)])
         error = ends.std(ddof=1) / np.sqrt(SEEDS)
         limit = found[estimator].rate
@@ -55,19 +55,19 @@ def test_learned_rates_come_to_their_limits(name: str) -> None:
         assert 5.0 * error < 0.05 * abs(found.gain), estimator
 
 
-@pytest.mark.parametrize(("make", "expected"), [(sj.harmonic_r, 1), (sj.smart, 0), (sj.fixed_rate, 1)])
+@pytest.mark.parametrize(("make", "expected"), [(sj.harmonic_r, 1), (sj.smart, 0), (sj.agents.fixed_rate, 1)])
 def test_learners_of_long_shot_end_where_the_audit_says(make: Any, expected: int) -> None:
     """Learning the harmonic rate, or none, one ends with the long action B, worth 3; with the ratio of sums, with A, 5.
 
     That is with much exploration; see the next test.
     """
-    world = sj.Tabular(long_shot())
+    world = sj.worlds.Tabular(long_shot())
     ends = [
         int(sj.run(world, make(1, 2, step_size=0.01, exploration=0.9), steps=50_000, seed=seed).policy[0])
         for seed in range(15)
     ]
     assert ends.count(expected) >= 13
-    estimator = {sj.harmonic_r: "Harmonic", sj.smart: "Cumulative", sj.fixed_rate: "Fixed"}[make]
+    estimator = {sj.harmonic_r: "Harmonic", sj.smart: "Cumulative", sj.agents.fixed_rate: "Fixed"}[make]
     assert audit(long_shot())[estimator].settled_gain == (5.0, 3.0)[expected]
 
 
@@ -81,9 +81,9 @@ def test_values_that_grow_keep_what_is_greedy(exploration: float, expected: int)
     so that A stays greedy, for e below 0.8.
     """
     assert (3.2 * (2.0 - exploration) / exploration > 4.8) == (expected == 0)
-    agent = sj.fixed_rate(1, 2, rate=1.8, step_size=0.001, exploration=exploration)
-    agent = agent._replace(values=sj.Table(np.array([[50.0, 0.0]])))
-    run = sj.run(sj.Tabular(long_shot()), agent, steps=200_000, seed=3)
+    agent = sj.agents.fixed_rate(1, 2, rate=1.8, step_size=0.001, exploration=exploration)
+    agent = agent._replace(values=sj.agents.Table(np.array([[50.0, 0.0]])))
+    run = sj.run(sj.worlds.Tabular(long_shot()), agent, steps=200_000, seed=3)
     assert run.policy.tolist() == [expected]
     ahead, behind = run.agent.q[0, expected], run.agent.q[0, 1 - expected]
     worth = (3.2, 4.8)

@@ -26,11 +26,11 @@ from sojourn.models import SMDP, from_transitions
 MOST_POLICIES = 32
 SOLVERS: dict[str, Any] = {
     "solve": sj.solve,
-    "policy iteration": sj.policy_iteration,
-    "value iteration": lambda model: sj.value_iteration(model, max_sweeps=2000),
-    "modified policy iteration": lambda model: sj.modified_policy_iteration(model, max_sweeps=2000),
-    "linear program": sj.linear_program,
-    "multichain": lambda model: by_components(model, sj.policy_iteration),
+    "policy iteration": sj.exact.policy_iteration,
+    "value iteration": lambda model: sj.exact.value_iteration(model, max_sweeps=2000),
+    "modified policy iteration": lambda model: sj.exact.modified_policy_iteration(model, max_sweeps=2000),
+    "linear program": sj.exact.linear_program,
+    "multichain": lambda model: by_components(model, sj.exact.policy_iteration),
 }
 SEVERAL = ("solve", "multichain")  # what solves models of several classes
 NEVER_SWEEPS = ("solve", "policy iteration", "multichain")  # what has no tolerance of its own
@@ -125,7 +125,7 @@ def judged(model: SMDP, name: str, truth: list[Fraction], size: Fraction) -> str
     """Solve a model in one way, and say what the answer is worth: "right", "refused" or what is wrong."""
     try:
         found = SOLVERS[name](model)
-    except sj.NotSolvedError as error:
+    except sj.exact.NotSolvedError as error:
         if "\n" in str(error) or len(str(error)) > 400:
             return "no sentence"
         several = len(model.structure.parts) > 1
@@ -318,7 +318,7 @@ def test_a_bias_beyond_the_floats_is_refused() -> None:
         state_names=["idle", "busy"],
     )
     with pytest.raises(
-        sj.NotSolvedError,
+        sj.exact.NotSolvedError,
         match=r"the gain of state . \(.*\) is 300000, but its bias is too large for a float",
     ):
         sj.solve(model)
@@ -345,7 +345,7 @@ def test_larger_models_are_refused_or_right() -> None:
 
     # The odd states have all of the time, in equal shares.
     assert sj.solve(ring(60)).gain == pytest.approx(30.0, rel=1e-12)
-    with pytest.raises(sj.NotSolvedError, match=r"too different in size|differ too much"):
+    with pytest.raises(sj.exact.NotSolvedError, match=r"too different in size|differ too much"):
         sj.solve(ring(400))
 
 

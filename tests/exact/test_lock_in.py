@@ -29,9 +29,9 @@ AGENTS: dict[str, Any] = {
     "Cumulative": sj.smart,
     "Exponential": sj.relaxed_smart,
     "Harmonic": sj.harmonic_r,
-    "WeightedHarmonic": sj.weighted_harmonic_r,
+    "WeightedHarmonic": sj.agents.weighted_harmonic_r,
     "Incremental": sj.r_learning,
-    "Fixed": sj.fixed_rate,
+    "Fixed": sj.agents.fixed_rate,
 }
 
 
@@ -68,7 +68,7 @@ def test_values_are_those_of_the_whole_system(
     for policy, _ in naive_audit.deterministic(fractions):
         shares = naive_audit.explored(fractions, policy, exploration)
         assert shares is not None
-        found = sj.learned_values(model, policy, float(rate), float(exploration))
+        found = sj.exact.learned_values(model, policy, float(rate), float(exploration))
         if not one_part(fractions, policy, shares):
             assert found.margin == -math.inf
             continue
@@ -148,7 +148,7 @@ def test_the_threshold_of_high_time_variance(exploration: float, expected: float
     assert high == pytest.approx((20.0 * k / 11.0 - 1.0) / (k - 1.0), rel=1e-12)
     assert high == pytest.approx(expected, abs=5e-5)
     assert (found.complete, found.num_policies) == (True, 2)
-    rates = {"below": sj.Fixed(high - 1e-6), "above": sj.Fixed(high + 1e-6)}
+    rates = {"below": sj.rates.Fixed(high - 1e-6), "above": sj.rates.Fixed(high + 1e-6)}
     kept = sj.audit(high_time_variance(), estimators=rates, exploration=exploration).self_confirming
     assert [one.gain for one in kept["below"]] == [pytest.approx(20 / 11)]
     assert kept["above"] == ()  # nor is B kept: values fall, and A is ahead of it
@@ -161,7 +161,7 @@ def test_one_state_keeps_the_action_that_is_not_too_far_behind(exploration: floa
     for rate in (-2.0, 0.0, 1.8, 4.0, 7.0):
         advantage = 5.0 - rate, 12.0 - 4.0 * rate
         for action in (0, 1):
-            margin = sj.learned_values(model, [action], rate, exploration).margin
+            margin = sj.exact.learned_values(model, [action], rate, exploration).margin
             assert margin == pytest.approx(k * advantage[action] - advantage[1 - action])
 
 
@@ -170,8 +170,12 @@ def test_the_growth_of_values_is_measured() -> None:
     model = long_return()
     drift = sj.audit(model)["Harmonic"].drift or math.nan
     assert drift == pytest.approx((30.0 - 7.5 * 3.0) / (2.0 / 0.45))
-    agent = sj.fixed_rate(2, 2, rate=7.5, step_size=0.01, exploration=0.2, initial=[[60.0, 0.0], [60.0, 0.0]])
-    halves = [sj.run(sj.Tabular(model), agent, steps, seed=5).agent.q[0, 0] for steps in (200_000, 400_000)]
+    agent = sj.agents.fixed_rate(
+        2, 2, rate=7.5, step_size=0.01, exploration=0.2, initial=[[60.0, 0.0], [60.0, 0.0]]
+    )
+    halves = [
+        sj.run(sj.worlds.Tabular(model), agent, steps, seed=5).agent.q[0, 0] for steps in (200_000, 400_000)
+    ]
     assert (halves[1] - halves[0]) / 200_000 == pytest.approx(0.01 * drift, rel=0.01)
 
 
@@ -206,8 +210,14 @@ def test_states_that_are_left_for_good_do_not_count() -> None:
     [
         (lambda: sj.audit(long_shot(), exploration=0.0), "exploration is 0.0; it must be greater than 0"),
         (lambda: sj.audit(long_shot(), exploration=1.5), "exploration is 1.5; it must be greater than 0"),
-        (lambda: sj.learned_values(long_shot(), [0], math.nan), "rate is nan; it must be a finite number"),
-        (lambda: sj.learned_values(long_shot(), [[0.5, 0.5]], 1.0), "it must have one action for each state"),
+        (
+            lambda: sj.exact.learned_values(long_shot(), [0], math.nan),
+            "rate is nan; it must be a finite number",
+        ),
+        (
+            lambda: sj.exact.learned_values(long_shot(), [[0.5, 0.5]], 1.0),
+            "it must have one action for each state",
+        ),
     ],
 )
 def test_wrong_arguments_are_refused(call: Any, words: str) -> None:
@@ -258,7 +268,7 @@ def noise(world: Any, kept: FollowedPolicy, rate: float, draws: int = 60) -> flo
 
 def cases(model: SMDP, estimator: str, most: int) -> Iterator[Case]:
     """Up to `most` policies that are said to be kept and as many that are not, with gaps of 0.3 units at least."""
-    world, counts = sj.Tabular(model), [0, 0]
+    world, counts = sj.worlds.Tabular(model), [0, 0]
     actions = np.split(model.action, model.pair_offsets[1:-1])
     policies = [np.array(each) for each in itertools.product(*actions)]
     for number in np.random.default_rng(1).permutation(len(policies)):
@@ -285,7 +295,7 @@ def first_values(case: Case) -> Any:
 def stays(case: Case, seed: int, steps: int = 400_000, looks: int = 100) -> bool:
     """Whether a learner that begins with the policy, and with the rate learned under it, has it at every look."""
     sizes, values = (case.model.num_states, case.model.num_actions), first_values(case)
-    world, make = sj.Tabular(case.model), AGENTS[case.estimator]
+    world, make = sj.worlds.Tabular(case.model), AGENTS[case.estimator]
     options: dict[str, Any] = {"exploration": EXPLORATION, "initial": values}
     if case.estimator not in ("Cumulative", "Fixed"):
         options["rate_step_size"] = 0.001

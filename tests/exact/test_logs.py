@@ -261,9 +261,9 @@ def test_the_model_is_an_estimate_and_says_so(tmp_path: Path) -> None:
     assert found.is_estimate
     assert (found.lower, found.upper) == (-math.inf, math.inf)
     assert repr(found).startswith("Solution(an estimate without proven bounds, from 6 observations: gain=")
-    sj.model.save_model(model, tmp_path / "model.toml")
+    sj.models.save_model(model, tmp_path / "model.toml")
     for again in (
-        sj.model.load_model(tmp_path / "model.toml"),
+        sj.models.load_model(tmp_path / "model.toml"),
         model.with_actions_reversed(),
         model.with_names(None, None),
     ):
@@ -284,9 +284,9 @@ def test_counts_are_checked(tmp_path: Path) -> None:
     )
     assert "state 1 (b), action 0 (x) is 0" in sentence(lambda: model.with_counts([1, 2, 0]), ValueError)
     file = tmp_path / "model.toml"
-    sj.model.save_model(model, file)
+    sj.models.save_model(model, file)
     file.write_text(file.read_text().replace("count = 1\n", ""))
-    assert "pair 1 has no count" in sentence(lambda: sj.model.load_model(file), ValueError)
+    assert "pair 1 has no count" in sentence(lambda: sj.models.load_model(file), ValueError)
 
 
 # --- Statistics -------------------------------------------------------------------------------
@@ -585,7 +585,7 @@ def test_an_answer_survives_its_file(tmp_path: Path) -> None:
 
 def test_solving_the_file_of_an_estimated_model_proves_nothing(tmp_path: Path) -> None:
     """The command's words, its record and the page say that the gain is an estimate."""
-    sj.model.save_model(sj.read_log(SMALL).model(), tmp_path / "model.toml")
+    sj.models.save_model(sj.read_log(SMALL).model(), tmp_path / "model.toml")
     found = solve_named(str(tmp_path / "model.toml"), {})
     assert (found.lower, found.upper) == (None, None)
     assert "an estimate without proven bounds" in solution_lines(found)[0]
@@ -604,7 +604,7 @@ def test_many_states_of_luck_are_not_promised() -> None:
         reward = rng.normal(1.0 + better * action)
         rows = LogRows(state[:-1], action, reward, np.ones(7_500), state[1:])
         labels = (tuple(range(150)), (0, 1))
-        log = sj.Log(rows, np.zeros(7_500, dtype=np.int64), None, labels)
+        log = sj.exact.Log(rows, np.zeros(7_500, dtype=np.int64), None, labels)
         found = log.improve()
         share = np.mean([choice == 1 for choice in found.policy.values()])
         truth = 1.0 + better * share

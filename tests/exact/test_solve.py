@@ -19,10 +19,10 @@ from sojourn.models import SMDP, end_components, from_arrays, from_matrices, fro
 from sojourn.models.chain import solved
 
 SOLVERS = [
-    sj.policy_iteration,
-    lambda model: sj.value_iteration(model, 1e-9),
-    lambda model: sj.modified_policy_iteration(model, 1e-9),
-    sj.linear_program,
+    sj.exact.policy_iteration,
+    lambda model: sj.exact.value_iteration(model, 1e-9),
+    lambda model: sj.exact.modified_policy_iteration(model, 1e-9),
+    sj.exact.linear_program,
     sj.solve,
 ]
 NAMES = ["policy iteration", "value iteration", "modified policy iteration", "linear program", "solve"]
@@ -118,7 +118,7 @@ def test_models_of_several_classes_are_refused(fractions: naive_solve.Model) -> 
         gains: Any
         try:
             gains = solver(model).gains
-        except sj.NotSolvedError as error:
+        except sj.exact.NotSolvedError as error:
             gains = str(error)
         assert (
             ("classes of states" in gains)
@@ -259,11 +259,11 @@ def test_very_unequal_durations() -> None:
     """Durations from 1e-6 to 1e6 leave the gain known to 3e-8; a bias in floats proves no more, and that is said."""
     rng = np.random.default_rng(0)
     model = random_model(rng, 200, 3, 6, durations=lambda count: 10.0 ** rng.uniform(-6.0, 6.0, count))
-    exact = sj.policy_iteration(model)
-    found = sj.modified_policy_iteration(model, 3e-8)
+    exact = sj.exact.policy_iteration(model)
+    found = sj.exact.modified_policy_iteration(model, 3e-8)
     assert found.gain == pytest.approx(exact.gain, abs=3e-8)
-    with pytest.raises(sj.NotSolvedError, match="which is not within the tolerance of 1e-10"):
-        sj.modified_policy_iteration(model, 1e-10, max_sweeps=5000)
+    with pytest.raises(sj.exact.NotSolvedError, match="which is not within the tolerance of 1e-10"):
+        sj.exact.modified_policy_iteration(model, 1e-10, max_sweeps=5000)
 
 
 def test_unequal_numbers_of_actions() -> None:
@@ -297,7 +297,7 @@ def test_several_classes_are_named() -> None:
         "so its gain may depend on the start; sojourn.solve finds the gain of each state"
     )
     for solver in SOLVERS[:4]:
-        with pytest.raises(sj.NotSolvedError, match=sentence):
+        with pytest.raises(sj.exact.NotSolvedError, match=sentence):
             solver(model)
     found = sj.solve(model)
     assert found.gains == pytest.approx([5.0, 6.0, 1.0])
@@ -323,8 +323,8 @@ def test_a_policy_of_several_classes() -> None:
 def test_many_classes_are_not_all_named() -> None:
     """A sentence about a hundred classes stays short."""
     model = from_arrays(np.eye(100)[:, None, :], rewards=np.arange(100.0)[:, None])
-    with pytest.raises(sj.NotSolvedError, match=r"has 100 classes .* and 95 more, so") as caught:
-        sj.policy_iteration(model)
+    with pytest.raises(sj.exact.NotSolvedError, match=r"has 100 classes .* and 95 more, so") as caught:
+        sj.exact.policy_iteration(model)
     assert len(str(caught.value)) < 250
     assert sj.solve(model).gains.tolist() == list(range(100))
     assert sj.solve(model).findings[5] == "95 more states are absorbing"
@@ -343,13 +343,14 @@ def test_too_few_sweeps_are_told() -> None:
     """A solver that may not go on says how far it has come."""
     model = random_model(np.random.default_rng(0), 30, 2, 3)
     with pytest.raises(
-        sj.NotSolvedError, match=r"after 2 sweeps the optimal gain is known to be between .* use policy_it"
+        sj.exact.NotSolvedError,
+        match=r"after 2 sweeps the optimal gain is known to be between .* use policy_it",
     ):
-        sj.value_iteration(model, max_sweeps=2)
-    with pytest.raises(sj.NotSolvedError, match="sweeps the optimal gain is known to be between"):
-        sj.modified_policy_iteration(model, max_sweeps=2)
-    with pytest.raises(sj.NotSolvedError, match="after 1 iteration the policy still changes"):
-        sj.policy_iteration(model, max_iterations=1)
+        sj.exact.value_iteration(model, max_sweeps=2)
+    with pytest.raises(sj.exact.NotSolvedError, match="sweeps the optimal gain is known to be between"):
+        sj.exact.modified_policy_iteration(model, max_sweeps=2)
+    with pytest.raises(sj.exact.NotSolvedError, match="after 1 iteration the policy still changes"):
+        sj.exact.policy_iteration(model, max_iterations=1)
 
 
 @pytest.mark.parametrize(
@@ -370,7 +371,7 @@ def test_policies_that_are_none(policy: Any, sentence: str) -> None:
 
 def test_numbers_that_make_no_sense() -> None:
     """Tolerances are positive, and a bias has a number for each state."""
-    for solver in (sj.solve, sj.value_iteration, sj.modified_policy_iteration):
+    for solver in (sj.solve, sj.exact.value_iteration, sj.exact.modified_policy_iteration):
         with pytest.raises(ValueError, match=r"tolerance is 0.0; it must be finite and greater than 0"):
             solver(GOSAVI, 0.0)
     with pytest.raises(ValueError, match="bias has the shape"):
@@ -449,7 +450,7 @@ def test_threads_share_the_states() -> None:
         found = sj.solve(model)
         assert workers.alone or found.solver == "modified policy iteration"
     assert sj.evaluate(model, found.policy).gain == pytest.approx(found.gain, abs=1e-8)
-    assert sj.value_iteration(model, 1e-9).gain == pytest.approx(found.gain, abs=1e-8)
+    assert sj.exact.value_iteration(model, 1e-9).gain == pytest.approx(found.gain, abs=1e-8)
 
 
 def test_linear_systems_of_every_size() -> None:

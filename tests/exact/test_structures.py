@@ -70,7 +70,7 @@ def test_structures_against_plain_policy_iteration(name: str) -> None:
     size = max(abs(gain), 1e-3)
     for found in (
         sj.solve(model),
-        sj.policy_iteration(model),
+        sj.exact.policy_iteration(model),
         direct_policy_iteration(model, model.pair_offsets[:-1]),
     ):
         assert found.gain == pytest.approx(gain, abs=2e-8 * size)
@@ -176,7 +176,7 @@ def test_large_models_of_several_classes() -> None:
     assert found.gains[0] == found.gains.max()
     assert found.gains.max() - found.gains.min() == pytest.approx(1.0, abs=1e-9)
     assert found.policy[0] == 1
-    with pytest.raises(sj.NotSolvedError, match="classes of states that a policy can stay in for ever"):
+    with pytest.raises(sj.exact.NotSolvedError, match="classes of states that a policy can stay in for ever"):
         direct_policy_iteration(found.model, found.model.pair_offsets[:-1])
 
 

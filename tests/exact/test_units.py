@@ -20,10 +20,10 @@ from strategies import fraction_models, model_of_fractions
 
 SOLVERS: dict[str, Any] = {
     "solve": sj.solve,
-    "policy iteration": sj.policy_iteration,
-    "value iteration": sj.value_iteration,
-    "modified policy iteration": sj.modified_policy_iteration,
-    "linear program": sj.linear_program,
+    "policy iteration": sj.exact.policy_iteration,
+    "value iteration": sj.exact.value_iteration,
+    "modified policy iteration": sj.exact.modified_policy_iteration,
+    "linear program": sj.exact.linear_program,
 }
 BINARY = [(2.0**-40, 1.0), (1.0, 2.0**40), (2.0**39, 2.0**-38), (2.0**-31, 2.0**-40)]
 OTHERS = [(1e-8, 1.0), (1e-9, 1.0), (1.0, 1e8), (1e-12, 1e12), (1e12, 1e-12), (1e12, 1e12), (1.0, 1e-12)]
@@ -89,7 +89,7 @@ def test_a_solution_in_other_units(kind: str, name: str) -> None:
 def test_bounds_are_as_near_as_the_tolerance_says(name: str, money: float) -> None:
     """A tolerance is relative to what is earned and lost around the gain, whatever lies far from it."""
     model = sparse_model(400)
-    best = sj.policy_iteration(model)
+    best = sj.exact.policy_iteration(model)
     pairs = [model.pair(s, a) for s, a in enumerate(best.policy)]
     law = sj.evaluate(model, best.policy).stationary
     around = (

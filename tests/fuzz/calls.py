@@ -103,12 +103,12 @@ def _steps() -> Any:
     from sojourn.rates.protocol import Side
 
     side = Side(*[1.0] * len(Side._fields))
-    return sj.Steps(1.0, 1.0, side, side)
+    return sj.rates.Steps(1.0, 1.0, side, side)
 
 
 @functools.cache
 def _runs() -> Any:
-    return sj.run_many(sj.TwoState(0.001), sj.smart(2, 2), 2, 20)
+    return sj.run_many(sj.worlds.TwoState(0.001), sj.smart(2, 2), 2, 20)
 
 
 def _begun(env: Any) -> Any:
@@ -120,17 +120,17 @@ def _begun(env: Any) -> Any:
 SAMPLES: dict[str, Make] = {
     "action": lambda: 0, "actions": lambda: np.zeros(1, dtype=np.int64), "action_mask": lambda: [1, 1], "agent": lambda: sj.smart(2, 2),
     "agents": lambda: sj.smart(2, 2), "allowed": lambda: np.ones((1, 2), dtype=bool), "amount": lambda: 0.5, "array": lambda: np.zeros(2),
-    "ax": _axes, "behaviour": lambda: sj.Behaviour(1.0, 0.5, 1.5, 0.95, 10, 10.0), "best_gain": lambda: 1.0, "beats_behaviour": lambda: 0.9,
+    "ax": _axes, "behaviour": lambda: sj.exact.Behaviour(1.0, 0.5, 1.5, 0.95, 10, 10.0), "best_gain": lambda: 1.0, "beats_behaviour": lambda: 0.9,
     "baseline": lambda: None, "bias": lambda: np.zeros(2), "bits": lambda: np.uint64(5), "candidates": lambda: [sj.Exponential(0.1), sj.Cumulative()],
     "carried": lambda: 0.0, "claim": lambda: "x", "class_laws": lambda: (np.array([0.5, 0.5]),), "classes": lambda: (np.array([0, 1]),),
     "clock": lambda: 0.0, "close": lambda: 100.0 + np.arange(50) % 7, "column": lambda: "earned", "columns": lambda: {"rate": np.zeros(2)},
     "constant_at_once": lambda: True, "constant_in_limit": lambda: True, "constructor": lambda: sj.smart, "count": lambda: 5,
-    "counts": lambda: {0: 1}, "curve": lambda: sj.Curve(np.arange(2), *np.zeros((4, 2))), "cut": lambda: np.zeros(1, dtype=bool),
+    "counts": lambda: {0: 1}, "curve": lambda: sj.runs.Curve(np.arange(2), *np.zeros((4, 2))), "cut": lambda: np.zeros(1, dtype=bool),
     "data": lambda: {"seeds": 1, "steps": 10, "world": [{"kind": "two-state", "log_scale": 0.1}], "agent": [{"kind": "smart"}]},
     "difference": lambda: 0.1, "drift": lambda: 0.1, "duration": lambda: 1.0, "durations": lambda: [1.0, 2.0, 1.0] * 40, "ahead": lambda: 0.1,
-    "empty": lambda: lambda: sj.parts.zeros(2, 2), "end": lambda: 0.1, "env": two_state, "env_id": lambda: "sojourn/TwoState-v0",
+    "empty": lambda: lambda: sj.agents.parts.zeros(2, 2), "end": lambda: 0.1, "env": two_state, "env_id": lambda: "sojourn/TwoState-v0",
     "epsilon": lambda: 0.1, "estimator": lambda: sj.Exponential(0.1), "estimators": lambda: {"e": sj.Exponential(0.1)},
-    "evaluation": lambda: sj.Evaluation(1.0, 0.5, 1.5, 0.95, 100, 100.0, None), "evidence": lambda: ("x",), "executor": lambda: ThreadPoolExecutor(1), "exploration": lambda: 0.1,
+    "evaluation": lambda: sj.learner.Evaluation(1.0, 0.5, 1.5, 0.95, 100, 100.0, None), "evidence": lambda: ("x",), "executor": lambda: ThreadPoolExecutor(1), "exploration": lambda: 0.1,
     "explored": lambda: False, "factor": lambda: 0.9, "first": lambda: 0.5, "first_action": lambda: 0, "floor": lambda: 0.0, "folder": _swept,
     "folders": lambda: [_swept()], "found": lambda: {"a": sj.stats.profile({"w": np.array([1.0, 2.0])}, [1.5], samples=10)}, "function": lambda: min, "gain": lambda: 1.0,
     "gains": lambda: np.ones(2), "given": lambda: 0.1, "greedy_duration": lambda: 1.0, "greedy_reward": lambda: np.zeros(2),
@@ -147,34 +147,34 @@ SAMPLES: dict[str, Make] = {
     "policy": lambda: [0, 0], "positive": lambda: 0.0, "power": lambda: 0.6, "probability": lambda: [1.0, 1.0], "q": lambda: np.zeros((2, 2)),
     "rate": lambda: sj.Exponential(0.1), "rates": lambda: [(0, 0, 1, 1.0, 1.0), (1, 0, 0, 1.0, 1.0)], "reason": lambda: "x", "record": lambda: 0, "regimes": lambda: [sj.problems.gosavi()] * 2,
     "residual": lambda: 0.0, "rests_on": lambda: 3, "reward": lambda: 1.0, "rewards": lambda: [1.0, 2.0, 3.0] * 40, "rng": lambda: sj.stream(0), "row_offsets": lambda: [0, 1, 2],
-    "rows": lambda: 10, "scale": lambda: 1.0, "scales_with_reward": lambda: True, "scales_with_time": lambda: True, "schedule": lambda: sj.Visits(0.5, 0.6), "obs": lambda: 0, "diverged": lambda: False, "pair": lambda: 0, "pairs": lambda: [0, 1], "state_names": lambda: ["a", "b"], "action_names": lambda: ["a", "b"], "place": lambda: 0, "decision": lambda: None, "observation": lambda: 0, "sim": lambda: None, "score": lambda: 1.0,
+    "rows": lambda: 10, "scale": lambda: 1.0, "scales_with_reward": lambda: True, "scales_with_time": lambda: True, "schedule": lambda: sj.rates.Visits(0.5, 0.6), "obs": lambda: 0, "diverged": lambda: False, "pair": lambda: 0, "pairs": lambda: [0, 1], "state_names": lambda: ["a", "b"], "action_names": lambda: ["a", "b"], "place": lambda: 0, "decision": lambda: None, "observation": lambda: 0, "sim": lambda: None, "score": lambda: 1.0,
     "scores": lambda: {"w": np.array([1.0, 2.0, 3.0])}, "seconds": lambda: 0.1, "seed": lambda: 0, "seeds": lambda: 2, "sha256": lambda: "0", "shape": lambda: 2.0, "share": lambda: 1.0, "sigma": lambda: 1.0,
-    "solver": lambda: "x", "source": _log, "spaces": lambda: sj.Spaces(2, 2), "start": lambda: 0.5, "state": lambda: 0, "state_duration": lambda: np.ones(2), "state_reward": lambda: np.ones(2),
+    "solver": lambda: "x", "source": _log, "spaces": lambda: sj.agents.Spaces(2, 2), "start": lambda: 0.5, "state": lambda: 0, "state_duration": lambda: np.ones(2), "state_reward": lambda: np.ones(2),
     "states": lambda: {"a": {"go": [("a", 1.0, 1.0, 1.0)]}}, "steps": lambda: 20, "step": lambda: np.arange(2), "step_size": lambda: 0.1, "strength": lambda: 0.1, "successor": lambda: [1, 0], "sweep": lambda: sj.parse_sweep(SAMPLES["data"]()),
-    "t": lambda: 1.0, "table": _results, "termination": lambda: [1.0, 1.0], "thin": lambda: None, "thresholds": lambda: [0.5, 1.5], "ties": sj.parts.RandomTies, "times": lambda: [100.0], "timestamp": lambda: np.arange(50),
+    "t": lambda: 1.0, "table": _results, "termination": lambda: [1.0, 1.0], "thin": lambda: None, "thresholds": lambda: [0.5, 1.5], "ties": sj.agents.parts.RandomTies, "times": lambda: [100.0], "timestamp": lambda: np.arange(50),
     "total": lambda: 100, "trajectory": lambda: np.zeros(2, dtype=np.int64), "transitions": lambda: [[[0.0, 1.0]], [[1.0, 0.0]]], "trap": lambda: False, "upper": lambda: 2.0, "value": lambda: 1.0, "values": lambda: [1.0, 2.0, 3.0],
-    "verdict": lambda: "x", "visited": lambda: None, "visits": lambda: {0: 0.5}, "warnings": lambda: (), "weighted": lambda: None, "weights": lambda: [1.0, 1.0, 1.0], "where": lambda: "x", "world": lambda: sj.TwoState(0.001), "worlds": lambda: [sj.Entry("two_state", {"log_scale": 0.1})],
+    "verdict": lambda: "x", "visited": lambda: None, "visits": lambda: {0: 0.5}, "warnings": lambda: (), "weighted": lambda: None, "weights": lambda: [1.0, 1.0, 1.0], "where": lambda: "x", "world": lambda: sj.worlds.TwoState(0.001), "worlds": lambda: [sj.runs.Entry("two_state", {"log_scale": 0.1})],
     "x": lambda: "step_size", "y": lambda: "seed",
 }  # fmt: skip
 OWN: dict[str, Make] = {
     "Solution.policy": lambda: np.zeros(2, dtype=np.int64), "Audit.policy": lambda: np.zeros(2, dtype=np.int64), "Log.rows": lambda: LogRows(np.array([0, 1]), np.array([0, 0]), np.ones(2), np.ones(2), np.array([1, 0])),
     "Log.probability": lambda: None, "LearnedPolicy.states": lambda: tabulate(gym.spaces.Discrete(2)), "LearnedPolicy.values": lambda: np.ones((2, 2)), "LearnedPolicy.visits": lambda: np.ones((2, 2)),
-    "Transitions.actions": lambda: np.zeros(1, dtype=np.int64), "Transitions.rewards": lambda: np.ones(1), "Transitions.durations": lambda: np.ones(1), "Sweep.agents": lambda: [sj.Entry("smart", {})], "Sweep.seeds": lambda: [0, 1],
+    "Transitions.actions": lambda: np.zeros(1, dtype=np.int64), "Transitions.rewards": lambda: np.ones(1), "Transitions.durations": lambda: np.ones(1), "Sweep.agents": lambda: [sj.runs.Entry("smart", {})], "Sweep.seeds": lambda: [0, 1],
     "Runs.policy": lambda: np.zeros((1, 2), dtype=np.int64), "Bounds.low": lambda: (0.0, 0.0), "Bounds.high": lambda: (1.0, 1.0), "Curve.reward": lambda: np.zeros(2), "Curve.clock": lambda: np.zeros(2), "Curve.rate": lambda: np.zeros(2),
     "Run.rate": lambda: 1.0, "Run.greedy_reward": lambda: 1.0, "Grid.agents": lambda: [sj.smart(2, 2)], "Grid.options": lambda: [{}], "Improvement.policy": lambda: {0: 0}, "Improvement.counts": lambda: {0: 1}, "learned_values.rate": lambda: 1.0,
     "RatioSolution.policy": lambda: np.zeros(2, dtype=np.int64), "SelfConfirming.policy": lambda: np.zeros(2, dtype=np.int64), "SelfConfirming.rate": lambda: 1.0, "Behaviour.rate": lambda: 1.0, "Evaluation.rate": lambda: 1.0,
-    "Steps.reward": lambda: 1.0, "limit.steps": _steps, "Linear.steps": lambda: 100.0, "Limit.estimator": lambda: "e", "Limit.agents": lambda: ("a",), "RateChoice.scores": lambda: (sj.RateScore("a", sj.Cumulative(), 1.0, 0.0, 0.0, 0.0),),
+    "Steps.reward": lambda: 1.0, "limit.steps": _steps, "Linear.steps": lambda: 100.0, "Limit.estimator": lambda: "e", "Limit.agents": lambda: ("a",), "RateChoice.scores": lambda: (sj.rates.RateScore("a", sj.Cumulative(), 1.0, 0.0, 0.0, 0.0),),
     "Truth.reward": lambda: 1.0, "TwoPoint.probability": lambda: 0.5, "Outcomes.outcomes": lambda: [(0.5, 1.0, 1.0), (0.5, 2.0, 1.0)], "FlatLaws.kind": lambda: np.zeros(1, dtype=np.int8), "means.laws": lambda: sj.laws.flat([1.0]),
-    "parts.best.values": lambda: sj.Table(np.zeros((2, 2))), "parts.epsilon_greedy.values": lambda: sj.Table(np.zeros((2, 2))), "parts.is_best.values": lambda: sj.Table(np.zeros((2, 2))), "parts.move.values": lambda: sj.Table(np.zeros((2, 2))),
-    "parts.read.values": lambda: sj.Table(np.zeros((2, 2))), "parts.chance.exploration": lambda: sj.parts.exploration_of(0.1), "parts.later.exploration": lambda: sj.parts.exploration_of(0.1), "parts.sized.step_size": lambda: sj.parts.step_size_of(0.1, lambda: sj.parts.zeros(2, 2)),
+    "parts.best.values": lambda: sj.agents.Table(np.zeros((2, 2))), "parts.epsilon_greedy.values": lambda: sj.agents.Table(np.zeros((2, 2))), "parts.is_best.values": lambda: sj.agents.Table(np.zeros((2, 2))), "parts.move.values": lambda: sj.agents.Table(np.zeros((2, 2))),
+    "parts.read.values": lambda: sj.agents.Table(np.zeros((2, 2))), "parts.chance.exploration": lambda: sj.agents.parts.exploration_of(0.1), "parts.later.exploration": lambda: sj.agents.parts.exploration_of(0.1), "parts.sized.step_size": lambda: sj.agents.parts.step_size_of(0.1, lambda: sj.agents.parts.zeros(2, 2)),
     "random.empirical.values": lambda: np.array([1.0, 2.0]), "from_transitions.transitions": lambda: [(0, 0, 1, 1.0, 1.0, 1.0), (1, 0, 0, 1.0, 1.0, 1.0)], "from_matrices.transitions": lambda: [np.eye(2)], "from_matrices.rewards": lambda: np.ones((2, 1)),
-    "from_arrays.rewards": lambda: [[1.0], [2.0]], "from_table.table": lambda: {0: {0: [(1.0, 0, 1.0, False)]}}, "from_options.options": lambda: [sj.model.primitive(sj.problems.gosavi(), 0)], "Option.policy": lambda: [0, 0],
+    "from_arrays.rewards": lambda: [[1.0], [2.0]], "from_table.table": lambda: {0: {0: [(1.0, 0, 1.0, False)]}}, "from_options.options": lambda: [sj.models.primitive(sj.problems.gosavi(), 0)], "Option.policy": lambda: [0, 0],
     "load_bars.path": lambda: "minutes.csv", "SMDP.reward": lambda: [1.0, 1.0], "load_sweep.path": lambda: "sweep.toml", "load_policy.path": lambda: "policy.json", "load_model.path": lambda: "model.toml", "save_model.path": lambda: "kept.json", "policy_agent.policy": lambda: [0, 1],
     "Claim.verdict": lambda: "holds", "coupling.durations": lambda: [1.0, 2.0, 1.0] * 40, "VectorRateReward.env": lambda: gym.make_vec("sojourn/TwoState-v0", num_envs=2, log_scale=1e-3), "DecisionEnvironment.rng": lambda: np.random.default_rng(0),
     "DecisionEnvironment.allowed": lambda: lambda mask: np.arange(2), "Verdict.gain": lambda: None, "Verdict.best_gain": lambda: None, "follow.agent": lambda: sj.smart(2, 2), "weighted_harmonic_mean.durations": lambda: None, "learn.action": lambda: 0,
     "tensorboard.folder": lambda: "tb", "heatmap.table": _results, "Empirical.values": lambda: [1.0, 2.0], "FlooredNormal.floor": lambda: 0.0, "Steps.positive": lambda: _steps().positive, "Steps.negative": lambda: _steps().negative,
     "Drifting.times": lambda: [0.0, 100.0], "Log.evaluate.policy": lambda: {0: 0, 1: 1}, "SMDP.with_counts.counts": lambda: [1] * 4, "SMDP.with_means.reward": lambda: [1.0] * 4, "SMDP.with_means.duration": lambda: [1.0] * 4,
-    "DecisionEnvironment.earn_rate.rate": lambda: 1.0, "from_dict.states": lambda: {"a": {"go": {"next": {"a": 1.0}, "reward": 1.0}}}, "WorldEnv.go_to.place": lambda: INSTANCES["WorldEnv"]().place(), "run_sweep.folder": lambda: "swept", "gain.clock": lambda: 0.0, "optimal.world": lambda: sj.Tabular(sj.problems.gosavi()), "Rule": lambda: 0,
+    "DecisionEnvironment.earn_rate.rate": lambda: 1.0, "from_dict.states": lambda: {"a": {"go": {"next": {"a": 1.0}, "reward": 1.0}}}, "WorldEnv.go_to.place": lambda: INSTANCES["WorldEnv"]().place(), "run_sweep.folder": lambda: "swept", "gain.clock": lambda: 0.0, "optimal.world": lambda: sj.worlds.Tabular(sj.problems.gosavi()), "Rule": lambda: 0,
 }  # fmt: skip
 
 
@@ -270,9 +270,9 @@ def sample(name: str, parameter: str) -> Any:
 
 INSTANCES: dict[str, Make] = {
     "Solution": _solved, "Learner": lambda: sj.Learner(two_state(), "smart"), "envs.Simulation": lambda: _begun(Seat()), "SMDP": sj.problems.gosavi, "model.SMDP": sj.problems.gosavi,
-    "PolicyValue": lambda: sj.evaluate(sj.problems.gosavi(), [0, 0]), "Audit": lambda: sj.audit(sj.problems.gosavi()), "Log": lambda: sj.read_log(_log()), "Bars": lambda: sj.synthetic_bars(100),
-    "Runs": _runs, "Sweep": lambda: sj.parse_sweep(SAMPLES["data"]()), "Entry": lambda: sj.Entry("smart", {}), "ObservingAgent": lambda: sj.deep_q(sj.Spaces(2, 2)),
-    "WorldEnv": lambda: _begun(sj.WorldEnv(sj.TwoState(0.001))), "envs.RateReward": lambda: _begun(sj.envs.RateReward(two_state())), "envs.VectorRateReward": lambda: _begun(sj.envs.VectorRateReward(OWN["VectorRateReward.env"]())),
+    "PolicyValue": lambda: sj.evaluate(sj.problems.gosavi(), [0, 0]), "Audit": lambda: sj.audit(sj.problems.gosavi()), "Log": lambda: sj.read_log(_log()), "Bars": lambda: sj.worlds.synthetic_bars(100),
+    "Runs": _runs, "Sweep": lambda: sj.parse_sweep(SAMPLES["data"]()), "Entry": lambda: sj.runs.Entry("smart", {}), "ObservingAgent": lambda: sj.deep_q(sj.agents.Spaces(2, 2)),
+    "WorldEnv": lambda: _begun(sj.envs.WorldEnv(sj.worlds.TwoState(0.001))), "envs.RateReward": lambda: _begun(sj.envs.RateReward(two_state())), "envs.VectorRateReward": lambda: _begun(sj.envs.VectorRateReward(OWN["VectorRateReward.env"]())),
 }  # fmt: skip
 
 

@@ -127,7 +127,7 @@ def kinds(compiled: bool) -> dict[str, Kind]:
     """Return every kind of learner by name."""
 
     def world() -> Any:
-        return WorldEnv(sj.TwoState(log_scale=1e-3), compiled=compiled)
+        return WorldEnv(sj.worlds.TwoState(log_scale=1e-3), compiled=compiled)
 
     def problem(name: str) -> Callable[[], Any]:
         return lambda: ProblemEnv(PROBLEMS[name](), compiled=compiled)
@@ -170,9 +170,9 @@ def kinds(compiled: bool) -> dict[str, Kind]:
             "agent",
         ),
         "decay": Kind(world, sj.smart, {"exploration": Decay(0.5, 0.99, 0.01), "greedy": "after"}, "agent"),
-        "rvi mean": Kind(world, sj.rvi_q, {"reference": "mean"}, "agent"),
-        "rvi maximum": Kind(world, sj.rvi_q, {"reference": "maximum"}, "agent"),
-        "policy": Kind(world, sj.policy_agent([1, 0], 2), {}, "agent"),
+        "rvi mean": Kind(world, sj.agents.rvi_q, {"reference": "mean"}, "agent"),
+        "rvi maximum": Kind(world, sj.agents.rvi_q, {"reference": "maximum"}, "agent"),
+        "policy": Kind(world, sj.agents.policy_agent([1, 0], 2), {}, "agent"),
         "follower": Kind(world, follow(sj.smart(2, 2)), {}, "agent"),
         "planner in a maze": Kind(lambda: Maze(cuts=0.05), "planner", {}, "agent"),
         "planner with masks": Kind(both, "planner", {}),

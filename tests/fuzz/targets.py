@@ -263,7 +263,7 @@ def policies(path: Path) -> None:
 def bars(path: Path) -> None:
     """Bars account for every row, ascend in time, and have prices that stand in the file."""
     repair = path.stat().st_size % 2 == 0
-    found = sj.load_bars(path, fill=2, repair=repair)
+    found = sj.worlds.load_bars(path, fill=2, repair=repair)
     require(found.rows is not None and found.rows - found.dropped + found.filled == len(found), "counts")
     require((np.diff(found.timestamp) > 0).all(), "order of time")
     for side in (found.open, found.close):

@@ -192,7 +192,7 @@ def test_a_table_that_no_memory_holds_is_refused(tmp_path: Path) -> None:
     model = sj.models.from_transitions([(0, 999_999_999, 0, 1.0, 1.0, 1.0)])
     assert math.isclose(sj.solve(model).gain, 1.0)
     with pytest.raises(ValueError, match="at most 50,000,000 entries, so number the actions from 0"):
-        sj.Tabular(model)
+        sj.worlds.Tabular(model)
     with pytest.raises(ValueError, match="it may have at most 50,000,000 values"):
         sj.smart(10**6, 10**6)
 

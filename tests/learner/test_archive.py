@@ -37,7 +37,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def differential(tmp_path: Path) -> Path:
     """A saved learner with two tables."""
-    learner = sj.Learner(env(), sj.differential_q, seed=1)
+    learner = sj.Learner(env(), sj.agents.differential_q, seed=1)
     learner.train(25)
     learner.save(tmp_path / "differential")
     return tmp_path / "differential"
@@ -551,7 +551,7 @@ def test_a_users_class_may_be_called_as_one_of_ours(tmp_path: Path) -> None:
     sj.update.register(mine)(lambda rate, reward, duration: rate)
     sj.value.register(mine)(lambda rate: 0.0)
     path = tmp_path / "archive"
-    for rate in (mine(0.25), sj.TimeForgetting(0.25)):
+    for rate in (mine(0.25), sj.rates.TimeForgetting(0.25)):
         write_archive(path, "a test", 1, {"rate": rate})
         found = read_archive(path, "a test", 1)["rate"]
         assert type(found) is type(rate)

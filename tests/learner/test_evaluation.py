@@ -44,7 +44,7 @@ class Weather(gym.Env[Any, Any]):
 @pytest.mark.parametrize("cut", [None, 50])
 def test_the_interval_covers_the_rate_as_often_as_it_says(cut: int | None) -> None:
     """Of 200 intervals of 95 % (of which 99.9 % have 179 to 199 hits), though steps depend on each other."""
-    learner = sj.Learner(Weather(cut), sj.random_agent)
+    learner = sj.Learner(Weather(cut), sj.agents.random_agent)
     found = [learner.evaluate(duration=2000.0, seed=seed, env=Weather(cut)) for seed in range(200)]
     bounds = [(each.low, each.high) for each in found if each.low is not None and each.high is not None]
     assert len(bounds) == 200
@@ -56,7 +56,7 @@ def test_the_interval_covers_the_rate_as_often_as_it_says(cut: int | None) -> No
 
 def test_a_run_that_is_too_short_says_how_long_it_should_be() -> None:
     """There is no interval then, and a sentence names the time; who follows it gets one."""
-    learner = sj.Learner(Weather(), sj.random_agent)
+    learner = sj.Learner(Weather(), sj.agents.random_agent)
     found = learner.evaluate(duration=100.0)
     assert (found.low, found.high) == (None, None)
     assert found.needed is not None
@@ -146,7 +146,7 @@ def test_evaluation_in_the_learners_own_environment() -> None:
 def test_a_known_policy_has_a_known_rate() -> None:
     """The better action of the gamble earns 5 per unit time, the other 3."""
     for action, rate in [(0, 5.0), (1, 3.0)]:
-        learner = sj.Learner(Gamble(noisy=False), sj.policy_agent([action], num_actions=2))
+        learner = sj.Learner(Gamble(noisy=False), sj.agents.policy_agent([action], num_actions=2))
         assert learner.evaluate(duration=2000.0)[:3] == (rate, rate, rate)
 
 

@@ -28,12 +28,15 @@ AGENTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "relaxed_smart": (sj.relaxed_smart, {"step_size": 0.1, "rate_step_size": 0.05}),
     "gosavi": (sj.relaxed_smart, {"variant": "gosavi", "rate_step_size": 0.05}),
     "harmonic_r": (sj.harmonic_r, {"step_size": 0.1, "rate_step_size": 0.05, "greedy": "draw"}),
-    "weighted_harmonic_r": (sj.weighted_harmonic_r, {"exploration": sj.Decay(0.5, 0.999, 0.01)}),
+    "weighted_harmonic_r": (
+        sj.agents.weighted_harmonic_r,
+        {"exploration": sj.agents.Decay(0.5, 0.999, 0.01)},
+    ),
     "r_learning": (sj.r_learning, {"step_size": 0.1, "rate_step_size": 0.05}),
-    "differential_q": (sj.differential_q, {"step_size": 0.1, "exploration": 1.0}),
-    "smdp_q_learning": (sj.smdp_q_learning, {"discount_rate": 0.05, "exploration": 0.0}),
-    "fixed_rate": (sj.fixed_rate, {"rate": 0.5}),
-    "random_agent": (sj.random_agent, {}),
+    "differential_q": (sj.agents.differential_q, {"step_size": 0.1, "exploration": 1.0}),
+    "smdp_q_learning": (sj.agents.smdp_q_learning, {"discount_rate": 0.05, "exploration": 0.0}),
+    "fixed_rate": (sj.agents.fixed_rate, {"rate": 0.5}),
+    "random_agent": (sj.agents.random_agent, {}),
     "planner": (sj.planner, {}),
 }
 
@@ -80,7 +83,7 @@ def test_without_a_time_limit_a_learner_is_run_of_one_episode() -> None:
     agent = sj.smart(2, 2, step_size=0.1)
     learner = sj.Learner(two_state(), agent, seed=9)
     learner.train(800)
-    assert is_run(learner, sj.run(sj.TwoState(1e-3), agent, 800, seed=9))
+    assert is_run(learner, sj.run(sj.worlds.TwoState(1e-3), agent, 800, seed=9))
     assert not agent.q.any()  # the caller's own stays as it was
     other = sj.Learner(two_state(), sj.smart, seed=10, step_size=0.1)
     other.train(800)
@@ -90,7 +93,7 @@ def test_without_a_time_limit_a_learner_is_run_of_one_episode() -> None:
 class Relative(NamedTuple):
     """A user's agent: its values are relative to the mean of the whole table, and its table is a new one each step."""
 
-    values: sj.Table
+    values: sj.agents.Table
     rate: Any
     accepted: bool
     window: Any  # of as many entries as there are states, by chance
@@ -118,19 +121,19 @@ def learn_relative(
     for i in range(len(window) - 1):
         window[i] = window[i + 1]
     window[len(window) - 1] = reward
-    delta = reward + window[0] - total / q.size + sj.largest(q, next_state) - q[state, action]
+    delta = reward + window[0] - total / q.size + sj.agents.largest(q, next_state) - q[state, action]
     q[state, action] += 0.1 * delta
     return Relative(
-        values=sj.Table(q), rate=sj.update(agent.rate, reward, duration), accepted=True, window=window
+        values=sj.agents.Table(q), rate=sj.update(agent.rate, reward, duration), accepted=True, window=window
     )
 
 
 def test_a_users_agent_is_the_one_of_run() -> None:
     """Rules that return new arrays, and look at all of the table or at arrays of their own, learn as in `run`."""
-    agent = Relative(sj.Table(np.zeros((2, 2))), sj.Cumulative(), True, np.zeros(2))
+    agent = Relative(sj.agents.Table(np.zeros((2, 2))), sj.Cumulative(), True, np.zeros(2))
     learner = sj.Learner(two_state(), agent, seed=1)
     learner.train(100)
-    assert is_run(learner, sj.run(sj.TwoState(1e-3), agent, 100, seed=1, compiled=False))
+    assert is_run(learner, sj.run(sj.worlds.TwoState(1e-3), agent, 100, seed=1, compiled=False))
 
 
 @examples(max_examples=15)
@@ -354,7 +357,7 @@ class Fluent(Maze):
     ("make", "kind", "words"),
     [
         (lambda: Untyped("CartPole-v1", sj.smart), TypeError, "not a Gymnasium environment"),
-        (lambda: Untyped(sj.TwoState(1e-3), sj.smart), TypeError, "sojourn.WorldEnv"),
+        (lambda: Untyped(sj.worlds.TwoState(1e-3), sj.smart), TypeError, "sojourn.envs.WorldEnv"),
         (lambda: Untyped(None, sj.smart), TypeError, "not a Gymnasium environment"),
         (lambda: Untyped(gym.make_vec("CartPole-v1", 2), sj.smart), TypeError, "single one"),
         (lambda: sj.Learner(Fluent(spaces.Box(0, 1)), sj.smart), TypeError, "Discrete actions"),
@@ -369,7 +372,7 @@ class Fluent(Maze):
         (lambda: sj.Learner(Maze(), sj.smart, step_sise=0.1), TypeError, "step_sise"),
         (lambda: sj.Learner(Maze(), sj.smart, step_size=2.0), ValueError, "step_size is 2.0"),
         (lambda: Untyped(Maze(), 3), TypeError, "int is not an agent"),
-        (lambda: Untyped(Maze(), sj.TwoState(1e-3)), TypeError, "TwoState is not an agent"),
+        (lambda: Untyped(Maze(), sj.worlds.TwoState(1e-3)), TypeError, "TwoState is not an agent"),
         (lambda: sj.Learner(Maze(), sj.smart, seed=-1), ValueError, "seed is -1"),
         (lambda: sj.Learner(Maze(), sj.smart, seed=WRONG["number"]), TypeError, "seed is 0.5"),
         (lambda: sj.Learner(Maze(), sj.smart, duration=0), ValueError, "duration is 0"),
@@ -535,7 +538,7 @@ def test_what_is_read_cannot_be_used_to_change_the_learner() -> None:
 def test_environments_of_others_are_learned_in() -> None:
     """In a frozen lake without ice the way to the goal is found; carts and taxis go too."""
     lake = gym.make("FrozenLake-v1", is_slippery=False, max_episode_steps=100)
-    learner = sj.Learner(lake, sj.differential_q, duration=1, step_size=0.2, exploration=0.9)
+    learner = sj.Learner(lake, sj.agents.differential_q, duration=1, step_size=0.2, exploration=0.9)
     learner.train(20_000)
     # The shortest way has six steps, with a reward at its end.
     assert learner.rate == pytest.approx(1 / 6, rel=1e-3)
@@ -617,7 +620,7 @@ MAKE = "env = gymnasium.make('sojourn/TwoState-v0', log_scale=1e-3); assert env.
         f"import sojourn.envs, gymnasium; {MAKE}",
         f"import gymnasium, sojourn.envs; {MAKE}",
         f"from sojourn import Learner; import gymnasium; {MAKE}",
-        f"import gymnasium, sojourn; sojourn.WorldEnv; {MAKE}",
+        f"import gymnasium, sojourn; sojourn.envs.WorldEnv; {MAKE}",
         "import gymnasium; gymnasium.make('sojourn.envs:sojourn/TwoState-v0', log_scale=1e-3)",
         "import sys, sojourn; assert not {'gymnasium', 'numba', 'scipy'} & set(sys.modules)",
         "import sys, sojourn.envs; assert 'numba' not in sys.modules",

@@ -54,7 +54,8 @@ def test_what_is_not_allowed_is_never_done(masks: str, exploration: float) -> No
 
 
 @pytest.mark.parametrize(
-    "constructor", [sj.random_agent, sj.r_learning, sj.differential_q, sj.smdp_q_learning]
+    "constructor",
+    [sj.agents.random_agent, sj.r_learning, sj.agents.differential_q, sj.agents.smdp_q_learning],
 )
 def test_all_agents_respect_masks(constructor: Any) -> None:
     """Each kind of agent draws only what is allowed."""
@@ -162,7 +163,7 @@ def test_evaluation_knows_the_values_of_hidden_actions() -> None:
     assert learner.evaluate(duration=1000.0, env=Turns(0, 10**9)).rate == 2.0
 
 
-@pytest.mark.parametrize("constructor", [sj.smart, sj.differential_q])
+@pytest.mark.parametrize("constructor", [sj.smart, sj.agents.differential_q])
 def test_a_taxi_stays_on_the_road(constructor: Any) -> None:
     """Gymnasium's Taxi says in its mask what would do nothing; that is never tried."""
 
@@ -272,7 +273,7 @@ def test_the_mask_of_an_end_may_allow_nothing(agent: Any, vector: bool) -> None:
     assert alike(game, plain) if agent is sj.smart else game.rate == plain.rate
 
 
-@pytest.mark.parametrize("constructor", [sj.smart, sj.differential_q])
+@pytest.mark.parametrize("constructor", [sj.smart, sj.agents.differential_q])
 @pytest.mark.parametrize("masks", ["state", "both"])
 def test_masks_are_saved(masks: str, constructor: Any, tmp_path: Path) -> None:
     """A learner that is saved and loaded, hidden values and all, goes on as the one that was not."""
@@ -356,7 +357,7 @@ def test_nothing_is_learned_from_a_forbidden_action(env_id: str) -> None:
     env: Any = gym.make(env_id).unwrapped
     worst = np.array(env.world.available).argmin(axis=1).tolist()
     told = sentence(
-        lambda: sj.Learner(env, sj.policy_agent(worst, env.action_space.n)).train(100), ValueError
+        lambda: sj.Learner(env, sj.agents.policy_agent(worst, env.action_space.n)).train(100), ValueError
     )
     assert 'was taken where info["action_mask"] does not allow it' in told
     learner = sj.Learner(gym.make(env_id), sj.smart)

@@ -52,7 +52,7 @@ class Count(gym.Env[Any, Any]):
 class Recorder:
     """An agent in plain Python: it draws at random, remembers what it is shown, and knows the mean rate."""
 
-    def __init__(self, spaces: sj.Spaces, **options: Any) -> None:
+    def __init__(self, spaces: sj.agents.Spaces, **options: Any) -> None:
         self.spaces, self.options, self.shown = spaces, options, []  # type: ignore[var-annotated]
         self.draws = np.random.default_rng(spaces.seed)
         self.meter = sj.RateMeter(sj.Cumulative())
@@ -73,7 +73,7 @@ class Recorder:
             return np.zeros((len(observations), len(self.spaces.low)))
         return np.array([np.flatnonzero(row)[0] for row in allowed])
 
-    def learn(self, transitions: sj.Transitions) -> None:
+    def learn(self, transitions: sj.agents.Transitions) -> None:
         self.shown.append(transitions)
         for reward, duration in zip(transitions.rewards, transitions.durations, strict=True):
             self.meter.update(reward, duration)
@@ -318,7 +318,7 @@ class Unmeasured(Wear):
         (lambda: sj.Learner(Wear(), sj.deep_q, **SMALL).q, "no table"),
         (lambda: sj.Learner(Wear(), sj.deep_q, hiden=(3,)), "hiden"),
         (lambda: sj.Learner(SyncVectorEnv([Maze] * 2), sj.smart), "deep_q or ppo"),
-        (lambda: sj.Learner(Wear(), Recorder(sj.Spaces(1, 2)), step=1), "already made"),
+        (lambda: sj.Learner(Wear(), Recorder(sj.agents.Spaces(1, 2)), step=1), "already made"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_a_sentence(call: Any, part: str) -> None:
@@ -450,9 +450,9 @@ def test_a_network_that_runs_away_is_told_of() -> None:
 
 def test_the_verdict_on_an_agent_that_observes() -> None:
     """It says what the policy earns beside the exact gain and a function of the user's, and warns of a poor policy."""
-    learner = sj.Learner(lambda: sj.WorldEnv(sj.continuous.Wear(), compiled=False), Recorder)
+    learner = sj.Learner(lambda: sj.envs.WorldEnv(sj.worlds.continuous.Wear(), compiled=False), Recorder)
     learner.train(50)
-    best = sj.gain(sj.continuous.Wear())
+    best = sj.gain(sj.worlds.continuous.Wear())
     found = learner.verdict(duration=300.0, baseline=lambda obs: int(obs[0] > 0.36))
     assert (found.visited, found.thin, found.moved, found.gain) == (None, None, None, None)
     assert best is not None

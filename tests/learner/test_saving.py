@@ -42,7 +42,7 @@ ENVS: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
     "two states": (two_state, {}),
     "two states with a limit": (lambda: two_state(70), {}),
     "two states with two limits": (lambda: gym.wrappers.TimeLimit(two_state(70), 50), {}),
-    "bare world": (lambda: sj.WorldEnv(sj.TwoState(1e-3), compiled=False), {}),
+    "bare world": (lambda: sj.envs.WorldEnv(sj.worlds.TwoState(1e-3), compiled=False), {}),
     "market": (market, {}),
     "market with a limit": (lambda: market(60), {}),
     "taxi": (lambda: gym.make(TAXI), {"duration": 1}),
@@ -126,11 +126,11 @@ def test_a_learner_can_be_saved_before_it_is_trained(name: str, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("constructor", "options"),
     [
-        (sj.differential_q, {"step_size": 0.1}),
-        (sj.harmonic_r, {"exploration": sj.Decay(0.9, 0.99, 0.05), "greedy": "draw"}),
-        (sj.smdp_q_learning, {"discount_rate": 0.1}),
-        (sj.random_agent, {}),
-        (sj.policy_agent([0, 1, 2, 1], num_actions=3), {}),
+        (sj.agents.differential_q, {"step_size": 0.1}),
+        (sj.harmonic_r, {"exploration": sj.agents.Decay(0.9, 0.99, 0.05), "greedy": "draw"}),
+        (sj.agents.smdp_q_learning, {"discount_rate": 0.1}),
+        (sj.agents.random_agent, {}),
+        (sj.agents.policy_agent([0, 1, 2, 1], num_actions=3), {}),
         (sj.r_learning, {"greedy": "after"}),
     ],
 )

@@ -22,18 +22,18 @@ from sojourn.rules.values import same
 def interpreted(env: Any, agent: Any, **options: Any) -> sj.Learner:
     """A learner whose agent is not compiled."""
     box, actions = env.observation_space.shape[0], int(env.action_space.n)
-    return sj.Learner(env, VectorObserver(agent, sj.Spaces(box, actions), compiled=False), **options)
+    return sj.Learner(env, VectorObserver(agent, sj.agents.Spaces(box, actions), compiled=False), **options)
 
 
 def test_a_learner_comes_to_the_agent_of_a_run(tmp_path: Path) -> None:
     """Compiled in a Learner, and saved and loaded halfway, it has the weights and the rate of an interpreted run."""
-    env = sj.WorldEnv(sj.continuous.Wear())
+    env = sj.envs.WorldEnv(sj.worlds.continuous.Wear())
     learner = sj.Learner(env, sj.tile_q, tilings=4, seed=3)
     assert learner.chosen == "tile_q, as asked for"
     learner.train(150)
     learner.save(tmp_path / "tiles.zip")
-    again = sj.Learner.load(tmp_path / "tiles.zip", sj.WorldEnv(sj.continuous.Wear()))
-    world = sj.continuous.Wear()
+    again = sj.Learner.load(tmp_path / "tiles.zip", sj.envs.WorldEnv(sj.worlds.continuous.Wear()))
+    world = sj.worlds.continuous.Wear()
     agent = sj.tile_q(1, 2, bounds=world.observed, tilings=4)
     run = sj.run(world, agent, steps=300, seed=3, compiled=False)
     for one in (learner, again):
@@ -48,7 +48,7 @@ def test_a_learner_comes_to_the_agent_of_a_run(tmp_path: Path) -> None:
 
 def test_options_come_back_from_a_file(tmp_path: Path) -> None:
     """An estimator that was given, and the other options, are those of the learner that is loaded."""
-    learner = sj.Learner(Wear(), sj.tile_sarsa, rate=sj.Harmonic(0.01), centring=0.0, seed=3)
+    learner = sj.Learner(Wear(), sj.agents.tile_sarsa, rate=sj.Harmonic(0.01), centring=0.0, seed=3)
     learner.save(tmp_path / "tiles.zip")
     again = sj.Learner.load(tmp_path / "tiles.zip", Wear())
     assert (again.agent.kind, again.agent.options) == ("tile_sarsa", learner.agent.options)
@@ -80,7 +80,7 @@ class Doors(gym.Env[Any, Any]):
         return observation, reward, False, False, info
 
 
-@pytest.mark.parametrize("make", [sj.tile_q, sj.tile_sarsa])
+@pytest.mark.parametrize("make", [sj.tile_q, sj.agents.tile_sarsa])
 def test_masks_are_respected_and_the_best_is_learned(make: Any) -> None:
     """A shut door is never taken, and the one that pays is found for every observation."""
     learner = interpreted(Doors(), make(1, 3, bounds=([0.0], [1.0]), step_size=0.3), seed=1)
@@ -94,7 +94,7 @@ def test_masks_are_respected_and_the_best_is_learned(make: Any) -> None:
 def test_several_environments_are_one_after_the_other() -> None:
     """Of a vector of environments every step is learned from."""
     envs = gym.vector.SyncVectorEnv([Wear] * 3)
-    agent = VectorObserver(sj.tile_q(1, 2), sj.Spaces(1, 2, places=3), compiled=False)
+    agent = VectorObserver(sj.tile_q(1, 2), sj.agents.Spaces(1, 2, places=3), compiled=False)
     learner = sj.Learner(envs, agent)
     assert learner.train(60).steps == 60
     assert agent.agent.values.box.seen == 60  # type: ignore[attr-defined]
@@ -106,7 +106,7 @@ def test_bounds_are_those_of_the_space() -> None:
     low, high = np.array([[-1.0, 0.0, -most, 2.0], [1.0, np.inf, most, 2.0]], dtype=np.float32)
     box = spaces.Box(low, high)
     found = ArrayReader(box, spaces.Discrete(2)).bounds
-    assert found == sj.Bounds((-1.0, 0.0, -np.inf, 2.0), (1.0, np.inf, np.inf, 3.0))
+    assert found == sj.worlds.Bounds((-1.0, 0.0, -np.inf, 2.0), (1.0, np.inf, np.inf, 3.0))
     assert ArrayReader(spaces.Dict(a=spaces.Box(0, 9, (1,)), b=box), spaces.Discrete(2)).bounds.high[0] == 9.0
 
 
@@ -130,7 +130,11 @@ def test_what_tiles_cannot_do_is_said_in_a_sentence() -> None:
     points = Wear()
     points.action_space = spaces.Box(-1.0, 1.0, (1,))
     cases: list[tuple[Any, Any, str]] = [
-        (sj.WorldEnv(sj.TwoState(log_scale=1e-3)), sj.tile_q, "can be listed; use an agent with a table"),
+        (
+            sj.envs.WorldEnv(sj.worlds.TwoState(log_scale=1e-3)),
+            sj.tile_q,
+            "can be listed; use an agent with a table",
+        ),
         (points, sj.tile_q, "tile_q is for numbered actions only; for continuous actions use ppo"),
         (wide, sj.tile_q, "a state has 40 entries, too many for tiles; use sojourn.deep_q"),
         (Offers(), sj.tile_q(1, 2), "the environment has observations of 2 numbers and 2 actions"),

@@ -130,7 +130,7 @@ def test_tensorboard_gets_what_can_be_watched(tmp_path: Path) -> None:
     pytest.importorskip("tensorboard")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # TensorBoard's own
-        callback = sj.tensorboard(str(tmp_path))
+        callback = sj.learner.tensorboard(str(tmp_path))
         from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
     learner = sj.Learner(Maze(), sj.smart)
     rates: list[float] = []
@@ -152,7 +152,7 @@ def test_tensorboard_before_any_time_has_passed(tmp_path: Path) -> None:
     pytest.importorskip("tensorboard")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        callback = sj.tensorboard(str(tmp_path))
+        callback = sj.learner.tensorboard(str(tmp_path))
     env = Scripted(*[(1.0, {"duration": 0.0})] * 1000)
     sj.Learner(env, sj.smart).train(500, callbacks=callback)
 
@@ -160,7 +160,7 @@ def test_tensorboard_before_any_time_has_passed(tmp_path: Path) -> None:
 def test_without_tensorboard_one_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """One sentence with what to install."""
     monkeypatch.setitem(sys.modules, "tensorboard.summary", None)
-    assert "pip install" in sentence(lambda: sj.tensorboard(str(tmp_path)))
+    assert "pip install" in sentence(lambda: sj.learner.tensorboard(str(tmp_path)))
 
 
 # --- Warnings: what they are for ----------------------------------------------------
@@ -178,7 +178,7 @@ def test_a_rate_that_is_too_low_is_warned_of_once() -> None:
 
 def test_a_rate_that_is_too_high_is_warned_of() -> None:
     """A rate that stays above what can be earned makes all values sink."""
-    found = warned(Gamble(), sj.fixed_rate, 50_000, step_size=0.05, rate=6.0)
+    found = warned(Gamble(), sj.agents.fixed_rate, 50_000, step_size=0.05, rate=6.0)
     assert len(found) == 1
     assert "drift" in found[0]
     assert "too high" in found[0]
@@ -187,7 +187,7 @@ def test_a_rate_that_is_too_high_is_warned_of() -> None:
 def test_a_warning_is_for_each_learner() -> None:
     """A second training of the same learner is silent, a new learner is not."""
     for _ in range(2):
-        learner = sj.Learner(Gamble(noisy=False), sj.fixed_rate, step_size=0.5)
+        learner = sj.Learner(Gamble(noisy=False), sj.agents.fixed_rate, step_size=0.5)
         with pytest.warns(RuntimeWarning, match="drift"):
             learner.train(20_000)
         learner.train(50_000)  # a warning would be an error here
@@ -195,12 +195,12 @@ def test_a_warning_is_for_each_learner() -> None:
 
 def test_actions_that_are_locked_in_are_warned_of() -> None:
     """Without exploration, values that drift leave the other action behind for ever."""
-    found = warned(Gamble(noisy=False), sj.fixed_rate, 50_000, step_size=0.5, exploration=0.0)
+    found = warned(Gamble(noisy=False), sj.agents.fixed_rate, 50_000, step_size=0.5, exploration=0.0)
     assert sum("locked in" in each for each in found) == 1
     assert sum("drift" in each for each in found) == 1
     assert len(found) == 2
     # With exploration the other action keeps up.
-    found = warned(Gamble(noisy=False), sj.fixed_rate, 50_000, step_size=0.5, exploration=0.5)
+    found = warned(Gamble(noisy=False), sj.agents.fixed_rate, 50_000, step_size=0.5, exploration=0.5)
     assert not any("locked in" in each for each in found)
 
 
@@ -228,13 +228,13 @@ def test_smart_does_not_drift_where_the_harmonic_mean_does(seed: int) -> None:
         (lambda: Gamble(noisy=False), sj.smart, {"step_size": 0.5, "exploration": 0.0}),
         (Gamble, sj.relaxed_smart, {"step_size": 0.1}),
         (Gamble, sj.r_learning, {"step_size": 0.1}),
-        (Gamble, sj.differential_q, {"step_size": 0.1}),
-        (Gamble, sj.random_agent, {}),
-        (Gamble, sj.smdp_q_learning, {"step_size": 0.1}),
-        (Gamble, sj.smdp_q_learning, {"step_size": 0.1, "discount_rate": 1e-5}),
+        (Gamble, sj.agents.differential_q, {"step_size": 0.1}),
+        (Gamble, sj.agents.random_agent, {}),
+        (Gamble, sj.agents.smdp_q_learning, {"step_size": 0.1}),
+        (Gamble, sj.agents.smdp_q_learning, {"step_size": 0.1, "discount_rate": 1e-5}),
         (lambda: Maze(cuts=0.05), sj.smart, {"step_size": 0.2}),
         (lambda: Maze("state", ends=0.05), sj.smart, {"step_size": 0.2}),
-        (Maze, sj.differential_q, {"step_size": 0.2}),
+        (Maze, sj.agents.differential_q, {"step_size": 0.2}),
         (lambda: gym.make("sojourn/TwoState-v0", max_episode_steps=1000), sj.smart, {"step_size": 0.1}),
         (lambda: gym.make("sojourn/TwoState-v0", max_episode_steps=1000), sj.r_learning, {"step_size": 0.1}),
         (lambda: gym.make("FrozenLake-v1"), sj.smart, {"step_size": 0.2, "duration": 1}),

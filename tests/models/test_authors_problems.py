@@ -73,7 +73,7 @@ def test_three_ways_to_average() -> None:
 def test_values_that_diverge_as_the_authors_measured() -> None:
     """Pinned at 0.5 and 1.5, the authors saw values move by 254 and -272 in 1,000 decisions; v is 2.6125 alpha."""
     for rate, sign in ((0.5, 1.0), (1.5, -1.0)):
-        drift = sj.learned_values(harmonic_criterion(), [0], rate, exploration=0.1).drift
+        drift = sj.exact.learned_values(harmonic_criterion(), [0], rate, exploration=0.1).drift
         # With their step size of 0.1 that is 261 in 1,000 steps, between their measurement and their formula's 248.
         assert 1000 * 0.1 * drift == pytest.approx(sign * 0.95 * 2.75 * 100)
     kept = sj.audit(harmonic_criterion(), exploration=0.1).self_confirming["CumulativeHarmonic"]
@@ -87,11 +87,11 @@ def test_criteria_that_differ() -> None:
     assert sj.solve(gemini()).gains.tolist() == [10.0, 20.0, 0.0]
     assert sj.solve(gemini()).policy[0] == 0
     assert (ratio_of(gemini(), [0, 0, 0]), ratio_of(gemini(), [1, 0, 0])) == (1.0, 4.0)
-    assert (sj.solve_ratio(gemini()).gain, sj.solve_ratio(gemini()).policy[0]) == (4.0, 1)
+    assert (sj.exact.solve_ratio(gemini()).gain, sj.exact.solve_ratio(gemini()).policy[0]) == (4.0, 1)
     assert sj.solve(feinberg()).gains.tolist() == [7.5, 10.0, 5.0]
-    assert sj.solve_ratio(feinberg()).gain == pytest.approx(20 / 3)
+    assert sj.exact.solve_ratio(feinberg()).gain == pytest.approx(20 / 3)
     assert sj.solve(hell_or_heaven()).gains.tolist() == [1.0, 1.0, -1.0]
-    assert sj.solve_ratio(hell_or_heaven(), start=2).gain == -1.0
+    assert sj.exact.solve_ratio(hell_or_heaven(), start=2).gain == -1.0
 
 
 def two_exits(seed: int) -> SMDP:
@@ -118,17 +118,19 @@ def test_the_largest_ratio_is_that_of_all_policies(seed: int) -> None:
         chance = model.probability[rows]
         ratios[first, *others] = float(chance @ model.reward[loops] / (chance @ model.duration[loops]))
         assert ratio_of(model, [first, *others]) == pytest.approx(ratios[first, *others], rel=1e-9)
-    assert sj.solve_ratio(model).gain == pytest.approx(max(ratios.values()), rel=1e-9)
-    assert ratio_of(model, sj.solve_ratio(model).policy) == pytest.approx(max(ratios.values()), rel=1e-9)
+    assert sj.exact.solve_ratio(model).gain == pytest.approx(max(ratios.values()), rel=1e-9)
+    assert ratio_of(model, sj.exact.solve_ratio(model).policy) == pytest.approx(
+        max(ratios.values()), rel=1e-9
+    )
 
 
 def test_where_the_gain_is_one_number_both_criteria_agree() -> None:
     """In models of one recurrent class the ratio is the gain."""
     for name in ("gosavi", "long-return", "river-swim"):
         model = sj.problems.PROBLEMS[name]()
-        assert sj.solve_ratio(model).gain == pytest.approx(sj.solve(model).gain, rel=1e-9)
+        assert sj.exact.solve_ratio(model).gain == pytest.approx(sj.solve(model).gain, rel=1e-9)
     with pytest.raises(ValueError, match="start is 7"):
-        sj.solve_ratio(gemini(), start=7)
+        sj.exact.solve_ratio(gemini(), start=7)
 
 
 def test_whack_a_mole_by_hand() -> None:

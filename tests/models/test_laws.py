@@ -60,9 +60,9 @@ def test_laws_by_mean_and_deviation_have_them(kind: Any, size: float, spread: fl
         (lambda: Outcomes.observed([1.0], [-1.0]), "a duration is -1.0; it must be finite and at least 0"),
         (lambda: mean(Empirical([])), "the samples of a law is empty; give at least one"),
         (lambda: mean(Empirical([1.0, math.nan])), "a sample of a law is nan; it must be a finite number"),
-        (lambda: sj.model.from_arrays([[[1.0]]], 1.0).with_laws(duration=SAMPLES), "samples become rows of a model, so give them to from_transitions"),
-        (lambda: sj.model.from_transitions([(0, 0, 0, 1.0, Empirical(range(400)), Empirical(range(400)))]), "make 400 times 400 outcomes; there may be at most 100,000, so round them"),
-        (lambda: sj.model.from_transitions([(0, 0, 0, WORDS[0], Empirical([1.0]), 1.0)]), "the probability of .0, 0, 0. is 'x'; it must be a number"),
+        (lambda: sj.models.from_arrays([[[1.0]]], 1.0).with_laws(duration=SAMPLES), "samples become rows of a model, so give them to from_transitions"),
+        (lambda: sj.models.from_transitions([(0, 0, 0, 1.0, Empirical(range(400)), Empirical(range(400)))]), "make 400 times 400 outcomes; there may be at most 100,000, so round them"),
+        (lambda: sj.models.from_transitions([(0, 0, 0, WORDS[0], Empirical([1.0]), 1.0)]), "the probability of .0, 0, 0. is 'x'; it must be a number"),
     ],
 )  # fmt: skip
 def test_what_is_no_law_gets_a_sentence(make: Any, sentence: str) -> None:
@@ -75,7 +75,7 @@ def test_extreme_laws_draw_finite_numbers_above_zero() -> None:
     """At the ends of what is allowed draws stay within the floats, and durations above 0."""
     rng = sj.stream(0)
     for law in (Weibull(0.01, 1.0), Weibull(1000.0, 1.0), Lognormal(1.0, 30.0)):
-        world = sj.Tabular(sj.model.from_transitions([(0, 0, 0, 1.0, 0.0, law)]))
+        world = sj.worlds.Tabular(sj.models.from_transitions([(0, 0, 0, 1.0, 0.0, law)]))
         drawn = [sj.step.bare(world, 0, 0, rng)[3] for _ in range(2000)]
         assert 0.0 < min(drawn) <= max(drawn) < 1e200
         assert math.isfinite(mean(law))
@@ -84,10 +84,10 @@ def test_extreme_laws_draw_finite_numbers_above_zero() -> None:
 def test_samples_are_rows_with_their_shares() -> None:
     """Samples of reward and duration: each different number is an outcome, and the gain is the ratio of their means."""
     rewards, durations = [1.0, 5.0, 5.0, 9.0], [2.0, 4.0]
-    model = sj.model.from_transitions([(0, 0, 0, 1.0, Empirical(rewards), Empirical(durations))])
+    model = sj.models.from_transitions([(0, 0, 0, 1.0, Empirical(rewards), Empirical(durations))])
     assert model.num_rows == 6
     assert sj.solve(model).gain == pytest.approx(np.mean(rewards) / np.mean(durations), rel=1e-12)
-    seen = sj.model.from_transitions([(0, 0, 0, 1.0, Outcomes.observed([1.0, 5.0, 5.0], [9.0, 2.0, 2.0]))])
+    seen = sj.models.from_transitions([(0, 0, 0, 1.0, Outcomes.observed([1.0, 5.0, 5.0], [9.0, 2.0, 2.0]))])
     assert seen.num_rows == 2
     assert sj.solve(seen).gain == pytest.approx(11.0 / 13.0, rel=1e-12)
 
@@ -96,12 +96,12 @@ def test_the_audit_of_samples_is_that_of_their_harmonic_mean() -> None:
     """The harmonic limit of a model made of samples is the samples' own, computed from them one by one."""
     rng = np.random.default_rng(4)
     rewards, durations = rng.lognormal(size=50), rng.weibull(2.0, size=50) + 0.1
-    model = sj.model.from_transitions(
+    model = sj.models.from_transitions(
         [(0, 0, 0, 1.0, Outcomes.observed(rewards.tolist(), durations.tolist()))]
     )
     found = sj.audit(model)["Harmonic"].rate
     assert found == pytest.approx(50.0 / (durations / rewards).sum(), rel=1e-9)
-    apart = sj.model.from_transitions([(0, 0, 0, 1.0, Lognormal.of(3.0, 2.0), Gamma.of(2.0, 1.0))])
+    apart = sj.models.from_transitions([(0, 0, 0, 1.0, Lognormal.of(3.0, 2.0), Gamma.of(2.0, 1.0))])
     by_hand = 1.0 / (2.0 * (1.0 + (2.0 / 3.0) ** 2) / 3.0)  # 1 / (E[duration] E[1 / reward])
     assert sj.audit(apart)["Harmonic"].rate == pytest.approx(by_hand, rel=1e-9)
 
@@ -140,7 +140,7 @@ BY_NAME: dict[Any, Any] = {
 
 def test_a_dictionary_is_a_model() -> None:
     """The machine of the page on models, by names: its gain and policy are those worked out there by hand."""
-    model = sj.model.from_dict(BY_NAME)
+    model = sj.models.from_dict(BY_NAME)
     assert model.state_names == ("good", "worn", "broken")
     assert model.action_names == ("run", "mend")
     solution = sj.solve(model)
@@ -155,7 +155,7 @@ def test_any_keys_are_names() -> None:
         (0, 1): {True: {"reward": 1, "duration": 2, "next": 7}},
         7: {None: {"reward": 0, "duration": 1, "next": {(0, 1): 1}}},
     }
-    model = sj.model.from_dict(ring)
+    model = sj.models.from_dict(ring)
     assert (model.state_names, model.action_names) == (("(0, 1)", "7"), ("True", "None"))
     assert sj.solve(model).gain == pytest.approx(1.0 / 3.0, rel=1e-12)
 
@@ -190,13 +190,13 @@ def changed(**pair: Any) -> dict[Any, Any]:
 def test_a_dictionary_that_is_no_model_gets_a_sentence(states: Any, sentence: str) -> None:
     """The state and the action are named, and what is wrong with them."""
     with pytest.raises((ValueError, TypeError), match=sentence):
-        sj.model.from_dict(states)
+        sj.models.from_dict(states)
 
 
 @pytest.mark.parametrize("suffix", [".toml", ".json"])
 def test_new_laws_are_written_and_read_again(tmp_path: Path, suffix: str) -> None:
     """A model with every new law is the same after it has been written to a file and read again."""
-    model = sj.model.from_dict(BY_NAME)
+    model = sj.models.from_dict(BY_NAME)
     save_model(model, tmp_path / f"model{suffix}")
     again = load_model(tmp_path / f"model{suffix}")
     *found, by_rows = model.flat_laws()

@@ -588,7 +588,7 @@ def test_a_queue_from_its_rates() -> None:
     arrive, serve, room = 0.8, 1.0, 3
     rates: list[Any] = [(n, 0, n + 1, arrive) for n in range(room)]
     rates += [(n, 0, n - 1, serve, 7.0) for n in range(1, room + 1)]
-    model = sj.model.from_rates(rates, earning={(n, 0): -float(n) for n in range(room + 1)})
+    model = sj.models.from_rates(rates, earning={(n, 0): -float(n) for n in range(room + 1)})
     law = np.array([0.8**n for n in range(room + 1)]) / sum(0.8**n for n in range(room + 1))
     expected = 7.0 * serve * (1.0 - law[0]) - law @ np.arange(room + 1)
     assert sj.solve(model).gain == pytest.approx(expected, rel=1e-12)
@@ -608,4 +608,4 @@ def test_a_queue_from_its_rates() -> None:
 def test_rates_that_are_none(rates: Any, earning: Any, sentence: str) -> None:
     """A wrong rate, row or earning is refused with its place."""
     with pytest.raises(ValueError, match=sentence):
-        sj.model.from_rates(rates, earning=earning)
+        sj.models.from_rates(rates, earning=earning)

@@ -134,7 +134,7 @@ def test_end_components_are_found_once(counted: list[SMDP]) -> None:
     """A solve, its findings, a linear program and an audit look for the end components of a model once in all."""
     model = long_shot()
     assert sj.solve(model).findings == ()
-    sj.linear_program(model)
+    sj.exact.linear_program(model)
     audit(model)
     tied = [
         one for one in counted if one is not model

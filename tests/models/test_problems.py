@@ -286,7 +286,7 @@ def test_long_shot() -> None:
     model = long_shot()
     assert [evaluated(model, policy)[0] for policy in policies(model)] == pytest.approx([5.0, 3.0])
     for rates in ([1.0, 9.0], [1.0, 5.0]):
-        worth = model.reward - sj.harmonic_mean(rates) * model.duration
+        worth = model.reward - sj.rates.harmonic_mean(rates) * model.duration
         assert worth[1] > worth[0]
 
 
@@ -296,7 +296,7 @@ def test_long_return() -> None:
     gains = {policy[0]: evaluated(model, policy)[0] for policy in policies(model)}
     assert gains == pytest.approx({0: 10.0, 1: 770.0 / 101.0})
     for rates in ([15.0, 0.0], [7.7, 0.0]):
-        worth = (model.reward - sj.modified_harmonic_mean(rates) * model.duration)[:2]
+        worth = (model.reward - sj.rates.modified_harmonic_mean(rates) * model.duration)[:2]
         assert worth[1] > worth[0]
 
 
@@ -315,7 +315,9 @@ def test_jobs() -> None:
     """The gains are 1 / E[s], and of the two estimators the harmonic one varies less, by E[r^2] / E[r]^2."""
     model = jobs()
     assert [evaluated(model, policy)[0] for policy in policies(model)] == pytest.approx([1.0, 1.0 / 0.9])
-    agents = [sj.policy_agent([0], 2, rate=rate) for rate in (sj.Cumulative(), sj.CumulativeHarmonic())]
+    agents = [
+        sj.agents.policy_agent([0], 2, rate=rate) for rate in (sj.Cumulative(), sj.rates.CumulativeHarmonic())
+    ]
     found = np.array(
         [[sj.run(Tabular(model), agent, 400, seed=s).rate for s in range(600)] for agent in agents]
     )
@@ -346,10 +348,10 @@ def test_problems_are_worlds(name: str) -> None:
 def test_simulated_problems_earn_what_they_should(name: str) -> None:
     """What a random policy earns in the long run is its exact gain, within five deviations of batches."""
     model = PROBLEMS[name]()
-    agent = sj.random_agent(model.num_states, model.num_actions)._replace(
-        values=sj.Table(initial_values(model))
+    agent = sj.agents.random_agent(model.num_states, model.num_actions)._replace(
+        values=sj.agents.Table(initial_values(model))
     )
-    run = sj.run(Tabular(model), agent, 400_000, seed=4, record=sj.evenly_spaced(400_000, 40))
+    run = sj.run(Tabular(model), agent, 400_000, seed=4, record=sj.runs.evenly_spaced(400_000, 40))
     weight = 1.0 / np.diff(model.pair_offsets)[model.state_of_pair()]
     chain = np.zeros((model.num_states, model.num_states))
     for pair, state in enumerate(model.state_of_pair()):

@@ -99,7 +99,7 @@ def test_the_oracle_agrees_on_curves(folder: Path) -> None:
         step_size = pl.col("rate_step_size").eq_missing(pl.lit(row["rate_step_size"], pl.Float64))
         same = [pl.col(key) == row[key] for key in keys[:-1]]
         cell = curves.filter(*same, step_size).sort("step")
-        assert cell["step"].to_list() == sj.evenly_spaced(LENGTH, plan.POINTS).tolist()
+        assert cell["step"].to_list() == sj.runs.evenly_spaced(LENGTH, plan.POINTS).tolist()
         runs = [oracle(row, seed, points=cell["step"].to_list())[1] for seed in range(SEEDS)]
         for index in (0, 400, 999):
             mean, deviation = naive.mean_and_deviation([run[index] for run in runs])
@@ -438,7 +438,7 @@ def test_no_rate_below_the_bound_changes_the_better_action(moves: list[float], s
 def test_scaled_durations_are_the_worlds() -> None:
     """The durations that are described are those of a run that always buys."""
     world = market_segment(segment_length=2000, duration="scaled")
-    buyer = sj.policy_agent([0] * 8, num_actions=2)
+    buyer = sj.agents.policy_agent([0] * 8, num_actions=2)
     durations = scaled_durations(world)
     assert sj.run(world, buyer, steps=2000).duration == pytest.approx(durations.sum())
     assert durations.min() >= 5.0

@@ -15,7 +15,7 @@ from asking import ask
 from ledger import LEDGER, judged, shows
 from paper import test_claims_bitcoin, test_claims_means, test_claims_rates, test_claims_two_state
 from sojourn.cli.commands import app
-from sojourn_paper.claims import UNTESTABLE, VERDICTS, claims_page, counts, parse_claims
+from sojourn_paper.claims import UNTESTABLE, VERDICTS, Claim, claims_page, counts, load_claims, parse_claims
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = (test_claims_means, test_claims_rates, test_claims_two_state, test_claims_bitcoin)
@@ -33,13 +33,13 @@ TESTS = {
 def test_each_claim_has_one_test_that_works_its_verdict_out() -> None:
     """The claims that tests show are those of the ledger that can be tested, each by the first test it names."""
     shown = [(test.claim, node) for node, test in TESTS.items() if hasattr(test, "claim")]
-    named = [(claim.id, claim.tests[0]) for claim in sj.load_claims() if claim.verdict != UNTESTABLE]
+    named = [(claim.id, claim.tests[0]) for claim in load_claims() if claim.verdict != UNTESTABLE]
     assert sorted(shown) == sorted(named)
 
 
 def test_all_evidence_exists() -> None:
     """Every test that the ledger names is there and says what it checks."""
-    for claim in sj.load_claims():
+    for claim in load_claims():
         for node in claim.tests:
             assert node in TESTS, claim.id
             assert len(TESTS[node].__doc__ or "") > 30, node
@@ -64,7 +64,7 @@ def test_judgement() -> None:
     assert judged(False, other_data=True) == "not reproduced"
 
 
-@pytest.mark.parametrize("line", sorted({c for claim in sj.load_claims() for c in claim.commands}))
+@pytest.mark.parametrize("line", sorted({c for claim in load_claims() for c in claim.commands}))
 def test_commands_of_the_evidence_exist(line: str) -> None:
     """Every command that the ledger names is one of ours, with options that it has."""
     command: Any = typer.main.get_command(app)
@@ -82,7 +82,7 @@ def test_commands_of_the_evidence_exist(line: str) -> None:
 
 def test_the_ledger_is_complete_and_short() -> None:
     """Theorems 1 to 5 and Figures 2 to 7 are judged, and no reason is longer than a few sentences."""
-    claims = sj.load_claims()
+    claims = load_claims()
     places = " ".join(claim.where for claim in claims)
     assert set(re.findall(r"Theorem (\d)", places)) == set("12345")
     figures = "".join(re.findall(r"Figures? ([\d, and]+)", places))
@@ -153,12 +153,12 @@ def test_a_wrong_ledger_gets_one_sentence(entries: list[dict[str, Any]], words: 
 def test_the_page_is_made_from_the_ledger() -> None:
     """docs/claims.md is what the ledger gives now."""
     page = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
-    assert page == claims_page(sj.load_claims()), "run: sojourn claims --markdown > docs/claims.md"
+    assert page == claims_page(load_claims()), "run: sojourn claims --markdown > docs/claims.md"
 
 
 def test_the_page_counts_its_claims() -> None:
     """The page has a heading for each claim, each verdict as often as its table says, and the sections in order."""
-    claims = sj.load_claims()
+    claims = load_claims()
     page = claims_page(claims)
     assert re.findall(r"^### (.+)$", page, flags=re.MULTILINE) == [claim.id for claim in claims]
     for verdict in VERDICTS:
@@ -174,7 +174,7 @@ def test_the_command_lists_the_claims() -> None:
     done = ask("claims")
     assert done.returncode == 0, done.stderr
     assert "\x1b" not in done.stdout
-    for claim in sj.load_claims():
+    for claim in load_claims():
         assert re.search(rf"^  {claim.id} +{claim.verdict}$", done.stdout, flags=re.MULTILINE)
     last = done.stdout.splitlines()[-1]
     assert last.startswith(f"{len(LEDGER)} claims: ")
@@ -188,11 +188,11 @@ def test_the_command_chooses() -> None:
     wrong = json.loads(ask("claims", "--verdict", "does not hold", "--json").stdout)
     assert [claim["id"] for claim in wrong] == [c.id for c in LEDGER.values() if c.verdict == "does not hold"]
     one = json.loads(ask("claims", "monotonicity", "--json").stdout)
-    assert sj.Claim(**{**one, "evidence": tuple(one["evidence"])}) == LEDGER["monotonicity"]
+    assert Claim(**{**one, "evidence": tuple(one["evidence"])}) == LEDGER["monotonicity"]
     told = ask("claims", "monotonicity").stdout
     assert "monotonicity: does not hold" in told
     assert "python -m pytest tests/paper/test_claims_means.py::test_monotonicity" in told
-    assert ask("claims", "--markdown").stdout == claims_page(sj.load_claims())
+    assert ask("claims", "--markdown").stdout == claims_page(load_claims())
 
 
 @pytest.mark.parametrize(

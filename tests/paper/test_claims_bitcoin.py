@@ -42,7 +42,7 @@ def parts() -> list[Any]:
 def drawn_market(duration: str) -> tuple[Any, Any, Any]:
     """Moves, rewards and durations of always buying in a made-up market of heavy-tailed moves."""
     moves = np.random.default_rng(2).standard_t(3, size=2000)
-    world, rng = sj.Market(np.full(2000, 1e4), 1e4 + moves, duration=duration), sj.stream(0)
+    world, rng = sj.worlds.Market(np.full(2000, 1e4), 1e4 + moves, duration=duration), sj.stream(0)
     world, state = sj.start(world, rng)
     rows = []
     for _ in range(len(moves)):
@@ -120,7 +120,7 @@ def test_look_ahead() -> str:
         firsts = []
         for last in (0.5, 50.0):
             closes = np.append(prices[:-1], 100.0 + last)
-            world, rng = sj.Market(np.full(5, 100.5), closes, duration=rule), sj.stream(0)
+            world, rng = sj.worlds.Market(np.full(5, 100.5), closes, duration=rule), sj.stream(0)
             world, state = sj.start(world, rng)
             firsts.append(sj.step(world, state, 0, rng)[3])
         durations[rule] = firsts
@@ -143,7 +143,7 @@ def test_random_durations_and_rewards() -> str:
 def test_scaled_durations_and_rewards() -> str:
     """Durations rise with the move that is taken; the reward falls again beyond 7/8 of the largest move."""
     moves = np.linspace(-1.0, 1.0, 401)
-    world = sj.Market(np.zeros(401), moves, duration="scaled")
+    world = sj.worlds.Market(np.zeros(401), moves, duration="scaled")
     durations = scaled_durations(world)
     rewards = moves * (1.0 - durations / 60.0)
     assert moves[rewards.argmax()] == close(7.0 / 8.0)

@@ -17,7 +17,7 @@ from rates import test_means, test_rates
 from strategies import magnitudes, one_sign, samples, with_zeros
 
 close = pytest.approx
-mean = sj.modified_harmonic_mean
+mean = sj.rates.modified_harmonic_mean
 
 
 def product(*columns: list[float]) -> list[np.ndarray[Any, np.dtype[np.float64]]]:
@@ -27,7 +27,7 @@ def product(*columns: list[float]) -> list[np.ndarray[Any, np.dtype[np.float64]]
 
 def both(r: Any, tau: Any) -> tuple[float, float]:
     """The harmonic mean of the rates, and the rate that was realised."""
-    return mean(np.asarray(r) / np.asarray(tau)), sj.ratio_of_means(r, tau)
+    return mean(np.asarray(r) / np.asarray(tau)), sj.rates.ratio_of_means(r, tau)
 
 
 # --- Where the harmonic mean is the rate ---
@@ -38,18 +38,18 @@ def test_speeds() -> str:
     """Over one distance at 20 and again at 40 the speed is the harmonic mean, 26.67, and not 30."""
     distance = 7.0
     durations = [distance / 20.0, distance / 40.0]
-    true = sj.ratio_of_means([distance, distance], durations)
-    assert sj.harmonic_mean([20, 40]) == close(80.0 / 3.0)
-    return judged(true == close(sj.harmonic_mean([20, 40])) and true != close(30.0, abs=1.0))
+    true = sj.rates.ratio_of_means([distance, distance], durations)
+    assert sj.rates.harmonic_mean([20, 40]) == close(80.0 / 3.0)
+    return judged(true == close(sj.rates.harmonic_mean([20, 40])) and true != close(30.0, abs=1.0))
 
 
 @shows("harmonic-mean-for-rates")
 def test_rates_and_flows() -> str:
     """Over equal distances the mean speed is the harmonic mean; over equal times the arithmetic one."""
-    equal_times = sj.ratio_of_means([20.0, 40.0], [1.0, 1.0])
+    equal_times = sj.rates.ratio_of_means([20.0, 40.0], [1.0, 1.0])
     assert equal_times == 30.0
-    assert equal_times != sj.harmonic_mean([20, 40])
-    always = equal_times == close(sj.harmonic_mean([20, 40]))
+    assert equal_times != sj.rates.harmonic_mean([20, 40])
+    always = equal_times == close(sj.rates.harmonic_mean([20, 40]))
     return judged(always, passes(test_means.test_equal_rewards_have_no_coupling))
 
 
@@ -73,8 +73,8 @@ def test_same_in_some_cases() -> str:
 def test_domain_of_the_harmonic_mean() -> str:
     """Zeros have no harmonic mean; that of -20 and 40 is -80, outside of them."""
     with pytest.raises(ValueError, match="no reciprocal"):
-        sj.harmonic_mean([0.0, 1.0])
-    found = sj.harmonic_mean([-20, 40])
+        sj.rates.harmonic_mean([0.0, 1.0])
+    found = sj.rates.harmonic_mean([-20, 40])
     assert found == -80.0
     return judged(not -20.0 <= found <= 40.0)
 
@@ -107,8 +107,8 @@ def test_theorem_1() -> str:
 def test_independent_pace_has_no_covariance() -> str:
     """If r and tau/r are independent their covariance is 0, so one that is not 0 says that they are not."""
     r, pace = product([1.0, 2.0, 5.0], [0.5, 3.0])
-    independent = sj.coupling(r, r * pace)
-    dependent = sj.coupling([1.0, 2.0], [1.0, 1.0])
+    independent = sj.rates.coupling(r, r * pace)
+    dependent = sj.rates.coupling([1.0, 2.0], [1.0, 1.0])
     assert dependent == -0.125
     return judged(independent == close(0.0, abs=1e-12) and dependent != 0.0)
 
@@ -208,7 +208,7 @@ def test_monotonicity() -> str:
 @shows("monotonicity-proof")
 def test_the_step_of_the_proof() -> str:
     """Where -1 becomes 0 and leaves the negatives, H of the negatives (-1, -4) falls from -1.6 to -4."""
-    before, after = sj.harmonic_mean([-1, -4]), sj.harmonic_mean([-4])
+    before, after = sj.rates.harmonic_mean([-1, -4]), sj.rates.harmonic_mean([-4])
     assert (before, after) == close((-1.6, -4.0))
     assert mean([0, -4]) == -2.0
     return judged(after >= before and mean([0, -4]) >= mean([-1, -4]))
@@ -229,8 +229,8 @@ def test_the_harmonic_mean_is_associative_on_one_sign() -> str:
     @given(one_sign, one_sign, st.sampled_from([1.0, -1.0]))
     def replaceable(block: list[float], rest: list[float], sign: float) -> None:
         b, x = [sign * v for v in block], [sign * v for v in rest]
-        whole = sj.harmonic_mean(b + x)
-        assert sj.harmonic_mean([sj.harmonic_mean(b)] * len(b) + x) == close(whole, rel=1e-9)
+        whole = sj.rates.harmonic_mean(b + x)
+        assert sj.rates.harmonic_mean([sj.rates.harmonic_mean(b)] * len(b) + x) == close(whole, rel=1e-9)
 
     return judged(passes(replaceable))
 

@@ -52,7 +52,7 @@ def estimates(law: Pairs) -> dict[str, float]:
         "clock": by_the_clock(stream),
         "smart": sj.value(fed(sj.Cumulative(), stream)),
         "relaxed": float(np.mean([sj.value(rate) for rate in late])),
-        "harmonic": sj.value(fed(sj.CumulativeHarmonic(), stream)),
+        "harmonic": sj.value(fed(sj.rates.CumulativeHarmonic(), stream)),
     }
 
 
@@ -115,7 +115,7 @@ def test_rare_outcomes() -> str:
     """A reward of 1,000 in one step of 100 makes the rate 10.99; SMART finds it, and the harmonic mean is 1.01."""
     law = [(1.0, 1.0)] * 99 + [(1000.0, 1.0)]
     smart = sj.value(fed(sj.Cumulative(), law * 10))
-    assert sj.modified_harmonic_mean([r / d for r, d in law]) == close(1.01, abs=1e-3)
+    assert sj.rates.modified_harmonic_mean([r / d for r, d in law]) == close(1.01, abs=1e-3)
     after_shift = sj.value(fed(sj.Cumulative(), SHIFT))
     return judged(smart != close(10.99), not near(after_shift, 3.0))
 
@@ -129,7 +129,7 @@ def test_the_rate_of_a_policy() -> str:
     model = gosavi()
     gaps = []
     for policy in ([0, 0], [0, 1], [1, 0], [1, 1]):
-        run = sj.run(sj.Tabular(model), sj.policy_agent(policy, 2), 200_000, seed=3, record=0)
+        run = sj.run(sj.worlds.Tabular(model), sj.agents.policy_agent(policy, 2), 200_000, seed=3, record=0)
         gain = float(np.max(sj.evaluate(model, policy).gain))
         gaps.append(abs(run.reward / run.duration - gain))
     return judged(max(gaps) < 0.05)
@@ -142,7 +142,7 @@ def at_the_optimum(exploration: float) -> float:
     initial = np.zeros((model.num_states, model.num_actions))
     initial[np.arange(model.num_states), best.policy] = 1e6  # out of reach for the other actions
     agent = sj.smart(*initial.shape, step_size=1e-9, exploration=exploration, initial=initial)
-    run = sj.run(sj.Tabular(model), agent, 400_000, seed=0)
+    run = sj.run(sj.worlds.Tabular(model), agent, 400_000, seed=0)
     assert (run.policy == best.policy).all()
     return float(run.rate / best.gain)
 
@@ -217,7 +217,7 @@ def test_the_operator_under_the_named_conditions() -> str:
         "drifting": [(float(t), 1.0) for t in range(10, 91)],
         "falling": [(-float(t), 1.0) for t in range(10, 91)],
     }
-    found = {name: sj.value(fed(sj.CumulativeHarmonic(), stream)) for name, stream in streams.items()}
+    found = {name: sj.value(fed(sj.rates.CumulativeHarmonic(), stream)) for name, stream in streams.items()}
     true = {name: by_the_clock(stream, share=1.0) for name, stream in streams.items()}
     assert (found["zero"], true["zero"]) == close((0.5, 0.1))
     assert (found["negative"], true["negative"]) == close((0.25, 0.0))
@@ -231,8 +231,8 @@ def test_generalizing_the_harmonic_mean_is_not_enough() -> str:
     """On rewards of one sign the operator is the harmonic mean, and yet 1.5 where 2 per unit time is earned."""
     stream: Pairs = [(1.0, 1.0), (3.0, 1.0)]
     rates = [r / d for r, d in stream]
-    assert sj.modified_harmonic_mean(rates) == sj.harmonic_mean(rates) == 1.5
-    return judged(sj.modified_harmonic_mean(rates) == close(by_the_clock(stream, share=1.0)))
+    assert sj.rates.modified_harmonic_mean(rates) == sj.rates.harmonic_mean(rates) == 1.5
+    return judged(sj.rates.modified_harmonic_mean(rates) == close(by_the_clock(stream, share=1.0)))
 
 
 # --- The algorithm ---
@@ -264,7 +264,12 @@ def test_no_existing_estimate_is_a_case_of_it() -> str:
     equal_rewards = drawn(EQUAL_REWARDS, 200)
     moving = [sj.value(fed(rate, equal_rewards)) for rate in (sj.Harmonic(0.05), sj.Exponential(0.05))]
     assert moving[0] == close(moving[1], rel=1e-12)
-    others = (sj.Cumulative(), sj.SmoothedCumulative(0.05), sj.Exponential(0.05), sj.Incremental(0.05))
+    others = (
+        sj.Cumulative(),
+        sj.rates.SmoothedCumulative(0.05),
+        sj.Exponential(0.05),
+        sj.rates.Incremental(0.05),
+    )
     equal = []
     for stream in ([(1.0, 1.0), (3.0, 1.0)] * 100, drawn(LONGER_FOR_MORE, 200)):
         harmonic = sj.value(fed(sj.Harmonic(0.05), stream))
@@ -280,7 +285,9 @@ def test_what_keeps_values_bounded() -> str:
     """
     model = from_transitions([(0, 0, 0, 1.0, TwoPoint(1.0, 3.0, 0.5), 1.0)])
     losses = from_transitions([(0, 0, 0, 1.0, TwoPoint(-1.0, -3.0, 0.5), 1.0)])
-    fallen = sj.run(sj.Tabular(losses), sj.harmonic_r(1, 1, step_size=0.01), 200_000, seed=0).agent.q[0, 0]
+    fallen = sj.run(sj.worlds.Tabular(losses), sj.harmonic_r(1, 1, step_size=0.01), 200_000, seed=0).agent.q[
+        0, 0
+    ]
     assert fallen == close(-0.01 * 0.5 * 200_000, rel=0.05)
     values = {}
     for make, steps in (
@@ -289,7 +296,7 @@ def test_what_keeps_values_bounded() -> str:
         (sj.harmonic_r, 50_000),
         (sj.harmonic_r, 200_000),
     ):
-        run = sj.run(sj.Tabular(model), make(1, 1, step_size=0.01), steps, seed=0)
+        run = sj.run(sj.worlds.Tabular(model), make(1, 1, step_size=0.01), steps, seed=0)
         values[make.__name__, steps] = abs(float(run.agent.q[0, 0]))
     assert values["harmonic_r", 200_000] == close(0.01 * 0.5 * 200_000, rel=0.05)
     bounded = {name: values[name, 200_000] < 10.0 for name in ("smart", "harmonic_r")}
@@ -306,8 +313,8 @@ def test_the_printed_update_of_values() -> str:
             error = rewards[s] - gain * durations[s] + printed[1 - s] - printed[s]
             printed[s] = step_size * error
     loop = from_transitions([(s, 0, 1 - s, 1.0, rewards[s], durations[s]) for s in (0, 1)])
-    agent = sj.fixed_rate(2, 1, step_size=step_size, rate=sj.Fixed(gain))
-    added = sj.run(sj.Tabular(loop), agent, 10_000, seed=0, compiled=False).agent.q[:, 0]
+    agent = sj.agents.fixed_rate(2, 1, step_size=step_size, rate=sj.rates.Fixed(gain))
+    added = sj.run(sj.worlds.Tabular(loop), agent, 10_000, seed=0, compiled=False).agent.q[:, 0]
     assert printed[0] - printed[1] == close(0.2, abs=0.01)
     return judged(
         printed[0] - printed[1] == close(10.0, rel=0.02),
@@ -325,7 +332,7 @@ def test_the_printed_updates_of_rates() -> str:
         p, w = step_size * (reciprocal - p), step_size * (1.0 - w)
     assert constant == close(0.1 / 1.1)
     assert p / w > 3.0
-    added = sj.value(fed(sj.Incremental(0.1), [(1.0, 1.0)] * 1000))
+    added = sj.value(fed(sj.rates.Incremental(0.1), [(1.0, 1.0)] * 1000))
     return judged(
         constant == close(1.0) and 1.0 <= p / w <= 3.0,
         as_meant=added == close(1.0) and passes(test_rates.test_harmonic_stays_inside_the_rates),
@@ -352,7 +359,7 @@ def found_optimum(make: Any, problem: Any, **options: Any) -> bool:
     """Whether an agent ends with an optimal policy of a problem."""
     model = problem()
     run = sj.run(
-        sj.Tabular(model),
+        sj.worlds.Tabular(model),
         make(model.num_states, model.num_actions, step_size=0.01, exploration=0.2, **options),
         200_000,
         seed=1,
@@ -364,7 +371,7 @@ def found_optimum(make: Any, problem: Any, **options: Any) -> bool:
 @shows("only-two-algorithms")
 def test_there_is_a_third_algorithm() -> str:
     """Inter-option Differential Q-learning, of 2021, finds the optimal policies of SMDPs."""
-    found = [found_optimum(sj.differential_q, problem) for problem in (gosavi, long_shot, long_return)]
+    found = [found_optimum(sj.agents.differential_q, problem) for problem in (gosavi, long_shot, long_return)]
     return judged(not all(found))
 
 
@@ -373,7 +380,9 @@ def test_r_learning_counts_steps() -> str:
     """Told nothing of durations, R-Learning takes the action that earns 12 a step and 3 per unit time, not 5 and 5."""
     model = long_shot()
     blind = from_transitions([(0, a, 0, 1.0, float(model.reward[a]), 1.0) for a in (0, 1)])
-    run = sj.run(sj.Tabular(blind), sj.r_learning(1, 2, step_size=0.01), 10_000, seed=1, compiled=False)
+    run = sj.run(
+        sj.worlds.Tabular(blind), sj.r_learning(1, 2, step_size=0.01), 10_000, seed=1, compiled=False
+    )
     assert model.reward == close([5.0, 12.0])
     gains = [float(np.max(sj.evaluate(model, [a]).gain)) for a in (0, 1)]
     return judged(gains[run.policy[0]] < max(gains))

@@ -38,11 +38,11 @@ def success() -> Success:
         "smart": sj.grid(sj.smart, **common),
         "relaxed_smart": sj.grid(sj.relaxed_smart, **common, rate_step_size=sizes),
         "harmonic_r": sj.grid(sj.harmonic_r, **common, rate_step_size=sizes),
-        "fixed_rate": sj.grid(sj.fixed_rate, **common),
+        "fixed_rate": sj.grid(sj.agents.fixed_rate, **common),
     }
     shares = np.empty((len(agents), len(CHOSEN), SEEDS))
     for j, log_scale in enumerate(CHOSEN):
-        runs = sj.run_many(sj.TwoState(log_scale), agents, seeds=SEEDS, steps=SEEN, episodes=4)
+        runs = sj.run_many(sj.worlds.TwoState(log_scale), agents, seeds=SEEDS, steps=SEEN, episodes=4)
         for i, name in enumerate(agents):
             for seed in range(SEEDS):
                 rows = (runs["agent"] == name) & (runs["seed"] == seed)
@@ -54,7 +54,7 @@ def success() -> Success:
 def taken(action: int, log_scale: float, steps: int, offset: float = 10.0) -> tuple[Any, Any]:
     """Rewards and durations of one action, at every visit to state 0."""
     rng = sj.stream(7)
-    world, state = sj.start(sj.TwoState(log_scale, offset=offset), rng)
+    world, state = sj.start(sj.worlds.TwoState(log_scale, offset=offset), rng)
     pairs = []
     for _ in range(steps):
         visited = state == 0
@@ -69,12 +69,15 @@ def understated(rewards: Any, durations: Any) -> float:
     """The harmonic mean of the rates, as a part of the rate that was realised."""
     paid = rewards > 0.0  # A's first reward is 0
     rewards, durations = rewards[paid], durations[paid]
-    return sj.harmonic_mean(rewards / durations) / sj.ratio_of_means(rewards, durations)
+    return sj.rates.harmonic_mean(rewards / durations) / sj.rates.ratio_of_means(rewards, durations)
 
 
 def earned(log_scale: float, steps: int = SEEN) -> tuple[float, float]:
     """What always taking A and always taking B earn per unit time."""
-    runs = [sj.run(sj.TwoState(log_scale), sj.policy_agent([a, 0], 2), steps, seed=0) for a in (0, 1)]
+    runs = [
+        sj.run(sj.worlds.TwoState(log_scale), sj.agents.policy_agent([a, 0], 2), steps, seed=0)
+        for a in (0, 1)
+    ]
     return runs[0].reward / runs[0].duration, runs[1].reward / runs[1].duration
 
 
@@ -201,7 +204,7 @@ def test_the_trend_within_view() -> str:
 def test_zeros_in_the_family() -> str:
     """Every second step, the way back, earns nothing in a time of 1."""
     rng = sj.stream(0)
-    world, state = sj.start(sj.TwoState(1e-3), rng)
+    world, state = sj.start(sj.worlds.TwoState(1e-3), rng)
     rewards = []
     for _ in range(SEEN):
         world, state, reward, _ = sj.step(world, state, 1, rng)
@@ -213,11 +216,11 @@ def test_zeros_in_the_family() -> str:
 @shows("offset-zero")
 def test_no_offset() -> str:
     """Without an offset half of B's durations are negative; cut off below, as A's are, they let all three algorithms run."""
-    durations = [sj.cos_log_drift(float(t), 0.0, 5e-4) for t in range(SEEN)]
+    durations = [sj.worlds.cos_log_drift(float(t), 0.0, 5e-4) for t in range(SEEN)]
     assert np.mean(np.array(durations) < 0.0) == close(0.5, abs=0.02)
     rates = []
     for make in (sj.smart, sj.relaxed_smart, sj.harmonic_r):
-        run = sj.run(sj.TwoState(1e-3, offset=0.0), make(2, 2, exploration=0.2), SEEN, seed=0)
+        run = sj.run(sj.worlds.TwoState(1e-3, offset=0.0), make(2, 2, exploration=0.2), SEEN, seed=0)
         rates += [run.rate, *run.agent.q.ravel()]
     rewards, cut_off = taken(1, 1e-3, SEEN, offset=0.0)
     assert rewards.min() < 0.0 < rewards.max()

@@ -72,7 +72,7 @@ def test_shares_are_what_runs_in_these_worlds_earn(out: Path) -> None:
     """A row of the sweep is the run itself: reward over what the best policy of each time would have earned."""
     runs = sj.load_results(out / "sweep").filter((pl.col("agent") == "smart") & (pl.col("number") == 2.0))
     row = runs.filter((pl.col("mirrored") == "yes") & (pl.col("seed") == 0)).row(3, named=True)
-    world = sj.changes.random_changes(2, mirrored=True)
+    world = sj.worlds.changes.random_changes(2, mirrored=True)
     agent = sj.smart(
         world.num_states, world.num_actions, step_size=row["step_size"], exploration=row["exploration"]
     )

@@ -32,7 +32,7 @@ import numpy as np
 import sojourn as sj
 
 class Never:
-    def __init__(self, spaces: sj.Spaces):
+    def __init__(self, spaces: sj.agents.Spaces):
         self.rate = 0.0
     def greedy(self, observations, allowed):
         return np.zeros(len(observations), dtype=np.int64)
@@ -92,7 +92,7 @@ def test_the_best_policy_has_exactly_the_best_gain() -> None:
     Without any wait the mean age is 1 + E[y^2] / 2, y being lognormal with mean 1 and E[y^2] = e.
     """
     world = update_or_wait.UpdateOrWait()
-    best = observed.judged("update-or-wait", lambda seen, _: sj.optimal(world, (float(seen[0]),)), 0)
+    best = observed.judged("update-or-wait", lambda seen, _: sj.worlds.optimal(world, (float(seen[0]),)), 0)
     assert best == sj.gain(world)
     found = observed.judged("update-or-wait", lambda seen, _: np.zeros(1), 0)
     assert found == pytest.approx(-1.0 - math.e / 2.0, rel=0.02)

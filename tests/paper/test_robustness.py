@@ -100,7 +100,7 @@ def test_the_charts_shape_is_the_papers() -> None:
         "harmonic_r": sj.grid(sj.harmonic_r, **common, rate_step_size=sizes),
     }
     for log_scale in plan.LOG_SCALES[::4]:
-        runs = sj.run_many(sj.TwoState(log_scale), agents, seeds=5, steps=1000, episodes=4)
+        runs = sj.run_many(sj.worlds.TwoState(log_scale), agents, seeds=5, steps=1000, episodes=4)
         median = {}
         for name in agents:
             shares = [

@@ -38,7 +38,7 @@ def stream(seed: int, count: int = 1200) -> Stream:
 @pytest.mark.parametrize("seed", range(6))
 def test_adaptive_ratio_is_the_oracles(seed: int) -> None:
     """`AdaptiveRatio` says what an implementation with lists says, after every transition; memories are handed over."""
-    rate, oracle, shortest = sj.AdaptiveRatio(), naive_adaptive.AdaptiveRatio(), math.inf
+    rate, oracle, shortest = sj.rates.AdaptiveRatio(), naive_adaptive.AdaptiveRatio(), math.inf
     for k, (reward, duration) in enumerate(stream(seed)):
         rate = update.bare(rate, reward, duration)
         oracle.update(reward, duration)
@@ -55,7 +55,7 @@ def test_adaptive_ratio_is_the_oracles(seed: int) -> None:
 def test_clipped_exponential_is_the_oracles(seed: int, step_size: float) -> None:
     """`ClippedExponential` is the discounted ratio of rewards that were cut, after every transition."""
     rate, oracle, plain = (
-        sj.ClippedExponential(step_size),
+        sj.rates.ClippedExponential(step_size),
         naive_adaptive.ClippedExponential(step_size),
         sj.Exponential(step_size),
     )
@@ -69,7 +69,9 @@ def test_clipped_exponential_is_the_oracles(seed: int, step_size: float) -> None
 
 
 @pytest.mark.parametrize(
-    "rate", [sj.AdaptiveRatio(), sj.ClippedExponential(0.05)], ids=lambda rate: type(rate).__name__
+    "rate",
+    [sj.rates.AdaptiveRatio(), sj.rates.ClippedExponential(0.05)],
+    ids=lambda rate: type(rate).__name__,
 )
 def test_a_stream_without_noise_is_followed_when_it_changes(rate: Any) -> None:
     """Where nothing was random so far, so that every surprise is enormous, a change is followed all the same."""
@@ -84,7 +86,7 @@ def test_a_stream_without_noise_is_followed_when_it_changes(rate: Any) -> None:
 @pytest.mark.parametrize("size", [1e-200, 1e200])
 def test_adaptive_ratio_of_any_magnitude(size: float) -> None:
     """Rewards whose squares are no numbers are averaged all the same."""
-    rate = sj.AdaptiveRatio()
+    rate = sj.rates.AdaptiveRatio()
     rng = random.Random(0)
     for _ in range(500):
         rate = update.bare(rate, size * rng.uniform(0.5, 1.5), 2.0)
@@ -93,7 +95,7 @@ def test_adaptive_ratio_of_any_magnitude(size: float) -> None:
 
 def test_interpreted_is_compiled_through_changes() -> None:
     """Bit for bit, over handovers, cut rewards and weights that have moved."""
-    for rate in (sj.AdaptiveRatio(), sj.ClippedExponential(0.01), sj.TimeForgetting(0.01)):
+    for rate in (sj.rates.AdaptiveRatio(), sj.rates.ClippedExponential(0.01), sj.rates.TimeForgetting(0.01)):
         for seed in range(3):
             rewards, durations = (np.array(column) for column in zip(*stream(seed), strict=True))
             fast, slow = np.empty(len(rewards)), np.empty(len(rewards))

@@ -40,7 +40,7 @@ def value_mean_reward(rate: MeanReward) -> float:
 
 
 @sj.limit.register
-def limit_mean_reward(rate: MeanReward, steps: sj.Steps) -> float:
+def limit_mean_reward(rate: MeanReward, steps: sj.rates.Steps) -> float:
     return steps.reward
 
 
@@ -95,9 +95,9 @@ def test_limits_by_hand() -> None:
     )
     assert {found.pop(name) for name in harmonic} == {0.875}
     assert set(found.values()) == {0.2}
-    assert limit(sj.Fixed(1.5), steps) == 1.5
+    assert limit(sj.rates.Fixed(1.5), steps) == 1.5
     with pytest.raises(ValueError, match="has no mean_rate; give the mean of r/tau"):
-        limit(sj.MeanOfRates(), steps._replace(mean_rate=None))
+        limit(sj.rates.MeanOfRates(), steps._replace(mean_rate=None))
     assert limit(sj.Harmonic(0.1), Steps(0.0, 1.0, NONE, NONE)) == 0.0
 
 
@@ -108,21 +108,25 @@ def test_an_estimator_added_from_outside_is_audited() -> None:
     assert [one.estimator for one in found] == list(ESTIMATORS)
     mean = found["MeanReward"]
     assert (mean.rate, mean.error, mean.keeps_optimum, mean.greedy_gain) == (5.0, 0.0, True, 5.0)
-    assert found["Stranger"] == sj.Limit("Stranger", agents=())
+    assert found["Stranger"] == sj.exact.Limit("Stranger", agents=())
     assert found["Stranger"].rate is None
     assert found.frontier().rate[-1] > 5.0
 
 
 def test_estimators_given_to_the_audit() -> None:
     """The audit takes estimators as they are, with labels or under their own names, and says what is wrong."""
-    given: dict[str, Rate] = {"low": sj.Fixed(1.0), "high": sj.Fixed(9.0), "mean": MeanReward(0.1)}
+    given: dict[str, Rate] = {
+        "low": sj.rates.Fixed(1.0),
+        "high": sj.rates.Fixed(9.0),
+        "mean": MeanReward(0.1),
+    }
     found = sj.audit(long_shot(), [1], given)
     assert [(one.estimator, one.rate) for one in found] == [("low", 1.0), ("high", 9.0), ("mean", 12.0)]
     assert [one.estimator for one in sj.audit(long_shot(), estimators=[Stranger()])] == ["Stranger"]
     with pytest.raises(KeyError, match="no estimator 'Harmonic'; there are Stranger"):
         sj.audit(long_shot(), estimators=[Stranger()])["Harmonic"]
     with pytest.raises(ValueError, match="two estimators are called Fixed"):
-        sj.audit(long_shot(), estimators=[sj.Fixed(1.0), sj.Fixed(2.0)])
+        sj.audit(long_shot(), estimators=[sj.rates.Fixed(1.0), sj.rates.Fixed(2.0)])
     with pytest.raises(TypeError, match="no value rule for Steps"):
         sj.audit(long_shot(), estimators=[Steps(0.0, 1.0, NONE, NONE)])
 
@@ -144,14 +148,14 @@ def value_odd(rate: Odd) -> float:
 
 
 @sj.limit.register
-def limit_odd(rate: Odd, steps: sj.Steps) -> float:
+def limit_odd(rate: Odd, steps: sj.rates.Steps) -> float:
     return rate.end
 
 
 def test_a_limit_that_is_no_number() -> None:
     """An infinite limit is told, and nothing follows from it; a rule that returns nan is refused."""
     found = sj.audit(long_shot(), estimators=[Odd(float("-inf"))])["Odd"]
-    assert found == sj.Limit("Odd", (), rate=float("-inf"), error=float("-inf"))
+    assert found == sj.exact.Limit("Odd", (), rate=float("-inf"), error=float("-inf"))
     with pytest.raises(ValueError, match="the limit rule of Odd returned nan"):
         sj.audit(long_shot(), estimators=[Odd(float("nan"))])
 
@@ -162,7 +166,7 @@ def test_what_is_no_estimator_is_not_added() -> None:
         add_estimator(NamedEstimator("Side", lambda: NONE, has_step_size=False))
     assert "Side" not in ESTIMATORS
     with pytest.raises(ValueError, match="there is an estimator 'Fixed' already"):
-        add_estimator(NamedEstimator("Fixed", sj.Fixed, has_step_size=False))
+        add_estimator(NamedEstimator("Fixed", sj.rates.Fixed, has_step_size=False))
 
 
 class Late(NamedTuple):
@@ -182,7 +186,7 @@ def value_late(rate: Late) -> float:
 
 def test_a_limit_may_come_after_the_first_run() -> None:
     """`limit` is never compiled, so it can be registered for an estimator that has run already; `value` cannot."""
-    sj.run(sj.TwoState(1e-3), sj.smart(2, 2, rate=Late()), 10)
+    sj.run(sj.worlds.TwoState(1e-3), sj.smart(2, 2, rate=Late()), 10)
     sj.limit.register(Late)(lambda rate, steps: steps.reward / steps.duration)
     audit = sj.audit(long_shot(), estimators={"Late": Late()})
     assert audit["Late"].rate == audit.gain

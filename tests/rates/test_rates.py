@@ -62,12 +62,14 @@ def test_first_update_returns_the_first_rate(reward: float, duration: float) -> 
 @given(transitions)
 def test_cumulative_harmonic_is_the_batch_operator(stream: list[tuple[float, float]]) -> None:
     """After every prefix it equals the modified harmonic mean of the rates so far."""
-    rate = sj.CumulativeHarmonic()
+    rate = sj.rates.CumulativeHarmonic()
     for k, (reward, duration) in enumerate(stream, start=1):
         rate = sj.update(rate, reward, duration)
         batch = [r / d for r, d in stream[:k]]
         scale = max(abs(x) for x in batch)
-        assert sj.value(rate) == pytest.approx(sj.modified_harmonic_mean(batch), rel=1e-12, abs=1e-12 * scale)
+        assert sj.value(rate) == pytest.approx(
+            sj.rates.modified_harmonic_mean(batch), rel=1e-12, abs=1e-12 * scale
+        )
 
 
 @given(transitions)
@@ -75,7 +77,7 @@ def test_cumulative_is_the_ratio_of_means(stream: list[tuple[float, float]]) -> 
     """SMART's estimator is the batch ratio of means."""
     rewards, durations = zip(*stream, strict=True)
     scale = max(map(abs, rewards)) / sum(durations)
-    expected = sj.ratio_of_means(rewards, durations)
+    expected = sj.rates.ratio_of_means(rewards, durations)
     assert sj.value(fed(sj.Cumulative(), stream)) == pytest.approx(expected, rel=1e-9, abs=1e-12 * scale)
 
 
@@ -83,7 +85,7 @@ def test_cumulative_is_the_ratio_of_means(stream: list[tuple[float, float]]) -> 
 def test_weighted_harmonic_is_exponential_on_one_sign(stream: list[tuple[float, float]]) -> None:
     """With rewards of one sign, weighting by the reward undoes the harmonic mean."""
     positive = [(abs(r) + 1e-6, d) for r, d in stream]
-    weighted = sj.value(fed(sj.WeightedHarmonic(0.1), positive))
+    weighted = sj.value(fed(sj.rates.WeightedHarmonic(0.1), positive))
     assert weighted == pytest.approx(sj.value(fed(sj.Exponential(0.1), positive)), rel=1e-12)
 
 
@@ -100,7 +102,7 @@ def test_long_run_limits() -> None:
     rng = np.random.default_rng(0)
     stream = [(float(r), 1.0) for r in rng.choice([1.0, 3.0], size=40_000)]
     assert sj.value(fed(sj.Cumulative(), stream)) == pytest.approx(2.0, abs=0.02)
-    assert sj.value(fed(sj.CumulativeHarmonic(), stream)) == pytest.approx(1.5, abs=0.02)
+    assert sj.value(fed(sj.rates.CumulativeHarmonic(), stream)) == pytest.approx(1.5, abs=0.02)
     late = [sj.value(fed(sj.Harmonic(0.002), stream[k : k + 4000])) for k in range(0, 40_000, 4000)]
     assert np.mean(late) == pytest.approx(1.5, abs=0.05)
 
@@ -139,10 +141,10 @@ def test_meter() -> None:
         (lambda: sj.Harmonic(step_size=0.0), "Harmonic.step_size is 0.0"),
         (lambda: sj.Harmonic(step_size=-0.1), "Harmonic.step_size is -0.1"),
         (lambda: sj.Exponential(step_size=1.5), "Exponential.step_size is 1.5"),
-        (lambda: sj.TimeSmoothed(step_size=1.0), "TimeSmoothed.step_size is 1.0"),
-        (lambda: sj.TimeForgetting(step_size=1.0), "TimeForgetting.step_size is 1.0"),
-        (lambda: sj.ClippedExponential(step_size=0.0), "ClippedExponential.step_size is 0.0"),
-        (lambda: sj.Fixed(math.nan), "Fixed.rate is nan"),
+        (lambda: sj.rates.TimeSmoothed(step_size=1.0), "TimeSmoothed.step_size is 1.0"),
+        (lambda: sj.rates.TimeForgetting(step_size=1.0), "TimeForgetting.step_size is 1.0"),
+        (lambda: sj.rates.ClippedExponential(step_size=0.0), "ClippedExponential.step_size is 0.0"),
+        (lambda: sj.rates.Fixed(math.nan), "Fixed.rate is nan"),
         (lambda: sj.RateMeter(sj.Cumulative()).update(1.0, -1.0), "duration is -1.0"),
     ],
 )
@@ -195,12 +197,12 @@ def value_last(rate: Last) -> float:
 def test_a_users_estimator() -> None:
     """An estimator registered in this file passes the checker and runs compiled in an agent."""
     report = sj.check_rate(Last())
-    assert report == sj.RateReport(
+    assert report == sj.runs.RateReport(
         constant_at_once=True, constant_in_limit=True, scales_with_reward=True, scales_with_time=True
     )
     agent = sj.smart(2, 2, rate=Last())
-    fast = sj.run(sj.TwoState(log_scale=1e-3), agent, steps=200, seed=1)
-    slow = sj.run(sj.TwoState(log_scale=1e-3), agent, steps=200, seed=1, compiled=False)
+    fast = sj.run(sj.worlds.TwoState(log_scale=1e-3), agent, steps=200, seed=1)
+    slow = sj.run(sj.worlds.TwoState(log_scale=1e-3), agent, steps=200, seed=1, compiled=False)
     assert (fast.agent.q == slow.agent.q).all()
     assert fast.agent.rate == slow.agent.rate
     assert fast.agent.rate.updates == fast.greedy_steps > 0

@@ -37,7 +37,7 @@ def tuned(streams: list[Stream]) -> npt.NDArray[np.float64]:
 def relative(make: Callable[[np.random.Generator], Stream], seeds: list[list[int]]) -> float:
     """The error of `AdaptiveRatio` over that of the tuned `Exponential`, both averaged over seeds."""
     streams = [make(np.random.default_rng(seed)) for seed in seeds]
-    return float(np.mean([error(sj.AdaptiveRatio(), one) for one in streams]) / tuned(streams).min())
+    return float(np.mean([error(sj.rates.AdaptiveRatio(), one) for one in streams]) / tuned(streams).min())
 
 
 def over_scenarios(count: int, n: int, seeds: int) -> npt.NDArray[np.float64]:
@@ -124,7 +124,7 @@ def test_step_sizes_chosen_by_score_on_all_named_streams(counted: Counted) -> No
             named_stream(np.random.default_rng([1901, place, seed]), name, 20_000) for seed in range(10)
         ]
         scores = [
-            [sj.rate_score(sj.Exponential(size), one.rewards, one.durations) for size in STEP_SIZES]
+            [sj.rates.rate_score(sj.Exponential(size), one.rewards, one.durations) for size in STEP_SIZES]
             for one in streams
         ]
         errors = tuned(streams)

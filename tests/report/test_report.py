@@ -25,7 +25,7 @@ from sojourn.report.blocks import Column, DataTable
 from sojourn.report.charts import Json
 from sojourn.report.html import data, page_of, prose, table, text
 from sojourn.runs.results import summarise
-from sojourn_paper.claims import Claim, claims_section
+from sojourn_paper.claims import Claim, claims_section, load_claims
 
 
 class Page(HTMLParser):
@@ -384,7 +384,7 @@ def test_claims_are_a_table_that_can_be_searched(folders: Path, tmp_path: Path) 
     """Every claim of the ledger has a row with its verdict, and what it says is escaped."""
     page = read(write_report([folders / "audit"], tmp_path / "r.html", claims=True))
     rows = page.tables["The ledger of claims"][1:]
-    assert [(row[0], row[1]) for row in rows] == [(one.id, one.verdict) for one in sj.load_claims()]
+    assert [(row[0], row[1]) for row in rows] == [(one.id, one.verdict) for one in load_claims()]
     assert any("data-search" in given for _, given in page.tags)
     wild = Claim("c", "1: here", "a < b", "holds", "<i>", ("tests/a.py::test_b", "sojourn audit x"))
     page = Page(page_of([claims_section([wild])]))

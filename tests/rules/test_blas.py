@@ -108,7 +108,7 @@ def test_systems_are_solved_in_one_thread(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(np.linalg, "inv", watched("inv", np.linalg.inv))
     monkeypatch.setattr(linalg, "splu", watched("splu", linalg.splu))
     ring = [(s, 0, t, 0.5, float(s), 1.0) for s in range(100) for t in (s, (s + 1) % 100)]
-    sj.policy_iteration(sj.models.from_transitions(ring))
+    sj.exact.policy_iteration(sj.models.from_transitions(ring))
     walk = [
         (s, 0, t, 0.5, 1.0 / (s + 1), 1.0) for s in range(2000) for t in (max(s - 1, 0), min(s + 1, 1999))
     ]

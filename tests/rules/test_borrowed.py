@@ -84,7 +84,7 @@ def grow(agent: Juggler, state: int) -> Juggler:
 def test_arrays_may_be_swapped_made_and_cut(record: int) -> None:
     """An agent whose rules exchange arrays, make new ones and keep parts of others is the same compiled and in Python."""
     agent = Juggler(Table(np.zeros((2, 2))), Cumulative(), np.arange(4.0), np.ones(4), np.zeros(2), 1, False)
-    world = sj.TwoState(log_scale=1e-3)
+    world = sj.worlds.TwoState(log_scale=1e-3)
     runs = [
         sj.run(world, agent, steps=200, record=record, seed=2, compiled=compiled)
         for compiled in (True, False)

@@ -24,7 +24,9 @@ from sojourn.rules.jit import cache, code_files
 from sojourn.rules.kernel import kernel
 from sojourn.rules.random import unit
 
-RUN = "import sojourn as sj; print(sj.run(sj.TwoState(log_scale=1e-3), sj.smart(2, 2), steps=10).reward)"
+RUN = (
+    "import sojourn as sj; print(sj.run(sj.worlds.TwoState(log_scale=1e-3), sj.smart(2, 2), steps=10).reward)"
+)
 
 
 @pytest.fixture

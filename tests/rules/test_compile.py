@@ -47,7 +47,7 @@ def test_registering_asks_for_a_type() -> None:
 
 def test_a_compiled_type_cannot_change_its_rule() -> None:
     """Registering anew after compilation would leave old machine code in use, so it is refused."""
-    sj.run(sj.TwoState(log_scale=1e-3), sj.smart(2, 2), steps=10)
+    sj.run(sj.worlds.TwoState(log_scale=1e-3), sj.smart(2, 2), steps=10)
     with pytest.raises(TypeError, match="Cumulative has been compiled already"):
 
         @sj.value.register
@@ -159,7 +159,7 @@ import threading
 from pathlib import Path
 import sojourn as sj
 from sojourn.rules.jit import cache
-sj.run(sj.TwoState(log_scale=1e-3), sj.smart(2, 2), steps=10)
+sj.run(sj.worlds.TwoState(log_scale=1e-3), sj.smart(2, 2), steps=10)
 from sojourn.runs import loop
 (jit,) = loop._walk._dispatchers.values()
 print(sum(jit.stats.cache_hits.values()), sum(jit.stats.cache_misses.values()), cache.cache_folder().name)
@@ -198,7 +198,7 @@ def test_a_folder_that_cannot_be_written_costs_only_time(tmp_path: Path) -> None
     """Without a cache the same command compiles and runs, and one warning says what to do."""
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
-    code = "import sojourn as sj; print(sj.run(sj.TwoState(log_scale=1e-3), sj.smart(2, 2), steps=10).steps)"
+    code = "import sojourn as sj; print(sj.run(sj.worlds.TwoState(log_scale=1e-3), sj.smart(2, 2), steps=10).steps)"
     out = subprocess.run(
         [sys.executable, "-c", code],
         check=True,
@@ -298,7 +298,7 @@ def test_each_types_machine_code_has_a_file_of_its_own() -> None:
     """Two processes that compile one function for different types at once never write to one file."""
     typeof = numba_typeof()
     part = sj.learn._registered[type(sj.smart(1, 1))]
-    agents = (sj.smart(1, 1), sj.harmonic_r(1, 1), sj.smart(1, 1, step_size=sj.Visits(1.0, 0.7)))
+    agents = (sj.smart(1, 1), sj.harmonic_r(1, 1), sj.smart(1, 1, step_size=sj.rates.Visits(1.0, 0.7)))
     names = [cache.named_copy(part, (typeof(agent),), "part").__qualname__ for agent in agents]
     names.append(cache.named_copy(part, (typeof(agents[0]),), "kernel").__qualname__)
     assert len(set(names)) == 4
@@ -307,7 +307,7 @@ def test_each_types_machine_code_has_a_file_of_its_own() -> None:
 
 def test_a_loop_serves_as_a_kernel_and_as_a_part(tmp_path: Path) -> None:
     """A run after a batch, and a batch after a run, with the machine code of both on disk."""
-    code = "import sojourn as sj; w = sj.TwoState(log_scale=1e-3)\n"
+    code = "import sojourn as sj; w = sj.worlds.TwoState(log_scale=1e-3)\n"
     one, many = (
         "sj.run(w, sj.smart(2, 2), steps=10)\n",
         "sj.run_many(w, sj.smart(2, 2), steps=10, seeds=range(2))\n",

@@ -57,12 +57,12 @@ GAINS = np.ones(2)
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: sj.Solution(5, *[None] * 9), "model of Solution is 5; it must be an SMDP"),  # type: ignore[arg-type]
-        (lambda: sj.linear_program("x"), "model of linear_program is 'x'; it must be an SMDP"),  # type: ignore[arg-type]
-        (lambda: sj.Log(1, 2, 3, 4), "rows of Log is 1; it must be a LogRows"),  # type: ignore[arg-type]
-        (lambda: sj.LearnedPolicy(1, 2, 3, 4), "states of LearnedPolicy is 1; it must be a Tabulation"),  # type: ignore[arg-type]
+        (lambda: sj.exact.Solution(5, *[None] * 9), "model of Solution is 5; it must be an SMDP"),  # type: ignore[arg-type]
+        (lambda: sj.exact.linear_program("x"), "model of linear_program is 'x'; it must be an SMDP"),  # type: ignore[arg-type]
+        (lambda: sj.exact.Log(1, 2, 3, 4), "rows of Log is 1; it must be a LogRows"),  # type: ignore[arg-type]
+        (lambda: sj.learner.LearnedPolicy(1, 2, 3, 4), "states of LearnedPolicy is 1; it must be a Tabulation"),  # type: ignore[arg-type]
         (lambda: sj.envs.make("sojourn/TwoState-v0", 5e-324), "options is 5e-324; it must be a dictionary"),  # type: ignore[arg-type]
-        (lambda: sj.model.findings([]), r"model of findings is \[\]; it must be an SMDP"),  # type: ignore[arg-type]
+        (lambda: sj.models.findings([]), r"model of findings is \[\]; it must be an SMDP"),  # type: ignore[arg-type]
         (lambda: sj.random.uniform("x"), "rng of word is 'x'; it must be an array of uint64"),  # type: ignore[arg-type]
         (lambda: sj.random.word_at(1, 10**30), "word_at cannot compute with key = 1, index = 1000000000000000000000000000000"),
         (lambda: sj.load_policy(5), "path of load_policy is 5; it must be a text or a path"),  # type: ignore[arg-type]
@@ -71,9 +71,9 @@ GAINS = np.ones(2)
         (lambda: sj.grid(len, nonsense=1), "does not take these options"),  # type: ignore[arg-type]
         (lambda: sj.problems.gosavi().place(99), "pair is 99; it must be one of 0 to 3"),
         (lambda: sj.random.streams(0, 10**12), "count is 1000000000000; it must be at most 1,000,000"),
-        (lambda: sj.log_spaced(10**400, 5), "it must be at most 9,223,372,036,854,775,807"),
+        (lambda: sj.runs.log_spaced(10**400, 5), "it must be at most 9,223,372,036,854,775,807"),
         (lambda: sj.problems.gosavi().with_names(range(10**12), None), "state_names has more than 3 entries"),  # type: ignore[arg-type]
-        (lambda: sj.run_many(sj.TwoState(0.1), sj.smart(2, 2), 2**64, 20), "seeds is 18446744073709551616; it must be at most 1,000,000"),
+        (lambda: sj.run_many(sj.worlds.TwoState(0.1), sj.smart(2, 2), 2**64, 20), "seeds is 18446744073709551616; it must be at most 1,000,000"),
     ],
 )  # fmt: skip
 def test_a_wrong_argument_is_named(call: Callable[[], object], sentence: str) -> None:
@@ -99,7 +99,7 @@ def test_a_door_changes_nothing_else() -> None:
 
 def test_a_warning_names_the_users_line() -> None:
     """The place of a warning is where the user called us, whatever doors and functions are between."""
-    models = [sj.model.from_transitions([(0, 0, 0, 1.0, 1.0, 1.0)])] * 2
+    models = [sj.models.from_transitions([(0, 0, 0, 1.0, 1.0, 1.0)])] * 2
     with pytest.warns(RuntimeWarning, match="less than three times") as found:
-        sj.Switching(models, [0.5])
+        sj.worlds.Switching(models, [0.5])
     assert found[0].filename == __file__

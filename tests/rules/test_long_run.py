@@ -191,11 +191,11 @@ def measured(case: Case, seeds: Sequence[int]) -> Found:
     while steps // size >= MOST:
         size *= 2
     points = np.unique(np.append(np.arange(size, steps + 1, size), steps))
-    agent = sj.policy_agent(case.policy, num_actions=case.model.num_actions)
+    agent = sj.agents.policy_agent(case.policy, num_actions=case.model.num_actions)
     intervals = []
     for begin in range(0, len(seeds), 100):
         curve = sj.run_many(
-            sj.Tabular(case.model), agent, seeds[begin : begin + 100], steps, record=points, jobs=1
+            sj.worlds.Tabular(case.model), agent, seeds[begin : begin + 100], steps, record=points, jobs=1
         ).curve
         for reward, clock in zip(curve.reward, curve.clock, strict=True):
             intervals.append(rate_interval(np.diff(reward, prepend=0), np.diff(clock, prepend=0), steps))

@@ -110,7 +110,7 @@ def test_an_annotation_that_cannot_be_read_is_none() -> None:
 
 def test_classes_have_options_too() -> None:
     """The fields of a NamedTuple are options of it."""
-    assert option_kinds(sj.TwoState)["log_scale"] is float
-    assert fitted(sj.TwoState, {"log_scale": 1}) == {"log_scale": 1.0}
+    assert option_kinds(sj.worlds.TwoState)["log_scale"] is float
+    assert fitted(sj.worlds.TwoState, {"log_scale": 1}) == {"log_scale": 1.0}
     assert wants_list(option_kinds(sj.problems.long_shot)["short_rewards"])
     assert wants_list(option_kinds(sj.problems.gosavi)["transitions"])

@@ -20,7 +20,7 @@ MODULES = [f"sojourn.rules.jit.{module}" for module in TRICKS.values() if module
 _TRY = """
 import sys
 import sojourn as sj
-run = sj.run(sj.Tabular(sj.problems.gosavi()), sj.smart(2, 2), 2_000, seed=5)
+run = sj.run(sj.worlds.Tabular(sj.problems.gosavi()), sj.smart(2, 2), 2_000, seed=5)
 print(run.rate.hex(), run.agent.values.q.tobytes().hex())
 """
 _WITHOUT = """

@@ -82,6 +82,6 @@ def test_a_wrong_stream_is_refused() -> None:
     agent = sj.smart(1, 2)
     for rng in (np.random.default_rng(0), np.zeros(4, dtype=np.uint64), 0):
         with pytest.raises(TypeError, match=r"make one with sojourn.stream\(seed\)"):
-            sj.act(agent, 0, rng)  # type: ignore[arg-type]
+            sj.agents.act(agent, 0, rng)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="seed is -1"):
         sj.stream(-1)

@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 import sojourn as sj
 from sojourn.runs import batch, lanes
 
-WORLD = sj.TwoState(log_scale=1e-3)
+WORLD = sj.worlds.TwoState(log_scale=1e-3)
 
 
 def test_a_batch_is_its_runs() -> None:
@@ -59,8 +59,10 @@ def test_options_that_an_agent_lacks_are_nan() -> None:
 def test_options_of_any_kind_are_columns() -> None:
     """A decaying exploration is three columns; words and estimators are kept; figures keep their names."""
     common = {"num_states": 2, "num_actions": 2}
-    decays = sj.grid(sj.smart, **common, exploration=[sj.Decay(0.2, 0.99), 0.3], greedy=["action", "draw"])
-    fixed = sj.grid(sj.fixed_rate, **common, rate=[0.5, 1.0])
+    decays = sj.grid(
+        sj.smart, **common, exploration=[sj.agents.Decay(0.2, 0.99), 0.3], greedy=["action", "draw"]
+    )
+    fixed = sj.grid(sj.agents.fixed_rate, **common, rate=[0.5, 1.0])
     runs = sj.run_many(WORLD, {"smart": decays, "fixed": fixed}, seeds=int(np.int64(2)), steps=20)
     assert {len(column) for column in runs.columns.values()} == {12}
     assert runs["exploration"][:8].tolist() == [0.2] * 4 + [0.3] * 4
@@ -77,7 +79,7 @@ def test_runs_go_side_by_side_once_enough_steps_were_taken(monkeypatch: pytest.M
     monkeypatch.setattr(
         lanes, "lane_group", lambda *_: asked.append(True)
     )  # None: not side by side after all
-    world = sj.TwoState(log_scale=1e-3)
+    world = sj.worlds.TwoState(log_scale=1e-3)
     sj.run_many(world, sj.smart(2, 2), seeds=4, steps=249)
     sj.run_many(world, sj.harmonic_r(2, 2), seeds=4, steps=249)
     assert not asked
@@ -90,17 +92,17 @@ def test_runs_go_side_by_side_once_enough_steps_were_taken(monkeypatch: pytest.M
 def test_a_failing_run_stops_the_batch_with_its_sentence() -> None:
     """An error in one run is the error of the batch."""
     with pytest.raises(ValueError, match="reward inf"):
-        sj.run_many(sj.TwoState(log_scale=0.1), sj.random_agent(2, 2), seeds=4, steps=10_000)
+        sj.run_many(sj.worlds.TwoState(log_scale=0.1), sj.agents.random_agent(2, 2), seeds=4, steps=10_000)
 
 
 INTERRUPTED = """
 import os, signal, threading, sojourn as sj
-sj.run_many(sj.TwoState(0.0), sj.smart(2, 2), 1, 10)
+sj.run_many(sj.worlds.TwoState(0.0), sj.smart(2, 2), 1, 10)
 threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
-    sj.run_many(sj.TwoState(0.0), sj.smart(2, 2), 8, 2_000_000_000, jobs=2)
+    sj.run_many(sj.worlds.TwoState(0.0), sj.smart(2, 2), 8, 2_000_000_000, jobs=2)
 except KeyboardInterrupt:
-    print("interrupted", len(sj.run_many(sj.TwoState(0.0), sj.smart(2, 2), 3, 10)))
+    print("interrupted", len(sj.run_many(sj.worlds.TwoState(0.0), sj.smart(2, 2), 3, 10)))
 """
 
 
@@ -116,7 +118,7 @@ def test_divergence_is_a_column() -> None:
     """Runs that diverge are marked, and announced once."""
     agent = sj.r_learning(2, 2, step_size=0.1, rate_step_size=0.1)
     with pytest.warns(RuntimeWarning, match="2 of 2 runs diverged"):
-        runs = sj.run_many(sj.TwoState(log_scale=0.05), agent, seeds=2, steps=1000)
+        runs = sj.run_many(sj.worlds.TwoState(log_scale=0.05), agent, seeds=2, steps=1000)
     assert runs["diverged"].all()
 
 

@@ -26,10 +26,10 @@ SECONDS = 10.0  # of computing, however busy the machine is
 REFUSED = {
     "sj.problems.four_rooms(slip=1.0)": "more than 2,000 steps; slip must be smaller",
     "sj.problems.four_rooms(slip=1.0 - 1e-12)": "more than 2,000 steps; slip must be smaller",
-    "sj.check_smdp_env(sj.WorldEnv(two), steps=2**63)": "steps is 9223372036854775808; it must be at most",
-    "sj.run(sj.Switching(one, 1e-9), sj.smart(1, 1), steps=9)": "less than a thousandth of the longest mean",
-    "sj.Switching(one, sj.laws.Exponential(1e-300))": "less than a thousandth of the longest mean duration",
-    "sj.gain(sj.Switching(one, 9.0), 1e300)": "clock is 1e+300, when too many regimes have passed",
+    "sj.check_smdp_env(sj.envs.WorldEnv(two), steps=2**63)": "steps is 9223372036854775808; it must be at most",
+    "sj.run(sj.worlds.Switching(one, 1e-9), sj.smart(1, 1), steps=9)": "less than a thousandth of the longest mean",
+    "sj.worlds.Switching(one, sj.laws.Exponential(1e-300))": "less than a thousandth of the longest mean duration",
+    "sj.gain(sj.worlds.Switching(one, 9.0), 1e300)": "clock is 1e+300, when too many regimes have passed",
     "sj.gain(drawn, 1e300)": "clock is 1e+300, when too many regimes have passed",
     "sj.run_many(two, sj.smart(2, 2), seeds=range(10**12), steps=9)": "seeds has too many; run_many needs",
     "sj.run_many(two, sj.smart(2, 2), seeds=itertools.count(), steps=9)": "seeds has too many; run_many needs",
@@ -49,9 +49,9 @@ import sojourn as sj
 from sojourn.models import from_transitions
 resource.setrlimit(resource.RLIMIT_AS, ({MEMORY}, {MEMORY}))
 warnings.simplefilter("ignore")
-two = sj.TwoState(log_scale=1e-3)
+two = sj.worlds.TwoState(log_scale=1e-3)
 one = [from_transitions([(0, 0, 0, 1.0, pay, 1.0)]) for pay in (1.0, 2.0)]
-drawn = sj.start(sj.Switching(one, sj.laws.Exponential(9.0)), sj.random.stream(1))[0]
+drawn = sj.start(sj.worlds.Switching(one, sj.laws.Exponential(9.0)), sj.random.stream(1))[0]
 wear = sj.envs.make("sojourn/Wear-v0", {{}})
 for call in sys.argv[1:]:
     print(call, flush=True)

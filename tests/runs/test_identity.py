@@ -62,7 +62,7 @@ IDS: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [
 ]  # fmt: skip
 
 
-def cells(sweep: sj.Sweep) -> list[str]:
+def cells(sweep: sj.runs.Sweep) -> list[str]:
     (world,), (agent,) = sweep.worlds, sweep.agents
     agents = [canonical_text(agent.kind, options) for options in agent.grid()]
     return [
@@ -80,8 +80,8 @@ def test_ids_stay_what_they_are(world: dict[str, Any], agent: dict[str, Any], id
 
 def test_ids_of_a_sweep_in_python_stay_what_they_are() -> None:
     """What is written in Python is named as it was written: a whole number as a whole number."""
-    market = sj.Entry("market", {"data": "synthetic", "segment_length": 1000, "state_size": 3.0})
-    sweep = sj.Sweep([market], [sj.Entry("smart", {"step_size": 1})], seeds=[0], steps=100)
+    market = sj.runs.Entry("market", {"data": "synthetic", "segment_length": 1000, "state_size": 3.0})
+    sweep = sj.runs.Sweep([market], [sj.runs.Entry("smart", {"step_size": 1})], seeds=[0], steps=100)
     assert cells(sweep) == ["c0c9fdeea5a41227"]
 
 

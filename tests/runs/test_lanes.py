@@ -37,11 +37,11 @@ PRICES = 100.0 + np.cumsum(np.random.default_rng(0).standard_normal(200))
 
 def market(duration: str) -> Any:
     """Return a market of 199 bars, in which states repeat."""
-    return sj.Market(PRICES[:-1], PRICES[1:], state_size=2, duration=duration)
+    return sj.worlds.Market(PRICES[:-1], PRICES[1:], state_size=2, duration=duration)
 
 
 WORLDS = {
-    "two_state": sj.TwoState(log_scale=1e-2),
+    "two_state": sj.worlds.TwoState(log_scale=1e-2),
     "scaled": market("scaled"),
     "random": market("random"),
 }
@@ -66,7 +66,7 @@ def step_swayed(world: Swayed, state: int, action: int, rng: Any) -> tuple[Swaye
     return after, action if world.t >= 20 else 0, 1.0 + action, 1.0
 
 
-@sj.is_unswayed.register
+@sj.worlds.is_unswayed.register
 def is_unswayed_swayed(world: Swayed) -> bool:
     return True
 
@@ -90,7 +90,7 @@ def step_breaking(world: Breaking, state: int, action: int, rng: Any) -> tuple[B
     return Breaking(world.t + 1, world.num_states, world.num_actions), 0, reward, 1.0
 
 
-@sj.is_unswayed.register
+@sj.worlds.is_unswayed.register
 def is_unswayed_breaking(world: Breaking) -> bool:
     return True
 
@@ -230,7 +230,7 @@ def compare_batches(world: Any, agents: list[Any], seeds: list[int], length: Len
 def test_compiled_batches_are_the_same_side_by_side() -> None:
     """Sums of thousands of steps agree to the last bit: a world that draws nothing, two seeds, curves as means."""
     agents = [sj.harmonic_r(2, 2, step_size=0.01 * (1 + i // 2)) for i in range(40)]
-    compare_batches(sj.TwoState(log_scale=1e-3), agents, [0, 1] * 20, Length(1000, 4), group=2)
+    compare_batches(sj.worlds.TwoState(log_scale=1e-3), agents, [0, 1] * 20, Length(1000, 4), group=2)
 
 
 def test_compiled_batches_are_the_same_where_the_world_draws() -> None:
@@ -272,7 +272,7 @@ from sojourn.runs.recording import Length
 from sojourn.runs.batch import LANES_PAY, run_batch
 agents = stacked([sj.harmonic_r(2, 2, step_size=0.01 * (1 + i)) for i in range(9)])
 nothing = Recording(np.zeros(0, dtype=np.int64))
-batch = run_batch(sj.TwoState(log_scale=1e-3), agents, [0] * 9, Length(1000), nothing, None, LANES_PAY)
+batch = run_batch(sj.worlds.TwoState(log_scale=1e-3), agents, [0] * 9, Length(1000), nothing, None, LANES_PAY)
 print(batch.rates.tobytes().hex())
 assert "sojourn.runs.lanes" not in sys.modules
 """
@@ -281,7 +281,7 @@ assert "sojourn.runs.lanes" not in sys.modules
 def test_batches_work_without_the_folder_of_lanes() -> None:
     """If `rules/jit/lanes` cannot be imported, runs are made one after the other, and a warning says so."""
     agents = [sj.harmonic_r(2, 2, step_size=0.01 * (1 + i)) for i in range(9)]
-    expected = batch_of(sj.TwoState(log_scale=1e-3), agents, [0] * 9, Length(1000), 0)
+    expected = batch_of(sj.worlds.TwoState(log_scale=1e-3), agents, [0] * 9, Length(1000), 0)
     done = subprocess.run([sys.executable, "-c", _WITHOUT_LANES], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == expected.rates.tobytes().hex()
@@ -295,7 +295,7 @@ def test_a_halt_stops_runs_side_by_side() -> None:
     agents = stacked([sj.harmonic_r(2, 2) for _ in range(9)])
     nothing = Recording(np.zeros(0, dtype=np.int64))
     with pytest.raises(CancelledError):
-        run_batch(sj.TwoState(log_scale=1e-3), agents, [0] * 9, Length(10), nothing, stop, LANES_PAY)
+        run_batch(sj.worlds.TwoState(log_scale=1e-3), agents, [0] * 9, Length(10), nothing, stop, LANES_PAY)
 
 
 def group_of(agents: list[Any], world: Any, time: float = np.inf) -> LaneGroup | None:
@@ -306,14 +306,14 @@ def group_of(agents: list[Any], world: Any, time: float = np.inf) -> LaneGroup |
 
 def test_what_cannot_be_taken_side_by_side() -> None:
     """Worlds that actions move, agents with loops or memories of their own, times that end runs, and few runs."""
-    two_state = sj.TwoState(log_scale=1e-3)
+    two_state = sj.worlds.TwoState(log_scale=1e-3)
     many = [sj.smart(2, 2) for _ in range(9)]
     assert group_of(many, two_state) is not None
     assert group_of(many[:7], two_state) is None
     assert group_of(many, two_state, time=100.0) is None
-    assert group_of(many, sj.TwoState(log_scale=1e-3, clock="visits")) is None
-    assert group_of(many, sj.Tabular(sj.problems.long_return())) is None
-    for make in (sj.rvi_q, sj.planner, sj.h_learning):
+    assert group_of(many, sj.worlds.TwoState(log_scale=1e-3, clock="visits")) is None
+    assert group_of(many, sj.worlds.Tabular(sj.problems.long_return())) is None
+    for make in (sj.agents.rvi_q, sj.planner, sj.agents.h_learning):
         assert group_of([make(2, 2) for _ in range(9)], two_state) is None
 
 

@@ -15,11 +15,11 @@ from agents.test_agents import CONSTRUCTORS
 from rates.test_rates import ESTIMATORS
 from sojourn.rules.values import same
 
-WORLD = sj.TwoState(log_scale=1e-3)
+WORLD = sj.worlds.TwoState(log_scale=1e-3)
 
 # Agents that differ in how they use their estimator. All others feed it as one of these does, so `make evidence`
 # alone tries them with every estimator; `check_agent` compares each of them with its own.
-USES = (sj.smart, sj.r_learning, sj.differential_q)
+USES = (sj.smart, sj.r_learning, sj.agents.differential_q)
 PAIRS = [
     pytest.param(
         make,
@@ -28,7 +28,7 @@ PAIRS = [
         marks=() if make in USES else pytest.mark.evidence,
     )
     for make, rate in itertools.product(CONSTRUCTORS, ESTIMATORS)
-    if make is not sj.rvi_q  # its rate is one of its values
+    if make is not sj.agents.rvi_q  # its rate is one of its values
 ]
 
 
@@ -44,7 +44,7 @@ def test_interpreted_equals_compiled(make: Any, rate: Any) -> None:
 @pytest.mark.parametrize("greedy", ["action", "draw", "after", "every"])
 def test_readings_and_decay_interpreted_equal_compiled(greedy: str) -> None:
     """The readings of greedy and decaying exploration run the same in Python and compiled."""
-    agent = sj.harmonic_r(2, 2, greedy=greedy, exploration=sj.Decay(0.5, 0.99, 0.05))
+    agent = sj.harmonic_r(2, 2, greedy=greedy, exploration=sj.agents.Decay(0.5, 0.99, 0.05))
     fast = sj.run(WORLD, agent, steps=300, seed=3)
     assert same(fast, sj.run(WORLD, agent, steps=300, seed=3, compiled=False))
 
@@ -67,7 +67,7 @@ def test_totals_add_up() -> None:
 
 def test_curve_ends_at_the_totals() -> None:
     """The last record is the whole run, and records lie where they were asked for."""
-    run = sj.run(WORLD, sj.harmonic_r(2, 2), steps=500, episodes=2, record=sj.evenly_spaced(1000, 10))
+    run = sj.run(WORLD, sj.harmonic_r(2, 2), steps=500, episodes=2, record=sj.runs.evenly_spaced(1000, 10))
     assert run.curve.step.tolist() == list(range(100, 1001, 100))
     assert run.curve.reward[-1] == run.reward
     assert run.curve.greedy_reward[-1] == run.greedy_reward
@@ -99,7 +99,7 @@ def test_blocks_do_not_change_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_agent_meets_the_same_noise() -> None:
     """With one seed, two agents that take the same action at a step get the same duration."""
-    always_a = sj.fixed_rate(2, 2, exploration=0.0, rate=0.0)
+    always_a = sj.agents.fixed_rate(2, 2, exploration=0.0, rate=0.0)
     seeds = [sj.run(WORLD, always_a, steps=1, seed=seed).duration for seed in (0, 1)]
     other = sj.run(WORLD, sj.r_learning(2, 2, exploration=0.0), steps=1, seed=0).duration
     assert seeds[0] == other != seeds[1]
@@ -131,10 +131,10 @@ def test_the_loop_releases_the_interpreter() -> None:
 
 INTERRUPTED = """
 import os, signal, threading, sojourn as sj
-sj.run(sj.TwoState(0.0), sj.smart(2, 2), 10)
+sj.run(sj.worlds.TwoState(0.0), sj.smart(2, 2), 10)
 threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
-    sj.run(sj.TwoState(0.0), sj.smart(2, 2), 1_000_000_000)
+    sj.run(sj.worlds.TwoState(0.0), sj.smart(2, 2), 1_000_000_000)
 except KeyboardInterrupt:
     print("interrupted")
 """
@@ -151,7 +151,7 @@ def test_a_long_run_can_be_interrupted() -> None:
 def test_a_table_of_whole_numbers_learns_like_one_of_floats() -> None:
     """A warm start with whole numbers is not truncated."""
     agent = sj.smart(2, 2)
-    whole = sj.run(WORLD, agent._replace(values=sj.Table(np.zeros((2, 2), dtype=int))), steps=100)
+    whole = sj.run(WORLD, agent._replace(values=sj.agents.Table(np.zeros((2, 2), dtype=int))), steps=100)
     assert same(whole.agent, sj.run(WORLD, agent, steps=100).agent)
 
 
@@ -159,14 +159,14 @@ def test_divergence_is_announced() -> None:
     """R-Learning with a large step size diverges on long durations, and the run says so."""
     agent = sj.r_learning(2, 2, step_size=0.1, rate_step_size=0.1)
     with pytest.warns(RuntimeWarning, match="RLearning with Incremental diverged"):  # beta tau is far above 2
-        run = sj.run(sj.TwoState(log_scale=0.05), agent, steps=1000)
+        run = sj.run(sj.worlds.TwoState(log_scale=0.05), agent, steps=1000)
     assert run.diverged
 
 
 def test_record_points() -> None:
     """Log-spaced and evenly spaced points ascend from at least 1 to the end without repeating."""
     for make, total, count in itertools.product(
-        (sj.log_spaced, sj.evenly_spaced), (1, 7, 1000, 10**9), (1, 5, 200)
+        (sj.runs.log_spaced, sj.runs.evenly_spaced), (1, 7, 1000, 10**9), (1, 5, 200)
     ):
         points = make(total, count)
         assert (np.diff(points) > 0).all()
@@ -202,10 +202,10 @@ def test_wrong_input_gets_one_sentence(call: Any, error: Any, message: str) -> N
 
 def test_a_value_that_falls_to_minus_infinity_has_diverged() -> None:
     """What was -inf from the beginning is an action that there is not; what becomes -inf has diverged."""
-    agent = sj.fixed_rate(
+    agent = sj.agents.fixed_rate(
         2, 2, rate=1e308, step_size=1.0, exploration=0.5
     )  # times any duration above 2 too much
-    world = sj.TwoState(log_scale=1e-3)
+    world = sj.worlds.TwoState(log_scale=1e-3)
     with pytest.warns(RuntimeWarning, match="AverageReward with Fixed diverged"):
         run = sj.run(world, agent, 20, seed=0)
     assert (run.agent.q == -np.inf).any()

@@ -46,14 +46,14 @@ class Inline(Executor):
 
 
 @pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> sj.Sweep:
+def small(monkeypatch: pytest.MonkeyPatch) -> sj.runs.Sweep:
     """A small sweep in six tasks."""
     monkeypatch.setattr(tasks, "BATCH_RUNS", 2)
     return sj.parse_sweep(SMALL)
 
 
 @pytest.fixture
-def half(small: sj.Sweep, tmp_path: Path) -> Path:
+def half(small: sj.runs.Sweep, tmp_path: Path) -> Path:
     """A folder with all but the last part, as a kill leaves it."""
     planned = len(list(tasks.plan(small)))
     assert sj.run_sweep(small, tmp_path / "half", Inline(planned - 1), jobs=1).lost
@@ -121,7 +121,7 @@ def flipped(path: Path, _: Path) -> None:
 )
 @pytest.mark.parametrize("kind", ["rows", "curves"])
 def test_a_bad_part_is_named_kept_and_run_again(
-    damage: Callable[[Path, Path], None], kind: str, small: sj.Sweep, half: Path, tmp_path: Path
+    damage: Callable[[Path, Path], None], kind: str, small: sj.runs.Sweep, half: Path, tmp_path: Path
 ) -> None:
     """Whatever became of a part between two goes, the tables are those of a sweep that nobody touched."""
     sj.run_sweep(small, tmp_path / "untouched", Inline(), jobs=1)
@@ -135,7 +135,7 @@ def test_a_bad_part_is_named_kept_and_run_again(
     assert not (half / "parts").exists()
 
 
-def test_a_part_that_vanishes_is_run_again(small: sj.Sweep, half: Path, tmp_path: Path) -> None:
+def test_a_part_that_vanishes_is_run_again(small: sj.runs.Sweep, half: Path, tmp_path: Path) -> None:
     """One of the two files of a task, or both: whatever is missing is made anew."""
     sj.run_sweep(small, tmp_path / "untouched", Inline(), jobs=1)
     the_parts(half)[0].unlink()
@@ -145,7 +145,7 @@ def test_a_part_that_vanishes_is_run_again(small: sj.Sweep, half: Path, tmp_path
 
 
 @pytest.mark.parametrize("step", [509, pytest.param(1, marks=pytest.mark.evidence)])
-def test_every_flipped_bit_is_found(step: int, small: sj.Sweep, half: Path, counted: Counted) -> None:
+def test_every_flipped_bit_is_found(step: int, small: sj.runs.Sweep, half: Path, counted: Counted) -> None:
     """No single bit of a part can be another without breaking its seal; what has a broken seal is set aside, unread."""
     planned = [store.identity(task, tasks.rules_of(task)) for task in tasks.plan(small)]
     tried = missed = 0
@@ -164,7 +164,7 @@ def test_every_flipped_bit_is_found(step: int, small: sj.Sweep, half: Path, coun
 
 
 def test_a_disk_that_damages_everything_ends_it(
-    small: sj.Sweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small: sj.runs.Sweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A sweep does not go round for ever: after three times it says what is wrong."""
     sound = files.write_bytes
@@ -204,7 +204,7 @@ class OtherRules(Inline):
     ],
 )
 def test_a_worker_with_other_rules_is_refused_by_name(
-    answer: Callable[[tasks.Executed], Any], place: str, small: sj.Sweep, tmp_path: Path
+    answer: Callable[[tasks.Executed], Any], place: str, small: sj.runs.Sweep, tmp_path: Path
 ) -> None:
     """Nothing of what it ran is kept; without it, the sweep goes on to the same tables."""
     with pytest.raises(ValueError, match=f"^the rules at {place} are not those of this command, so nothing"):
@@ -218,7 +218,7 @@ def test_a_worker_with_other_rules_is_refused_by_name(
 
 
 def test_a_sweep_goes_on_by_the_rules_that_it_began_with(
-    small: sj.Sweep, half: Path, monkeypatch: pytest.MonkeyPatch
+    small: sj.runs.Sweep, half: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After an edit of a rule, or an update, what was begun is not mixed with other numbers."""
     before = sorted(path.name for path in (half / "parts").iterdir())
@@ -242,14 +242,14 @@ def test_actions_of_any_number_are_kept() -> None:
 def test_a_sweep_keeps_an_action_beyond_sixteen_bits(tmp_path: Path) -> None:
     """In a world whose only action is number 70,000, that is the policy in the table, as it is of a single run."""
     file, only = tmp_path / "wide.json", 70_000
-    save_model(sj.model.from_transitions([(0, only, 0, 1.0, 1.0, 1.0)]), file)
+    save_model(sj.models.from_transitions([(0, only, 0, 1.0, 1.0, 1.0)]), file)
     worlds, agents = [{"kind": "model", "data": str(file)}], [{"kind": "smart"}]
     wide = sj.parse_sweep({"seeds": 1, "steps": 2, "world": worlds, "agent": agents})
     sj.run_sweep(wide, tmp_path / "out", Inline(), jobs=1)
     assert sj.load_results(tmp_path / "out")["policy"].to_list() == [[only]]
 
 
-def test_a_folder_of_another_schema_is_refused_in_a_sentence(small: sj.Sweep, tmp_path: Path) -> None:
+def test_a_folder_of_another_schema_is_refused_in_a_sentence(small: sj.runs.Sweep, tmp_path: Path) -> None:
     """What an earlier version has finished is still read, but not gone on with."""
     sj.run_sweep(small, tmp_path / "out", Inline(), jobs=1)
     file = tmp_path / "out" / "sweep.json"
@@ -266,7 +266,7 @@ def test_a_folder_of_another_schema_is_refused_in_a_sentence(small: sj.Sweep, tm
 
 @pytest.mark.parametrize("planted", ["sweep.log", ".lock", "parts"])
 def test_a_planted_link_stops_a_sweep_and_changes_nothing_elsewhere(
-    planted: str, small: sj.Sweep, tmp_path: Path
+    planted: str, small: sj.runs.Sweep, tmp_path: Path
 ) -> None:
     """Where a sweep would write through a link, it says so; what the link leads to stays as it was."""
     elsewhere, out = tmp_path / "elsewhere", tmp_path / "out"

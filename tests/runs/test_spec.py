@@ -52,9 +52,9 @@ def test_toml_and_python_are_the_same(tmp_path: Path) -> None:
         'seeds = [3, 1]\nsteps = 10\n[[world]]\nkind = "two-state"\nlog_scale = 0.001\n'
         '[[agent]]\nkind = "smart"\nexploration = { start = 0.5, factor = 0.9 }\n'
     )
-    assert sj.load_sweep(file) == sj.Sweep(
-        worlds=[sj.Entry("two_state", {"log_scale": 0.001})],
-        agents=[sj.Entry("smart", {"exploration": {"start": 0.5, "factor": 0.9}})],
+    assert sj.load_sweep(file) == sj.runs.Sweep(
+        worlds=[sj.runs.Entry("two_state", {"log_scale": 0.001})],
+        agents=[sj.runs.Entry("smart", {"exploration": {"start": 0.5, "factor": 0.9}})],
         seeds=[3, 1],
         steps=10,
     )
@@ -194,6 +194,6 @@ def test_numbers_change_only_with_the_rules_version() -> None:
     for kind in KINDS:
         for log_scale in (1e-4, 1e-2):
             trained = build_agent(kind, {}, 2, 2)
-            run = sj.run(sj.TwoState(log_scale=log_scale), trained, steps=500, episodes=2, seed=7)
+            run = sj.run(sj.worlds.TwoState(log_scale=log_scale), trained, steps=500, episodes=2, seed=7)
             digest.update(run.agent.q.tobytes() + np.float64(run.rate).tobytes())
     assert digest.hexdigest()[:16] == NUMBERS[spec.RULES_VERSION]

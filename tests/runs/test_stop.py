@@ -16,7 +16,7 @@ from sojourn.runs.batch import run_batch
 from sojourn.runs.progress import StopFlag
 from sojourn.runs.recording import Length, Recording
 
-WORLD = sj.TwoState(log_scale=0.0)
+WORLD = sj.worlds.TwoState(log_scale=0.0)
 NOTHING = Recording(np.zeros(0, dtype=np.int64))
 
 
@@ -41,9 +41,12 @@ def test_a_flag_stops_its_own_batches_only() -> None:
         batch(1000, mine)
 
 
-def sweep(steps: int) -> sj.Sweep:
-    return sj.Sweep(
-        [sj.Entry("two_state", {"log_scale": [0.0, 1e-6]})], [sj.Entry("smart")], seeds=[0, 1], steps=steps
+def sweep(steps: int) -> sj.runs.Sweep:
+    return sj.runs.Sweep(
+        [sj.runs.Entry("two_state", {"log_scale": [0.0, 1e-6]})],
+        [sj.runs.Entry("smart")],
+        seeds=[0, 1],
+        steps=steps,
     )
 
 

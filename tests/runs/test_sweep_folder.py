@@ -88,20 +88,20 @@ def contents(folder: Path) -> bytes:
     )
 
 
-def undisturbed(specification: sj.Sweep, folder: Path) -> bytes:
+def undisturbed(specification: sj.runs.Sweep, folder: Path) -> bytes:
     with ThreadPoolExecutor(2) as pool:
         sj.run_sweep(specification, folder, pool, jobs=2)
     return contents(folder)
 
 
 @pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> sj.Sweep:
+def small(monkeypatch: pytest.MonkeyPatch) -> sj.runs.Sweep:
     """A small sweep in many tasks."""
     monkeypatch.setattr(tasks, "BATCH_RUNS", 2)
     return sj.parse_sweep(SMALL)
 
 
-def test_rows_are_runs(small: sj.Sweep, tmp_path: Path) -> None:
+def test_rows_are_runs(small: sj.runs.Sweep, tmp_path: Path) -> None:
     """Every row has the numbers, the policy and the curve of that very run."""
     undisturbed(small, tmp_path / "out")
     table = sj.load_results(tmp_path / "out")
@@ -112,8 +112,10 @@ def test_rows_are_runs(small: sj.Sweep, tmp_path: Path) -> None:
         if row["agent"] == "smart":
             agent: Any = sj.smart(2, 2, step_size=row["step_size"])
         else:
-            agent = sj.harmonic_r(2, 2, exploration=sj.Decay(row["exploration"], row["exploration_factor"]))
-        run = sj.run(sj.TwoState(row["log_scale"]), agent, 50, 2, seed=row["seed"], record=4)
+            agent = sj.harmonic_r(
+                2, 2, exploration=sj.agents.Decay(row["exploration"], row["exploration_factor"])
+            )
+        run = sj.run(sj.worlds.TwoState(row["log_scale"]), agent, 50, 2, seed=row["seed"], record=4)
         for figure in (
             "rate",
             "reward",
@@ -133,7 +135,7 @@ def test_rows_are_runs(small: sj.Sweep, tmp_path: Path) -> None:
         assert row["error"] is None
 
 
-def test_the_schema_is_the_documented_one(small: sj.Sweep, tmp_path: Path) -> None:
+def test_the_schema_is_the_documented_one(small: sj.runs.Sweep, tmp_path: Path) -> None:
     """The columns, their order and their types are those of the documentation."""
     undisturbed(small, tmp_path / "out")
     table = sj.load_results(tmp_path / "out")
@@ -159,7 +161,7 @@ def test_the_schema_is_the_documented_one(small: sj.Sweep, tmp_path: Path) -> No
         "policy",
         "error",
     ]
-    assert sj.load_curves(tmp_path / "out").columns == [
+    assert sj.runs.load_curves(tmp_path / "out").columns == [
         *table.columns[: table.columns.index("rate")],
         *("step", "reward", "greedy_reward", "clock", "rate"),
     ]
@@ -176,7 +178,7 @@ def test_mean_curves_have_intervals(tmp_path: Path) -> None:
     for name, more in (("each", {}), ("mean", {"curves": "mean"}), ("one", {"curves": "mean", "seeds": 1})):
         with ThreadPoolExecutor(2) as pool:
             sj.run_sweep(sj.parse_sweep({**SMALL, "seeds": 4, **more}), tmp_path / name, pool, jobs=2)
-    each, mean, one = (sj.load_curves(tmp_path / name) for name in ("each", "mean", "one"))
+    each, mean, one = (sj.runs.load_curves(tmp_path / name) for name in ("each", "mean", "one"))
     for row in mean.iter_rows(named=True):
         for name in ("reward", "greedy_reward", "clock", "rate"):
             runs = each.filter(cell=row["cell"], step=row["step"])[name].to_numpy()
@@ -210,7 +212,7 @@ def test_batches_and_jobs_do_not_matter(tmp_path: Path, monkeypatch: pytest.Monk
     assert contents(tmp_path / "cut") == whole
 
 
-def test_lost_tasks_are_run_again(small: sj.Sweep, tmp_path: Path) -> None:
+def test_lost_tasks_are_run_again(small: sj.runs.Sweep, tmp_path: Path) -> None:
     """What an executor loses is reported, and only that is executed the next time."""
     folder = tmp_path / "out"
     planned = list(tasks.plan(small))
@@ -227,7 +229,7 @@ def test_lost_tasks_are_run_again(small: sj.Sweep, tmp_path: Path) -> None:
     assert idle.submitted == 0
 
 
-def test_options_can_be_words(small: sj.Sweep, tmp_path: Path) -> None:
+def test_options_can_be_words(small: sj.runs.Sweep, tmp_path: Path) -> None:
     """An option that is a word in one agent and absent in the others is a column of text."""
     agents = [{"kind": "smart"}, {"kind": "relaxed-smart", "variant": ["paper", "gosavi"]}]
     specification = sj.parse_sweep({**SMALL, "agent": agents})
@@ -267,7 +269,7 @@ def test_failed_runs_are_recorded(tmp_path: Path) -> None:
     assert fine["error"].null_count() == len(fine)
 
 
-def test_a_folder_is_for_one_sweep(small: sj.Sweep, tmp_path: Path) -> None:
+def test_a_folder_is_for_one_sweep(small: sj.runs.Sweep, tmp_path: Path) -> None:
     """Another sweep, and a folder with other things in it, are refused, and nothing is touched."""
     sj.run_sweep(small, tmp_path / "out", Inline(), jobs=1)
     other = sj.parse_sweep({**SMALL, "seeds": 2})

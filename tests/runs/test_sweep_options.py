@@ -232,9 +232,9 @@ def test_every_option_has_two_values() -> None:
 # --- A sweep of two cells, and the same cells alone ---------------------------------
 
 
-def swept(world: sj.Entry, agent: sj.Entry) -> pl.DataFrame:
+def swept(world: sj.runs.Entry, agent: sj.runs.Entry) -> pl.DataFrame:
     """Return what a sweep of a few runs says of them, in the order of its table."""
-    sweep = sj.Sweep([world], [agent], seeds=SEEDS, steps=STEPS)
+    sweep = sj.runs.Sweep([world], [agent], seeds=SEEDS, steps=STEPS)
     rows = pl.concat([tabulate(task, execute(task).batch, 0.0)[0] for task in plan(sweep)])
     return rows.select("cell", "seed", *FIGURES, "policy", "error")
 
@@ -243,7 +243,7 @@ def swept(world: sj.Entry, agent: sj.Entry) -> pl.DataFrame:
 def alone(world: str, agent: str) -> pl.DataFrame:
     """Return the same of a sweep of one cell, whose numbers are those of `run`."""
     (world_name, world_options), (kind, options) = json.loads(world), json.loads(agent)
-    rows = swept(sj.Entry(world_name, world_options), sj.Entry(kind, options))
+    rows = swept(sj.runs.Entry(world_name, world_options), sj.runs.Entry(kind, options))
     made = build_world(world_name, world_options)
     for row in rows.iter_rows(named=True):
         run = sj.run(
@@ -264,7 +264,7 @@ def alone(world: str, agent: str) -> pl.DataFrame:
 
 
 def wrong_pairs(
-    values: Sequence[Any], world: Callable[[Any], sj.Entry], agent: Callable[[Any], sj.Entry]
+    values: Sequence[Any], world: Callable[[Any], sj.runs.Entry], agent: Callable[[Any], sj.runs.Entry]
 ) -> tuple[int, list[Any], bool]:
     """Sweep two values at a time, in both orders; return how many, those that are not as alone, and whether any differ."""
     singles = [
@@ -282,17 +282,17 @@ def wrong_pairs(
     return len(pairs), wrong, any(not figures[0].equals(other) for other in figures[1:])
 
 
-def _same(entry: sj.Entry, _: Any) -> sj.Entry:
+def _same(entry: sj.runs.Entry, _: Any) -> sj.runs.Entry:
     return entry
 
 
-def with_option(kind: str, given: Mapping[str, Any], option: str) -> Callable[[Any], sj.Entry]:
-    return lambda value: sj.Entry(kind, {**given, option: value})
+def with_option(kind: str, given: Mapping[str, Any], option: str) -> Callable[[Any], sj.runs.Entry]:
+    return lambda value: sj.runs.Entry(kind, {**given, option: value})
 
 
 def sweep_agent(kind: str, option: str, values: Sequence[Any]) -> tuple[int, list[Any], bool]:
     is_tiles = kind.startswith("tile_")
-    world = sj.Entry("wear") if is_tiles else sj.Entry("gosavi")
+    world = sj.runs.Entry("wear") if is_tiles else sj.runs.Entry("gosavi")
     given: dict[str, Any] = {"tilings": 2, "tiles": 4} if is_tiles else GIVEN.get(kind, {})
     if "step_size" in option_kinds(agent_kinds()[kind].make):
         given = {"step_size": 0.5, **given}  # so that every option shows within a few steps
@@ -322,9 +322,9 @@ def test_types_that_alternate() -> None:
     """Rows and mean curves are in the order of the grid, whichever agents were run together."""
 
     def tables(step_sizes: list[float], references: list[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
-        agent = sj.Entry("rvi_q", {"step_size": step_sizes, "reference": references})
-        worlds = [sj.Entry("gosavi", {"actions": ["given", "reversed"]})]
-        sweep = sj.Sweep(worlds, [agent], seeds=SEEDS, steps=STEPS, record=4, curves="mean")
+        agent = sj.runs.Entry("rvi_q", {"step_size": step_sizes, "reference": references})
+        worlds = [sj.runs.Entry("gosavi", {"actions": ["given", "reversed"]})]
+        sweep = sj.runs.Sweep(worlds, [agent], seeds=SEEDS, steps=STEPS, record=4, curves="mean")
         (task,) = plan(sweep)
         rows, curves = tabulate(task, execute(task).batch, 0.0)
         assert curves is not None
@@ -347,7 +347,7 @@ def test_tables_of_whole_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     def whole(num_states: int, num_actions: int, *, start: float = 0.0) -> Any:
         begun = np.full((num_states, num_actions), start)
         made = sj.smart(num_states, num_actions, rate=sj.Exponential(0.5))
-        return made._replace(values=sj.Table(begun.astype(np.int64) if start == 1.0 else begun))
+        return made._replace(values=sj.agents.Table(begun.astype(np.int64) if start == 1.0 else begun))
 
     monkeypatch.setitem(AGENTS_LISTED, "whole", NamedAgent("whole", "whole", whole, None))
     tried, wrong, _ = sweep_agent("whole", "start", (1, 0.5))
@@ -403,17 +403,19 @@ def test_every_option_of_a_world(name: str, counted: Counted, tmp_path: Path) ->
     for option in (option for other, option in options_of_worlds() if other == name):
         if wants_list(kinds[option]):
             with pytest.raises(TypeError, match="a sweep takes a list for several choices"):
-                sj.Sweep([sj.Entry(name, {option: 1.0})], [sj.Entry("smart")], seeds=SEEDS, steps=STEPS)
+                sj.runs.Sweep(
+                    [sj.runs.Entry(name, {option: 1.0})], [sj.runs.Entry("smart")], seeds=SEEDS, steps=STEPS
+                )
             continue
         values = values_of_world(name, option, tmp_path)
         given = given_to_world(name, option, tmp_path)
         made = build_world(name, {**given, option: values[0]})
-        agent = sj.Entry("smart")
+        agent = sj.runs.Entry("smart")
         if observed(made) is not None:
-            agent = sj.Entry("tile_q", {"tilings": 2, "tiles": 4})
+            agent = sj.runs.Entry("tile_q", {"tilings": 2, "tiles": 4})
         if controlled(made) is not None:
             with pytest.raises(ValueError, match="num_actions is 0"):
-                swept(sj.Entry(name, {option: list(values)}), agent)
+                swept(sj.runs.Entry(name, {option: list(values)}), agent)
             continue
         made_with = with_option(name, given, option)
         tried, wrong, differ = wrong_pairs(values, made_with, functools.partial(_same, agent))

@@ -84,7 +84,7 @@ def test_a_problem_with_options(tmp_path: Path) -> None:
         assert row["gain"] == sj.solve(model).gain
         size = (model.num_states, 2)
         agent: Any = sj.smart(*size, exploration=0.5) if row["agent"] == "smart" else sj.harmonic_r(*size)
-        run = sj.run(sj.Tabular(model), agent, 400, seed=row["seed"])
+        run = sj.run(sj.worlds.Tabular(model), agent, 400, seed=row["seed"])
         assert (row["reward"], row["duration"], row["rate"]) == (run.reward, run.duration, run.rate)
         assert row["policy"] == run.policy.tolist()
         assert row["policy"][-1] == 0  # where the queue is full there is only one action
@@ -120,7 +120,7 @@ def test_gains_of_policies_are_those_from_the_first_state() -> None:
             for action in range(2)
             for after in rng.integers(0, count, 2)
         ]
-        model = sj.model.from_transitions(rows)
+        model = sj.models.from_transitions(rows)
         judge = PolicyGains(model)
         for policy in rng.integers(0, 2, (3, count)).tolist():
             worth = sj.evaluate(model, policy)
@@ -150,12 +150,12 @@ def test_lengths_are_beginnings(tmp_path: Path) -> None:
     curves = pl.read_parquet(tmp_path / "out" / "curves.parquet")
     for row in table.iter_rows(named=True):
         agent: Any = sj.smart(3, 3, exploration=1.0) if row["agent"] == "smart" else sj.r_learning(3, 3)
-        run = sj.run(sj.Tabular(model), agent, steps=row["steps"], seed=row["seed"])
+        run = sj.run(sj.worlds.Tabular(model), agent, steps=row["steps"], seed=row["seed"])
         assert (row["policy"], row["reward"], row["rate"]) == (run.policy.tolist(), run.reward, run.rate)
         curve = curves.filter((pl.col("cell") == row["cell"]) & (pl.col("seed") == row["seed"]))
         assert curve["step"].max() == row["steps"]
     longer = sj.run(
-        sj.Tabular(model), sj.smart(3, 3, exploration=1.0), 1000, seed=2, record=np.array([100, 1000])
+        sj.worlds.Tabular(model), sj.smart(3, 3, exploration=1.0), 1000, seed=2, record=np.array([100, 1000])
     )
     (shorter,) = table.filter(agent="smart", steps=100, seed=2).iter_rows(named=True)
     assert (longer.curve.reward[0], longer.curve.rate[0]) == (shorter["reward"], shorter["rate"])
@@ -295,11 +295,11 @@ def test_runs_begin_without_what_is_lacking(how: str, tmp_path: Path) -> None:
     model: SMDP = load_model(file)
     agent = sj.smart(3, 3, exploration=1.0)
     if how == "run":
-        run = sj.run(sj.Tabular(model), agent, 500, seed=1)
+        run = sj.run(sj.worlds.Tabular(model), agent, 500, seed=1)
         assert (np.isneginf(run.agent.q) == ~available(model)).all()
         assert agent.q.tolist() == np.zeros((3, 3)).tolist()  # the agent that was given stays as it was
     elif how == "run_many":
-        assert not sj.run_many(sj.Tabular(model), [agent], [0, 1], 500)["diverged"].any()
+        assert not sj.run_many(sj.worlds.Tabular(model), [agent], [0, 1], 500)["diverged"].any()
     else:
         world = [{"kind": "model", "data": str(file)}]
         data = {"seeds": 2, "steps": 500, "world": world, "agent": [{"kind": "smart", "exploration": 1.0}]}
@@ -311,13 +311,13 @@ def test_where_nothing_is_lacking_nothing_changes() -> None:
     from sojourn.runs.loop import without_missing
 
     agent = sj.smart(1, 2)
-    assert without_missing(sj.Tabular(long_shot()), agent) is agent
-    assert without_missing(sj.TwoState(log_scale=1e-3), agent) is agent
+    assert without_missing(sj.worlds.Tabular(long_shot()), agent) is agent
+    assert without_missing(sj.worlds.TwoState(log_scale=1e-3), agent) is agent
 
 
 def test_a_run_ends_when_its_time_is_up(tmp_path: Path) -> None:
     """It is the run whose last step reaches the time, no longer; the table has the state it came to."""
-    ring = sj.model.from_transitions(
+    ring = sj.models.from_transitions(
         [(s, 0, (s + 1) % 3, 1.0, 1.0, sj.laws.Exponential(2.0)) for s in range(3)]
     )
     save_model(ring, tmp_path / "ring.toml")
@@ -334,7 +334,7 @@ def test_a_run_ends_when_its_time_is_up(tmp_path: Path) -> None:
         sj.run_sweep(sweep, tmp_path / "out", pool, jobs=2)
     table = sj.load_results(tmp_path / "out")
     assert (len(table), table["cell"].n_unique()) == (8, 2)
-    world, agent = sj.Tabular(ring), sj.smart(3, 1)
+    world, agent = sj.worlds.Tabular(ring), sj.smart(3, 1)
     for row in table.iter_rows(named=True):
         run = sj.run(world, agent, row["steps"], seed=row["seed"], compiled=False)
         before = sj.run(world, agent, row["steps"] - 1, seed=row["seed"], compiled=False)

@@ -68,7 +68,7 @@ def limit(rate: Forgotten, steps):
 
 
 class Persistent(NamedTuple):
-    values: sj.Table
+    values: sj.agents.Table
     rate: Forgotten
     step_size: float
     accepted: bool
@@ -91,7 +91,7 @@ def learn(agent: Persistent, state, action, reward, duration, next_state, explor
 
 def persistent(num_states, num_actions, *, step_size=0.1, rate: Forgotten | None = None):
     q = np.zeros((num_states, num_actions))
-    return Persistent(sj.Table(q), Forgotten() if rate is None else rate, step_size, False)
+    return Persistent(sj.agents.Table(q), Forgotten() if rate is None else rate, step_size, False)
 
 
 class Tossed(NamedTuple):
@@ -114,7 +114,7 @@ def step(world: Tossed, state, action, rng):
 
 
 def two_jobs(pay: float = 3.0):
-    return sj.model.from_transitions([(0, 0, 0, 1.0, 1.0, 1.0), (0, 1, 0, 1.0, pay, 2.0)])
+    return sj.models.from_transitions([(0, 0, 0, 1.0, 1.0, 1.0), (0, 1, 0, 1.0, pay, 2.0)])
 
 
 def fails(num_states, num_actions):
@@ -396,8 +396,8 @@ def test_agents_by_name_for_comparisons(folder: Path) -> None:
 
 def test_an_estimator_of_ours_is_named_with_its_options() -> None:
     """`rate` takes any estimator by name, in any spelling, and a table of its options."""
-    assert named_rate("TimeSmoothed") == named_rate("time-smoothed") == sj.TimeSmoothed(0.01)
-    assert named_rate({"kind": "fixed", "rate": 2.0}) == sj.Fixed(2.0)
+    assert named_rate("TimeSmoothed") == named_rate("time-smoothed") == sj.rates.TimeSmoothed(0.01)
+    assert named_rate({"kind": "fixed", "rate": 2.0}) == sj.rates.Fixed(2.0)
     sweep = sj.parse_sweep({
         "seeds": 1, "steps": 10, "world": [{"kind": "two-state", "log_scale": 0.01}],
         "agent": [{"kind": "smart", "rate": {"kind": "time-smoothed", "step_size": {"logspace": [0.001, 0.1, 3]}}}],

@@ -18,7 +18,7 @@ from sojourn.worlds.changes import jobs
 def test_a_mirror_exchanges_the_rates_of_actions(number: int) -> None:
     """Always taking an action earns its rate in every regime, by the exact solver; in the mirror that of its counterpart."""
     given = jobs.drawn(number)
-    world, mirror = (sj.changes.random_changes(number, mirrored=one) for one in (False, True))
+    world, mirror = (sj.worlds.changes.random_changes(number, mirrored=one) for one in (False, True))
     assert world.gains == pytest.approx(given.rates.max(axis=1), rel=1e-12)
     assert mirror.gains == pytest.approx(world.gains, rel=1e-12)
     last = len(given.durations) - 1
@@ -39,7 +39,8 @@ def test_a_mirror_changes_at_the_same_times() -> None:
     """With the same seed both have the same regimes at all times."""
     number = next(number for number in range(50) if jobs.drawn(number).drawn)
     both = [
-        sj.start(sj.changes.random_changes(number, mirrored=one), sj.stream(3))[0] for one in (False, True)
+        sj.start(sj.worlds.changes.random_changes(number, mirrored=one), sj.stream(3))[0]
+        for one in (False, True)
     ]
     clocks = np.linspace(0.0, 20_000.0, 200).tolist()
     paths = [[sj.gain(world, clock) for clock in clocks] for world in both]
@@ -49,7 +50,7 @@ def test_a_mirror_changes_at_the_same_times() -> None:
 
 def test_rush_hours_have_the_gains_of_the_queue() -> None:
     """Letting in while there are fewer than L jobs makes an M/M/1/L queue, whose best gain over L is that of the regime."""
-    for arrivals, found in zip((0.5, 1.5), sj.changes.rush_hours().gains, strict=True):
+    for arrivals, found in zip((0.5, 1.5), sj.worlds.changes.rush_hours().gains, strict=True):
         gains = []
         for limit in range(1, 21):
             weights = [(arrivals / 1.2) ** jobs for jobs in range(limit + 1)]
@@ -61,11 +62,11 @@ def test_rush_hours_have_the_gains_of_the_queue() -> None:
 
 def test_paths_are_cut_into_pieces() -> None:
     """A trade that fades has the pay of the beginning of each piece; seasons that of the middle, the better of two."""
-    trade = sj.changes.fading_trade(first_pay=3.0, half_life=1000.0)
+    trade = sj.worlds.changes.fading_trade(first_pay=3.0, half_life=1000.0)
     for clock in (0.0, 99.0, 100.0, 1550.0, 9e9):
         begun = min(math.floor(clock / 100.0), 40) * 100.0
         assert sj.gain(trade, clock) == pytest.approx(max(1.0, 3.0 * 0.5 ** (begun / 1000.0)), rel=1e-12)
-    year = sj.changes.seasons(swing=0.5, period=4000.0)
+    year = sj.worlds.changes.seasons(swing=0.5, period=4000.0)
     for clock in (0.0, 150.0, 3950.0, 4010.0):
         middle = (math.floor(clock / 100.0) % 40 + 0.5) / 40.0
         assert sj.gain(year, clock) == pytest.approx(
@@ -75,12 +76,12 @@ def test_paths_are_cut_into_pieces() -> None:
 
 BAITS: dict[str, Any] = {
     "ripening": (
-        sj.changes.ripening_bait(),
+        sj.worlds.changes.ripening_bait(),
         lambda n: (19.0 + n / 10_000, 6.0 + 5.5 * math.sin(2 * math.pi * n / 2000)),
         (10.0, 5.0),
     ),
     "rotting": (
-        sj.changes.rotting_bait(bait_floor_after=700),
+        sj.worlds.changes.rotting_bait(bait_floor_after=700),
         lambda n: (20.0, 10.0 * 0.998 ** min(n, 700)),
         (14.0, 1.0),
     ),
@@ -118,7 +119,7 @@ def test_sweeps_have_regret_and_tracking_error_where_the_truth_is_known(tmp_path
         if row["world"] == "two_state":
             assert row["dynamic_regret"] is row["tracking_error"] is None
         else:
-            world = sj.changes.pay_rise(hold=row["hold"])
+            world = sj.worlds.changes.pay_rise(hold=row["hold"])
             run = sj.run(world, sj.smart(1, 2), 400, seed=row["seed"], compiled=False)
             assert (row["dynamic_regret"], row["tracking_error"]) == (run.dynamic_regret, run.tracking_error)
     assert table["gain"].null_count() == len(table)  # none holds throughout
@@ -127,15 +128,18 @@ def test_sweeps_have_regret_and_tracking_error_where_the_truth_is_known(tmp_path
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: sj.changes.random_changes(-1), "number is -1"),
-        (lambda: sj.changes.pay_rise(hold=0.0), "hold is 0.0"),
-        (lambda: sj.changes.seasons(swing=1.0), "swing is 1.0; it must be at least 0 and below 1"),
-        (lambda: sj.changes.fading_trade(first_pay=-1.0), "first_pay is -1.0"),
-        (lambda: sj.changes.rush_hours(capacity=0), "capacity is 0"),
-        (lambda: sj.changes.heavy_tails(tail=1.0), "tail is 1.0; it must be above 1"),
-        (lambda: sj.changes.ripening_bait(bait_amplitude=6.0), "below bait_offset, so that the bait pays"),
-        (lambda: sj.changes.rotting_bait(bait_decay=1.0), "bait_decay is 1.0"),
-        (lambda: sj.changes.rotting_bait(build_duration=0.0), "build_duration is 0.0"),
+        (lambda: sj.worlds.changes.random_changes(-1), "number is -1"),
+        (lambda: sj.worlds.changes.pay_rise(hold=0.0), "hold is 0.0"),
+        (lambda: sj.worlds.changes.seasons(swing=1.0), "swing is 1.0; it must be at least 0 and below 1"),
+        (lambda: sj.worlds.changes.fading_trade(first_pay=-1.0), "first_pay is -1.0"),
+        (lambda: sj.worlds.changes.rush_hours(capacity=0), "capacity is 0"),
+        (lambda: sj.worlds.changes.heavy_tails(tail=1.0), "tail is 1.0; it must be above 1"),
+        (
+            lambda: sj.worlds.changes.ripening_bait(bait_amplitude=6.0),
+            "below bait_offset, so that the bait pays",
+        ),
+        (lambda: sj.worlds.changes.rotting_bait(bait_decay=1.0), "bait_decay is 1.0"),
+        (lambda: sj.worlds.changes.rotting_bait(build_duration=0.0), "build_duration is 0.0"),
     ],
 )
 def test_wrong_numbers_get_one_sentence(call: Any, message: str) -> None:

@@ -58,13 +58,13 @@ def path_of(kind: str, key: int, until: float) -> list[tuple[float, int]]:
 def fresh() -> Any:
     """An agent that knows that the second state has one action."""
     agent = sj.smart(2, 2, exploration=0.2)
-    return agent._replace(values=sj.Table(sj.initial_values(ONE)))
+    return agent._replace(values=sj.agents.Table(sj.worlds.initial_values(ONE)))
 
 
 def by_hand(kind: str, steps: int, episodes: int, seed: int) -> tuple[float, float]:
     """Dynamic regret and tracking error of a run, its transitions taken one by one and the truth worked out here."""
     world_rng, agent_rng = sj.random.streams(seed, 2)
-    world, agent = sj.Switching([ONE, TWO], TIMES[kind]), fresh()
+    world, agent = sj.worlds.Switching([ONE, TWO], TIMES[kind]), fresh()
     owed: list[float] = []
     rewards: list[float] = []
     errors: list[tuple[float, float]] = []
@@ -88,12 +88,12 @@ def by_hand(kind: str, steps: int, episodes: int, seed: int) -> tuple[float, flo
 @pytest.mark.parametrize("kind", TIMES)
 def test_dynamic_regret_and_tracking_error_are_independent_sums(kind: str) -> None:
     """A compiled run counts what a loop in Python with its own clock, regimes and gains counts, to 1e-9."""
-    run = sj.run(sj.Switching([ONE, TWO], TIMES[kind]), fresh(), steps=150, episodes=2, seed=7)
+    run = sj.run(sj.worlds.Switching([ONE, TWO], TIMES[kind]), fresh(), steps=150, episodes=2, seed=7)
     regret, error = by_hand(kind, steps=150, episodes=2, seed=7)
     assert run.dynamic_regret == pytest.approx(regret, abs=1e-9)
     assert run.tracking_error == pytest.approx(error, rel=1e-9)
     many = sj.run_many(
-        sj.Switching([ONE, TWO], TIMES[kind]), {"a": fresh()}, steps=150, episodes=2, seeds=[7]
+        sj.worlds.Switching([ONE, TWO], TIMES[kind]), {"a": fresh()}, steps=150, episodes=2, seeds=[7]
     )
     assert many["dynamic_regret"].tolist() == [run.dynamic_regret]
     assert many["tracking_error"].tolist() == [run.tracking_error]
@@ -102,9 +102,9 @@ def test_dynamic_regret_and_tracking_error_are_independent_sums(kind: str) -> No
 def test_compiled_is_interpreted_and_restored() -> None:
     """Worlds of all three kinds, and disturbed ones, pass the checker; they are the same after pickling."""
     for times in TIMES.values():
-        world = sj.Switching([ONE, TWO], times)
+        world = sj.worlds.Switching([ONE, TWO], times)
         sj.check_world(world)
-    sj.check_world(sj.Disturbed(world, tail=2.1, wrong_rewards=0.1, wrong_durations=0.1))
+    sj.check_world(sj.worlds.Disturbed(world, tail=2.1, wrong_rewards=0.1, wrong_durations=0.1))
     assert sj.gain(pickle.loads(pickle.dumps(world)), 80.0) == pytest.approx(GAINS[0])
 
 
@@ -126,9 +126,9 @@ def rewards_of(world: Any, steps: int, seed: int = 0) -> list[float]:
 @pytest.mark.filterwarnings("ignore:a regime holds")
 def test_a_step_keeps_the_law_of_its_beginning() -> None:
     """Steps of 2 in regimes of 3 begin at 0, 2 | 4 | 6, 8 | 10, and the list begins again after its last."""
-    assert rewards_of(sj.Switching(pays(1.0, 5.0, duration=2.0), 3.0), 6) == [1, 1, 5, 1, 1, 5]
-    assert rewards_of(sj.Switching(pays(1.0, 5.0, 7.0), [2.0, 3.0, 4.0]), 6) == [1, 1, 5, 7, 1, 1]
-    assert rewards_of(sj.Switching(pays(1.0, 5.0, duration=10.0), 3.0), 4) == [
+    assert rewards_of(sj.worlds.Switching(pays(1.0, 5.0, duration=2.0), 3.0), 6) == [1, 1, 5, 1, 1, 5]
+    assert rewards_of(sj.worlds.Switching(pays(1.0, 5.0, 7.0), [2.0, 3.0, 4.0]), 6) == [1, 1, 5, 7, 1, 1]
+    assert rewards_of(sj.worlds.Switching(pays(1.0, 5.0, duration=10.0), 3.0), 4) == [
         1,
         5,
         1,
@@ -138,7 +138,7 @@ def test_a_step_keeps_the_law_of_its_beginning() -> None:
 
 def test_drawn_times_have_their_law_and_any_other_regime_follows() -> None:
     """Regimes last exponential times of the mean asked for, and the two others follow equally often; by seed alone."""
-    world = sj.Switching(pays(0.0, 1.0, 2.0, duration=0.05), laws.Exponential(5.0))
+    world = sj.worlds.Switching(pays(0.0, 1.0, 2.0, duration=0.05), laws.Exponential(5.0))
     path = [int(regime) for regime in rewards_of(world, 15_000, seed=3)]
     started, _ = sj.start(world, sj.stream(3))
     gains = [sj.gain(started, 0.05 * k + 0.01) or 0.0 for k in (0, 50, 200, 900)]
@@ -150,7 +150,7 @@ def test_drawn_times_have_their_law_and_any_other_regime_follows() -> None:
     ups = sum((after - one) % 3 == 1 for one, after in follows)
     assert stats.binomtest(ups, len(follows)).pvalue > 0.01
     with pytest.raises(ValueError, match="drawn when it starts"):
-        sj.gain(sj.Switching(pays(0.0, 1.0), laws.Exponential(5.0)), 1.0)
+        sj.gain(sj.worlds.Switching(pays(0.0, 1.0), laws.Exponential(5.0)), 1.0)
 
 
 def test_a_path_is_followed_step_by_step() -> None:
@@ -159,11 +159,11 @@ def test_a_path_is_followed_step_by_step() -> None:
     def at(time: float) -> SMDP:
         return from_transitions([(0, 0, 0, 1.0, time, 1.0), (0, 1, 0, 1.0, 1.0, 0.4)])
 
-    best, first = sj.Drifting(at, [0.0, 5.0, 9.0]), sj.Drifting(at, [0.0, 5.0, 9.0], policy=[0])
+    best, first = sj.worlds.Drifting(at, [0.0, 5.0, 9.0]), sj.worlds.Drifting(at, [0.0, 5.0, 9.0], policy=[0])
     clocks = [0.0, 4.9, 5.0, 9.0, 1e6]
     assert [sj.gain(best, clock) for clock in clocks] == [2.5, 2.5, 5.0, 9.0, 9.0]
     assert [sj.gain(first, clock) for clock in clocks] == [0.0, 0.0, 5.0, 9.0, 9.0]
-    run = sj.run(first, sj.policy_agent([0], 2, rate=sj.Fixed(1.0)), steps=200, compiled=False)
+    run = sj.run(first, sj.agents.policy_agent([0], 2, rate=sj.rates.Fixed(1.0)), steps=200, compiled=False)
     assert run.dynamic_regret == 0.0
     assert run.tracking_error == 64.0  # steps 100 to 199, with a gain of 9
 
@@ -210,14 +210,14 @@ def test_the_product_model_by_hand_and_by_simulation() -> None:
         from_transitions([(0, 0, 0, 1.0, pay, laws.Exponential(mean))])
         for pay, mean in ((6.0, 1.0), (2.0, 3.0))
     ]
-    product = sj.modulated(models, mean=2.0)
+    product = sj.models.modulated(models, mean=2.0)
     # A regime is another one at the end of a step of mean d with probability (1 - 1/(1 + d)) / 2: 1/4 and 3/8.
     shares = [3 / 8, 1 / 4]
     wanted = (6 * shares[0] + 2 * shares[1]) / (1 * shares[0] + 3 * shares[1])
     assert sj.solve(product).gain == pytest.approx(wanted, rel=1e-12)
     with pytest.warns(RuntimeWarning, match="does not bound what can be earned"):
-        world = sj.Switching(models, laws.Exponential(2.0))
-    run = sj.run(world, sj.policy_agent([0], 1), steps=200_000, seed=1)
+        world = sj.worlds.Switching(models, laws.Exponential(2.0))
+    run = sj.run(world, sj.agents.policy_agent([0], 1), steps=200_000, seed=1)
     assert run.reward / run.duration == pytest.approx(wanted, rel=0.01)
     assert (
         abs(sum(pay / mean for pay, mean in ((6, 1), (2, 3))) / 2 - wanted) > 0.1 * wanted
@@ -226,9 +226,9 @@ def test_the_product_model_by_hand_and_by_simulation() -> None:
 
 def test_wrong_records_leave_the_truth_alone() -> None:
     """Regret and times are those without errors, while totals have what was recorded; tails count as earned."""
-    world, agent = sj.Switching(pays(1.0, 5.0), 10.0), sj.policy_agent([0], 1)
+    world, agent = sj.worlds.Switching(pays(1.0, 5.0), 10.0), sj.agents.policy_agent([0], 1)
     plain = sj.run(world, agent, steps=400, compiled=False)
-    wrong = sj.Disturbed(
+    wrong = sj.worlds.Disturbed(
         world, wrong_rewards=0.1, reward_factor=50.0, wrong_durations=0.2, duration_factor=0.01
     )
     run = sj.run(wrong, agent, steps=400, compiled=False)
@@ -241,7 +241,7 @@ def test_wrong_records_leave_the_truth_alone() -> None:
     )
     assert run.reward > 2.0 * plain.reward
     assert run.duration < 0.9 * plain.duration
-    tailed = sj.run(sj.Disturbed(world, tail=3.0), agent, steps=400, compiled=False)
+    tailed = sj.run(sj.worlds.Disturbed(world, tail=3.0), agent, steps=400, compiled=False)
     assert tailed.truth is not None
     assert tailed.truth.earned == pytest.approx(tailed.reward, rel=1e-12)
     assert tailed.reward != plain.reward
@@ -249,14 +249,14 @@ def test_wrong_records_leave_the_truth_alone() -> None:
 
 def test_tails_are_paretos_of_mean_one() -> None:
     """The factor of a reward of 1 is a Pareto number: of index 3 above 2/3, with mean 1."""
-    factors = np.array(rewards_of(sj.Disturbed(sj.Tabular(pays(1.0)[0]), tail=3.0), 5_000))
+    factors = np.array(rewards_of(sj.worlds.Disturbed(sj.worlds.Tabular(pays(1.0)[0]), tail=3.0), 5_000))
     assert stats.kstest(factors, stats.pareto(3.0, scale=2 / 3).cdf).pvalue > 0.01
     assert factors.mean() == pytest.approx(1.0, abs=0.05)
 
 
 def test_a_world_without_a_truth_says_so() -> None:
     """In a world whose gain at a time is not known there is no dynamic regret, and tables have no such column."""
-    for world in (sj.TwoState(1e-3), sj.Disturbed(sj.TwoState(1e-3), wrong_rewards=0.1)):
+    for world in (sj.worlds.TwoState(1e-3), sj.worlds.Disturbed(sj.worlds.TwoState(1e-3), wrong_rewards=0.1)):
         run = sj.run(world, sj.smart(2, 2), steps=10, compiled=False)
         with pytest.raises(ValueError, match="this world does not know its gain at every time"):
             _ = run.dynamic_regret
@@ -269,16 +269,25 @@ WRONG: list[Any] = ["a model"]
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: sj.Switching([], 5.0), "regimes is empty"),
-        (lambda: sj.Switching(WRONG, 5.0), "regime 0 is 'a model'; it must be an SMDP"),
-        (lambda: sj.Switching([ONE, *pays(1.0)], 5.0), "regime 1 has other states or actions than regime 0"),
-        (lambda: sj.Switching([ONE, TWO], 0.0), "times is 0.0"),
-        (lambda: sj.Switching([ONE, TWO], [50.0, 50.0]), "times must be finite, above 0 and ascending"),
-        (lambda: sj.Switching([ONE, TWO], [0.0, 50.0]), "times must be finite, above 0 and ascending"),
-        (lambda: sj.Switching([ONE, TWO], laws.Exponential(-5.0)), "times.mean is -5.0"),
-        (lambda: sj.Drifting(lambda t: ONE, [1.0, 2.0]), "times must begin with 0.0"),
-        (lambda: sj.Disturbed(sj.Tabular(ONE), tail=1.0), "Disturbed.tail is 1.0; it must be above 1"),
-        (lambda: sj.modulated([ONE, *pays(1.0)], 5.0), "regime 1 has 1 states and regime 0 has 2"),
+        (lambda: sj.worlds.Switching([], 5.0), "regimes is empty"),
+        (lambda: sj.worlds.Switching(WRONG, 5.0), "regime 0 is 'a model'; it must be an SMDP"),
+        (
+            lambda: sj.worlds.Switching([ONE, *pays(1.0)], 5.0),
+            "regime 1 has other states or actions than regime 0",
+        ),
+        (lambda: sj.worlds.Switching([ONE, TWO], 0.0), "times is 0.0"),
+        (
+            lambda: sj.worlds.Switching([ONE, TWO], [50.0, 50.0]),
+            "times must be finite, above 0 and ascending",
+        ),
+        (lambda: sj.worlds.Switching([ONE, TWO], [0.0, 50.0]), "times must be finite, above 0 and ascending"),
+        (lambda: sj.worlds.Switching([ONE, TWO], laws.Exponential(-5.0)), "times.mean is -5.0"),
+        (lambda: sj.worlds.Drifting(lambda t: ONE, [1.0, 2.0]), "times must begin with 0.0"),
+        (
+            lambda: sj.worlds.Disturbed(sj.worlds.Tabular(ONE), tail=1.0),
+            "Disturbed.tail is 1.0; it must be above 1",
+        ),
+        (lambda: sj.models.modulated([ONE, *pays(1.0)], 5.0), "regime 1 has 1 states and regime 0 has 2"),
     ],
 )
 def test_wrong_input_gets_one_sentence(call: Callable[[], Any], message: str) -> None:
@@ -291,5 +300,5 @@ def test_wrong_input_gets_one_sentence(call: Callable[[], Any], message: str) ->
 def test_short_regimes_get_a_warning(times: float | Sequence[float] | Any) -> None:
     """The longest mean duration is 4: a regime that holds for less than 12 is warned of, one of 12 is not."""
     with pytest.warns(RuntimeWarning, match="less than three times the longest mean duration, 4"):
-        sj.Switching([ONE, TWO], times)
-    sj.Switching([ONE, TWO], 12.0)
+        sj.worlds.Switching([ONE, TWO], times)
+    sj.worlds.Switching([ONE, TWO], 12.0)

@@ -35,7 +35,7 @@ GAINS = {  # to the digits that are known from prototypes written apart from thi
 
 
 def world_of(name: str) -> Any:
-    return getattr(sj.continuous, name)()
+    return getattr(sj.worlds.continuous, name)()
 
 
 def gain(world: Any) -> float:
@@ -88,8 +88,8 @@ def test_the_optimal_policy_earns_the_gain_for_long(name: str) -> None:
 def test_no_threshold_of_wear_is_better() -> None:
     """The gain is the maximum over thresholds, for other numbers too, and each threshold earns what quadrature says."""
     for world in (
-        sj.continuous.Wear(),
-        sj.continuous.Wear(loss=0.3, mean_wear=0.5, price=2.0, replacement=0.0),
+        sj.worlds.continuous.Wear(),
+        sj.worlds.continuous.Wear(loss=0.3, mean_wear=0.5, price=2.0, replacement=0.0),
     ):
 
         def earns(x: float, world: Any = world) -> float:
@@ -111,14 +111,14 @@ def test_the_gain_of_offers_solves_its_equation() -> None:
     z1, z2 = np.meshgrid(nodes, nodes)
     chances = np.outer(weights, weights) / (2.0 * np.pi)
     for search in (0.5, 2.0):
-        g = gain(sj.continuous.Offers(search))
+        g = gain(sj.worlds.continuous.Offers(search))
         surplus = np.maximum(np.exp((z1 + z2) / 2.0) - g * np.exp(z1), 0.0)
         assert g * search == pytest.approx(float((chances * surplus).sum()), rel=2e-3)
 
 
 def test_the_gain_of_workload_is_bounded_by_a_coarse_model() -> None:
     """A finite model of the queue, solved exactly, comes closer to the gain the finer it is."""
-    errors = [abs(_coarse_workload(width) - gain(sj.continuous.Workload())) for width in (0.2, 0.1)]
+    errors = [abs(_coarse_workload(width) - gain(sj.worlds.continuous.Workload())) for width in (0.2, 0.1)]
     assert errors[1] < 0.6 * errors[0] < 0.03
 
 
@@ -151,7 +151,7 @@ def _coarse_workload(width: float) -> float:
 
 def test_an_order_of_priority_is_best_by_cost_over_service() -> None:
     """Serving the first two kinds in the other order costs more, by Cobham's formula and in a simulation."""
-    world = sj.continuous.CMu()
+    world = sj.worlds.continuous.CMu()
     rewards, durations = [], []
     for order in ([0, 1, 2, 3, 4, 5], [5, 4, 3, 2, 1, 0]):
         rng = stream(2)
@@ -173,7 +173,7 @@ def test_hold_pays_the_integral_of_its_cost() -> None:
     found = {}
     for _ in range(40):
         _, _, reward, duration = step.bare(
-            sj.continuous.Hold(), (x1, x2), u, stream(int(rng.integers(1 << 30)))
+            sj.worlds.continuous.Hold(), (x1, x2), u, stream(int(rng.integers(1 << 30)))
         )
         found[duration] = reward
     assert sorted(found) == [0.05, 0.2, 0.6]
@@ -196,7 +196,7 @@ def test_no_other_wait_is_better_where_updates_age() -> None:
         wait = np.maximum(0.0, age - y)
         spent = y * (wait + 1.0) + (wait**2 + 2.0 * wait + math.e) / 2.0
         rates.append(-float((chances * spent).sum() / (chances * (wait + 1.0)).sum()))
-    assert max(rates) == pytest.approx(gain(sj.continuous.UpdateOrWait()), rel=2e-3)
+    assert max(rates) == pytest.approx(gain(sj.worlds.continuous.UpdateOrWait()), rel=2e-3)
 
 
 # --- In the loop ------------------------------------------------------------------------
@@ -246,15 +246,15 @@ def test_a_fault_is_told_in_a_sentence() -> None:
     with pytest.raises(
         ValueError, match="the states of Wear are vectors, but the agent's values are a Table"
     ):
-        sj.run(sj.continuous.Wear(), sj.smart(1, 2), steps=10)
+        sj.run(sj.worlds.continuous.Wear(), sj.smart(1, 2), steps=10)
     with pytest.raises(
         ValueError, match="the states of TwoState are numbered, but the agent's values are NoValues"
     ):
-        sj.run(sj.TwoState(log_scale=0.0), agent, steps=10)
+        sj.run(sj.worlds.TwoState(log_scale=0.0), agent, steps=10)
     with pytest.raises(
         ValueError, match=r"values have the shape \(1, 2\), but Hold has 2 numbers in a state and actions"
     ):
-        sj.run(sj.continuous.Hold(), agent, steps=10)
+        sj.run(sj.worlds.continuous.Hold(), agent, steps=10)
     env = gym.make("sojourn/CMu-v0", compiled=False).unwrapped
     env.reset(seed=0)
     mask = env.step(2)[4]["action_mask"]
@@ -277,8 +277,8 @@ class Drifting(NamedTuple):
     whole: bool = False
 
     @property
-    def observed(self) -> sj.Bounds:
-        return sj.Bounds((0.0,), (math.inf,))
+    def observed(self) -> sj.worlds.Bounds:
+        return sj.worlds.Bounds((0.0,), (math.inf,))
 
 
 @sj.start.register
@@ -309,8 +309,8 @@ def test_bounds_must_ascend() -> None:
         num_actions: int = 1
 
         @property
-        def observed(self) -> sj.Bounds:
-            return sj.Bounds((1.0,), (1.0,))
+        def observed(self) -> sj.worlds.Bounds:
+            return sj.worlds.Bounds((1.0,), (1.0,))
 
     sj.start.register(Empty)(lambda world, rng: (world, (0.0,)))
     sj.step.register(Empty)(lambda world, state, action, rng: (world, (0.0,), 0.0, 1.0))
@@ -320,7 +320,7 @@ def test_bounds_must_ascend() -> None:
 
 def test_the_grid_of_workload_converges() -> None:
     """Half the width of the grid makes a quarter of the error, which is what takes it out."""
-    solved = [workload._solved(sj.continuous.Workload(), count)[0] for count in (1000, 2000, 4000)]
+    solved = [workload._solved(sj.worlds.continuous.Workload(), count)[0] for count in (1000, 2000, 4000)]
     assert (solved[1] - solved[0]) / (solved[2] - solved[1]) == pytest.approx(4.0, abs=0.6)
 
 

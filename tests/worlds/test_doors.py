@@ -20,9 +20,9 @@ from sojourn.models.laws import FlatLaws
 from sojourn.rules.values import with_arrays
 from sojourn.worlds.protocol import ready_world
 
-TABULAR = sj.Tabular(sj.problems.gosavi())
-MARKET = sj.Market(open=[10.0, 12.0, 11.0], close=[12.0, 11.0, 11.5], state_size=1)
-AGENT = sj.policy_agent([0, 1], num_actions=2)
+TABULAR = sj.worlds.Tabular(sj.problems.gosavi())
+MARKET = sj.worlds.Market(open=[10.0, 12.0, 11.0], close=[12.0, 11.0, 11.5], state_size=1)
+AGENT = sj.agents.policy_agent([0, 1], num_actions=2)
 
 # Each of these ended the process, or gave numbers that nobody had asked for.
 DEADLY: list[tuple[str, Callable[[], object], str]] = [
@@ -49,7 +49,7 @@ def test_a_world_that_would_read_elsewhere_is_refused(
     with pytest.raises(ValueError, match=sentence):
         ready_world(pickle.loads(pickle.dumps(world())))
     with pytest.raises(ValueError, match=sentence):
-        sj.run(world(), sj.random_agent(2, 2), steps=10)
+        sj.run(world(), sj.agents.random_agent(2, 2), steps=10)
     with pytest.raises(ValueError, match=sentence):
         WorldEnv(world())
 
@@ -59,13 +59,13 @@ def test_none_of_them_ends_a_process() -> None:
     program = "\n".join(
         [
             "import numpy as np, sojourn as sj",
-            "TABULAR = sj.Tabular(sj.problems.gosavi())",
-            "MARKET = sj.Market(open=[10.0, 12.0, 11.0], close=[12.0, 11.0, 11.5], state_size=1)",
-            "AGENT, refused = sj.policy_agent([0, 1], num_actions=2), 0",
+            "TABULAR = sj.worlds.Tabular(sj.problems.gosavi())",
+            "MARKET = sj.worlds.Market(open=[10.0, 12.0, 11.0], close=[12.0, 11.0, 11.5], state_size=1)",
+            "AGENT, refused = sj.agents.policy_agent([0, 1], num_actions=2), 0",
             "for world, agent in (",
             *(f"    ({code}, AGENT)," for code, _, _ in DEADLY),
             "    (TABULAR, AGENT._replace(actions=np.array([0, 10**9]))),",
-            "    (TABULAR, AGENT._replace(values=sj.Table(np.zeros((2, 0))))),",
+            "    (TABULAR, AGENT._replace(values=sj.agents.Table(np.zeros((2, 0))))),",
             "):",
             "    try:",
             "        sj.run(world, agent, steps=1000)",
@@ -111,10 +111,13 @@ def test_the_arrays_of_a_made_world_belong_to_it() -> None:
             r"of the shape \(1,\); it must be one of int64 of the shape \(2,\)",
         ),
         (
-            AGENT._replace(values=sj.Table(np.zeros((2, 0)))),
+            AGENT._replace(values=sj.agents.Table(np.zeros((2, 0)))),
             r"table is an array of float64 of the shape \(2, 0\)",
         ),
-        (AGENT._replace(values=sj.Table(np.zeros(2))), "it must be an array of numbers, states by actions"),
+        (
+            AGENT._replace(values=sj.agents.Table(np.zeros(2))),
+            "it must be an array of numbers, states by actions",
+        ),
         (sj.smart(2, 2)._replace(method=sj.smart(2, 2).rate), "method is Cumulative.*; it must be a method"),
         (sj.smart(2, 2)._replace(greedy=7), "greedy is 7"),
     ],
@@ -133,13 +136,13 @@ def test_a_policy_is_read_within_bounds() -> None:
         (-1, "state is -1; it must be at least 0"),
     ):
         with pytest.raises(ValueError, match=sentence):
-            sj.greedy_action(q, state)
+            sj.agents.greedy_action(q, state)
         with pytest.raises(ValueError, match=sentence):
-            sj.largest(q, state)
+            sj.agents.largest(q, state)
     with pytest.raises(TypeError, match="it must be an array of states by actions"):
-        sj.greedy_action(q[0], 0)
+        sj.agents.greedy_action(q[0], 0)
     with pytest.raises(ValueError, match="states by actions"):
-        sj.policy(sj.smart(1, 2)._replace(values=sj.Table(np.zeros((1, 0)))))
+        sj.agents.policy(sj.smart(1, 2)._replace(values=sj.agents.Table(np.zeros((1, 0)))))
 
 
 @pytest.mark.parametrize(

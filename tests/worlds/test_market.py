@@ -50,7 +50,7 @@ def both(
         num_states=2**state_size,
         num_actions=2,
         step_size=STEP_SIZE,
-        exploration=sj.Decay(start=start, factor=factor, floor=floor),
+        exploration=sj.agents.Decay(start=start, factor=factor, floor=floor),
         ties="lowest",
         **own,
     )
@@ -63,7 +63,7 @@ def both(
 AGENTS = ["smart", "relaxed_smart", "harmonic_r", "fixed_rate"]
 
 
-def assert_same_run(result: sj.Run, wanted: naive.Outcome, curve: Sequence[float]) -> None:
+def assert_same_run(result: sj.runs.Run, wanted: naive.Outcome, curve: Sequence[float]) -> None:
     """Everything is equal to the last bit: both add in the order of the steps."""
     assert result.policy.tolist() == wanted.policy
     assert result.greedy_steps == wanted.greedy_steps
@@ -84,11 +84,11 @@ def compare(
     steps: int | None = None,
     episodes: int = 1,
     **options: Any,
-) -> sj.Run:
+) -> sj.runs.Run:
     """Run both through a segment, and hold them to be the same."""
     steps = steps or len(closes)
     agent, oracle = both(name, options.get("state_size", 3), rate_step_size, exploration)
-    points = sj.evenly_spaced(steps * episodes, 20)
+    points = sj.runs.evenly_spaced(steps * episodes, 20)
     world = Market(opens, closes, **options)
     result = sj.run(world, agent, steps=steps, episodes=episodes, seed=seed, record=points)
     wanted, curve = naive.run_market(

@@ -47,7 +47,7 @@ MODELS = [EVERY_LAW, BY_PAIRS, from_transitions([(0, 0, 0, 1.0, 2.0, 3.0)])]
 
 def agent_for(model: SMDP, make: Any = sj.smart, **options: Any) -> Any:
     return make(model.num_states, model.num_actions, **options)._replace(
-        values=sj.Table(initial_values(model))
+        values=sj.agents.Table(initial_values(model))
     )
 
 
@@ -58,7 +58,9 @@ def test_models_pass_the_checker(model: SMDP) -> None:
 
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
-@pytest.mark.parametrize("make", [sj.smart, sj.harmonic_r, sj.r_learning, sj.differential_q, sj.random_agent])
+@pytest.mark.parametrize(
+    "make", [sj.smart, sj.harmonic_r, sj.r_learning, sj.agents.differential_q, sj.agents.random_agent]
+)
 def test_interpreted_equals_compiled(model: SMDP, make: Any) -> None:
     """Every law gives the same bits in Python and in machine code, with every kind of agent."""
     agent = agent_for(model, make)
@@ -116,10 +118,10 @@ def test_long_runs_come_to_the_gain(policy: list[int]) -> None:
     """What a policy earns in a million steps is its gain within five deviations of twenty batches."""
     run = sj.run(
         Tabular(EVERY_LAW),
-        sj.policy_agent(policy, 3),
+        sj.agents.policy_agent(policy, 3),
         1_000_000,
         seed=2,
-        record=sj.evenly_spaced(1_000_000, 20),
+        record=sj.runs.evenly_spaced(1_000_000, 20),
     )
     rewards, clocks = (np.diff(column, prepend=0.0) for column in (run.curve.reward, run.curve.clock))
     spread = (rewards / clocks).std(ddof=1) / np.sqrt(20)
@@ -165,7 +167,7 @@ def test_large_tables_are_made_compiled_and_are_the_same() -> None:
 @pytest.mark.parametrize("compiled", [True, False])
 def test_an_action_that_a_state_lacks_is_refused(compiled: bool) -> None:
     """The sentence names the state, the action, and how an agent leaves such actions out."""
-    agent = sj.policy_agent([1, 1, 0], 3)
+    agent = sj.agents.policy_agent([1, 1, 0], 3)
     with pytest.raises(
         ValueError,
         match=r"state 0 of TabularWorld has no action 1, which PolicyAgent took at step 0; an agent",
@@ -188,7 +190,7 @@ def test_initial_values_hide_what_is_not_there() -> None:
 
 def test_an_env_shows_masks_where_actions_are_lacking() -> None:
     """`info` has the mask of the state one is in, as Gymnasium's spaces take it, and none where all are there."""
-    env = sj.WorldEnv(Tabular(EVERY_LAW))
+    env = sj.envs.WorldEnv(Tabular(EVERY_LAW))
     state, info = env.reset(seed=0)
     for _ in range(50):
         mask = info["action_mask"]
@@ -207,12 +209,12 @@ def test_an_env_shows_masks_where_actions_are_lacking() -> None:
     assert told["action_mask"].tolist() == info["action_mask"].tolist()
     assert env.step(lacking)[0] == state  # it warns once
     assert "forbidden_action" not in env.step(env.action_space.sample())[4]
-    assert "action_mask" not in sj.WorldEnv(Tabular(BY_PAIRS)).reset(seed=0)[1]
+    assert "action_mask" not in sj.envs.WorldEnv(Tabular(BY_PAIRS)).reset(seed=0)[1]
 
 
 def test_a_learner_respects_the_masks() -> None:
     """Driven through Gymnasium, an agent takes only actions that there are."""
-    learner = sj.Learner(sj.WorldEnv(Tabular(EVERY_LAW)), sj.smart, seed=1)
+    learner = sj.Learner(sj.envs.WorldEnv(Tabular(EVERY_LAW)), sj.smart, seed=1)
     learner.train(steps=2000)
     assert available(EVERY_LAW)[np.arange(3), learner.policy].all()
 

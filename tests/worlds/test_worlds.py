@@ -12,20 +12,22 @@ from sojourn.rules.random import exponential, uniform
 
 def test_two_state_passes_the_checker() -> None:
     """The built-in world keeps the rules for worlds."""
-    sj.check_world(sj.TwoState(log_scale=1e-3))
+    sj.check_world(sj.worlds.TwoState(log_scale=1e-3))
 
 
 def test_generators_are_the_papers() -> None:
     """SinLogD and CosLogD are the formulas of the paper."""
     for t in (0, 1, 17, 999):
-        assert sj.sin_log_drift(t, 10, 0.001) == pytest.approx((math.sin(t) + 10) * 10 ** (0.001 * t))
-        assert sj.cos_log_drift(t, 10, 0.0005) == pytest.approx((math.cos(t) + 10) * 10 ** (0.0005 * t))
+        assert sj.worlds.sin_log_drift(t, 10, 0.001) == pytest.approx((math.sin(t) + 10) * 10 ** (0.001 * t))
+        assert sj.worlds.cos_log_drift(t, 10, 0.0005) == pytest.approx(
+            (math.cos(t) + 10) * 10 ** (0.0005 * t)
+        )
 
 
 def test_two_state_by_hand() -> None:
     """Both actions, the way back, and the step count over both states."""
     rng = sj.stream(0)
-    world, state = sj.start(sj.TwoState(log_scale=0.01), rng)
+    world, state = sj.start(sj.worlds.TwoState(log_scale=0.01), rng)
     assert (state, world.t) == (0, 0)
     world, state, reward, duration = sj.step(world, state, 1, rng)
     assert (state, reward, duration) == (1, 10.0, 11.0)
@@ -39,7 +41,7 @@ def test_two_state_by_hand() -> None:
 def test_noise_depends_on_seed_and_step_alone() -> None:
     """Whatever was done before, and in every episode, step t has the same noise."""
     rng = sj.stream(4)
-    first, _ = sj.start(sj.TwoState(log_scale=1e-3), rng)
+    first, _ = sj.start(sj.worlds.TwoState(log_scale=1e-3), rng)
     durations = []
     for actions in ((0, 0, 0, 0, 0), (1, 1, 1, 0, 0)):
         world, state = sj.start(first, rng)
@@ -52,7 +54,7 @@ def test_noise_depends_on_seed_and_step_alone() -> None:
 def test_noise_has_the_law_it_should() -> None:
     """Durations of A are normal with mean 1 and deviation 0.1."""
     rng = sj.stream(1)
-    world, _ = sj.start(sj.TwoState(log_scale=1e-3), rng)
+    world, _ = sj.start(sj.worlds.TwoState(log_scale=1e-3), rng)
     durations = []
     for _ in range(4000):
         world, _, _, duration = sj.step(world, 0, 0, rng)
@@ -63,22 +65,22 @@ def test_noise_has_the_law_it_should() -> None:
 
 def test_durations_never_fall_below_the_floor() -> None:
     """A wide noise or an offset of 0 would give negative durations; the floor holds."""
-    world = sj.TwoState(log_scale=1e-3, offset=0.0, duration_spread=5.0)
-    run = sj.run(world, sj.random_agent(2, 2), steps=2000)
+    world = sj.worlds.TwoState(log_scale=1e-3, offset=0.0, duration_spread=5.0)
+    run = sj.run(world, sj.agents.random_agent(2, 2), steps=2000)
     assert run.duration >= 0.001 * 2000
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: sj.TwoState(log_scale=math.nan), "TwoState.log_scale is nan"),
+        (lambda: sj.worlds.TwoState(log_scale=math.nan), "TwoState.log_scale is nan"),
         (
-            lambda: sj.TwoState(log_scale=1e-3, clock="hours"),
+            lambda: sj.worlds.TwoState(log_scale=1e-3, clock="hours"),
             "clock is 'hours'; it must be 'steps' or 'visits'",
         ),
-        (lambda: sj.TwoState(log_scale=1e-3, duration_floor=0.0), "TwoState.duration_floor is 0.0"),
-        (lambda: sj.step(sj.TwoState(log_scale=1e-3), 2, 0, sj.stream(0)), "state is 2"),
-        (lambda: sj.step(sj.TwoState(log_scale=1e-3), 0, -1, sj.stream(0)), "action is -1"),
+        (lambda: sj.worlds.TwoState(log_scale=1e-3, duration_floor=0.0), "TwoState.duration_floor is 0.0"),
+        (lambda: sj.step(sj.worlds.TwoState(log_scale=1e-3), 2, 0, sj.stream(0)), "state is 2"),
+        (lambda: sj.step(sj.worlds.TwoState(log_scale=1e-3), 0, -1, sj.stream(0)), "action is -1"),
     ],
 )
 def test_wrong_numbers_get_one_sentence(call: Any, message: str) -> None:
@@ -117,7 +119,7 @@ def test_a_users_world() -> None:
     sj.check_world(Machine())
     agent = sj.smart(30, 2, step_size=0.05, exploration=0.1)
     run = sj.run(Machine(), agent, steps=400_000, seed=0)
-    idle = sj.run(Machine(), sj.random_agent(30, 2), steps=100_000, seed=0)
+    idle = sj.run(Machine(), sj.agents.random_agent(30, 2), steps=100_000, seed=0)
     assert run.rate > 1.2 * idle.rate > 0.0
     assert 1 in run.policy
 
@@ -276,4 +278,4 @@ def test_a_worlds_arrays_are_constants() -> None:
 def test_two_state_overflow_is_an_error() -> None:
     """Rewards that leave the floats stop the run with a sentence instead of poisoning it."""
     with pytest.raises(ValueError, match="reward inf"):
-        sj.run(sj.TwoState(log_scale=0.1), sj.random_agent(2, 2), steps=10_000)
+        sj.run(sj.worlds.TwoState(log_scale=0.1), sj.agents.random_agent(2, 2), steps=10_000)

@@ -233,7 +233,7 @@ def policy(agent: Agent) -> Ints:
     if reads_vectors(values):
         raise TypeError(
             f"{type(agent).__name__} has {type(values).__name__}, whose states are vectors and cannot be listed; ask "
-            "for the best action of one state with sojourn.act(sojourn.follow(agent), state, rng)"
+            "for the best action of one state with sojourn.agents.act(sojourn.agents.follow(agent), state, rng)"
         )
     actions = np.empty(sizes(values)[0], dtype=np.int64)
     _policy(values, actions)

@@ -28,7 +28,7 @@ FILE = "audit.json"
 
 @dataclass(frozen=True)
 class KeptPolicy:
-    """A policy of `sojourn.SelfConfirming` as it is in a file: `margin` is None if it is infinite."""
+    """A policy of `sojourn.exact.SelfConfirming` as it is in a file: `margin` is None if it is infinite."""
 
     policy: tuple[int, ...]
     gain: float

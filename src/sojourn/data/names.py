@@ -138,9 +138,17 @@ def public_names(
         thing = None if module == package else getattr(importlib.import_module(module), original, None)
         if thing is None:  # the name is a module itself
             thing = importlib.import_module(f"{module}.{original}")
-        setattr(sys.modules[package], name, thing)
+        vars(sys.modules[package])[name] = thing
         return thing
 
+    class Package(ModuleType):
+        """Python makes each imported file an attribute of its package; this must not hide a public name."""
+
+        def __setattr__(self, name: str, value: object) -> None:
+            if name not in names or not isinstance(value, ModuleType):
+                super().__setattr__(name, value)
+
+    sys.modules[package].__class__ = Package
     return get, lambda: [*vars(sys.modules[package]), *names], sorted(names)
 
 

@@ -1,8 +1,10 @@
 """The public names, by the file that defines them."""
 
 from sojourn.envs.catalogue import ENVIRONMENTS, environments, make, register, summary
+from sojourn.envs.checker import check_smdp_env
 from sojourn.envs.rate_reward import RateReward, VectorRateReward
 from sojourn.envs.simulation import DecisionEnvironment, Simulation
+from sojourn.envs.worlds import WorldEnv
 
 __all__ = [
     "ENVIRONMENTS",
@@ -10,6 +12,8 @@ __all__ = [
     "RateReward",
     "Simulation",
     "VectorRateReward",
+    "WorldEnv",
+    "check_smdp_env",
     "environments",
     "make",
     "register",

@@ -34,7 +34,7 @@ class RateReward(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     estimate after the step, `info["reward"]` the original reward.
 
     >>> import sojourn as sj
-    >>> env = RateReward(sj.WorldEnv(sj.TwoState(log_scale=1e-3), compiled=False), rate=sj.Cumulative())
+    >>> env = RateReward(sj.envs.WorldEnv(sj.worlds.TwoState(log_scale=1e-3), compiled=False), rate=sj.Cumulative())
     >>> observation, info = env.reset(seed=0)
     >>> [env.step(1)[1] for _ in range(2)]  # 10 in a time of 11 while the rate is 0; then 0 in a time of 1
     [10.0, -0.9090909090909091]

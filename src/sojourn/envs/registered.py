@@ -54,7 +54,7 @@ class TwoStateEnv(WorldEnv):
     Never. The paper's episodes have 1,000 steps: `gymnasium.make(..., max_episode_steps=1000)`.
 
     ## Arguments
-    Those of `sojourn.TwoState`, and `compiled` of `sojourn.WorldEnv`.
+    Those of `sojourn.worlds.TwoState`, and `compiled` of `sojourn.envs.WorldEnv`.
 
     ## Source
     The paper's simulation study; `sojourn reproduce robustness` runs it.
@@ -117,7 +117,7 @@ class MarketEnv(WorldEnv):
     Never; after the last bar the first one follows.
 
     ## Arguments
-    Those of `sojourn.worlds.market.world.Market`, and `compiled` of `sojourn.WorldEnv`. If neither
+    Those of `sojourn.worlds.market.world.Market`, and `compiled` of `sojourn.envs.WorldEnv`. If neither
     `open` nor `close` is given, the prices are `num_bars` synthetic ones, the same each time.
 
     ## Source
@@ -145,7 +145,7 @@ class ProblemEnv(WorldEnv):
     """A finite model as a Gymnasium environment.
 
     The model is `env.unwrapped.model`. Where some of its states lack some actions,
-    `info["action_mask"]` has a 1 for each action that the state has; any other changes nothing (see `sojourn.WorldEnv`).
+    `info["action_mask"]` has a 1 for each action that the state has; any other changes nothing (see `sojourn.envs.WorldEnv`).
 
     >>> from sojourn.models.problems import two_choice
     >>> env = ProblemEnv(two_choice(), compiled=False)
@@ -244,7 +244,7 @@ def headed(name: str, maker: Callable[..., object], more: str = "") -> str:
         "Source": said.get("Source", "Not given."),
     }
     parts["Action space"] += (
-        " To take an action that the state lacks changes nothing; see `sojourn.WorldEnv`."
+        " To take an action that the state lacks changes nothing; see `sojourn.envs.WorldEnv`."
     )
     body = "\n\n".join(f"## {heading}\n{text}" for heading, text in parts.items())
     return f"`sojourn/{title(name)}-v0`: {first[:1].lower()}{first[1:]}\n\n{body}\n"
@@ -257,7 +257,7 @@ def _arguments(maker: Callable[..., object], more: str) -> str:
     )
     function = getattr(maker, "__qualname__", type(maker).__qualname__)
     own = f"{defaults}: those of `{module}.{function}`; " if defaults else ""
-    return f"{own}{more}`compiled` of `sojourn.WorldEnv`."
+    return f"{own}{more}`compiled` of `sojourn.envs.WorldEnv`."
 
 
 def _short(default: Any) -> str:

@@ -218,7 +218,7 @@ class Simulation(gymnasium.Env[Any, Any]):
     ## Action space
     The class sets it. If a decision has a mask, it is in `info["action_mask"]`: draw by it, as in
     `action_space.sample(info["action_mask"])`. If an action is given that the mask does not allow, no process gets it
-    and no time passes, as in `sojourn.WorldEnv`: the same decision is asked for again, the environment warns the first
+    and no time passes, as in `sojourn.envs.WorldEnv`: the same decision is asked for again, the environment warns the first
     time, `info["forbidden_action"]` is the action, and a `Learner` refuses such a step.
 
     ## Rewards

@@ -28,8 +28,8 @@ class NotSolvedError(ValueError):
 
     >>> import sojourn as sj
     >>> try:
-    ...     sj.value_iteration(sj.problems.gosavi(), max_sweeps=1)
-    ... except sj.NotSolvedError as error:
+    ...     sj.exact.value_iteration(sj.problems.gosavi(), max_sweeps=1)
+    ... except sj.exact.NotSolvedError as error:
     ...     print(str(error).split(";")[1].strip())
     allow more with max_sweeps, or use policy_iteration
     """

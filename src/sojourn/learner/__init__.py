@@ -3,4 +3,13 @@
 `learner` has the class itself; `choice` finds its environment and its agent, `driver` takes the steps, `table_agent` has
 an agent with a table of values as compiled code takes it, and the other files evaluate, warn, save and load. How an
 environment is read belongs in `envs`, how an agent learns in `agents`, and no loop over many runs belongs here.
+
+>>> import sojourn as sj
+>>> learner = sj.Learner(sj.envs.WorldEnv(sj.worlds.TwoState(log_scale=0.01)), sj.smart, seed=1)
+>>> learner.train(100).steps
+100
 """
+
+from sojourn.data.names import public_names
+
+__getattr__, __dir__, __all__ = public_names(__name__, __file__)

@@ -117,7 +117,7 @@ def opened(source: EnvironmentSource) -> Environment:
         why = f"it has no {missing[0]}" if missing else "it is a class"
         raise TypeError(
             f"{what} is not a Gymnasium environment: {why}; make one with gymnasium.make, or "
-            "sojourn.WorldEnv(world)"
+            "sojourn.envs.WorldEnv(world)"
         )
     return env  # type: ignore[return-value] # it has all that is needed
 

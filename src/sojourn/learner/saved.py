@@ -167,7 +167,7 @@ def load_policy(path: str | Path) -> LearnedPolicy:
 
     >>> import tempfile
     >>> import sojourn as sj
-    >>> learner = sj.Learner(sj.WorldEnv(sj.TwoState(log_scale=1e-3), compiled=False), seed=0)
+    >>> learner = sj.Learner(sj.envs.WorldEnv(sj.worlds.TwoState(log_scale=1e-3), compiled=False), seed=0)
     >>> totals = learner.train(100)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     learner.write_policy(f"{folder}/policy.json")

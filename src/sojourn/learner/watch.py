@@ -211,7 +211,7 @@ def tensorboard(folder: str) -> Callable[[Learner], None]:
 
     >>> import tempfile
     >>> import sojourn as sj
-    >>> learner = sj.Learner(sj.WorldEnv(sj.TwoState(log_scale=1e-3)), sj.smart, seed=0)
+    >>> learner = sj.Learner(sj.envs.WorldEnv(sj.worlds.TwoState(log_scale=1e-3)), sj.smart, seed=0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     totals = learner.train(1000, callbacks=tensorboard(folder))
     >>> totals.steps

@@ -5,7 +5,7 @@ This room describes models: their laws, their structure, their files, and named 
 followed to its end.
 
 >>> import sojourn as sj
->>> model = sj.model.from_transitions([  # state, action, next state, probability, reward, duration
+>>> model = sj.models.from_transitions([  # state, action, next state, probability, reward, duration
 ...     (0, 0, 1, 1.0, 6.0, 2.0),
 ...     (1, 0, 0, 1.0, 0.0, 1.0),
 ... ])

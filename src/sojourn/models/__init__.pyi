@@ -3,6 +3,7 @@
 from sojourn.models.dictionaries import from_dict
 from sojourn.models.matrices import from_arrays, from_matrices
 from sojourn.models.model_files import load_model, save_model
+from sojourn.models.modulated import modulated
 from sojourn.models.option_models import Option, from_options, primitive
 from sojourn.models.smdp import SMDP
 from sojourn.models.structure import end_components, findings
@@ -21,6 +22,7 @@ __all__ = [
     "from_table",
     "from_transitions",
     "load_model",
+    "modulated",
     "primitive",
     "save_model",
 ]

@@ -287,7 +287,7 @@ def _users_model(name: str, options: Mapping[str, Given]) -> SMDP:
     model = made(name, make, **fitted(make, options))
     if not isinstance(model, SMDP):
         raise TypeError(
-            f"{name!r} returns {shown(model)}; it must return a model, as the functions of sojourn.model do"
+            f"{name!r} returns {shown(model)}; it must return a model, as the functions of sojourn.models do"
         )
     return model
 

@@ -313,10 +313,10 @@ def check_model(given: object) -> None:
 
     >>> check_model("queue.toml")
     Traceback (most recent call last):
-    TypeError: the model is 'queue.toml'; make it an SMDP first, with sojourn.model.load_model for a file or from_dict for a dictionary
+    TypeError: the model is 'queue.toml'; make it an SMDP first, with sojourn.models.load_model for a file or from_dict for a dictionary
     """
     if not isinstance(given, SMDP):
         raise TypeError(
-            f"the model is {shown(given)}; make it an SMDP first, with sojourn.model.load_model for a file "
+            f"the model is {shown(given)}; make it an SMDP first, with sojourn.models.load_model for a file "
             "or from_dict for a dictionary"
         )

@@ -125,7 +125,7 @@ def value_weighted_harmonic(rate: WeightedHarmonic) -> float:
 class CumulativeHarmonic(NamedTuple):
     """Modified harmonic mean of all rates so far, computed without storing them.
 
-    It equals `sojourn.modified_harmonic_mean` of the rates r/tau.
+    It equals `sojourn.rates.modified_harmonic_mean` of the rates r/tau.
 
     >>> rate = CumulativeHarmonic()
     >>> for reward in (1, 1, -1, -4):

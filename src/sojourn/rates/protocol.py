@@ -106,14 +106,14 @@ class Steps(NamedTuple):
 def _check_update(rate: R, reward: Number, duration: Number) -> tuple[R, float, float]:
     if duration == 0.0:
         raise ValueError(
-            "duration is 0.0; update needs a duration above 0: use sojourn.carry for steps that take no time"
+            "duration is 0.0; update needs a duration above 0: use sojourn.rates.carry for steps that take no time"
         )
     return rate, finite("reward", reward), positive("duration", duration)
 
 
 def _check_limit(rate: R, steps: Steps) -> tuple[R, Steps]:
     if not isinstance(steps, Steps):
-        raise TypeError(f"steps is {steps!r}; limit needs the law of a step, a sojourn.Steps")
+        raise TypeError(f"steps is {steps!r}; limit needs the law of a step, a sojourn.rates.Steps")
     return rate, steps
 
 

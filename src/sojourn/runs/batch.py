@@ -285,7 +285,7 @@ class Runs:
     asked for, each part of `curve` has a row for each run, except `step`.
 
     >>> import sojourn as sj
-    >>> runs = run_many(sj.TwoState(log_scale=1e-3), sj.smart(2, 2), seeds=3, steps=100)
+    >>> runs = run_many(sj.worlds.TwoState(log_scale=1e-3), sj.smart(2, 2), seeds=3, steps=100)
     >>> len(runs), runs["steps"].tolist(), runs.policy.shape
     (3, [100, 100, 100], (3, 2))
     """

@@ -62,8 +62,8 @@ class Curve(NamedTuple):
     rate            the estimated rate at that moment
 
     >>> import sojourn as sj
-    >>> world = sj.Tabular(sj.problems.long_return())
-    >>> curve = run(world, sj.policy_agent([0, 0], num_actions=2), steps=100, record=3).curve
+    >>> world = sj.worlds.Tabular(sj.problems.long_return())
+    >>> curve = run(world, sj.agents.policy_agent([0, 0], num_actions=2), steps=100, record=3).curve
     >>> curve.step, curve.reward, curve.clock
     (array([  1,  10, 100]), array([  30.,  150., 1500.]), array([  2.,  15., 150.]))
     """
@@ -87,8 +87,8 @@ class Run(NamedTuple):
     beginning do not count, since they mark actions that a state does not have.
 
     >>> import sojourn as sj
-    >>> world = sj.Tabular(sj.problems.long_return())  # 30 in a time of 2, then the way back in 1
-    >>> result = run(world, sj.policy_agent([0, 0], num_actions=2), steps=100)
+    >>> world = sj.worlds.Tabular(sj.problems.long_return())  # 30 in a time of 2, then the way back in 1
+    >>> result = run(world, sj.agents.policy_agent([0, 0], num_actions=2), steps=100)
     >>> result.reward, result.duration, result.rate
     (1500.0, 150.0, 10.0)
     """

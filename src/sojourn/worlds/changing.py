@@ -318,5 +318,5 @@ def _warn(models: Sequence[SMDP], timetable: Timetable) -> None:
         warn(
             f"a regime {told} {shortest:g}, less than three times the longest mean duration, {longest:g}, so the gain "
             "of each regime does not bound what can be earned, and dynamic regret may be negative; if regimes "
-            "change at random, sojourn.modulated makes a model that has them in its states"
+            "change at random, sojourn.models.modulated makes a model that has them in its states"
         )

@@ -47,7 +47,7 @@ class Disturbed(NamedTuple):
     `wrong_durations` of the durations multiplied by `duration_factor`.
 
     >>> import sojourn as sj
-    >>> world = Disturbed(sj.Tabular(sj.problems.long_return()), wrong_rewards=1.0, reward_factor=10.0)
+    >>> world = Disturbed(sj.worlds.Tabular(sj.problems.long_return()), wrong_rewards=1.0, reward_factor=10.0)
     >>> world, state, reward, duration = sj.step(world, 0, 0, sj.stream(0))  # where 30 was paid
     >>> float(reward), float(duration)
     (300.0, 2.0)

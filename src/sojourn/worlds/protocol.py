@@ -47,7 +47,7 @@ does not have returns `NO_STATE` as the next state, and the loop stops with an e
 If states cannot be listed, a state is a tuple of floats, always of the same length. `num_states` is then 0, and
 `observed` has the `Bounds` of what is seen, which may be infinite. If some actions are not always available, the state
 continues after what is seen with a 1.0 or 0.0 for each action. If actions are numbers, `num_actions` is 0, and
-`controlled` has their `Bounds`. `sojourn.continuous` has examples.
+`controlled` has their `Bounds`. `sojourn.worlds.continuous` has examples.
 
 Two more rules are for worlds whose truth is known: `gain`, the exact gain, and `optimal`, the best action of a state.
 """
@@ -166,7 +166,7 @@ def is_unswayed(world: World) -> bool:
     wrong, it costs time and nothing else.
 
     >>> import sojourn as sj
-    >>> is_unswayed(sj.TwoState(log_scale=0.001)), is_unswayed(sj.Tabular(sj.problems.long_return()))
+    >>> is_unswayed(sj.worlds.TwoState(log_scale=0.001)), is_unswayed(sj.worlds.Tabular(sj.problems.long_return()))
     (True, False)
     """
     return False
@@ -177,7 +177,7 @@ def start(world: W, rng: Stream) -> tuple[W, State]:
     """Return the world at the beginning of an episode, and its first state.
 
     >>> import sojourn as sj
-    >>> world, state = start(sj.Tabular(sj.problems.long_return()), sj.stream(0))
+    >>> world, state = start(sj.worlds.Tabular(sj.problems.long_return()), sj.stream(0))
     >>> state
     0
     """
@@ -189,7 +189,7 @@ def step(world: W, state: State, action: Action, rng: Stream) -> tuple[W, State,
     """Return the world after one action, the next state, the reward and the duration.
 
     >>> import sojourn as sj
-    >>> world, state, reward, duration = step(sj.Tabular(sj.problems.long_return()), 0, 1, sj.stream(0))
+    >>> world, state, reward, duration = step(sj.worlds.Tabular(sj.problems.long_return()), 0, 1, sj.stream(0))
     >>> int(state), float(reward), float(duration)
     (1, 770.0, 100.0)
     """
@@ -211,10 +211,10 @@ def gain(world: World, clock: float = 0.0) -> float | None:
     If the world changes, this is the gain of the law in force at the time `clock` of an episode.
 
     >>> import sojourn as sj
-    >>> round(gain(sj.continuous.Offers()), 4)
+    >>> round(gain(sj.worlds.continuous.Offers()), 4)
     0.7478
     >>> given = sj.problems.long_shot()  # 5 in a time of 1, or 12 in a time of 4
-    >>> world = sj.Switching([given, given.with_laws(reward=[1.0, 18.0])], times=1000.0)
+    >>> world = sj.worlds.Switching([given, given.with_laws(reward=[1.0, 18.0])], times=1000.0)
     >>> gain(world, 0.0), gain(world, 1500.0)
     (5.0, 4.5)
     """

@@ -115,7 +115,9 @@ class ObservingAgent(Protocol):
 def checked_spaces(spaces: Spaces, agent: str, continuous: bool) -> Spaces:
     """Return the spaces if an agent can learn in them, or say why not."""
     if not isinstance(spaces, Spaces):
-        raise TypeError(f"spaces is {shown(spaces)}; {agent} needs sojourn.Spaces(num_inputs=, num_actions=)")
+        raise TypeError(
+            f"spaces is {shown(spaces)}; {agent} needs sojourn.agents.Spaces(num_inputs=, num_actions=)"
+        )
     whole("num_inputs", spaces.num_inputs)
     whole("places", spaces.places)
     whole("num_actions", spaces.num_actions, least=0)

@@ -62,7 +62,7 @@ class LearnedValues(NamedTuple):
     of the policy's action over the next best; the policy is self-confirming if the margin is not below 0.
 
     >>> import sojourn as sj
-    >>> sj.learned_values(sj.problems.long_shot(), [1], rate=3.0, exploration=0.5).margin  # B earns 3: nothing grows
+    >>> sj.exact.learned_values(sj.problems.long_shot(), [1], rate=3.0, exploration=0.5).margin  # B earns 3: nothing grows
     -2.0
     """
 

@@ -308,7 +308,7 @@ def gemini() -> SMDP:
     github.com/erelon/SMDP_Agents, examples/envs/configs.py, commit 1d662de.
 
     >>> import sojourn as sj
-    >>> sj.solve(gemini()).gains, sj.solve_ratio(gemini()).gain
+    >>> sj.solve(gemini()).gains, sj.exact.solve_ratio(gemini()).gain
     (array([10., 20.,  0.]), 4.0)
     """
     return from_transitions(
@@ -341,7 +341,7 @@ def feinberg() -> SMDP:
     github.com/erelon/SMDP_Agents, examples/envs/configs.py, commit 1d662de.
 
     >>> import sojourn as sj
-    >>> sj.solve(feinberg()).gains, round(sj.solve_ratio(feinberg()).gain, 6)
+    >>> sj.solve(feinberg()).gains, round(sj.exact.solve_ratio(feinberg()).gain, 6)
     (array([ 7.5, 10. ,  5. ]), 6.666667)
     """
     return from_transitions(

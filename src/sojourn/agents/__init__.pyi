@@ -1,0 +1,66 @@
+"""The public names, by the file that defines them."""
+
+from sojourn.agents import parts
+from sojourn.agents.bandits import greedy_bandit, ucb_bandit
+from sojourn.agents.baselines import follow, policy_agent, random_agent
+from sojourn.agents.constructors import (
+    differential_q,
+    fixed_rate,
+    harmonic_r,
+    r_learning,
+    relaxed_smart,
+    rvi_q,
+    smart,
+    smdp_q_learning,
+    tile_q,
+    tile_sarsa,
+    weighted_harmonic_r,
+)
+from sojourn.agents.exploration import Decay, Linear
+from sojourn.agents.h_learning import h_learning
+from sojourn.agents.networks.deep_q import deep_q
+from sojourn.agents.networks.ppo import ppo
+from sojourn.agents.networks.protocol import ObservingAgent, Spaces, Transitions
+from sojourn.agents.oracle import oracle
+from sojourn.agents.planning.planner import planner
+from sojourn.agents.protocol import act, draw, learn, pauses, policy, think
+from sojourn.agents.values.protocol import Table, greedy_action, largest
+
+__all__ = [
+    "Decay",
+    "Linear",
+    "ObservingAgent",
+    "Spaces",
+    "Table",
+    "Transitions",
+    "act",
+    "deep_q",
+    "differential_q",
+    "draw",
+    "fixed_rate",
+    "follow",
+    "greedy_action",
+    "greedy_bandit",
+    "h_learning",
+    "harmonic_r",
+    "largest",
+    "learn",
+    "oracle",
+    "parts",
+    "pauses",
+    "planner",
+    "policy",
+    "policy_agent",
+    "ppo",
+    "r_learning",
+    "random_agent",
+    "relaxed_smart",
+    "rvi_q",
+    "smart",
+    "smdp_q_learning",
+    "think",
+    "tile_q",
+    "tile_sarsa",
+    "ucb_bandit",
+    "weighted_harmonic_r",
+]

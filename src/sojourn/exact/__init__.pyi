@@ -1,0 +1,37 @@
+"""The public names, by the file that defines them."""
+
+from sojourn.exact.audit.audit import Audit, Limit
+from sojourn.exact.audit.lock_in import LearnedValues, SelfConfirming, learned_values
+from sojourn.exact.bounds import Solution
+from sojourn.exact.errors import NotSolvedError
+from sojourn.exact.linear_program import linear_program
+from sojourn.exact.logs.decision_log import Behaviour, Improvement, Log, LogEvaluation
+from sojourn.exact.logs.log_reader import read_log
+from sojourn.exact.modified import modified_policy_iteration
+from sojourn.exact.policies import PolicyValue, evaluate
+from sojourn.exact.policy_iteration import policy_iteration
+from sojourn.exact.solve import RatioSolution, solve_ratio
+from sojourn.exact.value_iteration import value_iteration
+
+__all__ = [
+    "Audit",
+    "Behaviour",
+    "Improvement",
+    "LearnedValues",
+    "Limit",
+    "Log",
+    "LogEvaluation",
+    "NotSolvedError",
+    "PolicyValue",
+    "RatioSolution",
+    "SelfConfirming",
+    "Solution",
+    "evaluate",
+    "learned_values",
+    "linear_program",
+    "modified_policy_iteration",
+    "policy_iteration",
+    "read_log",
+    "solve_ratio",
+    "value_iteration",
+]

@@ -1,0 +1,17 @@
+"""The public names, by the file that defines them."""
+
+from sojourn.learner.evaluation import Evaluation
+from sojourn.learner.learner import Learner
+from sojourn.learner.policy import LearnedPolicy
+from sojourn.learner.saved import load_policy
+from sojourn.learner.verdict import Verdict
+from sojourn.learner.watch import tensorboard
+
+__all__ = [
+    "Evaluation",
+    "LearnedPolicy",
+    "Learner",
+    "Verdict",
+    "load_policy",
+    "tensorboard",
+]
