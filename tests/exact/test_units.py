@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 import itertools
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import naive_audit
@@ -118,16 +119,35 @@ def test_nothing_to_earn() -> None:
         assert (found.gain, found.policy.any()) == (pytest.approx(0.0, abs=1e-8 * money), False)
 
 
+GAIN_OF_0: naive_audit.Model = [
+    {
+        0: [
+            (Fraction(1, 3), 1, Fraction(0), Fraction(1, 4)),
+            (Fraction(1, 3), 0, Fraction(0), Fraction(1, 4)),
+            (Fraction(1, 3), 0, Fraction(-1, 4), Fraction(1, 4)),
+        ]
+    },
+    {0: [(Fraction(1), 0, Fraction(0), Fraction(1, 4))], 1: [(Fraction(1), 1, Fraction(0), Fraction(1, 4))]},
+]
+
+
 @settings(max_examples=40, deadline=None)
 @given(fraction_models(), powers, powers)
+@example(GAIN_OF_0, 2.0, 1.0)
 def test_powers_of_two_change_no_bit(fractions: naive_audit.Model, money: float, time: float) -> None:
-    """In units of powers of two, solutions and evaluations of any small model are the same bits."""
+    """In units of powers of two, solutions and evaluations of any small model are the same bits.
+
+    Where decimals are needed, as for a gain of 0, numbers of 1e-50 of the rewards remain, and these are rounded to base ten.
+    """
     model, rate = model_of_fractions(fractions), money / time
     other = in_units(model, money, time)
+    nothing = (
+        1e-40 * rate * float(np.abs(model.reward / model.duration).max())
+    )  # far below the last bit of anything else
     one, two = sj.solve(model), sj.solve(other)
     assert (two.policy == one.policy).all()
-    assert (two.lower, two.upper) == (one.lower * rate, one.upper * rate)
-    assert (two.gains == one.gains * rate).all()
+    assert (two.lower, two.upper) == pytest.approx((one.lower * rate, one.upper * rate), rel=0, abs=nothing)
+    assert two.gains == pytest.approx(one.gains * rate, rel=0, abs=nothing)
     assert (two.bias == one.bias * money).all()
     one_worth, two_worth = sj.evaluate(model, one.policy), sj.evaluate(other, one.policy)
     assert (two_worth.gains == one_worth.gains * rate).all()

@@ -55,14 +55,14 @@ _DEPTH, _WIDE = 100, 8.0  # levels of the search, and times the square root of t
 _MOST_ENTRIES = 2e8  # of the factors, which then have about 3 gigabytes
 
 
-class Estimate(NamedTuple):
+class FillEstimate(NamedTuple):
     """What a factorisation will about take: seconds, and entries of the factors."""
 
     seconds: float
     entries: float
 
 
-def estimate(matrix: Sparse) -> Estimate:
+def estimate(matrix: Sparse) -> FillEstimate:
     """Return what the factorisation of a chain's matrix will take, from the width of its graph.
 
     Number the states by their distance from one at the rim. The smallest level near the middle separates the rest into two
@@ -89,7 +89,7 @@ def estimate(matrix: Sparse) -> Estimate:
     central = widths[(share >= 0.3) & (share - widths / widths.sum() <= 0.7)]
     width, length = float(central.min()) + float(hub.sum()), float(len(widths))
     seconds = 2e-9 * width**3 * max(1.0, length / width) + 1e-6 * size
-    return Estimate(seconds, 30.0 * (width**2 + size))
+    return FillEstimate(seconds, 30.0 * (width**2 + size))
 
 
 def cost_in_sweeps(model: SMDP, pairs: Ints) -> float:
