@@ -19,7 +19,7 @@ test: $(VENV)/ready-dev       ## run the tests
 # A run, a batch, a sweep and learners: what compiles where a new Numba lacks all that the shortcuts need.
 plain: $(VENV)/ready-dev      ## run some of the tests without the shortcuts that reach into Numba
 	SOJOURN_PLAIN_NUMBA=all $(BIN)/python -m pytest tests/rules/test_borrowed.py tests/agents/test_tiles.py \
-		tests/runs/test_halt.py tests/learner/test_archive.py::test_the_same_learner_is_the_same_bytes
+		tests/runs/test_stop.py tests/learner/test_archive.py::test_the_same_learner_is_the_same_bytes
 
 # Loops of kills, studies of coverage, fuzzers, large oracles: what a short test stands for, at full length.
 evidence: $(VENV)/ready-dev   ## run the long tests

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sojourn as sj
-from sojourn.rules.values import replaced
+from sojourn.rules.values import with_fields
 
 TRUTH = 11.0 / 4.0
 
@@ -19,7 +19,7 @@ def job_world() -> Any:
     world = sj.worlds.Tabular(sj.models.from_transitions(transitions))
     parameters = world.parameters.copy()
     parameters[1, 3] = 0.0  # the duration of the second pair
-    return replaced(world, parameters=parameters)
+    return with_fields(world, parameters=parameters)
 
 
 EVERY_AGENT: dict[str, Any] = {
@@ -109,7 +109,7 @@ def test_a_world_that_goes_back_in_time_is_refused(duration: float) -> None:
     world = job_world()
     parameters = world.parameters.copy()
     parameters[1, 3] = duration
-    world = replaced(world, parameters=parameters)
+    world = with_fields(world, parameters=parameters)
     with pytest.raises(
         ValueError, match=r"a duration must be finite and at least 0|parameters has the entry"
     ):

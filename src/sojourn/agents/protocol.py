@@ -50,7 +50,7 @@ from sojourn.rules.door import told
 from sojourn.rules.kernel import kernel
 from sojourn.rules.rule import no_rule, rule
 from sojourn.rules.streams import Stream, check_stream
-from sojourn.rules.values import Value, copied, is_value, replaced, validated
+from sojourn.rules.values import Value, copied, is_value, validated, with_fields
 from sojourn.rules.vectors import Action, State
 
 
@@ -270,7 +270,7 @@ def ready_agent(agent: A) -> A:
         )
     # An agent that was made with _replace has not been checked yet.
     unmasked(type(agent).__name__, agent)
-    agent = validated(replaced(agent, values=ready_values(agent.values)))
+    agent = validated(with_fields(agent, values=ready_values(agent.values)))
     wrong = misfit(agent)  # compiled code does not check bounds
     if wrong:
         num_states, num_actions = sizes(agent.values)

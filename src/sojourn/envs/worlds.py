@@ -27,7 +27,7 @@ from sojourn.rules.gradual import gradually
 from sojourn.rules.kernel import kernel
 from sojourn.rules.stacks import put, take
 from sojourn.rules.streams import Stream, check_stream, streams
-from sojourn.rules.values import Column, V, Value, is_value, named_fields, replaced, same
+from sojourn.rules.values import Column, V, Value, is_value, named_fields, same, with_fields
 from sojourn.rules.vectors import Action, State, spot, state_in, write_state
 from sojourn.worlds.protocol import (
     Fault,
@@ -271,7 +271,7 @@ def _stack_of(world: V) -> V:
         name: _stack_of(field) if is_value(field) else np.asarray(field)[np.newaxis]
         for name, field in named_fields(world)
     }
-    return replaced(world, **fields)
+    return with_fields(world, **fields)
 
 
 def digest(world: Value) -> str:
@@ -303,7 +303,7 @@ def _with_numbers(world: V, numbers: Iterator[float]) -> V:
         for name, field in named_fields(world)
         if not isinstance(field, np.ndarray)
     }
-    return replaced(world, **fields)
+    return with_fields(world, **fields)
 
 
 def _is_moved(one: Any, other: Any) -> bool:

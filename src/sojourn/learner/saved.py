@@ -29,7 +29,7 @@ from sojourn.learner.table_agent import HiddenActions, HiddenValues, TableAgent,
 from sojourn.rates.protocol import stumbling
 from sojourn.rules.door import told
 from sojourn.rules.streams import Stream
-from sojourn.rules.values import Column, canonical, replaced
+from sojourn.rules.values import Column, canonical, with_fields
 from sojourn.runs.recording import Totals
 
 FORMAT, VERSION = "sojourn learner", 4
@@ -257,7 +257,7 @@ def _restored_observer(
             f"{there[0]} with {there[1]}"
         )
     driver.agent.restored(saved["learned"])
-    driver.totals = canonical(replaced(Totals(), **saved["totals"]))
+    driver.totals = canonical(with_fields(Totals(), **saved["totals"]))
     check_totals(driver.totals)
     places.restored(saved["lanes"])
     return driver

@@ -32,7 +32,7 @@ from sojourn.rules.gradual import gradually
 from sojourn.rules.kernel import kernel
 from sojourn.rules.stacks import put, take
 from sojourn.rules.streams import Stream, check_stream
-from sojourn.rules.values import Column, Value, canonical, copied, replaced, stacked, with_arrays
+from sojourn.rules.values import Column, Value, canonical, copied, stacked, with_arrays, with_fields
 from sojourn.runs.recording import Totals, counted, totals_in, write_totals
 
 V = TypeVar("V", bound=Value)
@@ -93,7 +93,7 @@ class TableAgent:
         count = _SIZE - _FIRST + math.prod(sizes(agent.values))
         if numbers.shape != (count,) or not np.isfinite(numbers).all():
             raise ValueError("its totals are not numbers")
-        seen = canonical(replaced(_NOTHING, **totals))
+        seen = canonical(with_fields(_NOTHING, **totals))
         if set(totals) != set(Totals._fields) or list(map(type, seen)) != list(map(type, _NOTHING)):
             raise ValueError("its totals are not numbers")
         check_totals(seen)
@@ -216,7 +216,7 @@ class TableAgent:
         else:  # the values stay where they are, as other objects look at them there
             values = self._stack.values
             self._store(thought)
-            self._stack = replaced(self._stack, values=values)
+            self._stack = with_fields(self._stack, values=values)
             self.q = entries(values)[0]
 
 

@@ -13,6 +13,8 @@ from typing import Any, Protocol, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
 
+from sojourn.data.moved import moved_names
+
 Field: TypeAlias = Any  # a number, a numeric array or a value
 
 
@@ -131,8 +133,8 @@ def validated(value: V) -> V:
     return canonical(type(value)(*fields))
 
 
-def replaced(value: V, **fields: Field) -> V:
-    """Return `value` with some of its fields replaced."""
+def with_fields(value: V, **fields: Field) -> V:
+    """Return `value` with some other fields, without the checks of its class; `replace.replaced` has them."""
     return _made(type(value), (fields.pop(name, field) for name, field in named_fields(value)))
 
 
@@ -250,3 +252,6 @@ def same(one: Field, other: Field) -> bool:
     if isinstance(one, float):
         return np.float64(one).tobytes() == np.float64(other).tobytes()
     return bool(one == other)
+
+
+__getattr__ = moved_names(__name__)

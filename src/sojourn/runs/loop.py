@@ -25,7 +25,7 @@ from sojourn.rules.kernel import kernel
 from sojourn.rules.rehearsal import returned, same_kind
 from sojourn.rules.rule import first_meeting
 from sojourn.rules.streams import Stream, streams
-from sojourn.rules.values import Column, canonical, copied, replaced
+from sojourn.rules.values import Column, canonical, copied, with_fields
 from sojourn.rules.vectors import Action, State, is_offered, is_state, spot
 from sojourn.runs.progress import StopFlag
 from sojourn.runs.recording import NEVER, Course, Length, Points, Totals, counted, has_diverged, record_points
@@ -214,7 +214,7 @@ def without_missing(world: World, agent: A) -> A:
     available = getattr(world, "available", None)
     if available is None or available.all():
         return agent
-    return replaced(agent, values=restricted(agent.values, available))
+    return with_fields(agent, values=restricted(agent.values, available))
 
 
 def rehearse(world: World, agent: Agent) -> None:
