@@ -336,8 +336,8 @@ def test_other_rules_have_another_hash(tmp_path: Path) -> None:
     assert made[0] == made[2] != made[1]
 
 
-def test_users_types_are_not_kept_on_disk() -> None:
-    """Machine code of rules outside the package is compiled in each process: their edits always count."""
+def test_users_types_are_known_as_such() -> None:
+    """A type with rules outside the package counts as a user's: its machine code is kept under a hash of all that it reaches."""
     from rates.test_rates import Last
 
     assert Last in _rule._users
