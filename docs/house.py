@@ -172,7 +172,7 @@ _WALKS = {
     "Learner(env).train(1000)": """
 import gymnasium
 env = gymnasium.make("sojourn.envs:sojourn/AdmissionControl-v0")
-sj.Learner(env, seed=0)  # what only the first learner of a process does is not counted
+sj.Learner(env, seed=0).train(1000)  # what only the first learner of a process does is not counted: compiling
 walk = lambda: sj.Learner(env, seed=0).train(1000)
 """,
     "a sweep": """
