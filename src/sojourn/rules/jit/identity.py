@@ -162,9 +162,8 @@ class _Fingerprint:
         elif id(thing) not in self._seen:
             self._seen[id(thing)] = thing
             self._add(thing.__name__)
-            for name in names:
-                if hasattr(thing, name):
-                    self._read_reached(getattr(thing, name), names)
+            for name in sorted(set(names) & set(dir(thing))):  # to ask for a name that has moved would warn
+                self._read_reached(getattr(thing, name), names)
             del self._seen[id(thing)]  # another function looks for other names in it
 
     def _read_code(self, code: CodeType) -> None:
