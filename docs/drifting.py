@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from rendering import public_name
+
 DATA = Path(__file__).resolve().parent / "data" / "drift.json"
 KEPT = ("version", "steps", "size", "tracking", "control", "bet", "named", "settings", "findings")
 TAILS = (
@@ -98,7 +100,7 @@ def estimators_table() -> str:
         cells = [_times(row[name]) for name in ("mean", "high", "worst")]
         cells += [_times(by_score[name]) if by_score else "" for name in ("mean", "high", "worst")]
         lines.append(
-            f"| [`{row['estimator']}`](reference/rates.md#sojourn.{row['estimator']}) | {' | '.join(cells)} |"
+            f"| [`{row['estimator']}`](reference/rates.md#{public_name('rates', row['estimator'])}) | {' | '.join(cells)} |"
         )
     return "\n".join(lines)
 

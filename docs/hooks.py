@@ -15,6 +15,7 @@ import measured
 import observed
 import pictures
 import published
+from rendering import public_name
 
 import baselines
 from sojourn.agents.catalogue import AGENTS
@@ -284,4 +285,4 @@ def _problem(found: dict[str, Any]) -> str:
 
 
 def _agent(name: str) -> str:
-    return f"[{title(name)}](reference/agents.md#sojourn.{AGENTS[name].kind})"
+    return f"[{title(name)}](reference/agents.md#{public_name('agents', AGENTS[name].kind)})"

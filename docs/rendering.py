@@ -11,6 +11,8 @@ from typing import Any
 
 import griffe
 
+import sojourn
+
 _ENTRY = re.compile(r"^(`?\w+`?(?:, `?\w+`?)*) {2,}(\S.*)$")
 _COLUMNS = re.compile(r"^ {4}(\S+(?: \S+)*) {2,}(\S+(?: \S+)*)$")
 _LABEL = re.compile(r"^(States|Actions|Rewards|Durations|Source):")
@@ -123,3 +125,12 @@ def _in_columns(lines: list[str]) -> str:
         else:
             return ""
     return "\n".join(entries)
+
+
+def public_name(room: str, name: str) -> str:
+    """Return where the reference has a public name: at the top, or in the module of its room.
+
+    >>> public_name("agents", "smart"), public_name("agents", "rvi_q")
+    ('sojourn.smart', 'sojourn.agents.rvi_q')
+    """
+    return f"sojourn.{name}" if name in sojourn.__all__ else f"sojourn.{room}.{name}"

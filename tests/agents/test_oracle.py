@@ -142,7 +142,7 @@ EXAMPLES: list[tuple[str, list[Any], float]] = [
 def test_worked_examples(name: str, arguments: list[Any], wanted: float) -> None:
     """Both give the worked examples of the definitions."""
     assert_few_ulps(getattr(naive, name)(*arguments), wanted)
-    assert_few_ulps(getattr(sj, name)(*arguments), wanted)
+    assert_few_ulps(getattr(sj.rates, name)(*arguments), wanted)
 
 
 def test_nothing_has_no_mean() -> None:
@@ -345,7 +345,7 @@ def both(name: str, options: naive.Settings) -> tuple[Any, naive.Agent]:
     exploration: Any = (
         sj.agents.Linear if isinstance(options.exploration, naive.Straight) else sj.agents.Decay
     )(*options.exploration)
-    agent = getattr(sj, constructor)(
+    agent = getattr(sj.agents, constructor)(
         num_states=options.num_states,
         num_actions=options.num_actions,
         step_size=sj.rates.Visits(*options.step_size)
@@ -551,7 +551,7 @@ def test_any_agent_takes_any_estimator(
     """An agent with another estimator than its own feeds it the agent's own evidence."""
     kind = ESTIMATORS[estimator]
     options = {"step_size": 0.1} if kind.has_step_size else {}
-    agent = getattr(sj, name)(
+    agent = getattr(sj.agents, name)(
         num_states=3, num_actions=4, step_size=0.1, ties="lowest", rate=kind.sojourn(**options)
     )
     oracle = oracle_of(naive.Settings(3, 4, 0.1, CONSTANT), kind.recursion(**options))

@@ -220,9 +220,9 @@ def _public() -> dict[str, Any]:
     for place, module in modules.items():
         for name in getattr(module, "__all__", None) or _defined(module):
             thing = getattr(module, name)
-            if callable(thing) and not isinstance(
-                thing, types.ModuleType | types.GenericAlias | types.UnionType
-            ):
+            is_known = any(thing is other for other in found.values())  # at the top, or in another module
+            others = types.ModuleType | types.GenericAlias | types.UnionType
+            if callable(thing) and not is_known and not isinstance(thing, others):
                 found[place + name] = thing
     return found
 

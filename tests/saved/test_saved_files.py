@@ -94,7 +94,8 @@ def test_a_learner_is_read_and_goes_on(name: str, read: Json) -> None:
 
 def test_every_agent_has_a_file() -> None:
     """Every public constructor of an agent that learns has made one of the learners, and every learner has a file."""
-    callables = {name: getattr(sj, name) for name in NAMES["top"] if inspect.isfunction(getattr(sj, name))}
+    everything = {name: getattr(sj.agents, name, None) for name in NAMES["top"]}
+    callables = {name: thing for name, thing in everything.items() if inspect.isfunction(thing)}
     first = {name: next(iter(inspect.signature(made).parameters), "") for name, made in callables.items()}
     constructors = {
         name for name, begins in first.items() if begins in ("num_states", "num_inputs", "spaces")

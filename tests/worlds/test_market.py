@@ -46,7 +46,7 @@ def both(
     has_step_size = name in ("relaxed_smart", "harmonic_r")
     own = {"rate_step_size": rate_step_size} if has_step_size else {}
     start, factor, floor = exploration
-    agent = getattr(sj, name)(
+    agent = getattr(sj.agents, name)(
         num_states=2**state_size,
         num_actions=2,
         step_size=STEP_SIZE,
