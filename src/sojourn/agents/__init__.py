@@ -6,7 +6,7 @@ method, and `learning` has the code that all methods share. `constructors` makes
 
 >>> import sojourn as sj
 >>> agent = sj.agents.fixed_rate(2, 2, rate=1.0, step_size=0.5, exploration=0.0)
->>> agent = sj.learn(agent, 0, 1, 3.0, 2.0, 0, False)  # in state 0, action 1 earned 3 in a time of 2: 1 more than the rate
+>>> agent = sj.learn(agent, 0, 1, 3.0, 2.0, 0, False)  # action 1 in state 0: 3 in a time of 2
 >>> agent.values.q[0].tolist()
 [0.0, 0.5]
 """
