@@ -439,7 +439,8 @@ def test_decisions_without_time_off_the_policy(reward: float) -> None:
     found = audit(model)
     assert found["Harmonic"].error == pytest.approx(1.8 - 5.0)
     assert found["Fixed"].error == -5.0
-    assert found["Cumulative"] == ("Cumulative", ("smart",), 5.0, 0.0, True, 5.0, 0.0, 5.0)
+    right = found["Cumulative"]
+    assert (right.rate, right.error, right.keeps_optimum, right.settled_gain) == (5.0, 0.0, True, 5.0)
 
 
 def test_traps_beside_decisions_without_time() -> None:
