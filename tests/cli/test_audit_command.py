@@ -69,6 +69,13 @@ def test_an_audit_for_machines_and_for_people(tmp_path: Path) -> None:
     assert harmonic == {
         "estimator": "Harmonic", "agents": ["harmonic_r"], "rate": pytest.approx(1.8), "error": pytest.approx(-3.2),
         "keeps_optimum": False, "greedy_gain": 3.0, "drift": pytest.approx(0.9 * 3.2), "settled_gain": 3.0,
+        "mean": None, "mean_is": None,
+    }  # fmt: skip
+    means = {
+        each["estimator"]: (each["mean"], each["mean_is"]) for each in told["estimators"] if each["mean_is"]
+    }
+    assert means == {
+        "Exponential": (5.0, "first order"), "TimeSmoothed": (5.0, "exact"), "Incremental": (5.0, "exact"),
     }  # fmt: skip
     # Nine times 5 - rate, A's own advantage, is more than 12 - 4 rate up to 33/5; both policies are kept.
     assert (told["held"], told["held_low"], told["held_high"]) == (True, None, pytest.approx(6.6))

@@ -15,9 +15,10 @@ import sojourn as sj
 from sojourn.exact.audit.audit import audit
 from sojourn.exact.audit.frontier import frontier, greedy_line, interval
 from sojourn.models import SMDP, from_arrays, from_transitions
-from sojourn.models.laws import Outcomes, TwoPoint
+from sojourn.models.laws import Constant, FlooredNormal, Outcomes, TwoPoint, Uniform
 from sojourn.models.problems import PROBLEMS, jobs, long_return, long_shot
 from sojourn.rates.catalogue import ESTIMATORS
+from sojourn.rates.contrast import Fixed
 from strategies import fraction_models, model_of_fractions
 
 EXACT = (
@@ -409,3 +410,41 @@ def test_decisions_without_time_are_refused() -> None:
         ValueError, match=r"state 0 \(choose\), action 1 may take no time, and the long-run limit"
     ):
         audit(model)
+
+
+@pytest.mark.parametrize(
+    "law", [Constant(0.0), Uniform(0.0, 0.0), TwoPoint(0.0, 1.0, 0.5), FlooredNormal(1.0, 1.0, 0.0)]
+)
+def test_every_law_that_may_take_no_time_is_refused(law: Any) -> None:
+    """A law that gives a duration of 0 with some probability is refused, in whatever way it is written."""
+    model = from_transitions([(0, 0, 1, 1.0, 1.0, 2.0), (1, 0, 0, 1.0, 1.0, law)])
+    with pytest.raises(ValueError, match="state 1, action 0 may take no time"):
+        audit(model)
+
+
+@pytest.mark.parametrize("reward", [0.0, 0.1])
+def test_decisions_without_time_off_the_policy(reward: float) -> None:
+    """Decisions without time that the policy does not take change none of its limits, and no error counts as rounding.
+
+    The slack for rounding was once the largest reward / duration of any pair: infinite here, or nan for a reward of 0.
+    """
+    model = from_transitions(
+        [
+            (0, 0, 0, 0.5, 1.0, 1.0),
+            (0, 0, 0, 0.5, 9.0, 1.0),
+            (0, 1, 1, 1.0, 1.0, 2.0),
+            (1, 0, 0, 1.0, reward, 0.0),
+        ]
+    )
+    found = audit(model)
+    assert found["Harmonic"].error == pytest.approx(1.8 - 5.0)
+    assert found["Fixed"].error == -5.0
+    right = found["Cumulative"]
+    assert (right.rate, right.error, right.keeps_optimum, right.settled_gain) == (5.0, 0.0, True, 5.0)
+
+
+def test_traps_beside_decisions_without_time() -> None:
+    """A decision without time in a state that is left for good does not hide a trap."""
+    rows = [(0, 0, 0, 1.0, 10.0, 10.0), (0, 1, 0, 1.0, 1.0, 0.9), (1, 0, 0, 1.0, 3.0, 0.0)]
+    found = audit(from_transitions(rows), estimators=[Fixed(0.0)]).self_confirming["Fixed"]
+    assert [(one.policy[0], one.trap) for one in found] == [(0, True)]  # B, which earns 1 in 0.9, is left

@@ -266,6 +266,41 @@ def test_very_unequal_durations() -> None:
         sj.exact.modified_policy_iteration(model, 1e-10, max_sweeps=5000)
 
 
+@pytest.mark.parametrize("name", sj.problems.PROBLEMS)
+def test_the_linear_program_solves_every_problem(name: str) -> None:
+    """On every named problem the linear program has the gain that `solve` proves."""
+    model = sj.problems.PROBLEMS[name]()
+    best = sj.solve(model)
+    assert sj.exact.linear_program(model).gain == pytest.approx(best.gain, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("rare", [1e-8, 9e-10, 5e-10, 1e-13])
+def test_rare_transitions_in_the_linear_program(rare: float) -> None:
+    """A pair with successors that are too rare for HiGHS is not forbidden: the better action here has thirty of them.
+
+    HiGHS takes coefficients up to 1e-9 for 0. With these dropped, more left state 0 than entered any state.
+    """
+    often = [(0, 0, 0, 0.5, 5.0, 1.0), (0, 0, 1, 0.5 - 30 * rare, 5.0, 1.0)]
+    rarely = [(0, 0, state, rare, 5.0, 1.0) for state in range(2, 32)]
+    worse = [(0, 1, 0, 0.5, 1.0, 1.0), (0, 1, 1, 0.5, 1.0, 1.0)]
+    back = [(state, 0, 0, 1.0, 2.0, 1.0) for state in range(1, 32)]
+    model = from_transitions([*often, *rarely, *worse, *back])
+    found = sj.exact.linear_program(model)
+    assert found.policy[0] == 0
+    assert found.gain == pytest.approx(4.0, rel=1e-12)  # two steps of state 0 to one elsewhere
+
+
+def test_a_gain_that_depends_on_rare_transitions_is_refused() -> None:
+    """Where HiGHS cannot see what decides the gain, the linear program says so instead of answering."""
+    stay = 1.0 - 1e-10
+    model = from_arrays([[[stay, 1e-10]], [[1e-10, stay]]], rewards=[[3.0], [0.0]], durations=[[1.0], [1.0]])
+    assert sj.solve(model).gain == pytest.approx(1.5, rel=1e-5)  # 1 - 1e-10 is rounded
+    with pytest.raises(
+        sj.exact.NotSolvedError, match=r"has the value 3, but its policy has the gain 1\.5.*below 1e-9"
+    ):
+        sj.exact.linear_program(model)
+
+
 def test_unequal_numbers_of_actions() -> None:
     """A policy speaks of the numbers that actions have, also where a state lacks some."""
     model = from_transitions([(0, 0, 1, 1.0, 0.0, 1.0), (0, 2, 1, 1.0, 5.0, 1.0), (1, 1, 0, 1.0, 1.0, 1.0)])

@@ -27,10 +27,11 @@ from sojourn.exact.operators import first_best
 from sojourn.exact.policy_iteration import policy_iteration
 from sojourn.models.chain import leading_to
 from sojourn.models.smdp import SMDP
-from sojourn.rules.arrays import Floats
+from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.door import told
 
 _TOLERANCE = 1e-10  # the smallest that HiGHS accepts
+_IGNORED = 1.001e-9  # HiGHS takes coefficients up to 1e-9 for 0; a little more, since 1 - p is rounded
 _AGREE = 1e-6  # the program and its own policy must be this close, relative to the gain
 
 
@@ -62,7 +63,8 @@ def linear_program(model: SMDP) -> Solution:
     if not abs(polished.gain - gain) <= _AGREE * max(abs(gain), size / length):
         raise NotSolvedError(
             f"the linear program has the value {gain:.9g}, but its policy has the gain {polished.gain:.9g}, perhaps because "
-            "rewards or durations differ much in size; use policy_iteration"
+            "rewards or durations differ much in size, or because the gain depends on probabilities below 1e-9, which "
+            "HiGHS takes for 0; use policy_iteration"
         )
     return replace(
         polished,
@@ -78,11 +80,11 @@ def _frequencies(model: SMDP, length: float, size: float) -> tuple[float, Floats
 
     The program is scaled to a mean duration of 1 and a largest reward of 1, since the tolerances of HiGHS are absolute.
     """
-    counts = np.diff(model.row_offsets)
     pair = np.arange(model.num_pairs)
+    row_pair = np.repeat(pair, np.diff(model.row_offsets))
     leaves = sparse.coo_array((np.ones(model.num_pairs), (model.state_of_pair(), pair)))
     enters = sparse.coo_array(
-        (model.probability, (model.successor, np.repeat(pair, counts))),
+        (_kept(model, row_pair), (model.successor, row_pair)),
         shape=(model.num_states, model.num_pairs),
     )
     balance = sparse.vstack(
@@ -100,3 +102,18 @@ def _frequencies(model: SMDP, length: float, size: float) -> tuple[float, Floats
     if found.status != 0:
         raise NotSolvedError(f"HiGHS did not solve the linear program: {found.message.rstrip('.')}")
     return -float(found.fun), np.asarray(found.x), int(found.nit)
+
+
+def _kept(model: SMDP, row_pair: Ints) -> Floats:
+    """Return the probabilities with those that HiGHS would ignore moved to the likeliest successor of their pair.
+
+    If HiGHS dropped them, what leaves a state would be more than what enters others. The balance of all states then
+    allows no pair that has such a successor, however good it is.
+    """
+    tiny = model.probability <= _IGNORED
+    kept = np.where(tiny, 0.0, model.probability)
+    likeliest = first_best(model.row_offsets, model.probability)
+    kept[likeliest] += np.bincount(
+        row_pair, np.where(tiny, model.probability, 0.0), minlength=model.num_pairs
+    )
+    return kept

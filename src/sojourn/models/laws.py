@@ -408,4 +408,5 @@ def can_be_zero(laws: FlatLaws) -> npt.NDArray[np.bool_]:
     kind, (a, b, c) = laws.kind, laws.parameters.T
     at_low, at_high = (a == 0.0) & (c < 1.0), (b == 0.0) & (c > 0.0)
     result = np.where(kind == CONSTANT, a == 0.0, (kind == FLOORED) & (c == 0.0))
+    result = np.where(kind == UNIFORM, (a == 0.0) & (b == 0.0), result)
     return np.asarray(np.where(kind == TWO_POINT, at_low | at_high, result))

@@ -22,7 +22,8 @@ class TimeSmoothed(NamedTuple):
 
     A transition of duration tau has the weight 1 - (1 - beta)^tau. The estimate is divided by the total weight so far, so
     the first update returns the first rate. Beta is the share that is forgotten in a unit of time, so it depends on that
-    unit. This is SmoothedSMART of the paper's authors, github.com/erelon/SMDP_Agents.
+    unit. The mean of the estimate tends to the gain as beta goes to 0; `sojourn.audit` has the mean at any beta. This is
+    SmoothedSMART of the paper's authors, github.com/erelon/SMDP_Agents.
 
     >>> rate = update(TimeSmoothed(step_size=0.5), 6.0, 2.0)  # weight 3/4
     >>> value(rate), value(update(rate, 0.0, 1.0))  # 3 keeps half of its weight, 3/8, and 0 has the weight 1/2

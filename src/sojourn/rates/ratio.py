@@ -104,8 +104,9 @@ def update_exponential(rate: Exponential, reward: float, duration: float) -> Exp
 class Incremental(NamedTuple):
     """An estimate that moves by its own error, as in R-Learning and Differential Q-learning.
 
-    Here `reward` is whatever evidence the agent chooses. The estimate is stable only if the step size times the duration
-    stays below 2. The step size is a share per unit of time, so divide it by 60 if you count seconds instead of minutes.
+    Here `reward` is whatever evidence the agent chooses. A step whose duration times the step size is above 2 makes an error
+    larger instead of smaller; if there are too many of them, the variance is not finite, and `sojourn.audit` says so. The step
+    size is a share per unit of time, so divide it by 60 if you count seconds instead of minutes.
 
     >>> value(update(Incremental(step_size=0.5, rate=1.0), 6.0, 2.0))
     3.0

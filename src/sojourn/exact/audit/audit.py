@@ -24,6 +24,7 @@ from sojourn.data.numbers import fraction
 from sojourn.exact.audit.frontier import Frontier, Line, frontier, greedy_line, interval
 from sojourn.exact.audit.limits import size_of, steps_of
 from sojourn.exact.audit.lock_in import PolicySearch, SelfConfirming, followed
+from sojourn.exact.audit.step_sizes import LongRun
 from sojourn.exact.policies import evaluate
 from sojourn.exact.solve import solve
 from sojourn.models.chain import PolicyLike, by_number
@@ -47,6 +48,12 @@ class Limit(NamedTuple):
                     moves its values on average by the step size times this. It is 0 if the rate is the policy's gain
     settled_gain    the gain at the end of this process: follow the greedy policy, take the estimator's limit under it,
                     follow the policy that is greedy at that limit, and so on; None if this goes in circles
+    mean            the mean of the estimate over many steps at the step size that the estimator has; known for
+                    `TimeSmoothed`, `Incremental` (if its evidence is the reward) and `Exponential`, else None
+    mean_is         "exact"; "first order" if terms of the order of the step size squared are left out; "no finite variance"
+                    if the step size is too large for such durations and an error may grow; None if not known
+
+    All other fields are about `rate`, the limit for small step sizes.
 
     Falling values make seldom-taken actions look good, since their values fall less often; growing values make
     them look bad. For an infinite limit only `error` is given. A policy with probabilities has no `drift`.
@@ -61,6 +68,14 @@ class Limit(NamedTuple):
 
     >>> round(limit.drift, 9)
     1.6875
+
+    A `TimeSmoothed` that forgets half in each unit of time moves in each round from 6.43 to 12.86 (three quarters of the
+    way to 15, in a time of 2) and back to 6.43 (half of the way to 0, in a time of 1):
+
+    >>> from sojourn.rates.contrast import TimeSmoothed
+    >>> limit = audit(long_return(), estimators=[TimeSmoothed(step_size=0.5)])["TimeSmoothed"]
+    >>> limit.rate, round(limit.mean, 9), limit.mean_is
+    (10.0, 9.642857143, 'exact')
     """
 
     estimator: str
@@ -71,6 +86,8 @@ class Limit(NamedTuple):
     greedy_gain: float | None = None
     drift: float | None = None
     settled_gain: float | None = None
+    mean: float | None = None
+    mean_is: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,9 +176,9 @@ def audit(
     """Return the exact long-run limit of every estimator under a policy, by default an optimal one.
 
     A policy is an action for each state, probabilities [state, action], or {state: action} by names. It must have one
-    recurrent class, and the model must have one optimal gain. `estimators` are the estimators to audit instead of all
-    the named ones; give a mapping to choose their labels. `exploration` is the share of random actions of
-    the learners whose lock-in is predicted; the limits do not depend on it.
+    recurrent class, and the model must have one optimal gain. `estimators` are the estimators to audit, with their step
+    sizes, instead of all the named ones with a step size of 0.01; give a mapping to choose their labels. `exploration` is
+    the share of random actions of the learners whose lock-in is predicted; the limits do not depend on it.
 
     In `long_shot` the short action earns 1 or 9 in a time of 1, and so 5 on average; the harmonic mean of these rates
     is 1.8. An optimal policy is greedy at rates above 7/3, so an agent that learns 1.8 takes the long
@@ -192,7 +209,8 @@ def audit(
     best = solve(model)
     best_gain = best.gain
     chosen = best.policy if policy is None else by_number(model, policy)
-    steps = steps_of(model, chosen, evaluate(model, chosen))
+    worth = evaluate(model, chosen)
+    steps, long_run = steps_of(model, chosen, worth), LongRun(model, chosen, worth)
     low, high = interval(model, best)
     kept = followed(model, chosen, exploration) if chosen.ndim == 1 else None
     line = functools.cache(functools.partial(greedy_line, model))
@@ -209,6 +227,7 @@ def audit(
             continue
         slack = _ROUNDING * max(size_of(steps), abs(rate))
         error = rate - steps.gain if abs(rate - steps.gain) > slack else 0.0
+        mean, mean_is = long_run.mean(estimator)
         limits.append(
             Limit(
                 estimator=name,
@@ -219,6 +238,8 @@ def audit(
                 greedy_gain=line(rate).gain,
                 drift=None if kept is None else kept.drift(rate) if error else 0.0,
                 settled_gain=_settled(model, line, estimator, steps),
+                mean=mean,
+                mean_is=mean_is,
             )
         )
     return Audit(

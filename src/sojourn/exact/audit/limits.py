@@ -15,7 +15,7 @@ be the mean of x with everything outside A counted as 0, and P+ and P- the share
     Fixed                                its constant, by default 0
 
 The cumulative ones converge. The others, with a constant step size, keep fluctuating about a value that tends to this
-limit as the step size goes to 0.
+limit as the step size goes to 0; `step_sizes` has that value for some of them.
 
 For either sign of a reward or duration x, the limits need three numbers of its law, its *part* above or below zero:
 
