@@ -239,3 +239,10 @@ def test_solve_tells_what_is_odd_about_a_model(tmp_path: Path) -> None:
     assert len(json.loads((tmp_path / "out" / "solution.json").read_text())["findings"]) == 2
     assert "no action leaves it" in sj.write_report([tmp_path / "out"], tmp_path / "r.html").read_text()
     assert "note" not in ask("solve", "long-shot").stdout
+
+
+def test_an_estimate_without_a_finite_variance_is_named() -> None:
+    """Below the limits, those estimators are named whose step size is too large for the model, if there are any."""
+    words = "has no finite variance if some steps last too long for it: Incremental."
+    assert words in " ".join(ask("audit", "two-states-uneven").stdout.split())
+    assert "no finite variance" not in ask("audit", "long-shot").stdout

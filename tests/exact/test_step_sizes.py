@@ -154,6 +154,16 @@ def test_first_order_in_a_cycle() -> None:
     assert all(more > 3.5 * less for more, less in itertools.pairwise(left))
 
 
+@pytest.mark.parametrize("rate", [TimeSmoothed(0.3), Incremental(0.1), sj.rates.Exponential(0.3)])
+def test_probabilities_of_actions_are_mixed(rate: Any) -> None:
+    """A policy with probabilities has the means of the model in which its actions are one."""
+    law = Exponential(2.0)
+    two = from_transitions([(0, 0, 1, 1.0, 1.0, 3.0), (0, 1, 0, 1.0, 4.0, law), (1, 0, 0, 1.0, 2.0, 1.0)])
+    one = from_transitions([(0, 0, 1, 0.25, 1.0, 3.0), (0, 0, 0, 0.75, 4.0, law), (1, 0, 0, 1.0, 2.0, 1.0)])
+    mean, known = audited(two, rate, [[0.25, 0.75], [1.0, 0.0]])
+    assert (mean, known) == (pytest.approx(audited(one, rate)[0], rel=1e-12), audited(one, rate)[1])
+
+
 @pytest.mark.parametrize(("rate", "tolerance"), [
     (TimeSmoothed(0.2), 0.0), (Incremental(0.1), 0.0), (sj.rates.Exponential(0.03), 0.03**2),
 ])  # fmt: skip

@@ -296,6 +296,7 @@ _NOTE = (
     "the policy's gain. Gain where it settles: the policy that is greedy at the limit has a limit of its own, and so on; "
     "an empty entry means that this goes in circles."
 )
+_SWINGING = " Limits are for small step sizes; at its own, an estimate has no finite variance if some steps last too long for it: {}."
 _LOCK_IN = (
     "Examined: {searched}. A policy is kept if it is greedy for the values that result from following it; the values of "
     "rarely taken actions lag behind while values grow, and are ahead while values fall. A trap is a policy that is kept but "
@@ -431,6 +432,8 @@ def _table(found: Audited) -> blocks.DataTable:
         blocks.Column("gain if greedy at the limit", digits=6, short="greedy gain"),
         blocks.Column("drift of values", digits=6, short="drift"),
         blocks.Column("gain where it settles", digits=6, short="settles at"),
+        blocks.Column("mean at its step size", digits=6, short=None),
+        blocks.Column("this mean is", numeric=False, short=None),
     ]
     rows = [
         (
@@ -442,10 +445,14 @@ def _table(found: Audited) -> blocks.DataTable:
             one.greedy_gain,
             one.drift,
             one.settled_gain,
+            one.mean,
+            one.mean_is or "not known",
         )
         for one in found.estimators
     ]
-    return blocks.DataTable(f"Limits of the estimators: {found.name}", columns, rows, _NOTE)
+    swinging = ", ".join(one.estimator for one in found.estimators if one.mean_is == "no finite variance")
+    note = _NOTE + (_SWINGING.format(swinging) if swinging else "")
+    return blocks.DataTable(f"Limits of the estimators: {found.name}", columns, rows, note)
 
 
 def _lock_in(found: Audited) -> blocks.DataTable:
