@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
-import importlib.abc
 import importlib.machinery
 import sys
 import tomllib
@@ -39,8 +38,11 @@ def moved_names(module: str) -> Callable[[str], object]:
     return get
 
 
-class MovedModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds modules of this package under their old names; Python asks it only for what nothing else finds."""
+class MovedModules:
+    """Finds modules of this package under their old names; Python asks it only for what nothing else finds.
+
+    It is a finder and a loader for Python, but not by inheritance: `importlib.abc` takes as long to import as all the rest.
+    """
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -48,7 +50,11 @@ class MovedModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         """Return a spec if this is the old name of a module."""
         if not fullname.startswith("sojourn.") or fullname not in _table()["modules"]:
             return None
-        return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=True)  # type: ignore[arg-type] # see above
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        """Let Python make the module."""
+        return None
 
     def exec_module(self, module: ModuleType) -> None:
         """Let the module look for its names in the modules that hold them now."""
