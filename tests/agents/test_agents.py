@@ -362,3 +362,12 @@ def test_an_agent_without_values_is_told_what_it_needs() -> None:
     ):
         with pytest.raises(TypeError, match="Older has no field values; an agent needs values"):
             use()
+
+
+@pytest.mark.parametrize("rate", [0.5, "cumulative", sj.Cumulative, ()])
+def test_what_is_no_estimator_is_refused(rate: Any) -> None:
+    """A number, a name or a class in place of an estimator gets a sentence that says what belongs there."""
+    with pytest.raises(
+        TypeError, match=r"^rate is .*; it must be an estimator of the rate, such as sojourn.Cumulative\(\)"
+    ):
+        sj.smart(2, 2, rate=rate)

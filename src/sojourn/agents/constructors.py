@@ -45,7 +45,7 @@ from sojourn.agents.methods import (
 )
 from sojourn.agents.values.protocol import Table, Values, emptied, zeros
 from sojourn.agents.values.tiles import bounds_of, tiled
-from sojourn.data.numbers import at_least_zero, finite, fraction, positive, unmasked
+from sojourn.data.numbers import at_least_zero, finite, fraction, positive, shown, unmasked
 from sojourn.rates.centred import Centred
 from sojourn.rates.contrast import Fixed
 from sojourn.rates.harmonic import Harmonic, WeightedHarmonic
@@ -120,7 +120,11 @@ def estimator(
             raise ValueError(
                 "rate and rate_step_size are both given; leave out rate_step_size, as the estimator has its own"
             )
-        value(rate)  # raises an error if it is not an estimator
+        if not value.knows(type(rate)):
+            raise TypeError(
+                f"rate is {shown(rate)}; it must be an estimator of the rate, such as sojourn.Cumulative(), or one of yours "
+                "with @sojourn.value.register"
+            )
         return centred(rate, centring)
     if isinstance(rate_step_size, Visits):
         return centred(Scheduled(kind(rate_step_size.first), rate_step_size), centring)
