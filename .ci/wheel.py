@@ -29,7 +29,7 @@ model = sj.problems.gosavi()
 assert_type(sj.solve(model).gain, float)
 assert_type(sj.audit(model).gain, float)
 agent = sj.smart(num_states=2, num_actions=2, step_size=0.01)
-assert_type(sj.run(sj.Tabular(model), agent, steps=10), sj.Run)
+assert_type(sj.run(sj.worlds.Tabular(model), agent, steps=10), sj.runs.Run)
 sj.solve("gosavi")  # type: ignore[arg-type]
 """
 
