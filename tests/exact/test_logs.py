@@ -674,3 +674,13 @@ def test_a_number_without_end_is_an_infinite_one() -> None:
         }
     )
     assert log.refused == ("1 row has an infinite reward (row 2)",)
+
+
+def test_sizes_that_no_sum_can_hold_are_left_out() -> None:
+    """Two durations of 1e308 add up to infinity, at which every rate is 0; such rows are left out and counted."""
+    found = read_earnings({"reward": [1.0, 2.0, 3.0, 1e200], "duration": [1e308, 1e308, 1.0, 1.0]})
+    assert (found.rewards.tolist(), found.durations.tolist()) == ([3.0], [1.0])
+    assert found.refused == (
+        "1 row has a reward too large or too small to compute with (row 4)",
+        "2 rows have a duration too large or too small to compute with (rows 1, 2)",
+    )

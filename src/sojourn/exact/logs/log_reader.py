@@ -89,7 +89,7 @@ def read_earnings(
     found = columns_of(source)
     given = {"reward": reward, "duration": duration}
     reading = LogReader({name: taken(found, column, name) for name, column in given.items()})
-    rewards, durations = reading.number("reward"), reading.duration()
+    rewards, durations = reading.earnings()
     if not reading.usable.any():
         raise reading.nothing_left()
     usable = reading.usable
@@ -237,11 +237,14 @@ class LogReader:
         self.refuse(np.isinf(numbers), f"an infinite {name}")
         return numbers
 
-    def duration(self) -> Floats:
-        """Return the durations; rows with a negative one are refused."""
-        duration = self.number("duration")
+    def earnings(self) -> tuple[Floats, Floats]:
+        """Return the rewards and the durations; rows with a negative duration, or with sizes that no sum can hold, are refused."""
+        reward, duration = self.number("reward"), self.number("duration")
         self.refuse(duration < 0.0, "a negative duration")
-        return duration
+        tiny = (duration > 0.0) & (duration < 1.0 / _LARGEST)
+        self.refuse(np.abs(reward) > _LARGEST, "a reward too large or too small to compute with")
+        self.refuse(tiny | (duration > _LARGEST), "a duration too large or too small to compute with")
+        return reward, duration
 
     def nothing_left(self) -> ValueError:
         """Return the error for a log that has no usable row."""
@@ -253,10 +256,7 @@ class LogReader:
         actions, action = _numbered(self.columns["action"])
         self.refuse(state < 0, "no state")
         self.refuse(action < 0, "no action")
-        reward, duration = self.number("reward"), self.duration()
-        tiny = (duration > 0.0) & (duration < 1.0 / _LARGEST)
-        self.refuse(np.abs(reward) > _LARGEST, "a reward too large or too small to compute with")
-        self.refuse(tiny | (duration > _LARGEST), "a duration too large or too small to compute with")
+        reward, duration = self.earnings()
         probability = None
         if "probability" in self.columns:
             probability = self.number("probability")
