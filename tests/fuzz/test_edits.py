@@ -32,6 +32,7 @@ FOUND = (
     "ppo: learned.counts[", "ppo: learned.critic.widths[", "ppo: learned.rollout.places[0 of ",
     "ppo: learned.rollout.choices[0 of ", "ppo: options.epochs", "ppo: learned.policy.weights[0 of ",
     "world seasons: place.place.held.2", "world seasons: place.place.held.8",
+    "smart with masks: drawn.0",
 )  # fmt: skip
 
 

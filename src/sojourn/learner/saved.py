@@ -9,6 +9,7 @@ then gets its state from the file: `Learner.load(path, env, agent=make)`.
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypedDict
@@ -237,6 +238,10 @@ def _restored_table(saved: Saved, env: Environment, source: DurationSource, mask
     if state is not None:
         within("state", state, states.num_states)
         within("action", action, reader.num_actions)
+        if math.isinf(driver.q[state, action]):
+            raise ValueError(
+                f"its next action is {action}, which is not allowed in the state where it stands"
+            )
         driver.go_to(saved["place"], (state, action, bool(explored)))
     return driver
 
