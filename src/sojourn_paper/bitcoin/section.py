@@ -346,9 +346,14 @@ def _earned(summary: Summary, called: str) -> list[blocks.Block]:
     if not summary["earned"]:
         return []
     columns = [*blocks.texts("durations", "agent"), *blocks.numbers("mean", "lowest", "highest", digits=3)]
-    names = summary["names"]
     rows = [
-        (row["duration_rule"], names[row["agent"]], row["mean"], row["lowest"], row["highest"])
+        (
+            row["duration_rule"],
+            summary["names"][str(row["agent"])],
+            row["mean"],
+            row["lowest"],
+            row["highest"],
+        )
         for row in summary["earned"]
     ]
     note = (
