@@ -13,7 +13,7 @@ all that is shown, including ranges and labels, is in the value.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from sojourn.data.moved import moved_names
 from sojourn.report.looks import Look
@@ -134,6 +134,11 @@ class Whisker(NamedTuple):
     value: float | None
     low: float | None = None
     high: float | None = None
+
+
+def whisker_of(name: str, look: Look, row: Mapping[str, Any], *columns: str) -> Whisker:
+    """Return a row from a table's row: its value and, if there is an interval, low and high."""
+    return Whisker(name, look, *(row[column] for column in columns))
 
 
 class Whiskers(NamedTuple):
