@@ -151,6 +151,10 @@ class Whiskers(NamedTuple):
     reference: float | None = None
     note: str = ""
 
+    def nameless(self) -> Whiskers:
+        """Return the same without the names of its rows, for a place beside a chart that shows them."""
+        return self._replace(rows=[row._replace(name="") for row in self.rows])
+
 
 class Selector(NamedTuple):
     """Something to choose on the page; choices with the same link change together."""

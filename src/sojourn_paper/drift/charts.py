@@ -51,10 +51,7 @@ def sheets(tables: Tables) -> dict[str, charts.Sheet]:
         ),
         "2-streams": charts.Sheet([[streams(tables)]], (8.0, 6.4)),
         "3-control": charts.Sheet(
-            [
-                [left, right._replace(rows=[row._replace(name="") for row in right.rows])]
-                for left, right in controls
-            ],
+            [[left, right.nameless()] for left, right in controls],
             (8.0, 1.8 + 0.5 * agents),
             titles=[
                 ["in random worlds, tuned", "in their mirrors, tuned"],
