@@ -38,8 +38,8 @@ env = gym.make("sojourn.envs:sojourn/AdmissionControl-v0")
         """
 import gymnasium as gym
 import sojourn as sj
-from sojourn.rules import gradual
-gradual.PATIENCE = 0.0
+from sojourn.rules import kernel as kernels
+kernels.PATIENCE = 0.0
 env = gym.make("sojourn.envs:sojourn/AdmissionControl-v0")
 """,
         "sj.Learner(env, seed=1).train(1)",
@@ -49,8 +49,8 @@ env = gym.make("sojourn.envs:sojourn/AdmissionControl-v0")
         """
 import gymnasium as gym
 import sojourn as sj
-from sojourn.rules import gradual
-gradual.PATIENCE = 0.0
+from sojourn.rules import kernel as kernels
+kernels.PATIENCE = 0.0
 env = gym.make("sojourn.envs:sojourn/AdmissionControl-v0")
 """,
         'sj.Learner(env, "differential_q", seed=1).train(1)',
