@@ -23,6 +23,24 @@ class Unwritten(NamedTuple):
     x: float = 0.0
 
 
+def test_one_function_is_registered_for_several_types() -> None:
+    """`register(A, B)` registers the function for both, and each of them must be a NamedTuple."""
+
+    class One(NamedTuple):
+        x: float
+
+    class Other(NamedTuple):
+        x: float
+
+    @_doubled.register(One, Other)
+    def twice(value: One | Other) -> float:
+        return 2.0 * value.x
+
+    assert _doubled(One(1.5)) == _doubled(Other(1.5)) == 3.0
+    with pytest.raises(TypeError, match="int is not a NamedTuple, so _doubled cannot be registered for it"):
+        _doubled.register(One, int)(twice)
+
+
 def test_registering_asks_for_a_type() -> None:
     """A rule without an annotation, for no NamedTuple, or with other arguments is refused at once."""
     with pytest.raises(TypeError, match="annotate its first argument"):

@@ -67,26 +67,36 @@ class Rule(Generic[F]):
                 raise
 
     @overload
-    def register(self, function: type) -> Callable[[G], G]: ...
+    def register(self, function: type, *others: type) -> Callable[[G], G]: ...
     @overload
     def register(self, function: G) -> G: ...
-    def register(self, function: Function) -> Function:
+    def register(self, function: Function, *others: type) -> Function:
         """Register a function for the type of its first argument.
 
         Use it as `@rule.register`, which reads the annotation of the first argument, or as
-        `@rule.register(Type)`.
+        `@rule.register(Type, ...)`, for one type or several.
         """
         if isinstance(function, type):
-            return functools.partial(self._register, function)
+            return functools.partial(self._register, (function, *others))
         first = next(iter(inspect.signature(function, eval_str=True).parameters.values()), None)
         if first is None or not isinstance(first.annotation, type) or first.annotation is first.empty:
             raise TypeError(
                 f"{function.__name__} does not say which class it is for; annotate its first argument "
                 f"with a class, or use @{self.name}.register(Class)"
             )
-        return self._register(first.annotation, function)
+        return self._register((first.annotation,), function)
 
-    def _register(self, cls: type, function: G) -> G:
+    def _register(self, types: tuple[type, ...], function: G) -> G:
+        for cls in types:
+            self._check_for(cls, function)
+        for cls in types:
+            if is_from_user(function):
+                _users.setdefault(cls, []).append(function)
+            self._registered[cls] = function
+        return function
+
+    def _check_for(self, cls: type, function: Function) -> None:
+        """Refuse to register a function for a class if calls would fail, or would not reach it."""
         name = self.name
         if not (issubclass(cls, tuple) and hasattr(cls, "_fields")):
             raise TypeError(f"{cls.__name__} is not a NamedTuple, so {name} cannot be registered for it")
@@ -101,10 +111,6 @@ class Rule(Generic[F]):
                 f"{cls.__name__} has been compiled already, so its {name} can no longer change; "
                 "define the class again, or start a new process"
             )
-        if is_from_user(function):
-            _users.setdefault(cls, []).append(function)
-        self._registered[cls] = function
-        return function
 
     def knows(self, cls: type) -> bool:
         """Whether a function is registered for `cls`."""

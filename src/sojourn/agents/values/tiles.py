@@ -328,15 +328,13 @@ def _total(values: Tiles, row: int, action: int) -> float:
     return total
 
 
-@read.register(DenseTiles)
-@read.register(HashedTiles)
+@read.register(DenseTiles, HashedTiles)
 def read_tiles(values: Tiles, state: State, action: int) -> float:
     """The sum of the weights."""
     return _total(values, _found(values, state), action)
 
 
-@best.register(DenseTiles)
-@best.register(HashedTiles)
+@best.register(DenseTiles, HashedTiles)
 def best_of_tiles(values: Tiles, state: State, share: float) -> tuple[int, float]:
     """The first of the largest or, if the share is above 0, the one at this share among the largest."""
     row, num_actions = _found(values, state), values.weights.shape[1]
@@ -358,15 +356,13 @@ def best_of_tiles(values: Tiles, state: State, share: float) -> tuple[int, float
     return chosen, highest
 
 
-@is_available.register(DenseTiles)
-@is_available.register(HashedTiles)
+@is_available.register(DenseTiles, HashedTiles)
 def is_available_in_tiles(values: Tiles, state: State, action: int) -> bool:
     """Whether the state's mask allows the action, if it has a mask."""
     return is_unmasked(values.cut.shifts.shape[0], state, action)
 
 
-@move.register(DenseTiles)
-@move.register(HashedTiles)
+@move.register(DenseTiles, HashedTiles)
 def move_tiles(values: T, state: State, action: int, amount: float) -> T:
     """Move every weight by its share, in place."""
     weights, active = values.weights, values.active
@@ -377,15 +373,13 @@ def move_tiles(values: T, state: State, action: int, amount: float) -> T:
     return replaced(values, box=noted(values.box, state, values.points))
 
 
-@sizes.register(DenseTiles)
-@sizes.register(HashedTiles)
+@sizes.register(DenseTiles, HashedTiles)
 def sizes_of_tiles(values: Tiles) -> tuple[int, int]:
     """The numbers of entries that are seen and of actions."""
     return values.cut.shifts.shape[0], values.weights.shape[1]
 
 
-@is_sound.register(DenseTiles)
-@is_sound.register(HashedTiles)
+@is_sound.register(DenseTiles, HashedTiles)
 def are_tiles_sound(values: Tiles, missing: int) -> bool:
     """Whether all weights are finite."""
     weights = values.weights
@@ -487,8 +481,7 @@ def bounds_of(num_inputs: int, given: Bounds | tuple[Sequence[float], Sequence[f
     return Bounds(low, high)
 
 
-@ready_values.register(DenseTiles)
-@ready_values.register(HashedTiles)
+@ready_values.register(DenseTiles, HashedTiles)
 def ready_tiles(values: DenseTiles | HashedTiles) -> DenseTiles | HashedTiles:
     """Check types and bounds here, as compiled code checks neither."""
     cut = values.cut
@@ -529,8 +522,7 @@ def _misplaced(values: DenseTiles | HashedTiles) -> str:
     return "" if fits else "tiles lie outside the weights"
 
 
-@entries.register(DenseTiles)
-@entries.register(HashedTiles)
+@entries.register(DenseTiles, HashedTiles)
 def no_entries(values: DenseTiles | HashedTiles) -> Floats:
     """Refuse: there is no list of states."""
     raise TypeError(
@@ -538,8 +530,7 @@ def no_entries(values: DenseTiles | HashedTiles) -> Floats:
     )
 
 
-@emptied.register(DenseTiles)
-@emptied.register(HashedTiles)
+@emptied.register(DenseTiles, HashedTiles)
 def emptied_tiles(values: T) -> T:
     """All weights are 0."""
     return replaced(values, weights=np.zeros_like(values.weights))
@@ -603,40 +594,30 @@ def nothing_is_ready(values: NoValues) -> NoValues:
 # --- What all values for vectors have in common ---------------------------------------
 
 
-@num_missing.register(DenseTiles)
-@num_missing.register(HashedTiles)
-@num_missing.register(NoValues)
+@num_missing.register(DenseTiles, HashedTiles, NoValues)
 def none_missing(values: Values) -> int:
     """Always 0, as the states themselves say which actions they have."""
     return 0
 
 
-@restricted.register(DenseTiles)
-@restricted.register(HashedTiles)
-@restricted.register(NoValues)
+@restricted.register(DenseTiles, HashedTiles, NoValues)
 def unrestricted(values: V, available: Flags) -> V:
     """Nothing changes, as the states themselves say which actions they have."""
     return values
 
 
-@write_policy.register(DenseTiles)
-@write_policy.register(HashedTiles)
-@write_policy.register(NoValues)
+@write_policy.register(DenseTiles, HashedTiles, NoValues)
 def no_policy(values: Values, actions: Ints) -> None:
     """Write nothing, as there is no list of states."""
 
 
-@reads_vectors.register(DenseTiles)
-@reads_vectors.register(HashedTiles)
-@reads_vectors.register(NoValues)
+@reads_vectors.register(DenseTiles, HashedTiles, NoValues)
 def always_vectors(values: Values) -> bool:
     """Their states are vectors."""
     return True
 
 
-@checked_state.register(DenseTiles)
-@checked_state.register(HashedTiles)
-@checked_state.register(NoValues)
+@checked_state.register(DenseTiles, HashedTiles, NoValues)
 def checked_vector_of(values: Values, name: str, state: State) -> Vector:
     """Return the entries as floats."""
     return checked_vector(name, state, *sizes(values))

@@ -197,8 +197,7 @@ def step_offers_16(
 # --- The truth -------------------------------------------------------------------------
 
 
-@gain.register(Offers)
-@gain.register(Offers16)
+@gain.register(Offers, Offers16)
 def gain_offers(world: Offers | Offers16, clock: float = 0.0) -> float:
     """The g of g search = E max(R - g S, 0)."""
     return _gain(world.search)
