@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import pickle
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import sojourn as sj
+from sojourn.exact.multichain import restricted
 from sojourn.models import (
     SMDP,
     Option,
@@ -123,9 +128,9 @@ def test_an_option_adds_up_amounts() -> None:
     assert there.amount("fuel").tolist() == [5.0, 3.0, 12.0]
 
 
-def test_any_amount_per_any_other() -> None:
+def press() -> SMDP:
     """Two ways to make items: one is fast, the other one saves energy."""
-    press = from_dict(
+    return from_dict(
         {
             "press": {
                 "fast": {"reward": 0, "duration": 1, "next": "press", "amounts": {"items": 3, "energy": 6}},
@@ -133,11 +138,59 @@ def test_any_amount_per_any_other() -> None:
             }
         }
     )
-    assert sj.solve(press, maximise="items").gain == 3.0
-    thrifty = sj.solve(press, maximise="items", per="energy")
+
+
+def test_any_amount_per_any_other() -> None:
+    """The best policy depends on what is counted, and `evaluate` finds the same ratio."""
+    assert sj.solve(press(), maximise="items").gain == 3.0
+    thrifty = sj.solve(press(), maximise="items", per="energy")
     assert (thrifty.gain, thrifty.policy.tolist()) == (0.8, [1])
-    assert sj.evaluate(press, thrifty.policy).per("items", "energy") == 0.8
-    assert sj.solve(press, maximise="items", per="steps").gain == 4.0
+    assert sj.evaluate(press(), thrifty.policy).per("items", "energy") == 0.8
+    assert sj.solve(press(), maximise="items", per="steps").gain == 4.0
+
+
+def test_amounts_follow_their_pairs() -> None:
+    """Reversed actions, a part of a model, and a policy that mixes actions."""
+    assert press().with_actions_reversed().amount("items").tolist() == [4.0, 3.0]
+    part, _ = restricted(press(), np.array([0]), np.array([False, True]))
+    assert part.amount("energy").tolist() == [5.0]
+    assert sj.evaluate(press(), [[0.25, 0.75]]).per("items", "energy") == 3.75 / 5.25
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 10_000), names=st.integers(1, 3))
+def test_amounts_of_random_models(seed: int, names: int) -> None:
+    """Each amount per each other is that of the stationary law in exact fractions, and no policy beats the solution."""
+    rng = np.random.default_rng(seed)
+    chances = rng.integers(1, 5, size=(3, 2, 3)).astype(float)
+    chances /= chances.sum(axis=2, keepdims=True)
+    amounts = {f"amount {k}": rng.integers(1, 9, size=(3, 2)).astype(float) for k in range(names)}
+    model = from_arrays(chances, rng.integers(-5, 5, size=(3, 2)), amounts=amounts)
+    ratios = {}
+    for policy in itertools.product((0, 1), repeat=3):
+        law = _exact_law([[Fraction(float(p)) for p in chances[s, policy[s]]] for s in range(3)])
+        means = {
+            name: sum(law[s] * Fraction(float(each[s, policy[s]])) for s in range(3))
+            for name, each in {**amounts, "reward": model.reward.reshape(3, 2)}.items()
+        }
+        worth = sj.evaluate(model, list(policy))
+        for one, other in itertools.product(means, amounts):
+            assert worth.per(one, other) == pytest.approx(float(means[one] / means[other]), rel=1e-12)
+        ratios[policy] = float(means["reward"] / means["amount 0"])
+    best = sj.solve(model, per="amount 0")
+    assert best.gain == pytest.approx(max(ratios.values()), rel=1e-11)
+
+
+def _exact_law(rows: list[list[Fraction]]) -> list[Fraction]:
+    """Return the stationary law of three states: products of the chances of the trees that lead to each state."""
+    p = [[each / sum(row) for each in row] for row in rows]
+    weights = []
+    for root in range(3):
+        one, other = (state for state in range(3) if state != root)
+        weights.append(
+            p[one][root] * p[other][root] + p[one][root] * p[other][one] + p[other][root] * p[one][other]
+        )
+    return [each / sum(weights) for each in weights]
 
 
 @pytest.mark.parametrize(
@@ -169,5 +222,13 @@ def test_wrong_amounts_are_refused() -> None:
         modulated([model, model.with_amounts({"lost": [1.0]})], mean=1.0)
     with pytest.raises(ValueError, match="no never in the long run"):
         sj.evaluate(model.with_amounts({"never": [0.0]}), [0]).per("reward", "never")
+    wrong: tuple[tuple[Any, Any], ...] = (
+        (from_transitions, [(0, 0, 0, 1.0, 1.0, 1.0, {"lost": "many"})]),
+        (from_rates, [(0, 0, 0, 1.0, 1.0, 3.0)]),
+        (from_rates, [(0, 0, 0, 1.0, 1.0, {"lost": "many"})]),
+    )
+    for make, rows in wrong:
+        with pytest.raises(TypeError, match=r"amount.* (is|are) ('many'|3.0)"):
+            make(rows)
     with pytest.raises(TypeError):
         model.with_amounts({"lost": [1.0]}).amounts["lost"] = np.zeros(1)  # type: ignore[index]

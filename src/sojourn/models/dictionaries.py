@@ -146,7 +146,12 @@ def _amounts(place: str, given: Content) -> dict[str, float]:
         raise TypeError(
             f"amounts of {place} is {shown(given)}; it must be a table of numbers by name, such as {{ lost = 1.0 }}"
         )
-    return {name: mean_of(_quantity(place, f"the amount {name}", each)) for name, each in given.items()}
+    return {
+        name: mean_of(
+            f"the amount {shown(name)} of {place}", _quantity(place, f"the amount {shown(name)}", each)
+        )
+        for name, each in given.items()
+    }
 
 
 def _number(place: str, given: Content) -> float:

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from sojourn.data.numbers import shown, unmasked
 from sojourn.models.smdp import SMDP
-from sojourn.models.validation import offsets_of
+from sojourn.models.validation import offsets_of, pair_means
 from sojourn.rules.arrays import Floats, Ints, Sparse
 from sojourn.rules.door import told
 
@@ -170,7 +170,7 @@ def numbers_of(name: str, numbers: Matrix | Sequence[Matrix]) -> Floats:
 def _per_pair(given: dict[str, Any], chance: Floats, row_offsets: Ints) -> Floats:
     """Return the means of an amount for every pair, given those of pairs or of rows."""
     ((name, numbers),) = given.items()
-    return np.asarray(numbers if name == "amount" else np.add.reduceat(chance * numbers, row_offsets[:-1]))
+    return np.asarray(numbers) if name == "amount" else pair_means(numbers, chance, row_offsets)
 
 
 def _listed_matrices(given: Matrix | Sequence[Matrix]) -> list[Matrix] | None:

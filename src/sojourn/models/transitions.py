@@ -17,7 +17,7 @@ from sojourn.data.numbers import finite, listed, positive, shown, unmasked, with
 from sojourn.models.laws import Constant, Empirical, Exponential, Law, Outcomes, as_law, flat, means
 from sojourn.models.matrices import numbers_of
 from sojourn.models.smdp import SMDP
-from sojourn.models.validation import MOST_NAMES, names_in, offsets_of
+from sojourn.models.validation import MOST_NAMES, names_in, offsets_of, pair_means
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.door import told
 
@@ -78,13 +78,13 @@ def from_transitions(
     for field, name in ((4, "reward"), (5, "duration")):
         laws = [as_law(f"the {name} of {rows[row][:3]}", rows[row][field]) for row in order]
         quantities |= _means_or_laws(name, laws, row_offsets)
-    amounts = _amounts([rows[row] for row in order], row_offsets)
+    chance = np.array([finite(f"the probability of {rows[row][:3]}", rows[row][3]) for row in order])
     return SMDP(
-        amounts=amounts,
+        amounts=_amounts([rows[row] for row in order], chance, row_offsets),
         pair_offsets=offsets_of(np.bincount(from_state[begins], minlength=states.count)),
         row_offsets=row_offsets,
         successor=np.array([states.number(rows[row][2]) for row in order]),
-        probability=np.array([finite(f"the probability of {rows[row][:3]}", rows[row][3]) for row in order]),
+        probability=chance,
         action=action[begins],
         state_names=states.names,
         action_names=actions.names,
@@ -179,28 +179,28 @@ class _Numbering:
         return self._numbers[str(given)]
 
 
-def mean_of(quantity: Quantity) -> float:
-    """Return the mean of a number, a law or samples.
+def mean_of(name: str, quantity: Quantity) -> float:
+    """Return the mean of a number, a law or samples; the name is for the sentence that refuses anything else.
 
-    >>> mean_of(3), mean_of(Exponential(2.0)), mean_of(Empirical([1.0, 2.0]))
+    >>> mean_of("lost", 3), mean_of("lost", Exponential(2.0)), mean_of("lost", Empirical([1.0, 2.0]))
     (3.0, 2.0, 1.5)
     """
     if isinstance(quantity, Empirical):
-        return math.fsum(chance * float(value) for chance, value in quantity.shares("samples"))
-    return float(means(flat([as_law("an amount", quantity)]))[0])
+        return math.fsum(chance * float(value) for chance, value in quantity.shares(name))
+    return float(means(flat([as_law(name, quantity)]))[0])
 
 
-def _amounts(rows: list[Any], row_offsets: Ints) -> dict[str, Floats]:
+def _amounts(rows: list[Any], chance: Floats, row_offsets: Ints) -> dict[str, Floats]:
     """Return the mean of each amount for every pair; a row that does not name it has none."""
-    names = dict.fromkeys(name for row in rows if len(row) == 7 for name in row[6])
-    chance = np.array([row[3] for row in rows], dtype=np.float64) if names else np.empty(0)
-    return {
-        name: np.add.reduceat(
-            chance * np.array([mean_of(row[6].get(name, 0.0)) if len(row) == 7 else 0.0 for row in rows]),
-            row_offsets[:-1],
-        )
-        for name in names
-    }
+    named = [row[6] if len(row) == 7 else {} for row in rows]
+    found = {}
+    for name in dict.fromkeys(name for amounts in named for name in amounts):
+        own = [
+            mean_of(f"the amount {shown(name)} of {row[:3]}", amounts[name]) if name in amounts else 0.0
+            for row, amounts in zip(rows, named, strict=True)
+        ]
+        found[name] = pair_means(np.array(own), chance, row_offsets)
+    return found
 
 
 def _means_or_laws(name: str, laws: list[Law], row_offsets: Ints) -> dict[str, Any]:
@@ -251,6 +251,10 @@ def from_rates(
                 "(s, a, s', rate, reward, {name: amount})"
             )
         state, action, successor, rate = unmasked(f"rate {number}", given)[:4]
+        if len(given) == 6 and not isinstance(given[5], Mapping):
+            raise TypeError(
+                f"the amounts of {given[:3]} are {shown(given[5])}; they must be a dictionary, such as {{'lost': 1.0}}"
+            )
         for label in (state, action, successor):
             if label.__hash__ is None:
                 raise TypeError(
@@ -296,7 +300,10 @@ def from_rates(
 
 
 def _sum(one: dict[str, float], other: Mapping[str, Quantity]) -> dict[str, Quantity]:
-    return {name: one.get(name, 0.0) + mean_of(other.get(name, 0.0)) for name in {**one, **other}}
+    return {
+        name: one.get(name, 0.0) + mean_of(f"the amount {shown(name)}", other.get(name, 0.0))
+        for name in {**one, **other}
+    }
 
 
 # --- Gymnasium's tables -------------------------------------------------------------------

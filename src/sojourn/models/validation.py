@@ -35,6 +35,12 @@ def offsets_of(counts: ArrayLike) -> Ints:
     return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
 
 
+def pair_means(numbers: Floats, probability: Floats, row_offsets: Ints) -> Floats:
+    """Return the mean of each pair, given a number for each of its rows; wrong probabilities are refused elsewhere."""
+    sums, total = (np.add.reduceat(each, row_offsets[:-1]) for each in (probability * numbers, probability))
+    return np.divide(sums, total, out=np.zeros_like(sums), where=total != 0.0)
+
+
 def make_valid(model: SMDP) -> None:
     """Check the given parts of a model, and compute the parts that follow from them."""
     _check_shape(model)
