@@ -171,7 +171,7 @@ def changed(**pair: Any) -> dict[Any, Any]:
         ([1], r"the states are \[1\]; give a dictionary"),
         ({"a": {}}, "state 'a' has {}; give it a dictionary of at least one action"),
         ({"a": {"go": 3}}, "state 'a', action 'go' is 3; it must be a table"),
-        (changed(colour=1), "state 'a', action 'go' has the key 'colour'; the keys are duration, next, outcomes, reward"),
+        (changed(colour=1), "state 'a', action 'go' has the key 'colour'; the keys are amounts, duration, next, outcomes, reward"),
         (changed(next="b"), "state 'a', action 'go' leads to 'b', which is not a state; there are a"),
         (changed(next=["a"]), r"next of state 'a', action 'go' is \['a'\]; it must be a table of probabilities"),
         (changed(next={"aa": 1.0}), "state 'a', action 'go' leads to 'aa', which is not a state; did you mean 'a'"),

@@ -105,6 +105,7 @@ def restricted(model: SMDP, states: Ints, kept: Flags) -> tuple[SMDP, Ints]:
         reward=model.reward[pairs],
         duration=model.duration[pairs],
         action=model.action[pairs],
+        amounts={name: each[pairs] for name, each in model.amounts.items()},
     )
     return part, pairs
 

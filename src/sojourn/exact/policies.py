@@ -14,14 +14,14 @@ Decision Processes", appendix A and chapter 11).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from sojourn.data.numbers import shown
+from sojourn.data.numbers import nearest, shown
 from sojourn.exact.chains import stationary, valued
-from sojourn.models.chain import Chain, PolicyLike, chain_of, chain_of_pairs, pairs_of
+from sojourn.models.chain import Chain, PolicyLike, chain_of, chain_of_pairs, pairs_of, state_means
 from sojourn.models.smdp import SMDP, check_model
 from sojourn.models.structure import named, one_gain
 from sojourn.rules.arrays import Floats, Ints
@@ -51,6 +51,7 @@ class PolicyValue:
     class_laws: tuple[Floats, ...]
     state_duration: Floats
     state_reward: Floats
+    state_amounts: Mapping[str, Floats] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """Return the gain, or the gains if they differ."""
@@ -95,6 +96,47 @@ class PolicyValue:
             return np.asarray(self.mean_duration / self.stationary)
 
     @property
+    def time_shares(self) -> Floats:
+        """The share of time that is spent in each state in the long run; `stationary` is the share of steps."""
+        spent = self.stationary * self.state_duration
+        return np.asarray(spent / spent.sum())
+
+    def mean(self, amount: str) -> float:
+        """Return the mean of an amount in a step in the long run: "reward", "duration", "steps" or one of the model's."""
+        if amount == "steps":
+            return 1.0
+        if amount not in self.state_amounts:
+            names = ["steps", *self.state_amounts]
+            raise ValueError(f"the model has no amount {shown(amount)}{nearest(str(amount), names)}")
+        return float(self.stationary @ self.state_amounts[amount])
+
+    def per(self, amount: str, other: str = "duration") -> float:
+        """Return how much of one amount there is in the long run per unit of another one, or per unit time.
+
+        A line loses every second call while it is busy:
+
+        >>> import sojourn as sj
+        >>> line = sj.models.from_dict({
+        ...     "free": {"wait": {"reward": 0, "duration": 2, "amounts": {"calls": 1}, "next": "busy"}},
+        ...     "busy": {"talk": {"reward": 5, "duration": 3, "amounts": {"calls": 1.5, "lost": 1.5}, "next": "free"}},
+        ... })
+        >>> worth = sj.evaluate(line, [0, 1])
+        >>> worth.per("lost", "calls"), worth.per("lost"), worth.per("calls", "steps")
+        (0.6, 0.3, 1.25)
+        """
+        below, above = self.mean(other), self.mean(amount)
+        if below == 0.0:
+            raise ValueError(
+                f"the policy has no {other} in the long run, so nothing can be counted per {other}; count per another amount"
+            )
+        return above / below
+
+    @property
+    def rates(self) -> dict[str, float]:
+        """Every amount per unit time in the long run, by name; "reward" is the gain and "steps" the decisions."""
+        return {name: self.per(name) for name in ("reward", "steps", *self.model.amounts)}
+
+    @property
     def mean_reward(self) -> float:
         """The mean reward of a step in the long run."""
         return float(self.stationary @ self.state_reward)
@@ -102,7 +144,7 @@ class PolicyValue:
 
 @told
 def evaluate(model: SMDP, policy: PolicyLike) -> PolicyValue:
-    """Return the exact gain of a policy, its bias and its stationary law.
+    """Return the exact gain of a policy, its bias, its stationary law and the rates of all amounts.
 
     A policy is an action for each state, or probabilities [state, action], or a dictionary of names, {state: action},
     which may leave out states that have only one action.
@@ -122,7 +164,10 @@ def evaluate(model: SMDP, policy: PolicyLike) -> PolicyValue:
     chain = chain_of(model, policy)
     gains, bias, classes = valued(chain, sure=True)
     laws = tuple(stationary(chain.matrix[states][:, states]) for states in classes)
-    return PolicyValue(model, gains, bias, tuple(classes), laws, chain.duration, chain.reward)
+    amounts = {"reward": chain.reward, "duration": chain.duration} | {
+        name: state_means(model, policy, each) for name, each in model.amounts.items()
+    }
+    return PolicyValue(model, gains, bias, tuple(classes), laws, chain.duration, chain.reward, amounts)
 
 
 class PolicyGains:

@@ -50,8 +50,13 @@ _TIE = 1e-12  # relative to the largest rate: ratios that are closer are equal
 _MOST = 1000  # rounds of the search for the largest ratio; ten are many
 
 
-def solve(model: SMDP, tolerance: float = 1e-8) -> Solution:
+def solve(
+    model: SMDP, tolerance: float = 1e-8, *, maximise: str = "reward", per: str = "duration"
+) -> Solution:
     """Return an optimal policy, its gain to within `tolerance`, and bounds that prove it.
+
+    The gain is the reward per unit time, or with `maximise` and `per` any amount of the model per any other one that cannot
+    stay 0 for ever, such as `maximise="items", per="energy"`. "steps" is an amount too.
 
     The tolerance has no unit. It is relative to what the policy earns and loses per unit time around its gain g, the mean
     of |r - g d| over the mean of d, so the answer does not depend on the units of money and time. It matters for models
@@ -65,6 +70,7 @@ def solve(model: SMDP, tolerance: float = 1e-8) -> Solution:
     """
     check_model(model)
     positive("tolerance", tolerance)
+    model = model.seen_as(maximise, per)
     if model.num_states > _SMALL:
         return _large(model, tolerance)
     if len(model.structure.parts) > 1:

@@ -109,6 +109,15 @@ def chain_of(model: SMDP, policy: PolicyLike) -> Chain:
     )
 
 
+def state_means(model: SMDP, policy: PolicyLike, amount: Floats) -> Floats:
+    """Return the mean in each state of an amount that is given for every pair, for a policy that `chain_of` accepts."""
+    given = by_number(model, policy)
+    if given.ndim == 1:
+        return np.asarray(amount[pairs_of(model, given)])
+    weight = given[model.state_of_pair(), model.action].astype(np.float64)
+    return np.asarray(np.add.reduceat(weight * amount, model.pair_offsets[:-1]))
+
+
 def pairs_of(model: SMDP, policy: Ints) -> Ints:
     """Return the pair that a policy takes in each state."""
     if policy.min() < 0 or policy.max() >= model.num_actions:

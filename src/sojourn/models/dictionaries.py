@@ -4,6 +4,7 @@ A dictionary of states has such a table for each pair, and so has a file. The ta
 and how long it takes. It has `next`, the probabilities of the
 states that follow, or `outcomes`, a list of tables with `next` and `probability`. An outcome may have its own `reward` and
 `duration`; otherwise those of the pair hold. A reward or a duration is a number, a law, or a table that describes a law.
+`amounts` are further quantities by name, which enter the model by their means.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from typing import Any, TypeAlias
 from sojourn.data.numbers import finite, nearest, shown
 from sojourn.models.laws import BY_MOMENTS, KINDS, Empirical, Law
 from sojourn.models.smdp import SMDP
-from sojourn.models.transitions import Quantity, Transition, from_transitions
+from sojourn.models.transitions import Quantity, Transition, from_transitions, mean_of
 
 Content: TypeAlias = Any  # of a file or a dictionary, which may hold anything until it has been checked
 States: TypeAlias = Mapping[Any, Mapping[Any, Mapping[str, Content]]]  # by any keys
 
 LAWS = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower(): kind for kind in KINDS}
-ENTRIES = {"reward", "duration", "next", "outcomes"}
-_OUTCOME = {"next", "probability", "reward", "duration"}
+ENTRIES = {"reward", "duration", "next", "outcomes", "amounts"}
+_OUTCOME = {"next", "probability", "reward", "duration", "amounts"}
 _MOMENTS = {"mean", "deviation"}
 
 
@@ -32,6 +33,7 @@ def from_dict(states: States) -> SMDP:
     States and actions may be any keys; their names in the model are `str(key)`, in the order given. A reward or a
     duration is a number or a law of `sojourn.models.laws`. If only one state can follow, `next` may be that state. If
     reward and duration depend on what comes next, give a list of `outcomes` in place of `next`, as in the file of a model.
+    A pair or an outcome may have further `amounts` by name, such as `"amounts": {"lost": 1}`; one that is not given is 0.
 
     >>> from sojourn.exact.solve import solve
     >>> from sojourn.models.laws import Weibull
@@ -72,23 +74,25 @@ def from_dict(states: States) -> SMDP:
             given = dict(pair)
             if "next" in given and isinstance(given["next"], Hashable):
                 given["next"] = {given["next"]: 1.0}
-            for following, chance, reward, duration in outcomes_of(place, given):
+            for following, chance, reward, duration, amounts in outcomes_of(place, given):
                 if not isinstance(following, Hashable) or following not in names:
                     raise ValueError(
                         f"{place} leads to {shown(following)}, which is not a state{nearest(str(following), texts)}"
                     )
-                rows.append((names[state], str(action), names[following], chance, reward, duration))
+                rows.append((names[state], str(action), names[following], chance, reward, duration, amounts))
     return from_transitions(rows, state_names=texts, action_names=list(actions))
 
 
 # --- One pair -----------------------------------------------------------------------------
 
 
-def outcomes_of(place: str, pair: dict[str, Content]) -> Iterator[tuple[Content, float, Quantity, Quantity]]:
-    """Yield the outcomes of a pair: next state, probability, reward and duration.
+def outcomes_of(
+    place: str, pair: dict[str, Content]
+) -> Iterator[tuple[Content, float, Quantity, Quantity, dict[str, float]]]:
+    """Yield the outcomes of a pair: next state, probability, reward, duration and further amounts.
 
     >>> list(outcomes_of("a", {"reward": 5.0, "duration": {"law": "exponential", "mean": 2.0}, "next": {"up": 1.0}}))
-    [('up', 1.0, 5.0, Exponential(mean=2.0))]
+    [('up', 1.0, 5.0, Exponential(mean=2.0), {})]
     """
     if ("next" in pair) == ("outcomes" in pair):
         raise ValueError(f"{place} must have either next or outcomes")
@@ -96,6 +100,7 @@ def outcomes_of(place: str, pair: dict[str, Content]) -> Iterator[tuple[Content,
         outcomes = _by_state(f"next of {place}", pair["next"])
     else:
         outcomes = as_list(f"outcomes of {place}", pair["outcomes"])
+    common = _amounts(place, pair.get("amounts", {}))
     for outcome in outcomes:
         known(f"an outcome of {place}", outcome, _OUTCOME, {"next", "probability"})
         given = {what: outcome.get(what, pair.get(what)) for what in ("reward", "duration")}
@@ -104,7 +109,8 @@ def outcomes_of(place: str, pair: dict[str, Content]) -> Iterator[tuple[Content,
                 raise ValueError(f"{place} has no {what}; give the pair or each of its outcomes one")
         chance = _number(f"probability of {place}", outcome["probability"])
         reward, duration = (_quantity(place, *each) for each in given.items())
-        yield outcome["next"], chance, reward, duration
+        own = _amounts(f"an outcome of {place}", outcome.get("amounts", {}))
+        yield outcome["next"], chance, reward, duration, common | own
 
 
 def known(place: str, table: Content, allowed: set[str], needed: set[str]) -> None:
@@ -132,6 +138,20 @@ def _by_state(place: str, following: Content) -> list[dict[str, Content]]:
             f"{place} is {shown(following)}; it must be a table of probabilities, such as {{ a = 1.0 }}"
         )
     return [{"next": to, "probability": chance} for to, chance in following.items()]
+
+
+def _amounts(place: str, given: Content) -> dict[str, float]:
+    """Return the amounts of a pair or an outcome: the mean of each, by name."""
+    if not isinstance(given, Mapping):
+        raise TypeError(
+            f"amounts of {place} is {shown(given)}; it must be a table of numbers by name, such as {{ lost = 1.0 }}"
+        )
+    return {
+        name: mean_of(
+            f"the amount {shown(name)} of {place}", _quantity(place, f"the amount {shown(name)}", each)
+        )
+        for name, each in given.items()
+    }
 
 
 def _number(place: str, given: Content) -> float:

@@ -6,7 +6,7 @@ of an array says which. A single number holds for all. States and actions are nu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,7 +15,7 @@ from scipy import sparse
 
 from sojourn.data.numbers import shown, unmasked
 from sojourn.models.smdp import SMDP
-from sojourn.models.validation import offsets_of
+from sojourn.models.validation import offsets_of, pair_means
 from sojourn.rules.arrays import Floats, Ints, Sparse
 from sojourn.rules.door import told
 
@@ -29,13 +29,14 @@ def from_arrays(
     durations: ArrayLike = 1.0,
     *,
     available: ArrayLike | None = None,
+    amounts: Mapping[str, ArrayLike] | None = None,
     state_names: Sequence[str] | None = None,
     action_names: Sequence[str] | None = None,
 ) -> SMDP:
     """Return the model in which `transitions[s, a, s']` is the probability of s' after a in s.
 
     Rewards and durations are arrays [s, a] or [s, a, s'], or one number. `available[s, a]`
-    says which actions a state has, by default all.
+    says which actions a state has, by default all. `amounts` are further arrays of the same kind, by name.
 
     >>> model = from_arrays([[[0.5, 0.5], [0.0, 1.0]], [[1.0, 0.0], [1.0, 0.0]]], [[1, 0], [0, 2]])
     >>> model, model.reward
@@ -53,6 +54,7 @@ def from_arrays(
     possible = (table != 0.0) & has[:, :, None]
     possible[:, :, 0] |= has & ~possible.any(axis=2)  # a row of zeros is refused later, with its place
     where = np.nonzero(possible)
+    row_offsets, chance = offsets_of(possible.sum(axis=2)[has]), table[where]
 
     def means(name: str, given: ArrayLike) -> dict[str, Any]:
         numbers = numbers_of(f"{name}s", given)
@@ -68,12 +70,16 @@ def from_arrays(
 
     return SMDP(
         pair_offsets=offsets_of(has.sum(axis=1)),
-        row_offsets=offsets_of(possible.sum(axis=2)[has]),
+        row_offsets=row_offsets,
         successor=where[2],
-        probability=table[where],
+        probability=chance,
         action=np.nonzero(has)[1],
         state_names=state_names,
         action_names=action_names,
+        amounts={
+            name: _per_pair(means("amount", each), chance, row_offsets)
+            for name, each in (amounts or {}).items()
+        },
         **means("reward", rewards),
         **means("duration", durations),
     )
@@ -85,14 +91,15 @@ def from_matrices(
     rewards: Matrix | Sequence[Matrix],
     durations: Matrix | Sequence[Matrix] = 1.0,
     *,
+    amounts: Mapping[str, Matrix | Sequence[Matrix]] | None = None,
     state_names: Sequence[str] | None = None,
     action_names: Sequence[str] | None = None,
 ) -> SMDP:
     """Return the model with one matrix of transition probabilities [s, s'] for each action.
 
     The matrices may be dense or from `scipy.sparse`. Rewards and durations are an array [s, a], or
-    one matrix [s, s'] for each action, or one number. Gosavi's textbook and the MDP toolboxes use
-    this form:
+    one matrix [s, s'] for each action, or one number, and so are further `amounts` by name. Gosavi's textbook and the MDP
+    toolboxes use this form:
 
     >>> model = from_matrices(
     ...     [[[0.7, 0.3], [0.4, 0.6]], [[0.9, 0.1], [0.2, 0.8]]],
@@ -116,6 +123,7 @@ def from_matrices(
                 f"transitions[{action}] has the shape {matrix.shape}; it must be {(num_states, num_states)}"
             )
     order, row_offsets = _interleaved(matrices)
+    chance = np.concatenate([matrix.data for matrix in matrices])[order]
 
     def means(name: str, given: Matrix | Sequence[Matrix]) -> dict[str, Any]:
         listed = _listed_matrices(given)
@@ -135,9 +143,13 @@ def from_matrices(
         pair_offsets=np.arange(num_states + 1) * num_actions,
         row_offsets=row_offsets,
         successor=np.concatenate([matrix.indices for matrix in matrices])[order],
-        probability=np.concatenate([matrix.data for matrix in matrices])[order],
+        probability=chance,
         state_names=state_names,
         action_names=action_names,
+        amounts={
+            name: _per_pair(means("amount", each), chance, row_offsets)
+            for name, each in (amounts or {}).items()
+        },
         **means("reward", rewards),
         **means("duration", durations),
     )
@@ -153,6 +165,12 @@ def numbers_of(name: str, numbers: Matrix | Sequence[Matrix]) -> Floats:
         return np.asarray(numbers, dtype=np.float64)
     except (TypeError, ValueError):
         raise TypeError(f"{name} is {shown(numbers)}; it must be an array of numbers") from None
+
+
+def _per_pair(given: dict[str, Any], chance: Floats, row_offsets: Ints) -> Floats:
+    """Return the means of an amount for every pair, given those of pairs or of rows."""
+    ((name, numbers),) = given.items()
+    return np.asarray(numbers) if name == "amount" else pair_means(numbers, chance, row_offsets)
 
 
 def _listed_matrices(given: Matrix | Sequence[Matrix]) -> list[Matrix] | None:

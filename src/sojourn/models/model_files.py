@@ -22,7 +22,7 @@ A TOML and a JSON file have the same content, with one entry for each state and 
 
 `states` and `actions` are lists of names. They may also be counts; states and actions are then given by number. A reward
 or a duration is a number or a law; an outcome without one has that of its pair. If a model was estimated, each pair has its
-number of observations as its `count`. The laws are constant (value), exponential (mean), gamma (shape, scale), uniform (low,
+number of observations as its `count`. A pair or an outcome may have further amounts, `amounts = { lost = 1.0 }`. The laws are constant (value), exponential (mean), gamma (shape, scale), uniform (low,
 high), floored_normal (location, scale, floor), two_point (low, high, probability), weibull (shape, scale), lognormal (median,
 sigma) and empirical (values, a list of samples, which become outcomes). Gamma, uniform, weibull and lognormal laws may be
 given by their mean and standard deviation instead: `{ law = "weibull", mean = 40.0, deviation = 12.0 }`.
@@ -106,9 +106,9 @@ def parse_model(content: Content) -> SMDP:
         known(place, pair, ENTRIES | {"state", "action", "count"}, {"state", "action"})
         state = _named(f"state of {place}", pair["state"], states)
         action = _named(f"action of {place}", pair["action"], actions)
-        for following, chance, reward, duration in outcomes_of(place, pair):
+        for following, chance, reward, duration, amounts in outcomes_of(place, pair):
             after = _named(f"next of {place}", following, states)
-            rows.append((state, action, after, chance, reward, duration))
+            rows.append((state, action, after, chance, reward, duration, amounts))
     model = from_transitions(
         rows,
         state_names=None if isinstance(states, int) else states,
@@ -210,6 +210,8 @@ def model_content(model: SMDP) -> dict[str, Content]:
                 {"next": to, "probability": chance, **({} if alike else own)}
                 for to, chance, own in zip(successors, chances, quantities, strict=True)
             ]
+        if model.amounts:
+            entry["amounts"] = {name: float(each[pair]) for name, each in model.amounts.items()}
         if model.counts is not None:
             entry["count"] = int(model.counts[pair])
         pairs.append(entry)

@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from statistics import NormalDist
 
+import numpy as np
+
 from sojourn.data.numbers import positive, several
 from sojourn.models import laws
 from sojourn.models.smdp import SMDP
@@ -37,6 +39,11 @@ def modulated(regimes: Sequence[SMDP], mean: float) -> SMDP:
             raise ValueError(
                 f"regime {place} has {model.num_states} states and regime 0 has {size}; all must have the same number"
             )
+        if set(model.amounts) != set(models[0].amounts):
+            strange = sorted(set(model.amounts) ^ set(models[0].amounts))[0]
+            raise ValueError(
+                f"the amount {strange!r} is not in all regimes; give it to every one, with 0 where there is none"
+            )
     # With q = 1 / count and s the speed below, the regime is the same after a time t with probability q + (1 - q) e^(-s t).
     speed = count / (count - 1) / mean if count > 1 else 0.0
     rows = []
@@ -54,7 +61,8 @@ def modulated(regimes: Sequence[SMDP], mean: float) -> SMDP:
                     if share > 0.0:
                         chance = float(model.probability[row]) * share
                         rows.append((*source, after * size + target, chance, reward, duration))
-    return from_transitions(rows)
+    amounts = {name: np.concatenate([model.amounts[name] for model in models]) for name in models[0].amounts}
+    return from_transitions(rows).with_amounts(amounts)  # the pairs of each regime keep their order
 
 
 def transform(law: laws.Law, speed: float) -> float:

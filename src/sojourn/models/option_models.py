@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from sojourn.data.numbers import unmasked
-from sojourn.models.chain import chain_of, solved
+from sojourn.models.chain import chain_of, solved, state_means
 from sojourn.models.smdp import SMDP
 from sojourn.models.validation import offsets_of
 from sojourn.rules.arrays import Flags, Floats, Ints, Sparse
@@ -76,7 +76,8 @@ def from_options(model: SMDP, options: Sequence[Option]) -> SMDP:
     if not options:
         raise ValueError("there are no options; give at least one")
     parts = [_outcome(model, number, option) for number, option in enumerate(options)]
-    states, rewards, durations, laws = zip(*parts, strict=True)
+    states, amounts, laws = zip(*parts, strict=True)
+    totals = np.concatenate(amounts)
     state, action = np.concatenate(states), np.repeat(np.arange(len(parts)), list(map(len, states)))
     order = np.lexsort((action, state))
     ends = sparse.vstack(laws, format="csr")[order]
@@ -86,16 +87,17 @@ def from_options(model: SMDP, options: Sequence[Option]) -> SMDP:
         row_offsets=ends.indptr,
         successor=ends.indices,
         probability=ends.data,
-        reward=np.concatenate(rewards)[order],
-        duration=np.concatenate(durations)[order],
+        reward=totals[order, 0],
+        duration=totals[order, 1],
         action=action[order],
         state_names=model.state_names,
         action_names=names if len(names) == len(options) else None,
+        amounts={name: totals[order, 2 + place] for place, name in enumerate(model.amounts)},
     )
 
 
-def _outcome(model: SMDP, number: int, option: Option) -> tuple[Ints, Floats, Floats, Sparse]:
-    """Return the states in which an option can begin, and its mean reward and duration and where it ends from there."""
+def _outcome(model: SMDP, number: int, option: Option) -> tuple[Ints, Floats, Sparse]:
+    """Return the states in which an option can begin, and its mean amounts (reward and duration first) and ends from there."""
     label = f"option {number}" + (f" ({option.name})" if option.name else "")
     unmasked(label, (option.policy, option.termination, option.initiation))
     stop, begins = _termination(model, label, option), _initiation(model, label, option)
@@ -125,16 +127,17 @@ def _outcome(model: SMDP, number: int, option: Option) -> tuple[Ints, Floats, Fl
         )
     system = sparse.eye_array(len(states)) - goes_on[states][:, states]
     exits = np.unique(ending[states].indices)
-    right = np.column_stack(
-        [chain.reward[states], chain.duration[states], ending[states][:, exits].toarray()]
-    )
+    further = (state_means(model, policy, each) for each in model.amounts.values())
+    totals = np.column_stack([chain.reward, chain.duration, *further])[states]
+    count = totals.shape[1]
+    right = np.column_stack([totals, ending[states][:, exits].toarray()])
     answer = solved(system, right)[np.searchsorted(states, np.flatnonzero(begins))]
     # Rounding may give impossible ends tiny probabilities; these are removed.
-    law = np.where(answer[:, 2:] > 1e-15, answer[:, 2:], 0.0)
+    law = np.where(answer[:, count:] > 1e-15, answer[:, count:], 0.0)
     law = sparse.coo_array(law / law.sum(axis=1, keepdims=True))
     shape = (len(answer), model.num_states)
     ends = sparse.csr_array((law.data, (law.row, exits[law.col])), shape=shape)
-    return np.flatnonzero(begins), answer[:, 0], answer[:, 1], ends
+    return np.flatnonzero(begins), answer[:, :count], ends
 
 
 def _filled(model: SMDP, policy: npt.NDArray[np.generic], known: Flags) -> npt.NDArray[np.generic]:

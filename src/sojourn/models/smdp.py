@@ -8,6 +8,10 @@ r(s, a) and takes the mean duration d(s, a) >= 0. Nothing else matters for the g
 under the stationary law of the policy's chain. For simulation, rewards and durations may
 have laws with these means. A decision may take no time, but no policy may go on for ever without time passing.
 
+A model may count further **amounts** by name, such as calls lost, energy or items made. Each has a mean for every pair. A
+policy has a rate of every amount, per unit time or per unit of another amount (`sojourn.evaluate`), and one may ask for
+the largest of any amount per any other that cannot stay 0 for ever (`sojourn.solve`).
+
 The storage is flat. A *pair* is a state with one of its actions. Pairs are ordered by state, so those of state s are
 `pair_offsets[s]` to `pair_offsets[s + 1]`, and `action[k]` is the action of pair k. States may have different actions, and
 different numbers of them. A *row* is one possible outcome of a pair. The rows of pair k are `row_offsets[k]` to
@@ -25,17 +29,17 @@ does not.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sojourn.data.numbers import listed, shown, unmasked, within
+from sojourn.data.numbers import listed, nearest, shown, unmasked, within
 from sojourn.models.laws import FlatLaws, Law, constants, flat
 from sojourn.models.structure import Structure, structure_of
-from sojourn.models.validation import make_owned, make_valid, names_in, offsets_of
+from sojourn.models.validation import amounts_in, check_divisor, make_owned, make_valid, names_in, offsets_of
 from sojourn.rules.arrays import Floats, Indices, Ints, flat_floats, flat_indices, flat_ints
 from sojourn.rules.door import told
 
@@ -53,6 +57,7 @@ class SMDP:
     of probability 0 are dropped. Most models are made by the functions of `sojourn.models`.
     If the numbers are estimates, `counts` says from how many observations of each pair; a solution
     is then an estimate too, without proven bounds (`sojourn.read_log` makes such models).
+    `amounts` are further quantities by name, each with its mean for every pair.
 
     >>> SMDP(
     ...     pair_offsets=[0, 2, 3], row_offsets=[0, 1, 3, 4], successor=[1, 0, 1, 0],
@@ -75,6 +80,7 @@ class SMDP:
     state_names: tuple[str, ...] | None
     action_names: tuple[str, ...] | None
     counts: Ints | None
+    amounts: Mapping[str, Floats]
 
     def __init__(  # the parts of a model, usually given by name
         self,
@@ -92,6 +98,7 @@ class SMDP:
         state_names: Iterable[str] | None = None,
         action_names: Iterable[str] | None = None,
         counts: ArrayLike | None = None,
+        amounts: Mapping[str, ArrayLike] | None = None,
     ) -> None:
         means = (reward, duration, row_reward, row_duration)
         unmasked("a model", (pair_offsets, row_offsets, successor, probability, action, counts, means))
@@ -109,6 +116,7 @@ class SMDP:
         put("state_names", names_in("state_names", state_names, len(pair_offsets)))
         put("action_names", names_in("action_names", action_names))
         put("counts", None if counts is None else flat_ints("counts", counts))
+        put("amounts", amounts_in(amounts))
         make_valid(self)
         make_owned(self)
 
@@ -120,7 +128,9 @@ class SMDP:
         return SMDP(**(self.__getstate__() | changes))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {field.name: getattr(self, field.name) for field in fields(self)} | {
+            "amounts": dict(self.amounts)
+        }
 
     def __setstate__(self, parts: dict[str, Any]) -> None:
         # The arrays in a pickle or a copy are writable and may hold anything, so they are checked again.
@@ -204,6 +214,49 @@ class SMDP:
         state = int(np.searchsorted(self.pair_offsets, pair, side="right")) - 1
         return f"{self.state_place(state)}, {self.action_place(int(self.action[pair]))}"
 
+    # --- Amounts --------------------------------------------------------------------------
+
+    def amount(self, name: str) -> Floats:
+        """Return the mean of an amount for every pair: "reward", "duration", "steps", or one that the model names.
+
+        >>> model = SMDP([0, 1], [0, 1], [0], [1.0], [3.0], [2.0], amounts={"lost": [0.5]})
+        >>> model.amount("lost"), model.amount("steps")
+        (array([0.5]), array([1.]))
+        """
+        if name in ("reward", "duration"):
+            return self.reward if name == "reward" else self.duration
+        if name == "steps":
+            return np.ones(self.num_pairs)
+        if name not in self.amounts:
+            names = ["reward", "duration", "steps", *self.amounts]
+            raise ValueError(f"the model has no amount {shown(name)}{nearest(str(name), names)}")
+        return self.amounts[name]
+
+    def with_amounts(self, amounts: Mapping[str, ArrayLike]) -> SMDP:
+        """Return the model with these further amounts; one that it has already is replaced.
+
+        >>> model = SMDP([0, 1], [0, 1], [0], [1.0], [3.0], [2.0])
+        >>> model.with_amounts({"energy": [7.0]}).amount("energy")
+        array([7.])
+        """
+        return self._kept(self._with(amounts={**self.amounts, **amounts}))
+
+    def seen_as(self, maximise: str = "reward", per: str = "duration") -> SMDP:
+        """Return the model in which one amount is the reward and another one the duration.
+
+        The gain of a policy in this model is its amount of the first per unit of the second.
+
+        >>> model = SMDP([0, 1], [0, 1], [0], [1.0], [3.0], [2.0], amounts={"energy": [6.0]})
+        >>> seen = model.seen_as("reward", per="energy")
+        >>> seen.reward, seen.duration
+        (array([3.]), array([6.]))
+        """
+        if (maximise, per) == ("reward", "duration"):
+            return self
+        reward, duration = self.amount(maximise), self.amount(per)
+        check_divisor(self, per, duration)
+        return self.with_means(reward, duration)
+
     # --- Laws -----------------------------------------------------------------------------
 
     def flat_laws(self) -> tuple[FlatLaws, FlatLaws, bool]:
@@ -258,8 +311,11 @@ class SMDP:
         array([ -5., -12.])
         """
         no_longer = dict.fromkeys(("row_reward", "row_duration", "reward_law", "duration_law"))
-        changed = self._with(reward=reward, duration=duration, **no_longer)
-        if "structure" in vars(self):  # it depends only on the transitions, which are the same
+        return self._kept(self._with(reward=reward, duration=duration, **no_longer))
+
+    def _kept(self, changed: SMDP) -> SMDP:
+        """Return a model with the same transitions, and so with the same structure, if that is known."""
+        if "structure" in vars(self):
             vars(changed)["structure"] = self.structure
         return changed
 
@@ -305,6 +361,7 @@ class SMDP:
             duration_law=laws(self.duration_law),
             action_names=None if self.action_names is None else self.action_names[: self.num_actions][::-1],
             counts=None if self.counts is None else self.counts[pairs],
+            amounts={name: each[pairs] for name, each in self.amounts.items()},
         )
 
 

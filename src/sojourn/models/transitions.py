@@ -14,18 +14,24 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sojourn.data.numbers import finite, listed, positive, shown, unmasked, within
-from sojourn.models.laws import Constant, Empirical, Exponential, Law, Outcomes, as_law, flat
+from sojourn.models.laws import Constant, Empirical, Exponential, Law, Outcomes, as_law, flat, means
 from sojourn.models.matrices import numbers_of
 from sojourn.models.smdp import SMDP
-from sojourn.models.validation import MOST_NAMES, names_in, offsets_of
+from sojourn.models.validation import MOST_NAMES, names_in, offsets_of, pair_means
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.door import told
 
 Label: TypeAlias = int | str | np.int64  # of a state or an action: its number or its name
 Quantity: TypeAlias = Law | Empirical | float  # a reward or a duration
 Row: TypeAlias = tuple[Label, Label, Label, float, Quantity, Quantity]
-Transition: TypeAlias = Row | tuple[Label, Label, Label, float, Outcomes]
-RateRow: TypeAlias = tuple[Label, Label, Label, float] | tuple[Label, Label, Label, float, float]
+Further: TypeAlias = Mapping[str, Quantity]  # the amounts of a transition
+Full: TypeAlias = tuple[Label, Label, Label, float, Quantity, Quantity, Further]
+Transition: TypeAlias = Row | Full | tuple[Label, Label, Label, float, Outcomes]
+RateRow: TypeAlias = (
+    tuple[Label, Label, Label, float]
+    | tuple[Label, Label, Label, float, float]
+    | tuple[Label, Label, Label, float, float, Further]
+)
 
 MOST_OUTCOMES = 100_000  # of one transition
 
@@ -41,7 +47,8 @@ def from_transitions(
 
     States and actions are whole numbers or names. Names are numbered in the order of `state_names` and `action_names` or,
     without these, in the order in which they first appear. A reward or a duration is a number or a law of
-    `sojourn.models.laws`, including samples. `Outcomes` give both together, in a tuple of five.
+    `sojourn.models.laws`, including samples. `Outcomes` give both together, in a tuple of five. A tuple of seven ends with a
+    dictionary of further amounts, such as `{"lost": 1.0}`.
 
     >>> from sojourn.models.laws import Exponential, Outcomes
     >>> model = from_transitions([
@@ -71,11 +78,13 @@ def from_transitions(
     for field, name in ((4, "reward"), (5, "duration")):
         laws = [as_law(f"the {name} of {rows[row][:3]}", rows[row][field]) for row in order]
         quantities |= _means_or_laws(name, laws, row_offsets)
+    chance = np.array([finite(f"the probability of {rows[row][:3]}", rows[row][3]) for row in order])
     return SMDP(
+        amounts=_amounts([rows[row] for row in order], chance, row_offsets),
         pair_offsets=offsets_of(np.bincount(from_state[begins], minlength=states.count)),
         row_offsets=row_offsets,
         successor=np.array([states.number(rows[row][2]) for row in order]),
-        probability=np.array([finite(f"the probability of {rows[row][:3]}", rows[row][3]) for row in order]),
+        probability=chance,
         action=action[begins],
         state_names=states.names,
         action_names=actions.names,
@@ -83,7 +92,7 @@ def from_transitions(
     )
 
 
-def _outcomes(number: int, given: Transition) -> list[Row]:
+def _outcomes(number: int, given: Transition) -> list[Any]:
     """Return the rows of a transition: a single row, or one for each of its joint outcomes or samples."""
     if not isinstance(given, tuple):  # a list will do
         return _outcomes(number, tuple(given))
@@ -98,6 +107,12 @@ def _outcomes(number: int, given: Transition) -> list[Row]:
             (given[0], given[1], given[2], _chance(given) * chance, reward, duration)
             for chance, reward, duration in outcomes
         ]
+    if len(given) == 7 and isinstance(given[6], Mapping):
+        return (
+            [(*row, given[6]) for row in _outcomes(number, given[:6])]
+            if given[6]
+            else _outcomes(number, given[:6])
+        )
     if len(given) != 6:
         raise ValueError(
             f"transition {number} is {shown(given)}; it must be (s, a, s', probability, reward, duration)"
@@ -164,6 +179,30 @@ class _Numbering:
         return self._numbers[str(given)]
 
 
+def mean_of(name: str, quantity: Quantity) -> float:
+    """Return the mean of a number, a law or samples; the name is for the sentence that refuses anything else.
+
+    >>> mean_of("lost", 3), mean_of("lost", Exponential(2.0)), mean_of("lost", Empirical([1.0, 2.0]))
+    (3.0, 2.0, 1.5)
+    """
+    if isinstance(quantity, Empirical):
+        return math.fsum(chance * float(value) for chance, value in quantity.shares(name))
+    return float(means(flat([as_law(name, quantity)]))[0])
+
+
+def _amounts(rows: list[Any], chance: Floats, row_offsets: Ints) -> dict[str, Floats]:
+    """Return the mean of each amount for every pair; a row that does not name it has none."""
+    named = [row[6] if len(row) == 7 else {} for row in rows]
+    found = {}
+    for name in dict.fromkeys(name for amounts in named for name in amounts):
+        own = [
+            mean_of(f"the amount {shown(name)} of {row[:3]}", amounts[name]) if name in amounts else 0.0
+            for row, amounts in zip(rows, named, strict=True)
+        ]
+        found[name] = pair_means(np.array(own), chance, row_offsets)
+    return found
+
+
 def _means_or_laws(name: str, laws: list[Law], row_offsets: Ints) -> dict[str, Any]:
     """Return means of pairs if these are enough, else means of rows, or laws of rows."""
     constants = [law.value for law in laws if isinstance(law, Constant)]
@@ -183,6 +222,7 @@ def from_rates(
     rates: Iterable[RateRow],
     *,
     earning: Mapping[tuple[Label, Label], float] | None = None,
+    flows: Mapping[str, Mapping[tuple[Label, Label], float]] | None = None,
     state_names: Sequence[str] | None = None,
     action_names: Sequence[str] | None = None,
 ) -> SMDP:
@@ -190,7 +230,8 @@ def from_rates(
 
     `earning` says what a pair `(s, a)` earns per unit time while it lasts; a pair that it does not name earns nothing in this
     way. A sojourn has an exponential law, whose mean is 1 over the sum of the pair's rates. What is earned during the sojourn
-    enters the model by its mean.
+    enters the model by its mean. `flows` says the same of further amounts, by name: `{"waiting": {(s, a): 2.0}}`. Amounts
+    that come with a move are the last part of `(s, a, s', rate, reward, {"lost": 1.0})`.
 
     >>> from sojourn.exact.solve import solve
     >>> machine = from_rates(
@@ -201,14 +242,19 @@ def from_rates(
     >>> round(solve(machine).gain, 6)  # 47 / 11
     4.272727
     """
-    earning = {} if earning is None else dict(earning)
-    moves: dict[tuple[Label, Label], list[tuple[Label, float, float]]] = {}
+    flows = {"reward": {} if earning is None else dict(earning), **({} if flows is None else flows)}
+    moves: dict[tuple[Label, Label], list[tuple[Label, float, float, Further]]] = {}
     for number, given in enumerate(rates):
-        if not isinstance(given, tuple | list) or len(given) not in (4, 5):
+        if not isinstance(given, tuple | list) or len(given) not in (4, 5, 6):
             raise ValueError(
-                f"rate {number} is {shown(given)}; it must be (s, a, s', rate) or (s, a, s', rate, reward)"
+                f"rate {number} is {shown(given)}; it must be (s, a, s', rate), (s, a, s', rate, reward) or "
+                "(s, a, s', rate, reward, {name: amount})"
             )
-        state, action, successor, rate, *reward = unmasked(f"rate {number}", given)
+        state, action, successor, rate = unmasked(f"rate {number}", given)[:4]
+        if len(given) == 6 and not isinstance(given[5], Mapping):
+            raise TypeError(
+                f"the amounts of {given[:3]} are {shown(given[5])}; they must be a dictionary, such as {{'lost': 1.0}}"
+            )
         for label in (state, action, successor):
             if label.__hash__ is None:
                 raise TypeError(
@@ -217,22 +263,47 @@ def from_rates(
         moves.setdefault((state, action), []).append((
             successor,
             positive(f"the rate of {given[:3]}", rate),
-            finite(f"the reward of {given[:3]}", reward[0]) if reward else 0.0,
+            finite(f"the reward of {given[:3]}", given[4]) if len(given) > 4 else 0.0,
+            given[5] if len(given) == 6 else {},
         ))  # fmt: skip
-    unknown = [pair for pair in earning if pair not in moves]
-    if unknown:
-        raise ValueError(
-            f"earning names the pair {unknown[0]}, which has no rates; give its rates, or leave it out"
-        )
-    rows: list[Row] = []
+    for name, flow in flows.items():
+        unknown = [pair for pair in flow if pair not in moves]
+        if unknown:
+            where = "earning" if name == "reward" else f"the flow {shown(name)}"
+            raise ValueError(
+                f"{where} names the pair {unknown[0]}, which has no rates; give its rates, or leave it out"
+            )
+    rows: list[Transition] = []
     for pair, ways in moves.items():
-        total = math.fsum(rate for _, rate, _ in ways)
-        earned = finite(f"what {pair} earns", earning.get(pair, 0.0)) / total
+        total = math.fsum(rate for _, rate, *_ in ways)
+        earned = {
+            name: finite(
+                f"what {pair} earns" if name == "reward" else f"the flow {shown(name)} of {pair}",
+                flow.get(pair, 0.0),
+            )
+            / total
+            for name, flow in flows.items()
+        }
+        while_waiting = earned.pop("reward")
         rows += [
-            (*pair, successor, rate / total, earned + reward, Exponential(1.0 / total))
-            for successor, rate, reward in ways
+            (
+                *pair,
+                successor,
+                rate / total,
+                while_waiting + reward,
+                Exponential(1.0 / total),
+                _sum(earned, amounts),
+            )
+            for successor, rate, reward, amounts in ways
         ]
     return from_transitions(rows, state_names=state_names, action_names=action_names)
+
+
+def _sum(one: dict[str, float], other: Mapping[str, Quantity]) -> dict[str, Quantity]:
+    return {
+        name: one.get(name, 0.0) + mean_of(f"the amount {shown(name)}", other.get(name, 0.0))
+        for name in {**one, **other}
+    }
 
 
 # --- Gymnasium's tables -------------------------------------------------------------------

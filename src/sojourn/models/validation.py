@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,12 +14,13 @@ from numpy.typing import ArrayLike
 from sojourn.data.numbers import listed, shown
 from sojourn.models.laws import KINDS, FlatLaws, means, not_below_zero, sizes
 from sojourn.models.structure import named, structure_of
-from sojourn.rules.arrays import Floats, Ints, misread, outside, owned
+from sojourn.rules.arrays import Floats, Ints, flat_floats, misread, outside, owned
 
 if TYPE_CHECKING:
     from sojourn.models.smdp import SMDP
 
 MOST_NAMES = 1_000_000  # of actions; states may have as many as there are
+OWN_AMOUNTS = ("reward", "duration", "steps")  # every model has these
 SUM_TOLERANCE = 1e-8  # how far the sum of a pair's probabilities may be from 1; they are then scaled
 MEAN_TOLERANCE = 1e-9  # how far a given mean may be from its law's, relative to the size of what was averaged
 LARGEST_RATE = 1e200  # sums and products of larger ones would overflow
@@ -33,6 +35,12 @@ def offsets_of(counts: ArrayLike) -> Ints:
     return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
 
 
+def pair_means(numbers: Floats, probability: Floats, row_offsets: Ints) -> Floats:
+    """Return the mean of each pair, given a number for each of its rows; wrong probabilities are refused elsewhere."""
+    sums, total = (np.add.reduceat(each, row_offsets[:-1]) for each in (probability * numbers, probability))
+    return np.divide(sums, total, out=np.zeros_like(sums), where=total != 0.0)
+
+
 def make_valid(model: SMDP) -> None:
     """Check the given parts of a model, and compute the parts that follow from them."""
     _check_shape(model)
@@ -43,6 +51,7 @@ def make_valid(model: SMDP) -> None:
         _set_means(model, name)
     _check_means(model)
     _check_counts(model)
+    _check_amounts(model)
 
 
 def make_owned(model: SMDP) -> None:
@@ -52,6 +61,7 @@ def make_owned(model: SMDP) -> None:
             put(model, name, owned(thing))
         elif isinstance(thing, FlatLaws):
             put(model, name, FlatLaws(owned(thing.kind), owned(thing.parameters)))
+    put(model, "amounts", MappingProxyType({name: owned(each) for name, each in model.amounts.items()}))
 
 
 def _check_shape(model: SMDP) -> None:
@@ -272,6 +282,52 @@ def _check_counts(model: SMDP) -> None:
     if model.counts.min() < 1:
         at = int(model.counts.argmin())
         raise ValueError(f"the count of {model.place(at)} is {model.counts[at]}; it must be at least 1")
+
+
+def amounts_in(given: Mapping[str, ArrayLike] | None) -> dict[str, Floats]:
+    """Return the amounts of a model as arrays by name."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise TypeError(
+            f"amounts is {shown(given)}; it must be a dictionary of names, each with a mean for every pair"
+        )
+    found = {}
+    for name, each in given.items():
+        if not isinstance(name, str) or not name or name in OWN_AMOUNTS:
+            own = f"{', '.join(OWN_AMOUNTS[:-1])} and {OWN_AMOUNTS[-1]} are amounts of every model"
+            raise ValueError(f"an amount has the name {shown(name)}; it must be a text, and {own}")
+        found[name] = flat_floats(f"the amount {shown(name)}", each)
+    return found
+
+
+def _check_amounts(model: SMDP) -> None:
+    for name, numbers in model.amounts.items():
+        if len(numbers) != model.num_pairs:
+            raise _wrong_length(f"the amount {shown(name)}", len(numbers), model.num_pairs, "pairs")
+        _check_numbers(model, f"amount {shown(name)}", numbers, model.place)
+        if not np.abs(numbers).max() < LARGEST_RATE:
+            at = int(np.abs(numbers).argmax())
+            raise ValueError(
+                f"the amount {shown(name)} of {model.place(at)} is {numbers[at]}; it must be less than {LARGEST_RATE:g}"
+            )
+
+
+def check_divisor(model: SMDP, name: str, numbers: Floats) -> None:
+    """Refuse an amount that can be negative, or that can stay 0 for ever, so that nothing can be divided by it."""
+    if numbers.min() < 0.0:
+        at = int(numbers.argmin())
+        raise ValueError(
+            f"the amount {shown(name)} of {model.place(at)} is {numbers[at]:.9g}; to count per {name}, it must be at least 0 "
+            "everywhere"
+        )
+    if (numbers == 0.0).any():
+        stuck = structure_of(model, numbers == 0.0).parts
+        if stuck:
+            raise ValueError(
+                f"a policy can stay in {named(model, stuck[0])} for ever with {name} 0, so nothing can be counted per {name}; "
+                "count per another amount, or leave out an action there"
+            )
 
 
 def _check_numbers(model: SMDP, name: str, numbers: Floats, place: Callable[[int], str]) -> None:
