@@ -1,7 +1,7 @@
 """The cells of the study of logs: laws with heavy tails, regimes, rare disasters and transient starts, with known truths.
 
-`python tests/log_cells.py` (with `tests` on the path) measures the cells that `docs/data/logs.json` lacks, one after the other,
-and keeps each as it is done; `--cells NAME` measures some again. The page `docs/logs.md` has its tables.
+`python tests/log_cells.py` measures the cells that `docs/data/logs.json` lacks, one after the other, and keeps each as it is
+done; `--cells NAME` measures some again. At the end it prints the tables of the page `docs/logs.md`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -22,7 +23,8 @@ from sojourn.rules.arrays import Floats, Ints
 
 STORE = Path(__file__).parents[1] / "docs" / "data" / "logs.json"
 ROWS = (200, 500, 2_000, 10_000, 50_000)
-SECONDS = 6.0  # of a cell, in which as many logs are tried as fit
+SECONDS = 4.0  # of a cell, in which as many logs are tried as fit
+_UNSEEN = 5.0
 Noise: TypeAlias = Callable[[np.random.Generator, int], Floats]  # numbers with the mean 1
 
 
@@ -36,7 +38,13 @@ class Cell(NamedTuple):
     noise: Noise
     label: Ints  # the state that the log shows, by true state
     units: int = 0  # rows of a unit, after which another begins in state 0; 0 if there is one unit
-    breaks: str = ""  # the assumption that is broken
+    rare: float = 1.0  # the probability in each row of the rarest event that matters
+    is_finite: bool = True  # the variance of rewards
+    breaks: bool = False  # an assumption, whatever the number of rows
+
+    def is_doubtful(self, rows: int) -> bool:
+        """Whether an assumption is broken; a log has not seen what comes up to 5 times for each action."""
+        return self.breaks or self.rare * rows / self.reward.shape[1] <= _UNSEEN
 
     def gain(self, policy: Floats) -> float:
         """Return the exact gain of a policy [state, action]."""
@@ -119,7 +127,7 @@ def machine(noise: Noise, units: int = 0) -> Cell:
 def shop(noise: Noise) -> Cell:
     """One state and three actions of nearly the same worth."""
     return Cell(
-        np.ones((1, 3, 1)), np.array([[-1.0, -1.1, -0.95]]), np.ones((1, 3)), np.full((1, 3), 1 / 3), noise, np.zeros(1, int)
+        np.ones((1, 3, 1)), np.array([[-1.0, -1.1, -0.95]]), np.ones((1, 3)), np.full((1, 3), 1 / 3), noise, np.zeros(1, dtype=np.int64)
     )  # fmt: skip
 
 
@@ -136,16 +144,16 @@ def regimes(switch: float, hidden: bool) -> Cell:
                     chance[here, act, 2 * (1 - regime) + then] = switch * part
                 reward[here, act] = (3.0 if regime == 0 else -3.0) + 0.3 * condition - 0.1 * act
     label = np.array([0, 1, 0, 1]) if hidden else np.arange(4)
-    broken = "the states are not Markov" if hidden else ""
-    return Cell(chance, reward, np.ones((4, 2)), np.full((4, 2), 0.5), calm, label, breaks=broken)
+    return Cell(
+        chance, reward, np.ones((4, 2)), np.full((4, 2), 0.5), calm, label, rare=switch, breaks=hidden
+    )
 
 
 def reasons() -> Cell:
     """Whoever decides sees whether a job is easy, and the log does not: easy jobs are rushed."""
     chance, reward = np.full((2, 2, 2), 0.5), np.array([[3.0, 2.6], [0.6, 1.0]])
-    return Cell(
-        chance, reward, np.ones((2, 2)), np.array([[0.9, 0.1], [0.1, 0.9]]), calm, np.zeros(2, int), breaks="reasons that the states leave out"
-    )  # fmt: skip
+    behaviour = np.array([[0.9, 0.1], [0.1, 0.9]])
+    return Cell(chance, reward, np.ones((2, 2)), behaviour, calm, np.zeros(2, dtype=np.int64), breaks=True)
 
 
 def cells() -> dict[str, Cell]:
@@ -155,8 +163,13 @@ def cells() -> dict[str, Cell]:
         "Pareto 2.2": pareto(2.2), "Pareto 1.5": pareto(1.5),
         "disasters 1/100": disasters(0.01), "disasters 1/1,000": disasters(0.001),
     }  # fmt: skip
-    found = {f"machine, {name}": machine(noise) for name, noise in noises.items()}
-    found |= {f"shop, {name}": shop(noise) for name, noise in noises.items()}
+    found = {
+        f"{kind}, {name}": make(noise)._replace(
+            rare={"1/100": 0.01, "1/1,000": 0.001}.get(name.split()[-1], 1.0), is_finite=name != "Pareto 1.5"
+        )
+        for kind, make in (("machine", machine), ("shop", shop))
+        for name, noise in noises.items()
+    }
     found["regimes, switch 1/20"] = regimes(0.05, False)
     found["regimes, switch 1/200"] = regimes(0.005, False)
     found["hidden regimes, switch 1/200"] = regimes(0.005, True)
@@ -181,7 +194,7 @@ class Tally(NamedTuple):
     judged: int  # logs in which that policy could be judged
 
 
-def tried(cell: Cell, rows: int, seeds: Iterator[int], seconds: float) -> Tally:
+def tried(cell: Cell, rows: int, seeds: Sequence[int], seconds: float) -> Tally:
     """Make logs until the time has passed, at least 20 and at most 1,000, and count."""
     hidden = int(cell.label.max()) + 1 < len(cell.label)
     before, asked = cell.gain(cell.behaviour), _asked(cell)
@@ -195,7 +208,8 @@ def tried(cell: Cell, rows: int, seeds: Iterator[int], seconds: float) -> Tally:
         if not better.kept:
             for state, shown in enumerate(cell.label.tolist()):
                 if shown in better.policy:
-                    policy[state] = np.eye(policy.shape[1])[better.policy[shown]]
+                    policy[state] = 0.0
+                    policy[state, int(str(better.policy[shown]))] = 1.0
         truth, slack = cell.gain(policy), 1e-9 * abs(before)
         answer = None
         if not hidden and all(
@@ -241,21 +255,30 @@ def main() -> None:
                 continue
             if given.cells is not None and name not in given.cells:
                 continue
-            found = tried(cell, rows, iter(range(given.seed, given.seed + 1000)), given.seconds)
+            found = tried(cell, rows, range(given.seed, given.seed + 1000), given.seconds)
             stored.setdefault(name, {})[str(rows)] = found._asdict()
-            print(f"{name:36s} {rows:6,} {shares(found)}", flush=True)
             given.store.write_text(json.dumps(stored, indent=1) + "\n")
+    sys.stdout.write("\n\n".join(tables(stored)) + "\n")
 
 
-def shares(found: Tally) -> str:
-    """Return the figures in percent: limits too high, the same among the advised, worse, coverage."""
-    hundredth = 100.0 / found.logs
-    return (
-        f"{found.logs:5d} advised {hundredth * found.advised:5.1f}  too high {hundredth * found.too_high:4.1f} "
-        f"of advised {100.0 * found.too_high / max(found.advised, 1):4.1f}  worse {100.0 * found.worse / max(found.advised, 1):5.1f}"
-        f"  behaviour {hundredth * found.behaviour:5.1f}  evaluate {100.0 * found.evaluated / max(found.judged, 1):5.1f}"
-        f"  +- {100.0 * math.sqrt(0.05 * 0.95 / found.logs):.1f}"
-    )
+def tables(stored: dict[str, dict[str, dict[str, int]]]) -> list[str]:
+    """Return the tables of the page: wrong limits, and intervals that hold; with a star, an assumption is broken."""
+    head = "| log | " + " | ".join(f"{rows:,} rows" for rows in ROWS) + " |\n|---|" + "--:|" * len(ROWS)
+    limits, held = [head], [head]
+    for name, cell in cells().items():
+        all_found = [
+            (Tally(**stored[name][str(rows)]), "*" if cell.is_doubtful(rows) else "") for rows in ROWS
+        ]
+        wrong = [f"{one.too_high} of {one.advised} of {one.logs:,}{star}" for one, star in all_found]
+        right = [
+            f"{100.0 * one.behaviour / one.logs:.1f}"
+            + (f", {100.0 * one.evaluated / one.judged:.1f}" if one.judged else "")
+            + f" ± {100.0 * math.sqrt(0.05 * 0.95 / one.logs):.1f}{star}"
+            for one, star in all_found
+        ]
+        limits.append(f"| {name} | " + " | ".join(wrong) + " |")
+        held.append(f"| {name} | " + " | ".join(right) + " |")
+    return ["\n".join(limits), "\n".join(held)]
 
 
 if __name__ == "__main__":

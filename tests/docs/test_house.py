@@ -72,11 +72,11 @@ def test_the_house_does_not_grow(house: ModuleType) -> None:
     most = {
         "sojourn": {
             "files": 218,
-            "lines of code": 28_720,
+            "lines of code": 28_813,
             "file names used twice": 2,
             "class names used twice": 1,
-            "classes": 380,
-            "records": 270,
+            "classes": 381,
+            "records": 271,
         },
         "sojourn_paper": {"files": 26, "lines of code": 3_780},
     }

@@ -259,7 +259,7 @@ def section(folder: Path, given: dict[str, Json], budget: blocks.Budget) -> bloc
     parts += [blocks.Note(f"{sentence[0].upper()}{sentence[1:]}.") for sentence in found.findings]
     parts += map(blocks.Note, _caution(found))
     lead = (
-        f"Nothing in the log is surely better than what was done, which earned {number(found.behaviour.rate, 6)}."
+        f"Nothing in the log is clearly better than what was done, which earned {number(found.behaviour.rate, 6)}."
         if found.kept
         else f"Another policy would earn {number(found.gain, 6)} per unit time instead of "
         f"{number(found.behaviour.rate, 6)}, and at least {number(found.low, 6)} with a probability of "

@@ -1,4 +1,4 @@
-"""A log of past decisions, and its answers: what was earned, what its model says, and what would surely be better.
+"""A log of past decisions, and its answers: what was earned, what its model says, and what would very probably be better.
 
 Every answer assumes that the states tell all that matters for what comes next (they are *Markov*), that the log is
 *stationary* (an action does the same at the end of the log as at its beginning) and has seen all that matters (no rare
@@ -106,12 +106,12 @@ class LogEvaluation(NamedTuple):
 
 
 class Improvement(NamedTuple):
-    """A policy that surely earns more than the log did, as far as the log can tell, or the advice to go on as before.
+    """A policy that very probably earns more than the log did, or the advice to go on as before.
 
     `policy` has an action for each state. It would earn about `gain` per unit time, and at least `low` with the probability
     `level`; both allow for the fact that it was chosen on the same rows. `beats_behaviour` is the probability that it earns
     more than the behaviour did. `counts` is how often the log takes the policy's action in each state, and `visits` the share
-    of its steps that the policy would spend there. If nothing is surely better, `kept` is true, and the advice is to go on
+    of its steps that the policy would spend there. If nothing is clearly better, `kept` is true, and the advice is to go on
     as before: `gain` and `low` are then those of the behaviour, `beats_behaviour` is 0, and `policy` only lists the
     commonest action of each state.
 
@@ -139,7 +139,7 @@ class Improvement(NamedTuple):
         """The result in one sentence."""
         if self.kept:
             return (
-                f"nothing in the log is surely better than what was done, which earned {self.behaviour.rate:.6g} per "
+                f"nothing in the log is clearly better than what was done, which earned {self.behaviour.rate:.6g} per "
                 f"unit time; keep it ({ASSUMED})"
             )
         return (
@@ -241,7 +241,7 @@ class Log:
         return Behaviour(rate, rate + below, rate + above, level, len(self), clock, earned / clock)
 
     def improve(self, level: float = 0.95) -> Improvement:
-        """Return a policy that is surely better than the behaviour, or the advice to keep the behaviour.
+        """Return a policy that is very probably better than the behaviour, or the advice to keep the behaviour.
 
         `sojourn.exact.logs.improve` describes the method.
         """

@@ -40,8 +40,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 from scipy.sparse import linalg
+from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from sojourn.data.moved import moved_names
+from sojourn.models.chain import iterated
 from sojourn.rules.arrays import Flags, Floats, Ints, Sparse
 from sojourn.rules.blas import one_thread
 from sojourn.rules.long_run import sum_sides
@@ -50,6 +52,10 @@ __getattr__ = moved_names(__name__)
 
 _RESTART = 1e-5
 _DENSE = 500  # up to this many states, matrices are dense
+_NARROW, _TRIED = (
+    50,
+    40,
+)  # the bandwidth up to which a large matrix is factored at once; else steps of iteration before that
 _BORROWED = 2.0  # rows of the pooled variance that are added to each pair
 _LEAST = 30.0  # the number of cycles that the weighted ones must be worth
 
@@ -202,10 +208,22 @@ def _large(matrix: Sparse, again: Floats, rewards: Floats, durations: Floats) ->
     whole = sparse.block_array([[matrix.tocsr(), leave], [restart.reshape((1, count)), None]], format="csc")
     system = (sparse.eye_array(count + 1, format="csc") - whole)[:, 1:]
     first = sparse.csc_array(np.append(durations, 0.0)[:, None])
-    factors = linalg.splu(sparse.hstack([first, system], format="csc"))
-    answer = factors.solve(np.append(rewards, 0.0))
-    visits = factors.solve(np.append(1.0, np.zeros(count)), trans="T")
+    system = sparse.hstack([first, system], format="csc")
+    right, unit = np.append(rewards, 0.0), np.append(1.0, np.zeros(count))
+    # Where states lead to states all over, factors are dense, but iteration is quick; along a queue it is the reverse.
+    answer = None if _is_narrow(matrix) else iterated(system.tocsr(), right, _TRIED)
+    visits = None if answer is None else iterated(system.T.tocsr(), unit, 10 * _TRIED)
+    if answer is None or visits is None:
+        factors = linalg.splu(system)
+        answer, visits = factors.solve(right), factors.solve(unit, trans="T")
     return answer[:count], visits[:count]
+
+
+def _is_narrow(matrix: Sparse) -> bool:
+    """Return whether all entries are near the diagonal if the states are put in a good order (E. Cuthill and J. McKee, 1969)."""
+    order = reverse_cuthill_mckee(sparse.csr_array(matrix))
+    place = np.argsort(order)
+    return bool(np.abs(place[matrix.row] - place[matrix.col]).max() <= _NARROW)
 
 
 def spread(fit: Fit, reward: Floats | float, duration: Floats | float, cells: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""A policy that is surely better than the one that made the log, or that one itself.
+"""A policy that is very probably better than the one that made the log, or that one itself.
 
 Solving the model of a log picks what looks best, and that is often what was seen only a few times and was lucky. So a policy
 is chosen as follows (compare R. Laroche, P. Trichelair and R. Tachet des Combes, "Safe policy improvement with baseline
