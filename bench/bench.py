@@ -34,7 +34,7 @@ import recorded
 import sojourn as sj
 import tiles
 from sojourn.rates.score import rates_over
-from sojourn.rules.streams import streams
+from sojourn.rules.random import streams
 from sojourn.worlds.protocol import ready_world
 
 HERE = Path(__file__).resolve().parent

@@ -39,9 +39,8 @@ from bench import (
     geometric_mean,
     in_c,
 )
-from sojourn.rules.stacks import LANES
-from sojourn.rules.streams import streams
-from sojourn.rules.values import stacked
+from sojourn.rules.random import streams
+from sojourn.rules.values import LANES, stacked
 from sojourn.runs.batch import LANES_PAY, Batch, run_batch
 from sojourn.runs.build import build_world
 from sojourn.runs.recording import Length, Recording

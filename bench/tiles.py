@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import sojourn as sj
-from sojourn.rules.streams import streams
+from sojourn.rules.random import streams
 
 STEP_SIZE, RATE_STEP_SIZE, EXPLORATION, CENTRING = 0.03, 0.001, 0.1, 0.1  # the agent's own
 STEPS, CHECKED, SEED = 2_000_000, 3000, 1  # as many as in bench.py: to set up a run takes 1.6 ms

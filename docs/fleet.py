@@ -13,7 +13,7 @@ from sojourn.agents.protocol import draw, learn
 from sojourn.agents.values.tiles import NoValues
 from sojourn.rates.ratio import Cumulative
 from sojourn.rules.intervals import mean_interval
-from sojourn.rules.streams import Stream
+from sojourn.rules.random import Stream
 from sojourn.rules.vectors import Vector
 
 TARGET = Path(__file__).resolve().parent / "data" / "tiles.json"

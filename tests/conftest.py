@@ -11,7 +11,7 @@ from hypothesis import settings
 
 import browsing
 import counting
-from sojourn.rules import gradual
+from sojourn.rules import kernel as kernels
 
 # Where the tests are started in the background, Ctrl-C is ignored, and so it would be by the
 # programs that they start and interrupt.
@@ -25,7 +25,7 @@ settings.load_profile("sojourn")
 
 # Most tests take so few steps that all would be interpreted, and compiled code would go untested.
 # `learner/test_gradual.py` is about what happens otherwise; the documentation's programs run as they are.
-gradual.PATIENCE = 0.0
+kernels.PATIENCE = 0.0
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

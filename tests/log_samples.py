@@ -12,8 +12,7 @@ from sojourn.exact.logs.fit import LogRows
 from sojourn.models.laws import Exponential, FlooredNormal, Gamma
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.kernel import kernel
-from sojourn.rules.random import uniform
-from sojourn.rules.streams import Stream
+from sojourn.rules.random import Stream, uniform
 from sojourn.worlds.protocol import World, step
 
 _step = step.bare

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sojourn.rules.random import integer, normal, uniform
-from sojourn.rules.streams import stream
+from sojourn.rules.random import integer, normal, stream, uniform
 
 
 def outputs(weights: Any, widths: tuple[int, ...], inputs: Any) -> Any:

@@ -27,7 +27,7 @@ from sojourn.rates.ratio import Cumulative, Exponential
 from sojourn.report import plot
 from sojourn.rules import random, stats
 from sojourn.rules.bridge import inlined
-from sojourn.rules.streams import stream
+from sojourn.rules.random import stream
 from sojourn.runs.batch import grid, run_many
 from sojourn.runs.check import check_agent, check_rate, check_world
 from sojourn.runs.loop import run

@@ -199,7 +199,7 @@ def sheets(found: Observations) -> dict[str, Sheet]:
     """Return the figures by their names; there is one of the rates only if they were run."""
     panels = rate_charts(found)
     for panel in range(1, len(panels), 2):  # the panel on its left already shows the names of the rows
-        panels[panel] = panels[panel]._replace(rows=[row._replace(name="") for row in panels[panel].rows])
+        panels[panel] = panels[panel].nameless()
     rows = [panels[start : start + 2] for start in range(0, len(panels), 2)]
     rates = {"rates": Sheet(rows, (8.5, 2.6 * len(rows)))} if rows else {}
     return {"gains": observed.gains_sheet(found), **rates}

@@ -33,6 +33,7 @@ class Statement(TypedDict):
     verdict: str
 
 
+Row = dict[str, str | float]  # of a table, by the names of its columns
 Tables = TypeVar("Tables", bound=tuple[pl.DataFrame, ...])  # a NamedTuple
 Summary = TypeVar("Summary")
 

@@ -22,7 +22,7 @@ from sojourn.agents.networks.base import (
 )
 from sojourn.agents.networks.perceptron import forward, inputs_in, outputs_in, perceptron
 from sojourn.agents.networks.ppo import held_mean, point_slopes
-from sojourn.rules.streams import stream
+from sojourn.rules.random import stream
 
 
 def test_new_units_change_nothing_that_a_network_says() -> None:

@@ -27,7 +27,7 @@ from sojourn.agents.networks.perceptron import (
     units_of,
 )
 from sojourn.rules.kernel import kernel
-from sojourn.rules.streams import stream
+from sojourn.rules.random import stream
 
 WIDTHS, ROWS = (3, 5, 4, 2), 6
 

@@ -14,7 +14,7 @@ from site_builder import loaded
 from sojourn.agents.values.protocol import best, move, nth_available, read
 from sojourn.agents.values.tiles import bounds_of, box_of, noted, tiled
 from sojourn.rates.catalogue import ESTIMATORS
-from sojourn.rules.streams import streams
+from sojourn.rules.random import streams
 from sojourn.rules.values import same
 from sojourn.worlds.protocol import start, step
 

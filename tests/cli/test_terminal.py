@@ -18,7 +18,7 @@ from sojourn.cli.app import echo_lines
 from sojourn.cli.commands import run
 from sojourn.cli.entry import CtrlC
 from sojourn.data.text import printable
-from sojourn.learner.interrupt import interruptible
+from sojourn.learner.driver import interruptible
 from sojourn.report import terminal
 from sojourn.runs.progress import progress
 

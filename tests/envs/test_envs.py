@@ -16,8 +16,7 @@ from gymnasium.utils.env_checker import check_env
 import sojourn as sj
 import sojourn.envs
 from sojourn.envs.registered import TwoStateEnv
-from sojourn.rules.random import uniform
-from sojourn.rules.streams import Stream, streams
+from sojourn.rules.random import Stream, streams, uniform
 from sojourn.rules.values import same
 from sojourn.runs.loop import Run
 

@@ -44,7 +44,7 @@ from sojourn.envs.worlds import WorldEnv
 from sojourn.models.problems.catalogue import PROBLEMS
 from sojourn.rates.catalogue import ESTIMATORS
 from sojourn.rates.scheduled import Scheduled, Visits
-from sojourn.rules import gradual
+from sojourn.rules import kernel as kernels
 from sojourn.rules.kernel import Kernel
 from sojourn.worlds.catalogue import WORLDS
 
@@ -459,7 +459,7 @@ def main() -> None:
     asked = json.loads(sys.stdin.read())
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    gradual.PATIENCE = 0.0 if asked["checked"] else math.inf
+    kernels.PATIENCE = 0.0 if asked["checked"] else math.inf
     if not asked["checked"]:
         setattr(Kernel, "prepared", lambda self, *arguments: self.python)  # noqa: B010 - which no type checker allows
     known, number = kinds(compiled=asked["checked"]), -1

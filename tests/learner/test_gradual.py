@@ -15,7 +15,7 @@ import pytest
 import sojourn as sj
 from sojourn.exact.bounds import bounds
 from sojourn.learner import table_agent
-from sojourn.rules import gradual
+from sojourn.rules import kernel as kernels
 from sojourn.rules.kernel import Kernel, kernel
 
 
@@ -24,8 +24,8 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return what sets the patience, with nothing spent of it yet."""
 
     def set_to(seconds: float) -> None:
-        monkeypatch.setattr(gradual, "PATIENCE", seconds)
-        monkeypatch.setattr(gradual, "_spent", {})
+        monkeypatch.setattr(kernels, "PATIENCE", seconds)
+        monkeypatch.setattr(kernels, "_spent", {})
         # Machine code of other tests would be used at once.
         monkeypatch.setattr(Kernel, "is_at_hand", lambda *_: False)
 
@@ -91,8 +91,8 @@ def test_machine_code_on_disk_is_used_at_once(tmp_path: Path) -> None:
     program = (
         "import sys, sojourn as sj\n"
         "from sojourn.learner import table_agent\n"
-        "from sojourn.rules import gradual\n"
-        "gradual.PATIENCE = float(sys.argv[1])\n"
+        "from sojourn.rules import kernel as kernels\n"
+        "kernels.PATIENCE = float(sys.argv[1])\n"
         "agent = table_agent.TableAgent(sj.smart(2, 2), sj.random.stream(0))\n"
         "agent.advance(0, 1, 1.0, 1.0, 1, False, 1)\n"
         "print(getattr(agent._run, '__qualname__', '').endswith('interpreted'))"
@@ -132,7 +132,7 @@ def test_rules_from_outside_are_compiled_at_once(patience: Any) -> None:
     patience(np.inf)
     used: list[Any] = []
     column = np.zeros(1)
-    run = gradual.gradually(shown, (Mine(2.0), column), used.append)
+    run = kernels.gradually(shown, (Mine(2.0), column), used.append)
     assert used == [run]
     run(Mine(3.0), column)
     assert column[0] == 3.0

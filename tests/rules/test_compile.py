@@ -16,8 +16,7 @@ from sojourn.rules import bridge
 from sojourn.rules import rule as _rule
 from sojourn.rules.jit import cache, compiler, identity
 from sojourn.rules.kernel import kernel
-from sojourn.rules.stacks import put, take
-from sojourn.rules.values import canonical, same, stacked
+from sojourn.rules.values import canonical, put, same, stacked, take
 
 
 class Unwritten(NamedTuple):

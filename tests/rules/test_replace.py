@@ -10,7 +10,7 @@ import pytest
 from sojourn.rates.ratio import Exponential
 from sojourn.rules.arrays import Floats
 from sojourn.rules.kernel import kernel
-from sojourn.rules.replace import replaced
+from sojourn.rules.values import replaced
 
 
 class Inner(NamedTuple):

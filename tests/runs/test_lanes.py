@@ -21,9 +21,8 @@ from sojourn.agents.methods import Relative
 from sojourn.rates.catalogue import ESTIMATORS
 from sojourn.rules.jit import compiler
 from sojourn.rules.kernel import kernel
-from sojourn.rules.stacks import LANES
-from sojourn.rules.streams import streams
-from sojourn.rules.values import copied, same, stacked
+from sojourn.rules.random import streams
+from sojourn.rules.values import LANES, copied, same, stacked
 from sojourn.runs import lanes
 from sojourn.runs.batch import LANES_PAY, Batch, no_curves, no_rows, run_batch
 from sojourn.runs.lanes import LaneGroup, chunks, lane_group, run_in_lanes

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import sojourn as sj
-from sojourn.rules.stacks import take
-from sojourn.rules.values import stacked
+from sojourn.rules.values import stacked, take
 from sojourn.runs.batch import run_batch
 from sojourn.runs.progress import StopFlag
 from sojourn.runs.recording import Length, Recording

@@ -14,7 +14,7 @@ import sojourn as sj
 import sojourn.envs
 from sojourn.agents.baselines import RandomAgent
 from sojourn.agents.values.tiles import NoValues
-from sojourn.rules.streams import Stream, stream
+from sojourn.rules.random import Stream, stream
 from sojourn.rules.values import same
 from sojourn.rules.vectors import Vector
 from sojourn.worlds.continuous import wear, workload

@@ -21,8 +21,7 @@ from sojourn.models.laws import (
     Uniform,
     Weibull,
 )  # fmt: skip
-from sojourn.rules.random import uniform
-from sojourn.rules.streams import streams
+from sojourn.rules.random import streams, uniform
 from sojourn.rules.values import same
 from sojourn.worlds.tabular import Tabular, _fill, available, initial_values
 

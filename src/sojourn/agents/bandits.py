@@ -37,9 +37,8 @@ from sojourn.rates.ratio import Cumulative
 from sojourn.rules.arrays import MOST_COUNTED, Floats, misread, outside
 from sojourn.rules.bridge import inlined
 from sojourn.rules.elementary import log
-from sojourn.rules.random import uniform
+from sojourn.rules.random import Stream, uniform
 from sojourn.rules.rule import no_rule, rule
-from sojourn.rules.streams import Stream
 from sojourn.rules.values import Value, checked
 
 
@@ -232,7 +231,7 @@ def ucb_bandit(
     `confidence` is in units of the rate; choose it about as large as the spread of the rates of single steps.
 
     >>> from sojourn.agents.protocol import act, learn
-    >>> from sojourn.rules.streams import stream
+    >>> from sojourn.rules.random import stream
     >>> agent = learn(ucb_bandit(num_states=1, num_actions=2), 0, 0, 6.0, 2.0, 0)
     >>> act(agent, 0, stream(0))  # each action is tried once
     1

@@ -16,10 +16,8 @@ from sojourn.rates.protocol import Rate, carry
 from sojourn.rates.ratio import Cumulative
 from sojourn.rules.arrays import Floats, Ints, misread, outside
 from sojourn.rules.door import told
-from sojourn.rules.random import uniform
-from sojourn.rules.replace import replaced
-from sojourn.rules.streams import Stream
-from sojourn.rules.values import copied
+from sojourn.rules.random import Stream, uniform
+from sojourn.rules.values import copied, replaced
 from sojourn.rules.vectors import Action, State
 
 __getattr__ = moved_names(__name__)
@@ -135,7 +133,7 @@ def random_agent(num_states: int, num_actions: int, *, rate: Rate | None = None)
     """Take random actions, all equally likely, as a baseline; the rate is `Cumulative` unless you give another.
 
     >>> from sojourn.agents.protocol import act
-    >>> from sojourn.rules.streams import stream
+    >>> from sojourn.rules.random import stream
     >>> agent, rng = random_agent(num_states=1, num_actions=3), stream(0)
     >>> sorted({act(agent, 0, rng) for _ in range(50)})
     [0, 1, 2]
@@ -164,7 +162,7 @@ def follow(agent: Agent, *, rate: Rate | None = None) -> Follower:
 
     >>> from sojourn.agents.constructors import smart
     >>> from sojourn.agents.protocol import act
-    >>> from sojourn.rules.streams import stream
+    >>> from sojourn.rules.random import stream
     >>> act(follow(smart(num_states=1, num_actions=2, initial=[[0.0, 5.0]])), 0, stream(0))
     1
     """

@@ -16,11 +16,9 @@ from typing import NamedTuple, Protocol, TypeVar
 from sojourn.agents.values.protocol import Values, best, nth_available, read
 from sojourn.data.numbers import Number, finite, fraction, probability
 from sojourn.rules.door import told_inlined
-from sojourn.rules.random import uniform
-from sojourn.rules.replace import replaced
+from sojourn.rules.random import Stream, uniform
 from sojourn.rules.rule import no_rule, rule
-from sojourn.rules.streams import Stream
-from sojourn.rules.values import Value, checked
+from sojourn.rules.values import Value, checked, replaced
 from sojourn.rules.vectors import State
 
 

@@ -38,9 +38,8 @@ from sojourn.rates.ratio import Cumulative
 from sojourn.rules.arrays import MOST_COUNTED, Floats, Ints, infinite, outside
 from sojourn.rules.bridge import inlined
 from sojourn.rules.door import told
-from sojourn.rules.replace import replaced
-from sojourn.rules.streams import Stream
-from sojourn.rules.values import checked
+from sojourn.rules.random import Stream
+from sojourn.rules.values import checked, replaced
 
 # --- Counts ---------------------------------------------------------------------------
 #

@@ -34,10 +34,9 @@ from sojourn.rates.protocol import Rate, carry, value
 from sojourn.rates.scheduled import Visits, step_size_at
 from sojourn.rules.arrays import Floats, misread
 from sojourn.rules.bridge import Function, inlined
-from sojourn.rules.replace import replaced
+from sojourn.rules.random import Stream
 from sojourn.rules.rule import Rule, no_rule, rule
-from sojourn.rules.streams import Stream
-from sojourn.rules.values import Value, checked, named_fields
+from sojourn.rules.values import Value, checked, named_fields, replaced
 from sojourn.rules.vectors import State
 
 

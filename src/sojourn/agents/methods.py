@@ -28,9 +28,8 @@ from sojourn.rates.centred import MeanDuration, averaged
 from sojourn.rates.protocol import update, value, value_as_kept
 from sojourn.rules.bridge import inlined
 from sojourn.rules.elementary import exp
-from sojourn.rules.replace import replaced
 from sojourn.rules.rule import no_rule, rule
-from sojourn.rules.values import Value
+from sojourn.rules.values import Value, replaced
 from sojourn.rules.vectors import State
 
 

@@ -20,7 +20,7 @@
 
 Sojourn's own agents use all of them. The page "Your own agent" of the documentation puts some of them together.
 
->>> from sojourn.rules.streams import stream
+>>> from sojourn.rules.random import stream
 >>> table = move(zeros(num_states=1, num_actions=3), 0, 2, 1.5)
 >>> epsilon_greedy(table, 0, 0.0, RandomTies(), stream(0))  # without exploration: the best action
 (2, False)

@@ -48,8 +48,8 @@ from sojourn.rates.protocol import Rate, update, value
 from sojourn.rules.arrays import Ints
 from sojourn.rules.door import told
 from sojourn.rules.kernel import kernel
+from sojourn.rules.random import Stream, check_stream
 from sojourn.rules.rule import no_rule, rule
-from sojourn.rules.streams import Stream, check_stream
 from sojourn.rules.values import Value, copied, is_value, validated, with_fields
 from sojourn.rules.vectors import Action, State
 
@@ -115,7 +115,7 @@ def draw(agent: Agent, state: State, rng: Stream) -> tuple[Action, bool]:
     """Return the agent's next action, and whether it was drawn to explore.
 
     >>> from sojourn.agents.constructors import smart
-    >>> from sojourn.rules.streams import stream
+    >>> from sojourn.rules.random import stream
     >>> agent, rng = smart(num_states=1, num_actions=3, exploration=0.0), stream(0)
     >>> sorted({draw(agent, 0, rng) for _ in range(50)})  # all actions are equally good
     [(0, False), (1, False), (2, False)]
@@ -201,7 +201,7 @@ def act(agent: Agent, state: State, rng: Stream) -> int:
     """Return the agent's next action.
 
     >>> from sojourn.agents.constructors import smart
-    >>> from sojourn.rules.streams import stream
+    >>> from sojourn.rules.random import stream
     >>> act(smart(num_states=1, num_actions=3, exploration=0.0, ties="lowest"), 0, stream(0))
     0
     """

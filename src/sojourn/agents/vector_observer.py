@@ -17,9 +17,8 @@ from sojourn.rules.arrays import Flags, Floats, Ints
 from sojourn.rules.borrowed import borrowed
 from sojourn.rules.bridge import inlined
 from sojourn.rules.kernel import kernel
-from sojourn.rules.stacks import put, take
-from sojourn.rules.streams import Stream, check_stream, streams
-from sojourn.rules.values import Value, canonical, copied, stacked
+from sojourn.rules.random import Stream, check_stream, streams
+from sojourn.rules.values import Value, canonical, copied, put, stacked, take
 from sojourn.rules.vectors import State, Vector, state_in
 
 _draw, _learn = draw.bare, learn.bare

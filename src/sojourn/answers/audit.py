@@ -350,17 +350,11 @@ def kept_gains(found: LockIn, complete: bool) -> str:
 # --- Section of the page -----------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Made:
-    """What an audit by name was made with."""
-
-    options: JsonObject
-    version: str
-
-
 def section(folder: Path, given: dict[str, Json], budget: blocks.Budget) -> blocks.Section:
     """Return what `audit.json` in a folder holds."""
-    found, made = read_record(Audited, given), read_record(_Made, given)
+    found, options, version = read_record(Audited, given), given["options"], given["version"]
+    if not (isinstance(options, dict) and isinstance(version, str)):
+        raise TypeError("options must be a table, and version a text")
     return blocks.Section(
         "audit",
         f"Which estimators keep {found.name} optimal",
@@ -376,7 +370,7 @@ def section(folder: Path, given: dict[str, Json], budget: blocks.Budget) -> bloc
             blocks.Charts([value_chart(found), kept_chart(found)]),
             _table(found),
             _lock_in(found),
-            _facts(folder, found, made, budget),
+            _facts(folder, found, options, version, budget),
         ],
     )
 
@@ -490,19 +484,21 @@ def _lock_in(found: Audited) -> blocks.DataTable:
     )
 
 
-def _facts(folder: Path, found: Audited, made: _Made, budget: blocks.Budget) -> blocks.Facts:
+def _facts(
+    folder: Path, found: Audited, options: JsonObject, version: str, budget: blocks.Budget
+) -> blocks.Facts:
     shown = found.policy[: min(_POLICY_SHOWN, budget.rows)]
     policy = " ".join(map(str, shown)) + (" ..." if len(found.policy) > _POLICY_SHOWN else "")
     return blocks.Facts(
         "Settings",
         [
             ("problem", found.name),
-            *((f"option {key}", setting(value)) for key, value in made.options.items()),
+            *((f"option {key}", setting(value)) for key, value in options.items()),
             ("states", number(found.states)),
             ("policy audited, the action of each state", policy),
             ("its gain", number(found.gain, 8)),
             ("best gain", number(found.best_gain, 8)),
             ("rates that keep it optimal", between(found.low, found.high, 4)),
-            *blocks.made_by(made.version, folder),
+            *blocks.made_by(version, folder),
         ],
     )

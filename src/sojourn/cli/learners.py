@@ -133,17 +133,8 @@ def _import_all(modules: list[str] | None) -> None:
 
 def _told(found: Verdict) -> dict[str, Json]:
     """Return a verdict as JSON: what was earned, and what else is known."""
-    return {
-        **found.evaluation._asdict(),
-        "sentence": found.sentence,
-        "learned_rate": found.learned_rate,
-        "visited": None if found.visited is None else found.visited._asdict(),
-        "thin": found.thin,
-        "moved": found.moved,
-        "gain": found.gain,
-        "best_gain": found.best_gain,
-        "warnings": list(found.warnings),
-    }
+    rest = {name: one for name, one in found._asdict().items() if name not in ("evaluation", "baseline")}
+    return {**found.evaluation._asdict(), "sentence": found.sentence, **rest}
 
 
 def _check_out(out: Path, resume: bool) -> None:

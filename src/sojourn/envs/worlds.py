@@ -23,11 +23,9 @@ from sojourn.data.numbers import finite, shown, unmasked, within
 from sojourn.envs.protocol import FORBIDDEN, Info, warn_of
 from sojourn.rules.arrays import Floats
 from sojourn.rules.door import told
-from sojourn.rules.gradual import gradually
-from sojourn.rules.kernel import kernel
-from sojourn.rules.stacks import put, take
-from sojourn.rules.streams import Stream, check_stream, streams
-from sojourn.rules.values import Column, V, Value, is_value, named_fields, same, with_fields
+from sojourn.rules.kernel import gradually, kernel
+from sojourn.rules.random import Stream, check_stream, streams
+from sojourn.rules.values import Column, V, Value, is_value, named_fields, put, same, take, with_fields
 from sojourn.rules.vectors import Action, State, spot, state_in, write_state
 from sojourn.worlds.protocol import (
     Fault,

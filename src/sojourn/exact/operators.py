@@ -17,8 +17,7 @@ import numpy as np
 
 from sojourn.rules.arrays import Floats, Indices, Ints
 from sojourn.rules.bridge import inlined
-from sojourn.rules.gradual import gradually
-from sojourn.rules.kernel import Kernel, kernel
+from sojourn.rules.kernel import Kernel, gradually, kernel
 
 if TYPE_CHECKING:
     from sojourn.models.smdp import SMDP

@@ -17,7 +17,7 @@ from sojourn.data.hints import Given, fitted
 from sojourn.envs import make
 from sojourn.envs.protocol import Environment
 from sojourn.learner.choice import OBSERVERS
-from sojourn.learner.interrupt import interruptible, uninterrupted
+from sojourn.learner.driver import interruptible, uninterrupted
 from sojourn.learner.learner import Learner
 from sojourn.learner.saved import saved_environment
 from sojourn.learner.verdict import Verdict

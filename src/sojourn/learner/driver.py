@@ -8,9 +8,16 @@ observations; it is any object with the methods of `sojourn.agents.networks.prot
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import math
 import operator
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,7 +31,6 @@ from sojourn.data.numbers import shown
 from sojourn.envs.places import Places, SavedPlace, Shown, Trace
 from sojourn.envs.protocol import Element, Info, parts_of
 from sojourn.envs.reader import TableReader, must_be_taken, reward_of
-from sojourn.learner.evaluation import Choose, Greedy
 from sojourn.learner.table_agent import HiddenActions, TableAgent
 from sojourn.learner.watch import Seen, Watcher
 from sojourn.rules.arrays import Floats
@@ -32,10 +38,43 @@ from sojourn.runs.recording import Totals, counted
 
 # A state, the next action there, and whether it was drawn to explore.
 Position: TypeAlias = tuple[int, int, bool]
+# A policy: the action for an observation and its mask, as the environment takes it.
+Choose: TypeAlias = Callable[[Any, ArrayLike | None], Any]
 Transition: TypeAlias = tuple[int, int, float, float, int, bool]  # as `TableAgent.advance` takes it
 
 OURS = (NetworkAgent, VectorObserver)  # the kinds of agents that say how they were made
 _INF = math.inf
+_STORM = 1.0  # seconds: a key that is held down gives many signals, which count as one
+
+
+class Greedy:
+    """The greedy policy of a table, which counts the states that it is asked about, and what it answers there."""
+
+    def __init__(self, q: Floats, hidden: HiddenActions, reader: TableReader) -> None:
+        self.actions: list[int] = q.argmax(axis=1).tolist()
+        self.asked: Counter[int] = Counter()
+        self.taken: Counter[tuple[int, int]] = Counter()
+        self._hidden, self._index, self._first = hidden, reader.states.index, reader.first_action
+
+    def __call__(self, observation: Element, mask: ArrayLike | None) -> int:
+        """Return the best action that is allowed."""
+        state = self._index(observation)
+        self.asked[state] += 1
+        mask = self._hidden.lifted(state) if mask is None else mask
+        best = self.actions[state] if mask is None else self._hidden.seen_through(state, mask).argmax()
+        action = int(best)
+        self.taken[state, action] += 1
+        return action + self._first
+
+    def otherwise(self, actions: list[int]) -> Choose:
+        """Return a policy that takes these actions by state, or this policy's action if one is not allowed."""
+
+        def choose(observation: Element, mask: ArrayLike | None) -> int:
+            action = actions[self._index(observation)]
+            allowed = mask is None or self._hidden.checked(mask)[action]
+            return action + self._first if allowed else self(observation, mask)
+
+        return choose
 
 
 class TableDriver:
@@ -293,3 +332,61 @@ def _counted(totals: Totals, steps: Transitions) -> Totals:
     columns = (rewards, durations, greedy, rewards[greedy], durations[greedy])
     more = (len(rewards), *(column.sum().item() for column in columns))
     return Totals._make(map(operator.add, totals, more))
+
+
+# --- Ctrl-C ends the work between two steps, not in the middle of one -----------------
+
+
+class _Asking:
+    """Notes that Ctrl-C was pressed, and interrupts if it is pressed again more than a second later."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+        self._first = 0.0
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        if not self.asked:
+            self._first = time.monotonic()
+        elif time.monotonic() - self._first > _STORM:
+            raise KeyboardInterrupt
+        self.asked.append(number)
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[list[int]]:
+    """Yield a list that is empty until Ctrl-C is pressed; a second press, more than a second later, interrupts at once.
+
+    Inside another such block, the list is the same.
+    """
+    outer = signal.getsignal(signal.SIGINT)
+    if isinstance(outer, _Asking) and threading.current_thread() is threading.main_thread():
+        yield outer.asked
+        return
+    asking = _Asking()
+    with _handled_by(asking):
+        try:
+            yield asking.asked
+        finally:
+            noted = getattr(outer, "noted", None)  # of the command line, which then ignores more signals
+            if asking.asked and noted is not None:
+                noted()
+
+
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Ignore Ctrl-C while something short is finished, such as a file."""
+    with _handled_by(lambda number, frame: None):
+        yield
+
+
+@contextlib.contextmanager
+def _handled_by(handler: signal._HANDLER) -> Iterator[None]:
+    """Let another handler handle Ctrl-C for a while; only the main thread is ever interrupted."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

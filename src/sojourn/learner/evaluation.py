@@ -9,24 +9,16 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from numpy.typing import ArrayLike
-
-from sojourn.envs.protocol import Element, Environment, opener, parts_of
-from sojourn.envs.reader import Reader, TableReader, must_be_taken, reward_of
-from sojourn.learner.interrupt import interruptible
-from sojourn.learner.table_agent import HiddenActions
-from sojourn.rules.arrays import Floats
+from sojourn.envs.protocol import Environment, opener, parts_of
+from sojourn.envs.reader import Reader, must_be_taken, reward_of
+from sojourn.learner.driver import Choose, interruptible
 from sojourn.rules.long_run import MicroBatches
 from sojourn.runs.progress import Advance, no_progress, progress
 
 _LOOKS = 0.2  # seconds between two signs of progress
-
-# A policy: the action for an observation and its mask, as the environment takes it.
-Choose: TypeAlias = Callable[[Any, ArrayLike | None], Any]
 
 
 class Evaluation(NamedTuple):
@@ -128,33 +120,3 @@ def followed(
             mask = reader.mask(observation, info)
             clock.begin(info)
     return seen, size
-
-
-class Greedy:
-    """The greedy policy of a table, which counts the states that it is asked about, and what it answers there."""
-
-    def __init__(self, q: Floats, hidden: HiddenActions, reader: TableReader) -> None:
-        self.actions: list[int] = q.argmax(axis=1).tolist()
-        self.asked: Counter[int] = Counter()
-        self.taken: Counter[tuple[int, int]] = Counter()
-        self._hidden, self._index, self._first = hidden, reader.states.index, reader.first_action
-
-    def __call__(self, observation: Element, mask: ArrayLike | None) -> int:
-        """Return the best action that is allowed."""
-        state = self._index(observation)
-        self.asked[state] += 1
-        mask = self._hidden.lifted(state) if mask is None else mask
-        best = self.actions[state] if mask is None else self._hidden.seen_through(state, mask).argmax()
-        action = int(best)
-        self.taken[state, action] += 1
-        return action + self._first
-
-    def otherwise(self, actions: list[int]) -> Choose:
-        """Return a policy that takes these actions by state, or this policy's action if one is not allowed."""
-
-        def choose(observation: Element, mask: ArrayLike | None) -> int:
-            action = actions[self._index(observation)]
-            allowed = mask is None or self._hidden.checked(mask)[action]
-            return action + self._first if allowed else self(observation, mask)
-
-        return choose

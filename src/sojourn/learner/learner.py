@@ -41,16 +41,15 @@ from sojourn.learner.choice import (
     observer_for,
     observing_agent,
 )
-from sojourn.learner.driver import Driver, ObservingDriver, TableDriver
+from sojourn.learner.driver import Driver, ObservingDriver, TableDriver, interruptible
 from sojourn.learner.evaluation import Evaluation, evaluation, followed, paced
-from sojourn.learner.interrupt import interruptible
 from sojourn.learner.policy import LearnedPolicy, policy_of
 from sojourn.learner.saved import saved_environment
 from sojourn.learner.table_agent import HiddenActions, TableAgent
 from sojourn.learner.verdict import GivenPolicy, Verdict, judged
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.door import told, warn
-from sojourn.rules.streams import streams
+from sojourn.rules.random import streams
 from sojourn.runs.progress import no_progress
 from sojourn.runs.progress import progress as progress_bar
 from sojourn.runs.recording import Totals

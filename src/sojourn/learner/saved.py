@@ -29,7 +29,7 @@ from sojourn.learner.policy import LearnedPolicy, policy_of
 from sojourn.learner.table_agent import HiddenActions, HiddenValues, TableAgent, check_totals
 from sojourn.rates.protocol import stumbling
 from sojourn.rules.door import told
-from sojourn.rules.streams import Stream
+from sojourn.rules.random import Stream
 from sojourn.rules.values import Column, canonical, with_fields
 from sojourn.runs.recording import Totals
 

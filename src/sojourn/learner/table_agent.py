@@ -21,18 +21,26 @@ from typing import Any, NamedTuple, TypedDict, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sojourn.agents.networks.base import arrays_in
 from sojourn.agents.protocol import Agent, draw, learn, looks_ahead, pauses, ready_agent, think
 from sojourn.agents.values.protocol import entries, sizes
 from sojourn.data.numbers import shown, within
 from sojourn.envs.reader import Mask, checked_mask
 from sojourn.rates.protocol import value
 from sojourn.rules.arrays import MOST_COUNTED, Floats, Ints
-from sojourn.rules.gradual import gradually
-from sojourn.rules.kernel import kernel
-from sojourn.rules.stacks import put, take
-from sojourn.rules.streams import Stream, check_stream
-from sojourn.rules.values import Column, Value, canonical, copied, stacked, with_arrays, with_fields
+from sojourn.rules.kernel import gradually, kernel
+from sojourn.rules.random import Stream, check_stream
+from sojourn.rules.values import (
+    Column,
+    Value,
+    arrays_in,
+    canonical,
+    copied,
+    put,
+    stacked,
+    take,
+    with_arrays,
+    with_fields,
+)
 from sojourn.runs.recording import Totals, counted, totals_in, write_totals
 
 V = TypeVar("V", bound=Value)

@@ -20,8 +20,8 @@ from sojourn.envs.protocol import Element, Environment
 from sojourn.envs.reader import Reader, TableReader
 from sojourn.exact.policies import evaluate
 from sojourn.exact.solve import solve
-from sojourn.learner.driver import Driver, ObservingDriver, TableDriver
-from sojourn.learner.evaluation import Choose, Evaluation, evaluation, followed, paced
+from sojourn.learner.driver import Choose, Driver, ObservingDriver, TableDriver
+from sojourn.learner.evaluation import Evaluation, evaluation, followed, paced
 from sojourn.learner.watch import rate_is_learned, step_size_of
 from sojourn.rules.arrays import Flags, Floats, Ints
 from sojourn.rules.long_run import MicroBatches

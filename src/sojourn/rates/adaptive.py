@@ -18,8 +18,7 @@ from sojourn.data.numbers import fraction, proper_fraction
 from sojourn.rates.protocol import limit, limit_is_gain, ratio, update, value, value_as_ratio
 from sojourn.rules.bridge import inlined
 from sojourn.rules.elementary import exp, log1p, small_expm1
-from sojourn.rules.replace import replaced
-from sojourn.rules.values import checked
+from sojourn.rules.values import checked, replaced
 
 # --- The rungs of AdaptiveRatio: memories of about 4, 12, 36, ..., 2916 blocks, and one that forgets nothing ---
 #

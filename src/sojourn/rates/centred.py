@@ -17,9 +17,8 @@ from typing import NamedTuple
 from sojourn.data.numbers import at_least_zero, positive
 from sojourn.rates.protocol import R, Rate, limit, limit_is_gain, ratio, update, value
 from sojourn.rules.bridge import inlined
-from sojourn.rules.replace import replaced
 from sojourn.rules.rule import rule
-from sojourn.rules.values import checked
+from sojourn.rules.values import checked, replaced
 
 _update, _value = update.bare, value.bare
 

@@ -12,8 +12,7 @@ from typing import NamedTuple
 from sojourn.data.numbers import finite, proper_fraction
 from sojourn.rates.protocol import Steps, limit, limit_is_gain, ratio, update, value, value_as_kept
 from sojourn.rules.elementary import expm1, log1p
-from sojourn.rules.replace import replaced
-from sojourn.rules.values import checked
+from sojourn.rules.values import checked, replaced
 
 
 @checked(step_size=proper_fraction)

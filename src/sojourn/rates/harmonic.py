@@ -22,8 +22,7 @@ from typing import NamedTuple
 
 from sojourn.data.numbers import fraction
 from sojourn.rates.protocol import Rate, Side, Steps, limit, ratio, update, value
-from sojourn.rules.replace import replaced
-from sojourn.rules.values import checked
+from sojourn.rules.values import checked, replaced
 
 
 @checked(step_size=fraction)

@@ -18,8 +18,7 @@ from typing import NamedTuple
 
 from sojourn.data.numbers import fraction
 from sojourn.rates.protocol import Steps, limit, limit_is_gain, update, value, value_as_kept, value_as_ratio
-from sojourn.rules.replace import replaced
-from sojourn.rules.values import checked
+from sojourn.rules.values import checked, replaced
 
 
 @checked()

@@ -8,8 +8,7 @@ from sojourn.data.numbers import Number, fraction, probability, shown
 from sojourn.rates.protocol import Rate, Steps, limit, update, value
 from sojourn.rules.bridge import inlined
 from sojourn.rules.elementary import exp, log
-from sojourn.rules.replace import replaced
-from sojourn.rules.values import checked
+from sojourn.rules.values import checked, replaced
 
 _update, _value = update.bare, value.bare
 

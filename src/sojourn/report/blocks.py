@@ -54,9 +54,10 @@ class Facts(NamedTuple):
     items: Sequence[tuple[str, str]]
 
 
-def made_by(version: str, folder: Path) -> list[tuple[str, str]]:
+def made_by(version: str, folder: Path, seconds: float | None = None) -> list[tuple[str, str]]:
     """Return the facts that close a list of settings."""
-    return [("made by", f"Sojourn {version}"), ("folder", folder.name)]
+    took = "" if seconds is None else f" in {seconds:.0f} s"
+    return [("made by", f"Sojourn {version}{took}"), ("folder", folder.name)]
 
 
 class Verdicts(NamedTuple):

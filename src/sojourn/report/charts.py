@@ -13,7 +13,7 @@ all that is shown, including ranges and labels, is in the value.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from sojourn.data.moved import moved_names
 from sojourn.report.looks import Look
@@ -136,6 +136,11 @@ class Whisker(NamedTuple):
     high: float | None = None
 
 
+def whisker_of(name: str, look: Look, row: Mapping[str, Any], *columns: str) -> Whisker:
+    """Return a row from a table's row: its value and, if there is an interval, low and high."""
+    return Whisker(name, look, *(row[column] for column in columns))
+
+
 class Whiskers(NamedTuple):
     """Rows of values with intervals, and perhaps a reference to compare them with."""
 
@@ -145,6 +150,10 @@ class Whiskers(NamedTuple):
     interval: str = "interval"  # the kind of interval
     reference: float | None = None
     note: str = ""
+
+    def nameless(self) -> Whiskers:
+        """Return the same without the names of its rows, for a place beside a chart that shows them."""
+        return self._replace(rows=[row._replace(name="") for row in self.rows])
 
 
 class Selector(NamedTuple):

@@ -5,15 +5,25 @@ where Numba meets a rule in the kernel's source, it asks the bridge (`sojourn.ru
 for that type, and inlines it.
 
 Numba is imported only when the first kernel is called, so `import sojourn` is cheap.
+
+Compiling a kernel takes a second or more, in which thousands of steps can be interpreted. So a kernel that takes one
+step at a time is run `gradually`: interpreted for a while, and compiled if there are still more steps. Both give the
+same bits. Machine code that is on disk is used at once. Rules from outside this package are compiled at once, since
+nobody has tested whether both give the same bits for them.
 """
 
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Generic
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic
+
+import numpy as np
 
 from sojourn.rules.bridge import F, Numba, compiler, is_plain
 from sojourn.rules.jit.cache import KERNEL, is_on_disk, named_copy
+from sojourn.rules.rule import is_ours_alone
 from sojourn.rules.values import Field, classes
 
 
@@ -68,3 +78,44 @@ class Kernel(Generic[F]):
 def kernel(function: F) -> Kernel[F]:
     """Turn a function into a kernel."""
     return Kernel(function)
+
+
+# --- One step at a time ---------------------------------------------------------------
+
+PATIENCE = 0.5  # seconds of processor time for which a kernel is interpreted, for values of the same classes
+
+_spent: dict[tuple[object, ...], float] = {}  # these seconds so far, by kernel and classes
+
+
+def gradually(kernel: Kernel[F], like: tuple[Field, ...], use: Callable[[F], None], cost: float = 1.0) -> F:
+    """Return a function that runs a kernel with arguments like these; once compiled, the machine code is passed to `use`.
+
+    `cost` is how many times as long as usual the kernel takes to compile.
+
+    >>> @kernel
+    ... def double(column):
+    ...     column[0] *= 2.0
+    >>> column = np.ones(1)
+    >>> run = gradually(double, (column,), use=print)  # nothing is printed: the first steps are interpreted
+    >>> run(column)
+    >>> column
+    array([2.])
+    """
+    types = tuple(classes(like))
+    key, patience = (kernel, *types), PATIENCE * cost
+    if _spent.get(key, 0.0) >= patience or not is_ours_alone(types) or kernel.is_at_hand(*like):
+        compiled = kernel.prepared(*like)
+        use(compiled)
+        return compiled
+
+    def interpreted(*arguments: Field) -> Any:
+        begun = time.thread_time()
+        with np.errstate(all="ignore"):  # compiled code is silent about overflows, too
+            returned = kernel.python(*arguments)
+        _spent[key] = _spent.get(key, 0.0) + time.thread_time() - begun
+        if _spent[key] >= patience:
+            use(kernel.prepared(*like))
+        return returned
+
+    function: F = interpreted  # type: ignore[assignment]
+    return function

@@ -16,15 +16,15 @@ make the same number of draws stay in step.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from sojourn.data.numbers import whole
 from sojourn.rules.bridge import inlined
 from sojourn.rules.door import told_inlined
 from sojourn.rules.elementary import exp, log
-from sojourn.rules.streams import Stream, stream, streams
-from sojourn.rules.values import Column
+from sojourn.rules.values import Column, Field
 
 __all__ = [
     "Stream", "empirical", "exponential", "gamma", "integer", "lognormal", "normal", "normal_quantile", "stream", "streams",
@@ -38,6 +38,37 @@ _STRIDE = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 _UNIT = 2.0**-52
+
+Stream: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint64]]
+
+
+def stream(seed: int) -> Stream:
+    """Return a new stream for `seed`.
+
+    >>> bool((stream(7) == stream(7)).all()), bool((stream(7) == stream(8)).all())
+    (True, False)
+    """
+    return streams(seed, 1)[0]
+
+
+def streams(seed: int, count: int) -> list[Stream]:
+    """Return `count` independent streams that belong to one seed.
+
+    The first ones do not depend on how many are asked for.
+
+    >>> bool((streams(7, 3)[0] == stream(7)).all())
+    True
+    """
+    count = whole("count", count, least=0, most=1_000_000)
+    children = np.random.SeedSequence(whole("seed", seed, least=0)).spawn(count)
+    return [child.generate_state(4, np.uint64).astype(np.uint64) for child in children]
+
+
+def check_stream(rng: Field) -> Stream:
+    """Return `rng` if it is a stream, or say what it should be."""
+    if not (isinstance(rng, np.ndarray) and rng.dtype == np.uint64 and rng.shape == (4,) and rng.any()):
+        raise TypeError("rng is not a stream: make one with sojourn.stream(seed)")
+    return rng
 
 
 @told_inlined

@@ -3,6 +3,10 @@
 A *value* is a `NamedTuple` whose fields are numbers, arrays and further values. It can be
 printed, compared, pickled and passed to compiled code, and nothing can be changed in it
 except the contents of its arrays.
+
+A *stack* is many values of one type as one value, with an array of entries in every field; `take` and `put` read and
+write one place of it. They and `replaced`, which changes a few fields of a value and leaves the others, however many the
+class has, work in Python and in compiled code alike.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from typing import Any, Protocol, TypeAlias, TypeGuard, TypeVar
 import numpy as np
 
 from sojourn.data.moved import moved_names
+from sojourn.rules.bridge import Function, Numba, bridge, is_plain, written_out
 
 Field: TypeAlias = Any  # a number, a numeric array or a value
 
@@ -253,5 +258,129 @@ def same(one: Field, other: Field) -> bool:
         return np.float64(one).tobytes() == np.float64(other).tobytes()
     return bool(one == other)
 
+
+def arrays_in(value: Value, name: str = "") -> Iterator[tuple[str, np.ndarray[Any, np.dtype[np.generic]]]]:
+    """Yield every array that a value holds, at any depth, with the path to it.
+
+    >>> from typing import NamedTuple
+    >>> class Sums(NamedTuple):
+    ...     totals: np.ndarray
+    ...     count: int = 0
+    >>> class Pair(NamedTuple):
+    ...     here: Sums
+    ...     there: Sums
+    >>> [name for name, _ in arrays_in(Pair(Sums(np.zeros(2)), Sums(np.zeros(3))))]
+    ['here.totals', 'there.totals']
+    """
+    for field_name, field in named_fields(value):
+        path = f"{name}.{field_name}" if name else field_name
+        if is_value(field):
+            yield from arrays_in(field, path)
+        elif isinstance(field, np.ndarray):
+            yield path, field
+
+
+# --- In Python and in compiled code ---------------------------------------------------
+
+LANES = 32  # entries of a stack that are taken side by side (`jit.lanes`); compiled code knows it, so that addresses are constants
+
+
+def replaced(value: V, /, **fields: Field) -> V:
+    """Return a value with some of its fields replaced; the class checks all of them, as it does in every construction.
+
+    >>> from typing import NamedTuple
+    >>> class Sum(NamedTuple):
+    ...     total: float
+    ...     count: int = 0
+    >>> replaced(Sum(1.0), count=3)
+    Sum(total=1.0, count=3)
+    """
+    made = type(value)(*[fields.pop(name, field) for name, field in named_fields(value)])
+    if fields:
+        raise TypeError(f"{type(value).__name__} has no field {', '.join(fields)}")
+    return made
+
+
+def _resolve_replaced(value: Numba, /, **fields: Numba) -> Function | None:
+    """Return the same for compiled code, written out for this class and these fields."""
+    cls = getattr(value, "instance_class", None)
+    if cls is None or not fields.keys() <= set(cls._fields):
+        return None
+    parts = ", ".join(name if name in fields else f"_value.{name}" for name in cls._fields)
+    source = f"def function(_value, {', '.join(fields)}):\n    return cls({parts})\n"
+    return written_out(source, {"cls": cls}, known_as=f"replaced-{'-'.join(fields)}")
+
+
+def take(stack: Field, index: int) -> Field:
+    """Return one value of a stack, which is a value with an array of entries in every field.
+
+    Entries that are themselves arrays are not copied: writing into them writes into the stack.
+    """
+    if isinstance(stack, tuple):
+        # In one expression, since this takes half of the time when steps are interpreted.
+        return tuple.__new__(
+            type(stack),
+            [
+                take(field, index)
+                if isinstance(field, tuple)
+                else field.item(index)
+                if field.ndim == 1
+                else field[index]
+                for field in stack
+            ],
+        )
+    return stack.item(index) if stack.ndim == 1 else stack[index]
+
+
+def _resolve_take(stack: Numba, index: Numba) -> Function:
+    """For compiled code: the same, written for this type."""
+    cls = getattr(stack, "instance_class", None)
+    if cls is None:
+        return lambda stack, index: stack[index]
+    if not is_plain("stacks"):
+        from sojourn.rules.jit.columns import can_be_taken, taking
+
+        if can_be_taken(stack):
+            source = "def function(stack, index):\n    return inner(stack, index)\n"
+            return written_out(source, {"inner": taking()}, known_as="take")
+    fields = ", ".join(f"{name}=take(stack.{name}, index)" for name in cls._fields)
+    return written_out(f"def function(stack, index):\n    return cls({fields})\n", {"cls": cls, "take": take})
+
+
+def put(stack: Field, index: int, value: Field) -> None:
+    """Write a value into one place of a stack; read-only arrays are constants, and stay as they are."""
+    for column, field in zip(stack, value, strict=True):
+        if isinstance(column, tuple):
+            put(column, index, field)
+        elif column.flags.writeable:
+            column[index] = field
+
+
+def _resolve_put(stack: Numba, index: Numba, value: Numba) -> Function:
+    """For compiled code: the same, written for this type."""
+    cls = getattr(stack, "instance_class", None)
+    if not is_plain("stacks"):
+        from sojourn.rules.jit.columns import can_be_put, can_be_taken, putting
+
+        if can_be_taken(stack) and can_be_put(stack, value):
+            source = "def function(stack, index, value):\n    inner(stack, index, value)\n"
+            return written_out(source, {"inner": putting()}, known_as="put")
+    if cls is None:
+        return _put_entry if stack.ndim == 1 or stack.mutable else _put_nothing
+    lines = "".join(f"    put(stack.{name}, index, value.{name})\n" for name in cls._fields)
+    return written_out(f"def function(stack, index, value):\n{lines}    pass\n", {"put": put})
+
+
+def _put_entry(stack: Field, index: int, value: Field) -> None:
+    stack[index] = value
+
+
+def _put_nothing(stack: Field, index: int, value: Field) -> None:
+    pass
+
+
+bridge(replaced, _resolve_replaced)
+bridge(take, _resolve_take)
+bridge(put, _resolve_put)
 
 __getattr__ = moved_names(__name__)

@@ -28,9 +28,8 @@ from sojourn.rules.arrays import Flags, Floats, Ints
 from sojourn.rules.bridge import is_plain
 from sojourn.rules.door import is_sentence, told, warn
 from sojourn.rules.kernel import kernel
-from sojourn.rules.stacks import LANES, put, take
-from sojourn.rules.streams import streams
-from sojourn.rules.values import classes, is_value, layout, stacked, with_arrays
+from sojourn.rules.random import streams
+from sojourn.rules.values import LANES, classes, is_value, layout, put, stacked, take, with_arrays
 from sojourn.rules.vectors import number_of
 from sojourn.runs.loop import PARTS, Curve, Run, Walk, explain, go_on, ready, ready_for, without_missing
 from sojourn.runs.progress import StopFlag

@@ -19,8 +19,7 @@ from sojourn.agents.values.tiles import NoValues
 from sojourn.rates.protocol import Rate, update, value
 from sojourn.rates.ratio import Cumulative
 from sojourn.rules.kernel import kernel
-from sojourn.rules.random import integer
-from sojourn.rules.streams import Stream
+from sojourn.rules.random import Stream, integer
 from sojourn.rules.values import Column, Value, canonical, copied, is_value, same
 from sojourn.runs.loop import ready, run
 from sojourn.worlds.protocol import World, controlled, explore_world, observed, start, step

@@ -43,10 +43,9 @@ from sojourn.rules.jit.lanes.lane import (
     put_lane,
 )
 from sojourn.rules.kernel import kernel
+from sojourn.rules.random import Stream
 from sojourn.rules.rule import no_rule, rule
-from sojourn.rules.stacks import LANES, put
-from sojourn.rules.streams import Stream
-from sojourn.rules.values import Field, Value, is_value
+from sojourn.rules.values import LANES, Field, Value, is_value, put
 from sojourn.rules.vectors import is_offered, is_state
 from sojourn.runs.recording import Course, Curves, RunRows, Totals, counted, fold, has_diverged
 from sojourn.worlds.protocol import World, controlled, is_unswayed, observed, start, step

@@ -22,9 +22,9 @@ from sojourn.rules.borrowed import borrowed, given_back
 from sojourn.rules.bridge import compiled_apart, inlined
 from sojourn.rules.door import told, warn
 from sojourn.rules.kernel import kernel
+from sojourn.rules.random import Stream, streams
 from sojourn.rules.rehearsal import returned, same_kind
 from sojourn.rules.rule import first_meeting
-from sojourn.rules.streams import Stream, streams
 from sojourn.rules.values import Column, canonical, copied, with_fields
 from sojourn.rules.vectors import Action, State, is_offered, is_state, spot
 from sojourn.runs.progress import StopFlag

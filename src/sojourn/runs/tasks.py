@@ -22,8 +22,7 @@ import numpy as np
 from sojourn.agents.protocol import Agent, ready_agent
 from sojourn.data.hints import Choice, Options
 from sojourn.rules.jit.identity import check_unedited, rules_digest, source_of
-from sojourn.rules.stacks import LANES
-from sojourn.rules.values import classes, layout, stacked, with_arrays
+from sojourn.rules.values import LANES, classes, layout, stacked, with_arrays
 from sojourn.runs.batch import LANES_PAY, Batch, flattened, joined, reordered, run_batch
 from sojourn.runs.build import build_agent, build_world
 from sojourn.runs.catalogue import agent_kind, world_kind

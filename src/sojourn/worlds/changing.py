@@ -24,10 +24,8 @@ from sojourn.rules.arrays import MOST_COUNTED, Flags, Floats, flat_floats, misre
 from sojourn.rules.bridge import inlined
 from sojourn.rules.door import told, warn
 from sojourn.rules.elementary import log
-from sojourn.rules.random import unit, word, word_at
-from sojourn.rules.replace import replaced
-from sojourn.rules.streams import Stream
-from sojourn.rules.values import checked
+from sojourn.rules.random import Stream, unit, word, word_at
+from sojourn.rules.values import checked, replaced
 from sojourn.worlds.protocol import NotDrawnError, gain, moving, start, step, unreadable
 from sojourn.worlds.tabular import Tabular, TabularWorld, below_each_other
 from sojourn.worlds.truth import Truth, begun_again, believing, counted_in, truth_of, watched

@@ -13,10 +13,8 @@ from sojourn.data.numbers import Number, finite, positive, probability
 from sojourn.rules.arrays import Flags
 from sojourn.rules.bridge import inlined
 from sojourn.rules.elementary import exp, log
-from sojourn.rules.random import uniform
-from sojourn.rules.replace import replaced
-from sojourn.rules.streams import Stream
-from sojourn.rules.values import checked
+from sojourn.rules.random import Stream, uniform
+from sojourn.rules.values import checked, replaced
 from sojourn.worlds.protocol import World, gain, moving, start, step, unreadable
 from sojourn.worlds.truth import Truth, knows_truth, truth_of, watched
 

@@ -62,9 +62,9 @@ import numpy as np
 
 from sojourn.data.numbers import Number, at_least_zero, finite, shown, unmasked, whole, within
 from sojourn.rules.arrays import owned
+from sojourn.rules.random import Stream, check_stream, stream
 from sojourn.rules.rehearsal import returned
 from sojourn.rules.rule import first_meeting, no_rule, rule
-from sojourn.rules.streams import Stream, check_stream, stream
 from sojourn.rules.values import Value, is_value, validated, with_arrays
 from sojourn.rules.vectors import Action, Bounds, State, is_offered, is_state
 

@@ -35,8 +35,7 @@ from sojourn.rules.arrays import Flags, Floats, Ints, misread, outside, owned
 from sojourn.rules.bridge import inlined
 from sojourn.rules.door import told
 from sojourn.rules.kernel import kernel
-from sojourn.rules.random import exponential, gamma, lognormal, normal, uniform, weibull
-from sojourn.rules.streams import Stream
+from sojourn.rules.random import Stream, exponential, gamma, lognormal, normal, uniform, weibull
 from sojourn.rules.values import checked
 from sojourn.worlds.protocol import NO_STATE, World, moving, start, step, unreadable
 
@@ -205,7 +204,7 @@ def _either(condition: bool, one: int, other: int) -> int:
 def sampled(kind: int, a: float, b: float, c: float, rng: Stream) -> float:
     """Draw from the law of this kind with these parameters.
 
-    >>> from sojourn.rules.streams import stream
+    >>> from sojourn.rules.random import stream
     >>> sampled(0, 2.5, 0.0, 0.0, stream(0))
     2.5
     """

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sojourn.rules.bridge import inlined
-from sojourn.rules.replace import replaced
 from sojourn.rules.rule import rule
+from sojourn.rules.values import replaced
 from sojourn.worlds.protocol import W, World
 
 WARM_UP = 100.0  # steps that no tracking error is counted for

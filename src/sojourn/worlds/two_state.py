@@ -25,10 +25,8 @@ import numpy as np
 from sojourn.data.numbers import Number, finite, positive, within
 from sojourn.rules.door import told_inlined
 from sojourn.rules.elementary import cos, exp10, sin
-from sojourn.rules.random import normal_quantile, unit, word, word_at
-from sojourn.rules.replace import replaced
-from sojourn.rules.streams import Stream
-from sojourn.rules.values import checked
+from sojourn.rules.random import Stream, normal_quantile, unit, word, word_at
+from sojourn.rules.values import checked, replaced
 from sojourn.worlds.protocol import is_unswayed, moving, start, step
 
 CLOCKS = ("steps", "visits")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import polars as pl
 
@@ -145,28 +144,18 @@ def _advantages_sheet(found: charts.Choosable, data: str) -> charts.Sheet:
 # --- Along a segment ----------------------------------------------------------------
 
 
-class Room(NamedTuple):
-    """How much of the curves is shown: how many segments, and how many points of each curve."""
-
-    segments: int
-    points: int = CURVE
-
-
-def room(tables: Tables, most: int) -> Room:
-    """Return how much can be shown if all curves together may have at most `most` points."""
-    lines = tables.curves.select("agent", "rate_step_size", "duration_rule", "state_size").unique().height
-    segments = min(tables.segments.height, max(1, most // (lines * FEWEST)))
-    return Room(segments, max(FEWEST, min(CURVE, most // (lines * segments))))
-
-
-def curves(tables: Tables, data: str, shown: Room | None = None) -> charts.Choosable:
-    """Return the accumulated reward along every segment, or along as many segments as can be shown."""
-    table = tables.curves
+def curves(tables: Tables, data: str, most: int | None = None) -> charts.Choosable:
+    """Return the accumulated reward along every segment; all curves together have about `most` points, if that is given."""
+    table, points = tables.curves, CURVE
     segments = [int(segment) for segment in table_values(table, "segment")]
-    within = shown or Room(len(segments))
-    kept, left = segments[: within.segments], segments[within.segments :]
+    count = len(segments)
+    if most is not None:
+        each = table.select("agent", "rate_step_size", "duration_rule", "state_size").unique().height
+        count = min(tables.segments.height, max(1, most // (each * FEWEST)))
+        points = max(FEWEST, min(CURVE, most // (each * count)))
+    kept, left = segments[:count], segments[count:]
     sizes, steps = table_values(table, "state_size"), table_values(table, "rate_step_size")
-    lines = _lines(table.filter(pl.col("segment").is_in(kept)), within.points)
+    lines = _lines(table.filter(pl.col("segment").is_in(kept)), points)
     note = "Mean over seeds, and one standard deviation to each side."
     frame = charts.Lines(
         f"Accumulated reward along a segment ({data})",

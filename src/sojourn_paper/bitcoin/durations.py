@@ -7,7 +7,7 @@ import numpy.typing as npt
 import polars as pl
 
 from sojourn.rules.kernel import kernel
-from sojourn.rules.streams import Stream, stream
+from sojourn.rules.random import Stream, stream
 from sojourn.worlds.market.instruments import market_segment
 from sojourn.worlds.market.world import Market, MarketWorld
 from sojourn.worlds.protocol import ready_world, start, step

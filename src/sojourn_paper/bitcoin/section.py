@@ -99,8 +99,7 @@ def _compared(verdicts: Verdicts) -> list[str]:
 
 
 def _no_advantage(verdicts: Mapping[str, Verdict]) -> str:
-    cells = sum(one["cells"] for one in verdicts.values())
-    wins = sum(one["certain_wins"] for one in verdicts.values())
+    cells, wins, _ = _counts(verdicts)
     if not _decidable(verdicts):
         return _undecided(verdicts)
     if wins == 0:
@@ -110,9 +109,7 @@ def _no_advantage(verdicts: Mapping[str, Verdict]) -> str:
 
 
 def _clear_win(verdicts: Mapping[str, Verdict]) -> str:
-    cells = sum(one["cells"] for one in verdicts.values())
-    wins = sum(one["certain_wins"] for one in verdicts.values())
-    ahead = sum(one["ahead"] for one in verdicts.values())
+    cells, wins, ahead = _counts(verdicts)
     counts = f"of {cells} cells it is ahead in {ahead}, and clearly so (sign test, corrected) in {wins}."
     if 2 * wins > cells:
         return f"This holds on this data: {counts}"
@@ -123,6 +120,14 @@ def _clear_win(verdicts: Mapping[str, Verdict]) -> str:
     if 2 * ahead > cells:
         return f"This is not supported by this data: {counts}"
     return f"This does not hold on this data: {counts}"
+
+
+def _counts(verdicts: Mapping[str, Verdict]) -> tuple[int, int, int]:
+    """Return how many cells there are, in how many Harmonic is clearly ahead, and in how many it is ahead at all."""
+    cells, wins, ahead = zip(
+        *((one["cells"], one["certain_wins"], one["ahead"]) for one in verdicts.values()), strict=True
+    )
+    return sum(cells), sum(wins), sum(ahead)
 
 
 def _decidable(verdicts: Mapping[str, Verdict]) -> bool:
@@ -242,7 +247,7 @@ def section(folder: Path, given: Any, budget: blocks.Budget) -> blocks.Section:
         _win_ratios(found),
         blocks.Heading("Segment by segment"),
         charts.advantages(found, called),
-        charts.curves(found, called, charts.room(found, budget.points)),
+        charts.curves(found, called, budget.points),
         *_earned(summary, called),
         blocks.Heading("The segments"),
         charts.durations(found, called),
@@ -327,12 +332,8 @@ def _win_ratios(found: tables.Tables) -> blocks.DataTable:
             for row in cells.sort("rate_step_size").iter_rows(named=True)
         ]
         rows.append((rule, OPPONENTS[opponent], size, *entries))
-    columns = [
-        blocks.Column("durations", numeric=False),
-        blocks.Column("against", numeric=False),
-        blocks.Column("k"),
-    ]
-    columns += [blocks.Column(f"β = {step:g}", numeric=False) for step in steps]
+    columns = [*blocks.texts("durations", "against"), blocks.Column("k")]
+    columns += blocks.texts(*(f"β = {step:g}" for step in steps))
     note = (
         "For each rule of durations, the cells against the paper's two agents are corrected together, and those against the "
         "control by themselves."
@@ -346,9 +347,14 @@ def _earned(summary: Summary, called: str) -> list[blocks.Block]:
     if not summary["earned"]:
         return []
     columns = [*blocks.texts("durations", "agent"), *blocks.numbers("mean", "lowest", "highest", digits=3)]
-    names = summary["names"]
     rows = [
-        (row["duration_rule"], names[row["agent"]], row["mean"], row["lowest"], row["highest"])
+        (
+            row["duration_rule"],
+            summary["names"][str(row["agent"])],
+            row["mean"],
+            row["lowest"],
+            row["highest"],
+        )
         for row in summary["earned"]
     ]
     note = (
@@ -391,8 +397,7 @@ def _facts(folder: Path, summary: Summary) -> blocks.Facts:
             ("seeds", str(summary["seeds"])),
             ("steps", f"{summary['steps']:,}"),
             ("runs that diverged", setting(diverged) if diverged else "none"),
-            ("made by", f"Sojourn {summary['version']} in {summary['seconds']:.0f} s"),
-            ("folder", folder.name),
+            *blocks.made_by(summary["version"], folder, summary["seconds"]),
         ],
     )
 

@@ -11,7 +11,7 @@ from sojourn.rules.intervals import holm, share_interval, sign_test
 from sojourn.runs.spec import Sweep
 from sojourn_paper.bitcoin.durations import movement
 from sojourn_paper.bitcoin.plan import CONTROL, HARMONIC, LEVEL, NAMES, OPPONENTS, RULES, Source
-from sojourn_paper.study import Statement, Study
+from sojourn_paper.study import Row, Statement, Study
 
 CELL = ("duration_rule", "state_size", "rate_step_size")
 PER = 1000.0  # advantages and earnings are thousandths of all movement
@@ -240,16 +240,6 @@ class Verdict(TypedDict):
 Verdicts = dict[str, dict[str, Verdict]]  # rule > opponent
 
 
-class Earned(TypedDict):
-    """What an agent earned, in thousandths of all movement."""
-
-    duration_rule: str
-    agent: str
-    mean: float
-    lowest: float
-    highest: float
-
-
 class Numbers(TypedDict):
     """What was measured."""
 
@@ -268,7 +258,7 @@ class Numbers(TypedDict):
     sign_test: Nested[float]
     sign_test_corrected: Nested[float]
     verdict: Verdicts
-    earned: list[Earned]
+    earned: list[Row]  # what an agent earned, in thousandths of all movement
 
 
 class Summary(Numbers):
@@ -314,10 +304,7 @@ def numbers(tables: Tables, source: Source, sweep: Sweep, seconds: float) -> Num
         "verdict": {
             rule: {opponent: verdict(ratios, rule, opponent) for opponent in OPPONENTS} for rule in RULES
         },
-        "earned": [
-            {"duration_rule": rule, "agent": agent, "mean": mean, "lowest": lowest, "highest": highest}
-            for rule, agent, mean, lowest, highest in tables.earned.iter_rows()
-        ],
+        "earned": tables.earned.to_dicts(),
     }
 
 

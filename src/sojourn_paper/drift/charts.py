@@ -51,10 +51,7 @@ def sheets(tables: Tables) -> dict[str, charts.Sheet]:
         ),
         "2-streams": charts.Sheet([[streams(tables)]], (8.0, 6.4)),
         "3-control": charts.Sheet(
-            [
-                [left, right._replace(rows=[row._replace(name="") for row in right.rows])]
-                for left, right in controls
-            ],
+            [[left, right.nameless()] for left, right in controls],
             (8.0, 1.8 + 0.5 * agents),
             titles=[
                 ["in random worlds, tuned", "in their mirrors, tuned"],
@@ -80,12 +77,8 @@ def tracking(tables: Tables, how: str) -> charts.Whiskers:
         f"{_TRACKING}: {_CHOSEN[how]}",
         charts.Axis("error relative to the best Exponential", short="error", log=True, ends=(None, _SHOWN)),
         [
-            charts.Whisker(
-                row["estimator"],
-                styles[row["estimator"]],
-                *(_within(row[name]) for name in ("mean", "low", "high")),
-            )
-            for row in rows.iter_rows(named=True)
+            charts.Whisker(estimator, styles[estimator], *map(_within, numbers))
+            for estimator, *numbers in rows.select("estimator", "mean", "low", "high").iter_rows()
         ],
         interval="10th to 90th percentile of the streams",
         reference=1.0,
@@ -100,12 +93,8 @@ def _within(number: float) -> float:
 
 def streams(tables: Tables) -> charts.Heatmap:
     """Return the errors on the named streams."""
-    known = {
-        (stream, estimator, how): relative
-        for stream, estimator, how, relative in tables.streams.select(
-            "stream", "estimator", "how", "relative"
-        ).iter_rows()
-    }
+    found = tables.streams.select("stream", "estimator", "how", "relative").iter_rows()
+    known = {tuple(key): relative for *key, relative in found}
     columns = [column for column in COLUMNS if (NAMED_STREAMS[0], *column) in known]
     values = [[known[stream, *column] for column in columns] for stream in reversed(NAMED_STREAMS)]
     return charts.Heatmap(
@@ -145,9 +134,7 @@ def control(tables: Tables, how: str, side: str) -> charts.Whiskers:
         f"Earned {where}, {'tuned to each' if how == TUNED else 'one setting for all'}",
         charts.Axis("share of the frozen optimum, 95 % interval", short="share"),
         [
-            charts.Whisker(
-                title(agent), styles[agent], *(found[agent][name] for name in ("share", "low", "high"))
-            )
+            charts.whisker_of(title(agent), styles[agent], found[agent], "share", "low", "high")
             for agent in order
         ],
         interval="95 % interval over worlds",
@@ -157,20 +144,18 @@ def control(tables: Tables, how: str, side: str) -> charts.Whiskers:
 
 def bet(tables: Tables) -> charts.Whiskers:
     """Return by how much Harmonic R-Learning is ahead of Relaxed-SMART, by kind of world."""
-    colours = {WORLD: Look(BLACK, 0, 0), MIRROR: Look(GREY, 0, 1)}
+    styles, sides = {WORLD: Look(BLACK, 0, 0), MIRROR: Look(GREY, 0, 1)}, {WORLD: "", MIRROR: ": mirror"}
     rows = {(row["kind"], row["side"]): row for row in tables.bet.iter_rows(named=True)}
     return charts.Whiskers(
         "Harmonic R-Learning ahead of Relaxed-SMART",
         charts.Axis("share of the frozen optimum, 95 % interval", short="ahead"),
         [
-            charts.Whisker(
-                f"{_BEST[kind]}{'' if side == WORLD else ': mirror'} ({rows[kind, side]['worlds']})",
-                colours[side],
-                *(rows[kind, side][name] for name in ("ahead", "low", "high")),
+            charts.whisker_of(
+                f"{_BEST[kind]}{sides[side]} ({row['worlds']})", styles[side], row, "ahead", "low", "high"
             )
             for kind in KINDS
             for side in (WORLD, MIRROR)
-            if (kind, side) in rows
+            if (row := rows.get((kind, side))) is not None
         ],
         interval="95 % interval over worlds",
         reference=0.0,
@@ -182,9 +167,7 @@ def bet(tables: Tables) -> charts.Whiskers:
 def named(tables: Tables) -> charts.Heatmap:
     """Return the shares in named worlds, tuned."""
     rows = tables.named.filter(pl.col("how") == TUNED)
-    known = {
-        (world, agent): share for world, agent, share in rows.select("world", "agent", "share").iter_rows()
-    }
+    known = {tuple(key): share for *key, share in rows.select("world", "agent", "share").iter_rows()}
     agents = [agent for agent in AGENTS if any((world, agent) in known for world in (*NAMED, *OTHERS))]
     worlds = [world for world in (*NAMED, *OTHERS) if (world, agents[0]) in known]
     values = [[known.get((world, agent)) for agent in agents] for world in reversed(worlds)]

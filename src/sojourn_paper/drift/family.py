@@ -18,8 +18,7 @@ import polars as pl
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.intervals import share_interval
 from sojourn.rules.kernel import kernel
-from sojourn.rules.random import uniform
-from sojourn.rules.streams import Stream, streams
+from sojourn.rules.random import Stream, streams, uniform
 from sojourn.worlds.protocol import start, step
 from sojourn.worlds.two_state import TwoState
 from sojourn_paper.drift.plan import FAMILY, Size

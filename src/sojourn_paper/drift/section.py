@@ -18,7 +18,7 @@ from sojourn_paper.drift import charts, family, plan, tables, tracking
 from sojourn_paper.drift.control import MIRROR, ONE, TUNED, WORLD
 from sojourn_paper.drift.family import EVEN, HORIZON, WORLDS
 from sojourn_paper.drift.plan import HARMONIC, Size, title
-from sojourn_paper.drift.tables import Bet, Controlled, Summary, Tracked
+from sojourn_paper.drift.tables import Bet, Summary, Tracked
 from sojourn_paper.drift.tracking import HOWS
 
 ASSUMED = (
@@ -103,36 +103,24 @@ def _on_harmonic_tracking(summary: Summary) -> str:
     )
 
 
-def _shares(rows: Iterable[Controlled]) -> str:
-    return ", ".join(f"{row.name} {row.share:.3f}" for row in rows)
-
-
 def _on_control(summary: Summary) -> str:
-    both = _over_both(summary, TUNED)
     return (
         f"Better tracking is not better control. With each agent tuned to each world on other seeds, the mean shares of the frozen "
-        f"optimum over {summary.size.worlds} random worlds and their mirrors are: "
-        + ", ".join(f"{name} ({share:.3f})" for name, share in both)
-        + "."
+        f"optimum over {summary.size.worlds} random worlds and their mirrors are: {_over_both(summary, TUNED)}."
     )
 
 
 def _on_one_setting(summary: Summary) -> str:
-    both = _over_both(summary, ONE)
-    return (
-        "With one setting for all worlds, the mean shares are: "
-        + ", ".join(f"{name} ({share:.3f})" for name, share in both)
-        + "."
-    )
+    return f"With one setting for all worlds, the mean shares are: {_over_both(summary, ONE)}."
 
 
-def _over_both(summary: Summary, how: str) -> list[tuple[str, float]]:
+def _over_both(summary: Summary, how: str) -> str:
     """Return every agent with its mean share over worlds and mirrors, the best first."""
     worlds, mirrors = (
         {row.agent: row.share for row in summary.over("all", how, side)} for side in (WORLD, MIRROR)
     )
     found = [(title(agent), (worlds[agent] + mirrors[agent]) / 2.0) for agent in worlds]
-    return sorted(found, key=lambda pair: -pair[1])
+    return ", ".join(f"{name} ({share:.3f})" for name, share in sorted(found, key=lambda pair: -pair[1]))
 
 
 def _on_the_bet(summary: Summary) -> str:
@@ -304,10 +292,7 @@ def _streams(summary: Summary) -> blocks.DataTable:
     columns = [column for column in charts.COLUMNS if (names[0], *column) in known]
     return blocks.DataTable(
         "Named streams: error relative to the best Exponential",
-        [
-            blocks.Column("stream", numeric=False),
-            *(blocks.Column(f"{who}, {how}", digits=3) for who, how in columns),
-        ],
+        [*blocks.texts("stream"), *blocks.numbers(*map(", ".join, columns), digits=3)],
         [(name, *(known[name, *column] for column in columns)) for name in names],
         "On bursty, one policy stays in rich states and then in poor ones for a long time: no estimator that sees only rewards and "
         "durations can tell this from a change.",
@@ -320,7 +305,7 @@ def _named(summary: Summary) -> blocks.DataTable:
     worlds = list(dict.fromkeys(row.world for row in summary.named))
     return blocks.DataTable(
         "Named worlds: share of the frozen optimum, tuned",
-        [blocks.Column("world", numeric=False), *(blocks.Column(name, digits=3) for name in agents.values())],
+        [*blocks.texts("world"), *blocks.numbers(*agents.values(), digits=3)],
         [(world.replace("_", " "), *(rows.get((world, agent)) for agent in agents)) for world in worlds],
         "Empty: not run there.",
     )
@@ -331,10 +316,10 @@ def _trend(summary: Summary) -> blocks.DataTable:
     return blocks.DataTable(
         f"Histories that name the right action at step {HORIZON:,}",
         [
-            blocks.Column("B", numeric=False),
+            *blocks.texts("B"),
             blocks.Column("v", digits=2),
-            blocks.Column("right", numeric=False),
-            *(blocks.Column(name, digits=0, unit="%") for name in shares),
+            *blocks.texts("right"),
+            *blocks.numbers(*shares, digits=0, unit="%"),
         ],
         [
             (
@@ -359,8 +344,7 @@ def _facts(folder: Path, summary: Summary) -> blocks.Facts:
             ("random worlds", f"{size.worlds:,} and their mirrors, until a time of {size.time:,.0f}"),
             ("seeds", f"{size.seeds}, and 3 others for tuning"),
             ("data", "none: streams and worlds are made from seeds"),
-            ("made by", f"Sojourn {summary.version} in {summary.seconds:.0f} s"),
-            ("folder", folder.name),
+            *blocks.made_by(summary.version, folder, summary.seconds),
         ],
     )
 

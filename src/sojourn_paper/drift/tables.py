@@ -8,6 +8,7 @@ from typing import NamedTuple
 import polars as pl
 
 from sojourn import __version__
+from sojourn.data.hints import plain, read_record
 from sojourn.worlds.changes.jobs import drawn
 from sojourn_paper.drift import control, family, tracking
 from sojourn_paper.drift.plan import Size, title
@@ -73,41 +74,24 @@ def tabulate(
 
 
 def summarised(found: Tables, size: Size, steps: int, seconds: float) -> Summary:
-    """Return the study in numbers."""
-    named_streams = found.streams.filter(~pl.col("stream").str.contains(r"^\d+$"))
-    return Summary(
-        version=__version__,
-        steps=steps,
-        seconds=seconds,
-        size=RunSize(size.streams, size.worlds, size.seeds, size.steps, size.time),
-        tracking=tuple(
-            Tracked(group, estimator, how, *map(_finite, numbers))
-            for group, estimator, how, *numbers in found.tracking.drop("low").iter_rows()
-        ),
-        streams=tuple(
-            OnStream(stream, estimator, how, _finite(relative))
-            for stream, estimator, how, _, relative in named_streams.iter_rows()
-        ),
-        control=tuple(
-            Controlled(kind, agent, title(agent), how, side, *numbers)
-            for kind, agent, how, side, *numbers in found.control.iter_rows()
-        ),
-        bet=tuple(Bet(*row) for row in found.bet.iter_rows()),
-        named=tuple(
-            Named(world, agent, title(agent), how, *numbers)
-            for world, agent, how, *numbers in found.named.drop("tracking_error").iter_rows()
-        ),
-        settings={
-            agent: dict(zip(found.settings.columns[1:], row, strict=True))
-            for agent, *row in found.settings.iter_rows()
+    """Return the study in numbers; those that are not finite become None."""
+    named = pl.col("agent").map_elements(title, pl.String).alias("name")
+    in_numbers = {
+        "version": __version__,
+        "steps": steps,
+        "seconds": seconds,
+        "size": size._asdict(),
+        **{
+            name: getattr(found, name).with_columns(named).to_dicts()
+            for name in ("control", "named", "earned")
         },
-        earned=tuple(Earned(agent, title(agent), *numbers) for agent, *numbers in found.earned.iter_rows()),
-        foretold=tuple(Foretold(*row) for row in found.foretold.iter_rows()),
-    )
-
-
-def _finite(number: float | None) -> float | None:
-    return number if number is not None and abs(number) < float("inf") else None
+        "tracking": found.tracking.to_dicts(),
+        "streams": found.streams.filter(~pl.col("stream").str.contains(r"^\d+$")).to_dicts(),
+        "bet": found.bet.to_dicts(),
+        "settings": {agent.pop("agent"): agent for agent in found.settings.to_dicts()},
+        "foretold": found.foretold.to_dicts(),
+    }
+    return read_record(Summary, plain(in_numbers))
 
 
 # --- The study in numbers: `summary.json` ------------------------------------------------

@@ -44,14 +44,10 @@ def headlines(summary: Summary) -> list[str]:
     return terminal.lines(
         [
             blocks.DataTable(
-                "Runs that end with B, median over seeds",
-                [blocks.Column("agent", numeric=False), *shares],
-                rows,
+                "Runs that end with B, median over seeds", [*blocks.texts("agent"), *shares], rows
             ),
             blocks.DataTable(
-                "Earned per unit time on the steps seen",
-                [blocks.Column("always", numeric=False), *scales],
-                levels,
+                "Earned per unit time on the steps seen", [*blocks.texts("always"), *scales], levels
             ),
         ]
     )
@@ -283,10 +279,10 @@ def section(folder: Path, given: Any, budget: blocks.Budget) -> blocks.Section:
 def _success_table(summary: Summary) -> blocks.DataTable:
     names, earned = summary["names"], summary["earned"]
     columns = [
-        blocks.Column("v", digits=3),
-        *(blocks.Column(name, digits=0, unit="%") for name in names.values()),
+        *blocks.numbers("v", digits=3),
+        *blocks.numbers(*names.values(), digits=0, unit="%"),
+        *blocks.numbers("A earned", "B earned", digits=3),
     ]
-    columns += [blocks.Column("A earned", digits=3), blocks.Column("B earned", digits=3)]
     medians = [summary["success_median"][agent] for agent in names]
     parts = [summary["log_scales"], *medians, earned["always_a"], earned["always_b"]]
     if len({len(part) for part in parts}) > 1:
@@ -300,10 +296,7 @@ def _sensitivity_table(summary: Summary) -> blocks.DataTable:
     """Return Harmonic's success with one thing changed at a time."""
     changed = pl.DataFrame(summary["sensitivity"]).filter(pl.col("agent") == HARMONIC)
     rows = changed.group_by("what", "setting", maintain_order=True).agg(pl.col("share").mean()).rows()
-    columns = [
-        *(blocks.Column(name, numeric=False) for name in ("what", "setting")),
-        blocks.Column("success", digits=0, unit="%"),
-    ]
+    columns = [*blocks.texts("what", "setting"), blocks.Column("success", digits=0, unit="%")]
     return blocks.DataTable("Success of Harmonic R-Learning, mean over eight log-scales", columns, rows)
 
 
@@ -319,8 +312,7 @@ def _facts(folder: Path, summary: Summary) -> blocks.Facts:
             ("seeds", str(summary["seeds"])),
             ("runs", f"{settings['runs']:,}, of {summary['steps']:,} steps in all"),
             ("data", "none: the two-state family is defined by formulas"),
-            ("made by", f"Sojourn {summary['version']} in {summary['seconds']:.0f} s"),
-            ("folder", folder.name),
+            *blocks.made_by(summary["version"], folder, summary["seconds"]),
         ],
     )
 

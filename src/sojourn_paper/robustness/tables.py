@@ -29,7 +29,7 @@ from sojourn_paper.robustness.plan import (
     STEP_SIZES,
     TIES,
 )
-from sojourn_paper.study import Statement, Study
+from sojourn_paper.study import Row, Statement, Study
 
 BLOCK = 20  # steps that are drawn as one, several waves of the ripple
 
@@ -307,23 +307,6 @@ class Settings(TypedDict):
     runs: int
 
 
-class Earned(TypedDict):
-    """What always taking one action earned per unit time, at each log-scale."""
-
-    always_a: list[float]
-    always_b: list[float]
-
-
-class Changed(TypedDict):
-    """A share of success with one thing changed."""
-
-    what: str
-    setting: str
-    agent: str
-    log_scale: float
-    share: float
-
-
 class Numbers(TypedDict):
     """What was measured, by agent and log-scale; `steps` and `seconds` are those of the whole study."""
 
@@ -338,9 +321,9 @@ class Numbers(TypedDict):
     success: dict[str, list[float]]
     success_median: dict[str, list[float]]
     success_range: dict[str, list[list[float]]]
-    earned: Earned
+    earned: dict[str, list[float]]  # by always taking one action
     diverged: dict[str, float]
-    sensitivity: list[Changed]
+    sensitivity: list[Row]
 
 
 class Summary(Numbers):
@@ -353,10 +336,7 @@ class Summary(Numbers):
 def numbers(tables: Tables, sweep: Sweep, steps: int, seconds: float) -> Numbers:
     """Return the study in numbers; `steps` is the length of an episode."""
     by_agent = {name: tables.success.filter(pl.col("agent") == name) for name in NAMES}
-    diverged = {
-        name: float(tables.shares.filter(pl.col("agent") == name).select(pl.col("diverged").mean()).item())
-        for name in NAMES
-    }
+    shares = {name: tables.shares.filter(pl.col("agent") == name) for name in NAMES}
     return {
         "study": "robustness",
         "version": __version__,
@@ -378,13 +358,7 @@ def numbers(tables: Tables, sweep: Sweep, steps: int, seconds: float) -> Numbers
             name: [list(pair) for pair in rows.select("low", "high").iter_rows()]
             for name, rows in by_agent.items()
         },
-        "earned": {
-            "always_a": tables.earned["always_a"].to_list(),
-            "always_b": tables.earned["always_b"].to_list(),
-        },
-        "diverged": diverged,
-        "sensitivity": [
-            {"what": what, "setting": setting, "agent": agent, "log_scale": log_scale, "share": share}
-            for what, setting, agent, log_scale, share in tables.sensitivity.iter_rows()
-        ],
+        "earned": tables.earned.drop("log_scale").to_dict(as_series=False),
+        "diverged": {name: rows.select(pl.col("diverged").mean()).item() for name, rows in shares.items()},
+        "sensitivity": tables.sensitivity.to_dicts(),
     }

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sojourn.agents.exploration import Decay, Exploration, Linear, exploration_of
 from sojourn.agents.networks.perceptron import PRECISIONS, Perceptron, Reals
@@ -28,10 +28,18 @@ from sojourn.rates.protocol import Rate, carry, stumbling, value
 from sojourn.rules.arrays import MOST_COUNTED, Flags, Floats, infinite, misread, outside
 from sojourn.rules.bridge import compiled_apart
 from sojourn.rules.kernel import Kernel
+from sojourn.rules.random import Stream
 from sojourn.rules.rule import no_rule, rule
-from sojourn.rules.stacks import put, take
-from sojourn.rules.streams import Stream
-from sojourn.rules.values import Value, canonical, copied, is_value, named_fields, stacked, validated
+from sojourn.rules.values import (
+    Value,
+    arrays_in,
+    canonical,
+    copied,
+    put,
+    stacked,
+    take,
+    validated,
+)
 
 _value = value.bare
 
@@ -430,21 +438,6 @@ def bounds_of(spaces: Spaces) -> tuple[Floats, Floats, Floats]:
 
 
 # --- What a network remembers, for files -------------------------------------------------
-
-
-def arrays_in(value: Value, name: str = "") -> Iterator[tuple[str, NDArray[np.generic]]]:
-    """Yield every array that a value holds, at any depth, with the path to it.
-
-    >>> from sojourn.agents.networks.base import moments
-    >>> [name for name, _ in arrays_in(moments(2))]
-    ['means', 'squares', 'seen', 'centres', 'units', 'widest']
-    """
-    for field_name, field in named_fields(value):
-        path = f"{name}.{field_name}" if name else field_name
-        if is_value(field):
-            yield from arrays_in(field, path)
-        elif isinstance(field, np.ndarray):
-            yield path, field
 
 
 def wrong_stack(name: str, stack: Value) -> str:

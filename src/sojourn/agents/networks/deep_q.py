@@ -70,10 +70,8 @@ from sojourn.rules.arrays import MOST_COUNTED, Flags, Floats, Ints, infinite, ou
 from sojourn.rules.bridge import compiled_apart
 from sojourn.rules.door import told
 from sojourn.rules.kernel import kernel
-from sojourn.rules.random import integer, uniform
-from sojourn.rules.stacks import put, take
-from sojourn.rules.streams import Stream, stream
-from sojourn.rules.values import stacked
+from sojourn.rules.random import Stream, integer, stream, uniform
+from sojourn.rules.values import put, stacked, take
 
 _chance, _later = chance.bare, later.bare
 _LONGEST = 10.0  # of a gradient

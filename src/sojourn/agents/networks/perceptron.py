@@ -32,8 +32,7 @@ from numpy.typing import NDArray
 from sojourn.rules.arrays import MOST_COUNTED, Floats, Ints, infinite, outside
 from sojourn.rules.bridge import Function, bridge, compiled_apart
 from sojourn.rules.elementary import exp, log1p
-from sojourn.rules.random import normal
-from sojourn.rules.streams import Stream
+from sojourn.rules.random import Stream, normal
 
 # --- Products of matrices -------------------------------------------------------------
 
@@ -154,7 +153,7 @@ def perceptron(
     Each weight is normal with variance 2 / inputs of its layer, and biases are 0; weights of the last layer, which has
     no ReLU, are multiplied by `last` / sqrt(2). `further` are numbers that an agent appends to the weights.
 
-    >>> from sojourn.rules.streams import stream
+    >>> from sojourn.rules.random import stream
     >>> perceptron((2, 3, 1), 4, stream(0)).weights.shape  # 2 * 3 + 3 and 3 * 1 + 1
     (13,)
     """

@@ -74,10 +74,8 @@ from sojourn.rules.arrays import MOST_COUNTED, Flags, Floats, Ints, infinite, ou
 from sojourn.rules.bridge import compiled_apart
 from sojourn.rules.elementary import exp, log
 from sojourn.rules.kernel import kernel
-from sojourn.rules.random import integer, normal, uniform
-from sojourn.rules.stacks import put, take
-from sojourn.rules.streams import Stream, stream
-from sojourn.rules.values import stacked
+from sojourn.rules.random import Stream, integer, normal, stream, uniform
+from sojourn.rules.values import put, stacked, take
 
 # --- Policies: a probability for each numbered action, or a normal law for continuous ones ---
 #

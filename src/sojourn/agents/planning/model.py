@@ -17,7 +17,7 @@ import numpy as np
 from sojourn.agents.planning.solver import Model
 from sojourn.rules.arrays import MOST_COUNTED, Floats, Ints
 from sojourn.rules.bridge import compiled_apart, inlined
-from sojourn.rules.replace import replaced
+from sojourn.rules.values import replaced
 
 NONE = -1.0  # the end of a chain
 

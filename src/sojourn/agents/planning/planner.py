@@ -50,9 +50,8 @@ from sojourn.rates.protocol import limit, limit_is_gain, update, value, value_as
 from sojourn.rules.arrays import MOST_COUNTED, Floats, Ints, infinite
 from sojourn.rules.bridge import compiled_apart, inlined
 from sojourn.rules.elementary import exp, log
-from sojourn.rules.random import normal
-from sojourn.rules.replace import replaced
-from sojourn.rules.streams import Stream
+from sojourn.rules.random import Stream, normal
+from sojourn.rules.values import replaced
 
 # --- When to plan, and how: the best policy of the mean model, and one that tries unknown pairs ---
 

@@ -53,9 +53,8 @@ from sojourn.data.numbers import finite, shown, unmasked, whole
 from sojourn.rules.arrays import MOST_COUNTED, Flags, Floats, Ints, misread, outside
 from sojourn.rules.bridge import inlined
 from sojourn.rules.random import word_at
-from sojourn.rules.replace import replaced
 from sojourn.rules.rule import no_rule, rule
-from sojourn.rules.values import Value
+from sojourn.rules.values import Value, replaced
 from sojourn.rules.vectors import Bounds, State, Vector, is_written, write_state
 
 # --- The box in which states lie: known, or set by what has been seen -----------------

@@ -588,9 +588,7 @@ def section_of(
             ),
             gains(found),
             *further,
-            blocks.Facts(
-                "Settings", [*settings, ("made by", f"Sojourn {found.version}"), ("folder", folder.name)]
-            ),
+            blocks.Facts("Settings", [*settings, *blocks.made_by(found.version, folder)]),
             blocks.Prose("`results.parquet` has every run; `figures/` has the charts."),
         ],
     )

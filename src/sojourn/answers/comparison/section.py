@@ -132,7 +132,7 @@ def _whiskers(panels: Sequence[charts.Whiskers], problems: Sequence[Problem]) ->
     return charts.Sheet(
         [
             [
-                _nameless(panel) if place else panel
+                panel.nameless() if place else panel
                 for place, panel in enumerate(panels[first : first + _PANELS])
             ]
             for first in firsts
@@ -141,10 +141,6 @@ def _whiskers(panels: Sequence[charts.Whiskers], problems: Sequence[Problem]) ->
         titles=[[found.name for found in problems[first : first + _PANELS]] for first in firsts],
         outer_labels=True,
     )
-
-
-def _nameless(panel: charts.Whiskers) -> charts.Whiskers:
-    return panel._replace(rows=[row._replace(name="") for row in panel.rows])
 
 
 def changing_sheet(found: ChangingWorld) -> charts.Sheet:

@@ -13,9 +13,8 @@ from typing import NamedTuple
 from sojourn.data.numbers import finite, positive, proper_fraction, whole
 from sojourn.rules.bridge import inlined
 from sojourn.rules.elementary import exp, log, sin
-from sojourn.rules.replace import replaced
-from sojourn.rules.streams import Stream
-from sojourn.rules.values import checked
+from sojourn.rules.random import Stream
+from sojourn.rules.values import checked, replaced
 from sojourn.worlds.protocol import moving, start, step
 from sojourn.worlds.truth import Truth, begun_again, believing, counted_in, truth_of, watched
 

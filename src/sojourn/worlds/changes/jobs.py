@@ -16,8 +16,7 @@ from sojourn.models.transitions import Transition, from_transitions
 from sojourn.rules.arrays import Floats
 from sojourn.rules.door import told
 from sojourn.rules.elementary import exp, log
-from sojourn.rules.random import integer, normal, uniform
-from sojourn.rules.streams import Stream, stream
+from sojourn.rules.random import Stream, integer, normal, stream, uniform
 from sojourn.worlds.changing import Drifting, Switching, SwitchingWorld
 from sojourn.worlds.disturbed import Disturbed
 

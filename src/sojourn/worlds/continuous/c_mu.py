@@ -8,8 +8,7 @@ from typing import NamedTuple
 from sojourn.data.numbers import positive
 from sojourn.rules.bridge import inlined
 from sojourn.rules.elementary import exp
-from sojourn.rules.random import exponential, integer, uniform
-from sojourn.rules.streams import Stream
+from sojourn.rules.random import Stream, exponential, integer, uniform
 from sojourn.rules.values import checked
 from sojourn.rules.vectors import Bounds, Vector
 from sojourn.worlds.protocol import gain, optimal, start, step

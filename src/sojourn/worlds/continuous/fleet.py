@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from sojourn.data.numbers import positive
 from sojourn.rules.bridge import inlined
-from sojourn.rules.random import exponential, gamma
-from sojourn.rules.streams import Stream
+from sojourn.rules.random import Stream, exponential, gamma
 from sojourn.rules.values import checked
 from sojourn.rules.vectors import Bounds, Vector
 from sojourn.worlds.protocol import start, step

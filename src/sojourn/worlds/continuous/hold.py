@@ -11,8 +11,7 @@ import numpy as np
 from sojourn.data.numbers import positive
 from sojourn.rules.arrays import Floats
 from sojourn.rules.bridge import inlined
-from sojourn.rules.random import normal, uniform
-from sojourn.rules.streams import Stream
+from sojourn.rules.random import Stream, normal, uniform
 from sojourn.rules.values import checked
 from sojourn.rules.vectors import Bounds, Vector
 from sojourn.worlds.protocol import gain, optimal, start, step

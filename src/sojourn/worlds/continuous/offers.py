@@ -14,8 +14,7 @@ from sojourn.data.numbers import positive
 from sojourn.rules.arrays import owned
 from sojourn.rules.bridge import inlined
 from sojourn.rules.elementary import cos, exp
-from sojourn.rules.random import exponential, normal
-from sojourn.rules.streams import Stream
+from sojourn.rules.random import Stream, exponential, normal
 from sojourn.rules.values import checked
 from sojourn.rules.vectors import Bounds, Vector
 from sojourn.worlds.protocol import gain, optimal, start, step

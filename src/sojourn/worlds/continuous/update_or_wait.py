@@ -12,8 +12,7 @@ from scipy.stats import norm
 from sojourn.data.numbers import positive
 from sojourn.rules.bridge import inlined
 from sojourn.rules.elementary import exp
-from sojourn.rules.random import normal
-from sojourn.rules.streams import Stream
+from sojourn.rules.random import Stream, normal
 from sojourn.rules.values import checked
 from sojourn.rules.vectors import Bounds, Vector
 from sojourn.worlds.protocol import gain, optimal, start, step

@@ -10,8 +10,7 @@ from typing import NamedTuple
 from scipy.optimize import brentq
 
 from sojourn.data.numbers import at_least_zero, positive
-from sojourn.rules.random import exponential
-from sojourn.rules.streams import Stream
+from sojourn.rules.random import Stream, exponential
 from sojourn.rules.values import checked
 from sojourn.rules.vectors import Bounds, Vector
 from sojourn.worlds.protocol import gain, optimal, start, step

@@ -11,8 +11,7 @@ from scipy.signal import lfilter
 
 from sojourn.data.numbers import positive
 from sojourn.rules.arrays import Floats
-from sojourn.rules.random import exponential
-from sojourn.rules.streams import Stream
+from sojourn.rules.random import Stream, exponential
 from sojourn.rules.values import checked
 from sojourn.rules.vectors import Bounds, Vector
 from sojourn.worlds.protocol import gain, optimal, start, step

@@ -47,8 +47,7 @@ from sojourn.rules.arrays import Floats
 from sojourn.rules.door import told
 from sojourn.rules.elementary import exp
 from sojourn.rules.kernel import kernel
-from sojourn.rules.random import normal, uniform
-from sojourn.rules.streams import Stream, stream
+from sojourn.rules.random import Stream, normal, stream, uniform
 from sojourn.worlds.market.bars import Bars, digest, read_bars
 from sojourn.worlds.market.world import Market, MarketWorld
 

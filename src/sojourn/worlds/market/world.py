@@ -33,10 +33,8 @@ from sojourn.data.numbers import finite, positive, unmasked, whole
 from sojourn.rules.arrays import Floats, misread, outside, owned
 from sojourn.rules.bridge import inlined
 from sojourn.rules.door import told
-from sojourn.rules.random import uniform
-from sojourn.rules.replace import replaced
-from sojourn.rules.streams import Stream
-from sojourn.rules.values import checked
+from sojourn.rules.random import Stream, uniform
+from sojourn.rules.values import checked, replaced
 from sojourn.worlds.protocol import is_unswayed, moving, start, step, unreadable
 
 DURATIONS = ("random", "scaled", "scaled-magnitude")

@@ -14,7 +14,7 @@ from numba import types
 from numba.core import cgutils
 
 from sojourn.rules.bridge import Function, Numba
-from sojourn.rules.stacks import LANES
+from sojourn.rules.values import LANES
 
 extending: Numba = numba_extending  # whose types are wrong
 Codegen: TypeAlias = tuple[Numba, Function]  # the types of an intrinsic, and a function that writes its code

@@ -21,8 +21,7 @@ import numpy as np
 from sojourn.rules.arrays import Ints
 from sojourn.rules.bridge import Function, Numba, bridge, written_out
 from sojourn.rules.rule import no_rule, rule
-from sojourn.rules.stacks import LANES
-from sojourn.rules.values import Field, V, Value, is_value, with_arrays
+from sojourn.rules.values import LANES, Field, V, Value, is_value, with_arrays
 
 _NUM_ROWS = {1: 1, 2: 4, 3: 0}  # of a number, a stream, and a table, which is kept elsewhere
 
