@@ -72,11 +72,11 @@ def test_the_house_does_not_grow(house: ModuleType) -> None:
     most = {
         "sojourn": {
             "files": 213,
-            "lines of code": 28_649,
+            "lines of code": 28_749,
             "file names used twice": 2,
             "class names used twice": 1,
-            "classes": 379,
-            "records": 269,
+            "classes": 380,
+            "records": 270,
         },
         "sojourn_paper": {"files": 26, "lines of code": 3_688},
     }

@@ -120,7 +120,7 @@ def _begun(env: Any) -> Any:
 SAMPLES: dict[str, Make] = {
     "action": lambda: 0, "actions": lambda: np.zeros(1, dtype=np.int64), "action_mask": lambda: [1, 1], "agent": lambda: sj.smart(2, 2),
     "agents": lambda: sj.smart(2, 2), "allowed": lambda: np.ones((1, 2), dtype=bool), "amount": lambda: 0.5, "array": lambda: np.zeros(2),
-    "ax": _axes, "behaviour": lambda: sj.exact.Behaviour(1.0, 0.5, 1.5, 0.95, 10, 10.0), "best_gain": lambda: 1.0, "beats_behaviour": lambda: 0.9,
+    "ax": _axes, "behaviour": lambda: sj.exact.Behaviour(1.0, 0.5, 1.5, 0.95, 10, 10.0, 1.0), "best_gain": lambda: 1.0, "beats_behaviour": lambda: 0.9,
     "baseline": lambda: None, "bias": lambda: np.zeros(2), "bits": lambda: np.uint64(5), "candidates": lambda: [sj.Exponential(0.1), sj.Cumulative()],
     "carried": lambda: 0.0, "claim": lambda: "x", "class_laws": lambda: (np.array([0.5, 0.5]),), "classes": lambda: (np.array([0, 1]),),
     "clock": lambda: 0.0, "close": lambda: 100.0 + np.arange(50) % 7, "column": lambda: "earned", "columns": lambda: {"rate": np.zeros(2)},

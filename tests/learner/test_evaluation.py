@@ -43,13 +43,14 @@ class Weather(gym.Env[Any, Any]):
 
 @pytest.mark.parametrize("cut", [None, 50])
 def test_the_interval_covers_the_rate_as_often_as_it_says(cut: int | None) -> None:
-    """Of 200 intervals of 95 % (of which 99.9 % have 179 to 199 hits), though steps depend on each other."""
+    """Of 200 runs with intervals of 95 % (192 to 200 intervals, of which 99.9 % have 172 to 199 hits), though steps depend on each other."""
     learner = sj.Learner(Weather(cut), sj.agents.random_agent)
-    found = [learner.evaluate(duration=2000.0, seed=seed, env=Weather(cut)) for seed in range(200)]
+    runs = [learner.evaluate(duration=5000.0, seed=seed, env=Weather(cut)) for seed in range(200)]
+    found = [each for each in runs if each.low is not None]  # but for those whose halves disagree, about 1 %
     bounds = [(each.low, each.high) for each in found if each.low is not None and each.high is not None]
-    assert len(bounds) == 200
-    assert 179 <= sum(low <= 1.5 <= high for low, high in bounds) <= 199
-    assert len({each.rate for each in found}) == 200
+    assert len(bounds) >= 192
+    assert 172 <= sum(low <= 1.5 <= high for low, high in bounds) <= 199
+    assert len({each.rate for each in runs}) == 200
     assert np.mean([each.rate for each in found]) == pytest.approx(1.5, abs=0.01)
     assert all(low < each.rate < high for (low, high), each in zip(bounds, found, strict=True))
 
@@ -60,7 +61,7 @@ def test_a_run_that_is_too_short_says_how_long_it_should_be() -> None:
     found = learner.evaluate(duration=100.0)
     assert (found.low, found.high) == (None, None)
     assert found.needed is not None
-    assert 256 < found.needed < 2000
+    assert 4000 < found.needed < 8000
     assert f"too short for an interval, which needs about {found.needed:.2g}" in found.sentence
     again = learner.evaluate(duration=found.needed)
     assert again.needed is None
@@ -70,12 +71,12 @@ def test_a_run_that_is_too_short_says_how_long_it_should_be() -> None:
 def test_an_evaluation_is_the_interval_of_the_whole_run() -> None:
     """Its figures are those of the steps that were seen, zero-time steps included, at the level asked for."""
     seen = MicroBatches()
-    for step in range(900):
+    for step in range(2111):
         seen.add(reward=float(step % 7), duration=float(step % 3))
     found = evaluation(seen, 0.9)
     assert found[:3] == seen.interval(0.9)[:3]
     assert found.low != evaluation(seen).low
-    assert (found.level, found.steps, found.duration) == (0.9, 900, 900.0)
+    assert (found.level, found.steps, found.duration) == (0.9, 2111, 2110.0)
 
 
 def test_the_rate_is_all_reward_over_all_time() -> None:
@@ -147,7 +148,7 @@ def test_a_known_policy_has_a_known_rate() -> None:
     """The better action of the gamble earns 5 per unit time, the other 3."""
     for action, rate in [(0, 5.0), (1, 3.0)]:
         learner = sj.Learner(Gamble(noisy=False), sj.agents.policy_agent([action], num_actions=2))
-        assert learner.evaluate(duration=2000.0)[:3] == (rate, rate, rate)
+        assert learner.evaluate(duration=10_000.0)[:3] == (rate, rate, rate)
 
 
 def test_steps_without_time_in_evaluation() -> None:

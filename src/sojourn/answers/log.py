@@ -11,7 +11,7 @@ from sojourn.data.files import Json, load_json, write_json
 from sojourn.data.hints import as_json, read_record
 from sojourn.data.numbers import nearest
 from sojourn.exact.errors import NotSolvedError
-from sojourn.exact.logs.decision_log import Label, Log, label_names
+from sojourn.exact.logs.decision_log import ASSUMED, Label, Log, label_names
 from sojourn.exact.logs.log_reader import read_log
 from sojourn.exact.solve import solve
 from sojourn.report import blocks, terminal
@@ -259,10 +259,11 @@ def section(folder: Path, given: dict[str, Json], budget: blocks.Budget) -> bloc
     parts += [blocks.Note(f"{sentence[0].upper()}{sentence[1:]}.") for sentence in found.findings]
     parts += map(blocks.Note, _caution(found))
     lead = (
-        f"Nothing in the log is surely better than what was done, which earned {number(found.behaviour.rate, 6)}."
+        f"Nothing in the log is clearly better than what was done, which earned {number(found.behaviour.rate, 6)}."
         if found.kept
         else f"Another policy would earn {number(found.gain, 6)} per unit time instead of "
-        f"{number(found.behaviour.rate, 6)}, and almost surely no less than {number(found.low, 6)}."
+        f"{number(found.behaviour.rate, 6)}, and at least {number(found.low, 6)} with a probability of "
+        f"{100.0 * found.level:g} %."
     )
     return blocks.Section(
         "log of decisions",
@@ -311,7 +312,7 @@ def _facts(folder: Path, found: Logged) -> blocks.Facts:
             ("states", number(len(found.advice))),
             ("actions", number(found.actions)),
             ("probability of being better", f"{100.0 * found.beats_behaviour:.1f} %"),
-            ("assumed", "Markov states, a stationary log, some chance of every action"),
+            ("assumed", ASSUMED.removeprefix("if ")),
             *blocks.made_by(found.version, folder),
         ],
     )

@@ -41,7 +41,7 @@ def log(  # each column of a log is an option
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what a log of past decisions earned, and which policy would surely earn more.
+    """Say what a log of past decisions earned, and which policy would very probably earn more.
 
     It assumes that the states are Markov, that the log is stationary, and that
     every action had some chance of being taken. Rows that cannot be used are

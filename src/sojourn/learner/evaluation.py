@@ -25,16 +25,17 @@ class Evaluation(NamedTuple):
     """A rate with its confidence interval, or with the time that an interval needs.
 
     `rate` is all reward divided by all time, over `steps` steps that took `duration`. `low` and `high` are its
-    confidence interval at the `level`. In a slow system a run can be too short for one; then `low` and `high` are
+    confidence interval at the `level`, if the run has seen all that matters. A run of fewer than 2,000 steps, one
+    whose halves disagree, or any run in a slow system can be too short for one; then `low` and `high` are
     None, and `needed` is roughly how long to follow the policy instead. `sentence` says all this in words.
 
     >>> seen = MicroBatches()
-    >>> for reward in [1.0, 3.0] * 500:
+    >>> for reward in [1.0, 3.0] * 1000:
     ...     seen.add(reward, duration=2.0)
     >>> evaluation(seen)
-    Evaluation(rate=1.0, low=1.0, high=1.0, level=0.95, steps=1000, duration=2000.0, needed=None)
+    Evaluation(rate=1.0, low=1.0, high=1.0, level=0.95, steps=2000, duration=4000.0, needed=None)
     >>> evaluation(seen).sentence
-    '1 per unit time, 95 % interval 1 to 1 (1,000 steps)'
+    '1 per unit time, 95 % interval 1 to 1 if the run has seen all that matters (2,000 steps)'
     """
 
     rate: float
@@ -51,7 +52,7 @@ class Evaluation(NamedTuple):
         found = f"{self.rate:.6g} per unit time"
         if self.needed is None:
             inside = f"{100.0 * self.level:g} % interval {self.low:.6g} to {self.high:.6g}"
-            return f"{found}, {inside} ({self.steps:,} steps)"
+            return f"{found}, {inside} if the run has seen all that matters ({self.steps:,} steps)"
         return (
             f"{found}, but a time of {self.duration:.3g} is too short for an interval, which needs about "
             f"{self.needed:.2g} ({self.steps:,} steps)"

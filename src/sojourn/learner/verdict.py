@@ -74,7 +74,7 @@ class Verdict(NamedTuple):
     >>> import sojourn as sj
     >>> learner = sj.Learner(sj.envs.make("sojourn/LongReturn-v0", {"compiled": False}))
     >>> totals = learner.train(500)
-    >>> verdict = learner.verdict(duration=1000.0, baseline=[1, 0])
+    >>> verdict = learner.verdict(duration=4000.0, baseline=[1, 0])
     >>> verdict.gain, verdict.best_gain, verdict.warnings
     (10.0, 10.0, ())
     """

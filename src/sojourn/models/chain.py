@@ -167,7 +167,7 @@ def solved(system: Sparse, right: Floats) -> Floats:
         if len(right) <= _DENSE:
             return np.asarray(np.linalg.solve(system.toarray(), right))
         if right.ndim == 1:
-            answer = _iterated(system.tocsr(), right)
+            answer = iterated(system.tocsr(), right)
             if answer is not None:
                 return answer
         return np.asarray(linalg.splu(sparse.csc_array(system)).solve(right))
@@ -198,16 +198,16 @@ def outward(matrix: Sparse, inner: Ints | None = None) -> Sparse:
     return (sparse.diags_array(leaves) - moves).tocsc()
 
 
-def _iterated(system: Sparse, right: Floats) -> Floats | None:
-    """Return the solution by BiCGSTAB if it is exact up to rounding, else None."""
+def iterated(system: Sparse, right: Floats, most: int = _MOST_STEPS) -> Floats | None:
+    """Return the solution by BiCGSTAB if it is exact up to rounding after so many steps, else None."""
     answer = np.zeros(len(right))
     for _ in range(2):  # the second time for the digits that the first time left
-        answer = answer + _bicgstab(system, right - system @ answer)
+        answer = answer + _bicgstab(system, right - system @ answer, most)
     left, scale = np.abs(system @ answer - right).max(), np.abs(right).max() + np.abs(answer).max()
     return answer if left <= _ROUNDING * scale else None
 
 
-def _bicgstab(system: Sparse, right: Floats) -> Floats:
+def _bicgstab(system: Sparse, right: Floats, most: int) -> Floats:
     """Return an approximate solution (H. A. van der Vorst, SIAM Journal on Scientific Computing 13, 1992).
 
     SciPy's has an absolute limit below which it gives up, and its dot products start the threads of BLAS, which wait for each
@@ -218,7 +218,7 @@ def _bicgstab(system: Sparse, right: Floats) -> Floats:
     rho = alpha = omega = 1.0
     way, moved = np.zeros((2, len(right)))
     with np.errstate(all="ignore"):
-        for _ in range(_MOST_STEPS):
+        for _ in range(most):
             if not _dot(left, left) > goal:
                 break
             last, rho = rho, _dot(shadow, left)

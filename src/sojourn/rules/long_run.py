@@ -11,12 +11,15 @@ the deviations e = R - rho T of the m batches tell three things:
    c(2j) + c(2j + 1) of a reversible chain are positive and decrease, and those that do not are noise
    (C. J. Geyer, "Practical Markov chain Monte Carlo", Statistical Science 7, 1992).
 2. Whether there is an interval. A run worth fewer than 100 independent batches (150 if they depend on each
-   other for long) has perhaps not seen the rare long excursions that decide the rate. Instead of an interval,
-   it gets the time that it would have needed.
+   other for long) has perhaps not seen the rare long excursions that decide the rate. Neither has one of fewer than
+   2,000 steps, nor one whose halves disagree by a two-sample t test of 10 batches each at 1 %. Instead of an
+   interval, such a run gets the time that it would have needed.
 3. The interval: Student's for the means of 20 batches, widened for the correlation between neighbours, and with
    its two sides corrected for skewness (P. Hall, "On the removal of skewness by transformation", JRSS B 54,
    1992). If such a dependent run is barely long enough, the interval also covers those of 8 and 16 batches and
    the one from the sum s.
+
+No interval can speak of what the run has not seen, such as a regime that it never entered.
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ from sojourn.data.numbers import proper_fraction
 from sojourn.rules.arrays import Floats
 
 MOST = 2048  # micro-batches, at which they are merged
-_LEAST = 256  # steps, below which there is no interval
+_LEAST = 2000  # steps, below which there is no interval
 _ENOUGH, _ENOUGH_SLOW, _PLENTY = 100.0, 150.0, 250.0  # independent batches that a run must be worth
 _SLOW = 4.0  # s / c(0), above which batches depend on each other for long
 _BATCHES = 20
@@ -97,11 +100,11 @@ def rate_interval(rewards: Floats, durations: Floats, steps: int, level: float =
     """Return the interval of the rate from the rewards and durations of micro-batches, which have `steps` steps in all.
 
     >>> rng = np.random.default_rng(1)
-    >>> found = rate_interval(rng.normal(3.0, 1.0, 1600), np.full(1600, 2.0), steps=1600)
+    >>> found = rate_interval(rng.normal(6.0, 1.4, 1600), np.full(1600, 4.0), steps=3200)
     >>> round(found.rate, 2), round(found.low, 2), round(found.high, 2)
-    (1.48, 1.44, 1.52)
+    (1.49, 1.46, 1.51)
     >>> rate_interval(rng.normal(3.0, 1.0, 64), np.full(64, 2.0), steps=64).needed
-    512.0
+    4000.0
     """
     count, clock = len(rewards), float(durations.sum())
     rate = float(rewards.sum()) / clock
@@ -113,6 +116,8 @@ def rate_interval(rewards: Floats, durations: Floats, steps: int, level: float =
     enough = _ENOUGH_SLOW if slow else _ENOUGH
     if steps < _LEAST or worth < enough:
         return RateInterval(rate, None, None, clock * max(1.5 * enough / worth, _LEAST / steps))
+    if _halves_disagree(errors):
+        return RateInterval(rate, None, None, 4.0 * clock)
     sides = [_by_batches(errors, _BATCHES, level)]
     if slow and worth < _PLENTY:
         normal = float(ndtri(0.5 + level / 2.0)) * 2.0 / 1.96 * math.sqrt(spread * count)
@@ -135,6 +140,15 @@ def _spread(errors: Floats) -> tuple[float, float]:
     # Deviations sum to zero, so each c(k) is too small by s / m.
     included = 4 * len(kept) - 1
     return variance, max(spread, 0.0) / max(1.0 - included / count, 0.25)
+
+
+def _halves_disagree(errors: Floats) -> bool:
+    """Return whether the two halves of a run have different rates, by a t test of 10 batches each at 1 %."""
+    edges = np.linspace(0, len(errors), _BATCHES + 1).round().astype(np.int64)[:-1]
+    halves = np.add.reduceat(errors, edges).reshape(2, -1)
+    error = math.sqrt(float(halves.var(axis=1, ddof=1).sum()) / halves.shape[1])
+    apart = abs(float(halves[0].mean() - halves[1].mean()))
+    return apart > float(stdtrit(_BATCHES - 2, 0.995)) * error
 
 
 def _by_batches(errors: Floats, count: int, level: float) -> tuple[float, float]:

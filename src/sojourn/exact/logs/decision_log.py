@@ -1,8 +1,8 @@
-"""A log of past decisions, and its answers: what was earned, what its model says, and what would surely be better.
+"""A log of past decisions, and its answers: what was earned, what its model says, and what would very probably be better.
 
-Every answer assumes three things: the states tell all that matters for what comes next (they are *Markov*), the log is
-*stationary* (an action does the same at the end of the log as at its beginning), and every action that is to be
-judged had *some chance* of being taken. The log says nothing about events that it has never seen, such as a rare disaster.
+Every answer assumes that the states tell all that matters for what comes next (they are *Markov*), that the log is
+*stationary* (an action does the same at the end of the log as at its beginning) and has seen all that matters (no rare
+disaster), and that past actions had *no reasons that the states leave out*.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 from scipy.special import stdtrit
 
 from sojourn.data.numbers import finite, probability, proper_fraction, shown
-from sojourn.exact.logs.fit import Fit, LogRows, Weighted, fitted, weighted, worth
-from sojourn.exact.logs.improve import chosen, standard_error
+from sojourn.exact.logs.fit import Fit, LogRows, Weighted, Worth, fitted, padded, terms, weighted, worth
+from sojourn.exact.logs.improve import Choice, chosen, standard_error
 from sojourn.exact.operators import first_best
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats, Ints
@@ -27,14 +27,20 @@ _T = TypeVar("_T")
 Label: TypeAlias = Hashable
 Policy: TypeAlias = Mapping[Any, Any]  # {state: action} or {state: {action: probability}}
 _SELDOM = 1e-3  # of the steps
-ASSUMED = "if the states are Markov, the log is stationary, and every action had some chance"
+ASSUMED = (
+    "if the states are Markov, the log is stationary and has seen all that matters, and past actions had no reasons that "
+    "the states leave out"
+)
 
 
 # --- Answers ------------------------------------------------------------------------------
 
 
 class Behaviour(NamedTuple):
-    """What was earned per unit time while the log was made; the gain of that behaviour is between `low` and `high`.
+    """What the behaviour that made the log earns per unit time in the long run: about `rate`, between `low` and `high`.
+
+    `observed` is the reward of the log divided by its time. It differs from `rate` if the log begins or ends in unusual states,
+    as when every machine in it begins new. Outside the interval, it says that the log has not reached its long run.
 
     >>> import sojourn as sj
     >>> log = sj.read_log({"state": [0, 0, 0], "action": [0, 1, 0], "reward": [1, 5, 1], "duration": [1, 2, 1]})
@@ -48,13 +54,23 @@ class Behaviour(NamedTuple):
     level: float
     rows: int
     duration: float
+    observed: float
+
+    @property
+    def reached_long_run(self) -> bool:
+        """Whether the log's own reward per unit time lies in the interval."""
+        slack = 1e-9 * (abs(self.low) + abs(self.high))
+        return self.low - slack <= self.observed <= self.high + slack
 
     @property
     def sentence(self) -> str:
         """The result in one sentence."""
+        inside = f"{100.0 * self.level:g} % interval {self.low:.6g} to {self.high:.6g} ({self.rows:,} rows, {ASSUMED})"
+        if self.reached_long_run:
+            return f"the log earned {self.rate:.6g} per unit time, {inside}"
         return (
-            f"the log earned {self.rate:.6g} per unit time, {100.0 * self.level:g} % interval {self.low:.6g} to "
-            f"{self.high:.6g} ({self.rows:,} rows, {ASSUMED})"
+            f"going on as in the log would earn {self.rate:.6g} per unit time, {inside}; the log itself earned "
+            f"{self.observed:.6g}, so it has not reached its long run"
         )
 
 
@@ -90,12 +106,12 @@ class LogEvaluation(NamedTuple):
 
 
 class Improvement(NamedTuple):
-    """A policy that surely earns more than the log did, as far as the log can tell, or the advice to go on as before.
+    """A policy that very probably earns more than the log did, or the advice to go on as before.
 
     `policy` has an action for each state. It would earn about `gain` per unit time, and at least `low` with the probability
     `level`; both allow for the fact that it was chosen on the same rows. `beats_behaviour` is the probability that it earns
     more than the behaviour did. `counts` is how often the log takes the policy's action in each state, and `visits` the share
-    of its steps that the policy would spend there. If nothing is surely better, `kept` is true, and the advice is to go on
+    of its steps that the policy would spend there. If nothing is clearly better, `kept` is true, and the advice is to go on
     as before: `gain` and `low` are then those of the behaviour, `beats_behaviour` is 0, and `policy` only lists the
     commonest action of each state.
 
@@ -123,7 +139,7 @@ class Improvement(NamedTuple):
         """The result in one sentence."""
         if self.kept:
             return (
-                f"nothing in the log is surely better than what was done, which earned {self.behaviour.rate:.6g} per "
+                f"nothing in the log is clearly better than what was done, which earned {self.behaviour.rate:.6g} per "
                 f"unit time; keep it ({ASSUMED})"
             )
         return (
@@ -214,24 +230,25 @@ class Log:
         return self._behaviour(0.95)
 
     def _behaviour(self, level: float) -> Behaviour:
-        rows = self._rows
+        rows, fit = self._rows, self.fit
+        found = worth(fit, fit.behaviour)
         clock = float(rows.duration.sum())
-        rate = float(rows.reward.sum()) / clock
-        bias = worth(self.fit, self.fit.behaviour).bias
-        # The surplus of each step over the rate, including its effect on the future; surpluses are uncorrelated.
-        surplus = rows.reward - rate * rows.duration + bias[rows.next_state] - bias[rows.state]
-        below, above = sum_sides(surplus, level)
-        return Behaviour(rate, rate + below / clock, rate + above / clock, level, len(self), clock)
+        # What the states at the ends are worth; nothing, if each state is entered as often as it is left.
+        entered = np.bincount(rows.next_state, minlength=fit.num_states) - fit.visits
+        earned = float(rows.reward.sum())
+        rate = (earned + float(entered @ found.bias)) / clock
+        below, above = sum_sides(terms(rows, fit, found, np.ones(fit.num_states, dtype=bool)), level)
+        return Behaviour(rate, rate + below, rate + above, level, len(self), clock, earned / clock)
 
     def improve(self, level: float = 0.95) -> Improvement:
-        """Return a policy that is surely better than the behaviour, or the advice to keep the behaviour.
+        """Return a policy that is very probably better than the behaviour, or the advice to keep the behaviour.
 
         `sojourn.exact.logs.improve` describes the method.
         """
         level, fit = proper_fraction("level", level), self.fit
-        choice, behaviour = chosen(fit, level), self._behaviour(level)
-        kept = worth(fit, fit.behaviour), behaviour.rate, behaviour.low, 0.0
-        found, gain, low, beats = kept if choice is None else choice
+        choice, behaviour = chosen(self._rows, fit, level), self._behaviour(level)
+        kept = Choice(worth(fit, fit.behaviour), behaviour.rate, behaviour.low, 0.0)
+        found, gain, low, beats = choice or kept
         best = first_best(fit.offsets, found.share)
         visits = np.maximum(found.visits, 0.0)
         return Improvement(
@@ -258,16 +275,26 @@ class Log:
         level, fit = proper_fraction("level", level), self.fit
         share = self._shares(policy)
         found = worth(fit, share)
-        error, freedom = standard_error(fit, found)
-        half = float(stdtrit(freedom, 0.5 + level / 2.0)) * error
+        gain, low, high = self._interval(found, policy, level)
         reached = found.weight(fit) >= _SELDOM * found.visits.sum()
         answer = None
         if self._probability is not None:
             ratio = share[fit.row_pair] / self._probability
             answer = weighted(self._rows, self._trajectory, ratio, found.visits, level)
-        return LogEvaluation(
-            found.gain, found.gain - half, found.gain + half, level, int(fit.seen[reached].min()), answer
-        )
+        return LogEvaluation(gain, low, high, level, int(fit.seen[reached].min()), answer)
+
+    def _interval(self, found: Worth, policy: Policy, level: float) -> tuple[float, float, float]:
+        """Return the gain of a policy and its interval, which is the behaviour's if no state is mentioned."""
+        if not policy:
+            return self._behaviour(level)[:3]
+        fit, usual = self.fit, np.array([state not in policy for state in self.states])
+        error, freedom = standard_error(fit, found)
+        half = float(stdtrit(freedom, 0.5 + level / 2.0)) * error
+        below, above = sum_sides(terms(self._rows, fit, found, usual), level)
+        # How much the gain would differ if every action might lead wherever its state has led.
+        shift = worth(padded(fit), found.share).gain - found.gain
+        low, high = min(below, -half) + min(shift, 0.0), max(above, half) + max(shift, 0.0)
+        return found.gain, found.gain + low, found.gain + high
 
     def _shares(self, policy: Policy) -> Floats:
         """Return a policy as shares of pairs."""

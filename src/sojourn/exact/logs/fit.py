@@ -14,6 +14,14 @@ changes by e, rho changes by w x e. So the variance of rho is the sum of (w x)^2
 among the rows of the pair. Pairs that were seen only a few times borrow from all others: v = (SS + 2 V) / (n + 1), with SS
 the pair's sum of squares and V the pooled variance.
 
+The behaviour's shares n(s, a) / n(s) are estimates too, so its variance is that of delta among all rows of a state. The deltas
+of a log's own behaviour sum to 0 in every state, so that its gain is also (sum of r + h(last state) - h(first state)) / (sum
+of tau): the observed rate, corrected for a log that begins or ends in unusual states.
+
+Where a few rows decide, as with lognormal costs, a variance says too little. The rows' own terms w x (delta - mean) / n have
+a skewness and a kurtosis, with which `sum_sides` corrects Student's law (compare A. B. Owen, "Empirical likelihood", 2001,
+and P. S. Thomas, G. Theocharous and M. Ghavamzadeh, "High confidence policy improvement", ICML 2015).
+
 A log need not show how all states are connected. So that every policy has one gain, each step may be followed, with a
 probability of 1e-5, by a restart in a state drawn as often as the log visited it.
 
@@ -32,9 +40,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 from scipy.sparse import linalg
+from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from sojourn.data.moved import moved_names
-from sojourn.rules.arrays import Floats, Ints, Sparse
+from sojourn.models.chain import iterated
+from sojourn.rules.arrays import Flags, Floats, Ints, Sparse
 from sojourn.rules.blas import one_thread
 from sojourn.rules.long_run import sum_sides
 
@@ -42,6 +52,10 @@ __getattr__ = moved_names(__name__)
 
 _RESTART = 1e-5
 _DENSE = 500  # up to this many states, matrices are dense
+_NARROW, _TRIED = (
+    50,
+    40,
+)  # the bandwidth up to which a large matrix is factored at once; else steps of iteration before that
 _BORROWED = 2.0  # rows of the pooled variance that are added to each pair
 _LEAST = 30.0  # the number of cycles that the weighted ones must be worth
 
@@ -72,7 +86,7 @@ class Fit(NamedTuple):
     squares: Floats  # [3, pair]: sums of squares of reward, of duration, and of their product
     cell_pair: Ints
     cell_next: Ints
-    cell_count: Ints
+    cell_count: Floats
     cell_share: Floats  # of the pair's rows
     cell_sums: Floats  # [2, cell]: of reward and duration
     row_pair: Ints
@@ -122,10 +136,32 @@ def fitted(rows: LogRows, num_states: int) -> Fit:
         ),
         cell_pair=cells // num_states,
         cell_next=cells % num_states,
-        cell_count=cell_count,
+        cell_count=cell_count.astype(np.float64),
         cell_share=cell_count / count[cells // num_states],
         cell_sums=np.array([np.bincount(row_cell, r), np.bincount(row_cell, t)]),
         row_pair=row_pair,
+    )
+
+
+def padded(fit: Fit) -> Fit:
+    """Return the fit with half a row for each successor that a state has shown, but only under other actions.
+
+    An action that was taken 50 times and never led to the bad regime may still lead there, if another one did.
+    """
+    count = fit.num_states
+    shown = np.unique(fit.state[fit.cell_pair] * count + fit.cell_next)
+    first = np.searchsorted(shown, np.arange(count + 1) * count)  # of each state's successors
+    many = np.diff(first)[fit.state]
+    pair = np.repeat(np.arange(len(fit.seen)), many)
+    within = np.arange(len(pair)) - np.repeat(np.cumsum(many) - many, many)
+    after = shown[first[fit.state[pair]] + within] % count
+    # Pairs and successors are in the order of the cells, so the cells that exist are found by bisection.
+    place = np.searchsorted(pair * count + after, fit.cell_pair * count + fit.cell_next)
+    rows, sums = np.full(len(pair), 0.5), np.zeros((2, len(pair)))
+    rows[place], sums[:, place] = fit.cell_count, fit.cell_sums
+    total = np.bincount(pair, rows)
+    return fit._replace(
+        cell_pair=pair, cell_next=after, cell_count=rows, cell_share=rows / total[pair], cell_sums=sums
     )
 
 
@@ -172,10 +208,22 @@ def _large(matrix: Sparse, again: Floats, rewards: Floats, durations: Floats) ->
     whole = sparse.block_array([[matrix.tocsr(), leave], [restart.reshape((1, count)), None]], format="csc")
     system = (sparse.eye_array(count + 1, format="csc") - whole)[:, 1:]
     first = sparse.csc_array(np.append(durations, 0.0)[:, None])
-    factors = linalg.splu(sparse.hstack([first, system], format="csc"))
-    answer = factors.solve(np.append(rewards, 0.0))
-    visits = factors.solve(np.append(1.0, np.zeros(count)), trans="T")
+    system = sparse.hstack([first, system], format="csc")
+    right, unit = np.append(rewards, 0.0), np.append(1.0, np.zeros(count))
+    # Where states lead to states all over, factors are dense, but iteration is quick; along a queue it is the reverse.
+    answer = None if _is_narrow(matrix) else iterated(system.tocsr(), right, _TRIED)
+    visits = None if answer is None else iterated(system.T.tocsr(), unit, 10 * _TRIED)
+    if answer is None or visits is None:
+        factors = linalg.splu(system)
+        answer, visits = factors.solve(right), factors.solve(unit, trans="T")
     return answer[:count], visits[:count]
+
+
+def _is_narrow(matrix: Sparse) -> bool:
+    """Return whether all entries are near the diagonal if the states are put in a good order (E. Cuthill and J. McKee, 1969)."""
+    order = reverse_cuthill_mckee(sparse.csr_array(matrix))
+    place = np.argsort(order)
+    return bool(np.abs(place[matrix.row] - place[matrix.col]).max() <= _NARROW)
 
 
 def spread(fit: Fit, reward: Floats | float, duration: Floats | float, cells: Floats) -> Floats:
@@ -212,6 +260,16 @@ def advantage(fit: Fit, found: Worth, reward: Floats | None = None) -> Floats:
     """Return the mean delta of each pair: the advantage of taking it once before following the policy."""
     mean = fit.over_pairs(ahead(fit, found.bias) * fit.cell_share)
     return np.asarray((fit.reward if reward is None else reward) - found.gain * fit.duration + mean)
+
+
+def terms(rows: LogRows, fit: Fit, found: Worth, usual: Flags) -> Floats:
+    """Return what each row adds to the error of a policy's estimated gain; `usual` are the states that keep the behaviour."""
+    delta = rows.reward - found.gain * rows.duration + found.bias[rows.next_state] - found.bias[rows.state]
+    surplus = advantage(fit, found)
+    own, usually = found.weight(fit) / fit.seen, (found.visits / fit.visits)[fit.state]
+    mean = np.add.reduceat(surplus * found.share, fit.offsets[:-1])[fit.state]
+    factor, middle = (np.where(usual[fit.state], *both) for both in ((usually, own), (mean, surplus)))
+    return np.asarray(factor[fit.row_pair] * (delta - middle[fit.row_pair]))
 
 
 # --- Importance-weighted cycles -----------------------------------------------------------
