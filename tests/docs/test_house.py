@@ -72,7 +72,7 @@ def test_the_house_does_not_grow(house: ModuleType) -> None:
     most = {
         "sojourn": {
             "files": 213,
-            "lines of code": 28_749,
+            "lines of code": 28_936,
             "file names used twice": 2,
             "class names used twice": 1,
             "classes": 380,
