@@ -72,7 +72,7 @@ GAINS = np.ones(2)
         (lambda: sj.problems.gosavi().place(99), "pair is 99; it must be one of 0 to 3"),
         (lambda: sj.random.streams(0, 10**12), "count is 1000000000000; it must be at most 1,000,000"),
         (lambda: sj.runs.log_spaced(10**400, 5), "it must be at most 9,223,372,036,854,775,807"),
-        (lambda: sj.problems.gosavi().with_names(range(10**12), None), "state_names has more than 3 entries"),  # type: ignore[arg-type]
+        (lambda: sj.problems.gosavi().with_names(range(10**12), None), "state_names has more than 3 entries"),
         (lambda: sj.run_many(sj.worlds.TwoState(0.1), sj.smart(2, 2), 2**64, 20), "seeds is 18446744073709551616; it must be at most 1,000,000"),
     ],
 )  # fmt: skip

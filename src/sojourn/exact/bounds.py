@@ -42,6 +42,7 @@ from sojourn.exact.chains import LARGEST, carried
 from sojourn.exact.errors import NotSolvedError, check_one_class
 from sojourn.exact.operators import Workers, expected, improve_block, prove_block
 from sojourn.models.chain import chain_of_pairs
+from sojourn.models.labels import labelled
 from sojourn.models.smdp import SMDP
 from sojourn.models.structure import findings, one_gain
 from sojourn.rules.arrays import Floats, Ints
@@ -64,7 +65,8 @@ _timeless: weakref.WeakKeyDictionary[SMDP, Floats | None] = (
 class Solution:
     """An optimal policy, its gain, and proven bounds on the optimal gain.
 
-    `gains` is the optimal gain from each state and `policy` an action for each state. `bias` solves the optimality
+    `gains` is the optimal gain from each state and `policy` an action for each state, which can also be asked for by the
+    state's own name or label. `bias` solves the optimality
     equation h = max_a (r - gain d + P h) with an error of at most `residual`; it is 0 in one state of each class. The
     optimal gain of every state is at least `lower` and at most `upper`. If the model was estimated, for example from a
     log, so is the solution: nothing is proven, and `lower` and `upper` are infinite. `is_coarse` says that the bounds are
@@ -74,6 +76,8 @@ class Solution:
     >>> found = sj.solve(sj.problems.long_return())  # 30 in a time of 2 + 1, or 770 in one of 100 + 1
     >>> found.gain, found.policy, found.upper - found.lower < 1e-9
     (10.0, array([0, 0]), True)
+    >>> found.policy["choice"]
+    'A'
     >>> found
     Solution(gain=10.0, policy={'choice': 'A', 'return': 'A'}, solver='policy iteration')
     """
@@ -91,6 +95,7 @@ class Solution:
     is_coarse: bool = False
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "policy", labelled(self.model, self.policy))
         if self.is_estimate:
             object.__setattr__(self, "lower", -np.inf)
             object.__setattr__(self, "upper", np.inf)
@@ -102,10 +107,10 @@ class Solution:
             if one
             else f"gains=[{_short(list(map(repr, self.gains.tolist())))}]"
         )
-        actions, states = self.model.action_names, self.model.state_names
-        policy = [actions[a] if actions else a for a in self.policy[: _SHOWN + 1].tolist()]
+        actions, states = self.model.action_labels, self.model.labels
+        policy = [actions[a] for a in self.policy[: _SHOWN + 1].tolist()]
         shown = f"[{_short(list(map(repr, policy)))}]"
-        if states:
+        if not isinstance(states, range):
             shown = "{" + _short([f"{s!r}: {a!r}" for s, a in zip(states, policy, strict=False)]) + "}"
         worth = ""
         if self.model.counts is not None:

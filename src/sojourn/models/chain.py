@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -45,29 +45,42 @@ def by_number(model: SMDP, policy: PolicyLike) -> npt.NDArray[Any]:
     unmasked("the policy", policy)
     if not isinstance(policy, Mapping):
         return np.asarray(policy)
-    states = model.state_names or tuple(map(str, range(model.num_states)))
-    actions = model.action_names or tuple(map(str, range(model.num_actions)))
-    wanted = {str(state): str(action) for state, action in policy.items()}
-    strange = sorted(set(wanted).difference(states))
-    if strange:
-        raise ValueError(
-            f"the policy names {shown(strange[0])}, which is not a state{nearest(strange[0], states)}"
-        )
+    wanted = {_number_of(model, state): action for state, action in policy.items()}
     numbers = np.empty(model.num_states, dtype=np.int64)
-    for place, state in enumerate(states):
-        own = model.action[model.pair_offsets[place] : model.pair_offsets[place + 1]].tolist()
-        names = [actions[action] for action in own]
+    offsets, actions = model.pair_offsets.tolist(), model.action.tolist()
+    for state in range(model.num_states):
+        own = actions[offsets[state] : offsets[state + 1]]
         if state not in wanted and len(own) > 1:
             raise ValueError(
-                f"the policy has no action for {model.state_place(place)}; it can be {listed(names)}"
+                f"the policy has no action for {model.state_place(state)}; it can be {listed(_names(model, own))}"
             )
-        action = wanted.get(state, names[0])
-        if action not in names:
+        action = _action_of(model, wanted[state]) if state in wanted else own[0]
+        if action not in own:
             raise ValueError(
-                f"{model.state_place(place)} has no action {shown(action)}{nearest(action, names)}"
+                f"{model.state_place(state)} has no action {shown(wanted[state])}"
+                f"{nearest(wanted[state], _names(model, own))}"
             )
-        numbers[place] = own[names.index(action)]
+        numbers[state] = action
     return numbers
+
+
+def _number_of(model: SMDP, state: Hashable) -> int:
+    try:
+        return model.state_number(state)
+    except ValueError as error:
+        hint = str(error).partition(";")[2]
+        raise ValueError(f"the policy names {shown(state)}, which is not a state;{hint}") from None
+
+
+def _action_of(model: SMDP, action: Hashable) -> int:
+    try:
+        return model.action_number(action)
+    except ValueError:
+        return -1  # no state has it
+
+
+def _names(model: SMDP, actions: list[int]) -> list[str]:
+    return [str(model.action_labels[action]) for action in actions]
 
 
 def chain_of(model: SMDP, policy: PolicyLike) -> Chain:

@@ -90,7 +90,7 @@ def from_options(model: SMDP, options: Sequence[Option]) -> SMDP:
         reward=totals[order, 0],
         duration=totals[order, 1],
         action=action[order],
-        state_names=model.state_names,
+        state_names=model.labels if model.has_labels else None,
         action_names=names if len(names) == len(options) else None,
         amounts={name: totals[order, 2 + place] for place, name in enumerate(model.amounts)},
     )

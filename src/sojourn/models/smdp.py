@@ -29,7 +29,7 @@ does not.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
@@ -37,9 +37,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sojourn.data.numbers import listed, nearest, shown, unmasked, within
+from sojourn.models.labels import labels_in, place_in
 from sojourn.models.laws import FlatLaws, Law, constants, flat
 from sojourn.models.structure import Structure, structure_of
-from sojourn.models.validation import amounts_in, check_divisor, make_owned, make_valid, names_in, offsets_of
+from sojourn.models.validation import amounts_in, check_divisor, make_owned, make_valid, offsets_of
 from sojourn.rules.arrays import Floats, Indices, Ints, flat_floats, flat_indices, flat_ints
 from sojourn.rules.door import told
 
@@ -77,8 +78,8 @@ class SMDP:
     row_duration: Floats | None
     reward_law: FlatLaws | None
     duration_law: FlatLaws | None
-    state_names: tuple[str, ...] | None
-    action_names: tuple[str, ...] | None
+    _labels: tuple[Hashable, ...] | None
+    _action_labels: tuple[Hashable, ...] | None
     counts: Ints | None
     amounts: Mapping[str, Floats]
 
@@ -95,8 +96,8 @@ class SMDP:
         row_duration: ArrayLike | None = None,
         reward_law: FlatLaws | None = None,
         duration_law: FlatLaws | None = None,
-        state_names: Iterable[str] | None = None,
-        action_names: Iterable[str] | None = None,
+        state_names: Iterable[Hashable] | None = None,
+        action_names: Iterable[Hashable] | None = None,
         counts: ArrayLike | None = None,
         amounts: Mapping[str, ArrayLike] | None = None,
     ) -> None:
@@ -113,8 +114,8 @@ class SMDP:
             put(name, None if each is None else flat_floats(name, each))
         put("reward_law", reward_law)
         put("duration_law", duration_law)
-        put("state_names", names_in("state_names", state_names, len(pair_offsets)))
-        put("action_names", names_in("action_names", action_names))
+        put("_labels", labels_in("state_names", state_names, len(pair_offsets)))
+        put("_action_labels", labels_in("action_names", action_names))
         put("counts", None if counts is None else flat_ints("counts", counts))
         put("amounts", amounts_in(amounts))
         make_valid(self)
@@ -128,9 +129,9 @@ class SMDP:
         return SMDP(**(self.__getstate__() | changes))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self)} | {
-            "amounts": dict(self.amounts)
-        }
+        parts = {field.name: getattr(self, field.name) for field in fields(self)}
+        names = {"state_names": parts.pop("_labels"), "action_names": parts.pop("_action_labels")}
+        return parts | names | {"amounts": dict(self.amounts)}
 
     def __setstate__(self, parts: dict[str, Any]) -> None:
         # The arrays in a pickle or a copy are writable and may hold anything, so they are checked again.
@@ -195,6 +196,58 @@ class SMDP:
         table = np.full((self.num_states, self.num_actions), -1, dtype=np.int64)
         table[self.state_of_pair(), self.action] = np.arange(self.num_pairs)
         return table
+
+    # --- Labels ---------------------------------------------------------------------------
+
+    @property
+    def labels(self) -> Sequence[Hashable]:
+        """The states' own labels, in order: what they were made from, else their names, else their numbers.
+
+        >>> SMDP([0, 1, 2], [0, 1, 2], [1, 0], [1.0, 1.0], [1.0, 2.0], [1.0, 1.0], state_names=[(0, 1), (1, 1)]).labels
+        ((0, 1), (1, 1))
+        """
+        return range(self.num_states) if self._labels is None else self._labels
+
+    @property
+    def action_labels(self) -> Sequence[Hashable]:
+        """The actions' own labels, in order: what they were made from, else their names, else their numbers."""
+        return range(self.num_actions) if self._action_labels is None else self._action_labels
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether states or actions have labels or names other than their numbers."""
+        return self._labels is not None or self._action_labels is not None
+
+    @functools.cached_property
+    def has_whole_labels(self) -> bool:
+        """Whether some states have whole numbers as labels that are not their positions."""
+        return self._labels is not None and any(isinstance(each, int) for each in self._labels)
+
+    @functools.cached_property
+    def state_names(self) -> tuple[str, ...] | None:
+        """The labels of the states as texts; None if they have only numbers."""
+        return None if self._labels is None else tuple(map(str, self._labels))
+
+    @functools.cached_property
+    def action_names(self) -> tuple[str, ...] | None:
+        """The labels of the actions as texts; None if they have only numbers."""
+        return None if self._action_labels is None else tuple(map(str, self._action_labels))
+
+    @functools.cached_property
+    def _state_numbers(self) -> dict[Hashable, int]:
+        return {label: number for number, label in enumerate(self.labels)}
+
+    @functools.cached_property
+    def _action_numbers(self) -> dict[Hashable, int]:
+        return {label: number for number, label in enumerate(self.action_labels)}
+
+    def state_number(self, label: Hashable) -> int:
+        """Return the number of the state with this label, or with this label as its text."""
+        return place_in("state", self._state_numbers, self.state_names, label)
+
+    def action_number(self, label: Hashable) -> int:
+        """Return the number of the action with this label, or with this label as its text."""
+        return place_in("action", self._action_numbers, self.action_names, label)
 
     def state_place(self, state: int) -> str:
         """Return the name of a state for use in a sentence."""
@@ -319,8 +372,10 @@ class SMDP:
             vars(changed)["structure"] = self.structure
         return changed
 
-    def with_names(self, state_names: Iterable[str] | None, action_names: Iterable[str] | None) -> SMDP:
-        """Return the model with other names for its states and actions."""
+    def with_names(
+        self, state_names: Iterable[Hashable] | None, action_names: Iterable[Hashable] | None
+    ) -> SMDP:
+        """Return the model with other names or labels for its states and actions."""
         return self._with(state_names=state_names, action_names=action_names)
 
     def with_counts(self, counts: ArrayLike | None) -> SMDP:
@@ -359,7 +414,9 @@ class SMDP:
             row_duration=None if self.row_duration is None else self.row_duration[rows],
             reward_law=laws(self.reward_law),
             duration_law=laws(self.duration_law),
-            action_names=None if self.action_names is None else self.action_names[: self.num_actions][::-1],
+            action_names=None
+            if self._action_labels is None
+            else self._action_labels[: self.num_actions][::-1],
             counts=None if self.counts is None else self.counts[pairs],
             amounts={name: each[pairs] for name, each in self.amounts.items()},
         )

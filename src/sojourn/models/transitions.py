@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sojourn.data.numbers import finite, listed, positive, shown, unmasked, within
+from sojourn.models.labels import MOST_NAMES, labels_in
 from sojourn.models.laws import Constant, Empirical, Exponential, Law, Outcomes, as_law, flat, means
 from sojourn.models.matrices import numbers_of
 from sojourn.models.smdp import SMDP
-from sojourn.models.validation import MOST_NAMES, names_in, offsets_of, pair_means
+from sojourn.models.validation import offsets_of, pair_means
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.door import told
 
@@ -152,7 +153,7 @@ class _Numbering:
         self.what = what
         numbers = [int(each) for each in used if isinstance(each, int | np.integer)]
         self.names = (
-            names_in(f"{what}_names", names, max(MOST_NAMES, len(used)))
+            labels_in(f"{what}_names", names, max(MOST_NAMES, len(used)))
             if names is not None
             else None
             if len(numbers) == len(used)
@@ -175,7 +176,9 @@ class _Numbering:
                 raise ValueError(f"{self.what} {shown(given)} is not one of 0 to {self.count - 1}")
             return int(given)
         if str(given) not in self._numbers:
-            raise ValueError(f"{self.what} {shown(given)} is not one of {listed(list(self._numbers))}")
+            raise ValueError(
+                f"{self.what} {shown(given)} is not one of {listed(list(map(str, self._numbers)))}"
+            )
         return self._numbers[str(given)]
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,6 @@ from sojourn.rules.arrays import Floats, Ints, flat_floats, misread, outside, ow
 if TYPE_CHECKING:
     from sojourn.models.smdp import SMDP
 
-MOST_NAMES = 1_000_000  # of actions; states may have as many as there are
 OWN_AMOUNTS = ("reward", "duration", "steps")  # every model has these
 SUM_TOLERANCE = 1e-8  # how far the sum of a pair's probabilities may be from 1; they are then scaled
 MEAN_TOLERANCE = 1e-9  # how far a given mean may be from its law's, relative to the size of what was averaged
@@ -101,16 +99,6 @@ def _check_shape(model: SMDP) -> None:
 
 def _wrong_length(name: str, length: int, needed: int, things: str) -> ValueError:
     return ValueError(f"{name} has the length {length}; it must be {needed}, the number of {things}")
-
-
-def names_in(name: str, names: Iterable[object] | None, most: int = MOST_NAMES) -> tuple[str, ...] | None:
-    """Return names as texts; a list that has no end, or nearly none, is refused."""
-    if names is None:
-        return None
-    found = tuple(map(str, itertools.islice(names, most + 1)))
-    if len(found) > most:
-        raise ValueError(f"{name} has more than {most:,} entries; give one for each")
-    return found
 
 
 def _check_names(model: SMDP) -> None:
