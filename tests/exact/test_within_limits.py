@@ -90,7 +90,7 @@ def drawn_limits(rng: np.random.Generator, model: sj.SMDP, count: int) -> list[C
     for amount, per in [("lost", "arrivals"), ("energy", "duration"), ("arrivals", "steps")][:count]:
         bound = worth.per(amount, per) + 0.1 * rng.normal()
         limits.append((at_least if rng.random() < 0.4 else at_most)(amount, bound, per))
-    rng.shuffle(limits)  # type: ignore[arg-type]
+    rng.shuffle(limits)
     return limits
 
 

@@ -16,7 +16,7 @@ from scipy.optimize import linprog
 
 from sojourn.exact.bounds import Solution, repriced
 from sojourn.exact.chains import LARGEST, stationary, valued
-from sojourn.exact.direct import Factored, cost_in_sweeps
+from sojourn.exact.direct import Factored, cost_in_sweeps, improved_policy
 from sojourn.exact.errors import NotSolvedError
 from sojourn.models.chain import Chain, chain_of_pairs, classes_of, leading_to, pairs_of
 from sojourn.models.smdp import SMDP
@@ -27,6 +27,7 @@ Solver: TypeAlias = Callable[[SMDP, float, Solution | None], Solution]  # to a t
 
 _ACCURACY = 1e-10  # the smallest tolerance that HiGHS accepts
 _SEEN = 1e-13  # shares below are rounding
+_TIE = 1e-12  # relative: policies that are closer are as good as each other
 _DRAWN = 1e-15  # probabilities below are rounding
 
 
@@ -41,6 +42,15 @@ class Column(NamedTuple):
     reward: float
     excess: Floats
     size: Floats
+    biases: Floats | None = None  # of the reward and of every excess, in large models
+
+
+class Improved(NamedTuple):
+    """What a bias proves at some prices, and how far it is from solving the optimality equation."""
+
+    bias: Floats
+    upper: float
+    residual: float
 
 
 class Problem:
@@ -70,18 +80,46 @@ class Problem:
 
         Each reward is rounded up by more than its sum can have been rounded down, so that upper bounds hold.
         """
+        priced = self._priced(weight, prices)
+        self.last = self.solver(priced, tolerance or self.tolerance, self.last)
+        self._add(pairs_of(self.model, self.last.policy))
+        return self.last
+
+    def _priced(self, weight: float, prices: Floats) -> SMDP:
         reward = weight * self.model.reward
         if prices.any():
             terms = [reward, *(-p * f for p, f in zip(prices, self.excess, strict=True))]
             slack = 2.0**-52 * (len(terms) + 2) * np.sum(np.abs(terms), axis=0)
             reward = np.sum(terms, axis=0) + slack
-        found = self.solver(repriced(self.model, reward), tolerance or self.tolerance, self.last)
-        self.last, self.rounds = found, self.rounds + 1
-        pairs = pairs_of(self.model, found.policy)
+        return repriced(self.model, reward)
+
+    def _add(self, pairs: Ints) -> None:
+        self.rounds += 1
         if pairs.tobytes() not in self._seen:
             self._seen.add(pairs.tobytes())
             self.columns += self.classes(pairs)
-        return found
+
+    @property
+    def is_factored(self) -> bool:
+        """Whether policies are evaluated by factorisations, so that biases at all prices are known with the columns."""
+        return all(column.biases is not None for column in self.columns)
+
+    def improved(self, mixture: Mixture, enough: float) -> Improved:
+        """Return what the best known policy proves at the prices of a mixture; unless that is enough, add a better policy.
+
+        This is one step of policy iteration, instead of all of them. Its bias at any prices is a sum of biases that are
+        known, so a policy takes one factorisation, whatever the prices are.
+        """
+        values = [column.reward - float(mixture.prices @ column.excess) for column in self.columns]
+        slack = _TIE * max(abs(value) for value in values)
+        latest = max(at for at, value in enumerate(values) if value >= max(values) - slack)
+        column, priced = self.columns[latest], self._priced(1.0, mixture.prices)
+        assert column.biases is not None
+        bias = column.biases[0] - mixture.prices @ column.biases[1:]
+        better = improved_policy(priced, column.pairs, bias, values[latest], enough)
+        if better.pairs is not None:
+            self._add(better.pairs)
+        return Improved(bias, better.upper, better.residual)
 
     def classes(self, pairs: Ints) -> list[Column]:
         """Return a column for each recurrent class of a policy."""
@@ -94,15 +132,16 @@ class Problem:
 
     def _column(self, pairs: Ints, chain: Chain, states: Ints) -> Column:
         visits = np.zeros(self.model.num_states)
-        part = Chain(chain.matrix[states][:, states], chain.reward[states], chain.duration[states])
-        if self._factorises(part):
-            visits[states] = Factored(part, np.arange(len(states))).law
+        taken, biases = np.array([self.model.reward[pairs], *(f[pairs] for f in self.excess)]), None
+        if self._factorises(chain):
+            whole = chain if len(states) == len(chain.reward) else chain_of_pairs(self.model, pairs)
+            factored = Factored(whole, states)
+            visits, biases = factored.law, np.array([_refined(factored, whole, each)[1] for each in taken])
         else:
-            visits[states] = stationary(part.matrix)
-        visits /= visits @ chain.duration
-        taken = np.array([self.model.reward[pairs], *(f[pairs] for f in self.excess)])
+            visits[states] = stationary(chain.matrix[states][:, states])
+        visits = visits / (visits @ chain.duration)
         rates = taken @ visits
-        return Column(pairs, visits, float(rates[0]), rates[1:], np.abs(taken) @ visits)
+        return Column(pairs, visits, float(rates[0]), rates[1:], np.abs(taken) @ visits, biases)
 
     def _factorises(self, chain: Chain) -> bool:
         """Whether a chain is factorised; the first large one decides for all."""
@@ -116,9 +155,16 @@ class Problem:
         """Return the gain and the bias of a chain with one recurrent class for each of some rewards."""
         if self._factorises(chain):
             factored = Factored(chain, classes_of(chain)[0])
-            return [factored.corrected(each) for each in rewards]
+            return [_refined(factored, chain, each) for each in rewards]
         found = [valued(chain._replace(reward=each)) for each in rewards]
         return [(float(each.gains[0]), each.bias) for each in found]
+
+
+def _refined(factored: Factored, chain: Chain, reward: Floats) -> tuple[float, Floats]:
+    """Return a gain and a bias, corrected once for what rounding left of r - g d + P h - h."""
+    gain, bias = factored.corrected(reward)
+    more, further = factored.corrected(reward - gain * chain.duration + chain.matrix @ bias - bias)
+    return gain + more, bias + further
 
 
 # --- Mixtures -------------------------------------------------------------------------------

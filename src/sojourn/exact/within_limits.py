@@ -26,7 +26,7 @@ import numpy as np
 
 from sojourn.exact.bounds import Solution, bounds, repriced
 from sojourn.exact.errors import NotSolvedError
-from sojourn.exact.mixtures import Column, Mixture, Problem, as_model, best_mixture, closest_mixture, drawn
+from sojourn.exact.mixtures import Column, Improved, Mixture, Problem, as_model, best_mixture, closest_mixture, drawn
 from sojourn.exact.constraints import Constraint
 from sojourn.models.chain import chain_of_pairs
 from sojourn.models.smdp import SMDP
@@ -58,30 +58,34 @@ def within_limits(problem: Problem, limits: Sequence[Constraint], given: SMDP) -
 
 
 class Best(NamedTuple):
-    """The best mixture of the columns, the free solution whose upper bound proves it, and that bound."""
+    """The best mixture of the columns, the bias whose upper bound proves it, and that bound."""
 
     mixture: Mixture
-    proof: Solution
+    proof: Solution | Improved
     upper: float
     is_coarse: bool
 
 
 def find_best(problem: Problem, room: Floats) -> Best:
     """Add policies until no policy can make the best mixture of them better; excesses may be as large as `room`."""
-    upper, proof, sharp = np.inf, problem.last, problem.tolerance
+    upper, proof, sharp = np.inf, None, problem.tolerance
     for _ in range(_ROUNDS):
         mixture, known = best_mixture(problem.columns, room), len(problem.columns)
-        found = problem.best(1.0, mixture.prices, sharp)
-        bound = found.upper + float(mixture.prices @ room)
+        size = _size(problem, mixture)
+        enough = (_EXACT if problem.is_small else problem.tolerance) * size
+        allowed = float(mixture.prices @ room)
+        found = (
+            problem.improved(mixture, mixture.value - allowed + enough)
+            if problem.is_factored
+            else problem.best(1.0, mixture.prices, sharp)
+        )
+        bound = found.upper + allowed
         if bound <= upper:
             upper, proof = bound, found
-        gap, size = upper - mixture.value, _size(problem, mixture)
-        is_stuck = len(problem.columns) == known
-        if gap <= (_EXACT if problem.is_small else problem.tolerance) * size or (
-            is_stuck and (problem.is_small or sharp < 0.2 * problem.tolerance)
-        ):
-            assert proof is not None
-            return Best(mixture, proof, upper, gap > problem.tolerance * size)
+        gap, is_stuck = upper - mixture.value, len(problem.columns) == known
+        is_sharp = problem.is_small or problem.is_factored or sharp < 0.2 * problem.tolerance
+        if gap <= enough or (is_stuck and is_sharp):
+            return Best(mixture, proof or found, upper, gap > problem.tolerance * size)
         sharp = 0.1 * problem.tolerance
         if not is_stuck:
             sharp = min(max(_SHARP * gap / size, sharp), _COARSE)
@@ -109,7 +113,10 @@ def make_feasible(problem: Problem, limits: Sequence[Constraint], given: SMDP) -
     """Find policies a mixture of which keeps all limits; return by how much rounding lets its excesses be above 0."""
     for at, limit in enumerate(limits):
         if all(column.excess[at] > 0.0 for column in problem.columns):
-            found = problem.best(0.0, np.eye(len(limits))[at])
+            price = np.eye(len(limits))[at]
+            found = problem.best(0.0, price, None if problem.is_small else _COARSE)
+            if problem.columns[-1].excess[at] > 0.0:
+                found = problem.best(0.0, price)
             if -found.upper > _KEPT * min(column.size[1 + at] for column in problem.columns):
                 raise NotSolvedError(_alone(problem, limit, given))
     scale = np.max([column.size[1:] for column in problem.columns], axis=0)
@@ -169,9 +176,12 @@ def _in_fewer_states(problem: Problem, best: Best, room: Floats) -> Best:
     over, under = sorted((problem.columns[j] for j in used), key=lambda column: -column.excess[at])
     apart = np.flatnonzero((over.pairs != under.pairs) & (over.visits + under.visits > 0.0))
     first, target = over.pairs, under.pairs
+    weight = np.append(0.0, np.cumsum(over.visits[apart] + under.visits[apart]))
     low, high = 0, len(apart)
     while high - low > 1:
-        middle = (low + high) // 2
+        # Halve what the states between weigh, since the limit is rather passed where there are many visits.
+        middle = int(np.searchsorted(weight, (weight[low] + weight[high]) / 2.0))
+        middle = min(max(middle, low + 1), high - 1)
         pairs = first.copy()
         pairs[apart[:middle]] = target[apart[:middle]]
         classes = problem.classes(pairs)
@@ -222,7 +232,7 @@ def _solution(problem: Problem, best: Best, limits: Sequence[Constraint], second
         upper=best.upper,
         residual=best.proof.residual,
         iterations=problem.rounds,
-        solver=f"mixture of policies found by {best.proof.solver}",
+        solver=f"Dantzig-Wolfe with {problem.last.solver}" if problem.last else "",
         seconds=seconds,
         is_coarse=best.is_coarse,
         limits=tuple(limits),
