@@ -14,9 +14,10 @@ from collections.abc import Hashable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from sojourn.data.numbers import finite, nearest, shown
+from sojourn.models.columns import mean_of
 from sojourn.models.laws import BY_MOMENTS, KINDS, Empirical, Law
 from sojourn.models.smdp import SMDP
-from sojourn.models.transitions import Quantity, Transition, from_transitions, mean_of
+from sojourn.models.transitions import Quantity, Transition, from_transitions
 
 Content: TypeAlias = Any  # of a file or a dictionary, which may hold anything until it has been checked
 States: TypeAlias = Mapping[Any, Mapping[Any, Mapping[str, Content]]]  # by any keys

@@ -308,13 +308,13 @@ def flat(laws: Sequence[Law | float]) -> FlatLaws:
     FlatLaws(kind=array([0, 3], dtype=int8), parameters=array([[2., 0., 0.],
            [0., 1., 0.]]))
     """
-    kind = np.zeros(len(laws), dtype=np.int8)
-    parameters = np.zeros((len(laws), 3))
-    for place, given in enumerate(laws):
-        law = as_law(f"the law at place {place}", given)
-        kind[place] = KINDS.index(type(law))
-        parameters[place, : len(law)] = law
-    return FlatLaws(kind, parameters)
+    known = [as_law(f"the law at place {place}", given) for place, given in enumerate(laws)]
+    number = {kind: place for place, kind in enumerate(KINDS)}
+    padded = [(*law, 0.0, 0.0)[:3] for law in known]
+    return FlatLaws(
+        np.array([number[type(law)] for law in known], dtype=np.int8),
+        np.array(padded, dtype=np.float64).reshape(len(known), 3),
+    )
 
 
 @told
@@ -324,6 +324,12 @@ def constants(numbers: npt.NDArray[np.float64]) -> FlatLaws:
     parameters = np.zeros((len(numbers), 3))
     parameters[:, 0] = numbers
     return FlatLaws(np.zeros(len(numbers), dtype=np.int8), parameters)
+
+
+def exponentials(means: npt.NDArray[np.float64]) -> FlatLaws:
+    """Return the exponential laws with these means."""
+    laws = constants(means)
+    return FlatLaws(np.full_like(laws.kind, KINDS.index(Exponential)), laws.parameters)
 
 
 def mean(law: Law | Empirical | float) -> float:

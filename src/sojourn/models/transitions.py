@@ -1,28 +1,38 @@
-"""Models made from a list of transitions, from a list of transition rates, and from Gymnasium's tables.
+"""Models made from a list or a frame of transitions, from a list of transition rates, and from Gymnasium's tables.
 
-States and actions are given by number or by name.
+States and actions are given by number, by name, or as any other values with a hash, such as tuples.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sojourn.data.numbers import finite, listed, positive, shown, unmasked, within
-from sojourn.models.labels import MOST_NAMES, labels_in
-from sojourn.models.laws import Constant, Empirical, Exponential, Law, Outcomes, as_law, flat, means
+from sojourn.data.numbers import finite, nearest, positive, shown, unmasked, within
+from sojourn.models.columns import (
+    Columns,
+    Frame,
+    Labels,
+    amounts_in_rows,
+    check_lengths,
+    column_labels,
+    column_numbers,
+    columns_by_name,
+    model_of,
+    numbers_in,
+    quantities_in,
+)
+from sojourn.models.laws import Empirical, FlatLaws, Law, Outcomes, exponentials
 from sojourn.models.matrices import numbers_of
 from sojourn.models.smdp import SMDP
-from sojourn.models.validation import offsets_of, pair_means
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.door import told
 
-Label: TypeAlias = int | str | np.int64  # of a state or an action: its number or its name
+Label: TypeAlias = Hashable  # of a state or an action: its number, its name, or another value
 Quantity: TypeAlias = Law | Empirical | float  # a reward or a duration
 Row: TypeAlias = tuple[Label, Label, Label, float, Quantity, Quantity]
 Further: TypeAlias = Mapping[str, Quantity]  # the amounts of a transition
@@ -39,15 +49,15 @@ MOST_OUTCOMES = 100_000  # of one transition
 
 @told
 def from_transitions(
-    transitions: Iterable[Transition],
+    transitions: Iterable[Transition] | Frame,
     *,
-    state_names: Sequence[str] | None = None,
-    action_names: Sequence[str] | None = None,
+    state_names: Sequence[Hashable] | None = None,
+    action_names: Sequence[Hashable] | None = None,
 ) -> SMDP:
     """Return the model made from a list of `(s, a, s', probability, reward, duration)` in any order.
 
-    States and actions are whole numbers or names. Names are numbered in the order of `state_names` and `action_names` or,
-    without these, in the order in which they first appear. A reward or a duration is a number or a law of
+    States and actions are whole numbers, names, tuples or other values with a hash. All but whole numbers are numbered in the
+    order of `state_names` and `action_names` or, without these, in the order in which they first appear. A reward or a duration is a number or a law of
     `sojourn.models.laws`, including samples. `Outcomes` give both together, in a tuple of five. A tuple of seven ends with a
     dictionary of further amounts, such as `{"lost": 1.0}`.
 
@@ -59,38 +69,123 @@ def from_transitions(
     ... ])
     >>> model.state_names, model.reward, model.duration
     (('up', 'down'), array([ 4.6, -2.5]), array([1.85, 1.5 ]))
+
+    A frame of Polars, pandas or Arrow, or a dictionary of columns, is read faster. Its columns are state, action, next,
+    probability, reward and duration; any others are further amounts:
+
+    >>> from_transitions({
+    ...     "state": ["up", "down"], "action": ["run", "mend"], "next": ["down", "up"], "probability": [1.0, 1.0],
+    ...     "reward": [5.0, -1.0], "duration": [2.0, 1.0], "energy": [3.0, 0.0],
+    ... }).amount("energy")
+    array([3., 0.])
     """
-    rows = [
-        row
-        for number, given in enumerate(transitions)
-        for row in _outcomes(number, unmasked(f"transition {number}", given))
-    ]
+    columns = columns_by_name(transitions)
+    if columns is not None:
+        return _from_columns(columns, _TRANSITION, state_names, action_names)
+    rows = list(transitions)
     if not rows:
         raise ValueError("there are no transitions; give at least one")
-    states = _Numbering("state", state_names, [row[0] for row in rows] + [row[2] for row in rows])
-    actions = _Numbering("action", action_names, [row[1] for row in rows])
-    from_state = np.array([states.number(row[0]) for row in rows])
-    action = np.array([actions.number(row[1]) for row in rows])
-    order = np.lexsort((action, from_state))
-    from_state, action = from_state[order], action[order]
-    begins = np.flatnonzero(np.append(True, (np.diff(from_state) != 0) | (np.diff(action) != 0)))
-    row_offsets = np.append(begins, len(rows))
-    quantities: dict[str, Any] = {}
-    for field, name in ((4, "reward"), (5, "duration")):
-        laws = [as_law(f"the {name} of {rows[row][:3]}", rows[row][field]) for row in order]
-        quantities |= _means_or_laws(name, laws, row_offsets)
-    chance = np.array([finite(f"the probability of {rows[row][:3]}", rows[row][3]) for row in order])
-    return SMDP(
-        amounts=_amounts([rows[row] for row in order], chance, row_offsets),
-        pair_offsets=offsets_of(np.bincount(from_state[begins], minlength=states.count)),
-        row_offsets=row_offsets,
-        successor=np.array([states.number(rows[row][2]) for row in order]),
-        probability=chance,
-        action=action[begins],
-        state_names=states.names,
-        action_names=actions.names,
-        **quantities,
+    if not _is_regular(rows, (6, 7)):
+        rows = [
+            row
+            for number, given in enumerate(rows)
+            for row in _outcomes(number, unmasked(f"transition {number}", given))
+        ]
+    given = _Given(rows, 6, state_names, action_names)
+    return given.model(
+        numbers_in(given.columns[3], given.named("the probability")),
+        quantities_in(given.columns[4], given.named("the reward")),
+        quantities_in(given.columns[5], given.named("the duration")),
+        given.amounts(),
     )
+
+
+def _is_regular(rows: Sequence[Any], sizes: tuple[int, ...]) -> bool:
+    """Whether all rows are tuples of one of these sizes and of plain values and laws, each of which is one row of a model."""
+    if set(map(type, rows)) != {tuple} or len(set(map(len, rows))) > 1 or len(rows[0]) not in sizes:
+        return False
+    kinds = [set(map(type, column)) for column in zip(*rows, strict=True)]
+    if len(rows[0]) > max(sizes) - 1 and kinds[-1] != {dict}:
+        return False
+    return not any(issubclass(kind, Empirical | Outcomes | np.ndarray) for kind in set().union(*kinds))
+
+
+class _Given:
+    """A list of rows that each begin with `(s, a, s', ...)`, by columns; the last one, if there is one more, has amounts."""
+
+    def __init__(
+        self,
+        rows: Sequence[Any],
+        size: int,
+        state_names: Sequence[Hashable] | None,
+        action_names: Sequence[Hashable] | None,
+    ) -> None:
+        self.rows = rows
+        if len(set(map(len, rows))) > 1:
+            self.rows = [row if len(row) > size else (*row, {}) for row in rows]
+        self.columns = list(zip(*self.rows, strict=True))
+        self._further: Sequence[Further] = self.columns[size] if len(self.columns) > size else ()
+        states, actions, after = self.columns[0], self.columns[1], self.columns[2]
+        self.states = Labels("state", state_names, (states, after))
+        self.actions = Labels("action", action_names, (actions,))
+        self.state, self.action = self.states.numbers(states), self.actions.numbers(actions)
+        self.successor = self.states.numbers(after)
+
+    def named(self, what: str) -> Callable[[int], str]:
+        """Return what a sentence calls an entry of each row."""
+        return lambda row: f"{what} of {self.rows[row][:3]}"
+
+    def amounts(self) -> dict[str, Floats]:
+        """Return the amounts of every row."""
+        return amounts_in_rows(
+            self._further, lambda row, name: f"the amount {shown(name)} of {self.rows[row][:3]}"
+        )
+
+    def model(
+        self,
+        chance: Floats,
+        reward: Floats | FlatLaws,
+        duration: Floats | FlatLaws,
+        amounts: dict[str, Floats],
+    ) -> SMDP:
+        """Return the model of these rows."""
+        columns = Columns(self.state, self.action, self.successor, chance, reward, duration, amounts)
+        return model_of(columns, self.states, self.actions)
+
+
+_TRANSITION = ("probability", "reward", "duration")
+
+
+def _from_columns(
+    columns: dict[str, Any],
+    needed: tuple[str, ...],
+    state_names: Sequence[Hashable] | None,
+    action_names: Sequence[Hashable] | None,
+) -> SMDP:
+    """Return the model made from columns by name: state, action, next, those needed, and any further amounts."""
+    for name in ("state", "action", "next", *needed):
+        if name not in columns:
+            raise ValueError(f"there is no column {name!r}{nearest(name, columns)}")
+    check_lengths(columns)
+    state, successor, found = column_labels("state", (columns.pop("state"), columns.pop("next")))
+    action, found_actions = column_labels("action", (columns.pop("action"),))
+    states, state, successor = _renumbered("state", state_names, found, state, successor)
+    actions, action = _renumbered("action", action_names, found_actions, action)
+    numbers = {name: column_numbers(name, column) for name, column in columns.items()}
+    chance, reward, duration = (numbers.pop(name) for name in needed)
+    return model_of(Columns(state, action, successor, chance, reward, duration, numbers), states, actions)
+
+
+def _renumbered(
+    what: str, names: Sequence[Hashable] | None, found: Sequence[Hashable] | None, *columns: Ints
+) -> tuple[Any, ...]:
+    """Return the labels of states or actions, and columns of their numbers; in these, what was found is numbered as found."""
+    if found is None:
+        labels = Labels(what, names, columns)
+        return labels, *map(labels.numbers, columns)
+    labels = Labels(what, names, (found,))
+    place = labels.numbers(found)
+    return labels, *(place[column] for column in columns)
 
 
 def _outcomes(number: int, given: Transition) -> list[Any]:
@@ -146,77 +241,6 @@ def _chance(given: Transition) -> float:
     return finite(f"the probability of {given[:3]}", given[3])
 
 
-class _Numbering:
-    """The numbers of states or actions that are given by number or by name."""
-
-    def __init__(self, what: str, names: Sequence[str] | None, used: list[Label]) -> None:
-        self.what = what
-        numbers = [int(each) for each in used if isinstance(each, int | np.integer)]
-        self.names = (
-            labels_in(f"{what}_names", names, max(MOST_NAMES, len(used)))
-            if names is not None
-            else None
-            if len(numbers) == len(used)
-            else tuple(dict.fromkeys(map(str, used)))
-        )
-        self.count = max(numbers) + 1 if self.names is None else len(self.names)
-        if self.names is None and what == "state" and self.count > len(used):
-            known = set(numbers)
-            idle = next(number for number in itertools.count() if number not in known)
-            raise ValueError(
-                f"there is a state {shown(self.count - 1)} but no state {idle}; number the states from 0, and give "
-                "each an action"
-            )
-        self._numbers = {name: number for number, name in enumerate(self.names or ())}
-
-    def number(self, given: Label) -> int:
-        """Return the number of a state or action."""
-        if isinstance(given, int | np.integer):
-            if not 0 <= given < self.count:
-                raise ValueError(f"{self.what} {shown(given)} is not one of 0 to {self.count - 1}")
-            return int(given)
-        if str(given) not in self._numbers:
-            raise ValueError(
-                f"{self.what} {shown(given)} is not one of {listed(list(map(str, self._numbers)))}"
-            )
-        return self._numbers[str(given)]
-
-
-def mean_of(name: str, quantity: Quantity) -> float:
-    """Return the mean of a number, a law or samples; the name is for the sentence that refuses anything else.
-
-    >>> mean_of("lost", 3), mean_of("lost", Exponential(2.0)), mean_of("lost", Empirical([1.0, 2.0]))
-    (3.0, 2.0, 1.5)
-    """
-    if isinstance(quantity, Empirical):
-        return math.fsum(chance * float(value) for chance, value in quantity.shares(name))
-    return float(means(flat([as_law(name, quantity)]))[0])
-
-
-def _amounts(rows: list[Any], chance: Floats, row_offsets: Ints) -> dict[str, Floats]:
-    """Return the mean of each amount for every pair; a row that does not name it has none."""
-    named = [row[6] if len(row) == 7 else {} for row in rows]
-    found = {}
-    for name in dict.fromkeys(name for amounts in named for name in amounts):
-        own = [
-            mean_of(f"the amount {shown(name)} of {row[:3]}", amounts[name]) if name in amounts else 0.0
-            for row, amounts in zip(rows, named, strict=True)
-        ]
-        found[name] = pair_means(np.array(own), chance, row_offsets)
-    return found
-
-
-def _means_or_laws(name: str, laws: list[Law], row_offsets: Ints) -> dict[str, Any]:
-    """Return means of pairs if these are enough, else means of rows, or laws of rows."""
-    constants = [law.value for law in laws if isinstance(law, Constant)]
-    if len(constants) < len(laws):
-        return {f"{name}_law": flat(laws)}
-    values = np.array(constants)
-    first = values[row_offsets[:-1]]
-    is_same = (values == np.repeat(first, np.diff(row_offsets))).all()
-    return {name: first} if is_same else {f"row_{name}": values}
-
-
 # --- Rates --------------------------------------------------------------------------------
 
 
@@ -226,8 +250,8 @@ def from_rates(
     *,
     earning: Mapping[tuple[Label, Label], float] | None = None,
     flows: Mapping[str, Mapping[tuple[Label, Label], float]] | None = None,
-    state_names: Sequence[str] | None = None,
-    action_names: Sequence[str] | None = None,
+    state_names: Sequence[Hashable] | None = None,
+    action_names: Sequence[Hashable] | None = None,
 ) -> SMDP:
     """Return the model made from `(s, a, s', rate)` or `(s, a, s', rate, reward)`, where the reward comes with the move.
 
@@ -245,68 +269,76 @@ def from_rates(
     >>> round(solve(machine).gain, 6)  # 47 / 11
     4.272727
     """
-    flows = {"reward": {} if earning is None else dict(earning), **({} if flows is None else flows)}
-    moves: dict[tuple[Label, Label], list[tuple[Label, float, float, Further]]] = {}
-    for number, given in enumerate(rates):
-        if not isinstance(given, tuple | list) or len(given) not in (4, 5, 6):
-            raise ValueError(
-                f"rate {number} is {shown(given)}; it must be (s, a, s', rate), (s, a, s', rate, reward) or "
-                "(s, a, s', rate, reward, {name: amount})"
-            )
-        state, action, successor, rate = unmasked(f"rate {number}", given)[:4]
-        if len(given) == 6 and not isinstance(given[5], Mapping):
-            raise TypeError(
-                f"the amounts of {given[:3]} are {shown(given[5])}; they must be a dictionary, such as {{'lost': 1.0}}"
-            )
-        for label in (state, action, successor):
-            if label.__hash__ is None:
-                raise TypeError(
-                    f"a label of rate {number} is {shown(label)}; it must be a whole number or a name"
-                )
-        moves.setdefault((state, action), []).append((
-            successor,
-            positive(f"the rate of {given[:3]}", rate),
-            finite(f"the reward of {given[:3]}", given[4]) if len(given) > 4 else 0.0,
-            given[5] if len(given) == 6 else {},
-        ))  # fmt: skip
+    flows = {"reward": {} if earning is None else earning, **({} if flows is None else flows)}
+    rows = list(rates)
+    if not rows:
+        raise ValueError("there are no rates; give at least one")
+    if not _is_regular(rows, (4, 5, 6)):
+        rows = [_rate_row(number, given) for number, given in enumerate(rows)]
+    given = _Given(rows, 5, state_names, action_names)
+    rate = numbers_in(given.columns[3], given.named("the rate"))
+    if not (rate > 0.0).all():
+        positive(given.named("the rate")(int(np.argmin(rate > 0.0))), float(rate[np.argmin(rate > 0.0)]))
+    reward = np.zeros(len(rate))
+    if len(given.columns) > 4:
+        reward = numbers_in(given.columns[4], given.named("the reward"))
+    pairs, pair = np.unique(given.state * given.actions.count + given.action, return_inverse=True)
+    total = np.bincount(pair, weights=rate)
+    amounts = given.amounts()
     for name, flow in flows.items():
-        unknown = [pair for pair in flow if pair not in moves]
-        if unknown:
-            where = "earning" if name == "reward" else f"the flow {shown(name)}"
-            raise ValueError(
-                f"{where} names the pair {unknown[0]}, which has no rates; give its rates, or leave it out"
-            )
-    rows: list[Transition] = []
-    for pair, ways in moves.items():
-        total = math.fsum(rate for _, rate, *_ in ways)
-        earned = {
-            name: finite(
-                f"what {pair} earns" if name == "reward" else f"the flow {shown(name)} of {pair}",
-                flow.get(pair, 0.0),
-            )
-            / total
-            for name, flow in flows.items()
-        }
-        while_waiting = earned.pop("reward")
-        rows += [
-            (
-                *pair,
-                successor,
-                rate / total,
-                while_waiting + reward,
-                Exponential(1.0 / total),
-                _sum(earned, amounts),
-            )
-            for successor, rate, reward, amounts in ways
-        ]
-    return from_transitions(rows, state_names=state_names, action_names=action_names)
+        earned = (_flow(name, flow, given, pairs) / total)[pair]
+        if name == "reward":
+            reward += earned
+        else:
+            amounts[name] = amounts.get(name, 0.0) + earned
+    return given.model(rate / total[pair], reward, exponentials(1.0 / total[pair]), amounts)
 
 
-def _sum(one: dict[str, float], other: Mapping[str, Quantity]) -> dict[str, Quantity]:
-    return {
-        name: one.get(name, 0.0) + mean_of(f"the amount {shown(name)}", other.get(name, 0.0))
-        for name in {**one, **other}
-    }
+def _rate_row(number: int, given: Any) -> tuple[Any, ...]:
+    """Return a row of five, and of six if it has amounts."""
+    if not isinstance(given, tuple | list) or len(given) not in (4, 5, 6):
+        raise ValueError(
+            f"rate {number} is {shown(given)}; it must be (s, a, s', rate), (s, a, s', rate, reward) or "
+            "(s, a, s', rate, reward, {name: amount})"
+        )
+    unmasked(f"rate {number}", given)
+    if len(given) == 6 and not isinstance(given[5], Mapping):
+        raise TypeError(
+            f"the amounts of {given[:3]} are {shown(given[5])}; they must be a dictionary, such as {{'lost': 1.0}}"
+        )
+    return (*given, 0.0) if len(given) == 4 else tuple(given)
+
+
+def _flow(name: str, flow: Mapping[tuple[Label, Label], float], given: _Given, pairs: Ints) -> Floats:
+    """Return what flows per unit time in each of the pairs that have rates."""
+    found = np.zeros(len(pairs))
+    if not flow:
+        return found
+    try:
+        states, actions = zip(*flow, strict=True)
+        keys = given.states.numbers(states) * given.actions.count + given.actions.numbers(actions)
+    except (TypeError, ValueError):
+        keys = np.array([_pair_key(pair, given) for pair in flow])
+    place = np.searchsorted(pairs, keys)
+    known = pairs[np.minimum(place, len(pairs) - 1)] == keys
+    if not known.all():
+        where = "earning" if name == "reward" else f"the flow {shown(name)}"
+        unknown = list(flow)[int(np.argmin(known))]
+        raise ValueError(
+            f"{where} names the pair {shown(unknown)}, which has no rates; give its rates, or leave it out"
+        )
+    what = "what {} earns" if name == "reward" else f"the flow {shown(name)} of {{}}"
+    found[place] = numbers_in(list(flow.values()), lambda row: what.format(list(flow)[row]))
+    return found
+
+
+def _pair_key(pair: Any, given: _Given) -> int:
+    """Return the number of a pair; -1 if there is none."""
+    try:
+        state, action = pair
+        return given.states.number(state) * given.actions.count + given.actions.number(action)
+    except (TypeError, ValueError):
+        return -1
 
 
 # --- Gymnasium's tables -------------------------------------------------------------------
@@ -318,8 +350,8 @@ def from_table(
     durations: ArrayLike = 1.0,
     *,
     start: ArrayLike | None = None,
-    state_names: Sequence[str] | None = None,
-    action_names: Sequence[str] | None = None,
+    state_names: Sequence[Hashable] | None = None,
+    action_names: Sequence[Hashable] | None = None,
 ) -> SMDP:
     """Return the model of a Gymnasium table `P[s][a] = [(probability, s', reward, terminated), ...]`.
 

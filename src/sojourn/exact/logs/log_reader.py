@@ -20,10 +20,10 @@ from sojourn.data.files import check_readable
 from sojourn.data.numbers import nearest, shown, unmasked
 from sojourn.exact.logs.decision_log import Log
 from sojourn.exact.logs.fit import LogRows
+from sojourn.models.columns import Frame, columns_by_name
 from sojourn.rules.arrays import Flags, Floats, Ints
 from sojourn.rules.door import told
 
-Frame: TypeAlias = Any  # of polars, pandas or pyarrow, or columns by name
 Columns: TypeAlias = str | Sequence[str]
 Labels: TypeAlias = list[Hashable]
 
@@ -105,13 +105,10 @@ def columns_of(source: str | Path | Frame) -> Mapping[str, Iterable[Any]]:
     if isinstance(source, str | Path):
         check_readable(Path(source))
         source, _ = read_apart(table_in_file, Path(source))
-    if isinstance(source, pl.LazyFrame):
-        source = source.collect()
-    names = source.keys() if isinstance(source, Mapping) else getattr(source, "column_names", None)
-    names = getattr(source, "columns", None) if names is None else names
-    if names is None or not hasattr(source, "__getitem__"):
+    columns = columns_by_name(source)
+    if columns is None:
         raise TypeError(f"the log is {shown(source)}; it must be a file, a frame, or columns by name")
-    return {str(name): source[name] for name in names}
+    return columns
 
 
 def table_in_file(path: Path) -> tuple[pl.DataFrame, Facts]:
