@@ -311,7 +311,7 @@ def test_a_shop_opens_if_it_pays(while_: float, pay: float) -> None:
     learner.train(200)
     assert learner.policy.tolist() == [int(pay > 0.0)]
     assert learner.rate == pytest.approx(max(pay, 0.0), abs=1e-9 * abs(pay))
-    found = learner.verdict(duration=500.0 * while_)
+    found = learner.verdict(duration=2001.0 * while_)
     assert found.evaluation.rate == pytest.approx(max(pay, 0.0))
     assert found.warnings == ()
     assert found.visited is not None

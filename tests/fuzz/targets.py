@@ -285,7 +285,7 @@ def bars(path: Path) -> None:
 
 
 def logs(path: Path) -> None:
-    """All answers about a log can be had and written; of a file without flaws the rate is that of all its rows."""
+    """All answers about a log can be had and written; of a file without flaws the observed rate is that of all its rows."""
     log = sj.read_log(path)
     found = answered(path.name, log, 0.95)
     json.dumps(record(found), allow_nan=False)
@@ -307,7 +307,7 @@ def logs(path: Path) -> None:
     with contextlib.suppress(TypeError, ValueError):
         total, clock = (math.fsum(float(row[name]) for row in rows) for name in ("reward", "duration"))
         require(len(log) == len(rows), "rows")
-        require(math.isclose(rate, total / clock, rel_tol=1e-9, abs_tol=1e-9), "the rate")
+        require(math.isclose(log.behaviour.observed, total / clock, rel_tol=1e-9, abs_tol=1e-9), "the rate")
 
 
 def _csv_rows(path: Path) -> list[dict[str, str]] | None:

@@ -348,7 +348,8 @@ def _is_named_tuple(hint: Any) -> bool:
 def _number_kind(hint: Any) -> type:
     """Return the class of the numbers in an array."""
     inner = get_args(hint)
-    kinds = [kind for kind in get_args(inner[1]) if isinstance(kind, type)] if len(inner) > 1 else []
+    given = get_args(inner[1]) if len(inner) > 1 else ()
+    kinds = [kind for kind in given if isinstance(kind, type) and issubclass(kind, np.generic)]  # not Any
     return kinds[0] if kinds else np.generic
 
 

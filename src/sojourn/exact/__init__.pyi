@@ -3,6 +3,7 @@
 from sojourn.exact.audit.audit import Audit, Limit
 from sojourn.exact.audit.lock_in import LearnedValues, SelfConfirming, learned_values
 from sojourn.exact.bounds import Solution
+from sojourn.exact.constraints import Constraint, at_least, at_most
 from sojourn.exact.errors import NotSolvedError
 from sojourn.exact.linear_program import linear_program
 from sojourn.exact.logs.decision_log import Behaviour, Improvement, Log, LogEvaluation
@@ -16,6 +17,7 @@ from sojourn.exact.value_iteration import value_iteration
 __all__ = [
     "Audit",
     "Behaviour",
+    "Constraint",
     "Improvement",
     "LearnedValues",
     "Limit",
@@ -26,6 +28,8 @@ __all__ = [
     "RatioSolution",
     "SelfConfirming",
     "Solution",
+    "at_least",
+    "at_most",
     "evaluate",
     "learned_values",
     "linear_program",

@@ -34,12 +34,15 @@ import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from sojourn.exact.chains import LARGEST, carried
 from sojourn.exact.errors import NotSolvedError, check_one_class
+from sojourn.exact.constraints import Constraint
 from sojourn.exact.operators import Workers, expected, improve_block, prove_block
 from sojourn.models.chain import chain_of_pairs
 from sojourn.models.smdp import SMDP
@@ -70,6 +73,14 @@ class Solution:
     log, so is the solution: nothing is proven, and `lower` and `upper` are infinite. `is_coarse` says that the bounds are
     further apart than the tolerance asks because floats can do no better; `findings` then says how far.
 
+    With `limits`, `policy` has the probability of each action, [state, action], and no policy within the limits has a gain
+    above `upper`. The policy has a gain of at least `lower`, and keeps the limits up to rounding. `prices` has a number for
+    each limit, never below 0: what one unit more of the limited amount would be worth, in units of the reward, if "at
+    most" allowed it, or one unit less if "at least" did. A limit that does not bind has the price 0. If the bound of a
+    limit moves by a little, the gain moves by the price times what the policy has of `per` in the unit that the gain is
+    counted per; for a limit per unit time, by the price itself. The bias is that of the rewards less what the limits cost
+    at these prices.
+
     >>> import sojourn as sj
     >>> found = sj.solve(sj.problems.long_return())  # 30 in a time of 2 + 1, or 770 in one of 100 + 1
     >>> found.gain, found.policy, found.upper - found.lower < 1e-9
@@ -81,7 +92,7 @@ class Solution:
     model: SMDP
     gains: Floats
     bias: Floats
-    policy: Ints
+    policy: npt.NDArray[Any]  # actions, or probabilities [state, action]
     lower: float
     upper: float
     residual: float
@@ -89,6 +100,8 @@ class Solution:
     solver: str
     seconds: float
     is_coarse: bool = False
+    limits: tuple[Constraint, ...] = ()
+    prices: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if self.is_estimate:
@@ -210,6 +223,14 @@ def longest_timeless(model: SMDP) -> Floats | None:
     if model not in _timeless:
         _timeless[model] = _longest_timeless(model)
     return _timeless[model]
+
+
+def repriced(model: SMDP, reward: Floats) -> SMDP:
+    """Return the model with other rewards; what depends on its transitions and durations alone is not computed again."""
+    priced = model.with_means(reward, model.duration)
+    if model.duration.min() == 0.0:
+        _timeless[priced] = longest_timeless(model)
+    return priced
 
 
 def _longest_timeless(model: SMDP) -> Floats | None:

@@ -362,6 +362,33 @@ def _swept(workers: Workers, found: Evaluated, ratio: Floats, surplus: Floats, m
     return found._replace(bias=bias)
 
 
+class BetterPolicy(NamedTuple):
+    """A better policy, None if there is none or none is needed; what the bias that it was found with proves and leaves."""
+
+    pairs: Ints | None
+    upper: float
+    residual: float
+
+
+@one_thread()
+def improved_policy(model: SMDP, pairs: Ints, bias: Floats, gain: float, enough: float) -> BetterPolicy:
+    """Return a better policy than the one that takes `pairs`, whose gain and bias are given.
+
+    It is not looked for if the bias proves that no gain is above `enough`.
+    """
+    ratio, surplus = np.empty((2, model.num_states))
+    better, slack = pairs.copy(), 4.0 * _ULPS * float(np.abs(bias).max())
+    with Workers(model) as workers, np.errstate(all="ignore"):
+        workers.sweep(improve_block, bias, gain, slack, False, better, ratio, surplus)
+        upper = proven(model, bias, pairs)[1]
+        residual = float(np.abs(surplus).max())
+        if upper <= enough or (better == pairs).all():
+            return BetterPolicy(None, upper, residual)
+        steep = better.copy()
+        _swept(workers, Evaluated(better, gain, bias, slack), ratio, surplus, _MOST // 2)
+    return BetterPolicy(steep if (better == pairs).all() else better, upper, residual)
+
+
 def _near(model: SMDP, found: Evaluated, ratio: Floats, goal: Goal | None) -> bool:
     """Return whether the bounds that a bias proves are as near as the goal asks, if there is one."""
     if goal is None:

@@ -41,10 +41,12 @@ def modified_policy_iteration(
     *,
     max_sweeps: int = 20_000,
     go_on: Callable[[Reached], int] | None = None,
+    bias: Floats | None = None,
 ) -> Solution:
     """Return a policy whose gain, like the optimal one, is known to within `tolerance`; see `solve` on its meaning.
 
     `go_on` is asked after `max_sweeps` how many more sweeps to take; `StoppedError` then takes the place of a sentence.
+    `bias` is a guess to begin with.
 
     >>> from sojourn.models import from_arrays
     >>> model = from_arrays([[[0.0, 1.0]], [[1.0, 0.0]]], rewards=[[4.0], [0.0]], durations=[[1.0], [3.0]])
@@ -53,7 +55,8 @@ def modified_policy_iteration(
     """
     began = time.perf_counter()
     tolerance, max_sweeps = positive("tolerance", tolerance), whole("max_sweeps", max_sweeps)
-    bias, ratio, surplus, spare = np.zeros((4, model.num_states))
+    ratio, surplus, spare = np.zeros((3, model.num_states))
+    bias = np.zeros(model.num_states) if bias is None else bias.copy()
     pairs, lower, upper = model.pair_offsets[:-1].copy(), -np.inf, np.inf
     # An improvement looks at all pairs, so the more actions there are, the more sweeps are worth their time between two.
     fewest = max(_FEWEST, model.num_pairs // model.num_states)

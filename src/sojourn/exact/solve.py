@@ -24,6 +24,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -32,14 +33,18 @@ from numpy.typing import ArrayLike
 
 from sojourn.data.numbers import positive, within
 from sojourn.exact.bounds import Goal, Solution, not_solved
+from sojourn.exact.constraints import Constraint, checked_limits
 from sojourn.exact.direct import cost_in_sweeps, direct_policy_iteration, is_narrow
 from sojourn.exact.errors import NotSolvedError, Reached, StoppedError
+from sojourn.exact.mixtures import Problem
 from sojourn.exact.modified import modified_policy_iteration
 from sojourn.exact.multichain import by_components
 from sojourn.exact.policies import evaluate
 from sojourn.exact.policy_iteration import policy_iteration
+from sojourn.exact.within_limits import within_limits
+from sojourn.models.chain import pairs_of
 from sojourn.models.smdp import SMDP, check_model
-from sojourn.rules.arrays import Ints
+from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.door import told
 
 _SMALL = 300  # states: up to here policy iteration is as fast, and exact
@@ -51,12 +56,19 @@ _MOST = 1000  # rounds of the search for the largest ratio; ten are many
 
 
 def solve(
-    model: SMDP, tolerance: float = 1e-8, *, maximise: str = "reward", per: str = "duration"
+    model: SMDP,
+    tolerance: float = 1e-8,
+    *,
+    maximise: str = "reward",
+    per: str = "duration",
+    limits: Sequence[Constraint] = (),
 ) -> Solution:
     """Return an optimal policy, its gain to within `tolerance`, and bounds that prove it.
 
     The gain is the reward per unit time, or with `maximise` and `per` any amount of the model per any other one that cannot
-    stay 0 for ever, such as `maximise="items", per="energy"`. "steps" is an amount too.
+    stay 0 for ever, such as `maximise="items", per="energy"`. "steps" is an amount too. With `limits`, such as
+    `[sj.exact.at_most("lost", 0.05, per="calls")]`, it is the best policy that keeps them, which may have to draw its action
+    in some states; the solution has the prices of the limits.
 
     The tolerance has no unit. It is relative to what the policy earns and loses per unit time around its gain g, the mean
     of |r - g d| over the mean of d, so the answer does not depend on the units of money and time. It matters for models
@@ -70,7 +82,14 @@ def solve(
     """
     check_model(model)
     positive("tolerance", tolerance)
-    model = model.seen_as(maximise, per)
+    if limits:
+        excess = [each.excess(model) for each in checked_limits(limits)]
+        problem = Problem(model.seen_as(maximise, per), excess, from_last, tolerance)
+        return within_limits(problem, limits, model)
+    return _free(model.seen_as(maximise, per), tolerance)
+
+
+def _free(model: SMDP, tolerance: float) -> Solution:
     if model.num_states > _SMALL:
         return _large(model, tolerance)
     if len(model.structure.parts) > 1:
@@ -78,12 +97,24 @@ def solve(
     return policy_iteration(model)
 
 
-def _large(model: SMDP, tolerance: float) -> Solution:
-    """Solve a model of more than 300 states, or its end components if there are several."""
+def from_last(model: SMDP, tolerance: float, last: Solution | None) -> Solution:
+    """Solve a model that differs only in its rewards from one whose solution is known."""
+    if last is None:
+        return _free(model, tolerance)
+    if model.num_states <= _SMALL:
+        return policy_iteration(model, start=last.policy)
+    if last.solver == "policy iteration":
+        with contextlib.suppress(NotSolvedError):
+            return direct_policy_iteration(model, pairs_of(model, last.policy), tolerance)
+    return _large(model, tolerance, last.bias)
+
+
+def _large(model: SMDP, tolerance: float, bias: Floats | None = None) -> Solution:
+    """Solve a model of more than 300 states, or its end components if there are several; `bias` is a guess."""
     began, judge = time.perf_counter(), _Judge(model, tolerance)
     try:
         # If the bounds meet, the gain is one number, and there is no need to look for end components.
-        found = modified_policy_iteration(model, tolerance, max_sweeps=judge.trial(), go_on=judge)
+        found = modified_policy_iteration(model, tolerance, max_sweeps=judge.trial(), go_on=judge, bias=bias)
     except StoppedError as stopped:
         found = _without_sweeps(model, tolerance, stopped.reached, judge.budget(stopped.reached))
     return replace(found, seconds=time.perf_counter() - began)

@@ -222,6 +222,8 @@ def _bicgstab(system: Sparse, right: Floats, most: int) -> Floats:
             if not _dot(left, left) > goal:
                 break
             last, rho = rho, _dot(shadow, left)
+            if last * omega == 0.0:  # broken down
+                return answer
             way = left + (rho / last * alpha / omega) * (way - omega * moved)
             moved = system @ way
             alpha = rho / _dot(shadow, moved)
