@@ -274,6 +274,43 @@ def test_solve_says_the_gain() -> None:
     assert smaller["states"] < json.loads(ask("solve", "admission-control", "--json").stdout)["states"]
 
 
+def test_solve_answers_for_any_amount_per_any_other(tmp_path: Path) -> None:
+    """`--maximise` and `--per` choose the ratio; it and every rate are in the text, the JSON, the file and the report."""
+    pairs = [
+        {
+            "state": "press",
+            "action": name,
+            "next": {"press": 1},
+            "reward": -1,
+            "duration": time,
+            "amounts": amounts,
+        }
+        for name, time, amounts in (
+            ("fast", 1, {"items": 3, "energy": 6}),
+            ("slow", 2, {"items": 4, "energy": 5}),
+        )
+    ]
+    file = tmp_path / "press.json"
+    file.write_text(json.dumps({"states": ["press"], "actions": ["fast", "slow"], "pairs": pairs}))
+    asked = ("solve", file, "--maximise", "items", "--per", "energy")
+    done = ask(*asked, "--out", tmp_path / "out")
+    assert "gain 0.8 items per energy, between" in done.stdout
+    # The slow action every 2: 4 items and 5 units of energy.
+    assert "per unit time: reward -0.5, steps 0.5, items 2, energy 2.5" in done.stdout
+    told = json.loads(ask(*asked, "--json").stdout)
+    assert (told["gain"], told["maximise"], told["per"]) == (0.8, "items", "energy")
+    assert told["rates"] == {"reward": -0.5, "steps": 0.5, "items": 2.0, "energy": 2.5}
+    assert json.loads((tmp_path / "out" / "solution.json").read_text())["rates"] == told["rates"]
+    ask("report", tmp_path / "out", "--out", tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
+    assert "is 0.8 items per energy;" in page
+    assert all(f">{name}</td>" in page for name in told["rates"])
+    fast = json.loads(ask("solve", file, "--maximise", "items", "--json").stdout)
+    assert (fast["gain"], fast["policy"], fast["per"], told["policy"]) == (3.0, [0], "duration", [1])
+    wrong = ask("solve", file, "--maximise", "itms")
+    assert (wrong.returncode, "did you mean 'items'?" in wrong.stderr) == (1, True), wrong.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

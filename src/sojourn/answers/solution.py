@@ -8,12 +8,15 @@ from pathlib import Path
 from sojourn import __version__
 from sojourn.data.files import Json, JsonObject, write_json
 from sojourn.data.hints import as_json, read_record
+from sojourn.exact.policies import evaluate
 from sojourn.exact.solve import solve, solve_ratio
 from sojourn.models.model_files import named_model
+from sojourn.models.smdp import SMDP
 from sojourn.report import blocks
 from sojourn.report.charts import Axis, Lines, Series
 from sojourn.report.looks import plain
 from sojourn.report.words import counted, number, setting
+from sojourn.rules.arrays import Ints
 from sojourn.runs.catalogue import refuse_world
 
 FILE = "solution.json"
@@ -26,6 +29,9 @@ class Solved:
     A model that was estimated has no bounds. If the gain depends on the first state, `gain` is the gain from state 0,
     `gains` has the gain from each state, and `ratio` is the largest ratio of mean reward to mean time over runs from
     state 0.
+
+    `gain` is `maximise` per `per`: the reward per unit time, unless something else was asked for. `rates` has every amount
+    per unit time under the policy, if the model counts any besides reward and duration.
     """
 
     name: str
@@ -44,6 +50,9 @@ class Solved:
     version: str = ""
     gains: tuple[float, ...] | None = None
     ratio: float | None = None
+    maximise: str = "reward"
+    per: str = "duration"
+    rates: dict[str, float] | None = None
 
     def __post_init__(self) -> None:
         """Check that all parts are for the same states."""
@@ -65,14 +74,20 @@ class Solved:
         action = self.policy[state]
         return self.action_names[action] if self.action_names else str(action)
 
+    @property
+    def unit(self) -> str:
+        """What the gain counts, in words."""
+        below = "unit time" if self.per == "duration" else self.per
+        return f"per {below}" if self.maximise == "reward" else f"{self.maximise} per {below}"
+
     def write(self, folder: Path) -> None:
         """Write the record into a folder, which is made if it does not exist."""
         folder.mkdir(parents=True, exist_ok=True)
         write_json(folder / FILE, as_json(self))
 
 
-def solve_named(name: str, options: JsonObject) -> Solved:
-    """Solve a problem by name, or the model in a file.
+def solve_named(name: str, options: JsonObject, *, maximise: str = "reward", per: str = "duration") -> Solved:
+    """Solve a problem by name, or the model in a file, for the largest of an amount per unit of another one.
 
     >>> found = solve_named("long-shot", {})
     >>> found.gain, found.policy, found.action_names
@@ -83,7 +98,7 @@ def solve_named(name: str, options: JsonObject) -> Solved:
     """
     refuse_world(name, "solve")
     model = named_model(name, options)
-    found = solve(model)
+    found = solve(model, maximise=maximise, per=per)
     several = len(set(found.gains.tolist())) > 1
     return Solved(
         name=name,
@@ -101,8 +116,25 @@ def solve_named(name: str, options: JsonObject) -> Solved:
         options=options,
         version=__version__,
         gains=tuple(found.gains.tolist()) if several else None,
-        ratio=solve_ratio(model).gain if several else None,
+        ratio=solve_ratio(found.model).gain if several else None,
+        maximise=maximise,
+        per=per,
+        rates=rates_of(model, found.policy),
     )
+
+
+def rates_of(model: SMDP, policy: Ints) -> dict[str, float] | None:
+    """Return every amount per unit time under a policy; None if the model counts none, or they depend on chance.
+
+    >>> from sojourn.models import from_dict
+    >>> pair = {"reward": 6, "duration": 2, "next": "on", "amounts": {"energy": 5}}
+    >>> rates_of(from_dict({"on": {"go": pair}}), np.array([0]))
+    {'reward': 3.0, 'steps': 0.5, 'energy': 2.5}
+    """
+    if not model.amounts:
+        return None
+    worth = evaluate(model, policy)
+    return worth.rates if len(worth.classes) == 1 and worth.mean_duration > 0.0 else None
 
 
 # --- In words ----------------------------------------------------------------------------
@@ -116,16 +148,21 @@ def lines(found: Solved) -> list[str]:
     proven = "an estimate without proven bounds"
     if found.lower is not None and found.upper is not None:
         proven = f"between {found.lower:.10g} and {found.upper:.10g}"
-    gain = f"gain {found.gain:.10g} per unit time"
+    gain = f"gain {found.gain:.10g} {found.unit}"
     if found.gains is not None:
-        gain = f"the gain depends on the first state, {found.gain:.10g} per unit time from state {found.state_name(0)}"
+        gain = f"the gain depends on the first state, {found.gain:.10g} {found.unit} from state {found.state_name(0)}"
         proven = f"all {proven}"
     return [
         f"{found.name}: {gain}, {proven} ({counted(found.states, 'state')}, {found.solver}, {found.seconds:.2g} s)",
         *several_lines(found),
+        *([] if found.rates is None else [_rates(found.rates)]),
         _policy(found),
         *(f"note: {finding}" for finding in found.findings),
     ]
+
+
+def _rates(rates: dict[str, float]) -> str:
+    return "per unit time: " + ", ".join(f"{name} {rate:.10g}" for name, rate in rates.items())
 
 
 def several_lines(found: Solved) -> list[str]:
@@ -137,7 +174,7 @@ def several_lines(found: Solved) -> list[str]:
     gains = "; ".join(f"{found.state_name(s)}: {found.gains[s]:.10g}" for s in shown)
     return [
         f"gains: {gains}{more}",
-        f"the largest ratio of mean reward to mean time over runs from state {found.state_name(0)} is {found.ratio:.10g}",
+        f"the largest ratio of mean {found.maximise} to mean {'time' if found.per == 'duration' else found.per} over runs from state {found.state_name(0)} is {found.ratio:.10g}",
     ]
 
 
@@ -197,14 +234,14 @@ def section(folder: Path, given: dict[str, Json], budget: blocks.Budget) -> bloc
         "exact solution",
         f"The best policy of {found.name}",
         f"The largest gain of {found.name}{'' if found.gains is None else f' from state {found.state_name(0)}'} is "
-        f"{number(found.gain, 8)} per unit time; "
+        f"{number(found.gain, 8)} {found.unit}; "
         + (
             "it is an estimate, like the model, and nothing is proven."
             if found.lower is None
             else f"it is proven to lie between {number(found.lower, 8)} and {number(found.upper, 8)}."
         ),
         bias(found, found.bias, budget.points) if found.bias and found.states > 1 else None,
-        [*parts, _table(found, budget), _facts(folder, found)],
+        [*parts, *_amounts(found), _table(found, budget), _facts(folder, found)],
     )
 
 
@@ -224,6 +261,13 @@ def _table(found: Solved, budget: blocks.Budget) -> blocks.DataTable:
     return blocks.DataTable(f"The policy: {found.name}", columns, rows, note)
 
 
+def _amounts(found: Solved) -> list[blocks.Block]:
+    if found.rates is None:
+        return []
+    columns = [*blocks.texts("amount"), *blocks.numbers("per unit time", digits=8)]
+    return [blocks.DataTable(f"Amounts under the policy: {found.name}", columns, list(found.rates.items()))]
+
+
 def _facts(folder: Path, found: Solved) -> blocks.Facts:
     return blocks.Facts(
         "Settings",
@@ -232,6 +276,7 @@ def _facts(folder: Path, found: Solved) -> blocks.Facts:
             *((f"option {key}", setting(value)) for key, value in found.options.items()),
             ("states", number(found.states)),
             ("gain", number(found.gain, 10)),
+            ("unit of the gain", found.unit),
             ("lower bound", number(found.lower, 10)),
             ("upper bound", number(found.upper, 10)),
             ("solver", found.solver),

@@ -26,10 +26,13 @@ _PRINTED = (
     "sojourn solve gosavi",
     "sojourn solve admission-control -o capacity=10 --json",
     "sojourn solve my-queue.toml --out out/my-queue",
+    "sojourn solve my-line.json --maximise items --per energy",
 )
 def solve(
     name: Name,
     option: Options = None,
+    maximise: Annotated[str, typer.Option(help="The amount to have most of, by name.")] = "reward",
+    per: Annotated[str, typer.Option(help="The amount that it is counted per, by name.")] = "duration",
     out: Annotated[
         Path | None, typer.Option(help="Folder for solution.json, which also has the bias and the names.")
     ] = None,
@@ -37,18 +40,22 @@ def solve(
 ) -> None:
     """Solve a problem or a model exactly: the largest gain, and a policy that reaches it.
 
-    Write costs as negative rewards.
+    Write costs as negative rewards. If the model counts amounts, such as items
+    or calls lost, --maximise and --per ask for the most of one per unit of
+    another one, and the rate of each is shown. "steps" is an amount too.
     """
     from sojourn.answers.solution import lines, solve_named
     from sojourn.data.hints import as_json as record
 
-    found = solve_named(name, options_of(option, "--option"))
+    found = solve_named(name, options_of(option, "--option"), maximise=maximise, per=per)
     if out is not None:
         found.write(out)
     if as_json:
         written = record(found)
         several = () if found.gains is None else ("gains", "ratio")
-        echo_json({key: written[key] for key in (*_PRINTED, *several)})
+        asked = () if (maximise, per) == ("reward", "duration") else ("maximise", "per")
+        counted = () if found.rates is None else ("rates",)
+        echo_json({key: written[key] for key in (*_PRINTED, *several, *asked, *counted)})
     else:
         echo_lines(lines(found))
 
