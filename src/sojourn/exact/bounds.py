@@ -41,8 +41,8 @@ import numpy.typing as npt
 from scipy import sparse
 
 from sojourn.exact.chains import LARGEST, carried
-from sojourn.exact.errors import NotSolvedError, check_one_class
 from sojourn.exact.constraints import Constraint
+from sojourn.exact.errors import NotSolvedError, check_one_class
 from sojourn.exact.operators import Workers, expected, improve_block, prove_block
 from sojourn.models.chain import chain_of_pairs
 from sojourn.models.labels import labelled

@@ -23,7 +23,9 @@ from sojourn.models.smdp import SMDP
 from sojourn.models.structure import named, several_classes
 from sojourn.rules.arrays import Floats, Ints
 
-Solver: TypeAlias = Callable[[SMDP, float, Solution | None], Solution]  # to a tolerance, from an earlier solution
+Solver: TypeAlias = Callable[
+    [SMDP, float, Solution | None], Solution
+]  # to a tolerance, from an earlier solution
 
 _ACCURACY = 1e-10  # the smallest tolerance that HiGHS accepts
 _SEEN = 1e-13  # shares below are rounding

@@ -25,9 +25,18 @@ from typing import NamedTuple
 import numpy as np
 
 from sojourn.exact.bounds import Solution, bounds, repriced
-from sojourn.exact.errors import NotSolvedError
-from sojourn.exact.mixtures import Column, Improved, Mixture, Problem, as_model, best_mixture, closest_mixture, drawn
 from sojourn.exact.constraints import Constraint
+from sojourn.exact.errors import NotSolvedError
+from sojourn.exact.mixtures import (
+    Column,
+    Improved,
+    Mixture,
+    Problem,
+    as_model,
+    best_mixture,
+    closest_mixture,
+    drawn,
+)
 from sojourn.models.chain import chain_of_pairs
 from sojourn.models.smdp import SMDP
 from sojourn.models.validation import check_divisor
@@ -37,7 +46,10 @@ _EXACT = 1e-13  # the tolerance in small models, which are solved as exactly as 
 _KEPT = 1e-9  # of its size: an excess up to here is rounding, since amounts are known to about 12 digits
 _ROUNDING = 1e-14  # of its size: where a free policy is at its limit
 _ROUNDS = 500  # policies; thirty are many
-_SHARP, _COARSE = 0.05, 1e-3  # of the gap that is left: how exactly the next policy is found, and at least how exactly
+_SHARP, _COARSE = (
+    0.05,
+    1e-3,
+)  # of the gap that is left: how exactly the next policy is found, and at least how exactly
 
 
 # --- The iteration --------------------------------------------------------------------------
@@ -147,9 +159,7 @@ def _alone(problem: Problem, limit: Constraint, given: SMDP) -> str:
     return f"no policy has {limit}; the {most} that can be had is {-limit.sign * found.gain:.9g}"
 
 
-def _together(
-    columns: Sequence[Column], shares: Floats, limits: Sequence[Constraint], given: SMDP
-) -> str:
+def _together(columns: Sequence[Column], shares: Floats, limits: Sequence[Constraint], given: SMDP) -> str:
     def mixed(name: str) -> float:
         used = zip(shares, columns, strict=False)
         return sum(float(share * (one.visits @ given.amount(name)[one.pairs])) for share, one in used)
@@ -195,7 +205,9 @@ def _in_fewer_states(problem: Problem, best: Best, room: Floats) -> Best:
         return best
     share = (room[at] - under.excess[at]) / (over.excess[at] - under.excess[at])
     value = share * over.reward + (1.0 - share) * under.reward
-    others = share * over.excess + (1.0 - share) * under.excess <= room + _ROUNDING * (over.size + under.size)[1:]
+    others = (
+        share * over.excess + (1.0 - share) * under.excess <= room + _ROUNDING * (over.size + under.size)[1:]
+    )
     slack = (_EXACT if problem.is_small else problem.tolerance) * _size(problem, best.mixture)
     if value < best.upper - max(slack, best.upper - best.mixture.value) - slack or not others.all():
         return best
