@@ -443,6 +443,7 @@ class Agent:
         self.accepted = False  # whether the last step counts as greedy
         self.visits: dict[tuple[int, int], int] = {}
         self.durations: list[float] = []
+        self.estimates: list[float] = []  # of the rate, at the beginning of each step
         self.mean_duration = 0.0
         self.level = 0.0
         self.unpaid: list[float] = []  # evidence for which no time has passed
@@ -499,14 +500,19 @@ class Agent:
     def see(self, tau: float) -> None:
         """The mean duration: plain at first, and from the thousandth step on a moving one."""
         self.durations.append(tau)
+        self.estimates.append(self.rate.value())
         if len(self.durations) <= 1000:
             self.mean_duration = math.fsum(self.durations) / len(self.durations)
         else:
             self.mean_duration += 0.001 * (tau - self.mean_duration)
 
     def effective_rate(self) -> float:
-        """The rate in the error: the estimate, and what centring adds to it."""
-        return self.rate.value() + ratio(self.settings.centring * self.level, self.mean_duration)
+        """The rate in the error: the estimate, or with centring the mean of all before, and the level per mean duration."""
+        if not self.settings.centring or len(self.durations) < 2:
+            return self.rate.value()
+        before = len(self.durations) - 1
+        guess, unit = math.fsum(self.estimates[1:]) / before, math.fsum(self.durations[:-1]) / before
+        return guess + ratio(self.settings.centring * self.level, unit)
 
     def error(self, s: int, a: int, r: float, tau: float, next_value: float) -> float:
         return r - self.effective_rate() * tau + next_value - self.q[s][a]

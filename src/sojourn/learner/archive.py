@@ -47,7 +47,7 @@ Contents: TypeAlias = dict[str, Any]  # which is checked when a file is read
 
 # Files give only the names of the classes in these modules, so the modules must be imported before a file is read.
 OURS = (learn, policies, planner, bandits, h_learning, relative, named, scheduled, centred)
-_RULES = (draw, read, td_error, chance, sized, share_of, settled, chosen, update, step)
+_RULES = (draw, read, td_error, chance, sized, share_of, settled, chosen, update, centred.noted, step)
 _SAVED_AS = {
     "ConstantStepSize": "Constant",
     "PlanHistory": "Course",
