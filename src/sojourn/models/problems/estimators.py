@@ -145,7 +145,7 @@ def rare_delay(
 
     A pays 1 in a time of 1: a gain of 1. B takes 0.01, but once in a thousand times 1000, which is 1.00999 in the mean, and
     pays 0.6 times that: a gain of 0.6. Whatever divides by durations, or by a mean that has just seen the step's own
-    duration, takes a mean of ratios for a ratio of means, and prefers B.
+    duration, takes a mean of ratios for a ratio of means, and charges B too little.
 
     States: one.
 
