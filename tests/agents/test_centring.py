@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 import sojourn as sj
-from sojourn.rates.centred import MeanDuration, timed
+from sojourn.agents.protocol import Agent
+from sojourn.rates.centred import MeanDuration, PastMeans, timed
+from sojourn.rates.protocol import Rate
 
 PROBLEMS = ("gosavi", "long-shot", "long-return", "early-pay", "rare-delay")
-AGENTS: dict[str, Callable[..., sj.agents.Agent]] = {
+AGENTS: dict[str, Callable[..., Agent]] = {
     "harmonic_r": sj.harmonic_r,
     "fixed_rate at 0": sj.agents.fixed_rate,
     "fixed_rate at 4.3": lambda *sizes, **options: sj.agents.fixed_rate(*sizes, rate=4.3, **options),
@@ -110,7 +112,7 @@ def test_the_effective_rate_is_the_gain_whatever_the_estimate() -> None:
 
 
 @pytest.mark.parametrize("estimator", [sj.Cumulative(), sj.Exponential(0.5), sj.Harmonic(0.5)])
-def test_the_rate_knows_nothing_of_the_step_that_is_learned_from(estimator: sj.rates.Rate) -> None:
+def test_the_rate_knows_nothing_of_the_step_that_is_learned_from(estimator: Rate) -> None:
     """Up to a step, two agents have seen the same; there its duration and reward differ, but not the rate in their errors."""
     begun = sj.smart(
         2, 1, step_size=0.5, exploration=0.0, greedy="every", rate=sj.rates.Centred(estimator, 0.5)
@@ -135,6 +137,7 @@ def test_guess_and_unit_move_ever_more_slowly() -> None:
     moved = timed(timed(rate, 1004.0), 4.0).durations
     assert moved.mean == pytest.approx(4.0 + 1000.0 / 1001.0)
     moved = timed(rate._replace(estimator=sj.rates.Fixed(1001.0)), 4.0).durations
+    assert isinstance(moved, PastMeans)
     assert moved.guess == pytest.approx(1.0 + 1000.0 / 1000.0)
 
 
