@@ -16,7 +16,7 @@ Q and v are linear in rho, so the rates at which a policy is self-confirming for
 
 Step sizes alpha / mu(s, a) (`FrequencyAdjusted`) move the value of each pair by alpha times the mean error in each step, so
 mu drops out: the values of all pairs lag by the same v / alpha, which is the policy's mean of r - rho d per step. Then a
-policy is self-confirming if it is best for r - rho d, and at no rate is a policy kept only because others are seldom tried.
+policy is self-confirming only if it is best for r - rho d, and at no rate is a policy kept only because others are seldom tried.
 
 While a learner follows a policy and explores, its rate converges to the estimator's limit on the steps that the policy
 itself would have taken, so the policy is kept if it is self-confirming at that limit. `PolicySearch` finds such policies. It
