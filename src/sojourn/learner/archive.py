@@ -27,10 +27,10 @@ from sojourn.agents import learning as learn
 from sojourn.agents import methods as relative
 from sojourn.agents.bandits import chosen
 from sojourn.agents.exploration import chance, share_of
-from sojourn.agents.learning import sized
 from sojourn.agents.methods import settled, td_error
 from sojourn.agents.planning import planner
 from sojourn.agents.protocol import draw
+from sojourn.agents.step_sizes import sized
 from sojourn.agents.values.protocol import read
 from sojourn.data.files import parsed_json, write_bytes
 from sojourn.data.hints import check_fields, check_kind
