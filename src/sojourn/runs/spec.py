@@ -93,8 +93,9 @@ Axes: TypeAlias = Mapping[str, Choice | Axis]  # options; those that are lists a
 # which changes runs that diverged. 3: ties are broken at random unless an agent says ties="lowest", which changes
 # every run whose values tie; Differential Q divides by at least a tenth of the mean duration.
 # 4: TimeSmoothed has no bias towards its first value. 5: a sweep over an option that changes the type of an agent's
-# part gives each cell its own numbers; before, all cells had those of the first.
-RULES_VERSION = 5
+# part gives each cell its own numbers; before, all cells had those of the first. 6: AdaptiveRatio and ClippedExponential
+# remember the noise between rare events.
+RULES_VERSION = 6
 
 MOST_RUNS = 100_000_000
 SPACINGS, CURVES = ("log", "even"), ("each", "mean")
