@@ -272,10 +272,8 @@ def update_adaptive_ratio(rate: AdaptiveRatio, reward: float, duration: float) -
             low, high = _ends(said)
             # The scores of h and rho differ by (rho - h) (R - (rho + h) T / 2), which is noisier the further h is from rho.
             apart = 0.5 * max(expected - low, high - expected)
-            squares = max(
-                max(noise.squares, apart * apart * squared_durations),
-                max(widest / _WIDEST, _ROUNDING * expected * expected * block_duration) * noise.duration,
-            )
+            floor = max(widest / _WIDEST, _ROUNDING * expected * expected * block_duration)
+            squares = max(noise.squares, apart * apart * squared_durations, floor * noise.duration)
             if _LEAST * noise.duration < squares < math.inf:
                 lost = losses(scored, least, noise.duration / squares)
                 weights = _weighed(weights, lost, min(_SHARE, _RARELY / ladder.last.blocks))
@@ -297,8 +295,12 @@ def update_adaptive_ratio(rate: AdaptiveRatio, reward: float, duration: float) -
 def _ends(numbers: Nine) -> tuple[float, float]:
     """Return the least and the most of nine numbers, in an order in which few comparisons wait for each other."""
     a, b, c, d, e, f, g, h, i = numbers
-    least = min(min(min(a, b), min(c, d)), min(min(e, f), min(g, h)))
-    most = max(max(max(a, b), max(c, d)), max(max(e, f), max(g, h)))
+    ab, cd, ef, gh = min(a, b), min(c, d), min(e, f), min(g, h)
+    abcd, efgh = min(ab, cd), min(ef, gh)
+    least = min(abcd, efgh)
+    ab, cd, ef, gh = max(a, b), max(c, d), max(e, f), max(g, h)
+    abcd, efgh = max(ab, cd), max(ef, gh)
+    most = max(abcd, efgh)
     return min(least, i), max(most, i)
 
 
