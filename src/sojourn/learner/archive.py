@@ -52,6 +52,9 @@ _SAVED_AS = {
     "ConstantStepSize": "Constant",
     "PlanHistory": "Course",
 }  # classes that files call by other names
+_ADDED = {
+    "AdaptiveRatio": ("squared_durations", "widest")
+}  # fields that files of 0.2 lack; they start at their defaults
 _CLASSES = {saved: name for name, saved in _SAVED_AS.items()}
 _CONTENTS = "contents.json"
 _PACKAGE = __name__.partition(".")[0]
@@ -219,6 +222,8 @@ def _unpacked(thing: Any, arrays: Arrays) -> Any:
         raise ValueError(f"it holds {shown(thing)}, which is neither a value nor an array")  # noqa: TRY004 - of a file
     cls: Any = _class(thing["value"], thing.get("module"))
     fields = {name: _unpacked(entry, arrays) for name, entry in _table(thing, "fields").items()}
+    added = {name: cls._field_defaults[name] for name in _ADDED.get(cls.__name__, ()) if name not in fields}
+    fields = {**fields, **added}
     if set(fields) != set(cls._fields):
         raise ValueError(f"its {cls.__name__} does not have the same fields as sojourn's")
     check_fields(cls._make(fields[name] for name in cls._fields))
