@@ -124,7 +124,13 @@ def _moves_of(
     place: str, pair: Mapping[str, Content]
 ) -> Iterator[tuple[Content, float, Quantity, Quantity, dict[str, float]]]:
     """Yield the outcomes of a pair that has rates; moves with the rate 0 are left out."""
-    known(f"{place}, which has rates,", pair, _OF_RATES, {"rates"})
+    others = sorted((ENTRIES - _OF_RATES) & set(pair))
+    if others or "rates" not in pair:
+        wrong = f"has {others[0]}" if others else "has no rates"
+        raise ValueError(
+            f"{place} {wrong} beside {', '.join(sorted(_OF_RATES & set(pair)))}; with rates there are only earning and flows, "
+            "and a reward or amounts that come with a move are in its list (state, rate, reward, amounts)"
+        )
     given = pair["rates"]
     if not isinstance(given, dict | list):
         raise TypeError(

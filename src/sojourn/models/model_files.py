@@ -292,7 +292,8 @@ def _toml(value: Content) -> str:
         return "[" + ", ".join(map(_toml, value)) + "]"
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\\x7f", "\\u007f")
-    return repr(value.item() if isinstance(value, np.generic) else value)
+    value = value.item() if isinstance(value, np.generic) else value
+    return json.dumps(value) if isinstance(value, bool) else repr(value)
 
 
 def _key(key: str) -> str:
