@@ -144,9 +144,12 @@ def test_any_form_of_pair_is_read_as_from_a_list(seed: int, monkeypatch: pytest.
                 moves: Any = dict(zip(to, weights, strict=True)) | {("never", 1): 0.0}
                 lump = 0.0
                 if kind == 5:
-                    lump, extra = 2.0, {"lost": 3.0}
-                    moves = [(each, weight, lump, extra) for each, weight in zip(to, weights, strict=True)]
-                    extra = {"lost": 3.0 + 0.5 / total}
+                    lump, with_moves = 2.0, rng.random() < 0.5
+                    moves = [
+                        (each, weight, lump, {"lost": 3.0}) if with_moves else (each, weight, lump)
+                        for each, weight in zip(to, weights, strict=True)
+                    ]
+                    extra = {"lost": 3.0 * with_moves + 0.5 / total}
                     flows = {"lost": 0.5}
                 else:
                     flows, extra = {"lost": 0.25}, {"lost": 0.25 / total}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -183,15 +183,19 @@ class _Rows:
         if is_rates is None:
             return False
         after = pair["rates" if is_rates else "next"]
-        if type(after) is not dict:
-            if is_rates:
+        places: Iterable[Hashable]
+        if type(after) is dict:
+            places, weights = after, after.values()
+        elif is_rates:
+            places, weights = zip(*after, strict=True)  # an error if anything comes with a move
+        else:
+            places, weights = (after,), (1.0,)
+        if not min(weights) > 0.0:
+            some = [(place, weight) for place, weight in zip(places, weights, strict=True) if weight != 0]
+            places, weights = zip(*some, strict=True)
+            if not min(weights) > 0.0:
                 return False
-            after = {after: 1.0}
-        if not min(after.values()) > 0.0:
-            after = {to: weight for to, weight in after.items() if weight != 0}
-            if not (after and min(after.values()) > 0.0):
-                return False
-        total = float(sum(after.values()))
+        total = float(sum(weights))
         if is_rates:
             reward, duration = pair.get("earning", 0.0), 1.0 / total
             further = pair.get("flows", _NOTHING)
@@ -203,9 +207,9 @@ class _Rows:
             total = 0.0
         if not is_right or (further and not set(map(type, further.values())) <= _NUMBERS):
             return False
-        self._successors.extend(map(self.states.__getitem__, after))
-        self._weights.extend(after.values())
-        self._groups.append(_Group(number, action, len(after), total, reward, duration, further))
+        self._successors.extend(map(self.states.__getitem__, places))
+        self._weights.extend(weights)
+        self._groups.append(_Group(number, action, len(weights), total, reward, duration, further))
         return True
 
     def _add_outcomes(self, number: int, action: int, place: str, pair: Any) -> None:
