@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
@@ -58,7 +57,7 @@ class Row(NamedTuple):
 # --- Models -------------------------------------------------------------------------
 
 
-def inventory(mean: float, fixed: float, holding: float, penalty: float) -> tuple[sj.SMDP, sj.exact.Solution]:
+def inventory(mean: float, fixed: float, holding: float, penalty: float) -> sj.exact.Solution:
     """An inventory that is looked at before each period: order now, up to any level, or wait. Unmet demand waits, too.
 
     Choosing whether and how much takes no time. Demands that are rarer than 1e-16 are left out.
@@ -82,8 +81,7 @@ def inventory(mean: float, fixed: float, holding: float, penalty: float) -> tupl
         after = {("whether", here): p for here, p in zip(left.tolist(), chance.tolist(), strict=True)}
         return {"sell": {"reward": -cost, "duration": 1.0, "next": after}}
 
-    model = sj.models.explore(("how much", 0), moves)
-    return model, sj.solve(model)
+    return sj.solve(sj.models.explore(("how much", 0), moves))
 
 
 def levels(best: sj.exact.Solution) -> tuple[int, int]:
@@ -202,23 +200,16 @@ def _row(group: str, case: str, published: str, best: sj.exact.Solution, sign: f
 
 
 def inventories() -> Iterator[Row]:
-    """Yield all inventories; a policy that is not the published one is an error."""
-    for mean, (s, up_to, cost) in ZHENG_FEDERGRUEN.items():
-        best = inventory(mean, 64.0, 1.0, 9.0)[1]
-        found, top = levels(best)
-        yield _row(
-            "Zheng and Federgruen",
-            f"mean demand {mean}: ({s}, {up_to}); found ({found}, {top})",
-            f"{cost:.3f}",
-            best,
-            -1.0,
-        )
-    best = inventory(6.0, 5.0, 1.0, 4.0)[1]
-    found, top = levels(best)
-    s, up_to, cost = SNYDER_SHEN
-    yield _row(
-        "Snyder and Shen", f"example 4.7: ({s}, {up_to}); found ({found}, {top})", f"{cost:.6f}", best, -1.0
-    )
+    """Yield all inventories, each with the s and S that were found."""
+    for mean, (_, _, cost) in ZHENG_FEDERGRUEN.items():
+        yield _inventory("Zheng and Federgruen", f"mean demand {mean}", f"{cost:.3f}", (mean, 64.0, 1.0, 9.0))
+    yield _inventory("Snyder and Shen", "example 4.7", f"{SNYDER_SHEN[2]:.6f}", (6.0, 5.0, 1.0, 4.0))
+
+
+def _inventory(group: str, case: str, published: str, given: tuple[float, float, float, float]) -> Row:
+    best = inventory(*given)
+    least, up_to = levels(best)
+    return _row(group, f"{case}: s {least}, S {up_to}", published, best, -1.0)
 
 
 def miners(shares: tuple[float, ...] = tuple(SELFISH)) -> Iterator[Row]:
@@ -249,7 +240,7 @@ def others() -> Iterator[Row]:
             (jobs, awake): "wake" if jobs >= least and not awake else "run" for jobs, awake in model.labels
         }
         worth = -sj.evaluate(model, rule).gain
-        yield Row("N-policy", f"wake at {least}", f"{cost:.6f}", worth, math.nan, math.nan)
+        yield Row("N-policy", f"wake at {least}", f"{cost:.6f}", worth, worth, worth)
     yield _row("N-policy", "the best", f"{min(N_POLICY.values()):.6f}", sj.solve(model), -1.0)
     yield solved("Gao and Zhou", "two states", f"{40 / 7:.6f}", 0, two_states)
 
@@ -257,3 +248,23 @@ def others() -> Iterator[Row]:
 def rows() -> list[Row]:
     """Return all published numbers beside ours."""
     return [*inventories(), *miners(), *others()]
+
+
+# --- On the page --------------------------------------------------------------------
+
+
+def table(found: list[dict[str, Any]]) -> str:
+    """Return published numbers beside ours, to two more digits; one that differs is set in italics.
+
+    >>> print(table([Row("Tijms", "exercise 7.3", "4", 4.0, 4.0, 4.0)._asdict()]))
+    | | | published | ours |
+    |---|---|---:|---:|
+    | Tijms | exercise 7.3 | 4 | 4.00 |
+    """
+    lines = ["| | | published | ours |", "|---|---|---:|---:|"]
+    for row in (Row(**each) for each in found):
+        ours = f"{row.ours:.{len(row.published.partition('.')[2]) + 2}f}"
+        lines.append(
+            f"| {row.group} | {row.case} | {row.published} | {ours if row.agrees else f'*{ours}*'} |"
+        )
+    return "\n".join(lines)
