@@ -58,7 +58,9 @@ def same(one: sj.SMDP, other: sj.SMDP) -> None:
 def test_two_queues_are_those_of_a_list_of_rates() -> None:
     """Explored from (0, 0), they are the model that is listed, and the policy is read by tuples: 2 x 1 goes before 1 x .8."""
     model = explore((0, 0), two_queues)
-    rows, earning, flow = [], {}, {}
+    rows: list[Any] = []
+    earning: dict[Any, float] = {}
+    flow: dict[Any, float] = {}
     for state in model.labels:
         for action, pair in two_queues(state).items():
             rows += [(state, action, to, rate) for to, rate in pair["rates"] if rate > 0.0]
@@ -87,7 +89,8 @@ def test_any_form_of_pair_is_read_as_from_a_list(seed: int, monkeypatch: pytest.
     monkeypatch.setattr(sys.modules["sojourn.models.explore"], "_ROWS", 1 + seed % 7)
     rng = random.Random(seed)
     states = [("s", number) for number in range(8)]
-    table, rows = {}, []
+    table: dict[Any, dict[Any, Any]] = {}
+    rows: list[Any] = []
     for place, state in enumerate(states):
         table[state] = {}
         for action in range(1 + rng.randrange(3)):
@@ -270,7 +273,7 @@ def test_what_is_wrong_is_said_with_state_and_action(choices: Any, sentence: str
 def test_an_error_of_the_function_names_the_state() -> None:
     """The user's own error is there, with the state that it happened in."""
     with pytest.raises(ValueError, match=r"moves fails for state \(3, 1\) \(KeyError: 5\)") as found:
-        explore((3, 1), lambda _: {}[5])
+        explore((3, 1), lambda _: dict[Any, Any]()[5])
     assert isinstance(found.value.__cause__, KeyError)
     with pytest.raises(TypeError, match=r"the start is \{\}; a state must be a number, a name, a tuple"):
         explore({}, two_queues)

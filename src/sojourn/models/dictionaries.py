@@ -159,7 +159,8 @@ def _move(place: str, given: Content) -> tuple[Content, float, float, dict[str, 
             f"a move of {place} is {shown(given)}; it must be (state, rate), (state, rate, reward) or "
             "(state, rate, reward, {name: amount})"
         )
-    to, rate, reward, amounts = (*given, *(0.0, {})[len(given) - 2 :])
+    move: tuple[Any, ...] = tuple(given)
+    to, rate, reward, amounts = move + (0.0, {})[len(move) - 2 :]
     return (
         to,
         at_least_zero(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -184,6 +184,7 @@ class _Rows:
             return False
         after = pair["rates" if is_rates else "next"]
         places: Iterable[Hashable]
+        weights: Collection[float]
         if type(after) is dict:
             places, weights = after, after.values()
         elif is_rates:
