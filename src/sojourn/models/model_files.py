@@ -49,7 +49,6 @@ from sojourn.data.hints import Given, fitted
 from sojourn.data.names import found, is_users, made, users_constructor
 from sojourn.data.numbers import nearest, shown, whole
 from sojourn.models.dictionaries import ENTRIES, LAWS, Content, as_list, known, outcomes_of
-from sojourn.models.explore import MOST_STATES, explore
 from sojourn.models.laws import Constant, Law
 from sojourn.models.problems.catalogue import PROBLEMS, SEVERAL_GAINS
 from sojourn.models.smdp import SMDP
@@ -342,6 +341,8 @@ def _users_model(name: str, options: Mapping[str, Given]) -> SMDP:
     make = users_constructor(name)
     known = inspect.signature(make).parameters
     if known and "start" in options and "start" not in known:
+        from sojourn.models.explore import MOST_STATES, explore  # noqa: PLC0415 - few need it, learners do not
+
         given = {key: option for key, option in options.items() if key not in ("start", "most_states")}
         most = whole("most_states", options.get("most_states", MOST_STATES))  # type: ignore[arg-type] # it looks
         moves = functools.partial(make, **fitted(make, given, besides=(next(iter(known)),)))
