@@ -4,6 +4,7 @@ from sojourn.exact.audit.audit import Audit, Limit
 from sojourn.exact.audit.lock_in import LearnedValues, SelfConfirming, learned_values
 from sojourn.exact.bounds import Solution
 from sojourn.exact.constraints import Constraint, at_least, at_most
+from sojourn.exact.criteria import TotalValue
 from sojourn.exact.errors import NotSolvedError
 from sojourn.exact.linear_program import linear_program
 from sojourn.exact.logs.decision_log import Behaviour, Improvement, Log, LogEvaluation
@@ -28,6 +29,7 @@ __all__ = [
     "RatioSolution",
     "SelfConfirming",
     "Solution",
+    "TotalValue",
     "at_least",
     "at_most",
     "evaluate",

@@ -70,6 +70,9 @@ class LabelledPolicy(np.ndarray[tuple[int], np.dtype[np.int64]]):
     labels are whole numbers themselves; then `policy[7]` is the action in the state 7, and `np.asarray(policy)[7]` the
     one in the eighth state. Slices, lists and arrays always stand for positions.
 
+    A policy [state, action] of probabilities gives those above 0 by the labels of the actions. One for each [step, state]
+    gives by its first number the policy of that step.
+
     >>> from sojourn.models.problems import long_return
     >>> policy = labelled(long_return(), np.array([1, 0]))
     >>> policy["choice"], int(policy[0]), policy
@@ -98,13 +101,19 @@ class LabelledPolicy(np.ndarray[tuple[int], np.dtype[np.int64]]):
         return model.state_number(key)
 
     def __getitem__(self, key: Any) -> Any:
+        if self.ndim == 2 and self.dtype.kind == "i":
+            found = np.asarray(self)[key]
+            return labelled(self._model, found) if isinstance(key, int | np.integer) else found
         place = self._place(key)
         if place is None or self._model is None:
             return super().__getitem__(key)
+        if self.ndim == 2:
+            chances = enumerate(np.asarray(self)[place].tolist())
+            return {self._model.action_labels[action]: chance for action, chance in chances if chance > 0.0}
         return self._model.action_labels[int(super().__getitem__(place))]
 
     def __setitem__(self, key: Any, action: Any) -> None:
-        place = self._place(key)
+        place = self._place(key) if self.ndim == 1 else None
         if place is None or self._model is None:
             super().__setitem__(key, action)
         else:
