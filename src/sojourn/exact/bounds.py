@@ -34,6 +34,7 @@ import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,7 @@ from sojourn.exact.chains import LARGEST, carried
 from sojourn.exact.constraints import Constraint
 from sojourn.exact.errors import NotSolvedError, check_one_class
 from sojourn.exact.operators import Workers, expected, improve_block, prove_block
+from sojourn.exact.policy_files import SolvedPolicy
 from sojourn.models.chain import chain_of_pairs
 from sojourn.models.labels import labelled
 from sojourn.models.smdp import SMDP
@@ -154,6 +156,10 @@ class Solution:
                 f"this is the solution for a {self.criterion}, which has no gain; use values, or evaluate(model, policy).gain"
             )
         return one_gain(self.gains)
+
+    def write_policy(self, path: str | Path) -> None:
+        """Write the policy to a .csv file, as a table, or to a .json file, which `sojourn.load_policy` reads."""
+        SolvedPolicy(self.model, self.policy).write(path)
 
     @property
     def findings(self) -> tuple[str, ...]:
