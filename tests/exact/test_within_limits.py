@@ -11,6 +11,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 import sojourn as sj
+from counting import Counted
 from sojourn.exact import Constraint, NotSolvedError, at_least, at_most
 
 Floats = npt.NDArray[np.float64]
@@ -120,6 +121,14 @@ def compared(seed: int) -> str:
     if expected.unique:
         assert int(((found.policy > 1e-9).sum(axis=1) > 1).sum()) <= binding
     return "unique" if expected.unique and binding else "binding" if binding else "free"
+
+
+@pytest.mark.evidence
+def test_many_random_models_agree_with_a_linear_program(counted: Counted) -> None:
+    """The same on 2,000 further models."""
+    kinds = [compared(seed) for seed in range(10_000, 12_000)]
+    assert {"unique", "free", "infeasible"} <= set(kinds)
+    counted("models with limits, against a linear program", tried=len(kinds), failed=0)
 
 
 @pytest.mark.parametrize("block", range(4))

@@ -23,6 +23,12 @@ class Frontier:
     """The best that can be had for each bound of a limit, with proven bounds on it and the price of the limit there.
 
     Where no policy keeps the limit, the solution is None and its numbers are NaN; `findings` says why.
+
+    >>> import sojourn as sj
+    >>> model = sj.problems.long_shot()  # 5 in a step of 1, or 12 in one of 4
+    >>> found = frontier(model, sj.exact.at_least("duration", 0, per="steps"), [1, 4, 5])
+    >>> found.gains, found.findings
+    ((5.0, 3.0, nan), ('no policy has duration per steps at least 5; the most that can be had is 4',))
     """
 
     limit: Constraint
