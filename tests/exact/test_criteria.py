@@ -8,6 +8,7 @@ import math
 from fractions import Fraction
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 from scipy import integrate, stats
@@ -248,6 +249,21 @@ def test_quantecon_discrete_dp() -> None:
     found = sj.solve(sj.models.from_transitions(rows), discount=-math.log(0.95))
     assert found.values == pytest.approx([-8.57142857, -20.0], abs=1e-8)
     assert found.policy.tolist() == [0, 0]
+
+
+def test_frozen_lake() -> None:
+    """On Gymnasium's slippery 4 x 4 lake the goal is reached with probability 14/17 at best, however long one walks for nothing."""
+    lake: Any = gymnasium.make("FrozenLake-v1", map_name="4x4").unwrapped
+    rows = [
+        (state, action, after, p, reward, 1.0)
+        for state, actions in lake.P.items()
+        for action, outcomes in actions.items()
+        for p, after, reward, _ in outcomes
+    ]
+    ends = [place for place, kind in enumerate(lake.desc.ravel()) if kind in b"GH"]
+    found = sj.solve(sj.models.from_transitions(rows), until=ends)
+    assert found.values[0] == pytest.approx(14.0 / 17.0, abs=1e-14)
+    assert 14.0 / 17.0 - 1e-12 < found.lower[0] <= found.upper[0] < 14.0 / 17.0 + 1e-12
 
 
 def growth() -> sj.SMDP:

@@ -136,3 +136,38 @@ def test_random_models_agree_with_a_linear_program(block: int) -> None:
     """On 100 random models with 1 to 3 limits: the gain to 1e-8, prices where unique, limits kept, few states with a draw."""
     kinds = [compared(seed) for seed in range(25 * block, 25 * block + 25)]
     assert {"unique", "free", "infeasible"} <= set(kinds)
+
+
+def test_limits_that_depend_on_the_start_are_refused() -> None:
+    """Where a policy may stay in one of several parts for ever, what limits allow depends on the start: a sentence says so."""
+    with pytest.raises(NotSolvedError, match="so what limits allow depends on the start"):
+        sj.solve(sj.problems.gemini(), limits=[at_most("steps", 2.0)])
+
+
+def test_time_that_would_have_to_be_shared_between_two_places() -> None:
+    """If the best mixture stays in either of two states for ever, no policy without memory does as it: a sentence says so."""
+    rows = [
+        (
+            state,
+            action,
+            state if action == "stay" else 1 - state,
+            1.0,
+            reward if action == "stay" else -1.0,
+            1.0,
+            {"used": used},
+        )
+        for state, reward, used in ((0, 1.0, 0.0), (1, 5.0, 1.0))
+        for action in ("stay", "go")
+    ]
+    model = sj.models.from_transitions(rows)
+    with pytest.raises(NotSolvedError, match="a policy without memory would stay in one of them for ever"):
+        sj.solve(model, limits=[at_most("used", 0.5)])
+
+
+def test_a_limit_at_its_very_edge() -> None:
+    """A limit that only one policy keeps, exactly, is kept; one that the best policy keeps exactly has no price."""
+    model = sj.problems.long_shot()  # 5 in a step of 1, or 12 in one of 4
+    tight = sj.solve(model, limits=[at_least("duration", 4.0, per="steps")])
+    assert tight.gain == pytest.approx(3.0, abs=1e-12)
+    loose = sj.solve(model, limits=[at_least("duration", 1.0, per="steps")])
+    assert (loose.gain, loose.prices) == (pytest.approx(5.0, abs=1e-12), (0.0,))

@@ -164,8 +164,10 @@ class Solution:
     @property
     def findings(self) -> tuple[str, ...]:
         """Sentences on anything unusual: absorbing states, states that are left for good, bounds that are far apart."""
+        if self.values is not None:
+            return self.notes  # what the model is like in the long run does not matter
         if not self.is_coarse or self.is_estimate:
-            return (*self.notes, *findings(self.model))
+            return findings(self.model)
         return (
             f"the gain is known to within {self.upper - self.lower:.1g}; the states differ so much in worth that floats can do "
             "no better",

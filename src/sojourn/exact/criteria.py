@@ -50,7 +50,7 @@ from sojourn.models.chain import (
     solved,
 )
 from sojourn.models.smdp import MOST_ENTRIES, SMDP
-from sojourn.models.structure import findings, named, structure_of
+from sojourn.models.structure import named, structure_of
 from sojourn.rules.arrays import Flags, Floats, Ints, Sparse
 from sojourn.rules.blas import one_thread
 from sojourn.rules.door import told
@@ -169,17 +169,12 @@ class TotalValue:
     lower: Floats
     upper: Floats
     criterion: str
-    notes: tuple[str, ...] = ()
+    findings: tuple[str, ...] = ()  # sentences on what was assumed, and on states without a total
     _asked: Asked | None = field(default=None, kw_only=True)
     _policy: Any = field(default=None, kw_only=True)
 
     def __repr__(self) -> str:
         return f"TotalValue(values={shown(self.values.tolist())})"
-
-    @property
-    def findings(self) -> tuple[str, ...]:
-        """Sentences on what was assumed, and on states without a total."""
-        return (*self.notes, *findings(self.model))
 
     def total(self, amount: str) -> Floats:
         """Return the same total of another amount: "duration", "steps", or one that the model names."""
