@@ -57,7 +57,7 @@ def mean_of(function: Any, law: Law) -> float:
             found = stats.uniform(low, high - low)
     ends = found.ppf([1e-15, 1e-6, 1e-2, 0.3, 0.6, 0.9, 0.999, 1.0 - 1e-9, 1.0 - 1e-15])
     pieces = itertools.pairwise(ends)
-    return sum(
+    return math.fsum(
         integrate.quad(lambda x: function(x) * found.pdf(x), a, b, epsabs=0, epsrel=1e-12)[0]
         for a, b in pieces
     )
@@ -448,7 +448,7 @@ def test_a_total_has_no_gain() -> None:
 def test_wrong_words_get_a_sentence() -> None:
     """Each wrong word for a total is named, with what to do."""
     model = cells()
-    for words, sentence in [
+    wrong: list[tuple[dict[str, Any], str]] = [
         ({"discount": -1}, "discount is -1"),
         ({"discount": 0.1, "paid": "later"}, "paid is 'later'; it must be"),
         ({"paid": "end"}, "there is no discount"),
@@ -459,7 +459,8 @@ def test_wrong_words_get_a_sentence() -> None:
         ({"steps": 10**9}, "too large"),
         ({"discount": 0.1, "per": "steps"}, "not counted per anything"),
         ({"discount": 0.1, "limits": [sj.exact.at_most("steps", 2)]}, "cannot have limits"),
-    ]:
+    ]
+    for words, sentence in wrong:
         with pytest.raises(ValueError, match=sentence):
             sj.solve(model, **words)
 

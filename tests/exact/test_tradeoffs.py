@@ -63,7 +63,7 @@ def test_bounds_that_nobody_keeps_are_nan_and_named() -> None:
     assert "the least that can be had is" in found.findings[0]
     ax = Figure().subplots()
     sj.plot.frontier(found, ax)
-    assert ax.get_lines()[-1].get_xdata().tolist() == [0.5]
+    assert np.asarray(ax.get_lines()[-1].get_xdata()).tolist() == [0.5]
     with pytest.raises(ValueError, match="no policy keeps any of the bounds"):
         sj.plot.frontier(frontier(line(), at_most("lost", 0.0, per="calls"), [0.0]), ax)
 
@@ -75,12 +75,13 @@ def limited() -> sj.exact.Solution:
 def test_a_policy_that_draws_goes_through_files(tmp_path: Path) -> None:
     """Written as JSON and loaded, it has the same probabilities, draws with them, and repeats itself with its seed."""
     found = limited()
-    drawn = [name for name in found.model.labels if len(found.policy[name]) > 1]
+    names: list[Any] = list(found.model.labels)
+    drawn = [name for name in names if len(found.policy[name]) > 1]
     assert len(drawn) == 1
     found.write_policy(tmp_path / "policy.json")
     policy = sj.load_policy(tmp_path / "policy.json", seed=3)
     assert isinstance(policy, SolvedPolicy)
-    for state, name in enumerate(found.model.labels):
+    for state, name in enumerate(names):
         assert policy.chances(name) == policy.chances(state) == found.policy[name]
     acts = [policy.act(drawn[0]) for _ in range(20_000)]
     chance = found.policy[drawn[0]]["reject"]

@@ -74,7 +74,6 @@ def total_named(
     if policy is not None:
         SolvedPolicy(model, first).write(policy)
     actions = model.action_names or tuple(map(str, range(model.num_actions)))
-    assert found.values is not None
     return Total(
         name=name,
         criterion=found.criterion,

@@ -112,7 +112,7 @@ class Solution:
     is_coarse: bool = False
     limits: tuple[Constraint, ...] = ()
     prices: tuple[float, ...] = ()
-    values: Floats | None = None
+    values: Any = None  # an array for a total
     criterion: str = ""
     notes: tuple[str, ...] = ()
 

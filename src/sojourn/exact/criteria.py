@@ -391,7 +391,7 @@ class Totals:
     @property
     def costly(self) -> Flags:
         """Whether each pair pays or costs anything, or begins at the end."""
-        return (self.earned != 0.0) | self.ends[self._state]
+        return np.asarray((self.earned != 0.0) | self.ends[self._state])
 
     def lost(self) -> Flags:
         """Return from which states of a model with one action in each the set may never be reached."""
@@ -535,11 +535,10 @@ def _inverse(system: Sparse) -> Callable[[Floats], Floats]:
         if iterated(rows, first, _ITERATIONS) is not None:
             return lambda right: _by_iterations(rows, right)
     with contextlib.suppress(RuntimeError):
-        return one_thread()(
-            linalg.splu(
-                system, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
-            ).solve
+        factors = linalg.splu(
+            system, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
         )
+        return one_thread()(lambda right: np.asarray(factors.solve(right)))
     return lambda right: solved(system, right)
 
 

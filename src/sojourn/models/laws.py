@@ -420,7 +420,9 @@ def losses(laws: FlatLaws, discount: float) -> npt.NDArray[np.float64]:
     above = (weight * -np.expm1(-np.maximum(a[at, None] + b[at, None] * points, c[at, None]))).sum(axis=1)
     result[at] = above - special.ndtr(z) * np.expm1(-c[at])
     for place in np.flatnonzero(small & ((kind == WEIBULL) | (kind == LOGNORMAL))):
-        result[place] = _summed(int(kind[place]), *laws.parameters[place, :2], discount)[1]
+        result[place] = _summed(
+            int(kind[place]), laws.parameters[place, 0], laws.parameters[place, 1], discount
+        )[1]
     return result
 
 
