@@ -43,7 +43,9 @@ def test_limits_and_their_prices_are_told(tmp_path: Path) -> None:
     told = json.loads(ask(*words, "--json").stdout)
     assert (told["gain"], told["prices"]) == (pytest.approx(1.5), pytest.approx([2.0, 0.0]))
     assert told["probabilities"] == [{"answer": pytest.approx(0.75), "reject": pytest.approx(0.25)}]
-    assert sj.load_policy(policy).chances("line") == told["probabilities"][0]
+    loaded = sj.load_policy(policy)
+    assert isinstance(loaded, sj.exact.SolvedPolicy)
+    assert loaded.chances("line") == told["probabilities"][0]
     ask("report", str(tmp_path / "out"), "--out", str(page))
     assert "lost per calls at most 0.25, price 2" in page.read_text()
 
