@@ -27,10 +27,10 @@ from sojourn.agents import learning as learn
 from sojourn.agents import methods as relative
 from sojourn.agents.bandits import chosen
 from sojourn.agents.exploration import chance, share_of
-from sojourn.agents.learning import sized
 from sojourn.agents.methods import settled, td_error
 from sojourn.agents.planning import planner
 from sojourn.agents.protocol import draw
+from sojourn.agents.step_sizes import sized
 from sojourn.agents.values.protocol import read
 from sojourn.data.files import parsed_json, write_bytes
 from sojourn.data.hints import check_fields, check_kind
@@ -47,7 +47,7 @@ Contents: TypeAlias = dict[str, Any]  # which is checked when a file is read
 
 # Files give only the names of the classes in these modules, so the modules must be imported before a file is read.
 OURS = (learn, policies, planner, bandits, h_learning, relative, named, scheduled, centred)
-_RULES = (draw, read, td_error, chance, sized, share_of, settled, chosen, update, step)
+_RULES = (draw, read, td_error, chance, sized, share_of, settled, chosen, update, centred.noted, step)
 _SAVED_AS = {
     "ConstantStepSize": "Constant",
     "PlanHistory": "Course",
