@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from sojourn import __version__
 from sojourn.data.files import Json, JsonObject, write_json
 from sojourn.data.hints import as_json, read_record
+from sojourn.exact.constraints import Constraint
 from sojourn.exact.policies import evaluate
 from sojourn.exact.solve import solve, solve_ratio
 from sojourn.models.model_files import named_model
@@ -16,7 +18,7 @@ from sojourn.report import blocks
 from sojourn.report.charts import Axis, Lines, Series
 from sojourn.report.looks import plain
 from sojourn.report.words import counted, number, setting
-from sojourn.rules.arrays import Ints
+from sojourn.rules.arrays import Floats, Ints
 from sojourn.runs.catalogue import refuse_world
 
 FILE = "solution.json"
@@ -32,6 +34,9 @@ class Solved:
 
     `gain` is `maximise` per `per`: the reward per unit time, unless something else was asked for. `rates` has every amount
     per unit time under the policy, if the model counts any besides reward and duration.
+
+    With `limits`, `prices` has a number for each, and `probabilities` the actions of each state by name; `policy` then has the
+    likeliest one.
     """
 
     name: str
@@ -53,6 +58,9 @@ class Solved:
     maximise: str = "reward"
     per: str = "duration"
     rates: dict[str, float] | None = None
+    limits: tuple[str, ...] | None = None
+    prices: tuple[float, ...] | None = None
+    probabilities: tuple[dict[str, float], ...] | None = None
 
     def __post_init__(self) -> None:
         """Check that all parts are for the same states."""
@@ -70,7 +78,11 @@ class Solved:
         return self.state_names[state] if self.state_names else str(state)
 
     def action_name(self, state: int) -> str:
-        """Return the name of the action that the policy takes in a state."""
+        """Return the name of the action that the policy takes in a state, or of those that it draws."""
+        if self.probabilities is not None:
+            drawn = self.probabilities[state]
+            if len(drawn) > 1:
+                return " or ".join(f"{name} ({100.0 * chance:.4g} %)" for name, chance in drawn.items())
         action = self.policy[state]
         return self.action_names[action] if self.action_names else str(action)
 
@@ -86,8 +98,18 @@ class Solved:
         write_json(folder / FILE, as_json(self))
 
 
-def solve_named(name: str, options: JsonObject, *, maximise: str = "reward", per: str = "duration") -> Solved:
+def solve_named(
+    name: str,
+    options: JsonObject,
+    *,
+    maximise: str = "reward",
+    per: str = "duration",
+    limits: Sequence[Constraint] = (),
+    policy: Path | None = None,
+) -> Solved:
     """Solve a problem by name, or the model in a file, for the largest of an amount per unit of another one.
+
+    `policy` is a file for the policy, .csv or .json.
 
     >>> found = solve_named("long-shot", {})
     >>> found.gain, found.policy, found.action_names
@@ -98,14 +120,16 @@ def solve_named(name: str, options: JsonObject, *, maximise: str = "reward", per
     """
     refuse_world(name, "solve")
     model = named_model(name, options)
-    found = solve(model, maximise=maximise, per=per)
+    found = solve(model, maximise=maximise, per=per, limits=limits)
+    if policy is not None:
+        found.write_policy(policy)
     several = len(set(found.gains.tolist())) > 1
     return Solved(
         name=name,
         gain=float(found.gains[0]),
         lower=None if found.is_estimate else found.lower,
         upper=None if found.is_estimate else found.upper,
-        policy=tuple(found.policy.tolist()),
+        policy=tuple((found.policy.argmax(axis=1) if limits else found.policy).tolist()),
         states=model.num_states,
         solver=found.solver,
         seconds=found.seconds,
@@ -120,12 +144,21 @@ def solve_named(name: str, options: JsonObject, *, maximise: str = "reward", per
         maximise=maximise,
         per=per,
         rates=rates_of(model, found.policy),
+        limits=tuple(map(str, found.limits)) if limits else None,
+        prices=found.prices if limits else None,
+        probabilities=_probabilities(model, found.policy) if limits else None,
     )
+
+
+def _probabilities(model: SMDP, policy: Floats) -> tuple[dict[str, float], ...]:
+    names = model.action_names or tuple(map(str, range(model.num_actions)))
+    return tuple({names[a]: p for a, p in enumerate(row) if p > 0.0} for row in policy.tolist())
 
 
 def rates_of(model: SMDP, policy: Ints) -> dict[str, float] | None:
     """Return every amount per unit time under a policy; None if the model counts none, or they depend on chance.
 
+    >>> import numpy as np
     >>> from sojourn.models import from_dict
     >>> pair = {"reward": 6, "duration": 2, "next": "on", "amounts": {"energy": 5}}
     >>> rates_of(from_dict({"on": {"go": pair}}), np.array([0]))
@@ -156,6 +189,7 @@ def lines(found: Solved) -> list[str]:
         f"{found.name}: {gain}, {proven} ({counted(found.states, 'state')}, {found.solver}, {found.seconds:.2g} s)",
         *several_lines(found),
         *([] if found.rates is None else [_rates(found.rates)]),
+        *limit_lines(found),
         _policy(found),
         *(f"note: {finding}" for finding in found.findings),
     ]
@@ -163,6 +197,15 @@ def lines(found: Solved) -> list[str]:
 
 def _rates(rates: dict[str, float]) -> str:
     return "per unit time: " + ", ".join(f"{name} {rate:.10g}" for name, rate in rates.items())
+
+
+def limit_lines(found: Solved) -> list[str]:
+    """Return each limit with its price."""
+    limits = zip(found.limits or (), found.prices or (), strict=True)
+    return [
+        f"limit: {limit}, price {price:.10g}{'' if price else ' (it does not bind)'}"
+        for limit, price in limits
+    ]
 
 
 def several_lines(found: Solved) -> list[str]:
@@ -228,6 +271,8 @@ def section(folder: Path, given: dict[str, Json], budget: blocks.Budget) -> bloc
     parts: list[blocks.Block] = [blocks.Note(f"{finding}.") for finding in found.findings]
     if found.gains is not None:
         parts.insert(0, blocks.Points(several_lines(found)))
+    if found.limits is not None:
+        parts.insert(0, blocks.Points(limit_lines(found)))
     if not found.bias:
         parts.insert(0, blocks.Prose("The solver that was used returns no bias."))
     return blocks.Section(

@@ -4,20 +4,24 @@ from sojourn.exact.audit.audit import Audit, Limit
 from sojourn.exact.audit.lock_in import LearnedValues, SelfConfirming, learned_values
 from sojourn.exact.bounds import Solution
 from sojourn.exact.constraints import Constraint, at_least, at_most
+from sojourn.exact.criteria import TotalValue
 from sojourn.exact.errors import NotSolvedError
 from sojourn.exact.linear_program import linear_program
 from sojourn.exact.logs.decision_log import Behaviour, Improvement, Log, LogEvaluation
 from sojourn.exact.logs.log_reader import read_log
 from sojourn.exact.modified import modified_policy_iteration
 from sojourn.exact.policies import PolicyValue, evaluate
+from sojourn.exact.policy_files import SolvedPolicy
 from sojourn.exact.policy_iteration import policy_iteration
 from sojourn.exact.solve import RatioSolution, solve_ratio
+from sojourn.exact.tradeoffs import Frontier, frontier
 from sojourn.exact.value_iteration import value_iteration
 
 __all__ = [
     "Audit",
     "Behaviour",
     "Constraint",
+    "Frontier",
     "Improvement",
     "LearnedValues",
     "Limit",
@@ -28,9 +32,12 @@ __all__ = [
     "RatioSolution",
     "SelfConfirming",
     "Solution",
+    "SolvedPolicy",
+    "TotalValue",
     "at_least",
     "at_most",
     "evaluate",
+    "frontier",
     "learned_values",
     "linear_program",
     "modified_policy_iteration",

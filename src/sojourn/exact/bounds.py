@@ -34,6 +34,7 @@ import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,7 @@ from sojourn.exact.chains import LARGEST, carried
 from sojourn.exact.constraints import Constraint
 from sojourn.exact.errors import NotSolvedError, check_one_class
 from sojourn.exact.operators import Workers, expected, improve_block, prove_block
+from sojourn.exact.policy_files import SolvedPolicy
 from sojourn.models.chain import chain_of_pairs
 from sojourn.models.labels import labelled
 from sojourn.models.smdp import SMDP
@@ -83,6 +85,10 @@ class Solution:
     counted per; for a limit per unit time, by the price itself. The bias is that of the rewards less what the limits cost
     at these prices.
 
+    With `discount`, `until` or `steps`, `values` has the largest mean total from each state, which is at least `lower` and at
+    most `upper` there; these are then arrays too. `criterion` says in words what is counted. For a number of steps,
+    `policy` is [step, state], with the first step first. A total has no gain, so `gains` is NaN.
+
     >>> import sojourn as sj
     >>> found = sj.solve(sj.problems.long_return())  # 30 in a time of 2 + 1, or 770 in one of 100 + 1
     >>> found.gain, found.policy, found.upper - found.lower < 1e-9
@@ -97,8 +103,8 @@ class Solution:
     gains: Floats
     bias: Floats
     policy: npt.NDArray[Any]  # actions, or probabilities [state, action]
-    lower: float
-    upper: float
+    lower: Any  # a float, or for a total an array of them
+    upper: Any
     residual: float
     iterations: int
     solver: str
@@ -106,22 +112,28 @@ class Solution:
     is_coarse: bool = False
     limits: tuple[Constraint, ...] = ()
     prices: tuple[float, ...] = ()
+    values: Any = None  # an array for a total
+    criterion: str = ""
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "policy", labelled(self.model, self.policy))
         if self.is_estimate:
-            object.__setattr__(self, "lower", -np.inf)
-            object.__setattr__(self, "upper", np.inf)
+            far = np.inf if self.values is None else np.full(len(self.values), np.inf)
+            object.__setattr__(self, "lower", -far)
+            object.__setattr__(self, "upper", far)
 
     def __repr__(self) -> str:
-        one = self.gains.max() == self.gains.min()
-        gain = (
-            f"gain={float(self.gains[0])}"
-            if one
-            else f"gains=[{_short(list(map(repr, self.gains.tolist())))}]"
-        )
+        numbers = self.gains if self.values is None else self.values
+        name = "gain" if self.values is None else "value"
+        gain = f"{name}s=[{_short(list(map(repr, numbers.tolist())))}]"
+        if self.values is None and numbers.max() == numbers.min():
+            gain = f"gain={float(numbers[0])}"
         actions, states = self.model.action_labels, self.model.labels
-        policy = [actions[a] for a in self.policy[: _SHOWN + 1].tolist()]
+        first: list[Any] = np.asarray(
+            self.policy[0] if self.criterion and self.policy.ndim == 2 else self.policy
+        )[: _SHOWN + 1].tolist()
+        policy = [_named_action(actions, each) for each in first]
         shown = f"[{_short(list(map(repr, policy)))}]"
         if not isinstance(states, range):
             shown = "{" + _short([f"{s!r}: {a!r}" for s, a in zip(states, policy, strict=False)]) + "}"
@@ -139,11 +151,21 @@ class Solution:
     @property
     def gain(self) -> float:
         """The optimal gain, if it is the same from every state; otherwise an error is raised."""
+        if self.values is not None:
+            raise ValueError(
+                f"this is the solution for a {self.criterion}, which has no gain; use values, or evaluate(model, policy).gain"
+            )
         return one_gain(self.gains)
+
+    def write_policy(self, path: str | Path) -> None:
+        """Write the policy to a .csv file, as a table, or to a .json file, which `sojourn.load_policy` reads."""
+        SolvedPolicy(self.model, self.policy).write(path)
 
     @property
     def findings(self) -> tuple[str, ...]:
         """Sentences on anything unusual: absorbing states, states that are left for good, bounds that are far apart."""
+        if self.values is not None:
+            return self.notes  # what the model is like in the long run does not matter
         if not self.is_coarse or self.is_estimate:
             return findings(self.model)
         return (
@@ -151,6 +173,14 @@ class Solution:
             "no better",
             *findings(self.model),
         )
+
+
+def _named_action(actions: Sequence[Any], chosen: Any) -> Any:
+    """Return the label of an action, or for probabilities the label of the only one, or those that are above 0."""
+    if not isinstance(chosen, list):
+        return actions[chosen]
+    drawn = {actions[a]: chance for a, chance in enumerate(chosen) if chance > 0.0}
+    return drawn if len(drawn) > 1 else next(iter(drawn))
 
 
 def _short(texts: Sequence[str]) -> str:

@@ -14,13 +14,15 @@ Decision Processes", appendix A and chapter 11).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import overload
 
 import numpy as np
 
 from sojourn.data.numbers import nearest, shown
 from sojourn.exact.chains import stationary, valued
+from sojourn.exact.criteria import Paid, TotalValue, asked, evaluate_total
 from sojourn.models.chain import Chain, PolicyLike, chain_of, chain_of_pairs, pairs_of, state_means
 from sojourn.models.smdp import SMDP, check_model
 from sojourn.models.structure import named, one_gain
@@ -142,8 +144,28 @@ class PolicyValue:
         return float(self.stationary @ self.state_reward)
 
 
+@overload
+def evaluate(model: SMDP, policy: PolicyLike) -> PolicyValue: ...
+@overload
+def evaluate(
+    model: SMDP,
+    policy: PolicyLike,
+    *,
+    discount: float | None = None,
+    paid: Paid = "start",
+    until: Hashable | Iterable[Hashable] | None = None,
+    steps: int | None = None,
+) -> TotalValue: ...
 @told
-def evaluate(model: SMDP, policy: PolicyLike) -> PolicyValue:
+def evaluate(
+    model: SMDP,
+    policy: PolicyLike,
+    *,
+    discount: float | None = None,
+    paid: Paid = "start",
+    until: Hashable | Iterable[Hashable] | None = None,
+    steps: int | None = None,
+) -> PolicyValue | TotalValue:
     """Return the exact gain of a policy, its bias, its stationary law and the rates of all amounts.
 
     A policy is an action for each state, or probabilities [state, action], or a dictionary of names, {state: action},
@@ -159,8 +181,16 @@ def evaluate(model: SMDP, policy: PolicyLike) -> PolicyValue:
     >>> from sojourn.models.problems import long_return
     >>> evaluate(long_return(), {"choice": "A", "return": "A"}).gain
     10.0
+
+    With `discount`, `until` or `steps` it is what the policy is worth in total, as in `sojourn.solve`:
+
+    >>> evaluate(model, [0, 0], until=1), evaluate(model, [0, 0], steps=5)
+    (TotalValue(values=[4.0, 0.0]), TotalValue(values=[12.0, 8.0]))
     """
     check_model(model)
+    total = asked(model, discount, paid, until, steps)
+    if total is not None:
+        return evaluate_total(model, policy, total)
     chain = chain_of(model, policy)
     gains, bias, classes = valued(chain, sure=True)
     laws = tuple(stationary(chain.matrix[states][:, states]) for states in classes)

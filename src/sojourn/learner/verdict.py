@@ -215,40 +215,40 @@ def _of_observer(
 # --- A user's policy ----------------------------------------------------------------
 
 
-def chooser(given: GivenPolicy, reader: Reader) -> Choose:
+def chooser(given: GivenPolicy, reader: Reader, name: str = "baseline") -> Choose:
     """Return a user's policy in a form that can be followed, or say in one sentence what is wrong with it."""
     if not isinstance(reader, TableReader):
         if not callable(given):
             raise TypeError(
-                f"the baseline is {shown(given)}; where observations cannot be listed it must be a function of the "
+                f"the {name} is {shown(given)}; where observations cannot be listed it must be a function of the "
                 "observation"
             )
         return lambda observation, _mask: given(observation)
     first, count, states = reader.first_action, reader.num_actions, reader.states
-    unmasked("the baseline", given)
+    unmasked(f"the {name}", given)
 
     def checked(action: int) -> int:
-        return within("the baseline's action", int(action) - first, count) + first
+        return within(f"the {name}'s action", int(action) - first, count) + first
 
     if callable(given):
         return lambda observation, _mask: checked(given(observation))
     if isinstance(given, Mapping):
-        return lambda observation, _mask: checked(_looked_up(given, observation))
+        return lambda observation, _mask: checked(_looked_up(given, observation, name))
     actions = [checked(action) for action in given]
     if len(actions) != states.num_states:
         raise ValueError(
-            f"the baseline has {len(actions)} actions, but there are {states.num_states} states; give one action for "
+            f"the {name} has {len(actions)} actions, but there are {states.num_states} states; give one action for "
             "each state"
         )
     return lambda observation, _mask: actions[states.index(observation)]
 
 
-def _looked_up(given: Mapping[Any, int], observation: Element) -> int:
+def _looked_up(given: Mapping[Any, int], observation: Element, name: str) -> int:
     key = observation
     if isinstance(observation, np.ndarray | np.generic):
         key = observation.tolist() if np.ndim(observation) == 0 else tuple(np.ravel(observation).tolist())
     if key not in given:
-        raise ValueError(f"the baseline has no action for the observation {shown(key)}; add one")
+        raise ValueError(f"the {name} has no action for the observation {shown(key)}; add one")
     return given[key]
 
 

@@ -68,8 +68,10 @@ class LabelledPolicy(np.ndarray[tuple[int], np.dtype[np.int64]]):
 
     The label of a state gives the label of the action. Whole numbers are positions, as in any array, unless the model's
     labels are whole numbers themselves; then `policy[7]` is the action in the state 7, and `np.asarray(policy)[7]` the
-    one in the eighth state. Slices, lists and arrays always stand for positions. If the policy draws its actions, the label
-    of a state gives the probabilities of its actions, by their labels.
+    one in the eighth state. Slices, lists and arrays always stand for positions.
+
+    If the policy draws its actions, the label of a state gives their probabilities, where they are above 0, by their labels.
+    A policy for each [step, state] gives the policy of a step by the number of the step.
 
     >>> from sojourn.models.problems import long_return
     >>> policy = labelled(long_return(), np.array([1, 0]))
@@ -102,7 +104,13 @@ class LabelledPolicy(np.ndarray[tuple[int], np.dtype[np.int64]]):
             return None  # the probability of an action in a state, by their numbers
         return model.state_number(key)
 
+    def _is_by_step(self) -> bool:
+        return self.ndim == 2 and self.dtype.kind == "i"
+
     def __getitem__(self, key: Any) -> Any:
+        if self._is_by_step():
+            found = np.asarray(self)[key]
+            return labelled(self._model, found) if isinstance(key, int | np.integer) else found
         place = self._place(key)
         if place is None or self._model is None:
             return super().__getitem__(key)
@@ -113,7 +121,7 @@ class LabelledPolicy(np.ndarray[tuple[int], np.dtype[np.int64]]):
         return actions[int(found)]
 
     def __setitem__(self, key: Any, action: Any) -> None:
-        place = self._place(key)
+        place = None if self._is_by_step() else self._place(key)
         if place is None or self._model is None:
             super().__setitem__(key, action)
         else:
