@@ -34,7 +34,7 @@ import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -44,12 +44,16 @@ from sojourn.exact.chains import LARGEST, carried
 from sojourn.exact.constraints import Constraint
 from sojourn.exact.errors import NotSolvedError, check_one_class
 from sojourn.exact.operators import Workers, expected, improve_block, prove_block
+from sojourn.exact.sensitivity import Alternatives, alternatives
 from sojourn.models.chain import chain_of_pairs
 from sojourn.models.labels import labelled
 from sojourn.models.smdp import SMDP
 from sojourn.models.structure import findings, one_gain
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.door import told
+
+if TYPE_CHECKING:
+    from sojourn.exact.policies import PolicyValue
 
 _SHOWN = 10  # states in a solution's repr
 _LATER = 10  # steps after which rare and passing rewards count as often as they are met
@@ -121,7 +125,12 @@ class Solution:
             else f"gains=[{_short(list(map(repr, self.gains.tolist())))}]"
         )
         actions, states = self.model.action_labels, self.model.labels
-        policy = [actions[a] for a in self.policy[: _SHOWN + 1].tolist()]
+        policy = [
+            actions[a]
+            if isinstance(a, int)
+            else {actions[b]: share for b, share in enumerate(a) if share > 0.0}
+            for a in np.asarray(self.policy)[: _SHOWN + 1].tolist()
+        ]
         shown = f"[{_short(list(map(repr, policy)))}]"
         if not isinstance(states, range):
             shown = "{" + _short([f"{s!r}: {a!r}" for s, a in zip(states, policy, strict=False)]) + "}"
@@ -140,6 +149,22 @@ class Solution:
     def gain(self) -> float:
         """The optimal gain, if it is the same from every state; otherwise an error is raised."""
         return one_gain(self.gains)
+
+    @cached_property
+    def worth(self) -> PolicyValue:
+        """What `sojourn.evaluate` finds about the policy, computed when it is first asked for."""
+        from sojourn.exact.policies import evaluate  # noqa: PLC0415 - it imports this module in turn
+
+        return evaluate(self.model, np.asarray(self.policy))
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation per square root of time of what the policy earns; see `PolicyValue.deviation`."""
+        return self.worth.deviation
+
+    def alternatives(self) -> Alternatives:
+        """Return how close other actions come, and how far each reward may move before the policy changes."""
+        return alternatives(self.worth)
 
     @property
     def findings(self) -> tuple[str, ...]:

@@ -36,6 +36,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from scipy import special
 
 from sojourn.data.numbers import Number, at_least_zero, finite, positive, probability, several, shown, within
 from sojourn.rules.arrays import flat_floats
@@ -44,7 +45,7 @@ from sojourn.rules.values import checked
 
 __all__ = [
     "KINDS", "Constant", "Empirical", "Exponential", "FlatLaws", "FlooredNormal", "Gamma", "Law", "Lognormal", "Outcomes",
-    "TwoPoint", "Uniform", "Weibull", "as_law", "constants", "flat", "mean", "means",
+    "TwoPoint", "Uniform", "Weibull", "as_law", "constants", "flat", "mean", "means", "variances",
 ]  # fmt: skip
 
 _SHAPES, _LARGEST_SIGMA = (0.01, 1000.0), 30.0  # beyond these, means and draws would overflow or vanish
@@ -357,6 +358,34 @@ def means(laws: FlatLaws) -> npt.NDArray[np.float64]:
     result = np.where(kind == GAMMA, a * b, result)
     result = np.where(kind == UNIFORM, (a + b) / 2.0, result)
     return np.asarray(np.where(kind == TWO_POINT, a + c * (b - a), result))
+
+
+@told
+def variances(laws: FlatLaws) -> npt.NDArray[np.float64]:
+    """Return the variance of every law; infinite if floats cannot hold it.
+
+    >>> variances(flat([5.0, Exponential(2.0), Uniform(0.0, 6.0), TwoPoint(0.0, 10.0, 0.2)]))
+    array([ 0.,  4.,  3., 16.])
+    """
+    kind, (a, b, c) = laws.kind, laws.parameters.T
+    with np.errstate(over="ignore", invalid="ignore"):
+        result = np.where(kind == EXPONENTIAL, a * a, 0.0)
+        result = np.where(kind == GAMMA, a * b * b, result)
+        result = np.where(kind == UNIFORM, (b - a) ** 2 / 12.0, result)
+        result = np.where(kind == TWO_POINT, c * (1.0 - c) * (b - a) ** 2, result)
+        at = kind == WEIBULL  # the gamma function at 1 + 2/shape is above that at 1 + 1/shape squared
+        gap = special.gammaln(1.0 + 2.0 / a[at]) - 2.0 * special.gammaln(1.0 + 1.0 / a[at])
+        result[at] = (b[at] * special.gamma(1.0 + 1.0 / a[at])) ** 2 * np.expm1(gap)
+        at = kind == LOGNORMAL
+        result[at] = (a[at] * np.exp(b[at] ** 2 / 2.0)) ** 2 * np.expm1(b[at] ** 2)
+        at = kind == FLOORED
+        z, scale = (a[at] - c[at]) / b[at], b[at]
+        share, density = special.ndtr(z), np.exp(-z * z / 2.0) / math.sqrt(2.0 * math.pi)
+        # Of max(0, z + Z): its mean m is z plus a rest, and far above the floor nothing is lost by cancelling.
+        m, rest = z * share + density, density - z * special.ndtr(-z)
+        below = (1.0 + z * z) * share + z * density - m * m
+        result[at] = scale**2 * np.where(z > 0.0, share - rest * m, np.maximum(below, 0.0))
+    return np.asarray(result)
 
 
 def sizes(laws: FlatLaws) -> npt.NDArray[np.float64]:
