@@ -34,7 +34,10 @@ def solve(
     maximise: Annotated[str, typer.Option(help="The amount to have most of, by name.")] = "reward",
     per: Annotated[str, typer.Option(help="The amount that it is counted per, by name.")] = "duration",
     out: Annotated[
-        Path | None, typer.Option(help="Folder for solution.json, which also has the bias and the names.")
+        Path | None,
+        typer.Option(
+            help="Folder for solution.json with all that is known of each state, a README and a figure."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -47,14 +50,16 @@ def solve(
     from sojourn.answers.solution import lines, solve_named
     from sojourn.data.hints import as_json as record
 
-    found = solve_named(name, options_of(option, "--option"), maximise=maximise, per=per)
+    found = solve_named(
+        name, options_of(option, "--option"), maximise=maximise, per=per, whole=out is not None
+    )
     if out is not None:
         found.write(out)
     if as_json:
         written = record(found)
         several = () if found.gains is None else ("gains", "ratio")
         asked = () if (maximise, per) == ("reward", "duration") else ("maximise", "per")
-        counted = () if found.rates is None else ("rates",)
+        counted = [key for key in ("rates", "deviation", "closest") if written[key] is not None]
         echo_json({key: written[key] for key in (*_PRINTED, *several, *asked, *counted)})
     else:
         echo_lines(lines(found))

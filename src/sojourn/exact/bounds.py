@@ -40,6 +40,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from sojourn.data.names import users_constructor
 from sojourn.exact.chains import LARGEST, carried
 from sojourn.exact.constraints import Constraint
 from sojourn.exact.errors import NotSolvedError, check_one_class
@@ -165,6 +166,27 @@ class Solution:
     def alternatives(self) -> Alternatives:
         """Return how close other actions come, and how far each reward may move before the policy changes."""
         return alternatives(self.worth)
+
+    def table(self) -> Any:
+        """Return what is known about the policy as a data frame of Polars, with a row for each state.
+
+        The columns are the state, or each of its parts if states are tuples; its action; its share of the time; its bias; the
+        action that comes second, what is lost each time that it is taken, and what the gain loses if it always is; and how
+        far the reward of the own action may fall or rise before another policy is as good. The last three are for models
+        of up to 1,000 states. What is not known is left out.
+
+        >>> import sojourn as sj
+        >>> sj.solve(sj.problems.long_shot()).table().row(0, named=True)  # 5 in a time of 1, or 12 in one of 4
+        {'state': 0, 'action': 'A', 'share_of_time': 1.0, 'bias': 0.0, 'second_best': 'B', 'loss': 8.0, 'cost': 2.0, 'reward_may_fall': 2.0, 'reward_may_rise': inf}
+        """
+        return self.worth.table()
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the policy as `PolicyValue.plot` does, and return the figure of matplotlib."""
+        return self.worth.plot(ax)
+
+    def _repr_html_(self) -> str:
+        return str(users_constructor("sojourn.answers.notebook:solution_html")(self))
 
     @property
     def findings(self) -> tuple[str, ...]:

@@ -16,12 +16,14 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
+from sojourn.data.names import users_constructor
 from sojourn.data.numbers import nearest, positive, proper_fraction, shown
 from sojourn.exact.chains import LARGEST, Valued, stationary, valued
 from sojourn.exact.deviation import step_variances, without_laws
@@ -210,6 +212,22 @@ class PolicyValue:
         """
         return 0.0 - losses(self.model, self.gain, self.bias)
 
+    def table(self) -> Any:
+        """Return what is known about the policy as a data frame of Polars; `Solution.table` says what is in it."""
+        from sojourn.exact.policy_table import table_of  # noqa: PLC0415 - it imports this module in turn
+
+        return table_of(self)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the policy, and return the figure of matplotlib: a map if states are pairs of numbers, else bars.
+
+        A third part of the states makes several maps; with `ax`, axes of your own, the first of them is drawn there.
+        """
+        return _drawing("plot")(self, ax)
+
+    def _repr_html_(self) -> str:
+        return str(_drawing("value_html")(self))
+
     @property
     def constant(self) -> str:
         """Which of "rewards and durations" have no laws in the model, so that their deviation counts as 0; "" if none."""
@@ -273,6 +291,11 @@ def evaluate(model: SMDP, policy: PolicyLike) -> PolicyValue:
     return PolicyValue(
         model, gains, bias, tuple(classes), tuple(laws), chain.duration, chain.reward, amounts, shares
     )
+
+
+def _drawing(name: str) -> Callable[..., Any]:
+    """Return a function of the room that draws, which is above this one, so it is not imported before it is asked for."""
+    return users_constructor(f"sojourn.answers.notebook:{name}")
 
 
 def _reach(level: float) -> float:
