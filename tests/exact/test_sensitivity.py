@@ -72,16 +72,16 @@ def test_sensitivities_are_differences(seed: int) -> None:
 
     for name in ("reward", "duration"):
         for pair in range(model.num_pairs):
-            step = e * (np.arange(model.num_pairs) == pair)
+            away = e * (np.arange(model.num_pairs) == pair)
             own = getattr(model, name)
-            difference = gain(**{name: own + step}) - gain(**{name: own - step})
+            difference = gain(**{name: own + away}) - gain(**{name: own - away})
             assert getattr(found, name)[pair] == pytest.approx(difference / (2.0 * e), rel=1e-6, abs=1e-8)
-    pair = np.repeat(np.arange(model.num_pairs), np.diff(model.row_offsets))
+    pairs = np.repeat(np.arange(model.num_pairs), np.diff(model.row_offsets))
     for row in range(model.num_rows):
         ends = []
         for step in (e, -e):
             moved = model.probability + step * (np.arange(model.num_rows) == row)
-            moved = moved / np.bincount(pair, moved)[pair]
+            moved = moved / np.bincount(pairs, moved)[pairs]
             ends.append(gain(probability=moved))
         assert found.probability[row] == pytest.approx((ends[0] - ends[1]) / (2.0 * e), rel=1e-6, abs=1e-7)
 

@@ -315,11 +315,11 @@ def _frame(chart: Plain) -> Entries:
             entries = _heatmap(chart)
         case Regions():
             kind = "regions"
-            known = [
+            known: list[Json] = [
                 {"label": name, "colour": colour}
                 for name, colour in zip(chart.names, chart.colours, strict=True)
             ]
-            values = [list(row) for row in chart.values]
+            values: list[Json] = [list(row) for row in chart.values]
             entries = {
                 "x": _labels(chart.x), "y": _labels(chart.y), "names": known, "values": values, "value": chart.name
             }  # fmt: skip

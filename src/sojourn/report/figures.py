@@ -328,7 +328,7 @@ def _draw_heatmap(chart: Heatmap, ax: Axes) -> AxesImage:
 def _draw_regions(chart: Regions, ax: Axes) -> None:
     values = np.array([_array(row) for row in chart.values])
     colours = ListedColormap([PALETTE[colour].paper for colour in chart.colours])
-    ends: dict[str, float] = {"vmin": -0.5, "vmax": len(chart.names) - 0.5}
+    ends: dict[str, Any] = {"vmin": -0.5, "vmax": len(chart.names) - 0.5}
     ax.imshow(values, cmap=colours, aspect="auto", origin="lower", interpolation="nearest", **ends)
     for name, colour in zip(chart.names, chart.colours, strict=True):
         ax.bar(0.0, 0.0, color=PALETTE[colour].paper, label=name)  # for the legend
