@@ -133,6 +133,21 @@ def test_departures_from_a_queue() -> None:
     assert worth.deviation**2 == pytest.approx(0.5, rel=1e-10)
 
 
+@pytest.mark.parametrize("load", [0.3, 0.5, 0.7])
+def test_what_a_queue_holds(load: float) -> None:
+    """The integral of the number in an M/M/1 queue has the variance 2 load (1 + load) / (1 - load)^4 per unit time."""
+    size = 250
+    rates: list[tuple[Any, ...]] = [(n, 0, n + 1, load) for n in range(size)]
+    rates += [(n, 0, n - 1, 1.0) for n in range(1, size + 1)]
+    worth = sj.evaluate(
+        from_rates(rates, earning={(n, 0): float(n) for n in range(size + 1)}), [0] * (size + 1)
+    )
+    assert worth.gain == pytest.approx(load / (1.0 - load), rel=1e-10)
+    assert worth.flowing_deviation**2 == pytest.approx(
+        2.0 * load * (1.0 + load) / (1.0 - load) ** 4, rel=1e-8
+    )
+
+
 def test_renewals() -> None:
     """A single state earns 1 in each step: the variance per unit time is that of the number of renewals, Var / E^3."""
     model = from_transitions([(0, 0, 0, 1.0, 1.0, Gamma(shape=4.0, scale=0.5))])

@@ -292,6 +292,8 @@ def told(found: Solved) -> list[blocks.Block]:
 def _strays(found: Solved) -> str:
     if found.deviation is None or found.mean_step is None:
         return ""
+    if found.deviation == 0.0:
+        return f"What is earned does not stray from the gain{f' ({found.constant} count as constants)' if found.constant else ''}."
     time = 10.0 ** math.ceil(math.log10(1000.0 * found.mean_step) - 1e-9)
     reach = NormalDist().inv_cdf(0.975) * found.deviation * math.sqrt(time)
     low, high = (_near(found.gain * time + end, reach) for end in (-reach, reach))
@@ -305,7 +307,7 @@ def _strays(found: Solved) -> str:
 
 def _near(value: float, reach: float) -> str:
     """Return a number to about a hundredth of how far it may stray."""
-    digits = 2 - math.floor(math.log10(reach)) if reach > 0.0 else 6
+    digits = 2 - math.floor(math.log10(reach))
     return f"{round(value, digits):,.{max(0, min(digits, 9))}f}"
 
 
@@ -320,7 +322,7 @@ def _other(found: Solved) -> str:
     )
     return words + (
         f", which runs of a time of {number(other.time, 2)} under each policy would show."
-        if other.time is not None
+        if other.time
         else "."
     )
 

@@ -11,10 +11,12 @@ from sojourn.exact.logs.log_reader import read_log
 from sojourn.exact.modified import modified_policy_iteration
 from sojourn.exact.policies import PolicyValue, evaluate
 from sojourn.exact.policy_iteration import policy_iteration
+from sojourn.exact.sensitivity import Alternatives, Sensitivity
 from sojourn.exact.solve import RatioSolution, solve_ratio
 from sojourn.exact.value_iteration import value_iteration
 
 __all__ = [
+    "Alternatives",
     "Audit",
     "Behaviour",
     "Constraint",
@@ -27,6 +29,7 @@ __all__ = [
     "PolicyValue",
     "RatioSolution",
     "SelfConfirming",
+    "Sensitivity",
     "Solution",
     "at_least",
     "at_most",

@@ -13,7 +13,8 @@ Between a row's reward and its duration there is no dependence, as when a model 
 
     E[delta^2] = (E[r] - g E[tau] + h(s') - h(s))^2 + Var[r] + g^2 Var[tau]
 
-All of this is exact. A reward or duration without a law is a constant.
+All of this is exact. A reward or duration without a law is a constant. If the reward comes evenly while a sojourn lasts, as
+the costs of what a queue holds do, it is r = E[r] tau / E[tau], and (E[r] / E[tau] - g)^2 takes the place of g^2.
 """
 
 from __future__ import annotations
@@ -25,8 +26,10 @@ from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats
 
 
-def step_variances(model: SMDP, gains: Floats, bias: Floats) -> Floats:
+def step_variances(model: SMDP, gains: Floats, bias: Floats, *, flowing: bool = False) -> Floats:
     """Return E[delta^2] of every pair, given the gain and the bias of the states; infinite if a law has no variance.
+
+    If rewards are `flowing`, they come evenly while a sojourn lasts, and so are in proportion to its duration.
 
     Heads earns 4, tails earns nothing:
 
@@ -41,10 +44,14 @@ def step_variances(model: SMDP, gains: Floats, bias: Floats) -> Floats:
     place = np.arange(model.num_rows) if by_rows else pair
     gain = gains[state]
     with np.errstate(over="ignore"):
-        surplus = laws.means(reward)[place] - gain * laws.means(duration)[place]
+        earned, lasting = laws.means(reward)[place], laws.means(duration)[place]
+        surplus = earned - gain * lasting
         square = (surplus + bias[model.successor] - bias[state]) ** 2 + laws.variances(reward)[place]
-        spread = np.where(gain == 0.0, 0.0, np.sqrt(laws.variances(duration)[place]))
-        square += (gain * spread) ** 2
+        above = (
+            np.where(lasting > 0.0, earned / np.where(lasting > 0.0, lasting, 1.0), 0.0) if flowing else 0.0
+        )
+        spread = np.where(above == gain, 0.0, np.sqrt(laws.variances(duration)[place]))
+        square += ((above - gain) * spread) ** 2
     starts = model.row_offsets[:-1]
     total = np.add.reduceat(model.probability, starts)
     return np.asarray(np.add.reduceat(model.probability * square, starts) / total)

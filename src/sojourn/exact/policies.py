@@ -166,7 +166,10 @@ class PolicyValue:
     @functools.cached_property
     def class_deviations(self) -> tuple[float, ...]:
         """The deviation in each recurrent class."""
-        variances = step_variances(self.model, self.gains, self.bias)
+        return self._deviations(flowing=False)
+
+    def _deviations(self, *, flowing: bool) -> tuple[float, ...]:
+        variances = step_variances(self.model, self.gains, self.bias, flowing=flowing)
         weighted = self.pair_shares * np.where(self.pair_shares > 0.0, variances, 0.0)
         in_state = np.add.reduceat(weighted, self.model.pair_offsets[:-1])
         return tuple(
@@ -189,11 +192,31 @@ class PolicyValue:
         >>> worth.gain, worth.deviation
         (2.0, 2.0)
         """
+        self._check_one_class()
+        return self.class_deviations[0]
+
+    @property
+    def flowing_deviation(self) -> float:
+        """The deviation if rewards come evenly while each sojourn lasts, as `earning` in a model of rates does.
+
+        A machine earns 5 an hour while it is up, for 10 hours on average, and nothing while it is down, for 1:
+
+        >>> import sojourn as sj
+        >>> machine = sj.models.from_rates([("up", 0, "down", 0.1), ("down", 0, "up", 1.0)], earning={("up", 0): 5.0})
+        >>> worth = sj.evaluate(machine, [0, 0])
+        >>> round(worth.flowing_deviation**2, 6)  # 5^2 2 (.1) 1 / 1.1^3
+        3.756574
+        >>> round(worth.deviation**2, 1)  # if a sojourn paid 50, however long it is
+        189.7
+        """
+        self._check_one_class()
+        return self._deviations(flowing=True)[0]
+
+    def _check_one_class(self) -> None:
         if len(self.classes) > 1:
             raise ValueError(
                 f"the policy has {len(self.classes)} recurrent classes, and a deviation for each; use class_deviations"
             )
-        return self.class_deviations[0]
 
     @functools.cached_property
     def sensitivity(self) -> Sensitivity:

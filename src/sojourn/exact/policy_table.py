@@ -47,7 +47,7 @@ def by_state(worth: PolicyValue) -> ByState:
     # The pair with the smallest loss of each state: sorted by state and loss, it is the state's first.
     second = np.lexsort((other, model.state_of_pair()))[model.pair_offsets[:-1]]
     alone = ~np.isfinite(other[second])
-    action = np.where(alone, -1, model.action[second])
+    action = np.where(alone, -1, model.action[second]).astype(np.int64)
     loss = np.where(alone, np.nan, np.maximum(other[second], 0.0))
     if model.num_states > MOST_STATES:
         return ByState(worth.time_shares, action, loss)
