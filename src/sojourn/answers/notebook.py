@@ -48,6 +48,8 @@ def plot(worth: PolicyValue, ax: Any = None) -> Any:
 
 def solution_html(found: Solution) -> str:
     """Return a solution as it shows itself in a notebook."""
+    if not np.isfinite(found.gains).all():  # a total
+        return f"<pre>{text(repr(found))}</pre>"
     ends = "an estimate without proven bounds"
     if not found.is_estimate:
         ends = f"proven to lie between {number(found.lower, 8)} and {number(found.upper, 8)}"

@@ -154,6 +154,10 @@ class Solution:
     @cached_property
     def worth(self) -> PolicyValue:
         """What `sojourn.evaluate` finds about the policy, computed when it is first asked for."""
+        if not np.isfinite(self.gains).all():
+            raise ValueError(
+                "a total has no gain, so nothing is known of its long run; evaluate its policy by itself"
+            )
         from sojourn.exact.policies import evaluate  # noqa: PLC0415 - it imports this module in turn
 
         return evaluate(self.model, np.asarray(self.policy))
