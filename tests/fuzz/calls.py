@@ -131,7 +131,7 @@ SAMPLES: dict[str, Make] = {
     "empty": lambda: lambda: sj.agents.parts.zeros(2, 2), "end": lambda: 0.1, "env": two_state, "env_id": lambda: "sojourn/TwoState-v0",
     "epsilon": lambda: 0.1, "estimator": lambda: sj.Exponential(0.1), "estimators": lambda: {"e": sj.Exponential(0.1)},
     "evaluation": lambda: sj.learner.Evaluation(1.0, 0.5, 1.5, 0.95, 100, 100.0, None), "evidence": lambda: ("x",), "executor": lambda: ThreadPoolExecutor(1), "exploration": lambda: 0.1,
-    "explored": lambda: False, "factor": lambda: 0.9, "first": lambda: 0.5, "first_action": lambda: 0, "floor": lambda: 0.0, "folder": _swept,
+    "explored": lambda: False, "factor": lambda: 0.9, "first": lambda: 0.5, "first_action": lambda: 0, "floor": lambda: 0.0, "folder": _swept, "frequency_adjusted": lambda: 0.1,
     "folders": lambda: [_swept()], "found": lambda: {"a": sj.stats.profile({"w": np.array([1.0, 2.0])}, [1.5], samples=10)}, "function": lambda: min, "gain": lambda: 1.0,
     "gains": lambda: np.ones(2), "given": lambda: 0.1, "greedy_duration": lambda: 1.0, "greedy_reward": lambda: np.zeros(2),
     "greedy_steps": lambda: 1, "held": lambda: None, "high": lambda: 1.5, "id": lambda: "x", "index": lambda: 3, "iterations": lambda: 1,

@@ -177,9 +177,10 @@ NUMBERS = {
     3: "8121173f95ceebdf",
     4: "8121173f95ceebdf",
     5: "8121173f95ceebdf",
+    6: "350802c3e3ed1e44",
 }
 # 2 differs in runs that diverge; 3 breaks ties at random, and has more agents; 4 debiases TimeSmoothed;
-# 5 differs in sweeps over options that change a type.
+# 5 differs in sweeps over options that change a type; 6 in centred agents, and divides by plain means of durations.
 
 KINDS = (
     "smart", "relaxed_smart", "harmonic_r", "weighted_harmonic_r", "r_learning", "fixed_rate", "smdp_q_learning",

@@ -24,10 +24,12 @@ from sojourn.agents.networks.protocol import ObservingAgent, Spaces, Transitions
 from sojourn.agents.oracle import oracle
 from sojourn.agents.planning.planner import planner
 from sojourn.agents.protocol import act, draw, learn, pauses, policy, think
+from sojourn.agents.step_sizes import FrequencyAdjusted
 from sojourn.agents.values.protocol import Table, greedy_action, largest
 
 __all__ = [
     "Decay",
+    "FrequencyAdjusted",
     "Linear",
     "ObservingAgent",
     "Spaces",

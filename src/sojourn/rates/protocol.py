@@ -189,8 +189,8 @@ def carry(rate: R, carried: float, reward: float, duration: float) -> tuple[R, f
 def stumbling(rate: Rate) -> str:
     """Return why an estimator from elsewhere cannot go on, or an empty text; it is tried on a few steps of reward 1 in time 1.
 
-    >>> from sojourn.rates.adaptive import AdaptiveRatio
-    >>> stumbling(AdaptiveRatio()), stumbling(AdaptiveRatio(pending=3.0))
+    >>> from sojourn.rates.adaptive import AdaptiveRatio, Noise
+    >>> stumbling(AdaptiveRatio()), stumbling(AdaptiveRatio(noise=Noise(blocks=3.0)))
     ('', 'the AdaptiveRatio cannot go on from where it is: float division by zero')
     """
     try:
