@@ -57,7 +57,10 @@ def solve(
         Path | None, typer.Option(help="File for the policy: .csv for a table, .json to load it again.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for solution.json, which also has the bias and the names.")
+        Path | None,
+        typer.Option(
+            help="Folder for solution.json with all that is known of each state, a README and a figure."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -96,14 +99,16 @@ def solve(
         else:
             echo_lines(total.lines(sum_up))
         return
-    found = solve_named(name, given, maximise=maximise, per=per, limits=limits, policy=policy)
+    found = solve_named(
+        name, given, maximise=maximise, per=per, limits=limits, policy=policy, whole=out is not None
+    )
     if out is not None:
         found.write(out)
     if as_json:
         written = record(found)
         several = () if found.gains is None else ("gains", "ratio")
         asked = () if (maximise, per) == ("reward", "duration") else ("maximise", "per")
-        counted = () if found.rates is None else ("rates",)
+        counted = [key for key in ("rates", "deviation", "closest") if written[key] is not None]
         limited = () if found.limits is None else ("limits", "prices", "probabilities")
         echo_json({key: written[key] for key in (*_PRINTED, *several, *asked, *counted, *limited)})
     else:

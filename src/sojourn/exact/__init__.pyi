@@ -13,11 +13,13 @@ from sojourn.exact.modified import modified_policy_iteration
 from sojourn.exact.policies import PolicyValue, evaluate
 from sojourn.exact.policy_files import SolvedPolicy
 from sojourn.exact.policy_iteration import policy_iteration
+from sojourn.exact.sensitivity import Alternatives, Sensitivity
 from sojourn.exact.solve import RatioSolution, solve_ratio
 from sojourn.exact.tradeoffs import Frontier, frontier
 from sojourn.exact.value_iteration import value_iteration
 
 __all__ = [
+    "Alternatives",
     "Audit",
     "Behaviour",
     "Constraint",
@@ -31,6 +33,7 @@ __all__ = [
     "PolicyValue",
     "RatioSolution",
     "SelfConfirming",
+    "Sensitivity",
     "Solution",
     "SolvedPolicy",
     "TotalValue",

@@ -35,23 +35,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from sojourn.data.names import users_constructor
 from sojourn.exact.chains import LARGEST, carried
 from sojourn.exact.constraints import Constraint
 from sojourn.exact.errors import NotSolvedError, check_one_class
 from sojourn.exact.operators import Workers, expected, improve_block, prove_block
 from sojourn.exact.policy_files import SolvedPolicy
+from sojourn.exact.sensitivity import Alternatives, alternatives
 from sojourn.models.chain import chain_of_pairs
 from sojourn.models.labels import labelled
 from sojourn.models.smdp import SMDP
 from sojourn.models.structure import findings, one_gain
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.door import told
+
+if TYPE_CHECKING:
+    from sojourn.exact.policies import PolicyValue
 
 _SHOWN = 10  # states in a solution's repr
 _LATER = 10  # steps after which rare and passing rewards count as often as they are met
@@ -160,6 +165,47 @@ class Solution:
     def write_policy(self, path: str | Path) -> None:
         """Write the policy to a .csv file, as a table, or to a .json file, which `sojourn.load_policy` reads."""
         SolvedPolicy(self.model, self.policy).write(path)
+
+    @cached_property
+    def worth(self) -> PolicyValue:
+        """What `sojourn.evaluate` finds about the policy, computed when it is first asked for."""
+        if not np.isfinite(self.gains).all():
+            raise ValueError(
+                "a total has no gain, so nothing is known of its long run; evaluate its policy by itself"
+            )
+        from sojourn.exact.policies import evaluate  # noqa: PLC0415 - it imports this module in turn
+
+        return evaluate(self.model, np.asarray(self.policy))
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation per square root of time of what the policy earns; see `PolicyValue.deviation`."""
+        return self.worth.deviation
+
+    def alternatives(self) -> Alternatives:
+        """Return how close other actions come, and how far each reward may move before the policy changes."""
+        return alternatives(self.worth)
+
+    def table(self) -> Any:
+        """Return what is known about the policy as a data frame of Polars, with a row for each state.
+
+        The columns are the state, or each of its parts if states are tuples; its action; its share of the time; its bias; the
+        action that comes second, what is lost each time that it is taken, and what the gain loses if it always is; and how
+        far the reward of the own action may fall or rise before another policy is as good. The last three are for models
+        of up to 1,000 states. What is not known is left out.
+
+        >>> import sojourn as sj
+        >>> sj.solve(sj.problems.long_shot()).table().row(0, named=True)  # 5 in a time of 1, or 12 in one of 4
+        {'state': 0, 'action': 'A', 'share_of_time': 1.0, 'bias': 0.0, 'second_best': 'B', 'loss': 8.0, 'cost': 2.0, 'reward_may_fall': 2.0, 'reward_may_rise': inf}
+        """
+        return self.worth.table()
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the policy as `PolicyValue.plot` does, and return the figure of matplotlib."""
+        return self.worth.plot(ax)
+
+    def _repr_html_(self) -> str:
+        return str(users_constructor("sojourn.answers.notebook:solution_html")(self))
 
     @property
     def findings(self) -> tuple[str, ...]:

@@ -45,7 +45,7 @@ from sojourn.rules.values import checked
 
 __all__ = [
     "KINDS", "Constant", "Empirical", "Exponential", "FlatLaws", "FlooredNormal", "Gamma", "Law", "Lognormal", "Outcomes",
-    "TwoPoint", "Uniform", "Weibull", "as_law", "constants", "flat", "losses", "mean", "means", "transforms",
+    "TwoPoint", "Uniform", "Weibull", "as_law", "constants", "flat", "losses", "mean", "means", "transforms", "variances",
 ]  # fmt: skip
 
 _REACH = 10.0  # standard deviations: the normal law has a probability of 1e-23 beyond them
@@ -453,6 +453,34 @@ def _summed(kind: int, a: float, b: float, discount: float) -> tuple[float, floa
     scaled = discount * np.exp(np.minimum(size, 700.0))
     total = weight.sum()
     return float((weight @ np.exp(-scaled)) / total), float((weight @ -np.expm1(-scaled)) / total)
+
+
+@told
+def variances(laws: FlatLaws) -> npt.NDArray[np.float64]:
+    """Return the variance of every law; infinite if floats cannot hold it.
+
+    >>> variances(flat([5.0, Exponential(2.0), Uniform(0.0, 6.0), TwoPoint(0.0, 10.0, 0.2)]))
+    array([ 0.,  4.,  3., 16.])
+    """
+    kind, (a, b, c) = laws.kind, laws.parameters.T
+    with np.errstate(over="ignore", invalid="ignore"):
+        result = np.where(kind == EXPONENTIAL, a * a, 0.0)
+        result = np.where(kind == GAMMA, a * b * b, result)
+        result = np.where(kind == UNIFORM, (b - a) ** 2 / 12.0, result)
+        result = np.where(kind == TWO_POINT, c * (1.0 - c) * (b - a) ** 2, result)
+        at = kind == WEIBULL  # the gamma function at 1 + 2/shape is above that at 1 + 1/shape squared
+        gap = special.gammaln(1.0 + 2.0 / a[at]) - 2.0 * special.gammaln(1.0 + 1.0 / a[at])
+        result[at] = (b[at] * special.gamma(1.0 + 1.0 / a[at])) ** 2 * np.expm1(gap)
+        at = kind == LOGNORMAL
+        result[at] = (a[at] * np.exp(b[at] ** 2 / 2.0)) ** 2 * np.expm1(b[at] ** 2)
+        at = kind == FLOORED
+        z, scale = (a[at] - c[at]) / b[at], b[at]
+        share, density = special.ndtr(z), np.exp(-z * z / 2.0) / math.sqrt(2.0 * math.pi)
+        # Of max(0, z + Z): its mean m is z plus a rest, and far above the floor nothing is lost by cancelling.
+        m, rest = z * share + density, density - z * special.ndtr(-z)
+        below = (1.0 + z * z) * share + z * density - m * m
+        result[at] = scale**2 * np.where(z > 0.0, share - rest * m, np.maximum(below, 0.0))
+    return np.asarray(result)
 
 
 def sizes(laws: FlatLaws) -> npt.NDArray[np.float64]:
