@@ -55,6 +55,7 @@ class Behaviour(NamedTuple):
     rows: int
     duration: float
     observed: float
+    per: str = "unit time"
 
     @property
     def reached_long_run(self) -> bool:
@@ -67,9 +68,9 @@ class Behaviour(NamedTuple):
         """The result in one sentence."""
         inside = f"{100.0 * self.level:g} % interval {self.low:.6g} to {self.high:.6g} ({self.rows:,} rows, {ASSUMED})"
         if self.reached_long_run:
-            return f"the log earned {self.rate:.6g} per unit time, {inside}"
+            return f"the log earned {self.rate:.6g} per {self.per}, {inside}"
         return (
-            f"going on as in the log would earn {self.rate:.6g} per unit time, {inside}; the log itself earned "
+            f"going on as in the log would earn {self.rate:.6g} per {self.per}, {inside}; the log itself earned "
             f"{self.observed:.6g}, so it has not reached its long run"
         )
 
@@ -95,12 +96,13 @@ class LogEvaluation(NamedTuple):
     level: float
     rests_on: int
     weighted: Weighted | None
+    per: str = "unit time"
 
     @property
     def sentence(self) -> str:
         """The result in one sentence."""
         return (
-            f"the policy would earn {self.gain:.6g} per unit time, {100.0 * self.level:g} % interval {self.low:.6g} to "
+            f"the policy would earn {self.gain:.6g} per {self.per}, {100.0 * self.level:g} % interval {self.low:.6g} to "
             f"{self.high:.6g} (it rests on pairs seen at least {self.rests_on:,} times, {ASSUMED})"
         )
 
@@ -140,10 +142,10 @@ class Improvement(NamedTuple):
         if self.kept:
             return (
                 f"nothing in the log is clearly better than what was done, which earned {self.behaviour.rate:.6g} per "
-                f"unit time; keep it ({ASSUMED})"
+                f"{self.behaviour.per}; keep it ({ASSUMED})"
             )
         return (
-            f"this policy would earn {self.gain:.6g} per unit time, at least {self.low:.6g} with a probability of "
+            f"this policy would earn {self.gain:.6g} per {self.behaviour.per}, at least {self.low:.6g} with a probability of "
             f"{100.0 * self.level:g} %, against {self.behaviour.rate:.6g} in the log; it is better with a "
             f"probability of {100.0 * min(self.beats_behaviour, 0.999):.1f} % ({ASSUMED})"
         )
@@ -156,7 +158,8 @@ class Improvement(NamedTuple):
 class Log:
     """A log of past decisions, as `read_log` returns it.
 
-    `states` and `actions` are the labels. `refused` and `findings` are sentences about rows that were left out or changed.
+    `states` and `actions` are the labels. `refused` and `findings` are sentences about rows that were left out or changed;
+    `censored` is how many rows were left out because their end was not seen. Rates are per `per`.
 
     >>> import sojourn as sj
     >>> log = sj.read_log({"state": [0, 1, 0], "action": [0, 0, 0], "reward": [6, 0, 6], "duration": [1, 2, 1]})
@@ -171,9 +174,14 @@ class Log:
         probability: Floats | None,
         labels: tuple[tuple[Label, ...], tuple[Label, ...]],
         refused: tuple[str, ...] = (),
+        findings: tuple[str, ...] = (),
+        *,
+        censored: int = 0,
+        per: str = "unit time",
     ) -> None:
-        self.actions, self.refused = labels[1], tuple(refused)
-        kept, at, states, self.findings = _closed(rows, trajectory, labels[0])
+        self.actions, self.refused, self.censored, self.per = labels[1], tuple(refused), censored, per
+        kept, at, states, changed = _closed(rows, trajectory, labels[0])
+        self.findings = (*findings, *changed)
         number = np.full(len(labels[0]), -1, dtype=np.int64)
         number[states] = np.arange(len(states))
         self.states: tuple[Label, ...] = tuple(labels[0][state] for state in states)
@@ -186,8 +194,13 @@ class Log:
     def __repr__(self) -> str:
         refused = sum(int(each.split()[0].replace(",", "")) for each in self.refused)
         parts = [(len(self), "row"), (len(self.states), "state"), (len(self.actions), "action")]
-        counts = ", ".join(_counted(count, word, f"{word}s") for count, word in parts)
-        return f"Log({counts}{f'; {refused:,} refused' if refused else ''})"
+        counts = ", ".join(counted(count, word, f"{word}s") for count, word in parts)
+        unused = "".join(
+            f"; {count:,} {word}"
+            for count, word in ((refused, "refused"), (self.censored, "censored"))
+            if count
+        )
+        return f"Log({counts}{unused})"
 
     def __len__(self) -> int:
         return len(self._rows.state)
@@ -238,7 +251,7 @@ class Log:
         earned = float(rows.reward.sum())
         rate = (earned + float(entered @ found.bias)) / clock
         below, above = sum_sides(terms(rows, fit, found, np.ones(fit.num_states, dtype=bool)), level)
-        return Behaviour(rate, rate + below, rate + above, level, len(self), clock, earned / clock)
+        return Behaviour(rate, rate + below, rate + above, level, len(self), clock, earned / clock, self.per)
 
     def improve(self, level: float = 0.95) -> Improvement:
         """Return a policy that is very probably better than the behaviour, or the advice to keep the behaviour.
@@ -281,7 +294,7 @@ class Log:
         if self._probability is not None:
             ratio = share[fit.row_pair] / self._probability
             answer = weighted(self._rows, self._trajectory, ratio, found.visits, level)
-        return LogEvaluation(gain, low, high, level, int(fit.seen[reached].min()), answer)
+        return LogEvaluation(gain, low, high, level, int(fit.seen[reached].min()), answer, self.per)
 
     def _interval(self, found: Worth, policy: Policy, level: float) -> tuple[float, float, float]:
         """Return the gain of a policy and its interval, which is the behaviour's if no state is mentioned."""
@@ -343,7 +356,7 @@ def _closed(
     if stops.size:
         after[stops] = rows.state[stops + 1]
         findings.append(
-            f"{_counted(stops.size, 'trajectory ends', 'trajectories end')} in a state that is never left, "
+            f"{counted(stops.size, 'trajectory ends', 'trajectories end')} in a state that is never left, "
             f"such as {shown(labels[rows.next_state[stops[0]]])}; the beginning of the next trajectory is taken to follow"
         )
     kept = np.ones(len(after), dtype=bool)
@@ -357,7 +370,7 @@ def _closed(
     missing = np.flatnonzero(~kept)
     if missing.size:
         findings.append(
-            f"{_counted(missing.size, 'row leads', 'rows lead')} to a state that the log never leaves, "
+            f"{counted(missing.size, 'row leads', 'rows lead')} to a state that the log never leaves, "
             f"such as {shown(labels[after[missing[0]]])}, and {'is' if missing.size == 1 else 'are'} left out"
         )
     if not kept.any():
@@ -369,7 +382,8 @@ def _closed(
     return taken, at, np.flatnonzero(left), tuple(findings)
 
 
-def _counted(count: int, one: str, several: str) -> str:
+def counted(count: int, one: str, several: str) -> str:
+    """Return a number of things in words."""
     return f"{count:,} {one if count == 1 else several}"
 
 
