@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from sojourn.data.numbers import finite, shown, whole
 from sojourn.rules.door import told
 
 POOLED = "other"
+_DIGITS = 9  # of a label, beside those of the width
 
 
 class Bins(NamedTuple):
@@ -46,7 +48,8 @@ class Bins(NamedTuple):
             )
         numbers = values.cast(pl.Float64).fill_nan(None).to_numpy()
         if self.width is not None:
-            return _labelled(np.floor(numbers / self.width) * self.width, numbers)
+            lower = np.floor(numbers / self.width) * self.width
+            return _labelled(np.round(lower, _DIGITS - math.floor(math.log10(self.width))), numbers)
         edges = self._edges(numbers[np.isfinite(numbers)])
         place = np.searchsorted(edges, numbers, side="right")
         return _labelled(np.append(-np.inf, edges)[place], numbers)

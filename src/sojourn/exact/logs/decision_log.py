@@ -7,6 +7,7 @@ disaster), and that past actions had *no reasons that the states leave out*.
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple, TypeAlias, TypeVar
@@ -14,8 +15,19 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from scipy.special import stdtrit
 
-from sojourn.data.numbers import finite, probability, proper_fraction, shown
-from sojourn.exact.logs.fit import Fit, LogRows, Weighted, Worth, fitted, padded, terms, weighted, worth
+from sojourn.data.numbers import finite, positive, probability, proper_fraction, shown
+from sojourn.exact.logs.fit import (
+    Fit,
+    LogRows,
+    Weighted,
+    Worth,
+    fitted,
+    padded,
+    terms,
+    weighted,
+    with_known,
+    worth,
+)
 from sojourn.exact.logs.improve import Choice, chosen, standard_error
 from sojourn.exact.operators import first_best
 from sojourn.models.smdp import SMDP
@@ -27,6 +39,7 @@ _T = TypeVar("_T")
 Label: TypeAlias = Hashable
 Policy: TypeAlias = Mapping[Any, Any]  # {state: action} or {state: {action: probability}}
 _SELDOM = 1e-3  # of the steps
+_ROUNDING = 1e-8  # of a sum of probabilities
 ASSUMED = (
     "if the states are Markov, the log is stationary and has seen all that matters, and past actions had no reasons that "
     "the states leave out"
@@ -185,8 +198,10 @@ class Log:
         number = np.full(len(labels[0]), -1, dtype=np.int64)
         number[states] = np.arange(len(states))
         self.states: tuple[Label, ...] = tuple(labels[0][state] for state in states)
-        self._rows = kept._replace(state=number[kept.state], next_state=number[kept.next_state])
-        self._trajectory = trajectory[at]
+        if len(states) < len(labels[0]):
+            kept = kept._replace(state=number[kept.state], next_state=number[kept.next_state])
+        self._rows = kept
+        self._trajectory = trajectory[at] if len(at) < len(trajectory) else trajectory
         self._probability = None if probability is None else probability[at]
         if not self._rows.duration.sum() > 0.0:
             raise ValueError("no time passes in the log; at least one row must have a duration above 0")
@@ -210,10 +225,55 @@ class Log:
         """The counts and means of every pair of a state and an action."""
         return fitted(self._rows, len(self.states))
 
+    def with_action(
+        self,
+        name: Label,
+        *,
+        reward: float,
+        duration: float,
+        next: Mapping[Any, float] | None = None,  # noqa: A002 - as in models
+    ) -> Log:
+        """Return the log with an action whose effect is known: what it earns, how long it takes, and where it leads.
+
+        It can then be taken in every state, and `improve` and `evaluate` compare it with what was done. `next` has the
+        probabilities of the states; without it, the unit is renewed, and begins where the units of the log were seen to
+        begin. If the log has the action, its effect is taken to be the known one, however it went in the log. Intervals and
+        limits then speak of the rest, which comes from the log.
+
+        >>> import sojourn as sj
+        >>> log = sj.read_log({"state": [0, 1, 2] * 99, "action": ["run"] * 297, "reward": [4, 3, -19] * 99, "duration": [1, 1, 2] * 99})
+        >>> log.with_action("mend", reward=-1, duration=1, next={0: 1.0}).improve().policy
+        {0: 'run', 1: 'run', 2: 'mend'}
+        """
+        taken, known = finite("reward", reward), positive("duration", duration)
+        if next is None:
+            first = self._rows.state[np.append(True, np.diff(self._trajectory) != 0)]
+            successors = np.bincount(first, minlength=len(self.states)) / len(first)
+        else:
+            successors = self._successors(next)
+        made = copy.copy(self)
+        made.__dict__.pop("behaviour", None)
+        made.actions = self.actions if name in self.actions else (*self.actions, name)
+        made.fit = with_known(self.fit, made.actions.index(name), taken, known, successors)
+        return made
+
+    def _successors(self, given: Mapping[Any, float]) -> Floats:
+        """Return the probabilities of states by number."""
+        found = np.zeros(len(self.states))
+        for state, chance in given.items():
+            if state not in self.states:
+                raise ValueError(
+                    f"next has the state {shown(state)}, which the log does not have; see log.states"
+                )
+            found[self.states.index(state)] = probability(f"next of {shown(state)}", chance)
+        if not abs(found.sum() - 1.0) <= _ROUNDING:
+            raise ValueError(f"the probabilities of next sum to {found.sum():.9g}; they must sum to 1")
+        return found
+
     def counts(self) -> dict[Label, dict[Label, int]]:
         """Return how often each action was taken in each state."""
         found: dict[Label, dict[Label, int]] = {state: {} for state in self.states}
-        for state, action, count in zip(self.fit.state, self.fit.action, self.fit.seen, strict=True):
+        for state, action, count in zip(self.fit.state, self.fit.action, self.fit.count, strict=True):
             found[self.states[state]][self.actions[action]] = int(count)
         return found
 
@@ -234,7 +294,7 @@ class Log:
             action=fit.action,
             state_names=label_names(self.states),
             action_names=label_names(self.actions),
-            counts=fit.seen,
+            counts=np.maximum(fit.count, 1),
         )
 
     @functools.cached_property
@@ -249,7 +309,8 @@ class Log:
         # What the states at the ends are worth; nothing, if each state is entered as often as it is left.
         entered = np.bincount(rows.next_state, minlength=fit.num_states) - fit.visits
         earned = float(rows.reward.sum())
-        rate = (earned + float(entered @ found.bias)) / clock
+        known = (fit.known & (fit.count > 0)).any()  # then the rows are not what is expected
+        rate = found.gain if known else (earned + float(entered @ found.bias)) / clock
         below, above = sum_sides(terms(rows, fit, found, np.ones(fit.num_states, dtype=bool)), level)
         return Behaviour(rate, rate + below, rate + above, level, len(self), clock, earned / clock, self.per)
 
@@ -272,7 +333,7 @@ class Log:
             beats_behaviour=beats,
             behaviour=behaviour,
             kept=choice is None,
-            counts=self._by_state(fit.seen[best].tolist()),
+            counts=self._by_state(fit.count[best].tolist()),
             visits=self._by_state((visits / visits.sum()).tolist()),
         )
 
@@ -289,12 +350,14 @@ class Log:
         share = self._shares(policy)
         found = worth(fit, share)
         gain, low, high = self._interval(found, policy, level)
-        reached = found.weight(fit) >= _SELDOM * found.visits.sum()
+        reached = (found.weight(fit) >= _SELDOM * found.visits.sum()) & ~fit.known
         answer = None
         if self._probability is not None:
             ratio = share[fit.row_pair] / self._probability
             answer = weighted(self._rows, self._trajectory, ratio, found.visits, level)
-        return LogEvaluation(gain, low, high, level, int(fit.seen[reached].min()), answer, self.per)
+        return LogEvaluation(
+            gain, low, high, level, int(fit.seen[reached].min(initial=len(self))), answer, self.per
+        )
 
     def _interval(self, found: Worth, policy: Policy, level: float) -> tuple[float, float, float]:
         """Return the gain of a policy and its interval, which is the behaviour's if no state is mentioned."""
@@ -328,7 +391,7 @@ class Log:
                     )
             place = f"a probability in the state {shown(state)}"
             given = [probability(place, chances.get(action, 0.0)) for action in seen[state]]
-            if not abs(finite("a sum", sum(given)) - 1.0) <= 1e-8:
+            if not abs(finite("a sum", sum(given)) - 1.0) <= _ROUNDING:
                 raise ValueError(
                     f"the probabilities in the state {shown(state)} sum to {sum(given):.9g}; they must sum to 1"
                 )
@@ -378,6 +441,8 @@ def _closed(
             "every row of the log leads sooner or later to a state that is never left; next states must be among the states"
         )
     at = np.flatnonzero(kept)
+    if not missing.size:
+        return rows._replace(next_state=after), at, np.flatnonzero(left), tuple(findings)
     taken = LogRows(rows.state[at], rows.action[at], rows.reward[at], rows.duration[at], after[at])
     return taken, at, np.flatnonzero(left), tuple(findings)
 

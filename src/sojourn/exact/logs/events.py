@@ -102,6 +102,7 @@ def read_events(  # one argument for each column, as in `read_log`
         if amount is not None:
             reader.columns[name] = _amount(table, amount, name)
     reader.end(table, ends)
+    del table, columns  # they may be large
     log = reader.log()
     log.findings += tuple(_thin(log))
     return log
@@ -283,7 +284,7 @@ class EventReader(LogReader):
         self._drop_repeated(table)
         self.place = self.rows + 1
         self.size = len(self.rows)
-        self.columns = {"trajectory": pl.Series(self.unit)}
+        self.columns = {}
         self.usable = np.ones(self.size, dtype=bool)
         self.last = np.append(np.diff(self.unit) != 0, True)
 
@@ -360,6 +361,10 @@ class EventReader(LogReader):
             reward = reward + self.number("earning") * self.duration
         self.check_sizes(reward, self.duration)
         return reward, self.duration
+
+    def trajectories(self) -> Ints:
+        """Return the unit of each row."""
+        return self.unit
 
     def following(self, state: Ints, trajectory: Ints, order: Ints) -> Ints:
         """Return the state of the unit's next row or, where a unit is renewed, the first state of the unit that began next."""

@@ -57,6 +57,8 @@ _NARROW, _TRIED = (
     40,
 )  # the bandwidth up to which a large matrix is factored at once; else steps of iteration before that
 _BORROWED = 2.0  # rows of the pooled variance that are added to each pair
+_TABLE = 1_000_000  # places of a table that is always small enough
+_CERTAIN = 1 << 50  # rows that a known effect is worth
 _LEAST = 30.0  # the number of cycles that the weighted ones must be worth
 
 
@@ -90,6 +92,7 @@ class Fit(NamedTuple):
     cell_share: Floats  # of the pair's rows
     cell_sums: Floats  # [2, cell]: of reward and duration
     row_pair: Ints
+    count: Ints  # rows of each pair, also where its effect is known and `seen` says that it is certain
 
     @property
     def num_states(self) -> int:
@@ -97,14 +100,19 @@ class Fit(NamedTuple):
         return len(self.offsets) - 1
 
     @property
+    def known(self) -> Flags:
+        """Which pairs have an effect that is known and not estimated."""
+        return np.asarray(self.seen != self.count)
+
+    @property
     def visits(self) -> Ints:
         """The number of rows of each state."""
-        return np.add.reduceat(self.seen, self.offsets[:-1])
+        return np.add.reduceat(self.count, self.offsets[:-1])
 
     @property
     def behaviour(self) -> Floats:
         """The share of each pair among the rows of its state, which estimates the policy that made the log."""
-        return np.asarray(self.seen / self.visits[self.state])
+        return np.asarray(self.count / self.visits[self.state])
 
     def over_pairs(self, cells: Floats) -> Floats:
         """Return sums over the cells of each pair."""
@@ -114,16 +122,12 @@ class Fit(NamedTuple):
 def fitted(rows: LogRows, num_states: int) -> Fit:
     """Return the counts, means and sums of squares of a log in which every state is left at least once."""
     actions = int(rows.action.max()) + 1
-    keys, row_pair, count = np.unique(
-        rows.state * actions + rows.action, return_inverse=True, return_counts=True
-    )
+    keys, row_pair, count = _grouped(rows.state * actions + rows.action, num_states * actions)
     state, pairs = keys // actions, len(keys)
     reward = np.bincount(row_pair, rows.reward) / count
     duration = np.bincount(row_pair, rows.duration) / count
     r, t = rows.reward - reward[row_pair], rows.duration - duration[row_pair]
-    cells, row_cell, cell_count = np.unique(
-        row_pair * num_states + rows.next_state, return_inverse=True, return_counts=True
-    )
+    cells, row_cell, cell_count = _grouped(row_pair * num_states + rows.next_state, pairs * num_states)
     return Fit(
         offsets=np.searchsorted(state, np.arange(num_states + 1)),
         state=state,
@@ -140,6 +144,60 @@ def fitted(rows: LogRows, num_states: int) -> Fit:
         cell_share=cell_count / count[cells // num_states],
         cell_sums=np.array([np.bincount(row_cell, r), np.bincount(row_cell, t)]),
         row_pair=row_pair,
+        count=count,
+    )
+
+
+def _grouped(keys: Ints, size: int) -> tuple[Ints, Ints, Ints]:
+    """Return the different keys below `size`, the place of each row's key among them, and their counts."""
+    if size > max(len(keys), _TABLE):
+        return np.unique(keys, return_inverse=True, return_counts=True)
+    count = np.bincount(keys, minlength=size)
+    known = np.flatnonzero(count)
+    place = np.zeros(size, dtype=np.int64)
+    place[known] = np.arange(len(known))
+    return known, place[keys], count[known]
+
+
+def with_known(fit: Fit, action: int, reward: float, duration: float, successors: Floats) -> Fit:
+    """Return the fit with an action whose effect is known, the same in every state."""
+    states = np.arange(fit.num_states)
+    actions = max(action, int(fit.action.max())) + 1
+    keys = np.union1d(fit.state * actions + fit.action, states * actions + action)
+    place = np.searchsorted(keys, fit.state * actions + fit.action)
+    mine = keys % actions == action
+
+    def filled(old: Floats, new: float) -> Floats:
+        whole = np.full((*old.shape[:-1], len(keys)), new, dtype=old.dtype)
+        whole[..., place] = old
+        whole[..., mine] = new
+        return whole
+
+    count = np.zeros(len(keys), dtype=np.int64)
+    count[place] = fit.count
+    after = np.flatnonzero(successors)
+    kept = np.flatnonzero(~mine[place[fit.cell_pair]])
+    pair = np.append(place[fit.cell_pair[kept]], np.repeat(np.flatnonzero(mine), len(after)))
+    following = np.append(fit.cell_next[kept], np.tile(after, len(states)))
+    share = np.append(fit.cell_share[kept], np.tile(successors[after], len(states)))
+    order = np.lexsort((following, pair))
+    sums = np.append(fit.cell_sums[:, kept], np.zeros((2, len(after) * len(states))), axis=1)
+    seen = filled(fit.seen, _CERTAIN)
+    return Fit(
+        offsets=np.searchsorted(keys // actions, np.arange(fit.num_states + 1)),
+        state=keys // actions,
+        action=keys % actions,
+        seen=seen,
+        reward=filled(fit.reward, reward),
+        duration=filled(fit.duration, duration),
+        squares=filled(fit.squares, 0.0),
+        cell_pair=pair[order],
+        cell_next=following[order],
+        cell_count=(share * seen[pair])[order],
+        cell_share=share[order],
+        cell_sums=sums[:, order],
+        row_pair=place[fit.row_pair],
+        count=count,
     )
 
 
@@ -251,8 +309,9 @@ def ahead(fit: Fit, bias: Floats) -> Floats:
 
 def shrunk(fit: Fit, squares: Floats) -> Floats:
     """Return the variance of each pair, with two rows of the pooled variance added."""
-    left = fit.seen.sum() - len(fit.seen)
-    pooled = squares.sum() / max(left, 1)
+    unsure = ~fit.known
+    left = fit.seen[unsure].sum() - np.count_nonzero(unsure)
+    pooled = squares[unsure].sum() / max(left, 1)
     return np.asarray((squares + _BORROWED * pooled) / (fit.seen - 1 + _BORROWED))
 
 
@@ -266,6 +325,8 @@ def terms(rows: LogRows, fit: Fit, found: Worth, usual: Flags) -> Floats:
     """Return what each row adds to the error of a policy's estimated gain; `usual` are the states that keep the behaviour."""
     delta = rows.reward - found.gain * rows.duration + found.bias[rows.next_state] - found.bias[rows.state]
     surplus = advantage(fit, found)
+    if fit.known.any():  # what such rows show is not used
+        delta = np.where(fit.known[fit.row_pair], surplus[fit.row_pair], delta)
     own, usually = found.weight(fit) / fit.seen, (found.visits / fit.visits)[fit.state]
     mean = np.add.reduceat(surplus * found.share, fit.offsets[:-1])[fit.state]
     factor, middle = (np.where(usual[fit.state], *both) for both in ((usually, own), (mean, surplus)))

@@ -123,7 +123,7 @@ def _along_path(fit: Fit, found: Worth, level: float) -> float:
 def candidates(fit: Fit, base: Worth) -> list[Floats]:
     """Return the different policies that policy iteration finds on lowered rewards."""
     found: dict[bytes, Floats] = {}
-    commonest = first_best(fit.offsets, fit.seen.astype(np.float64))
+    commonest = first_best(fit.offsets, fit.count.astype(np.float64))
     for least in LEAST:
         usable = fit.seen >= least
         usable[commonest] = True

@@ -298,16 +298,14 @@ class LogReader:
             probability = self.number("probability")
             wrong = ~((probability > 0.0) & (probability <= 1.0))
             self.refuse(wrong, "a probability that is not above 0 and at most 1")
-        trajectory = np.zeros(self.size, dtype=np.int64)
-        if "trajectory" in self.columns:
-            trajectory = numbered(self.columns["trajectory"])[1]
-            self.refuse(trajectory < 0, "no trajectory")
+        trajectory = self.trajectories()
         order = np.argsort(trajectory, kind="stable")
         order = order[trajectory[order] >= 0]
         if after is None:
             after = self.following(state, trajectory, order)
         self.refuse(after < 0, "no next state")
         kept = order[self.usable[order]]
+        self.columns = {}  # they may be large
         if not kept.size:
             raise self.nothing_left()
         rows = LogRows(state[kept], action[kept], reward[kept], duration[kept], after[kept])
@@ -322,6 +320,14 @@ class LogReader:
             censored=self.censored,
             per=self.per,
         )
+
+    def trajectories(self) -> Ints:
+        """Return the number of the trajectory of each row, -1 if it is missing."""
+        if "trajectory" not in self.columns:
+            return np.zeros(self.size, dtype=np.int64)
+        trajectory = numbered(self.columns["trajectory"])[1]
+        self.refuse(trajectory < 0, "no trajectory")
+        return trajectory
 
     def states(self) -> tuple[tuple[Hashable, ...], Ints, Ints | None]:
         """Return the labels of the states, the states and the next states by number; None if these are not given."""
