@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 import sojourn as sj
+from log_samples import log_of, machine
 from small_envs import sentence
 
 SHARED = Path("/work/shared/data")
@@ -122,14 +123,15 @@ def test_a_known_effect_replaces_what_the_log_shows() -> None:
 def naive_gain(rows: list[tuple[Any, ...]]) -> float:
     """Return the gain of the shares in (state, reward, duration, next state), by power iteration over counts."""
     moves: defaultdict[Any, Counter[Any]] = defaultdict(Counter)
-    pays, times = Counter[Any](), Counter[Any]()
+    pays: defaultdict[Any, float] = defaultdict(float)
+    times: defaultdict[Any, float] = defaultdict(float)
     for state, reward, duration, after in rows:
         moves[state][after] += 1
         pays[state] += reward
         times[state] += duration
     visits = dict.fromkeys(moves, 1.0 / len(moves))
     for _ in range(20_000):
-        following: Counter[Any] = Counter()
+        following: defaultdict[Any, float] = defaultdict(float)
         for state, share in visits.items():
             for after, count in moves[state].items():
                 following[after] += share * count / moves[state].total()
@@ -179,3 +181,39 @@ def test_nasas_turbofans() -> None:
     assert log.evaluate(better.policy).gain == pytest.approx(brute[best], abs=1e-3)
     assert better.low < brute[best]
     assert log.behaviour.rate == log.evaluate({}).gain == pytest.approx(at_level(table, np.inf), abs=1e-6)
+
+
+# --- Sums -----------------------------------------------------------------------------------
+
+
+def summed(table: pl.DataFrame) -> pl.DataFrame:
+    """Return the sums of a log that any engine can make."""
+    reward, duration = pl.col("reward"), pl.col("duration")
+    return table.group_by("state", "action", "next_state").agg(
+        pl.len().alias("count"), reward.sum(), duration.sum(),
+        (reward * reward).sum().alias("reward_reward"), (duration * duration).sum().alias("duration_duration"),
+        (reward * duration).sum().alias("reward_duration"),
+    )  # fmt: skip
+
+
+def test_sums_give_the_answers_of_their_log() -> None:
+    """Gains to rounding, the same advice, and nearly the same intervals, since nothing is skewed; partial sums add up."""
+    model = machine()
+    rows = log_of(model, np.full((5, 3), 1.0 / 3.0), 5000, 4)
+    table = pl.DataFrame(rows._asdict())
+    log = sj.read_log(table)
+    for sums in (summed(table), pl.concat([summed(table[:1700]), summed(table[1700:])])):
+        other = sj.Log.from_sums(sums)
+        assert (len(other), other.states, other.counts()) == (len(log), log.states, log.counts())
+        assert other.evaluate({0: 1}).gain == pytest.approx(log.evaluate({0: 1}).gain, rel=1e-12)
+        for one, two in ((log.behaviour, other.behaviour), (log.evaluate({0: 1}), other.evaluate({0: 1}))):
+            assert two[:3] == pytest.approx(one[:3], rel=0.02)
+        assert other.behaviour.rate == pytest.approx(log.behaviour.rate, rel=1e-12)
+        assert other.improve().policy == log.improve().policy
+        assert other.improve().gain == pytest.approx(log.improve().gain)
+        assert other.improve().low == pytest.approx(log.improve().low, rel=0.1)
+        assert "one of sums" in other.findings[-1]
+        known = [one.with_action("stop", reward=0.0, duration=1.0, next={0: 1.0}) for one in (log, other)]
+        assert known[0].improve().policy == known[1].improve().policy
+    told = sentence(lambda: sj.Log.from_sums(summed(table).with_columns(count=0.5)), ValueError)
+    assert "a count that is not a whole number from 1" in told

@@ -22,8 +22,9 @@ from sojourn.exact.logs.fit import (
     Weighted,
     Worth,
     fitted,
+    fitted_sums,
     padded,
-    terms,
+    sides,
     weighted,
     with_known,
     worth,
@@ -33,7 +34,6 @@ from sojourn.exact.operators import first_best
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.door import told
-from sojourn.rules.long_run import sum_sides
 
 _T = TypeVar("_T")
 Label: TypeAlias = Hashable
@@ -200,10 +200,13 @@ class Log:
         self.states: tuple[Label, ...] = tuple(labels[0][state] for state in states)
         if len(states) < len(labels[0]):
             kept = kept._replace(state=number[kept.state], next_state=number[kept.next_state])
-        self._rows = kept
+        self._rows: LogRows | None = kept
+        self._size, self._totals = len(kept.state), (float(kept.duration.sum()), float(kept.reward.sum()))
+        self._entered = np.bincount(kept.next_state, minlength=len(states))
+        self._kept = at
         self._trajectory = trajectory[at] if len(at) < len(trajectory) else trajectory
         self._probability = None if probability is None else probability[at]
-        if not self._rows.duration.sum() > 0.0:
+        if not self._totals[0] > 0.0:
             raise ValueError("no time passes in the log; at least one row must have a duration above 0")
 
     def __repr__(self) -> str:
@@ -218,11 +221,44 @@ class Log:
         return f"Log({counts}{unused})"
 
     def __len__(self) -> int:
-        return len(self._rows.state)
+        return self._size
+
+    @staticmethod
+    def from_sums(source: Any) -> Log:
+        """Return the log of which any engine has made sums: a frame or a file with a row for each pair and its successor.
+
+        Its columns are state, action, next_state, count, reward and duration (sums), and reward_reward, duration_duration
+        and reward_duration (sums of products). Several rows for the same successor are added up. Gains are those of the
+        log itself. What needs rows is left out, and `findings` says so: the skewness of rare events, in the limits.
+
+        >>> sums = {"state": ["a"], "action": ["x"], "next_state": ["a"], "count": [4], "reward": [12], "duration": [6]}
+        >>> more = {"reward_reward": [40], "duration_duration": [10], "reward_duration": [18]}
+        >>> Log.from_sums(sums | more).behaviour.rate
+        2.0
+        """
+        from sojourn.exact.logs.sums import read_sums  # noqa: PLC0415 - it makes logs
+
+        log, squares, count = read_sums(source)
+        return log._summed(squares, count)  # noqa: SLF001 - it is the same class
+
+    def _summed(self, squares: Floats, count: Ints) -> Log:
+        """Turn a log whose rows are sums into the log that they are sums of."""
+        assert self._rows is not None
+        squares, count = squares[:, self._kept], count[self._kept]
+        self.fit = fitted_sums(self._rows, squares, count, len(self.states))
+        self._size = int(count.sum())
+        self._entered = np.bincount(self._rows.next_state, count, minlength=len(self.states)).astype(np.int64)
+        self._rows = None
+        self.findings = (
+            *self.findings,
+            "the log is one of sums, so intervals and limits take no account of skewness, as where a few rows decide",
+        )
+        return self
 
     @functools.cached_property
     def fit(self) -> Fit:
         """The counts and means of every pair of a state and an action."""
+        assert self._rows is not None  # a log of sums brings its fit
         return fitted(self._rows, len(self.states))
 
     def with_action(
@@ -246,7 +282,10 @@ class Log:
         {0: 'run', 1: 'run', 2: 'mend'}
         """
         taken, known = finite("reward", reward), positive("duration", duration)
+        if next is None and self._rows is None:
+            raise ValueError("sums do not show where units begin; give next, such as {state: 1.0}")
         if next is None:
+            assert self._rows is not None
             first = self._rows.state[np.append(True, np.diff(self._trajectory) != 0)]
             successors = np.bincount(first, minlength=len(self.states)) / len(first)
         else:
@@ -273,7 +312,7 @@ class Log:
     def counts(self) -> dict[Label, dict[Label, int]]:
         """Return how often each action was taken in each state."""
         found: dict[Label, dict[Label, int]] = {state: {} for state in self.states}
-        for state, action, count in zip(self.fit.state, self.fit.action, self.fit.count, strict=True):
+        for state, action, count in zip(self.fit.state, self.fit.action, self.fit.taken, strict=True):
             found[self.states[state]][self.actions[action]] = int(count)
         return found
 
@@ -294,7 +333,7 @@ class Log:
             action=fit.action,
             state_names=label_names(self.states),
             action_names=label_names(self.actions),
-            counts=np.maximum(fit.count, 1),
+            counts=np.maximum(fit.taken, 1),
         )
 
     @functools.cached_property
@@ -303,15 +342,14 @@ class Log:
         return self._behaviour(0.95)
 
     def _behaviour(self, level: float) -> Behaviour:
-        rows, fit = self._rows, self.fit
+        fit = self.fit
         found = worth(fit, fit.behaviour)
-        clock = float(rows.duration.sum())
+        clock, earned = self._totals
         # What the states at the ends are worth; nothing, if each state is entered as often as it is left.
-        entered = np.bincount(rows.next_state, minlength=fit.num_states) - fit.visits
-        earned = float(rows.reward.sum())
-        known = (fit.known & (fit.count > 0)).any()  # then the rows are not what is expected
+        entered = self._entered - fit.visits
+        known = (fit.known & (fit.taken > 0)).any()  # then the rows are not what is expected
         rate = found.gain if known else (earned + float(entered @ found.bias)) / clock
-        below, above = sum_sides(terms(rows, fit, found, np.ones(fit.num_states, dtype=bool)), level)
+        below, above = sides(self._rows, fit, level, found, np.ones(fit.num_states, dtype=bool))
         return Behaviour(rate, rate + below, rate + above, level, len(self), clock, earned / clock, self.per)
 
     def improve(self, level: float = 0.95) -> Improvement:
@@ -333,7 +371,7 @@ class Log:
             beats_behaviour=beats,
             behaviour=behaviour,
             kept=choice is None,
-            counts=self._by_state(fit.count[best].tolist()),
+            counts=self._by_state(fit.taken[best].tolist()),
             visits=self._by_state((visits / visits.sum()).tolist()),
         )
 
@@ -352,7 +390,7 @@ class Log:
         gain, low, high = self._interval(found, policy, level)
         reached = (found.weight(fit) >= _SELDOM * found.visits.sum()) & ~fit.known
         answer = None
-        if self._probability is not None:
+        if self._probability is not None and self._rows is not None:
             ratio = share[fit.row_pair] / self._probability
             answer = weighted(self._rows, self._trajectory, ratio, found.visits, level)
         return LogEvaluation(
@@ -366,7 +404,7 @@ class Log:
         fit, usual = self.fit, np.array([state not in policy for state in self.states])
         error, freedom = standard_error(fit, found)
         half = float(stdtrit(freedom, 0.5 + level / 2.0)) * error
-        below, above = sum_sides(terms(self._rows, fit, found, usual), level)
+        below, above = sides(self._rows, fit, level, found, usual)
         # How much the gain would differ if every action might lead wherever its state has led.
         shift = worth(padded(fit), found.share).gain - found.gain
         low, high = min(below, -half) + min(shift, 0.0), max(above, half) + max(shift, 0.0)

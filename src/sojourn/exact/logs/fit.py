@@ -35,12 +35,14 @@ does not depend on the past. In long cycles the weights vary wildly; the interva
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse import linalg
 from scipy.sparse.csgraph import reverse_cuthill_mckee
+from scipy.special import stdtrit
 
 from sojourn.data.moved import moved_names
 from sojourn.models.chain import iterated
@@ -60,6 +62,9 @@ _BORROWED = 2.0  # rows of the pooled variance that are added to each pair
 _TABLE = 1_000_000  # places of a table that is always small enough
 _CERTAIN = 1 << 50  # rows that a known effect is worth
 _LEAST = 30.0  # the number of cycles that the weighted ones must be worth
+
+
+_NOTHING = np.zeros(0)
 
 
 class LogRows(NamedTuple):
@@ -92,7 +97,7 @@ class Fit(NamedTuple):
     cell_share: Floats  # of the pair's rows
     cell_sums: Floats  # [2, cell]: of reward and duration
     row_pair: Ints
-    count: Ints  # rows of each pair, also where its effect is known and `seen` says that it is certain
+    taken: Ints  # rows of each pair, also where its effect is known and `seen` says that it is certain
 
     @property
     def num_states(self) -> int:
@@ -102,17 +107,17 @@ class Fit(NamedTuple):
     @property
     def known(self) -> Flags:
         """Which pairs have an effect that is known and not estimated."""
-        return np.asarray(self.seen != self.count)
+        return np.asarray(self.seen != self.taken)
 
     @property
     def visits(self) -> Ints:
         """The number of rows of each state."""
-        return np.add.reduceat(self.count, self.offsets[:-1])
+        return np.add.reduceat(self.taken, self.offsets[:-1])
 
     @property
     def behaviour(self) -> Floats:
         """The share of each pair among the rows of its state, which estimates the policy that made the log."""
-        return np.asarray(self.count / self.visits[self.state])
+        return np.asarray(self.taken / self.visits[self.state])
 
     def over_pairs(self, cells: Floats) -> Floats:
         """Return sums over the cells of each pair."""
@@ -144,7 +149,41 @@ def fitted(rows: LogRows, num_states: int) -> Fit:
         cell_share=cell_count / count[cells // num_states],
         cell_sums=np.array([np.bincount(row_cell, r), np.bincount(row_cell, t)]),
         row_pair=row_pair,
-        count=count,
+        taken=count,
+    )
+
+
+def fitted_sums(cells: LogRows, squares: Floats, count: Ints, num_states: int) -> Fit:
+    """Return the fit of a log of which only sums are known: each "row" has the sums of many with the same successor.
+
+    `squares` has their sums of squares of reward, of duration, and of their product.
+    """
+    actions = int(cells.action.max()) + 1
+    keys, pair, _ = _grouped(cells.state * actions + cells.action, num_states * actions)
+    places, place, _ = _grouped(pair * num_states + cells.next_state, len(keys) * num_states)
+    cell_pair = places // num_states
+    rows = np.bincount(place, count).astype(np.float64)
+    seen = np.bincount(pair, count).astype(np.int64)
+    sums = np.array([np.bincount(place, cells.reward), np.bincount(place, cells.duration)])
+    means = np.array([np.bincount(cell_pair, each) for each in sums]) / seen
+    products = np.array([means[0] ** 2, means[1] ** 2, means[0] * means[1]])
+    centred = np.array([np.bincount(pair, each) for each in squares]) - seen * products
+    centred[:2] = np.maximum(centred[:2], 0.0)
+    return Fit(
+        offsets=np.searchsorted(keys // actions, np.arange(num_states + 1)),
+        state=keys // actions,
+        action=keys % actions,
+        seen=seen,
+        reward=means[0],
+        duration=means[1],
+        squares=centred,
+        cell_pair=cell_pair,
+        cell_next=places % num_states,
+        cell_count=rows,
+        cell_share=rows / seen[cell_pair],
+        cell_sums=sums - rows * means[:, cell_pair],
+        row_pair=np.zeros(0, dtype=np.int64),
+        taken=seen,
     )
 
 
@@ -174,7 +213,7 @@ def with_known(fit: Fit, action: int, reward: float, duration: float, successors
         return whole
 
     count = np.zeros(len(keys), dtype=np.int64)
-    count[place] = fit.count
+    count[place] = fit.taken
     after = np.flatnonzero(successors)
     kept = np.flatnonzero(~mine[place[fit.cell_pair]])
     pair = np.append(place[fit.cell_pair[kept]], np.repeat(np.flatnonzero(mine), len(after)))
@@ -182,7 +221,9 @@ def with_known(fit: Fit, action: int, reward: float, duration: float, successors
     share = np.append(fit.cell_share[kept], np.tile(successors[after], len(states)))
     order = np.lexsort((following, pair))
     sums = np.append(fit.cell_sums[:, kept], np.zeros((2, len(after) * len(states))), axis=1)
-    seen = filled(fit.seen, _CERTAIN)
+    seen = np.full(len(keys), _CERTAIN)
+    seen[place] = fit.seen
+    seen[mine] = _CERTAIN
     return Fit(
         offsets=np.searchsorted(keys // actions, np.arange(fit.num_states + 1)),
         state=keys // actions,
@@ -197,7 +238,7 @@ def with_known(fit: Fit, action: int, reward: float, duration: float, successors
         cell_share=share[order],
         cell_sums=sums[:, order],
         row_pair=place[fit.row_pair],
-        count=count,
+        taken=count,
     )
 
 
@@ -331,6 +372,41 @@ def terms(rows: LogRows, fit: Fit, found: Worth, usual: Flags) -> Floats:
     mean = np.add.reduceat(surplus * found.share, fit.offsets[:-1])[fit.state]
     factor, middle = (np.where(usual[fit.state], *both) for both in ((usually, own), (mean, surplus)))
     return np.asarray(factor[fit.row_pair] * (delta - middle[fit.row_pair]))
+
+
+def sides(
+    rows: LogRows | None,
+    fit: Fit,
+    level: float,
+    found: Worth,
+    usual: Flags,
+    base: Worth | None = None,
+    more: Floats = _NOTHING,
+) -> tuple[float, float]:
+    """Return how far below and above its estimate a gain may be, or its difference to that of the behaviour, `base`.
+
+    `more` are further terms. Without rows, as in a log of sums, Student's law takes the place of skewness and kurtosis.
+    """
+    always = np.ones(fit.num_states, dtype=bool)
+    if rows is not None:
+        own = terms(rows, fit, found, usual)
+        own = own if base is None else own - terms(rows, fit, base, always)
+        return sum_sides(np.append(own, more), level)
+    parts = [_factors(fit, found, usual)] + ([] if base is None else [_factors(fit, base, always)])
+    a, b, off, cells = (one[0] - one[1] if len(one) > 1 else one[0] for one in zip(*parts, strict=True))
+    squares = float((spread(fit, a, b, cells) + fit.seen * off**2)[~fit.known].sum() + more @ more)
+    freedom = max(int(fit.taken.sum()) - len(fit.taken), 1)
+    half = float(stdtrit(freedom, 0.5 + level / 2.0)) * math.sqrt(squares)
+    return -half, half
+
+
+def _factors(fit: Fit, found: Worth, usual: Flags) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return what the terms of rows are made of: factors of rewards and durations, means by pair, and parts by cell."""
+    surplus, keeps = advantage(fit, found), usual[fit.state]
+    mean = np.add.reduceat(surplus * found.share, fit.offsets[:-1])[fit.state]
+    factor = np.where(keeps, (found.visits / fit.visits)[fit.state], found.weight(fit) / fit.seen)
+    off = factor * np.where(keeps, surplus - mean, 0.0)
+    return factor, -found.gain * factor, off, factor[fit.cell_pair] * ahead(fit, found.bias)
 
 
 # --- Importance-weighted cycles -----------------------------------------------------------
