@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import sojourn as sj
-from log_samples import log_of, machine
+from log_samples import as_log, behaviours, log_of, machine, models
 from small_envs import sentence
 
 SHARED = Path("/work/shared/data")
@@ -217,3 +217,55 @@ def test_sums_give_the_answers_of_their_log() -> None:
         assert known[0].improve().policy == known[1].improve().policy
     told = sentence(lambda: sj.Log.from_sums(summed(table).with_columns(count=0.5)), ValueError)
     assert "a count that is not a whole number from 1" in told
+
+
+# --- Memory and drift -----------------------------------------------------------------------
+
+
+def warned(policies: int, seeds: range) -> tuple[int, int, int]:
+    """Return in how many logs that are Markov and stationary memory is found, and drift, and the number of logs."""
+    memory = drift = logs = 0
+    for model in models().values():
+        for policy in list(behaviours(model).values())[:policies]:
+            for count in (300, 3000):
+                for seed in seeds:
+                    found = as_log(log_of(model, policy, count, 1000 + seed), model).markov()
+                    memory, drift, logs = (
+                        memory + (not found.is_markov),
+                        drift + (not found.is_stationary),
+                        logs + 1,
+                    )
+    return memory, drift, logs
+
+
+def test_the_checks_seldom_warn_without_a_reason() -> None:
+    """Of memory or of drift, in at most 5 % of logs that have neither."""
+    memory, drift, logs = warned(2, range(8))
+    assert max(memory, drift) <= 0.05 * logs
+
+
+@pytest.mark.evidence
+def test_the_checks_seldom_warn_in_many_logs(counted: Any) -> None:
+    """The same in ten times as many logs."""
+    memory, drift, logs = warned(4, range(40))
+    counted("logs that are Markov and stationary, with a warning", tried=2 * logs, failed=memory + drift)
+    assert max(memory, drift) <= 0.05 * logs
+
+
+def test_the_checks_find_memory_and_drift() -> None:
+    """A hidden phase of the machine, and a rate that moves; the verdict says what to add. Sums cannot be checked."""
+    rng = np.random.default_rng(8)
+    phase = np.cumsum(rng.random(2000) < 0.05) % 2
+    table = {"state": [0] * 2000, "action": rng.integers(0, 2, 2000), "reward": rng.normal(phase), "duration": rng.exponential(size=2000)}  # fmt: skip
+    found = sj.read_log(table).markov()
+    assert "the reward depends on the reward before" in found.verdict
+    assert "add it to the state" in found.verdict
+    moving = sj.read_log(table | {"reward": rng.normal(np.linspace(0.0, 0.5, 2000))}).markov()
+    assert moving.is_markov
+    assert "the log is not stationary: the reward depends on the time" in moving.verdict
+    seen = sj.read_log(table | {"state": phase}).markov()
+    assert seen.is_markov
+    assert seen.is_stationary
+    told = sentence(lambda: sj.Log.from_sums(summed(pl.DataFrame(log_of(machine(), np.full((5, 3), 1 / 3), 99, 1)._asdict()))).markov(), ValueError)  # fmt: skip
+    assert told.startswith("the log is one of sums")
+    assert sj.read_log({"state": [0] * 9, "action": [0] * 9, "reward": [1] * 9, "duration": [1] * 9}).markov().verdict == "the log is too short to tell whether its states are Markov"  # fmt: skip

@@ -30,6 +30,7 @@ from sojourn.exact.logs.fit import (
     worth,
 )
 from sojourn.exact.logs.improve import Choice, chosen, standard_error
+from sojourn.exact.logs.markov import MarkovCheck, checked
 from sojourn.exact.operators import first_best
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats, Ints
@@ -351,6 +352,17 @@ class Log:
         rate = found.gain if known else (earned + float(entered @ found.bias)) / clock
         below, above = sides(self._rows, fit, level, found, np.ones(fit.num_states, dtype=bool))
         return Behaviour(rate, rate + below, rate + above, level, len(self), clock, earned / clock, self.per)
+
+    def markov(self) -> MarkovCheck:
+        """Return whether the states look Markov and the log stationary: a verdict in words, with its p-values.
+
+        It warns in at most about 5 % of logs that are. `sojourn.exact.logs.markov` describes the tests.
+        """
+        if self._rows is None:
+            raise ValueError(
+                "the log is one of sums, which do not show what followed what; check a part of it by its rows"
+            )
+        return checked(self._rows, self._trajectory, self.fit, worth(self.fit, self.fit.behaviour))
 
     def improve(self, level: float = 0.95) -> Improvement:
         """Return a policy that is very probably better than the behaviour, or the advice to keep the behaviour.
