@@ -356,7 +356,7 @@ class Log:
     def markov(self) -> MarkovCheck:
         """Return whether the states look Markov and the log stationary: a verdict in words, with its p-values.
 
-        It warns in at most about 5 % of logs that are. `sojourn.exact.logs.markov` describes the tests.
+        It seldom warns without a reason. `sojourn.exact.logs.markov` describes the tests.
         """
         if self._rows is None:
             raise ValueError(
