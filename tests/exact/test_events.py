@@ -42,6 +42,7 @@ def read(**changes: Any) -> sj.Log:
 def rows(log: sj.Log) -> list[tuple[Any, ...]]:
     """Return the rows of a log: state, action, reward, duration, next state."""
     found = log._rows
+    assert found is not None
     return [
         (log.states[s], log.actions[a], r, d, log.states[n])
         for s, a, r, d, n in zip(*(column.tolist() for column in found), strict=True)
