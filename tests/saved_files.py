@@ -691,7 +691,7 @@ def _write_json(path: Path, data: Json) -> None:
 
 def rules_version() -> int:
     """Return the version of the rules that decide numbers, which every sweep says."""
-    return int(json.loads(sj.parse_sweep(tomllib.loads(SWEEP)).to_json())["rules_version"])
+    return int(json.loads(sj.runs.parse_sweep(tomllib.loads(SWEEP)).to_json())["rules_version"])
 
 
 if __name__ == "__main__":

@@ -7,7 +7,9 @@ from sojourn.exact.constraints import Constraint, at_least, at_most
 from sojourn.exact.criteria import TotalValue
 from sojourn.exact.errors import NotSolvedError
 from sojourn.exact.linear_program import linear_program
+from sojourn.exact.logs.bins import bins
 from sojourn.exact.logs.decision_log import Behaviour, Improvement, Log, LogEvaluation
+from sojourn.exact.logs.events import read_events
 from sojourn.exact.logs.log_reader import read_log
 from sojourn.exact.modified import modified_policy_iteration
 from sojourn.exact.policies import PolicyValue, evaluate
@@ -39,12 +41,14 @@ __all__ = [
     "TotalValue",
     "at_least",
     "at_most",
+    "bins",
     "evaluate",
     "frontier",
     "learned_values",
     "linear_program",
     "modified_policy_iteration",
     "policy_iteration",
+    "read_events",
     "read_log",
     "solve_ratio",
     "value_iteration",

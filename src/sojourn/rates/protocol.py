@@ -5,7 +5,7 @@
     limit(rate, steps) -> float                 the exact limit of the estimate in the long run
 
 Parts start at zero, and the rate before any evidence is 0.0. To add an estimator, write a NamedTuple, register `update` and
-`value` for it, and run `sojourn.check_rate` on it; no other code needs to change. Register `limit` too if you know it, so
+`value` for it, and run `sojourn.runs.check_rate` on it; no other code needs to change. Register `limit` too if you know it, so
 that `sojourn.audit` includes the estimator's limit.
 
 A rate is reward per unit time, so a step that takes no time says nothing about it on its own. Its reward is *carried* to
