@@ -9,8 +9,8 @@ as the planner's are, and are found anew at the beginning of each episode; what 
     CT-UCRL    seen as often in it as before it.
 
 `posterior` and `optimism` have the models. These agents are what regret is usually compared with, and each has a bound
-on its regret in its own setting, which the planner has not. Only with its defaults off, and if the world is what its
-paper assumes, does the bound hold: without bounds given, UCRL-SMDP and CT-UCRL take them from what they have seen.
+on its regret in its paper's setting, which the planner has not. It holds in that setting only: UCRL-SMDP and CT-UCRL
+must be told the ranges that their papers assume to be known, and by default take them from what they have seen.
 """
 
 from __future__ import annotations
@@ -55,17 +55,17 @@ from sojourn.agents.planning.planner import (
     write_values,
     wrong_plans,
 )
-from sojourn.agents.planning.posterior import drawn_model
+from sojourn.agents.planning.posterior import UsualStep, drawn_model
 from sojourn.agents.protocol import draw, learn, looks_ahead, misfit, pauses, think
 from sojourn.agents.values.protocol import Table, best, entries, read, zeros
-from sojourn.data.numbers import at_least_zero, finite, proper_fraction
+from sojourn.data.numbers import at_least_zero, finite, positive, proper_fraction
 from sojourn.rules.arrays import MOST_COUNTED, Floats
 from sojourn.rules.bridge import compiled_apart, inlined
 from sojourn.rules.door import told
 from sojourn.rules.elementary import log
 from sojourn.rules.random import Stream, uniform, word_at
 from sojourn.rules.rule import no_rule, rule
-from sojourn.rules.values import Value, replaced
+from sojourn.rules.values import Value, checked, replaced
 
 KEY = GUESS  # the column of whose first cell is the key of the agent's own random numbers, or 0 before its first step
 _ROUNDS = 60  # of looking for the most hopeful model
@@ -121,8 +121,11 @@ class EpisodicMethod(Value, Protocol):
     """How an agent plans, and when an episode is over."""
 
 
+@checked(strength=positive)
 class PosteriorSampling(NamedTuple):
-    """TSDE (Ouyang, Gagrani, Nayyar and Jain 2017)."""
+    """TSDE (Ouyang, Gagrani, Nayyar and Jain 2017); the prior of a mean reward is worth `strength` steps."""
+
+    strength: float
 
 
 @rule()
@@ -181,7 +184,8 @@ def plan_sampled(
     for i in range(4):
         rng[i] = word_at(key, 4 * course.steps + i)
     steps = float(course.steps)
-    model = drawn_model(counts, q, steps, course.reward / steps, mean_duration(course), rng)
+    usual = UsualStep(steps=steps, reward=course.reward / steps, duration=mean_duration(course))
+    model = drawn_model(counts, q, usual, method.strength, rng)
     everywhere = np.arange(q.shape[0])
     return planned(model, states, everywhere, TRY, state, 0.0)[0]
 
@@ -459,12 +463,14 @@ def _episodic(num_states: int, num_actions: int, method: EpisodicMethod) -> Epis
     )
 
 
-def tsde(num_states: int, num_actions: int) -> EpisodicPlanner:
+@told
+def tsde(num_states: int, num_actions: int, *, strength: float = 1.0) -> EpisodicPlanner:
     """Thompson sampling with dynamic episodes (Ouyang, Gagrani, Nayyar and Jain 2017), for steps that take time.
 
     At the beginning of each episode it draws a model from the posterior, and follows its best policy. Successors have
     a Dirichlet prior with a weight of 1 in all, rewards a normal law and durations a gamma law, with priors around the
-    means of all steps; the paper has known rewards and steps of equal length. There is nothing to tune.
+    means of all steps; the paper has known rewards and steps of equal length. The prior of a mean reward is worth
+    `strength` steps: the fewer, the more it hopes for from pairs that it has not tried.
 
     >>> from sojourn.agents.protocol import learn, think
     >>> agent = tsde(num_states=2, num_actions=1)
@@ -473,7 +479,7 @@ def tsde(num_states: int, num_actions: int) -> EpisodicPlanner:
     >>> round(float(agent.rate.rate), 3)  # 6 in a time of 2, and then the way back in 1
     2.0
     """
-    return _episodic(num_states, num_actions, PosteriorSampling())
+    return _episodic(num_states, num_actions, PosteriorSampling(strength=positive("strength", strength)))
 
 
 @told
@@ -483,35 +489,35 @@ def ucrl_smdp(
     *,
     radius: float = 1.0,
     delta: float = 0.05,
-    rewards: tuple[float, float] | None = None,
-    durations: tuple[float, float] | None = None,
+    lowest: float | None = None,
+    highest: float | None = None,
+    shortest: float | None = None,
+    longest: float | None = None,
 ) -> EpisodicPlanner:
     """UCRL-SMDP (Fruit and Lazaric 2017): the best policy of the most hopeful model that is plausible.
 
-    `rewards` and `durations` are the ranges of a step; its bound on the regret holds only if they are given, `radius`
-    is 1 and no step is outside. By default they are the ranges seen so far, and a pair that was never tried pays more
-    than any step so far. All confidence radii are multiplied by `radius`, and hold with probability 1 - `delta`.
+    Rewards of steps lie from `lowest` to `highest`, and their durations from `shortest` to `longest`. Its bound on the
+    regret holds only if they are given, `radius` is 1 and no step is outside. By default they are those of the steps so
+    far, and a pair that was never tried pays more than any of them. All radii are multiplied by `radius`; as published,
+    they hold with probability 1 - `delta`.
 
     >>> from sojourn.agents.protocol import act, learn, think
     >>> from sojourn.rules.random import stream
-    >>> agent = ucrl_smdp(num_states=1, num_actions=2, rewards=(0.0, 10.0), durations=(1.0, 2.0))
+    >>> agent = ucrl_smdp(1, 2, radius=0.05, lowest=0.0, highest=10.0, shortest=1.0, longest=2.0)
     >>> act(think(learn(agent, 0, 0, 6.0, 2.0, 0), 0), 0, stream(0))  # the other action may pay more
     1
     """
-    lowest, highest = _range("rewards", rewards)
-    shortest, longest = _range("durations", durations)
-    return _episodic(
-        num_states,
-        num_actions,
-        BoundedSteps(
-            delta=proper_fraction("delta", delta),
-            radius=at_least_zero("radius", radius),
-            lowest=lowest,
-            highest=highest,
-            shortest=shortest,
-            longest=longest,
-        ),
+    method = BoundedSteps(
+        delta=proper_fraction("delta", delta),
+        radius=at_least_zero("radius", radius),
+        lowest=_known("lowest", lowest),
+        highest=_known("highest", highest),
+        shortest=_known_time("shortest", shortest),
+        longest=_known_time("longest", longest),
     )
+    _check_order("lowest", method.lowest, "highest", method.highest)
+    _check_order("shortest", method.shortest, "longest", method.longest)
+    return _episodic(num_states, num_actions, method)
 
 
 @told
@@ -522,40 +528,44 @@ def ct_ucrl(
     radius: float = 1.0,
     delta: float = 0.05,
     highest: float | None = None,
-    durations: tuple[float, float] | None = None,
+    shortest: float | None = None,
+    longest: float | None = None,
 ) -> EpisodicPlanner:
     """CT-UCRL (Gao and Zhou 2022), for exponential sojourns: the best policy of the most hopeful plausible model.
 
-    `durations` are bounds of the pairs' *mean* sojourns and `highest` one of their rewards. Its bound on the regret
-    holds only if they are given, `radius` is 1, and a pair always pays the same. By default the bounds are those of the
-    means so far, no sojourn is truncated, and a pair that was never tried pays more than any step so far.
+    `highest` is the largest *mean* reward of a pair, and `shortest` and `longest` are the ends of the mean sojourns, 1
+    over the largest and the least rate. Its bound on the regret holds only if they are given, `radius` is 1, and a pair
+    always pays the same. By default the ends are those of the means so far, no sojourn is truncated, and a pair that
+    was never tried pays more than any step so far.
 
     >>> from sojourn.agents.protocol import act, learn, think
     >>> from sojourn.rules.random import stream
-    >>> agent = ct_ucrl(num_states=1, num_actions=2, highest=8.0, durations=(0.1, 0.5))
+    >>> agent = ct_ucrl(num_states=1, num_actions=2, highest=8.0, shortest=0.1, longest=0.5)
     >>> act(think(learn(agent, 0, 0, 6.0, 0.4, 0), 0), 0, stream(0))  # the other action may pay more
     1
     """
-    shortest, longest = _range("durations", durations)
-    return _episodic(
-        num_states,
-        num_actions,
-        ExponentialSojourns(
-            delta=proper_fraction("delta", delta),
-            radius=at_least_zero("radius", radius),
-            highest=np.inf if highest is None else finite("highest", highest),
-            shortest=shortest,
-            longest=longest,
-        ),
+    method = ExponentialSojourns(
+        delta=proper_fraction("delta", delta),
+        radius=at_least_zero("radius", radius),
+        highest=_known("highest", highest),
+        shortest=_known_time("shortest", shortest),
+        longest=_known_time("longest", longest),
     )
+    _check_order("shortest", method.shortest, "longest", method.longest)
+    return _episodic(num_states, num_actions, method)
 
 
-def _range(name: str, given: tuple[float, float] | None) -> tuple[float, float]:
-    """Return the ends of a range; inf if they are unknown."""
-    if given is None:
-        return np.inf, np.inf
-    check = at_least_zero if name == "durations" else finite
-    low, high = (check(name, end) for end in given)
-    if not low < high:
-        raise ValueError(f"{name} range from {low} to {high}; the second must be greater")
-    return low, high
+def _known(name: str, given: float | None) -> float:
+    """Return an end of a range; inf if it is unknown."""
+    return np.inf if given is None else finite(name, given)
+
+
+def _known_time(name: str, given: float | None) -> float:
+    """Return an end of a range of durations; inf if it is unknown."""
+    return np.inf if given is None else at_least_zero(name, given)
+
+
+def _check_order(least: str, low: float, most: str, high: float) -> None:
+    """Refuse a range whose ends are known and in the wrong order."""
+    if high < low < np.inf:
+        raise ValueError(f"{least} is {low} and {most} is {high}; {most} must not be the smaller one")

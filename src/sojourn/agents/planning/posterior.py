@@ -3,8 +3,8 @@
 Every pair of state and action is drawn by itself, from what was seen of it and a prior:
 
     successors  Dirichlet(1/S + how often each of the S states came next)
-    reward      normal with unknown mean and variance. The prior is normal-inverse-gamma, worth one step that paid the
-                mean of all steps; the variance has two degrees of freedom more, around the variance of all steps.
+    reward      normal with unknown mean and variance. The prior is normal-inverse-gamma, worth one step (`strength`)
+                that paid the mean of all steps; its variance has the shape 2, around the variance of all steps.
     duration    gamma with an unknown mean and a known shape k. The prior of the mean is inverse gamma with shape 2,
                 around the mean of all steps. 1/k is the squared coefficient of variation, pooled over all pairs.
 
@@ -20,6 +20,7 @@ Sinica 4, 1994) are broken until a millionth is left: some 14 successors in plac
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -45,21 +46,28 @@ _LEFT = 1e-6  # of a pair's weight: the last stick takes what is left
 _FREEDOM = 2.0  # the shape of both inverse gamma priors, the least whole one with a mean
 
 
+class UsualStep(NamedTuple):
+    """The mean of all steps, around which the priors are."""
+
+    steps: float
+    reward: float
+    duration: float
+
+
 @inlined
 def drawn_reward(
-    rng: Stream, visits: float, mean: float, squares: float, prior: float, spread: float
+    rng: Stream, visits: float, mean: float, squares: float, prior: float, spread: float, strength: float
 ) -> float:
-    """Draw the mean reward of a pair; the prior is one step that paid `prior`, with the variance `spread`.
+    """Draw the mean reward of a pair; the prior is worth `strength` steps that paid `prior`, with the variance `spread`.
 
     >>> from sojourn.rules.random import stream
-    >>> drawn_reward(stream(0), 0.0, 0.0, 0.0, 3.0, 0.0)  # nothing seen, and all steps paid 3
+    >>> drawn_reward(stream(0), 0.0, 0.0, 0.0, 3.0, 0.0, 1.0)  # nothing seen, and all steps paid 3
     3.0
     """
-    away = mean - prior
-    scale = spread + 0.5 * (squares + visits / (visits + 1.0) * away * away)
+    away, share = mean - prior, visits / (visits + strength)
+    scale = spread + 0.5 * (squares + strength * share * away * away)
     variance = scale / gamma(rng, _FREEDOM + 0.5 * visits)
-    centre = prior + visits / (visits + 1.0) * away
-    return centre + normal(rng) * math.sqrt(variance / (visits + 1.0))
+    return prior + share * away + normal(rng) * math.sqrt(variance / (visits + strength))
 
 
 @inlined
@@ -75,14 +83,14 @@ def drawn_duration(rng: Stream, visits: float, mean: float, shape: float, prior:
 
 
 @compiled_apart
-def spread_of_rewards(counts: SparseCounts, reward: float, steps: float) -> float:
+def spread_of_rewards(counts: SparseCounts, usual: UsualStep) -> float:
     """Return the variance of the rewards of all steps; if all paid the same, its square, or 1 if that was nothing."""
-    pairs, squares = counts.pairs, 0.0
+    pairs, reward, squares = counts.pairs, usual.reward, 0.0
     for state in range(pairs.shape[0]):
         for action in range(pairs.shape[1]):
             away = pairs[state, action, REWARD] - reward
             squares += pairs[state, action, VISITS] * away * away + pairs[state, action, REWARD_SQUARES]
-    spread = squares / steps
+    spread = squares / usual.steps
     if spread <= 1e-24 * reward * reward:
         spread = reward * reward
     return spread if spread > 0.0 else 1.0
@@ -96,7 +104,7 @@ def shape_of_durations(counts: SparseCounts) -> float:
     >>> counts = no_counts(num_states=1, num_actions=1)
     >>> for _ in range(10):
     ...     counts = count(counts, 0, 0, 1.0, 4.0, 0)
-    >>> shape_of_durations(counts)  # they are all alike
+    >>> float(shape_of_durations(counts))  # they are all alike
     10.0
     """
     pairs, squares, freedom = counts.pairs, 1.0, 1.0
@@ -110,9 +118,7 @@ def shape_of_durations(counts: SparseCounts) -> float:
 
 
 @compiled_apart
-def drawn_model(
-    counts: SparseCounts, q: Floats, steps: float, reward: float, duration: float, rng: Stream
-) -> Model:
+def drawn_model(counts: SparseCounts, q: Floats, usual: UsualStep, strength: float, rng: Stream) -> Model:
     """Draw a model of all states; pairs that are -inf in q are not available."""
     pairs, links = counts.pairs, counts.links
     num_states, num_actions = q.shape
@@ -121,7 +127,7 @@ def drawn_model(
     most = counts.used + _STICKS * size
     successor, share = np.empty(most, np.int64), np.empty(most)
     rewards, durations, allowed = np.zeros(size), np.zeros(size), np.zeros(size, np.bool_)
-    spread, shape = spread_of_rewards(counts, reward, steps), shape_of_durations(counts)
+    spread, shape = spread_of_rewards(counts, usual), shape_of_durations(counts)
     end = 0
     for state in range(num_states):
         for action in range(num_actions):
@@ -151,15 +157,9 @@ def drawn_model(
                     break
             for entry in range(begin[pair], end):
                 share[entry] /= total
-            rewards[pair] = drawn_reward(
-                rng,
-                visits,
-                pairs[state, action, REWARD],
-                pairs[state, action, REWARD_SQUARES],
-                reward,
-                spread,
-            )
-            mean = drawn_duration(rng, visits, pairs[state, action, DURATION], shape, duration)
-            durations[pair] = max(mean, 1e-6 * duration)
+            mean, squares = pairs[state, action, REWARD], pairs[state, action, REWARD_SQUARES]
+            rewards[pair] = drawn_reward(rng, visits, mean, squares, usual.reward, spread, strength)
+            mean = drawn_duration(rng, visits, pairs[state, action, DURATION], shape, usual.duration)
+            durations[pair] = max(mean, 1e-6 * usual.duration)
     begin[size] = end
     return Model(begin, successor, share, rewards, durations, allowed)
