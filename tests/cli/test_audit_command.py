@@ -161,7 +161,8 @@ def test_solve_writes_what_it_found(tmp_path: Path) -> None:
     assert (printed["state_names"], printed["action_names"]) == (["choice", "return"], ["A", "B"])
     written = without_constants((tmp_path / "new" / "out" / "solution.json").read_text())
     assert {key: written[key] for key in printed} == printed
-    assert set(written) - set(printed) == {"version", "options", "bias", "findings", "gains", "ratio"}
+    others = {"version", "options", "bias", "findings", "gains", "ratio", "maximise", "per", "rates"}
+    assert set(written) - set(printed) == others
     assert (written["gain"], written["options"]) == (pytest.approx(11.0), {"short_reward": 33})
     assert (written["state_names"], written["action_names"]) == (["choice", "return"], ["A", "B"])
     # h + g d = r + P h: h(return) = 0 - 11 * 1 + h(choice).

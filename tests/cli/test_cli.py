@@ -30,7 +30,7 @@ def test_what_nobody_foresaw_is_called_a_defect() -> None:
         "import sojourn.answers.solution as answer\n"
         "from sojourn.cli import main\n"
         "class Panic(BaseException): pass\n"
-        "def broken(*_): raise Panic('index\\nout of bounds')\n"
+        "def broken(*_, **__): raise Panic('index\\nout of bounds')\n"
         "answer.solve_named = broken\n"
         "main()\n"
     )

@@ -119,9 +119,9 @@ def _begun(env: Any) -> Any:
 # A valid argument for each parameter that has no default, by its name; where a name means several things, by its callable's.
 SAMPLES: dict[str, Make] = {
     "action": lambda: 0, "actions": lambda: np.zeros(1, dtype=np.int64), "action_mask": lambda: [1, 1], "agent": lambda: sj.smart(2, 2),
-    "agents": lambda: sj.smart(2, 2), "allowed": lambda: np.ones((1, 2), dtype=bool), "amount": lambda: 0.5, "array": lambda: np.zeros(2),
+    "agents": lambda: sj.smart(2, 2), "allowed": lambda: np.ones((1, 2), dtype=bool), "amounts": lambda: {"energy": np.zeros(4)}, "amount": lambda: 0.5, "array": lambda: np.zeros(2),
     "ax": _axes, "behaviour": lambda: sj.exact.Behaviour(1.0, 0.5, 1.5, 0.95, 10, 10.0, 1.0), "best_gain": lambda: 1.0, "beats_behaviour": lambda: 0.9,
-    "baseline": lambda: None, "bias": lambda: np.zeros(2), "bits": lambda: np.uint64(5), "candidates": lambda: [sj.Exponential(0.1), sj.Cumulative()],
+    "baseline": lambda: None, "bound": lambda: 0.1, "bias": lambda: np.zeros(2), "bits": lambda: np.uint64(5), "candidates": lambda: [sj.Exponential(0.1), sj.Cumulative()],
     "carried": lambda: 0.0, "claim": lambda: "x", "class_laws": lambda: (np.array([0.5, 0.5]),), "classes": lambda: (np.array([0, 1]),),
     "clock": lambda: 0.0, "close": lambda: 100.0 + np.arange(50) % 7, "column": lambda: "earned", "columns": lambda: {"rate": np.zeros(2)},
     "constant_at_once": lambda: True, "constant_in_limit": lambda: True, "constructor": lambda: sj.smart, "count": lambda: 5,
@@ -174,7 +174,7 @@ OWN: dict[str, Make] = {
     "DecisionEnvironment.allowed": lambda: lambda mask: np.arange(2), "Verdict.gain": lambda: None, "Verdict.best_gain": lambda: None, "follow.agent": lambda: sj.smart(2, 2), "weighted_harmonic_mean.durations": lambda: None, "learn.action": lambda: 0,
     "tensorboard.folder": lambda: "tb", "heatmap.table": _results, "Empirical.values": lambda: [1.0, 2.0], "FlooredNormal.floor": lambda: 0.0, "Steps.positive": lambda: _steps().positive, "Steps.negative": lambda: _steps().negative,
     "Drifting.times": lambda: [0.0, 100.0], "Log.evaluate.policy": lambda: {0: 0, 1: 1}, "SMDP.with_counts.counts": lambda: [1] * 4, "SMDP.with_means.reward": lambda: [1.0] * 4, "SMDP.with_means.duration": lambda: [1.0] * 4,
-    "DecisionEnvironment.earn_rate.rate": lambda: 1.0, "from_dict.states": lambda: {"a": {"go": {"next": {"a": 1.0}, "reward": 1.0}}}, "WorldEnv.go_to.place": lambda: INSTANCES["WorldEnv"]().place(), "run_sweep.folder": lambda: "swept", "gain.clock": lambda: 0.0, "optimal.world": lambda: sj.worlds.Tabular(sj.problems.gosavi()), "Rule": lambda: 0,
+    "DecisionEnvironment.earn_rate.rate": lambda: 1.0, "Constraint.amount": lambda: "lost", "at_most.amount": lambda: "lost", "at_least.amount": lambda: "lost", "from_dict.states": lambda: {"a": {"go": {"next": {"a": 1.0}, "reward": 1.0}}}, "WorldEnv.go_to.place": lambda: INSTANCES["WorldEnv"]().place(), "run_sweep.folder": lambda: "swept", "gain.clock": lambda: 0.0, "optimal.world": lambda: sj.worlds.Tabular(sj.problems.gosavi()), "Rule": lambda: 0,
 }  # fmt: skip
 
 
@@ -269,7 +269,7 @@ def sample(name: str, parameter: str) -> Any:
 
 
 INSTANCES: dict[str, Make] = {
-    "Solution": _solved, "Learner": lambda: sj.Learner(two_state(), "smart"), "envs.Simulation": lambda: _begun(Seat()), "SMDP": sj.problems.gosavi, "model.SMDP": sj.problems.gosavi,
+    "exact.Constraint": lambda: sj.exact.at_most("reward", 0.1), "Solution": _solved, "Learner": lambda: sj.Learner(two_state(), "smart"), "envs.Simulation": lambda: _begun(Seat()), "SMDP": sj.problems.gosavi, "model.SMDP": sj.problems.gosavi,
     "PolicyValue": lambda: sj.evaluate(sj.problems.gosavi(), [0, 0]), "Audit": lambda: sj.audit(sj.problems.gosavi()), "Log": lambda: sj.read_log(_log()), "Bars": lambda: sj.worlds.synthetic_bars(100),
     "Runs": _runs, "Sweep": lambda: sj.parse_sweep(SAMPLES["data"]()), "Entry": lambda: sj.runs.Entry("smart", {}), "ObservingAgent": lambda: sj.deep_q(sj.agents.Spaces(2, 2)),
     "WorldEnv": lambda: _begun(sj.envs.WorldEnv(sj.worlds.TwoState(0.001))), "envs.RateReward": lambda: _begun(sj.envs.RateReward(two_state())), "envs.VectorRateReward": lambda: _begun(sj.envs.VectorRateReward(OWN["VectorRateReward.env"]())),

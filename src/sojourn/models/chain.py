@@ -133,6 +133,11 @@ def state_means(model: SMDP, policy: PolicyLike, amount: Floats) -> Floats:
 
 def pairs_of(model: SMDP, policy: Ints) -> Ints:
     """Return the pair that a policy takes in each state."""
+    if policy.dtype.kind not in "iu" or policy.shape != (model.num_states,):
+        raise ValueError(
+            f"a policy of type {policy.dtype} and shape {policy.shape} is not the number of an action for each of "
+            f"{model.num_states} states"
+        )
     if policy.min() < 0 or policy.max() >= model.num_actions:
         found = np.full(model.num_states, -1)
         inside = (policy >= 0) & (policy < model.num_actions)

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from sojourn.data.numbers import shown, unmasked
 from sojourn.models.smdp import SMDP
-from sojourn.models.validation import offsets_of, pair_means
+from sojourn.models.validation import by_name, offsets_of, pair_means
 from sojourn.rules.arrays import Floats, Ints, Sparse
 from sojourn.rules.door import told
 
@@ -78,7 +78,7 @@ def from_arrays(
         action_names=action_names,
         amounts={
             name: _per_pair(means("amount", each), chance, row_offsets)
-            for name, each in (amounts or {}).items()
+            for name, each in by_name("amounts", amounts).items()
         },
         **means("reward", rewards),
         **means("duration", durations),
@@ -148,7 +148,7 @@ def from_matrices(
         action_names=action_names,
         amounts={
             name: _per_pair(means("amount", each), chance, row_offsets)
-            for name, each in (amounts or {}).items()
+            for name, each in by_name("amounts", amounts).items()
         },
         **means("reward", rewards),
         **means("duration", durations),

@@ -40,7 +40,7 @@ from sojourn.data.numbers import listed, nearest, shown, unmasked, within
 from sojourn.models.labels import labels_in, place_in
 from sojourn.models.laws import FlatLaws, Law, constants, flat
 from sojourn.models.structure import Structure, structure_of
-from sojourn.models.validation import amounts_in, check_divisor, make_owned, make_valid, offsets_of
+from sojourn.models.validation import amounts_in, by_name, check_divisor, make_owned, make_valid, offsets_of
 from sojourn.rules.arrays import Floats, Indices, Ints, flat_floats, flat_indices, flat_ints
 from sojourn.rules.door import told
 
@@ -292,7 +292,7 @@ class SMDP:
         >>> model.with_amounts({"energy": [7.0]}).amount("energy")
         array([7.])
         """
-        return self._kept(self._with(amounts={**self.amounts, **amounts}))
+        return self._kept(self._with(amounts={**self.amounts, **by_name("amounts", amounts)}))
 
     def seen_as(self, maximise: str = "reward", per: str = "duration") -> SMDP:
         """Return the model in which one amount is the reward and another one the duration.

@@ -29,6 +29,7 @@ from sojourn.models.columns import (
 from sojourn.models.laws import Empirical, FlatLaws, Law, Outcomes, exponentials
 from sojourn.models.matrices import numbers_of
 from sojourn.models.smdp import SMDP
+from sojourn.models.validation import by_name
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.door import told
 
@@ -269,7 +270,7 @@ def from_rates(
     >>> round(solve(machine).gain, 6)  # 47 / 11
     4.272727
     """
-    flows = {"reward": {} if earning is None else earning, **({} if flows is None else flows)}
+    flows = {"reward": {} if earning is None else earning, **by_name("flows", flows)}
     rows = list(rates)
     if not rows:
         raise ValueError("there are no rates; give at least one")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -272,16 +272,20 @@ def _check_counts(model: SMDP) -> None:
         raise ValueError(f"the count of {model.place(at)} is {model.counts[at]}; it must be at least 1")
 
 
+G = TypeVar("G")
+
+
+def by_name(what: str, given: Mapping[str, G] | None) -> Mapping[str, G]:
+    """Return what is given for amounts by their names; None stands for none."""
+    if given is not None and not isinstance(given, Mapping):
+        raise TypeError(f"{what} is {shown(given)}; it must be a dictionary by the names of amounts")
+    return given or {}
+
+
 def amounts_in(given: Mapping[str, ArrayLike] | None) -> dict[str, Floats]:
     """Return the amounts of a model as arrays by name."""
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        raise TypeError(
-            f"amounts is {shown(given)}; it must be a dictionary of names, each with a mean for every pair"
-        )
     found = {}
-    for name, each in given.items():
+    for name, each in by_name("amounts", given).items():
         if not isinstance(name, str) or not name or name in OWN_AMOUNTS:
             own = f"{', '.join(OWN_AMOUNTS[:-1])} and {OWN_AMOUNTS[-1]} are amounts of every model"
             raise ValueError(f"an amount has the name {shown(name)}; it must be a text, and {own}")

@@ -64,7 +64,8 @@ def inlined(function: G) -> G:
     1.5
     """
     if not callable(function):
-        raise TypeError(f"function is {function!r:.80}; it must be a function, whose source can be compiled")
+        given = " ".join(repr(function).split())
+        raise TypeError(f"function is {given:.80}; it must be a function, whose source can be compiled")
     bridge(function, lambda *_: function)
     return function
 
