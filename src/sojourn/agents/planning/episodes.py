@@ -180,7 +180,7 @@ def plan_sampled(
     state: int,
 ) -> float:
     """The best policy of a model that is drawn from the posterior; each episode has random numbers of its own."""
-    key, rng = np.int64(states[0, KEY]), np.empty(4, np.uint64)
+    key, rng = int(states[0, KEY]), np.empty(4, np.uint64)
     for i in range(4):
         rng[i] = word_at(key, 4 * course.steps + i)
     steps = float(course.steps)
