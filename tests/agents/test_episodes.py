@@ -23,7 +23,11 @@ from sojourn.agents.planning.optimism import (
 from sojourn.agents.planning.posterior import UsualStep, drawn_duration, drawn_model, drawn_reward
 from sojourn.rules.values import same
 
-MAKERS: dict[str, Any] = {"tsde": sj.agents.tsde, "ucrl_smdp": sj.agents.ucrl_smdp, "ct_ucrl": sj.agents.ct_ucrl}
+MAKERS: dict[str, Any] = {
+    "tsde": sj.agents.tsde,
+    "ucrl_smdp": sj.agents.ucrl_smdp,
+    "ct_ucrl": sj.agents.ct_ucrl,
+}
 
 
 def seen_at_random(seed: int, steps: int) -> SparseCounts:

@@ -30,6 +30,7 @@ from sojourn.agents.exploration import chance, share_of
 from sojourn.agents.learning import sized
 from sojourn.agents.methods import settled, td_error
 from sojourn.agents.planning import episodes, planner
+from sojourn.agents.planning.episodes import plan_episode
 from sojourn.agents.protocol import draw
 from sojourn.agents.values.protocol import read
 from sojourn.data.files import parsed_json, write_bytes
@@ -47,7 +48,7 @@ Contents: TypeAlias = dict[str, Any]  # which is checked when a file is read
 
 # Files give only the names of the classes in these modules, so the modules must be imported before a file is read.
 OURS = (learn, policies, planner, episodes, bandits, h_learning, relative, named, scheduled, centred)
-_RULES = (draw, read, td_error, chance, sized, share_of, settled, chosen, update, step)
+_RULES = (draw, read, td_error, chance, sized, share_of, settled, chosen, plan_episode, update, step)
 _SAVED_AS = {
     "ConstantStepSize": "Constant",
     "PlanHistory": "Course",
