@@ -28,7 +28,8 @@ from sojourn.agents import methods as relative
 from sojourn.agents.bandits import chosen
 from sojourn.agents.exploration import chance, share_of
 from sojourn.agents.methods import settled, td_error
-from sojourn.agents.planning import planner
+from sojourn.agents.planning import episodes, planner
+from sojourn.agents.planning.episodes import plan_episode
 from sojourn.agents.protocol import draw
 from sojourn.agents.step_sizes import sized
 from sojourn.agents.values.protocol import read
@@ -46,8 +47,10 @@ Arrays: TypeAlias = dict[str, NDArray[np.generic]]
 Contents: TypeAlias = dict[str, Any]  # which is checked when a file is read
 
 # Files give only the names of the classes in these modules, so the modules must be imported before a file is read.
-OURS = (learn, policies, planner, bandits, h_learning, relative, named, scheduled, centred)
-_RULES = (draw, read, td_error, chance, sized, share_of, settled, chosen, update, centred.noted, step)
+OURS = (learn, policies, planner, episodes, bandits, h_learning, relative, named, scheduled, centred)
+_RULES = (
+    draw, read, td_error, chance, sized, share_of, settled, chosen, plan_episode, update, centred.noted, step,
+)  # fmt: skip
 _SAVED_AS = {
     "ConstantStepSize": "Constant",
     "PlanHistory": "Course",
