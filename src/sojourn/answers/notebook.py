@@ -26,7 +26,7 @@ def drawn(worth: PolicyValue) -> policy_map.Drawn:
     actions = list(map(str, actions_taken(model, worth.pair_shares)))
     shares = worth.time_shares.tolist() if len(worth.classes) == 1 else None
     order = list(map(str, model.action_labels))
-    return policy_map.Drawn("the policy", places, () if parts is None else parts[0], actions, order, shares)
+    return policy_map.Drawn("", places, () if parts is None else parts[0], actions, order, shares)
 
 
 def _part(part: Any) -> float | str:

@@ -71,7 +71,7 @@ def maps(drawn: Drawn) -> list[Regions]:
         where = "" if one is None else f", {drawn.axes[apart]} = {_word(one)}"
         found.append(
             Regions(
-                f"The policy: {drawn.name}{where}",
+                f"{_title(drawn)}{where}",
                 Labels(drawn.axes[x], values[x]),
                 Labels(drawn.axes[y], values[y]),
                 names,
@@ -120,7 +120,7 @@ def bars(drawn: Drawn, points: int) -> Lines | None:
     )
     note += f" Not shown: {counted(left, 'state')} in which less time is spent." if left else ""
     return Lines(
-        f"Share of time in each state, and the action taken there: {drawn.name}",
+        "Share of time in each state, and the action taken there" + (f": {drawn.name}" if drawn.name else ""),
         axis, Axis("share of time", ends=(0.0, None)), series, note=note,
     )  # fmt: skip
 
@@ -136,7 +136,11 @@ def sheet(drawn: Drawn, points: int = 500) -> Sheet | None:
         return Sheet([found], (6.0, min(max(6.0 * up / across, 2.2), 6.0) + 0.6))
     rows = [found[at : at + 3] for at in range(0, len(found), 3)]
     titles = [[each.title.rpartition(", ")[2] for each in row] for row in rows]
-    return Sheet(rows, (8.0, 2.6 * len(rows) + 0.8), title=f"The policy: {drawn.name}", titles=titles)
+    return Sheet(rows, (8.0, 2.6 * len(rows) + 0.8), title=_title(drawn), titles=titles)
+
+
+def _title(drawn: Drawn) -> str:
+    return f"The policy: {drawn.name}" if drawn.name else "The policy"
 
 
 def _names(drawn: Drawn) -> tuple[list[str], list[int], dict[str, int]]:
