@@ -5,7 +5,7 @@ in two ways is: the estimators as recursions, and as formulas over the whole his
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from statistics import NormalDist
 from typing import NamedTuple, Protocol
@@ -421,10 +421,20 @@ class Falling(NamedTuple):
         return max(self.floor, self.first / math.pow(visit, self.power))
 
 
+class PerFrequency(NamedTuple):
+    """A step size over the share of all steps in which the pair was visited, up to a largest one."""
+
+    size: float
+    largest: float
+
+    def at(self, visit: int, steps: int) -> float:
+        return min(self.largest, self.size / (visit / steps))
+
+
 class Settings(NamedTuple):
     num_states: int
     num_actions: int
-    step_size: float | Falling
+    step_size: float | Falling | PerFrequency
     exploration: Exploration | Straight
     greedy: str = "action"  # or "draw", or "after", or "every"
     ties: str = "lowest"  # or "random"
@@ -443,6 +453,7 @@ class Agent:
         self.accepted = False  # whether the last step counts as greedy
         self.visits: dict[tuple[int, int], int] = {}
         self.durations: list[float] = []
+        self.estimates: list[float] = []  # of the rate, at the beginning of each step
         self.mean_duration = 0.0
         self.level = 0.0
         self.unpaid: list[float] = []  # evidence for which no time has passed
@@ -493,20 +504,38 @@ class Agent:
 
     def step_size(self, s: int, a: int) -> float:
         self.visits[s, a] = self.visits.get((s, a), 0) + 1
-        size = self.settings.step_size
-        return size.at(self.visits[s, a]) if isinstance(size, Falling) else size
+        size, visits = self.settings.step_size, self.visits[s, a]
+        if isinstance(size, PerFrequency):
+            return size.at(visits, sum(self.visits.values()))
+        return size.at(visits) if isinstance(size, Falling) else size
+
+    beta: float | None = None
+    length: Mapping[int, list[float]] = {}
+
+    def unit(self, s: int, a: int) -> float:
+        """What errors are divided by: the mean duration, a tenth of the mean over all steps, or 1 if both are 0."""
+        return max(self.length[s][a], self.mean_duration / 10) or 1.0
+
+    def duration_step(self, s: int, a: int) -> float:
+        """The step size of a pair's mean duration; a plain mean of up to 10,000 visits if there is none."""
+        return max(0.0001, 1.0 / (self.visits.get((s, a), 0) + 1)) if self.beta is None else self.beta
 
     def see(self, tau: float) -> None:
         """The mean duration: plain at first, and from the thousandth step on a moving one."""
         self.durations.append(tau)
+        self.estimates.append(self.rate.value())
         if len(self.durations) <= 1000:
             self.mean_duration = math.fsum(self.durations) / len(self.durations)
         else:
             self.mean_duration += 0.001 * (tau - self.mean_duration)
 
     def effective_rate(self) -> float:
-        """The rate in the error: the estimate, and what centring adds to it."""
-        return self.rate.value() + ratio(self.settings.centring * self.level, self.mean_duration)
+        """The rate in the error: the estimate, or with centring the mean of all before, and the level per mean duration."""
+        if not self.settings.centring or len(self.durations) < 2:
+            return self.rate.value()
+        before = len(self.durations) - 1
+        guess, unit = math.fsum(self.estimates[1:]) / before, math.fsum(self.durations[:-1]) / before
+        return guess + ratio(self.settings.centring * self.level, unit)
 
     def error(self, s: int, a: int, r: float, tau: float, next_value: float) -> float:
         return r - self.effective_rate() * tau + next_value - self.q[s][a]
@@ -555,15 +584,17 @@ class Discounted(Agent):
 class Differential(Agent):
     """Errors are divided by the action's mean duration, and every one of them moves the rate."""
 
-    def __init__(self, settings: Settings, rate_step_size: float, duration_step_size: float) -> None:
+    def __init__(
+        self, settings: Settings, rate_step_size: float, duration_step_size: float | None = None
+    ) -> None:
         self.own_rate = Incremental(rate_step_size)
         super().__init__(settings, self.own_rate)
         self.beta = duration_step_size
         self.length = {s: [1.0] * settings.num_actions for s in range(settings.num_states)}
 
     def error(self, s: int, a: int, r: float, tau: float, next_value: float) -> float:
-        self.length[s][a] += self.beta * (tau - self.length[s][a])
-        return super().error(s, a, r, tau, next_value) / max(self.length[s][a], self.mean_duration / 10)
+        self.length[s][a] += self.duration_step(s, a) * (tau - self.length[s][a])
+        return super().error(s, a, r, tau, next_value) / self.unit(s, a)
 
     def learn_rate(self, s: int, r: float, tau: float, next_value: float, error: float) -> None:
         self.unpaid.append(error)
@@ -575,7 +606,9 @@ class Differential(Agent):
 class Relative(Agent):
     """The rate is a function f of all values, and errors are divided by the action's mean duration."""
 
-    def __init__(self, settings: Settings, duration_step_size: float, reference: str = "first") -> None:
+    def __init__(
+        self, settings: Settings, duration_step_size: float | None = None, reference: str = "first"
+    ) -> None:
         super().__init__(settings, Fixed())
         self.beta, self.reference = duration_step_size, reference
         self.length = {s: [1.0] * settings.num_actions for s in range(settings.num_states)}
@@ -589,9 +622,9 @@ class Relative(Agent):
 
     def error(self, s: int, a: int, r: float, tau: float, next_value: float) -> float:
         self.first = self.first or (s, a)
-        self.length[s][a] += self.beta * (tau - self.length[s][a])
+        self.length[s][a] += self.duration_step(s, a) * (tau - self.length[s][a])
         length = self.length[s][a]
-        return (r + next_value - self.q[s][a] - length * self.f()) / max(length, self.mean_duration / 10)
+        return (r + next_value - self.q[s][a] - length * self.f()) / self.unit(s, a)
 
     def learn_rate(self, s: int, r: float, tau: float, next_value: float, error: float) -> None:
         self.rate = Fixed(self.f())
@@ -679,11 +712,13 @@ def smdp_q_learning(settings: Settings, discount_rate: float) -> Agent:
     return Discounted(settings, Cumulative(), discount_rate)
 
 
-def differential_q(settings: Settings, rate_step_size: float, duration_step_size: float) -> Agent:
+def differential_q(
+    settings: Settings, rate_step_size: float, duration_step_size: float | None = None
+) -> Agent:
     return Differential(settings, rate_step_size, duration_step_size)
 
 
-def rvi_q(settings: Settings, duration_step_size: float, reference: str = "first") -> Agent:
+def rvi_q(settings: Settings, duration_step_size: float | None = None, reference: str = "first") -> Agent:
     return Relative(settings, duration_step_size, reference)
 
 

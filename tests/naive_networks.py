@@ -59,7 +59,9 @@ class Units:
     def __init__(self, beta: float, kappa: float) -> None:
         self.beta, self.kappa = beta, kappa
         self.observations: list[Any] = []
-        self.r = self.tau = self.level = self.mean_duration = self.square = 0.0
+        self.r = self.tau = self.level = self.square = 0.0
+        self.durations: list[float] = []
+        self.estimates: list[float] = []  # of the rate, at the beginning of each step
         self.steps = 0
         self.centre, self.deviation, self.widest, self.scale = 0.0, 1.0, 0.0, 1.0  # type: Any, Any, Any, float
 
@@ -69,11 +71,12 @@ class Units:
 
     @property
     def rate(self) -> float:
-        return self.estimate + self.kappa * self.level / self.mean_duration
+        return float(np.mean(self.estimates[1:]) + self.kappa * self.level / np.mean(self.durations[:-1]))
 
     def earn(self, reward: float, duration: float, accepted: bool) -> None:
         self.steps += 1
-        self.mean_duration += max(0.001, 1 / self.steps) * (duration - self.mean_duration)
+        self.durations.append(duration)
+        self.estimates.append(self.estimate)
         left = (reward - self.estimate * duration) ** 2
         self.square += (left - self.square) / self.steps
         if accepted:

@@ -8,8 +8,8 @@ import pytest
 
 import sojourn as sj
 from sojourn.agents.exploration import chance
-from sojourn.agents.learning import ConstantStepSize
 from sojourn.agents.methods import FirstPair
+from sojourn.agents.step_sizes import ConstantStepSize
 from sojourn.rules.values import same
 
 CONSTRUCTORS = [

@@ -333,10 +333,19 @@ AGENTS: dict[str, tuple[str, dict[str, Any]]] = {
     "smdp_q_learning": ("smdp_q_learning", {"discount_rate": 0.02}),
     "r_learning, as printed": ("r_learning", {"rate_step_size": 0.001, "durations": "ignored"}),
     "differential_q": ("differential_q", {"rate_step_size": 0.003, "duration_step_size": 0.02}),
+    "differential_q, plain means": ("differential_q", {"rate_step_size": 0.003}),
     "rvi_q": ("rvi_q", {"duration_step_size": 0.02}),
+    "rvi_q, plain means": ("rvi_q", {}),
     "rvi_q, mean": ("rvi_q", {"duration_step_size": 0.02, "reference": "mean"}),
     "rvi_q, maximum": ("rvi_q", {"duration_step_size": 0.02, "reference": "maximum"}),
 }
+
+
+def given_step_size(size: float | naive.Falling | naive.PerFrequency) -> Any:
+    """A step size of the oracle as agents are given it."""
+    if isinstance(size, naive.PerFrequency):
+        return sj.agents.FrequencyAdjusted(*size)
+    return sj.rates.Visits(*size) if isinstance(size, naive.Falling) else size
 
 
 def both(name: str, options: naive.Settings) -> tuple[Any, naive.Agent]:
@@ -348,9 +357,7 @@ def both(name: str, options: naive.Settings) -> tuple[Any, naive.Agent]:
     agent = getattr(sj.agents, constructor)(
         num_states=options.num_states,
         num_actions=options.num_actions,
-        step_size=sj.rates.Visits(*options.step_size)
-        if isinstance(options.step_size, naive.Falling)
-        else options.step_size,
+        step_size=given_step_size(options.step_size),
         exploration=options.exploration.start if options.exploration == CONSTANT else exploration,
         greedy=options.greedy,
         ties=options.ties,
@@ -489,6 +496,7 @@ CHOICES: dict[str, dict[str, Any]] = {
     "ties": {"ties": "random"},
     "visits": {"step_size": naive.Falling(1.0, 0.7, 0.05)},
     "one by n": {"step_size": naive.Falling(0.8, 1.0, 0.0)},
+    "per frequency": {"step_size": naive.PerFrequency(0.02, 0.3)},
     "linear": {"exploration": naive.Straight(1.0, 0.05, 150)},
     "optimism": {"initial": 20.0},
     "centring": {"centring": 0.1},

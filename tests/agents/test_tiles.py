@@ -182,6 +182,23 @@ def test_step_sizes_by_visits_count_visits_of_tiles() -> None:
     assert float(read(visits, (0.4,), 0)) == pytest.approx(1.5)
 
 
+def test_step_sizes_by_frequency_count_visits_of_tiles() -> None:
+    """After 3 steps elsewhere, a state that shares half of the tiles has been visited 2.5 times with its own visit."""
+    agent = sj.tile_q(
+        1,
+        1,
+        bounds=([0.0], [1.0]),
+        tilings=2,
+        tiles=4,
+        step_size=sj.agents.FrequencyAdjusted(0.1),
+        centring=0.0,
+    )
+    for _ in range(3):
+        agent = sj.learn(agent, (0.5,), 0, 0.0, 1.0, (0.5,))
+    agent = sj.learn(agent, (0.4,), 0, 1.0, 1.0, (0.4,))
+    assert float(read(agent.values, (0.4,), 0)) == pytest.approx(0.1 * 4 / 2.5)
+
+
 def test_wear_is_learned_and_the_same_compiled_and_interpreted() -> None:
     """In 300,000 steps the policy comes to .97 of the exact gain; a short run is the same in Python, bit for bit."""
     world, agent = sj.worlds.continuous.Wear(), sj.tile_q(1, 2)

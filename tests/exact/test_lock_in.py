@@ -59,20 +59,27 @@ def one_part(
     fraction_models(most_states=3),
     st.sampled_from([Fraction(1, 20), Fraction(1, 5), Fraction(1)]),
     st.integers(-9, 9),
+    st.booleans(),
 )
 def test_values_are_those_of_the_whole_system(
-    fractions: naive_audit.Model, exploration: Fraction, quarters: int
+    fractions: naive_audit.Model, exploration: Fraction, quarters: int, adjusted: bool
 ) -> None:
-    """Values, growth and margin of every policy solve the system of all pairs at once, in fractions."""
+    """Values, growth and margin of every policy solve the system of all pairs at once, in fractions.
+
+    With frequency-adjusted step sizes it is the system of pairs that are all visited in every step.
+    """
     model, rate = model_of_fractions(fractions), Fraction(quarters, 4)
     for policy, _ in naive_audit.deterministic(fractions):
         shares = naive_audit.explored(fractions, policy, exploration)
         assert shares is not None
-        found = sj.exact.learned_values(model, policy, float(rate), float(exploration))
+        found = sj.exact.learned_values(
+            model, policy, float(rate), float(exploration), frequency_adjusted=adjusted
+        )
         if not one_part(fractions, policy, shares):
             assert found.margin == -math.inf
             continue
-        values, growth = naive_audit.learned(fractions, policy, shares, rate)
+        speeds = dict.fromkeys(shares, Fraction(1)) if adjusted else shares
+        values, growth = naive_audit.learned(fractions, policy, speeds, rate)
         size = 1.0 + max(abs(float(q)) for q in values.values())
         assert found.drift == pytest.approx(float(growth), abs=1e-9 * size)
         assert found.margin == pytest.approx(expected_margin(values, policy), abs=1e-9 * size)
@@ -165,6 +172,27 @@ def test_one_state_keeps_the_action_that_is_not_too_far_behind(exploration: floa
             assert margin == pytest.approx(k * advantage[action] - advantage[1 - action])
 
 
+@pytest.mark.parametrize("name", ["long-shot", "long-return", "gosavi", "river-swim", "two-choice", "jobs"])
+def test_without_the_lag_a_policy_is_kept_where_it_is_greedy(name: str) -> None:
+    """With frequency-adjusted step sizes, what is kept at a rate has the largest mean of r - rate d per step, and only that."""
+    model = PROBLEMS[name]()
+    learners = []
+    for policy in itertools.product(*np.split(model.action, model.pair_offsets[1:-1])):
+        kept = followed(model, np.array(policy), EXPLORATION, frequency_adjusted=True)
+        if kept.gain is not None:
+            learners.append((kept, sj.evaluate(model, policy).stationary))
+    for rate in (-1.0, 0.0, 0.7, 2.5, 9.0):
+        worth = [
+            float(shares @ (model.reward - rate * model.duration)[kept.pairs]) for kept, shares in learners
+        ]
+        assert [kept.drift(rate) for kept, _ in learners] == pytest.approx(worth)
+        least = max(worth) - 1e-6 * (1.0 + abs(max(worth)))
+        confirmed = {
+            here >= least for (kept, _), here in zip(learners, worth, strict=True) if kept.confirms(rate)
+        }
+        assert confirmed == {True}
+
+
 def test_the_growth_of_values_is_measured() -> None:
     """Values grow in each step by the step size times the drift: in long-return with Harmonic R-Learning's rate."""
     model = long_return()
@@ -247,6 +275,7 @@ class Case(NamedTuple):
     kept: FollowedPolicy
     rate: float
     unit: float
+    adjusted: bool = False  # whether its learner has frequency-adjusted step sizes
 
     @property
     def said(self) -> bool:
@@ -266,17 +295,17 @@ def noise(world: Any, kept: FollowedPolicy, rate: float, draws: int = 60) -> flo
     return max(deviations)
 
 
-def cases(model: SMDP, estimator: str, most: int) -> Iterator[Case]:
+def cases(model: SMDP, estimator: str, most: int, adjusted: bool = False) -> Iterator[Case]:
     """Up to `most` policies that are said to be kept and as many that are not, with gaps of 0.3 units at least."""
     world, counts = sj.worlds.Tabular(model), [0, 0]
     actions = np.split(model.action, model.pair_offsets[1:-1])
     policies = [np.array(each) for each in itertools.product(*actions)]
     for number in np.random.default_rng(1).permutation(len(policies)):
-        kept = followed(model, policies[number], EXPLORATION)
+        kept = followed(model, policies[number], EXPLORATION, adjusted)
         if kept.gain is None:
             continue
         rate = sj.limit(ESTIMATORS[estimator].make(), kept.steps)
-        case = Case(model, estimator, kept, rate, max(1.0, noise(world, kept, rate)))
+        case = Case(model, estimator, kept, rate, max(1.0, noise(world, kept, rate)), adjusted)
         if abs(kept.margin(rate)) >= 0.3 * case.unit and counts[case.said] < most:
             counts[case.said] += 1
             yield case
@@ -301,7 +330,8 @@ def stays(case: Case, seed: int, steps: int = 400_000, looks: int = 100) -> bool
         options["rate_step_size"] = 0.001
     # Values that hardly move hold the policy while the rate comes to its limit.
     held = sj.run(world, make(*sizes, step_size=1e-12, **options), 100_000, seed=seed, record=1)
-    agent = make(*sizes, step_size=STEP_SIZE, **options)._replace(rate=held.agent.rate)
+    step_size = sj.agents.FrequencyAdjusted(0.0003) if case.adjusted else STEP_SIZE
+    agent = make(*sizes, step_size=step_size, **options)._replace(rate=held.agent.rate)
     visited = case.kept.shares[case.kept.pairs] > 0.0
     for look in range(looks):
         run = sj.run(world, agent, steps // looks, seed=1000 * seed + look, record=1)
@@ -330,6 +360,36 @@ def test_learners_stay_and_leave_as_predicted(problem: str, estimator: str, kept
     assert [case.said for case in found].count(True) == kept
     assert len(found) == kept + left
     assert all(outcomes(iter(found)))
+
+
+@pytest.mark.parametrize(
+    ("problem", "estimator", "kept", "left"),
+    [
+        ("gosavi", "Harmonic", 1, 2),
+        ("river-swim", "Cumulative", 0, 3),
+        ("high-time-variance", "Fixed", 1, 1),
+        ("long-return", "Harmonic", 0, 2),
+        ("two-choice", "Fixed", 1, 1),
+        ("random", "WeightedHarmonic", 1, 3),
+        ("rare", "Fixed", 1, 1),
+    ],
+)
+def test_adjusted_learners_stay_and_leave_as_predicted(
+    problem: str, estimator: str, kept: int, left: int
+) -> None:
+    """With frequency-adjusted step sizes too, runs stay and leave as predicted; few of the traps above are left."""
+    models = {**PROBLEMS, "random": lambda: next(random_models(1)), "rare": rare_and_long}
+    found = list(cases(models[problem](), estimator, 3, adjusted=True))
+    assert [case.said for case in found].count(True) == kept
+    assert len(found) == kept + left
+    assert all(outcomes(iter(found)))
+
+
+def rare_and_long() -> SMDP:
+    """Action A earns 1 in a time of 1, action B 3 in a mean time of 1.99, which is 100 in one of a hundred steps."""
+    return from_transitions(
+        [(0, 0, 0, 1.0, 1.0, 1.0), (0, 1, 0, 0.01, 3.0, 100.0), (0, 1, 0, 0.99, 3.0, 1.0)]
+    )
 
 
 def random_models(count: int) -> Iterator[SMDP]:

@@ -17,11 +17,13 @@ from sojourn.models.problems import (
     PROBLEMS,
     access_control,
     admission_control,
+    early_pay,
     four_rooms,
     gosavi,
     jobs,
     long_return,
     long_shot,
+    rare_delay,
     replacement,
     river_swim,
     rooms,
@@ -298,6 +300,23 @@ def test_long_return() -> None:
     for rates in ([15.0, 0.0], [7.7, 0.0]):
         worth = (model.reward - sj.rates.modified_harmonic_mean(rates) * model.duration)[:2]
         assert worth[1] > worth[0]
+
+
+def test_early_pay() -> None:
+    """A earns 1 and B 0.7; the modified harmonic mean is 5 under A and far below under B, the mean duration 5 and 1."""
+    model = early_pay()
+    assert [evaluated(model, policy)[0] for policy in policies(model)] == pytest.approx([1.0, 0.7])
+    assert sj.rates.modified_harmonic_mean([10.0, 0.0]) == 5.0
+    assert sj.rates.modified_harmonic_mean([0.1, 1.3]) == pytest.approx(2.0 / (10.0 + 1.0 / 1.3))  # 0.19
+
+
+def test_rare_delay() -> None:
+    """The steady action earns 1 and the other 0.6, although its mean of r / tau is 60."""
+    model = rare_delay()
+    assert [evaluated(model, policy)[0] for policy in policies(model)] == pytest.approx([1.0, 0.6])
+    reward = 0.6 * (0.001 * 1000.0 + 0.999 * 0.01)
+    assert model.reward[1] == pytest.approx(reward)
+    assert reward * (0.001 / 1000.0 + 0.999 / 0.01) == pytest.approx(60.5, abs=0.1)
 
 
 @pytest.mark.parametrize("problem", [long_shot, long_return])

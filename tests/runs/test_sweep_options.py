@@ -43,13 +43,13 @@ STEPS, SEEDS = 300, [0, 3]
 PROMISE = "pairs of values swept"
 
 DECAY, LINEAR = {"start": 0.9, "factor": 0.99}, {"start": 0.9, "end": 0.1, "steps": 100}
-VISITS = {"first": 1, "power": 0.6}
+VISITS, ADJUSTED = {"first": 1, "power": 0.6}, {"frequency_adjusted": 0.01}
 SIZES = ("num_states", "num_inputs", "num_actions")
 
 AGENTS: dict[str, Sequence[Any]] = {
-    "step_size": (1, 0.5, VISITS),
+    "step_size": (1, 0.5, VISITS, ADJUSTED),
     "rate_step_size": (1, 0.5, VISITS),
-    "duration_step_size": (1, 0.25),
+    "duration_step_size": (1, 0.25, VISITS),
     "exploration": (1, 0.5, DECAY, LINEAR),
     "greedy": READINGS,
     "ties": tuple(TIES),
@@ -65,6 +65,13 @@ AGENTS: dict[str, Sequence[Any]] = {
     "tiles": (4, 5),
     "memory": (8, 1_000),
     "model": ("gosavi", "long-return"),
+    "radius": (1, 0.01),
+    "strength": (1, 0.001),
+    "delta": (0.5, 1e-9),
+    "lowest": (-100, -0.5),
+    "highest": (100, 8.5),
+    "shortest": (0, 0.5),
+    "longest": (100, 2.5),
 }
 OWN_OF_AGENTS: dict[tuple[str, str], Sequence[Any]] = {
     ("smart", "rate"): tuple(ESTIMATORS),

@@ -2,8 +2,8 @@
 
 All take the numbers of states and actions first, and these options:
 
-    step_size        alpha, the step size of Q: a number, or a schedule `Visits`
-    rate_step_size   beta, the step size of the rate estimator, if it has one: likewise
+    step_size        alpha, the step size of Q: a number, a schedule `Visits`, or `FrequencyAdjusted`
+    rate_step_size   beta, the step size of the rate estimator, if it has one: a number or a schedule `Visits`
     exploration      epsilon: a number, a `Decay` or a `Linear`
     greedy           which steps count as greedy: "action", "draw", "after" or "every"
     ties             which of equally good actions is drawn: "random" or "lowest"
@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sojourn.agents.exploration import Decay, Linear, exploration_of, ties_of
-from sojourn.agents.learning import READINGS, LearningAgent, step_size_of
+from sojourn.agents.learning import READINGS, LearningAgent
 from sojourn.agents.methods import (
     AverageReward,
     Differential,
@@ -43,6 +43,7 @@ from sojourn.agents.methods import (
     Stepwise,
     reference_of,
 )
+from sojourn.agents.step_sizes import ByVisits, GivenStepSize, step_size_of
 from sojourn.agents.values.protocol import Table, Values, emptied, zeros
 from sojourn.agents.values.tiles import bounds_of, tiled
 from sojourn.data.numbers import at_least_zero, finite, fraction, positive, shown, unmasked
@@ -63,7 +64,7 @@ def learning(
     values: Values,
     rate: Rate,
     method: Method,
-    step_size: float | Visits,
+    step_size: GivenStepSize,
     exploration: float | Decay | Linear,
     greedy: str,
     ties: str,
@@ -151,6 +152,19 @@ def centred(rate: Rate, centring: float) -> Rate:
     return Centred(rate, float(centring))
 
 
+MEANS = Visits(first=1.0, power=1.0, floor=0.0001)  # step sizes that make a moving mean a plain one
+
+
+def mean_durations(
+    num_states: int, num_actions: int, step_size: float | Visits
+) -> tuple[Table, float | ByVisits]:
+    """Return a mean duration of 1 for each pair, and the step size that these means move with."""
+    visits = zeros(num_states, num_actions)
+    if isinstance(step_size, Visits):
+        return Table(visits.q + 1.0), ByVisits(step_size, visits)
+    return Table(visits.q + 1.0), fraction("duration_step_size", step_size)
+
+
 def refuse_centring(agent: str, centring: float, rate: Rate | None, reason: str) -> None:
     """Refuse centring for an agent whose error has no estimated rate in it."""
     if at_least_zero("centring", centring) or isinstance(rate, Centred):
@@ -168,7 +182,7 @@ def smart(
     num_states: int,
     num_actions: int,
     *,
-    step_size: float | Visits = 0.01,
+    step_size: GivenStepSize = 0.01,
     exploration: float | Decay | Linear = 0.2,
     greedy: str = "action",
     ties: str = "random",
@@ -194,7 +208,7 @@ def relaxed_smart(
     num_states: int,
     num_actions: int,
     *,
-    step_size: float | Visits = 0.01,
+    step_size: GivenStepSize = 0.01,
     rate_step_size: float | Visits | None = None,
     exploration: float | Decay | Linear = 0.2,
     greedy: str = "action",
@@ -230,7 +244,7 @@ def harmonic_r(
     num_states: int,
     num_actions: int,
     *,
-    step_size: float | Visits = 0.01,
+    step_size: GivenStepSize = 0.01,
     rate_step_size: float | Visits | None = None,
     exploration: float | Decay | Linear = 0.2,
     greedy: str = "action",
@@ -269,7 +283,7 @@ def weighted_harmonic_r(
     num_states: int,
     num_actions: int,
     *,
-    step_size: float | Visits = 0.01,
+    step_size: GivenStepSize = 0.01,
     rate_step_size: float | Visits | None = None,
     exploration: float | Decay | Linear = 0.2,
     greedy: str = "action",
@@ -296,7 +310,7 @@ def fixed_rate(
     num_states: int,
     num_actions: int,
     *,
-    step_size: float | Visits = 0.01,
+    step_size: GivenStepSize = 0.01,
     exploration: float | Decay | Linear = 0.2,
     greedy: str = "action",
     ties: str = "random",
@@ -321,7 +335,7 @@ def r_learning(
     num_states: int,
     num_actions: int,
     *,
-    step_size: float | Visits = 0.01,
+    step_size: GivenStepSize = 0.01,
     rate_step_size: float | Visits | None = None,
     exploration: float | Decay | Linear = 0.2,
     greedy: str = "action",
@@ -360,7 +374,7 @@ def smdp_q_learning(
     num_states: int,
     num_actions: int,
     *,
-    step_size: float | Visits = 0.01,
+    step_size: GivenStepSize = 0.01,
     discount_rate: float = 0.01,
     exploration: float | Decay | Linear = 0.2,
     greedy: str = "action",
@@ -391,9 +405,9 @@ def differential_q(
     num_states: int,
     num_actions: int,
     *,
-    step_size: float | Visits = 0.01,
+    step_size: GivenStepSize = 0.01,
     rate_step_size: float | Visits | None = None,
-    duration_step_size: float = 0.01,
+    duration_step_size: float | Visits = MEANS,
     exploration: float | Decay | Linear = 0.2,
     greedy: str = "action",
     ties: str = "random",
@@ -403,11 +417,12 @@ def differential_q(
 ) -> LearningAgent:
     """Inter-option Differential Q-learning (Wan, Naik and Sutton 2021).
 
-    `rate_step_size` is the product eta alpha of that paper; `duration_step_size` is the
-    step size of the mean durations L(s, a), which start at 1. Every step moves the rate.
+    `rate_step_size` is the product eta alpha of that paper; `duration_step_size` is the step size of the mean durations
+    L(s, a). By default they are plain means of up to 10,000 visits, since a mean that follows each duration makes the
+    errors, which are divided by it, means of ratios. Every step moves the rate.
 
-    Errors are divided by L, so `step_size` is a time, and it depends on the unit of time, as the first L does: count time
-    in units in which a step takes about 1. In other units of money it learns the same.
+    Errors are divided by L, so `step_size` is a time, and it depends on the unit of time: count time in units in which a
+    step takes about 1. In other units of money it learns the same.
 
     >>> from sojourn.agents.protocol import learn
     >>> from sojourn.rates.protocol import value
@@ -416,10 +431,7 @@ def differential_q(
     >>> agent.method.mean_duration.q, agent.q, round(value(agent.rate), 12)
     (array([[1.5]]), array([[2.]]), 0.4)
     """
-    zeros(num_states, num_actions)  # raises an error if the numbers are wrong
-    method = Differential(
-        Table(np.ones((num_states, num_actions))), fraction("duration_step_size", duration_step_size)
-    )
+    method = Differential(*mean_durations(num_states, num_actions, duration_step_size))
     known = estimator(Incremental, rate_step_size, rate, centring)
     values = initial_table(num_states, num_actions, initial)
     return learning(values, known, method, step_size, exploration, greedy, ties)
@@ -430,8 +442,8 @@ def rvi_q(
     num_states: int,
     num_actions: int,
     *,
-    step_size: float | Visits = 0.01,
-    duration_step_size: float = 0.01,
+    step_size: GivenStepSize = 0.01,
+    duration_step_size: float | Visits = MEANS,
     exploration: float | Decay | Linear = 0.2,
     greedy: str = "action",
     ties: str = "random",
@@ -442,7 +454,8 @@ def rvi_q(
     """RVI Q-learning for semi-Markov problems (Yu, Wan and Sutton 2025): the rate is f(Q), not an estimate.
 
     `reference` is f: "first", the value of the pair visited first; "mean", the mean of all values; "maximum",
-    the largest value. `duration_step_size` is the step size of the mean durations T(s, a), which start at 1.
+    the largest value. `duration_step_size` is the step size of the mean durations T(s, a); by default they are plain means
+    of up to 10,000 visits, and a T that started at 1 plays no part.
 
     Values settle where f(Q) is the rate, so that a level of money is compared with money per unit time. What it learns
     depends on the unit of time, and no option makes up for that: count time in units in which a step takes about 1.
@@ -456,12 +469,8 @@ def rvi_q(
     (array([[2.]]), 2.0)
     """
     refuse_centring("rvi_q", centring, None, "whose rate is already a function of its values")
-    zeros(num_states, num_actions)  # raises an error if the numbers are wrong
-    method = Relative(
-        reference=reference_of(reference, num_states),
-        mean_duration=Table(np.ones((num_states, num_actions))),
-        duration_step_size=fraction("duration_step_size", duration_step_size),
-    )
+    durations = mean_durations(num_states, num_actions, duration_step_size)
+    method = Relative(reference_of(reference, num_states), *durations)
     values = initial_table(num_states, num_actions, initial)
     return learning(values, Latest(), method, step_size, exploration, greedy, ties)
 
@@ -480,7 +489,7 @@ def tile_q(  # an option for each thing that users tune, as in every constructor
     tilings: int = 8,
     tiles: int = 8,
     memory: int = 65_536,
-    step_size: float | Visits = 0.03,
+    step_size: GivenStepSize = 0.03,
     rate_step_size: float | Visits | None = None,
     exploration: float | Decay | Linear = 0.2,
     greedy: str = "action",
@@ -522,7 +531,7 @@ def tile_sarsa(  # as above
     tilings: int = 8,
     tiles: int = 8,
     memory: int = 65_536,
-    step_size: float | Visits = 0.03,
+    step_size: GivenStepSize = 0.03,
     rate_step_size: float | Visits | None = None,
     exploration: float | Decay | Linear = 0.1,
     ties: str = "random",

@@ -1,98 +1,38 @@
 """The agent that learns: values, an estimator of the rate, a method, and one body of `learn` for all methods.
 
 Each thing in which agents differ is a value with rules of its own: `methods` has the methods, `exploration` has
-exploration and ties, and the step size of the values is here: a constant, or one that falls with the visits to each pair,
-
-    sized(step_size, state, action) -> (float, step_size)       alpha for this visit
-
-An agent that does without one of them is compiled as if there were no such choice.
+exploration and ties, and `step_sizes` the step sizes of the values. An agent that does without one of them is compiled as if there were no such choice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
 from sojourn.agents.exploration import Exploration, Ties, chance, epsilon_greedy, is_best, later, share_of
 from sojourn.agents.methods import Method, Step, ahead_of, elapsed, evidence, misplaced, takes_all, td_error
 from sojourn.agents.protocol import draw, is_greedy, learn, misfit
+from sojourn.agents.step_sizes import StepSize, sized
 from sojourn.agents.values.protocol import (
     Table,
     Values,
     entries,
     move,
-    read,
     reads_vectors,
     ready_values,
     sizes,
 )
-from sojourn.data.numbers import Number, finite, fraction, shown, within
+from sojourn.data.numbers import Number, finite, shown, within
 from sojourn.rates.centred import levelled, own_value, timed
 from sojourn.rates.protocol import Rate, carry, value
-from sojourn.rates.scheduled import Visits, step_size_at
 from sojourn.rules.arrays import Floats, misread
 from sojourn.rules.bridge import Function, inlined
 from sojourn.rules.random import Stream
-from sojourn.rules.rule import Rule, no_rule, rule
-from sojourn.rules.values import Value, checked, named_fields, replaced
+from sojourn.rules.rule import Rule
+from sojourn.rules.values import Value, checked, is_value, named_fields
 from sojourn.rules.vectors import State
-
-
-class StepSize(Value, Protocol):
-    """Any type that the rule of this file is registered for."""
-
-
-S = TypeVar("S", bound=StepSize)
-
-
-@rule()
-def sized(step_size: S, state: State, action: int) -> tuple[float, S]:
-    """Return the step size for this visit to a pair, and the step sizes after it.
-
-    >>> from sojourn.agents.values.protocol import zeros
-    >>> size, after = sized(ByVisits(Visits(1.0, 1.0), zeros(1, 2)), 0, 1)
-    >>> float(size), float(sized(after, 0, 1)[0])
-    (1.0, 0.5)
-    """
-    raise no_rule("sized", step_size)
-
-
-@checked(size=fraction)
-class ConstantStepSize(NamedTuple):
-    """The same step size for every visit."""
-
-    size: float
-
-
-@sized.register
-def sized_constant(step_size: ConstantStepSize, state: State, action: int) -> tuple[float, ConstantStepSize]:
-    """The constant."""
-    return step_size.size, step_size
-
-
-class ByVisits(NamedTuple):
-    """A step size that follows a schedule by the visits to each pair, which it counts."""
-
-    schedule: Visits
-    visits: Values
-
-
-@sized.register
-def sized_by_visits(step_size: ByVisits, state: State, action: int) -> tuple[float, ByVisits]:
-    """Count the visit."""
-    visits = move(step_size.visits, state, action, 1.0)
-    size = step_size_at(step_size.schedule, read(visits, state, action))
-    return size, replaced(step_size, visits=visits)
-
-
-def step_size_of(given: float | Visits, empty: Callable[[], Values]) -> StepSize:
-    """Return the step size that an agent was given; `empty` makes values of the agent's kind, all 0, to count visits in."""
-    if isinstance(given, Visits):
-        return ByVisits(given, empty())
-    return ConstantStepSize(fraction("step_size", given))
-
 
 # --- Learning from one step ------------------------------------------------------------
 
@@ -152,7 +92,7 @@ class LearningAgent(NamedTuple):
 @misfit.register
 def misfit_learning(agent: LearningAgent) -> str:
     """The tables of its method and its step sizes must be as large as its values; tiles must be of the same kind."""
-    for part in (agent.method, agent.step_size):
+    for part in (agent.method, agent.step_size, *filter(is_value, agent.method)):
         for name, field in named_fields(part):
             wrong = (
                 misread(name, field.q, np.float64, sizes(agent.values)) if isinstance(field, Table) else ""

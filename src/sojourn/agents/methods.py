@@ -23,10 +23,11 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from sojourn.agents.step_sizes import ByVisits, sized
 from sojourn.agents.values.protocol import Table, Values, best, mean_available, move, read, sizes
 from sojourn.rates.centred import MeanDuration, averaged
 from sojourn.rates.protocol import update, value, value_as_kept
-from sojourn.rules.bridge import inlined
+from sojourn.rules.bridge import bridge, inlined
 from sojourn.rules.elementary import exp
 from sojourn.rules.rule import no_rule, rule
 from sojourn.rules.values import Value, replaced
@@ -88,12 +89,52 @@ def misplaced(method: Method, shape: tuple[int, int]) -> str:
 
 @inlined
 def divisor(mean_duration: float, durations: MeanDuration) -> float:
-    """Return a pair's mean duration to divide by: at least a tenth of the mean over all steps.
+    """Return a pair's mean duration to divide by: at least a tenth of the mean over all steps, or 1 while no time has passed.
 
     >>> divisor(0.0, MeanDuration(mean=2.0, steps=9.0)), divisor(3.0, MeanDuration(mean=2.0, steps=9.0))
     (0.2, 3.0)
     """
-    return max(mean_duration, 0.1 * durations.mean)
+    length = max(mean_duration, 0.1 * durations.mean)
+    return length if length > 0.0 else 1.0
+
+
+D = TypeVar("D", "Differential", "Relative")  # methods that keep the mean duration of each pair
+
+
+@inlined
+def measured(method: D, step: Step) -> D:
+    """Return a method after a step: the mean duration of the pair moves by beta_L (tau - L), and that of all steps."""
+    size, step_size = duration_step(method.duration_step_size, step.state, step.action)
+    change = size * (step.duration - read(method.mean_duration, step.state, step.action))
+    return replaced(
+        method,
+        mean_duration=move(method.mean_duration, step.state, step.action, change),
+        duration_step_size=step_size,
+        durations=averaged(method.durations, step.duration),
+    )
+
+
+@inlined
+def unit(method: D, step: Step) -> float:
+    """Return the time that the errors of a pair are divided by: its mean duration, or 1 while no time has passed."""
+    length = divisor(read(method.mean_duration, step.state, step.action), method.durations)
+    return length if length > 0.0 else 1.0
+
+
+def duration_step(step_size: float | ByVisits, state: State, action: int) -> tuple[float, float | ByVisits]:
+    """Return the step size of a pair's mean duration for this visit, and the step sizes after it."""
+    return (step_size, step_size) if isinstance(step_size, float) else sized(step_size, state, action)
+
+
+def _by_visits(step_size: ByVisits, state: State, action: int) -> tuple[float, ByVisits]:
+    return sized(step_size, state, action)
+
+
+def _constant(step_size: float, state: State, action: int) -> tuple[float, float]:
+    return step_size, step_size
+
+
+bridge(duration_step, lambda given, *_: _by_visits if hasattr(given, "instance_class") else _constant)
 
 
 @inlined
@@ -141,7 +182,7 @@ class Differential(NamedTuple):
     """Inter-option Differential Q-learning: Q and rho move in units of the mean duration L."""
 
     mean_duration: Table
-    duration_step_size: float
+    duration_step_size: float | ByVisits
     durations: MeanDuration = MeanDuration()
 
 
@@ -178,14 +219,10 @@ def discounted(method: Discounted, values: Values, rate: float, step: Step) -> t
 @td_error.register
 def differential(method: Differential, values: Values, rate: float, step: Step) -> tuple[float, Differential]:
     """L += beta_L (tau - L); then the error of average reward, divided by L."""
-    known = read(method.mean_duration, step.state, step.action)
-    change = method.duration_step_size * (step.duration - known)
-    mean_duration = move(method.mean_duration, step.state, step.action, change)
-    durations = averaged(method.durations, step.duration)
+    method = measured(method, step)
     here = read(values, step.state, step.action)
     delta = average_reward_error(step.reward, step.duration, rate, step.ahead, here)
-    delta /= divisor(read(mean_duration, step.state, step.action), durations)
-    return delta, replaced(method, mean_duration=mean_duration, durations=durations)
+    return delta / unit(method, step), method
 
 
 @evidence.register(AverageReward)
@@ -336,23 +373,19 @@ class Relative(NamedTuple):
 
     reference: Reference
     mean_duration: Table
-    duration_step_size: float
+    duration_step_size: float | ByVisits
     durations: MeanDuration = MeanDuration()
 
 
 @td_error.register
 def relative(method: Relative, values: Values, rate: float, step: Step) -> tuple[float, Relative]:
     """T += beta_T (tau - T); then the error relative to T f(Q), divided by T."""
-    known = read(method.mean_duration, step.state, step.action)
-    change = method.duration_step_size * (step.duration - known)
-    mean_duration = move(method.mean_duration, step.state, step.action, change)
-    durations = averaged(method.durations, step.duration)
+    method = measured(method, step)
     reference = settled(method.reference, step.state, step.action)
-    mean = read(mean_duration, step.state, step.action)
+    mean = read(method.mean_duration, step.state, step.action)
     here = read(values, step.state, step.action)
     delta = step.reward + step.ahead - here - mean * level_of(reference, values)
-    after = replaced(method, reference=reference, mean_duration=mean_duration, durations=durations)
-    return delta / divisor(mean, durations), after
+    return delta / unit(method, step), replaced(method, reference=reference)
 
 
 @evidence.register

@@ -6,7 +6,8 @@
 
     exploration_of(given)                                for constructors: from a number, a `Decay` or a `Linear`
     chance(exploration), later(exploration)              epsilon now, and the exploration after one more step
-    step_size_of(given, empty)                           for constructors: from a number or a `Visits`; `empty` makes a table
+    step_size_of(given, empty)                           for constructors: from a number, a `Visits` or a `FrequencyAdjusted`;
+                                                         `empty` makes a table to count visits in
     sized(step_size, state, action)                      alpha for this visit, and the step sizes after it
 
     zeros(num_states, num_actions)                       a table Q(s, a)
@@ -42,7 +43,7 @@ from sojourn.agents.exploration import (
     is_best,
     later,
 )
-from sojourn.agents.learning import sized, step_size_of
+from sojourn.agents.step_sizes import sized, step_size_of
 from sojourn.agents.values.protocol import best, move, read, zeros
 from sojourn.rates.centred import levelled, timed
 from sojourn.rates.protocol import carry

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sojourn.agents.networks.base import CompiledAgent, written_over
+from sojourn.agents.networks.base import CompiledAgent, as_saved, written_over
 from sojourn.agents.networks.protocol import Actions, Masks, Memory, Spaces, Transitions, checked_spaces
 from sojourn.agents.protocol import Agent, draw, learn, ready_agent
 from sojourn.agents.values.protocol import best, reads_vectors, sizes
@@ -18,7 +18,7 @@ from sojourn.rules.borrowed import borrowed
 from sojourn.rules.bridge import inlined
 from sojourn.rules.kernel import kernel
 from sojourn.rules.random import Stream, check_stream, streams
-from sojourn.rules.values import Value, canonical, copied, put, stacked, take
+from sojourn.rules.values import Value, canonical, copied, put, replaced, stacked, take
 from sojourn.rules.vectors import State, Vector, state_in
 
 _draw, _learn = draw.bare, learn.bare
@@ -87,6 +87,8 @@ class VectorObserver(CompiledAgent):
     def restored(self, state: Memory) -> None:
         """Take over the arrays of an agent that was made with the same options."""
         stream = check_stream(state["stream"]).copy()
+        agent = replaced(self.agent, rate=as_saved(self.estimator, "rate", state))
+        self._held = stacked([agent])
         written_over(self._held, {name: array for name, array in state.items() if name != "stream"})
         agent = ready_agent(self.agent)
         wrong = stumbling(agent.rate)

@@ -222,9 +222,9 @@ class _OptionInterpreter(_Interpreter):
     def union(self, hint: Any, members: Sequence[Any], data: Any, where: str) -> Any:
         records = [member for member in members if _is_named_tuple(member)]
         if records and isinstance(data, Mapping):
-            # Of several, take the one that has all these fields; if none has, the first says what is wrong.
-            suits = [record for record in records if set(data) <= set(record._fields)]
-            return self.other((suits or records)[0], data, where)
+            # Of several, take the one that has the most of these fields; it says what is wrong with the others.
+            likest = max(records, key=lambda record: len(set(data) & set(record._fields)))
+            return self.other(likest, data, where)
         return super().union(hint, members, data, where)
 
     def listed(self, hint: Any, data: Any, where: str) -> Any:

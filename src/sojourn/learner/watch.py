@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sojourn.agents.learning import ConstantStepSize
 from sojourn.agents.methods import Discounted, Stepwise
 from sojourn.agents.protocol import Agent
+from sojourn.agents.step_sizes import ByFrequency, ConstantStepSize
 from sojourn.learner.table_agent import LATE, Surplus
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.runs.recording import Totals
@@ -134,8 +134,10 @@ class Watcher:
 
 
 def step_size_of(agent: Agent) -> float:
-    """Return an agent's step size, or 0.01 if it is not constant."""
+    """Return an agent's step size, per step of the run if it is adjusted, or 0.01 if it is not constant."""
     step_size = getattr(agent, "step_size", None)
+    if isinstance(step_size, ByFrequency):
+        return step_size.schedule.frequency_adjusted
     return step_size.size if isinstance(step_size, ConstantStepSize) else 0.01
 
 

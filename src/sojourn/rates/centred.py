@@ -1,24 +1,29 @@
 """Centring: feedback from the level of the values that corrects any estimate of the rate.
 
 A rate that is too low makes all values grow; one that is too high makes them fall. `Centred` corrects an estimate by the
-level m of the values. With tau the mean duration of a step,
+level m of the values. With g a guess and T a unit of time,
 
-    rho_eff = rho + kappa m / tau
+    rho_eff = g + kappa m / T
 
 A rate that is too low raises the level, and this raises rho_eff until it is right. If the mean error of every pair is zero,
-the values solve the optimality equation, whose rate is the gain. So rho_eff is the optimal gain for any rho (the proof is
-in the documentation, under Mathematics).
+the values solve the optimality equation, whose rate is the gain. So rho_eff is the optimal gain for any g (the proof is in
+the documentation, under Mathematics).
+
+The values come to rest only if g and T do, or if both move ever more slowly: both depend on the policy, which would
+otherwise follow them, and they it, for ever. So g is the mean of all estimates so far, and T the mean of all durations so far.
+Neither contains anything of the step that is learned from. A unit of time that has just seen a long duration would charge
+less for it.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 from sojourn.data.numbers import at_least_zero, positive
 from sojourn.rates.protocol import R, Rate, limit, limit_is_gain, ratio, update, value
 from sojourn.rules.bridge import inlined
-from sojourn.rules.rule import rule
-from sojourn.rules.values import checked, replaced
+from sojourn.rules.rule import no_rule, rule
+from sojourn.rules.values import Value, checked, replaced
 
 _update, _value = update.bare, value.bare
 
@@ -46,23 +51,100 @@ def averaged(durations: MeanDuration, duration: float) -> MeanDuration:
     return MeanDuration(mean=durations.mean + step_size * (duration - durations.mean), steps=steps)
 
 
+class Past(Value, Protocol):
+    """What centring keeps of the steps so far: any type that `noted` and `guessed` are registered for."""
+
+    @property
+    def mean(self) -> float:
+        """The unit of time, T."""
+        ...
+
+
+P = TypeVar("P", bound=Past)
+
+
+@checked(steps=at_least_zero)
+class PastMeans(NamedTuple):
+    """The mean duration of all steps before the latest, and the mean of the estimates after each of them.
+
+    `steps` counts all of them. `latest` is the duration of the latest one, which is added when the next one begins.
+
+    >>> noted(noted(noted(PastMeans(), 2.0, 0.0), 4.0, 0.5), 100.0, 0.7)
+    PastMeans(mean=3.0, steps=3.0, guess=0.6, latest=100.0)
+    """
+
+    mean: float = 0.0
+    steps: float = 0.0
+    guess: float = 0.0
+    latest: float = 0.0
+
+
+@rule()
+def noted(past: P, duration: float, estimate: float) -> P:
+    """Return the past at the beginning of a step of this duration, at which the estimate of the rate is `estimate`."""
+    raise no_rule("noted", past)
+
+
+@rule()
+def guessed(past: Past, estimate: float) -> float:
+    """Return the guess, g, if the present estimate is `estimate`."""
+    raise no_rule("guessed", past)
+
+
+@noted.register
+def noted_means(past: PastMeans, duration: float, estimate: float) -> PastMeans:
+    """Add the step before this one to both means, with the step size 1/n."""
+    share = 1.0 / past.steps if past.steps > 0.0 else 0.0
+    return PastMeans(
+        mean=past.mean + share * (past.latest - past.mean),
+        steps=past.steps + 1.0,
+        guess=past.guess + share * (estimate - past.guess),
+        latest=duration,
+    )
+
+
+@guessed.register
+def guessed_mean(past: PastMeans, estimate: float) -> float:
+    """The mean of the estimates; during the first step, the estimate that the agent began with."""
+    return past.guess if past.steps > 1.0 else estimate
+
+
+# Version 0.2 guessed the estimate itself, and its unit of time contained the step that was learned from. What it saved has a
+# `MeanDuration` where there is a `PastMeans` now, and goes on as it was.
+
+
+@noted.register
+def noted_duration(past: MeanDuration, duration: float, estimate: float) -> MeanDuration:
+    """Add the duration of this step to the mean of about the last thousand."""
+    return averaged(past, duration)
+
+
+@guessed.register
+def guessed_estimate(past: MeanDuration, estimate: float) -> float:
+    """The estimate."""
+    return estimate
+
+
+_noted, _guessed = noted.bare, guessed.bare
+
+
 @checked(strength=positive)
 class Centred(NamedTuple):
     """Any estimator, corrected by the level of the values of the agent that uses it.
 
     `strength` is kappa; 0.1 works well. With `centring=0.1` an agent wraps its own estimator in this one. Outside an agent
-    the estimate is not corrected.
+    the estimate is not corrected. `durations` has the guess and the unit of time.
 
     >>> from sojourn.rates.contrast import Fixed
-    >>> rate = timed(Centred(Fixed(0.0), strength=0.1), 4.0)
-    >>> value(levelled(rate, 200.0))  # the level moves by 0.01 of the way to 200
+    >>> rate = levelled(timed(Centred(Fixed(0.0), strength=0.1), 4.0), 200.0)  # the level moves by 0.01 of the way to 200
+    >>> value(timed(rate, 7.0))  # a step of 7 is charged for in units of the steps before it
     0.05
     """
 
     estimator: Rate
     strength: float
     level: float = 0.0
-    durations: MeanDuration = MeanDuration()
+    durations: Past = PastMeans()
 
 
 @rule(fallback=True)
@@ -98,8 +180,8 @@ def own_value(rate: Rate) -> float:
 
 @timed.register
 def timed_centred(rate: Centred, duration: float) -> Centred:
-    """Add the duration to the mean."""
-    return replaced(rate, durations=averaged(rate.durations, duration))
+    """Take the step before this one into the guess and the unit of time."""
+    return replaced(rate, durations=_noted(rate.durations, duration, _value(rate.estimator)))
 
 
 @levelled.register
@@ -128,8 +210,9 @@ def update_centred(rate: Centred, reward: float, duration: float) -> Centred:
 
 @value.register
 def value_centred(rate: Centred) -> float:
-    """Return rho + kappa m / tau."""
-    return _value(rate.estimator) + ratio(rate.strength * rate.level, rate.durations.mean)
+    """Return g + kappa m / T."""
+    guess = _guessed(rate.durations, _value(rate.estimator))
+    return guess + ratio(rate.strength * rate.level, rate.durations.mean)
 
 
 limit.register(Centred)(limit_is_gain)  # the policy's gain, once its values have settled

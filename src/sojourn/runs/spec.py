@@ -20,6 +20,10 @@
     rate_step_size = [0.01, 0.1]
     exploration = { start = 0.2, factor = 0.999, floor = 0.01 }
 
+    [[agent]]
+    kind = "smart"                              # the step size of each pair, divided by how often it is visited
+    step_size = { frequency_adjusted = 0.001 }
+
 An option is a number or a word; a list, a `logspace` or a `linspace` (first, last, count)
 makes it an axis of the grid of its own world or agent. A *cell* is one world with one agent
 and all options fixed; a *run* is a cell with a seed. Worlds that have a length of their own,
@@ -93,8 +97,10 @@ Axes: TypeAlias = Mapping[str, Choice | Axis]  # options; those that are lists a
 # which changes runs that diverged. 3: ties are broken at random unless an agent says ties="lowest", which changes
 # every run whose values tie; Differential Q divides by at least a tenth of the mean duration.
 # 4: TimeSmoothed has no bias towards its first value. 5: a sweep over an option that changes the type of an agent's
-# part gives each cell its own numbers; before, all cells had those of the first.
-RULES_VERSION = 5
+# part gives each cell its own numbers; before, all cells had those of the first. 6: centring has a guess and a unit of time
+# that come to rest, and that know nothing of the step that is learned from; rvi_q and differential_q divide by plain means
+# of the durations; AdaptiveRatio and ClippedExponential remember the noise between rare events.
+RULES_VERSION = 6
 
 MOST_RUNS = 100_000_000
 SPACINGS, CURVES = ("log", "even"), ("each", "mean")

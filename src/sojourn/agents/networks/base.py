@@ -23,7 +23,7 @@ from sojourn.agents.exploration import Decay, Exploration, Linear, exploration_o
 from sojourn.agents.networks.perceptron import PRECISIONS, Perceptron, Reals
 from sojourn.agents.networks.protocol import Actions, Masks, Memory, Spaces, Transitions
 from sojourn.data.numbers import fraction, shown, unmasked, whole
-from sojourn.rates.centred import levelled_by, own_value, timed
+from sojourn.rates.centred import Centred, MeanDuration, levelled_by, own_value, timed
 from sojourn.rates.protocol import Rate, carry, stumbling, value
 from sojourn.rules.arrays import MOST_COUNTED, Flags, Floats, infinite, misread, outside
 from sojourn.rules.bridge import compiled_apart
@@ -36,6 +36,7 @@ from sojourn.rules.values import (
     canonical,
     copied,
     put,
+    replaced,
     stacked,
     take,
     validated,
@@ -372,6 +373,8 @@ class NetworkAgent(CompiledAgent):
     def restored(self, state: Memory) -> None:
         """Take over the arrays of an agent that was made with the same options, unless kernels must not read them."""
         learned = copied(self.learned)
+        rate = as_saved(self.estimator, "earnings.rate", state)
+        learned = replaced(learned, earnings=replaced(learned.earnings, rate=stacked([rate])))
         written_over(learned, state)
         wrong = unsound(learned)
         if wrong:
@@ -453,6 +456,12 @@ def wrong_stack(name: str, stack: Value) -> str:
     except (TypeError, ValueError) as error:
         return f"{name} is wrong: {error}"
     return ""
+
+
+def as_saved(rate: Rate, path: str, arrays: Mapping[str, Any]) -> Rate:
+    """Return the estimator, centred as in version 0.2 if that is how the arrays at this path were saved."""
+    is_old = f"{path}.durations.mean" in arrays and f"{path}.durations.guess" not in arrays
+    return replaced(rate, durations=MeanDuration()) if is_old and isinstance(rate, Centred) else rate
 
 
 def written_over(value: Value, arrays: Mapping[str, Any]) -> None:

@@ -120,6 +120,7 @@ class Audit:
     held: tuple[float, float] | None
     limits: tuple[Limit, ...] = field(repr=False)
     estimators: Mapping[str, Rate] = field(repr=False)
+    frequency_adjusted: bool = False
 
     @functools.cached_property
     def self_confirming(self) -> dict[str, tuple[SelfConfirming, ...]]:
@@ -144,7 +145,8 @@ class Audit:
     @functools.cached_property
     def _search(self) -> PolicySearch:
         start = self.policy if self.policy.ndim == 1 else solve(self.model).policy
-        return PolicySearch(self.model, start.astype(np.int64), self.exploration, self.best_gain)
+        learner = self.exploration, self.best_gain, self.frequency_adjusted
+        return PolicySearch(self.model, start.astype(np.int64), *learner)
 
     def __getitem__(self, estimator: str) -> Limit:
         for one in self.limits:
@@ -172,13 +174,15 @@ def audit(
     estimators: Mapping[str, Rate] | Iterable[Rate] | None = None,
     *,
     exploration: float = 0.2,
+    frequency_adjusted: bool = False,
 ) -> Audit:
     """Return the exact long-run limit of every estimator under a policy, by default an optimal one.
 
     A policy is an action for each state, probabilities [state, action], or {state: action} by names. It must have one
     recurrent class, and the model must have one optimal gain. `estimators` are the estimators to audit, with their step
     sizes, instead of all the named ones with a step size of 0.01; give a mapping to choose their labels. `exploration` is
-    the share of random actions of the learners whose lock-in is predicted; the limits do not depend on it.
+    the share of random actions of the learners whose lock-in is predicted; `frequency_adjusted` says that their step sizes
+    are (`FrequencyAdjusted`). The limits depend on neither.
 
     In `long_shot` the short action earns 1 or 9 in a time of 1, and so 5 on average; the harmonic mean of these rates
     is 1.8. An optimal policy is greedy at rates above 7/3, so an agent that learns 1.8 takes the long
@@ -204,15 +208,20 @@ def audit(
 
     >>> audit(long_shot(), exploration=0.5).held
     (-3.0, inf)
+
+    With frequency-adjusted step sizes, the rates at which A is kept are those at which it is greedy:
+
+    >>> tuple(round(rate, 9) for rate in audit(long_shot(), frequency_adjusted=True).held)
+    (2.333333333, inf)
     """
     named = _labelled(estimators)
     best = solve(model)
     best_gain = best.gain
     chosen = best.policy if policy is None else by_number(model, policy)
     worth = evaluate(model, chosen)
-    steps, long_run = steps_of(model, chosen, worth), LongRun(model, chosen, worth)
+    steps, long_run = steps_of(model, chosen, worth), LongRun(model, worth)
     low, high = interval(model, best)
-    kept = followed(model, chosen, exploration) if chosen.ndim == 1 else None
+    kept = followed(model, chosen, exploration, frequency_adjusted) if chosen.ndim == 1 else None
     line = functools.cache(functools.partial(greedy_line, model))
     limits = []
     for name, (agents, estimator) in named.items():
@@ -253,6 +262,7 @@ def audit(
         held=None if kept is None else kept.interval(),
         limits=tuple(limits),
         estimators={name: estimator for name, (_, estimator) in named.items()},
+        frequency_adjusted=frequency_adjusted,
     )
 
 

@@ -14,6 +14,10 @@ the learner stays with it.
 
 Q and v are linear in rho, so the rates at which a policy is self-confirming form an interval.
 
+Step sizes alpha / mu(s, a) (`FrequencyAdjusted`) move the value of each pair by alpha times the mean error in each step, so
+mu drops out: the values of all pairs lag by the same v / alpha, which is the policy's mean of r - rho d per step. Then a
+policy is self-confirming only if it is best for r - rho d, and at no rate is a policy kept only because others are seldom tried.
+
 While a learner follows a policy and explores, its rate converges to the estimator's limit on the steps that the policy
 itself would have taken, so the policy is kept if it is self-confirming at that limit. `PolicySearch` finds such policies. It
 examines a small model policy by policy, and a larger one along the path of a learner: from a given policy to the one that is
@@ -157,7 +161,9 @@ class FollowedPolicy:
         )
 
 
-def followed(model: SMDP, policy: ArrayLike, exploration: float) -> FollowedPolicy:
+def followed(
+    model: SMDP, policy: ArrayLike, exploration: float, frequency_adjusted: bool = False
+) -> FollowedPolicy:
     """Return the long-run values of a learner that follows a policy, one action for each state, and explores."""
     own = np.asarray(policy)
     if own.ndim != 1:
@@ -170,7 +176,10 @@ def followed(model: SMDP, policy: ArrayLike, exploration: float) -> FollowedPoli
     shares = evaluate(model, table).stationary[state] * chance
     visited = np.flatnonzero(shares[pairs] > 0.0)
     chain = chain_of_pairs(model, pairs)
-    inner, lasting = chain.matrix[visited][:, visited], 1.0 / shares[pairs[visited]]
+    speeds = (
+        np.asarray(shares > 0.0, dtype=np.float64) if frequency_adjusted else shares
+    )  # over the step size
+    inner, lasting = chain.matrix[visited][:, visited], 1.0 / speeds[pairs[visited]]
     earned, passed = (valued(Chain(inner, each[visited], lasting)) for each in (chain.reward, chain.duration))
     own_worth = valued(Chain(inner, chain.reward[visited], chain.duration[visited]))
     return FollowedPolicy(
@@ -178,24 +187,31 @@ def followed(model: SMDP, policy: ArrayLike, exploration: float) -> FollowedPoli
         policy=own,
         pairs=pairs,
         shares=shares,
-        of_reward=_of_pairs(model, shares, visited, model.reward, earned),
-        of_time=_of_pairs(model, shares, visited, model.duration, passed),
+        of_reward=_of_pairs(model, speeds, visited, model.reward, earned),
+        of_time=_of_pairs(model, speeds, visited, model.duration, passed),
         growth=(float(earned.gains[0]), float(passed.gains[0])),
         gain=float(own_worth.gains[0]) if len(own_worth.classes) == 1 else None,
     )
 
 
-def _of_pairs(model: SMDP, shares: Floats, visited: Ints, amount: Floats, found: Valued) -> Floats:
+def _of_pairs(model: SMDP, speeds: Floats, visited: Ints, amount: Floats, found: Valued) -> Floats:
     """Return the values of all pairs for one amount, either reward or time; nan for pairs that are not taken."""
     value, growth = np.zeros(model.num_states), np.zeros(model.num_states)
     value[visited], growth[visited] = found.bias, found.gains
     with np.errstate(divide="ignore", invalid="ignore"):
-        lag = growth[model.state_of_pair()] / shares
-    return np.where(shares > 0.0, amount + expected(model, value) - lag, np.nan)
+        lag = growth[model.state_of_pair()] / speeds
+    return np.where(speeds > 0.0, amount + expected(model, value) - lag, np.nan)
 
 
 @told
-def learned_values(model: SMDP, policy: ArrayLike, rate: float, exploration: float = 0.2) -> LearnedValues:
+def learned_values(
+    model: SMDP,
+    policy: ArrayLike,
+    rate: float,
+    exploration: float = 0.2,
+    *,
+    frequency_adjusted: bool = False,
+) -> LearnedValues:
     """Return the long-run values of a learner with a fixed rate that follows a policy and explores.
 
     In `long_shot` at a rate of 1.8, a step of A is worth 5 - 1.8 = 3.2 and one of B 12 - 1.8 * 4 = 4.8. At an exploration of
@@ -206,9 +222,14 @@ def learned_values(model: SMDP, policy: ArrayLike, rate: float, exploration: flo
     >>> found = learned_values(long_shot(), [0], rate=1.8, exploration=0.2)
     >>> round(found.drift, 9), round(found.margin, 9)
     (2.88, 24.0)
+
+    With step sizes alpha / mu (`FrequencyAdjusted`) both values lag by the 3.2 that A is worth, and B is ahead by 4.8 - 3.2:
+
+    >>> round(learned_values(long_shot(), [0], rate=1.8, frequency_adjusted=True).margin, 9)
+    -1.6
     """
     rate = finite("rate", rate)
-    kept = followed(model, policy, exploration)
+    kept = followed(model, policy, exploration, frequency_adjusted)
     q = np.full((model.num_states, model.num_actions), np.nan)
     q[model.state_of_pair(), model.action] = kept.values(rate)
     return LearnedValues(q, kept.drift(rate), kept.margin(rate))
@@ -244,9 +265,17 @@ class PolicySearch:
     `complete` says that every policy is examined, so that no self-confirming policy is missed.
     """
 
-    def __init__(self, model: SMDP, start: Ints, exploration: float, best_gain: float) -> None:
+    def __init__(
+        self,
+        model: SMDP,
+        start: Ints,
+        exploration: float,
+        best_gain: float,
+        frequency_adjusted: bool = False,
+    ) -> None:
         """Search from the policy `start` if there are too many policies to examine all."""
-        self._model, self._start, self._exploration, self._best = model, start, exploration, best_gain
+        self._model, self._start, self._best = model, start, best_gain
+        self._learner = exploration, frequency_adjusted
         self._choices = _choices(model)
         self._known: dict[bytes, FollowedPolicy] = {}
         self.num_policies = math.prod(len(actions) for actions in self._choices)
@@ -285,7 +314,7 @@ class PolicySearch:
     def _of(self, policy: Ints) -> FollowedPolicy:
         key = policy.tobytes()
         if key not in self._known:
-            self._known[key] = followed(self._model, policy, self._exploration)
+            self._known[key] = followed(self._model, policy, *self._learner)
         return self._known[key]
 
     def _judged(self, kept: FollowedPolicy, rate: float) -> SelfConfirming:

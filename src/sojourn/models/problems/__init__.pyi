@@ -13,7 +13,7 @@ from sojourn.models.problems.authors import (
     whack_a_mole,
 )
 from sojourn.models.problems.catalogue import PROBLEMS
-from sojourn.models.problems.estimators import jobs, long_return, long_shot
+from sojourn.models.problems.estimators import early_pay, jobs, long_return, long_shot, rare_delay
 from sojourn.models.problems.loops import gosavi, river_swim, two_choice
 from sojourn.models.problems.machines import replacement, tijms_maintenance
 from sojourn.models.problems.queues import access_control, admission_control
@@ -24,6 +24,7 @@ __all__ = [
     "access_control",
     "admission_control",
     "bonus",
+    "early_pay",
     "feinberg",
     "four_rooms",
     "gemini",
@@ -34,6 +35,7 @@ __all__ = [
     "jobs",
     "long_return",
     "long_shot",
+    "rare_delay",
     "ratio_vs_step_rate",
     "replacement",
     "river_swim",

@@ -22,6 +22,8 @@ PROBLEMS: Catalogue[Callable[..., SMDP]] = Catalogue(
         "four-rooms": "sojourn.models.problems.rooms:four_rooms",
         "long-shot": "sojourn.models.problems.estimators:long_shot",
         "long-return": "sojourn.models.problems.estimators:long_return",
+        "early-pay": "sojourn.models.problems.estimators:early_pay",
+        "rare-delay": "sojourn.models.problems.estimators:rare_delay",
         "jobs": "sojourn.models.problems.estimators:jobs",
         "high-time-variance": "sojourn.models.problems.authors:high_time_variance",
         "ratio-vs-step-rate": "sojourn.models.problems.authors:ratio_vs_step_rate",

@@ -1,10 +1,10 @@
-"""Problems that tell estimators of the rate apart: the harmonic mean is wrong in two of them and best in one."""
+"""Problems that tell estimators of the rate apart: the harmonic mean is wrong in some of them and best in one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sojourn.data.numbers import finite, positive, several
+from sojourn.data.numbers import finite, positive, probability, several
 from sojourn.models.laws import Outcomes, TwoPoint
 from sojourn.models.smdp import SMDP
 from sojourn.models.transitions import from_transitions
@@ -91,6 +91,83 @@ def long_return(
         state_names=("choice", "return"),
         action_names=("A", "B"),
     )
+
+
+def early_pay(
+    *,
+    early_reward: float = 10.0,
+    way_back: float = 9.0,
+    late_rewards: Sequence[float] = (0.1, 1.3),
+) -> SMDP:
+    """Pay at once and a long way back, or little now and more on the way: a guess of the rate that never rests.
+
+    A earns 10 in a time of 1, and the way back nothing in 9: a gain of 1. B earns 0.1 and then 1.3, each in 1: a gain of
+    0.7. The modified harmonic mean is 5 under A and 0.19 under B, and the mean duration of a step 5 under A and 1 under B.
+    An agent whose rate is corrected by the level of its values, but with a guess and a unit of time that forget, changes
+    both with its policy, and its policy with them, for ever.
+
+    States: 0 has the choice, 1 is the way back of A, 2 that of B.
+
+    Actions: in state 0, 0 is A and 1 is B; elsewhere there is only 0.
+
+    Rewards: 10 for A and 0 on its way back; 0.1 for B and 1.3 on its way back.
+
+    Durations: 9 for the way back of A, otherwise 1.
+
+    Source: Sojourn's own, a counterexample to centring with a guess that forgets.
+
+    >>> model = early_pay()
+    >>> model.reward, model.duration
+    (array([10. ,  0.1,  0. ,  1.3]), array([1., 1., 9., 1.]))
+    """
+    first, second = _two("late_rewards", late_rewards)
+    return from_transitions(
+        [
+            (0, 0, 1, 1.0, finite("early_reward", early_reward), 1.0),
+            (0, 1, 2, 1.0, first, 1.0),
+            (1, 0, 0, 1.0, 0.0, positive("way_back", way_back)),
+            (2, 0, 0, 1.0, second, 1.0),
+        ],
+        state_names=("choice", "way back", "second half"),
+        action_names=("A", "B"),
+    )
+
+
+def rare_delay(
+    *,
+    reward: float = 1.0,
+    usual: float = 0.01,
+    delay: float = 1000.0,
+    chance: float = 0.001,
+    gain: float = 0.6,
+) -> SMDP:
+    """An action that is nearly always short and very rarely very long, beside one that always takes the same time.
+
+    A pays 1 in a time of 1: a gain of 1. B takes 0.01, but once in a thousand times 1000, which is 1.00999 in the mean, and
+    pays 0.6 times that: a gain of 0.6. Whatever divides by durations, or by a mean that has just seen the step's own
+    duration, takes a mean of ratios for a ratio of means, and charges B too little.
+
+    States: one.
+
+    Actions: 0 is A, the steady one; 1 is B.
+
+    Rewards: 1 for A; 0.605994 for B, whatever its duration.
+
+    Durations: 1 for A; 0.01 for B, or 1000 with probability 0.001.
+
+    Source: Sojourn's own, a counterexample to centring with a unit of time that contains the step's own duration.
+
+    >>> model = rare_delay()
+    >>> (model.reward / model.duration).round(9)
+    array([1. , 0.6])
+    """
+    usual, delay, chance = positive("usual", usual), positive("delay", delay), probability("chance", chance)
+    paid = finite("gain", gain) * (chance * delay + (1.0 - chance) * usual)
+    rows = [
+        (0, 0, 0, 1.0, finite("reward", reward), 1.0),
+        (0, 1, 0, 1.0, paid, TwoPoint(usual, delay, chance)),
+    ]
+    return from_transitions(rows, action_names=("steady", "short or long"))
 
 
 def jobs(
