@@ -6,8 +6,8 @@ model of a quarter of the size: each of its pairs has the mean reward, duration 
 there is begun with here, group by group, and the coarser model is solved in the same way. (Multigrid methods for
 Markov decision processes go back to Chow and Tsitsiklis, IEEE Transactions on Automatic Control 36, 1991.)
 
-The coarser models are only a guess: moves within a group are lost, so noise counts for too much. The answer is that of policy iteration
-on the model itself, with its own proof.
+The coarser models are only a guess, since moves within a group are lost and noise counts for too much. The answer is that of
+policy iteration on the model itself, with its own proof.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ from sojourn.rules.kernel import kernel
 _COARSEST = 2000  # states
 _JOINED = 0.75  # at most so many groups for each state, or the model is not coarser enough to be worth it
 _NEAR = 1e-6  # the tolerance in coarser models
-_BRIEFEST = 0.01  # of the mean duration: the least in a coarser model, so that no group stays for ever without time
+_BRIEFEST = (
+    0.01  # of the mean duration: the least in a coarser model, so that no group stays for ever without time
+)
 
 
 @kernel
@@ -74,6 +76,7 @@ def coarser(model: SMDP) -> tuple[SMDP, Ints]:
     np.minimum.at(representative, group, np.arange(model.num_states))
     widths = np.diff(model.pair_offsets)
     offsets = np.concatenate([[0], np.cumsum(widths[representative])])
+    first = np.repeat(model.pair_offsets[representative], widths[representative])
     state = model.state_of_pair()
     pair = offsets[group[state]] + np.arange(model.num_pairs) - model.pair_offsets[state]
     size = np.bincount(pair, minlength=offsets[-1])
@@ -90,8 +93,7 @@ def coarser(model: SMDP) -> tuple[SMDP, Ints]:
         probability=moves.data,
         reward=np.bincount(pair, model.reward) / size,
         duration=np.maximum(duration, _BRIEFEST * duration.mean()),
-        action=model.action[model.pair_offsets[representative[np.repeat(np.arange(count), np.diff(offsets))]]
-                            + np.arange(offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets))],
+        action=model.action[first + np.arange(offsets[-1]) - np.repeat(offsets[:-1], widths[representative])],
     )
     return found, group
 
