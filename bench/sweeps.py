@@ -33,7 +33,7 @@ data = {
     "agent": [{"kind": "smart", "step_size": {"linspace": [0.01, 1, 100]}}],
 }
 with ThreadPoolExecutor(2) as pool:
-    sj.run_sweep(sj.parse_sweep(data), sys.argv[2], pool, 2)
+    sj.run_sweep(sj.runs.parse_sweep(data), sys.argv[2], pool, 2)
 print(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])
 """
 

@@ -57,6 +57,8 @@ def places() -> dict[str, Callable[[], str]]:
         "<!-- published: access control -->": published.access_control_table,
         "<!-- published: how many agree -->": published.how_many_agree,
         "<!-- published: at the end -->": published.at_the_end,
+        "<!-- published: exact -->": published.exact_table,
+        "<!-- published: how many are exact -->": published.how_many_exact,
         "<!-- published: four rooms -->": published.four_rooms_table,
         "<!-- baselines -->": baselines.table,
         **drifting.places(),

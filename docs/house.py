@@ -179,7 +179,7 @@ walk = lambda: sj.Learner(env, seed=0).train(1000)
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 world, agent = {"kind": "two-state", "log_scale": 0.01}, {"kind": "smart", "step_size": [0.1, 0.2]}
-sweep = sj.parse_sweep({"seeds": 2, "steps": 100, "world": [world], "agent": [agent]})
+sweep = sj.runs.parse_sweep({"seeds": 2, "steps": 100, "world": [world], "agent": [agent]})
 def walk():
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(1) as pool:
         sj.run_sweep(sweep, folder, pool, jobs=1)

@@ -18,6 +18,8 @@ def places() -> dict[str, Any]:
         "<!-- planner: summary of named -->": named_summary,
         "<!-- planner: others -->": others_table,
         "<!-- planner: summary of others -->": others_summary,
+        "<!-- planner: regret -->": regret_table,
+        "<!-- planner: summary of regret -->": regret_summary,
         "<!-- planner: time -->": time_table,
     }
 
@@ -123,3 +125,35 @@ def time_table() -> str:
             f"| {row['states']:,} | {row['planner']:.1f} | {row['smart']:.1f} | {100 * more / 50:.0f} % |"
         )
     return "\n".join(lines)
+
+
+def read_regret() -> list[dict[str, Any]]:
+    """Return what `regret.py` measured last."""
+    return json.loads((DATA / "regret.json").read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+
+
+def regret_table() -> str:
+    """Return what every agent earned on every problem, the best in bold."""
+    found, lines = read_regret(), []
+    titles = [
+        f"`{name}`{''.join(f' {value:g}' for value in given.values())}"
+        for name, given, *_ in found[0]["agents"]
+    ]
+    lines = [f"| | {' | '.join(titles)} |", "|---|" + "---:|" * len(titles)]
+    for row in found:
+        shares = [earned for _, _, earned, _ in row["agents"]]
+        cells = [f"**{share:.3f}**" if share == max(shares) else f"{share:.3f}" for share in shares]
+        lines.append(f"| {row['name']} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def regret_summary() -> str:
+    """Say where the planner earned at least .01 less than an agent with its default options or any radius."""
+    behind: dict[str, set[str]] = {}
+    for row in read_regret():
+        own = row["agents"][0][2]
+        for name, _, earned, _ in row["agents"][1:]:
+            if earned >= own + 0.01:
+                behind.setdefault(name, set()).add(row["name"])
+    told = [f"`{name}` on {', '.join(sorted(problems))}" for name, problems in behind.items()]
+    return f"**The planner loses** at least .01 to {'; to '.join(told)}."

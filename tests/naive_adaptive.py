@@ -21,7 +21,8 @@ class ClippedExponential:
         return tuple(math.fsum(w * k[i] for w, k in zip(ages, self.kept, strict=True)) for i in (0, 1))  # type: ignore[return-value]
 
     def noise(self) -> tuple[float, float]:
-        ages = [0.995**age for age in range(len(self.surprises) - 1, -1, -1)]
+        kept = max(0.995, 1 - self.beta)  # 200 transitions, or as long as rewards are remembered
+        ages = [kept**age for age in range(len(self.surprises) - 1, -1, -1)]
         a = math.fsum(w * z * z for w, (z, _) in zip(ages, self.surprises, strict=True))
         return a, math.fsum(w * tau for w, (_, tau) in zip(ages, self.surprises, strict=True))
 
@@ -58,14 +59,21 @@ class AdaptiveRatio:
         self.leads = [0.0] * 7
         self.block: list[tuple[float, float]] = []
         self.blocks = 0
-        self.squares = self.time = 0.0
+        self.noises: list[
+            tuple[float, float]
+        ] = []  # what was not expected of each block but the first, and its duration
+        self.widest = 0.0
 
-    def says(self, reward: float, duration: float) -> list[float]:
-        h = [(x + reward) / (y + duration) for x, y, _ in self.rungs]
+    def says(self) -> list[float]:
+        whole = self.rungs[6]
+        time = 4 * whole.y / whole.n  # of four blocks, which each borrows from the next slower one
+        h = [whole.x / whole.y]
+        for rung in reversed(self.rungs[:6]):
+            h.insert(0, (rung.x + time * h[0]) / (rung.y + time))
         for j in (3, 4):
             n, longer = self.rungs[j].n, self.rungs[j + 1].n
             # A trend is known where the longer memory is longer, and fully where it is three times as long.
-            share = min(max((longer / n - 1) / 2, 0), 1) if n > 0 else 0.0
+            share = min(max((longer / n - 1) / 2, 0), 1)
             h.append(h[j] + 0.5 * share * (h[j] - h[j + 1]))
         return h
 
@@ -74,44 +82,44 @@ class AdaptiveRatio:
         if len(self.block) < 2:
             return
         r, t = (math.fsum(part) for part in zip(*self.block, strict=True))
-        cutting = self.blocks >= 6 and self.squares > 0
         if self.blocks > 0:
-            self.judge(r, t, cutting)
-        variance = self.squares / self.time if cutting else math.inf
+            self.judge(r, t)
         for j, (x, y, n) in enumerate(self.rungs):
             f = 1 / (1 + n / (4 * 3**j) ** 2) if j < 6 else 1.0
-            e = r if self.blocks == 0 else x / y * t + cut(r - x / y * t, 2 * math.sqrt(variance * y))
-            self.rungs[j] = Rung(f * x + e, f * y + t, f * n + 1)
+            self.rungs[j] = Rung(f * x + r, f * y + t, f * n + 1)
         self.block = []
         self.blocks += 1
 
-    def judge(self, r: float, t: float, cutting: bool) -> None:
-        h = self.says(0.0, 0.0)
+    def judge(self, r: float, t: float) -> None:
+        h = self.says()
         rho = math.fsum(w * x for w, x in zip(self.weights, h, strict=True))
-        z = r - rho * t
-        if cutting:
-            z = cut(z, 2 * math.sqrt(self.squares))
-        self.squares = (1 - 1 / 300) * self.squares + z**2
-        self.time = (1 - 1 / 300) * self.time + t
-        if self.squares == 0:
+        self.noises.append((r - rho * t, t))
+        ages = [(1 - 1 / 300) ** age for age in range(len(self.noises) - 1, -1, -1)]
+        a = math.fsum(w * z * z for w, (z, _) in zip(ages, self.noises, strict=True))
+        b = math.fsum(w * tau for w, (_, tau) in zip(ages, self.noises, strict=True))
+        c = math.fsum(w * tau * tau for w, (_, tau) in zip(ages, self.noises, strict=True))
+        scores = [x * x * t / 2 - x * r for x in h]
+        self.widest = max(self.widest * self.blocks / (self.blocks + 0.5), max(scores) - min(scores))
+        furthest = max(abs(x - rho) for x in h)
+        noise = max(a / b, furthest**2 / 4 * c / b, self.widest / 4, 1e-18 * rho * rho * t)
+        if noise == 0:
             return
-        # The score 1/2 T h^2 - R h of each, with the reward as it was cut.
-        scores = [(x * x * t / 2 - x * (rho * t + z)) / (self.squares / self.time) for x in h]
-        losses = [min(score - min(scores), 2.0) for score in scores]
+        longest = self.rungs[6].n
+        losses = [(score - min(scores)) / noise for score in scores]
         odds = [w * math.exp(-loss) for w, loss in zip(self.weights, losses, strict=True)]
+        share = min(5e-5, 0.05 / longest)
         self.weights = [
-            (1 - 5e-5) * o / math.fsum(odds) + 5e-5 * p for o, p in zip(odds, self.prior, strict=True)
+            (1 - share) * o / math.fsum(odds) + share * p for o, p in zip(odds, self.prior, strict=True)
         ]
         for j in range(6):
             self.leads[j] = max(0.0, self.leads[j] + losses[j + 1] - losses[j])
-            if self.leads[j] > 8:
+            if self.leads[j] > max(8, 1.5 * math.log(longest)):
                 self.leads[j] = 0.0
                 for i in range(j + 1, 7):
                     if self.rungs[i].n > self.rungs[j].n:
                         self.rungs[i], self.leads[i] = self.rungs[j], 0.0
 
     def value(self) -> float:
-        r, t = (math.fsum(part) for part in zip(*self.block, strict=True)) if self.block else (0.0, 0.0)
-        if self.blocks == 0 and not self.block:
-            return 0.0
-        return math.fsum(w * x for w, x in zip(self.weights, self.says(r, t), strict=True))
+        if self.blocks == 0:
+            return self.block[0][0] / self.block[0][1] if self.block else 0.0
+        return math.fsum(w * x for w, x in zip(self.weights, self.says(), strict=True))

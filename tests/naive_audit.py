@@ -94,8 +94,6 @@ def limits(law: list[tuple[Fraction, Fraction, Fraction]]) -> dict[str, Fraction
         "SmoothedCumulative": gain,
         "Exponential": gain,
         "TimeSmoothed": gain,
-        "AdaptiveRatio": gain,
-        "ClippedExponential": gain,
         "TimeForgetting": gain,
         "Incremental": gain,
         "Harmonic": harmonic,

@@ -78,3 +78,37 @@ def optimal_gains(model: Model) -> list[Fraction]:
     """The best gain of any deterministic policy, from each state."""
     all_gains = [gains(list(chain)) for chain in itertools.product(*model)]
     return [max(column) for column in zip(*all_gains, strict=True)]
+
+
+# --- Totals -------------------------------------------------------------------------------
+
+Paying: TypeAlias = tuple[list[tuple[float, int]], float]  # where to with which weight, and what is paid
+
+
+def largest_totals(model: list[list[Paying]], ends: set[int], sweeps: int) -> list[float]:
+    """Value iteration in plain Python: the largest total of so many steps, which stops in `ends`."""
+    values = [0.0] * len(model)
+    for _ in range(sweeps):
+        values = [
+            0.0
+            if state in ends
+            else max(sum(w * values[after] for w, after in moves) + paid for moves, paid in actions)
+            for state, actions in enumerate(model)
+        ]
+    return values
+
+
+def totals_until(chain: list[Action], ends: set[int]) -> list[Fraction] | None:
+    """The total of a chain until it is in `ends`, exactly; None if it is not sure to come there."""
+    if any(not reachable(chain, state) & ends for state in range(len(chain)) if state not in ends):
+        return None
+    inner = [state for state in range(len(chain)) if state not in ends]
+    matrix = [[Fraction(s == t) - chain[s][0][t] for t in inner] for s in inner]
+    known = dict(zip(inner, solve_linear(matrix, [chain[s][1] for s in inner]), strict=True))
+    return [known.get(state, Fraction(0)) for state in range(len(chain))]
+
+
+def optimal_totals_until(model: Model, ends: set[int]) -> list[Fraction]:
+    """The largest total until `ends` of any deterministic policy that is sure to come there, from each state."""
+    totals = [totals_until(list(chain), ends) for chain in itertools.product(*model)]
+    return [max(column) for column in zip(*(each for each in totals if each is not None), strict=True)]

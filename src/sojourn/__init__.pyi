@@ -13,6 +13,9 @@ from sojourn.agents.protocol import draw, learn
 from sojourn.answers.page import write_report
 from sojourn.envs.checker import check_smdp_env
 from sojourn.exact.audit.audit import audit
+from sojourn.exact.logs.bins import bins
+from sojourn.exact.logs.decision_log import Log
+from sojourn.exact.logs.events import read_events
 from sojourn.exact.logs.log_reader import read_log
 from sojourn.exact.policies import evaluate
 from sojourn.exact.solve import solve
@@ -29,10 +32,9 @@ from sojourn.rules import random, stats
 from sojourn.rules.bridge import inlined
 from sojourn.rules.random import stream
 from sojourn.runs.batch import grid, run_many
-from sojourn.runs.check import check_agent, check_rate, check_world
+from sojourn.runs.check import check_agent, check_world
 from sojourn.runs.loop import run
 from sojourn.runs.results import load_results
-from sojourn.runs.spec import load_sweep, parse_sweep
 from sojourn.runs.store import run_sweep
 from sojourn.worlds.protocol import gain, start, step
 
@@ -44,11 +46,12 @@ __all__ = [
     "Exponential",
     "Harmonic",
     "Learner",
+    "Log",
     "RateMeter",
     "agents",
     "audit",
+    "bins",
     "check_agent",
-    "check_rate",
     "check_smdp_env",
     "check_world",
     "deep_q",
@@ -66,10 +69,8 @@ __all__ = [
     "limit",
     "load_policy",
     "load_results",
-    "load_sweep",
     "model",
     "models",
-    "parse_sweep",
     "planner",
     "plot",
     "ppo",
@@ -77,6 +78,7 @@ __all__ = [
     "r_learning",
     "random",
     "rates",
+    "read_events",
     "read_log",
     "relaxed_smart",
     "run",

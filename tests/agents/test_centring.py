@@ -174,4 +174,4 @@ def test_centring_belongs_to_the_estimator() -> None:
     scheduled = sj.harmonic_r(2, 2, rate_step_size=sj.rates.Visits(1.0, 0.7), centring=0.1).rate
     assert isinstance(scheduled, sj.rates.Centred)
     assert isinstance(scheduled.estimator, sj.rates.Scheduled)
-    assert sj.check_rate(sj.rates.Centred(sj.Harmonic(0.05), 0.1)).constant_at_once
+    assert sj.runs.check_rate(sj.rates.Centred(sj.Harmonic(0.05), 0.1)).constant_at_once

@@ -85,9 +85,17 @@ def test_tuning_and_comparing_share_no_seed() -> None:
 
 
 def test_every_agent_that_learns_is_compared() -> None:
-    """All take part, and so do the bandits; those that learn nothing, or need vectors, do not."""
+    """All take part, and so do the bandits; those that learn nothing, or need vectors, do not.
+
+    Nor do the baselines of regret, which are slow on many states, unless they are named.
+    """
     labels = {entry.label for entry in plan.tuning("gosavi", plan.Settings()).agents}
-    assert labels == set(AGENTS) - {"random_agent", "oracle", "tile_q", "tile_sarsa"}
+    baselines = {"tsde", "ucrl_smdp", "ct_ucrl"}
+    assert labels == set(AGENTS) - {"random_agent", "oracle", "tile_q", "tile_sarsa"} - baselines
+    named = plan.tuning("gosavi", plan.Settings(agents=("tsde", "ucrl-smdp", "ct-ucrl"))).agents
+    assert {entry.label for entry in named} == baselines
+    grids = plan.grids("gosavi", plan.Settings(agents=("tsde", "ucrl-smdp", "ct-ucrl")))
+    assert [list(grid) for grid in grids.values()] == [["strength"], ["radius"], ["radius"]]
 
 
 def test_chosen_agents_have_the_grids_that_are_asked_for() -> None:

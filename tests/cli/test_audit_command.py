@@ -150,18 +150,19 @@ def test_what_cannot_be_audited_gets_one_sentence(
 
 
 def test_solve_writes_what_it_found(tmp_path: Path) -> None:
-    """`--out` has bias, names and options as well; `--json` prints what it always did, in its order."""
+    """`--out` has bias, names and options as well; `--json` prints what it always did, in its order, and how far earnings stray."""
     done = ask(
         "solve", "long-return", "-o", "short_reward=33", "--out", str(tmp_path / "new" / "out"), "--json"
     )
     assert (done.returncode, done.stderr) == (0, "")
     printed = without_constants(done.stdout)
     figures = ["name", "gain", "lower", "upper", "policy", "states", "solver", "seconds"]
-    assert list(printed) == [*figures, "state_names", "action_names"]
+    assert list(printed) == [*figures, "state_names", "action_names", "deviation", "closest"]
     assert (printed["state_names"], printed["action_names"]) == (["choice", "return"], ["A", "B"])
     written = without_constants((tmp_path / "new" / "out" / "solution.json").read_text())
     assert {key: written[key] for key in printed} == printed
     others = {"version", "options", "bias", "findings", "gains", "ratio", "maximise", "per", "rates"}
+    others |= {"by_state", "constant", "mean_step", "parts", "places", "second"}
     assert set(written) - set(printed) == others
     assert (written["gain"], written["options"]) == (pytest.approx(11.0), {"short_reward": 33})
     assert (written["state_names"], written["action_names"]) == (["choice", "return"], ["A", "B"])
@@ -232,8 +233,8 @@ def test_solve_tells_what_is_odd_about_a_model(tmp_path: Path) -> None:
     (tmp_path / "passing.toml").write_text(ISLANDS.replace("{ here = 1.0 }", "{ there = 1.0 }"))
     done = ask("solve", "passing.toml", "--out", "out", folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[1] == "policy: here: 0; there: 0"
-    assert done.stdout.splitlines()[2:] == [
+    assert done.stdout.splitlines()[2] == "policy: here: 0; there: 0"
+    assert done.stdout.splitlines()[3:] == [
         "note: state 1 (there) is absorbing: no action leaves it",
         "note: every policy leaves {here} for good",
     ]

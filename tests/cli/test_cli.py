@@ -263,7 +263,7 @@ def test_names_of_another_kind_are_refused_for_what_they_are(
 def test_solve_says_the_gain() -> None:
     """A named problem is solved, for people and for machines; options reach it."""
     told = json.loads(ask("solve", "gosavi", "--json").stdout)
-    names = {"state_names", "action_names"}
+    names = {"state_names", "action_names", "deviation", "closest"}
     assert set(told) == {"name", "gain", "lower", "upper", "policy", "states", "solver", "seconds"} | names
     # Action 1 in state 0, action 2 in state 1: stationary law (.4, .6), E[r] = 5.64, E[tau] = 2.68.
     assert told["gain"] == pytest.approx(5.64 / 2.68)

@@ -160,7 +160,7 @@ def check_toml(content: dict[str, Any]) -> None:
     for world in content.get("world", []):
         if "segment" in world:
             world["segment_length"] = 500  # of the bars that stand in for a reader's file
-    assert sj.parse_sweep(whole | content).num_runs > 0
+    assert sj.runs.parse_sweep(whole | content).num_runs > 0
 
 
 # --- Commands -----------------------------------------------------------------------

@@ -121,9 +121,9 @@ def test_the_laws_of_averaging_are_those_that_the_page_names() -> None:
     rates: list[Any] = [make(0.05) for make in with_step_size] + [make() for make in without]
     for rate in rates:
         name = type(rate).__name__
-        found = sj.check_rate(rate)
+        found = sj.runs.check_rate(rate)
         assert tuple(found) == (name not in at_once, True, True, name not in unit_of_time), name
-    assert not any(sj.check_rate(sj.rates.Fixed(2.0)))
+    assert not any(sj.runs.check_rate(sj.rates.Fixed(2.0)))
 
 
 def test_scores_on_streams_that_estimators_made_themselves_mislead() -> None:

@@ -73,7 +73,7 @@ PROBLEMS["two-jobs"] = two_jobs
 
 FOUND = {
     "sweeps": """
-        sweep = sj.parse_sweep({"seeds": 1, "steps": 10, "agent": [{"kind": "halved-r"}],
+        sweep = sj.runs.parse_sweep({"seeds": 1, "steps": 10, "agent": [{"kind": "halved-r"}],
                                 "world": [{"kind": "coin", "pay": 2}, {"kind": "two-jobs"}]})
         assert sweep.num_cells == 2
     """,
@@ -102,7 +102,7 @@ FOUND = {
         assert sojourn.envs.environments()["sojourn/Coin-v0"] == "a coin"
     """,
     "checkers and runs": """
-        sj.check_rate(Halved()), sj.check_agent(halved_r(2, 2)), sj.check_world(Coin())
+        sj.runs.check_rate(Halved()), sj.check_agent(halved_r(2, 2)), sj.check_world(Coin())
         run = sj.run(Coin(), halved_r(1, 2, exploration=1.0), 1000)
         assert run.rate == 0.5 * run.greedy_reward / run.greedy_duration
     """,

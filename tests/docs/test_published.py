@@ -9,6 +9,7 @@ import pytest
 from site_builder import DOCS, loaded
 
 published = loaded("published")
+exact = loaded("published_exact")
 PAGE = (DOCS / "published.md").read_text(encoding="utf-8")
 
 
@@ -59,3 +60,29 @@ def test_the_tables_of_the_page_have_every_number() -> None:
     assert len(published.four_rooms_table().splitlines()) == 2 + 9
     asked = set(re.findall("<!-- published: .+? -->", PAGE))
     assert asked == {place for place in loaded("hooks").places() if "published" in place}
+
+
+def test_published_gains_are_ours_to_all_digits() -> None:
+    """All of the page's rows agree and lie within their bounds, and some of each kind, solved again, are what the page has."""
+    rows = [exact.Row(**row) for row in published.read()["exact"]]
+    assert len(rows) == 35
+    for row in rows:
+        assert row.agrees, row
+        assert row.lower <= row.ours <= row.upper
+        assert row.upper - row.lower < 1e-8 * abs(row.ours)
+    again = {(row.group, row.case): row.ours for row in [*exact.others(), *exact.miners((0.35,))]}
+    assert len(again) == 14
+    known = {(row.group, row.case): row.ours for row in rows}
+    for place, ours in again.items():
+        assert ours == pytest.approx(known[place], rel=1e-9)
+
+
+def test_inventories_are_ordered_for_as_published() -> None:
+    """S and S of every row of Zheng and Federgruen, and of Snyder and Shen, are on the page, and three are found again."""
+    cases = {row["case"] for row in published.read()["exact"]}
+    for mean, (least, up_to, _) in exact.ZHENG_FEDERGRUEN.items():
+        assert f"mean demand {mean}: s {least}, S {up_to}" in cases
+    assert "example 4.7: s 4, S 10" in cases
+    for mean in (10, 65):
+        assert exact.levels(exact.inventory(mean, 64.0, 1.0, 9.0)) == exact.ZHENG_FEDERGRUEN[mean][:2]
+    assert exact.levels(exact.inventory(6.0, 5.0, 1.0, 4.0)) == exact.SNYDER_SHEN[:2]

@@ -27,10 +27,10 @@ EXACT = (
     "Exponential",
     "TimeSmoothed",
     "Incremental",
-    "AdaptiveRatio",
-    "ClippedExponential",
     "TimeForgetting",
 )
+
+UNKNOWN = ("AdaptiveRatio", "ClippedExponential")
 
 
 def of_lines(*lines: tuple[float, float]) -> SMDP:
@@ -58,6 +58,9 @@ def test_limits_of_deterministic_policies(fractions: naive_audit.Model, data: st
     assert found.gain == pytest.approx(float(expected["Cumulative"]), rel=1e-9, abs=1e-9)
     assert [limit.estimator for limit in found] == list(ESTIMATORS)
     for limit in found:
+        if limit.estimator in UNKNOWN:
+            assert limit.rate is limit.error is limit.keeps_optimum is None
+            continue
         assert limit.rate == pytest.approx(float(expected[limit.estimator]), rel=1e-9, abs=1e-9)
         error = expected[limit.estimator] - expected["Cumulative"]
         assert limit.error == pytest.approx(float(error), rel=1e-9, abs=1e-9)
@@ -80,6 +83,8 @@ def test_limits_of_stochastic_policies(fractions: naive_audit.Model, data: st.Da
         for action, share in choice.items():
             table[number, action] = float(share)
     for limit in audit(model, table):
+        if limit.estimator in UNKNOWN:
+            continue
         assert limit.rate == pytest.approx(float(expected[limit.estimator]), rel=1e-9, abs=1e-9)
 
 
@@ -120,12 +125,14 @@ def test_the_examples_of_the_specification(outcomes: Any, harmonic: float, gain:
 
 @pytest.mark.parametrize("policy", [[0], [1]])
 def test_jobs_of_random_size_are_estimated_well_by_all(policy: list[int]) -> None:
-    """Where the duration is the reward times an independent pace s, all but two come to the gain; one to E[1/s]."""
+    """Where the duration is the reward times an independent pace s, all limits but two are the gain; one is E[1/s]."""
     found = audit(jobs(), policy)
     assert found.gain == pytest.approx(1.0 if policy == [0] else 1.0 / 0.9, rel=1e-14)
     paces = (0.5, 1.5) if policy == [0] else (0.6, 1.2)
     others = {"Fixed": 0.0, "MeanOfRates": sum(1.0 / pace for pace in paces) / 2.0}
     for limit in found:
+        if limit.estimator in UNKNOWN:
+            continue
         assert limit.rate == pytest.approx(others.get(limit.estimator, found.gain), rel=1e-14)
 
 
@@ -231,7 +238,8 @@ def test_where_all_is_worth_nothing_every_rate_will_do() -> None:
     """Rewards that are all zero make every policy optimal."""
     found = audit(of_lines((0.0, 1.0), (0.0, 3.0)))
     assert (found.gain, found.low, found.high) == (0.0, -math.inf, math.inf)
-    assert all(limit.keeps_optimum and limit.rate == 0.0 for limit in found)
+    known = [limit for limit in found if limit.estimator not in UNKNOWN]
+    assert all(limit.keeps_optimum and limit.rate == 0.0 for limit in known)
 
 
 @pytest.mark.parametrize("size", [1e-12, 1e-6, 1.0, 1e6, 1e12])
@@ -247,6 +255,8 @@ def test_units_do_not_matter(size: float, unit: float) -> None:
     assert found.low == pytest.approx(plain.low * size / unit)
     assert found.high == math.inf
     for limit, expected in zip(found, plain, strict=True):
+        if limit.estimator in UNKNOWN:
+            continue
         assert expected.rate is not None
         assert expected.greedy_gain is not None
         assert limit.rate == pytest.approx(expected.rate * size / unit)
@@ -293,7 +303,7 @@ def test_the_frontier_of_an_audit_is_zero_at_the_optimal_gain(fractions: naive_a
     found = audit(model)
     over = found.frontier()
     assert np.interp(found.best_gain, over.rate, over.value) == pytest.approx(0.0, abs=1e-8)
-    for rate in [found.low, found.high, *(limit.rate for limit in found)]:
+    for rate in [found.low, found.high, *(limit.rate for limit in found if limit.estimator not in UNKNOWN)]:
         assert rate is not None
         assert over.rate[0] < rate < over.rate[-1] or math.isinf(rate)
 
@@ -334,6 +344,8 @@ def test_an_estimate_within_the_interval_does_no_harm(fractions: naive_audit.Mod
     best = max(r / d for r, d in lines)
     limits = naive_audit.limits(naive_audit.steps(chain, naive_audit.classes(chain)[0]))
     for limit in audit(model):
+        if limit.estimator in UNKNOWN:
+            continue
         gains = naive_audit.greedy_gains(lines, limits[limit.estimator])
         assert limit.keeps_optimum == (gains == {best})
         if limit.keeps_optimum:

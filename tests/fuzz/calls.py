@@ -85,7 +85,7 @@ def _results() -> pl.DataFrame:
 @functools.cache
 def _swept() -> str:
     """Return a folder with the results of a sweep."""
-    sj.run_sweep(sj.load_sweep("sweep.toml"), "out", ThreadPoolExecutor(1), 1)
+    sj.run_sweep(sj.runs.load_sweep("sweep.toml"), "out", ThreadPoolExecutor(1), 1)
     return "out"
 
 
@@ -150,7 +150,7 @@ SAMPLES: dict[str, Make] = {
     "rows": lambda: 10, "scale": lambda: 1.0, "scales_with_reward": lambda: True, "scales_with_time": lambda: True, "schedule": lambda: sj.rates.Visits(0.5, 0.6), "obs": lambda: 0, "diverged": lambda: False, "pair": lambda: 0, "pairs": lambda: [0, 1], "state_names": lambda: ["a", "b"], "action_names": lambda: ["a", "b"], "place": lambda: 0, "decision": lambda: None, "observation": lambda: 0, "sim": lambda: None, "score": lambda: 1.0,
     "scores": lambda: {"w": np.array([1.0, 2.0, 3.0])}, "seconds": lambda: 0.1, "seed": lambda: 0, "seeds": lambda: 2, "sha256": lambda: "0", "shape": lambda: 2.0, "share": lambda: 1.0, "sigma": lambda: 1.0,
     "solver": lambda: "x", "source": _log, "spaces": lambda: sj.agents.Spaces(2, 2), "start": lambda: 0.5, "state": lambda: 0, "state_duration": lambda: np.ones(2), "state_reward": lambda: np.ones(2),
-    "states": lambda: {"a": {"go": [("a", 1.0, 1.0, 1.0)]}}, "steps": lambda: 20, "step": lambda: np.arange(2), "step_size": lambda: 0.1, "strength": lambda: 0.1, "successor": lambda: [1, 0], "sweep": lambda: sj.parse_sweep(SAMPLES["data"]()),
+    "states": lambda: {"a": {"go": [("a", 1.0, 1.0, 1.0)]}}, "steps": lambda: 20, "step": lambda: np.arange(2), "step_size": lambda: 0.1, "strength": lambda: 0.1, "successor": lambda: [1, 0], "sweep": lambda: sj.runs.parse_sweep(SAMPLES["data"]()),
     "t": lambda: 1.0, "table": _results, "termination": lambda: [1.0, 1.0], "thin": lambda: None, "thresholds": lambda: [0.5, 1.5], "ties": sj.agents.parts.RandomTies, "times": lambda: [100.0], "timestamp": lambda: np.arange(50),
     "total": lambda: 100, "trajectory": lambda: np.zeros(2, dtype=np.int64), "transitions": lambda: [[[0.0, 1.0]], [[1.0, 0.0]]], "trap": lambda: False, "upper": lambda: 2.0, "value": lambda: 1.0, "values": lambda: [1.0, 2.0, 3.0],
     "verdict": lambda: "x", "visited": lambda: None, "visits": lambda: {0: 0.5}, "warnings": lambda: (), "weighted": lambda: None, "weights": lambda: [1.0, 1.0, 1.0], "where": lambda: "x", "world": lambda: sj.worlds.TwoState(0.001), "worlds": lambda: [sj.runs.Entry("two_state", {"log_scale": 0.1})],
@@ -271,7 +271,7 @@ def sample(name: str, parameter: str) -> Any:
 INSTANCES: dict[str, Make] = {
     "exact.Constraint": lambda: sj.exact.at_most("reward", 0.1), "Solution": _solved, "Learner": lambda: sj.Learner(two_state(), "smart"), "envs.Simulation": lambda: _begun(Seat()), "SMDP": sj.problems.gosavi, "model.SMDP": sj.problems.gosavi,
     "PolicyValue": lambda: sj.evaluate(sj.problems.gosavi(), [0, 0]), "Audit": lambda: sj.audit(sj.problems.gosavi()), "Log": lambda: sj.read_log(_log()), "Bars": lambda: sj.worlds.synthetic_bars(100),
-    "Runs": _runs, "Sweep": lambda: sj.parse_sweep(SAMPLES["data"]()), "Entry": lambda: sj.runs.Entry("smart", {}), "ObservingAgent": lambda: sj.deep_q(sj.agents.Spaces(2, 2)),
+    "Runs": _runs, "Sweep": lambda: sj.runs.parse_sweep(SAMPLES["data"]()), "Entry": lambda: sj.runs.Entry("smart", {}), "ObservingAgent": lambda: sj.deep_q(sj.agents.Spaces(2, 2)),
     "WorldEnv": lambda: _begun(sj.envs.WorldEnv(sj.worlds.TwoState(0.001))), "envs.RateReward": lambda: _begun(sj.envs.RateReward(two_state())), "envs.VectorRateReward": lambda: _begun(sj.envs.VectorRateReward(OWN["VectorRateReward.env"]())),
 }  # fmt: skip
 

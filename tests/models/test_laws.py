@@ -171,7 +171,7 @@ def changed(**pair: Any) -> dict[Any, Any]:
         ([1], r"the states are \[1\]; give a dictionary"),
         ({"a": {}}, "state 'a' has {}; give it a dictionary of at least one action"),
         ({"a": {"go": 3}}, "state 'a', action 'go' is 3; it must be a table"),
-        (changed(colour=1), "state 'a', action 'go' has the key 'colour'; the keys are amounts, duration, next, outcomes, reward"),
+        (changed(colour=1), "state 'a', action 'go' has the key 'colour'; the keys are amounts, duration, earning, flows, next, outcomes, rates, reward"),
         (changed(next="b"), "state 'a', action 'go' leads to 'b', which is not a state; there are a"),
         (changed(next=["a"]), r"next of state 'a', action 'go' is \['a'\]; it must be a table of probabilities"),
         (changed(next={"aa": 1.0}), "state 'a', action 'go' leads to 'aa', which is not a state; did you mean 'a'"),
@@ -183,8 +183,8 @@ def changed(**pair: Any) -> dict[Any, Any]:
         (changed(duration={"law": "empirical", "values": 3}), "has the law empirical, which needs values, a list of samples"),
         (changed(duration={"law": "empirical", "values": ["x"]}), "a sample of the duration of state 'a', action 'go' is 'x'; it must be a number"),
         (changed(duration={"law": "empirical", "values": []}), "is empty; give at least one"),
-        ({1: changed()["a"], "1": changed()["a"]}, "two states have the text '1'; names must differ"),
-        ({"a": {1: changed()["a"]["go"], "1": changed()["a"]["go"]}}, "two actions have the text '1'; names must differ"),
+        ({1: changed(next=1)["a"], "1": changed(next=1)["a"]}, "state_names has '1' twice; names must differ"),
+        ({"a": {1: changed()["a"]["go"], "1": changed()["a"]["go"]}}, "action_names has '1' twice; names must differ"),
     ],
 )  # fmt: skip
 def test_a_dictionary_that_is_no_model_gets_a_sentence(states: Any, sentence: str) -> None:

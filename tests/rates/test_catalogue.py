@@ -77,13 +77,16 @@ def test_every_estimator_of_ours_is_named_and_has_all_three_rules() -> None:
         assert (entry.name, kind.__name__) == (name, name)
         assert update.knows(kind)
         assert value.knows(kind)
-        assert limit.knows(kind)
+        assert limit.knows(kind) == (name not in UNKNOWN)
+
+
+UNKNOWN = ("AdaptiveRatio", "ClippedExponential")  # limits that are neither proved nor measured for all laws
 
 
 def test_limits_by_hand() -> None:
     """+2 in a time of 1 or -1 in one of 4, equally often: the gain is 0.2, the harmonic mean 0.875."""
     steps = Steps(0.5, 2.5, Side(0.5, 1.0, 0.5, 0.25), Side(0.5, -0.5, 2.0, -2.0), mean_rate=0.875)
-    found = {name: limit(entry.make(), steps) for name, entry in ESTIMATORS.items()}
+    found = {name: limit(entry.make(), steps) for name, entry in ESTIMATORS.items() if name not in UNKNOWN}
     assert found.pop("Fixed") == 0.0
     # Half of the rates are 2 and half are -1/4, constant within each sign: 1 - 1/8 however they are weighted.
     harmonic = (

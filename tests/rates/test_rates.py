@@ -42,7 +42,7 @@ def fed(rate: Any, stream: list[tuple[float, float]]) -> Any:
 @each_estimator
 def test_laws_of_the_specification(rate: Any) -> None:
     """Each estimator passes the checker and obeys exactly the laws that it should."""
-    assert sj.check_rate(rate) == LAWS[type(rate).__name__]
+    assert sj.runs.check_rate(rate) == LAWS[type(rate).__name__]
 
 
 @each_estimator
@@ -167,7 +167,7 @@ WRONG: dict[str, Any] = {"text": "not a rate", "number": 3.0, "steps": (5.0, 1.0
         lambda: sj.RateMeter(WRONG["number"]),
         lambda: sj.update(sj.Cumulative(), "1", 1.0),  # type: ignore[arg-type]
         lambda: sj.Harmonic(step_size="big"),  # type: ignore[arg-type]
-        lambda: sj.check_rate(object()),
+        lambda: sj.runs.check_rate(object()),
     ],
 )
 def test_wrong_types_get_one_sentence(call: Any) -> None:
@@ -196,7 +196,7 @@ def value_last(rate: Last) -> float:
 
 def test_a_users_estimator() -> None:
     """An estimator registered in this file passes the checker and runs compiled in an agent."""
-    report = sj.check_rate(Last())
+    report = sj.runs.check_rate(Last())
     assert report == sj.runs.RateReport(
         constant_at_once=True, constant_in_limit=True, scales_with_reward=True, scales_with_time=True
     )
@@ -243,6 +243,6 @@ def value_explodes(rate: Explodes) -> float:
 def test_the_checker_finds_faults() -> None:
     """A wrong return type and a value that is not finite are found."""
     with pytest.raises(TypeError, match="update of Forgets returned float"):
-        sj.check_rate(Forgets())
+        sj.runs.check_rate(Forgets())
     with pytest.raises(ValueError, match="value of Explodes is inf"):
-        sj.check_rate(Explodes())
+        sj.runs.check_rate(Explodes())

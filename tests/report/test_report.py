@@ -235,15 +235,16 @@ def test_a_sweeps_numbers_are_those_of_its_table(folders: Path, tmp_path: Path) 
 
 
 def test_a_solutions_numbers_are_those_of_the_solver(folders: Path, tmp_path: Path) -> None:
-    """Gain, policy, names and bias are those in solution.json, and so those of the solver."""
+    """Gain, policy, names, bias and shares of time are those in solution.json, and so those of the solver."""
     page = read(write_report([folders / "solution"], tmp_path / "r.html"))
     given = json.loads((folders / "solution" / "solution.json").read_text())
     assert given["gain"] == pytest.approx(sj.solve(sj.problems.admission_control(capacity=5)).gain)
     rows = page.tables["The policy: admission-control"][1:]
     values = page.values["The policy: admission-control"][1:]
-    assert [float(row[-1] or "nan") for row in values] == given["bias"]
+    assert [float(row[3] or "nan") for row in values] == given["bias"]
+    assert [float(row[5] or "nan") for row in values] == given["by_state"]["share_of_time"]
     names = given["action_names"]
-    assert [row[-2] for row in rows] == [str(names[a] if names else a) for a in given["policy"]]
+    assert [row[2] for row in rows] == [str(names[a] if names else a) for a in given["policy"]]
     chart = page.charts["Bias of each state, and the action taken there: admission-control"]
     places = [x for one in chart["series"] for x in xs(chart, one)]
     assert sorted(places) == list(range(given["states"]))

@@ -66,7 +66,7 @@ GAINS = np.ones(2)
         (lambda: sj.random.uniform("x"), "rng of word is 'x'; it must be an array of uint64"),  # type: ignore[arg-type]
         (lambda: sj.random.word_at(1, 10**30), "word_at cannot compute with key = 1, index = 1000000000000000000000000000000"),
         (lambda: sj.load_policy(5), "path of load_policy is 5; it must be a text or a path"),  # type: ignore[arg-type]
-        (lambda: sj.parse_sweep({5: 1}), "unknown"),  # type: ignore[dict-item]
+        (lambda: sj.runs.parse_sweep({5: 1}), "unknown"),  # type: ignore[dict-item]
         (lambda: sj.inlined(5), "function is 5; it must be a function"),  # type: ignore[type-var]
         (lambda: sj.grid(len, nonsense=1), "does not take these options"),  # type: ignore[arg-type]
         (lambda: sj.problems.gosavi().place(99), "pair is 99; it must be one of 0 to 3"),

@@ -59,7 +59,7 @@ def test_a_world_of_a_user_is_swept_by_name(lamp: NamedWorld, tmp_path: Path) ->
         "world": [{"kind": "lamp", "patience": [1, 2.5], "watts": 40}], "agent": [{"kind": "smart"}],
     }  # fmt: skip
     with ThreadPoolExecutor(1) as pool:
-        sj.run_sweep(sj.parse_sweep(data), tmp_path, pool, jobs=1)
+        sj.run_sweep(sj.runs.parse_sweep(data), tmp_path, pool, jobs=1)
     table = sj.load_results(tmp_path)
     for row in table.iter_rows(named=True):
         run = sj.run(Lamp(row["patience"], watts=40), sj.smart(2, 2), 50, seed=row["seed"])
@@ -76,7 +76,9 @@ def test_a_problem_of_a_user_is_a_world_too() -> None:
     PROBLEMS["my-shot"] = lambda price=1.0: sj.problems.long_shot(short_rewards=(price, 9.0))
     try:
         options = {"kind": "my-shot", "price": 2, "actions": ["given", "reversed"]}
-        sweep = sj.parse_sweep({"seeds": 1, "steps": 10, "world": [options], "agent": [{"kind": "smart"}]})
+        sweep = sj.runs.parse_sweep(
+            {"seeds": 1, "steps": 10, "world": [options], "agent": [{"kind": "smart"}]}
+        )
         assert sweep.num_cells == 2
         assert world_kind("my_shot").model is PROBLEMS["my-shot"]
     finally:

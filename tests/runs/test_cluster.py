@@ -82,7 +82,7 @@ def test_a_worker_with_other_rules(tmp_path: Path) -> None:
     )
     rule = package / "sojourn" / "worlds" / "two_state.py"
     rule.write_text(rule.read_text() + "\n# another rule\n")
-    specification = sj.parse_sweep({
+    specification = sj.runs.parse_sweep({
         "seeds": 2, "steps": 10, "world": [{"kind": "two-state", "log_scale": 0.01}], "agent": [{"kind": "smart"}],
     })  # fmt: skip
     with dask(tmp_path / "one") as cluster:

@@ -75,7 +75,7 @@ def cells(sweep: sj.runs.Sweep) -> list[str]:
 @pytest.mark.parametrize(("world", "agent", "ids"), IDS)
 def test_ids_stay_what_they_are(world: dict[str, Any], agent: dict[str, Any], ids: list[str]) -> None:
     """A sweep that is read from TOML has the cells that it always had."""
-    assert cells(sj.parse_sweep({"seeds": 1, "steps": 100, "world": [world], "agent": [agent]})) == ids
+    assert cells(sj.runs.parse_sweep({"seeds": 1, "steps": 100, "world": [world], "agent": [agent]})) == ids
 
 
 def test_ids_of_a_sweep_in_python_stay_what_they_are() -> None:
@@ -89,10 +89,10 @@ def test_a_bool_is_the_word_for_it() -> None:
     """`true` and "yes" are one choice: one id, and the same world."""
     rooms = [{"kind": "four-rooms", "with_primitives": choice} for choice in (False, "no", True)]
     data = {"seeds": 1, "steps": 100, "agent": [{"kind": "smart"}]}
-    false, no, true = (cells(sj.parse_sweep({**data, "world": [room]})) for room in rooms)
+    false, no, true = (cells(sj.runs.parse_sweep({**data, "world": [room]})) for room in rooms)
     assert false == no != true
     assert build_world("four_rooms", {"with_primitives": "no"}).num_actions == (
         build_world("four_rooms", {"with_primitives": False}).num_actions
     )
-    (column,) = option_columns(sj.parse_sweep({**data, "world": [rooms[0]]})).values()
+    (column,) = option_columns(sj.runs.parse_sweep({**data, "world": [rooms[0]]})).values()
     assert column, "it is a column of text"

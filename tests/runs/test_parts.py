@@ -49,7 +49,7 @@ class Inline(Executor):
 def small(monkeypatch: pytest.MonkeyPatch) -> sj.runs.Sweep:
     """A small sweep in six tasks."""
     monkeypatch.setattr(tasks, "BATCH_RUNS", 2)
-    return sj.parse_sweep(SMALL)
+    return sj.runs.parse_sweep(SMALL)
 
 
 @pytest.fixture
@@ -244,7 +244,7 @@ def test_a_sweep_keeps_an_action_beyond_sixteen_bits(tmp_path: Path) -> None:
     file, only = tmp_path / "wide.json", 70_000
     save_model(sj.models.from_transitions([(0, only, 0, 1.0, 1.0, 1.0)]), file)
     worlds, agents = [{"kind": "model", "data": str(file)}], [{"kind": "smart"}]
-    wide = sj.parse_sweep({"seeds": 1, "steps": 2, "world": worlds, "agent": agents})
+    wide = sj.runs.parse_sweep({"seeds": 1, "steps": 2, "world": worlds, "agent": agents})
     sj.run_sweep(wide, tmp_path / "out", Inline(), jobs=1)
     assert sj.load_results(tmp_path / "out")["policy"].to_list() == [[only]]
 

@@ -39,7 +39,7 @@ def agent(kind: str = "harmonic-r", **options: Any) -> dict[str, Any]:
 
 def test_counts() -> None:
     """Cells are worlds by agents, each with its own grid; runs are cells by seeds."""
-    sweep = sj.parse_sweep(GOOD)
+    sweep = sj.runs.parse_sweep(GOOD)
     assert (sweep.num_cells, sweep.num_runs, sweep.num_steps) == (3 * (2 + 3), 30, 3000)
     assert sweep.seeds == [0, 1]
     assert sweep.agents[1].options["rate_step_size"] == pytest.approx([0.1, 0.2, 0.3])
@@ -52,7 +52,7 @@ def test_toml_and_python_are_the_same(tmp_path: Path) -> None:
         'seeds = [3, 1]\nsteps = 10\n[[world]]\nkind = "two-state"\nlog_scale = 0.001\n'
         '[[agent]]\nkind = "smart"\nexploration = { start = 0.5, factor = 0.9 }\n'
     )
-    assert sj.load_sweep(file) == sj.runs.Sweep(
+    assert sj.runs.load_sweep(file) == sj.runs.Sweep(
         worlds=[sj.runs.Entry("two_state", {"log_scale": 0.001})],
         agents=[sj.runs.Entry("smart", {"exploration": {"start": 0.5, "factor": 0.9}})],
         seeds=[3, 1],
@@ -65,7 +65,7 @@ def test_every_experiment_in_the_repository_is_valid() -> None:
     files = sorted(Path(__file__).resolve().parents[2].glob("experiments/*.toml"))
     assert files
     for file in files:
-        assert sj.load_sweep(file).num_runs > 0
+        assert sj.runs.load_sweep(file).num_runs > 0
 
 
 def test_spaces_have_exact_ends() -> None:
@@ -142,7 +142,7 @@ def test_the_id_of_a_cell_is_its_content() -> None:
 def test_wrong_data_gets_one_sentence(data: dict[str, Any], message: str) -> None:
     """The key, the place, and the nearest valid name."""
     with pytest.raises(ValueError, match=message) as caught:
-        sj.parse_sweep(data)
+        sj.runs.parse_sweep(data)
     assert "\n" not in str(caught.value)
 
 
@@ -158,7 +158,7 @@ def test_wrong_data_gets_one_sentence(data: dict[str, Any], message: str) -> Non
 def test_wrong_types_get_one_sentence(data: dict[str, Any], message: str) -> None:
     """A word where a number belongs is refused."""
     with pytest.raises(TypeError, match=message):
-        sj.parse_sweep(data)
+        sj.runs.parse_sweep(data)
 
 
 def test_a_file_that_is_no_toml(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_a_file_that_is_no_toml(tmp_path: Path) -> None:
     file = tmp_path / "bad.toml"
     file.write_text("seeds = = 3")
     with pytest.raises(ValueError, match=r"bad.toml is not a TOML file: .*line 1"):
-        sj.load_sweep(file)
+        sj.runs.load_sweep(file)
 
 
 # What the rules give, by their version. The numbers are the same on every machine; if a change

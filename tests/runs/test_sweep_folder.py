@@ -98,7 +98,7 @@ def undisturbed(specification: sj.runs.Sweep, folder: Path) -> bytes:
 def small(monkeypatch: pytest.MonkeyPatch) -> sj.runs.Sweep:
     """A small sweep in many tasks."""
     monkeypatch.setattr(tasks, "BATCH_RUNS", 2)
-    return sj.parse_sweep(SMALL)
+    return sj.runs.parse_sweep(SMALL)
 
 
 def test_rows_are_runs(small: sj.runs.Sweep, tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_mean_curves_have_intervals(tmp_path: Path) -> None:
     """Means over the seeds have the interval by Student's t that SciPy has; one seed has none, and CSV has both tables."""
     for name, more in (("each", {}), ("mean", {"curves": "mean"}), ("one", {"curves": "mean", "seeds": 1})):
         with ThreadPoolExecutor(2) as pool:
-            sj.run_sweep(sj.parse_sweep({**SMALL, "seeds": 4, **more}), tmp_path / name, pool, jobs=2)
+            sj.run_sweep(sj.runs.parse_sweep({**SMALL, "seeds": 4, **more}), tmp_path / name, pool, jobs=2)
     each, mean, one = (sj.runs.load_curves(tmp_path / name) for name in ("each", "mean", "one"))
     for row in mean.iter_rows(named=True):
         for name in ("reward", "greedy_reward", "clock", "rate"):
@@ -204,7 +204,7 @@ def test_mean_curves_have_intervals(tmp_path: Path) -> None:
 @pytest.mark.parametrize("jobs", [1, 4])
 def test_batches_and_jobs_do_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int) -> None:
     """Any cut into tasks and any number of jobs give the same table."""
-    specification = sj.parse_sweep(SMALL)
+    specification = sj.runs.parse_sweep(SMALL)
     whole = undisturbed(specification, tmp_path / "whole")
     monkeypatch.setattr(tasks, "BATCH_RUNS", 4)
     with ThreadPoolExecutor(jobs) as pool:
@@ -232,7 +232,7 @@ def test_lost_tasks_are_run_again(small: sj.runs.Sweep, tmp_path: Path) -> None:
 def test_options_can_be_words(small: sj.runs.Sweep, tmp_path: Path) -> None:
     """An option that is a word in one agent and absent in the others is a column of text."""
     agents = [{"kind": "smart"}, {"kind": "relaxed-smart", "variant": ["paper", "gosavi"]}]
-    specification = sj.parse_sweep({**SMALL, "agent": agents})
+    specification = sj.runs.parse_sweep({**SMALL, "agent": agents})
     undisturbed(specification, tmp_path / "out")
     table = sj.load_results(tmp_path / "out").unique(["agent", "variant"], maintain_order=True)
     assert table["variant"].to_list() == [None, "paper", "gosavi"]
@@ -245,7 +245,7 @@ def test_copies_of_a_file_are_one_cell_under_their_own_paths(tmp_path: Path) -> 
     for path in paths:
         save_model(sj.problems.long_shot(), path)
         world = {"kind": "model", "data": path}
-        sweep = sj.parse_sweep({"seeds": 1, "steps": 10, "world": [world], "agent": [{"kind": "smart"}]})
+        sweep = sj.runs.parse_sweep({"seeds": 1, "steps": 10, "world": [world], "agent": [{"kind": "smart"}]})
         with ThreadPoolExecutor(1) as pool:
             sj.run_sweep(sweep, tmp_path / Path(path).stem, pool, jobs=1)
         table = sj.load_results(tmp_path / Path(path).stem)
@@ -259,7 +259,7 @@ def test_failed_runs_are_recorded(tmp_path: Path) -> None:
     """A run that breaks a rule is in the table with its sentence; the others are complete."""
     worlds = [{"kind": "two-state", "log_scale": [1e-3, 0.1]}]
     data = {**SMALL, "steps": 4000, "seeds": 3, "world": worlds, "agent": [{"kind": "random-agent"}]}
-    outcome = sj.run_sweep(sj.parse_sweep(data), tmp_path / "out", Inline(), jobs=1)
+    outcome = sj.run_sweep(sj.runs.parse_sweep(data), tmp_path / "out", Inline(), jobs=1)
     table = sj.load_results(tmp_path / "out")
     failed = table.filter(pl.col("log_scale") == 0.1)
     assert outcome.failed == len(failed) == 3
@@ -272,7 +272,7 @@ def test_failed_runs_are_recorded(tmp_path: Path) -> None:
 def test_a_folder_is_for_one_sweep(small: sj.runs.Sweep, tmp_path: Path) -> None:
     """Another sweep, and a folder with other things in it, are refused, and nothing is touched."""
     sj.run_sweep(small, tmp_path / "out", Inline(), jobs=1)
-    other = sj.parse_sweep({**SMALL, "seeds": 2})
+    other = sj.runs.parse_sweep({**SMALL, "seeds": 2})
     with pytest.raises(ValueError, match="holds another sweep"):
         sj.run_sweep(other, tmp_path / "out", Inline(), jobs=1)
     (tmp_path / "mine").mkdir()
@@ -291,7 +291,7 @@ def test_a_folder_is_for_one_sweep(small: sj.runs.Sweep, tmp_path: Path) -> None
 def test_an_option_does_not_hide_a_figure(tmp_path: Path) -> None:
     """The rate that an agent is fixed at is a column of its own beside the learned one."""
     agents = [{"kind": "smart"}, {"kind": "fixed-rate", "rate": [0.1, 0.2]}]
-    sj.run_sweep(sj.parse_sweep({**SMALL, "agent": agents}), tmp_path / "out", Inline(), jobs=1)
+    sj.run_sweep(sj.runs.parse_sweep({**SMALL, "agent": agents}), tmp_path / "out", Inline(), jobs=1)
     table = sj.load_results(tmp_path / "out")
     assert table["rate"].null_count() == 0
     fixed = table.filter(pl.col("agent") == "fixed_rate")
@@ -300,7 +300,7 @@ def test_an_option_does_not_hide_a_figure(tmp_path: Path) -> None:
 
 def test_estimates() -> None:
     """An estimate is positive and of the right order."""
-    forecast = tasks.estimate(sj.parse_sweep(SMALL), jobs=2)
+    forecast = tasks.estimate(sj.runs.parse_sweep(SMALL), jobs=2)
     assert 0.0 < forecast.seconds < 10.0
     assert 0 < forecast.memory < 1e8
     assert 0 < forecast.disk < 1e6
@@ -315,7 +315,7 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes]:
     folder = tmp_path_factory.mktemp("long")
     file = folder / "long.toml"
     file.write_text(LONG)
-    return file, undisturbed(sj.load_sweep(file), folder / "undisturbed")
+    return file, undisturbed(sj.runs.load_sweep(file), folder / "undisturbed")
 
 
 def started(file: Path, out: Path, **options: Any) -> subprocess.Popen[str]:
@@ -337,7 +337,7 @@ def longer(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes]:
     folder = tmp_path_factory.mktemp("longer")
     file = folder / "longer.toml"
     file.write_text(LONG.replace("1e-1, 12]", "1e-1, 30]"))
-    return file, undisturbed(sj.load_sweep(file), folder / "undisturbed")
+    return file, undisturbed(sj.runs.load_sweep(file), folder / "undisturbed")
 
 
 @pytest.mark.parametrize(
@@ -415,7 +415,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (9_000, 9_000))
 
     # Machine code of its own, which the lack of room cannot damage; made before, so that none is missing.
-    expected = undisturbed(sj.load_sweep(file), tmp_path / "other")
+    expected = undisturbed(sj.runs.load_sweep(file), tmp_path / "other")
     shutil.copytree(cache_folder(), tmp_path / "cache" / cache_folder().name)
     environment = {**os.environ, "SOJOURN_CACHE_DIR": str(tmp_path / "cache")}
     process = started(file, out, preexec_fn=little_room, env=environment)
@@ -477,7 +477,7 @@ data = {
     "agent": [{"kind": "smart", "step_size": {"linspace": [0.01, 1, 100]}}],
 }
 with ThreadPoolExecutor(2) as pool:
-    outcome = sj.run_sweep(sj.parse_sweep(data), sys.argv[2], pool, 2)
+    outcome = sj.run_sweep(sj.runs.parse_sweep(data), sys.argv[2], pool, 2)
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1]
 print(outcome.runs, peak)
 """
@@ -504,7 +504,7 @@ def test_a_cluster_that_loses_a_worker(long: tuple[Path, bytes], tmp_path: Path)
     from distributed import Client, LocalCluster
 
     file, expected = long
-    specification = sj.load_sweep(file)
+    specification = sj.runs.load_sweep(file)
     with LocalCluster(  # type: ignore[no-untyped-call]
         n_workers=2,
         threads_per_worker=1,

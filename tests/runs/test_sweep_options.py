@@ -65,6 +65,13 @@ AGENTS: dict[str, Sequence[Any]] = {
     "tiles": (4, 5),
     "memory": (8, 1_000),
     "model": ("gosavi", "long-return"),
+    "radius": (1, 0.01),
+    "strength": (1, 0.001),
+    "delta": (0.5, 1e-9),
+    "lowest": (-100, -0.5),
+    "highest": (100, 8.5),
+    "shortest": (0, 0.5),
+    "longest": (100, 2.5),
 }
 OWN_OF_AGENTS: dict[tuple[str, str], Sequence[Any]] = {
     ("smart", "rate"): tuple(ESTIMATORS),

@@ -54,7 +54,7 @@ next = {{ up = 1.0 }}
 
 def swept(data: dict[str, Any], folder: Path) -> pl.DataFrame:
     with ThreadPoolExecutor(2) as pool:
-        outcome = sj.run_sweep(sj.parse_sweep(data), folder, pool, jobs=2)
+        outcome = sj.run_sweep(sj.runs.parse_sweep(data), folder, pool, jobs=2)
     assert outcome.lost == 0
     return sj.load_results(folder)
 
@@ -74,7 +74,7 @@ def test_a_problem_with_options(tmp_path: Path) -> None:
         '[[agent]]\nkind = "smart"\nexploration = 0.5\n[[agent]]\nkind = "harmonic-r"\n'
     )
     with ThreadPoolExecutor(2) as pool:
-        sj.run_sweep(sj.load_sweep(file), tmp_path / "out", pool, jobs=2)
+        sj.run_sweep(sj.runs.load_sweep(file), tmp_path / "out", pool, jobs=2)
     table = sj.load_results(tmp_path / "out")
     assert len(table) == 12
     assert set(table["world"]) == {"admission_control"}
@@ -139,7 +139,7 @@ def test_lengths_are_beginnings(tmp_path: Path) -> None:
         "world": [{"kind": "model", "data": str(file)}],
         "agent": [{"kind": "smart", "exploration": 1.0}, {"kind": "r-learning"}],
     }  # fmt: skip
-    sweep = sj.parse_sweep(data)
+    sweep = sj.runs.parse_sweep(data)
     assert (sweep.num_cells, sweep.num_runs, sweep.num_steps) == (4, 16, 8 * 1100)
     table = swept(data, tmp_path / "out")
     assert len(table) == 16
@@ -218,7 +218,7 @@ def test_the_content_of_a_model_decides_its_cells(tmp_path: Path) -> None:
     assert not set(changed["cell"]) & set(first["cell"])
     assert changed["gain"][0] > first["gain"][0]
     with pytest.raises(ValueError, match="another sweep"), ThreadPoolExecutor(1) as pool:
-        sj.run_sweep(sj.parse_sweep(data(file)), tmp_path / "first", pool, jobs=1)
+        sj.run_sweep(sj.runs.parse_sweep(data(file)), tmp_path / "first", pool, jobs=1)
 
 
 def test_models_of_as_many_numbers_but_other_shapes(tmp_path: Path) -> None:
@@ -272,7 +272,7 @@ def small(**keys: Any) -> dict[str, Any]:
 def test_wrong_worlds_and_lengths_get_one_sentence(data: dict[str, Any], words: str) -> None:
     """The place, what was wrong, and no word of how the program is made."""
     with pytest.raises((ValueError, TypeError), match=words) as caught:
-        sj.parse_sweep(data)
+        sj.runs.parse_sweep(data)
     assert "\n" not in str(caught.value)
     assert "_in_file" not in str(caught.value)
 
@@ -280,9 +280,9 @@ def test_wrong_worlds_and_lengths_get_one_sentence(data: dict[str, Any], words: 
 def test_every_problem_is_a_world() -> None:
     """All named problems can be swept, and whole numbers written as such or as floats are one choice."""
     for name in PROBLEMS:
-        sweep = sj.parse_sweep(small(world=[{"kind": name}]))
+        sweep = sj.runs.parse_sweep(small(world=[{"kind": name}]))
         assert sweep.num_runs == 1
-    both = [sj.parse_sweep(small(world=[{"kind": "river-swim", "num_states": n}])) for n in (4, 4.0)]
+    both = [sj.runs.parse_sweep(small(world=[{"kind": "river-swim", "num_states": n}])) for n in (4, 4.0)]
     assert both[0] == both[1]
     assert build_world("river_swim", {"num_states": 4.0}).num_states == 4
 
@@ -321,7 +321,7 @@ def test_a_run_ends_when_its_time_is_up(tmp_path: Path) -> None:
         [(s, 0, (s + 1) % 3, 1.0, 1.0, sj.laws.Exponential(2.0)) for s in range(3)]
     )
     save_model(ring, tmp_path / "ring.toml")
-    sweep = sj.parse_sweep(
+    sweep = sj.runs.parse_sweep(
         {
             "seeds": 4,
             "steps": 1000,
@@ -356,4 +356,4 @@ def test_times_that_make_no_sense_are_refused(changes: dict[str, Any], words: st
     """A time is greater than 0, named once, and goes with one largest number of steps."""
     given = {"seeds": 1, "steps": 10, "world": [{"kind": "gosavi"}], "agent": [{"kind": "smart"}]}
     with pytest.raises(ValueError, match=words):
-        sj.parse_sweep({**given, **changes})
+        sj.runs.parse_sweep({**given, **changes})

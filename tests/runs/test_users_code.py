@@ -145,7 +145,7 @@ import sojourn as sj
 def kill(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
 with ThreadPoolExecutor(1) as pool:
-    sj.run_sweep(sj.load_sweep("sweep.toml"), "killed", pool, 1, kill)
+    sj.run_sweep(sj.runs.load_sweep("sweep.toml"), "killed", pool, 1, kill)
 """
 
 CELLS = """
@@ -153,7 +153,7 @@ import json, sys
 import sojourn as sj
 from sojourn.runs.recording import Length
 from sojourn.runs.spec import canonical_text, cell_ids
-sweep = sj.load_sweep("sweep.toml")
+sweep = sj.runs.load_sweep("sweep.toml")
 agents = [canonical_text("users_code:persistent", options) for options in sweep.agents[0].grid()]
 worlds = [canonical_text("users_code:Tossed", options) for options in sweep.worlds[0].grid()]
 print(json.dumps([cell for world in worlds for steps in sweep.lengths for cell in cell_ids(world, agents, Length(steps))]))
@@ -184,7 +184,7 @@ def python(code: str, place: Path) -> subprocess.CompletedProcess[str]:
 def table(folder: Path) -> pl.DataFrame:
     """The results of the sweep, run here in one go."""
     with ThreadPoolExecutor(1) as pool:
-        sj.run_sweep(sj.load_sweep("sweep.toml"), folder / "whole", pool, jobs=1)
+        sj.run_sweep(sj.runs.load_sweep("sweep.toml"), folder / "whole", pool, jobs=1)
     return sj.load_results(folder / "whole")
 
 
@@ -212,7 +212,7 @@ def test_killed_and_resumed_on_two_workers(folder: Path, table: pl.DataFrame) ->
         for _ in range(2):
             cluster.worker(folder=folder)
         with executor(None, cluster.address) as (pool, _):
-            sj.run_sweep(sj.load_sweep("sweep.toml"), folder / "killed", pool, 2).whole()
+            sj.run_sweep(sj.runs.load_sweep("sweep.toml"), folder / "killed", pool, 2).whole()
     assert_frame_equal(sj.load_results(folder / "killed"), table)
     assert_frame_equal(
         pl.read_parquet(folder / "killed" / "curves.parquet"), pl.read_parquet(folder / "whole" / "curves.parquet")
@@ -233,7 +233,7 @@ def test_workers_with_other_source_are_refused(folder: Path, tmp_path: Path) -> 
         with dask(tmp_path / f"dask-{number}") as cluster:
             cluster.worker(folder=place)
             with executor(None, cluster.address) as (pool, _), pytest.raises(ValueError, match=sentence):
-                sj.run_sweep(sj.load_sweep("sweep.toml"), tmp_path / f"out-{number}", pool, 1)
+                sj.run_sweep(sj.runs.load_sweep("sweep.toml"), tmp_path / f"out-{number}", pool, 1)
         assert not list((tmp_path / f"out-{number}").glob("parts/0*"))
 
 
@@ -267,10 +267,10 @@ def test_source_that_is_edited_after_its_import_is_refused(folder: Path, table: 
         with pytest.raises(
             ValueError, match=r"'users_code:Tossed' was edited after it was imported.* new process"
         ):
-            sj.load_sweep("sweep.toml")
+            sj.runs.load_sweep("sweep.toml")
     finally:
         path.write_text(MODULE)
-    assert sj.load_sweep("sweep.toml").num_cells == 16
+    assert sj.runs.load_sweep("sweep.toml").num_cells == 16
     late = folder / "users_late.py"
     late.write_text("import sojourn as sj\ndef late(a, b):\n    return sj.smart(a, b)\n")
     users_constructor("users_late:late")
@@ -289,7 +289,7 @@ def test_a_folder_of_other_source_is_refused(folder: Path, table: pl.DataFrame, 
         ThreadPoolExecutor(1) as pool,
         pytest.raises(ValueError, match=r"before the source behind .* was edited"),
     ):
-        sj.run_sweep(sj.load_sweep("sweep.toml"), out, pool, jobs=1)
+        sj.run_sweep(sj.runs.load_sweep("sweep.toml"), out, pool, jobs=1)
 
 
 def test_a_model_of_a_users_is_a_world_with_a_gain(folder: Path) -> None:
@@ -299,7 +299,7 @@ def test_a_model_of_a_users_is_a_world_with_a_gain(folder: Path) -> None:
         "agent": [{"kind": "smart"}],
     }  # fmt: skip
     with ThreadPoolExecutor(1) as pool:
-        sj.run_sweep(sj.parse_sweep(data), folder / "jobs", pool, jobs=1)
+        sj.run_sweep(sj.runs.parse_sweep(data), folder / "jobs", pool, jobs=1)
     assert sj.load_results(folder / "jobs")["gain"].to_list() == [2.0, 2.0]
     found = audit_named("users_code:two_jobs", {"pay": 5}, estimators=["users_code:Forgotten"])
     assert (found.gain, found["users_code:Forgotten"].rate, found["Cumulative"].rate) == (2.5, 2.5, 2.5)
@@ -398,7 +398,7 @@ def test_an_estimator_of_ours_is_named_with_its_options() -> None:
     """`rate` takes any estimator by name, in any spelling, and a table of its options."""
     assert named_rate("TimeSmoothed") == named_rate("time-smoothed") == sj.rates.TimeSmoothed(0.01)
     assert named_rate({"kind": "fixed", "rate": 2.0}) == sj.rates.Fixed(2.0)
-    sweep = sj.parse_sweep({
+    sweep = sj.runs.parse_sweep({
         "seeds": 1, "steps": 10, "world": [{"kind": "two-state", "log_scale": 0.01}],
         "agent": [{"kind": "smart", "rate": {"kind": "time-smoothed", "step_size": {"logspace": [0.001, 0.1, 3]}}}],
     })  # fmt: skip
@@ -407,7 +407,7 @@ def test_an_estimator_of_ours_is_named_with_its_options() -> None:
     with pytest.raises(
         ValueError, match=r"agent 1 \(smart\): unknown option 'size'; did you mean 'step_size'"
     ):
-        sj.parse_sweep({
+        sj.runs.parse_sweep({
             "seeds": 1, "steps": 10, "world": [{"kind": "two-state", "log_scale": 0.01}],
             "agent": [{"kind": "smart", "rate": {"kind": "time-smoothed", "size": 1}}],
         })  # fmt: skip

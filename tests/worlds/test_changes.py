@@ -111,7 +111,7 @@ def test_baits_by_their_definition(name: str) -> None:
 def test_sweeps_have_regret_and_tracking_error_where_the_truth_is_known(tmp_path: Path) -> None:
     """Beside a world without a truth, whose places are empty; both are those of the run itself."""
     worlds = [{"kind": "pay-rise", "hold": [300, 900]}, {"kind": "two-state", "log_scale": 1e-3}]
-    sweep = sj.parse_sweep({"seeds": 2, "steps": 400, "world": worlds, "agent": [{"kind": "smart"}]})
+    sweep = sj.runs.parse_sweep({"seeds": 2, "steps": 400, "world": worlds, "agent": [{"kind": "smart"}]})
     with ThreadPoolExecutor(1) as pool:
         sj.run_sweep(sweep, tmp_path, pool, jobs=1)
     table = sj.load_results(tmp_path)

@@ -22,6 +22,7 @@ from sojourn.agents.networks.deep_q import deep_q
 from sojourn.agents.networks.ppo import ppo
 from sojourn.agents.networks.protocol import ObservingAgent, Spaces, Transitions
 from sojourn.agents.oracle import oracle
+from sojourn.agents.planning.episodes import ct_ucrl, tsde, ucrl_smdp
 from sojourn.agents.planning.planner import planner
 from sojourn.agents.protocol import act, draw, learn, pauses, policy, think
 from sojourn.agents.step_sizes import FrequencyAdjusted
@@ -36,6 +37,7 @@ __all__ = [
     "Table",
     "Transitions",
     "act",
+    "ct_ucrl",
     "deep_q",
     "differential_q",
     "draw",
@@ -63,6 +65,8 @@ __all__ = [
     "think",
     "tile_q",
     "tile_sarsa",
+    "tsde",
     "ucb_bandit",
+    "ucrl_smdp",
     "weighted_harmonic_r",
 ]

@@ -27,7 +27,7 @@ class NamedAgent(NamedTuple):
     grid: Mapping[str, Sequence[float]] = {}  # the options that a comparison tunes, and their choices
     options: Mapping[str, str | float] = {}  # options that make it a variant of another agent
     per_time: tuple[str, ...] = ()  # options that a comparison divides by the problem's mean duration
-    compared: bool = True  # whether comparisons include it
+    compared: bool = True  # whether comparisons include it without being asked
 
     @property
     def make(self) -> Callable[..., Agent]:
@@ -118,6 +118,9 @@ for _agent in (
     _ours("fixed_rate", "constructors:fixed_rate", "Fixed"),
     _ours("rvi_q", "constructors:rvi_q", None),
     _ours("planner", "planning.planner:planner", None),
+    _ours("tsde", "planning.episodes:tsde", None, compared=False),
+    _ours("ucrl_smdp", "planning.episodes:ucrl_smdp", None, compared=False),
+    _ours("ct_ucrl", "planning.episodes:ct_ucrl", None, compared=False),
     _ours("h_learning", "h_learning:h_learning", None),
     _ours("greedy_bandit", "bandits:greedy_bandit", None),
     _ours("ucb_bandit", "bandits:ucb_bandit", None),

@@ -332,7 +332,7 @@ def kept_gains(found: LockIn, complete: bool) -> str:
     '10 (2 policies), 7.624* (2 policies)'
     """
     if not found.known:
-        return "not known: it has no finite limit"
+        return "not known: so is its limit, or it is infinite"
     if not found.policies:
         return "none: it keeps changing its policy" if complete else "none of these"
     counts: dict[tuple[float, bool], int] = {}

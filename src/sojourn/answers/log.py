@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sojourn import __version__
 from sojourn.data.files import Json, load_json, write_json
 from sojourn.data.hints import as_json, read_record
-from sojourn.data.numbers import nearest
+from sojourn.data.numbers import nearest, shown
 from sojourn.exact.errors import NotSolvedError
+from sojourn.exact.logs.bins import Bins, bins
 from sojourn.exact.logs.decision_log import ASSUMED, Label, Log, label_names
+from sojourn.exact.logs.events import ENDS, read_events
 from sojourn.exact.logs.log_reader import read_log
 from sojourn.exact.solve import solve
 from sojourn.report import blocks, terminal
@@ -71,6 +74,7 @@ class Logged:
     evaluation: RateBounds | None = None
     weighted: RateBounds | None = None
     version: str = ""
+    per: str = "unit time"
 
     def write(self, folder: Path) -> None:
         """Write the record into a folder, which is made if it does not exist."""
@@ -81,19 +85,13 @@ class Logged:
 def answered_file(file: Path, columns: Mapping[str, str], level: float, policy: Path | None) -> Logged:
     """Return all that the log in a file says.
 
-    `columns` has the names of its columns, several of them with commas in between; `policy` is a JSON file.
+    `columns` has the names of its columns, several of them with commas in between; `policy` is a JSON file. With a column of
+    time, it is a table of events.
     """
-    after = columns.get("next_state")
-    log = read_log(
-        file,
-        state=_several(columns["state"]),
-        action=_several(columns["action"]),
-        reward=columns["reward"],
-        duration=columns["duration"],
-        next_state=None if after is None else _several(after),
-        trajectory=columns.get("trajectory"),
-        probability=columns.get("probability"),
-    )
+    alone = [name for name in ("unit", "earning", "per") if name in columns and "time" not in columns]
+    if alone:
+        raise ValueError(f"the {alone[0]} belongs to a log of events; name its column of times, too")
+    log = _read_events(file, columns) if "time" in columns else _read_log(file, columns)
     if policy is None:
         return answered(file.name, log, level)
     if not policy.is_file():
@@ -101,6 +99,60 @@ def answered_file(file: Path, columns: Mapping[str, str], level: float, policy: 
     return answered(
         file.name, log, level, {state: str(action) for state, action in load_json(policy).items()}
     )
+
+
+def _read_log(file: Path, columns: Mapping[str, str]) -> Log:
+    after = columns.get("next_state")
+    return read_log(
+        file,
+        state=_several(columns["state"]),
+        action=_several(columns.get("action", "action")),
+        reward=columns.get("reward", "reward"),
+        duration=columns["duration"],
+        next_state=None if after is None else _several(after),
+        trajectory=columns.get("trajectory"),
+        probability=columns.get("probability"),
+    )
+
+
+def _read_events(file: Path, columns: Mapping[str, str]) -> Log:
+    action = columns.get("action")
+    return read_events(
+        file,
+        unit=columns.get("unit"),
+        time=columns["time"],
+        state=[_part(name.strip()) for name in columns["state"].split(",")],
+        action=None if action is None else _several(action),
+        reward=_amount(columns.get("reward")),
+        earning=_amount(columns.get("earning")),
+        ends=columns.get("ends", ENDS[0]),
+        per=columns.get("per"),
+    )
+
+
+def _part(text: str) -> str | Bins:
+    """Return a column of the state, or how it is cut, such as "miles:width=25000"."""
+    column, mark, how = text.partition(":")
+    if not mark:
+        return text
+    name, _, given = how.partition("=")
+    kinds: dict[str, Callable[[str], Any]] = {"count": int, "width": float, "quantiles": int, "rare": int}
+    try:
+        return bins(column, **{name: kinds[name](given)})
+    except (KeyError, ValueError):
+        raise ValueError(
+            f"the state has {shown(text)}; write the column, a colon and {', '.join(f'{kind}=N' for kind in kinds)}"
+        ) from None
+
+
+def _amount(given: str | None) -> str | float | None:
+    """Return the name of a column, or a number."""
+    if given is None:
+        return None
+    try:
+        return float(given)
+    except ValueError:
+        return given
 
 
 def _several(column: str) -> str | list[str]:
@@ -157,6 +209,7 @@ def answered(name: str, log: Log, level: float = 0.95, policy: dict[str, str] | 
         evaluation=None if asked is None else RateBounds(*asked[:3]),
         weighted=None if asked is None or asked.weighted is None else RateBounds(*asked.weighted[:3]),
         version=__version__,
+        per=log.per,
     )
 
 
@@ -237,8 +290,8 @@ def rates(found: Logged) -> Whiskers:
         if one is not None:
             rows.append(Whisker(name, Look(colour), one.rate, one.low, one.high))
     return Whiskers(
-        f"Reward per unit time: {found.name}",
-        Axis("reward per unit time"),
+        f"Reward per {found.per}: {found.name}",
+        Axis(f"reward per {found.per}"),
         rows,
         interval=f"{100.0 * found.level:g} % interval",
         reference=found.behaviour.rate,
@@ -261,7 +314,7 @@ def section(folder: Path, given: dict[str, Json], budget: blocks.Budget) -> bloc
     lead = (
         f"Nothing in the log is clearly better than what was done, which earned {number(found.behaviour.rate, 6)}."
         if found.kept
-        else f"Another policy would earn {number(found.gain, 6)} per unit time instead of "
+        else f"Another policy would earn {number(found.gain, 6)} per {found.per} instead of "
         f"{number(found.behaviour.rate, 6)}, and at least {number(found.low, 6)} with a probability of "
         f"{100.0 * found.level:g} %."
     )

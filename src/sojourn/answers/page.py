@@ -25,7 +25,7 @@ from sojourn.runs.results import RESULTS
 Reader: TypeAlias = Callable[[Path, dict[str, Json], Budget], Section]
 FILES = {
     f"{kind}.json": kind
-    for kind in ("audit", "comparison", "log", "observations", "rates", "solution", "verdict")
+    for kind in ("audit", "comparison", "log", "observations", "rates", "solution", "total", "verdict")
 }
 _PLACES = {"comparison": "comparison.section", "observations": "comparison.observed"}
 READERS: Catalogue[Reader] = Catalogue(

@@ -38,6 +38,7 @@ class Judged:
     sentence: str
     warnings: tuple[str, ...] = ()
     version: str = ""
+    deviation: float | None = None
 
     def write(self, folder: Path) -> None:
         """Write the record into a folder, which is made if it does not exist."""
@@ -51,7 +52,10 @@ def judged(name: str, found: Verdict) -> Judged:
     return Judged(
         name=name,
         **{part: getattr(earned, part) for part in ("rate", "low", "high", "level", "duration", "steps")},
-        **{part: getattr(found, part) for part in ("learned_rate", "gain", "best_gain", "thin", "moved")},
+        **{
+            part: getattr(found, part)
+            for part in ("learned_rate", "gain", "best_gain", "thin", "moved", "deviation")
+        },
         states=None if seen is None else seen.states,
         tried=None if seen is None else seen.share,
         sentence=found.sentence,
@@ -116,6 +120,7 @@ def _facts(folder: Path, found: Judged) -> Facts:
             ("steps", number(found.steps)),
             ("states seen in training", setting(found.states)),
             *((name, "unknown" if share is None else f"{share:.0%}") for name, share in shares),
+            ("deviation of what the policy earns, per root of time", number(found.deviation, 6)),
             ("earned more than the policy halfway through training", number(found.moved)),
             *made_by(found.version, folder),
         ],

@@ -27,14 +27,40 @@ _PRINTED = (
     "sojourn solve admission-control -o capacity=10 --json",
     "sojourn solve my-queue.toml --out out/my-queue",
     "sojourn solve my-line.json --maximise items --per energy",
+    'sojourn solve my-line.json --at-most "lost 0.05 per calls" --policy policy.csv',
+    "sojourn solve gosavi --discount 0.1 --paid during",
+    "sojourn solve my-queue.toml --until broken --steps 100",
 )
 def solve(
     name: Name,
     option: Options = None,
     maximise: Annotated[str, typer.Option(help="The amount to have most of, by name.")] = "reward",
     per: Annotated[str, typer.Option(help="The amount that it is counted per, by name.")] = "duration",
+    at_most: Annotated[
+        list[str] | None,
+        typer.Option(help='A limit to keep, such as "lost 0.05 per calls"; several may be given.'),
+    ] = None,
+    at_least: Annotated[
+        list[str] | None, typer.Option(help='A limit from below, such as "served 3".')
+    ] = None,
+    discount: Annotated[
+        float | None, typer.Option(help="Maximise the discounted total, with this discount per unit time.")
+    ] = None,
+    paid: Annotated[
+        str, typer.Option(help="When rewards are paid that are discounted: start, end or during a step.")
+    ] = "start",
+    until: Annotated[
+        list[str] | None, typer.Option(help="Maximise the total until this state; several may be given.")
+    ] = None,
+    steps: Annotated[int | None, typer.Option(help="Maximise the total of so many steps.", min=1)] = None,
+    policy: Annotated[
+        Path | None, typer.Option(help="File for the policy: .csv for a table, .json to load it again.")
+    ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for solution.json, which also has the bias and the names.")
+        Path | None,
+        typer.Option(
+            help="Folder for solution.json with all that is known of each state, a README and a figure."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -43,19 +69,48 @@ def solve(
     Write costs as negative rewards. If the model counts amounts, such as items
     or calls lost, --maximise and --per ask for the most of one per unit of
     another one, and the rate of each is shown. "steps" is an amount too.
+    --at-most and --at-least keep limits, perhaps by a policy that draws its
+    action in some states; the price of each limit is shown.
+
+    --discount, --until and --steps ask for a total from each state instead.
     """
     from sojourn.answers.solution import lines, solve_named
     from sojourn.data.hints import as_json as record
+    from sojourn.exact.constraints import limit_of
 
-    found = solve_named(name, options_of(option, "--option"), maximise=maximise, per=per)
+    limits = [limit_of(each, False) for each in at_most or ()] + [
+        limit_of(each, True) for each in at_least or ()
+    ]
+    given = options_of(option, "--option")
+    if discount is not None or paid != "start" or until or steps is not None:
+        from sojourn.answers import total
+
+        if limits or per != "duration":
+            raise ValueError(
+                "--at-most, --at-least and --per are for gains; leave them out, or --discount, --until and --steps"
+            )
+        sum_up = total.total_named(
+            name, given, maximise=maximise, discount=discount, paid=paid, until=until, steps=steps, policy=policy
+        )  # fmt: skip
+        if out is not None:
+            sum_up.write(out)
+        if as_json:
+            echo_json(record(sum_up))
+        else:
+            echo_lines(total.lines(sum_up))
+        return
+    found = solve_named(
+        name, given, maximise=maximise, per=per, limits=limits, policy=policy, whole=out is not None
+    )
     if out is not None:
         found.write(out)
     if as_json:
         written = record(found)
         several = () if found.gains is None else ("gains", "ratio")
         asked = () if (maximise, per) == ("reward", "duration") else ("maximise", "per")
-        counted = () if found.rates is None else ("rates",)
-        echo_json({key: written[key] for key in (*_PRINTED, *several, *asked, *counted)})
+        counted = [key for key in ("rates", "deviation", "closest") if written[key] is not None]
+        limited = () if found.limits is None else ("limits", "prices", "probabilities")
+        echo_json({key: written[key] for key in (*_PRINTED, *several, *asked, *counted, *limited)})
     else:
         echo_lines(lines(found))
 

@@ -14,13 +14,25 @@ from sojourn.cli.parsing import fractions_of
 @command(
     "sojourn log decisions.csv",
     "sojourn log decisions.parquet --state queue,hour --next-state next_queue,next_hour --out out/decisions",
+    "sojourn log fleet.parquet --unit bus --time date --state miles:width=25000 --action done --reward cost --per month",
     "sojourn log decisions.csv --policy policy.json --json",
 )
 def log(  # each column of a log is an option
-    file: Annotated[Path, typer.Argument(help="A CSV or Parquet file with one row for each decision.")],
-    state: Annotated[str, typer.Option(help="Column of the state, or several, such as a,b.")] = "state",
-    action: Annotated[str, typer.Option(help="Column of the action, or several.")] = "action",
-    reward: Annotated[str, typer.Option(help="Column of the reward.")] = "reward",
+    file: Annotated[
+        Path, typer.Argument(help="A CSV or Parquet file with one row for each decision, or a pattern.")
+    ],
+    state: Annotated[
+        str,
+        typer.Option(
+            help="Column of the state, or several, such as a,b; events: also a:width=10, a:quantiles=8."
+        ),
+    ] = "state",
+    action: Annotated[
+        str | None, typer.Option(help="Column of the action, or several.", show_default="action")
+    ] = None,
+    reward: Annotated[
+        str | None, typer.Option(help="Column of the reward; events: or a number.", show_default="reward")
+    ] = None,
     duration: Annotated[str, typer.Option(help="Column of the duration.")] = "duration",
     next_state: Annotated[
         str | None,
@@ -31,6 +43,20 @@ def log(  # each column of a log is an option
     ] = None,
     probability: Annotated[
         str | None, typer.Option(help="Column of the probability with which the action was taken.")
+    ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(help="Column of the time: each row is an event, and lasts until the unit's next."),
+    ] = None,
+    unit: Annotated[str | None, typer.Option(help="Events: column of the machine, ticket or cab.")] = None,
+    earning: Annotated[
+        str | None, typer.Option(help="Events: column or number of the reward per unit of time.")
+    ] = None,
+    ends: Annotated[
+        str, typer.Option(help="Events: what follows the last row: censored, renew, continue, or a column.")
+    ] = "censored",
+    per: Annotated[
+        str | None, typer.Option(help="Events: unit of time, such as hour or month.", show_default="day")
     ] = None,
     policy: Annotated[
         Path | None, typer.Option(help="JSON file with a policy to evaluate: {state: action}.")
@@ -50,9 +76,16 @@ def log(  # each column of a log is an option
     from sojourn.answers.log import answered_file, lines
     from sojourn.data.hints import as_json as record
 
-    columns = {"state": state, "action": action, "reward": reward, "duration": duration}
-    optional = {"next_state": next_state, "trajectory": trajectory, "probability": probability}
-    columns |= {name: column for name, column in optional.items() if column is not None}
+    given = {"action": action, "reward": reward, "probability": probability, "per": per}
+    given |= {
+        "next_state": next_state,
+        "trajectory": trajectory,
+        "time": time,
+        "unit": unit,
+        "earning": earning,
+    }
+    columns = {"state": state, "duration": duration, "ends": ends}
+    columns |= {name: column for name, column in given.items() if column is not None}
     found = answered_file(file, columns, level, policy)
     if out is not None:
         found.write(out)

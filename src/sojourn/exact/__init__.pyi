@@ -4,20 +4,28 @@ from sojourn.exact.audit.audit import Audit, Limit
 from sojourn.exact.audit.lock_in import LearnedValues, SelfConfirming, learned_values
 from sojourn.exact.bounds import Solution
 from sojourn.exact.constraints import Constraint, at_least, at_most
+from sojourn.exact.criteria import TotalValue
 from sojourn.exact.errors import NotSolvedError
 from sojourn.exact.linear_program import linear_program
+from sojourn.exact.logs.bins import bins
 from sojourn.exact.logs.decision_log import Behaviour, Improvement, Log, LogEvaluation
+from sojourn.exact.logs.events import read_events
 from sojourn.exact.logs.log_reader import read_log
 from sojourn.exact.modified import modified_policy_iteration
 from sojourn.exact.policies import PolicyValue, evaluate
+from sojourn.exact.policy_files import SolvedPolicy
 from sojourn.exact.policy_iteration import policy_iteration
+from sojourn.exact.sensitivity import Alternatives, Sensitivity
 from sojourn.exact.solve import RatioSolution, solve_ratio
+from sojourn.exact.tradeoffs import Frontier, frontier
 from sojourn.exact.value_iteration import value_iteration
 
 __all__ = [
+    "Alternatives",
     "Audit",
     "Behaviour",
     "Constraint",
+    "Frontier",
     "Improvement",
     "LearnedValues",
     "Limit",
@@ -27,14 +35,20 @@ __all__ = [
     "PolicyValue",
     "RatioSolution",
     "SelfConfirming",
+    "Sensitivity",
     "Solution",
+    "SolvedPolicy",
+    "TotalValue",
     "at_least",
     "at_most",
+    "bins",
     "evaluate",
+    "frontier",
     "learned_values",
     "linear_program",
     "modified_policy_iteration",
     "policy_iteration",
+    "read_events",
     "read_log",
     "solve_ratio",
     "value_iteration",

@@ -34,22 +34,29 @@ import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from sojourn.data.names import users_constructor
 from sojourn.exact.chains import LARGEST, carried
 from sojourn.exact.constraints import Constraint
 from sojourn.exact.errors import NotSolvedError, check_one_class
 from sojourn.exact.operators import Workers, expected, improve_block, prove_block
+from sojourn.exact.policy_files import SolvedPolicy
+from sojourn.exact.sensitivity import Alternatives, alternatives
 from sojourn.models.chain import chain_of_pairs
 from sojourn.models.labels import labelled
 from sojourn.models.smdp import SMDP
 from sojourn.models.structure import findings, one_gain
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.door import told
+
+if TYPE_CHECKING:
+    from sojourn.exact.policies import PolicyValue
 
 _SHOWN = 10  # states in a solution's repr
 _LATER = 10  # steps after which rare and passing rewards count as often as they are met
@@ -83,6 +90,10 @@ class Solution:
     counted per; for a limit per unit time, by the price itself. The bias is that of the rewards less what the limits cost
     at these prices.
 
+    With `discount`, `until` or `steps`, `values` has the largest mean total from each state, which is at least `lower` and at
+    most `upper` there; these are then arrays too. `criterion` says in words what is counted. For a number of steps,
+    `policy` is [step, state], with the first step first. A total has no gain, so `gains` is NaN.
+
     >>> import sojourn as sj
     >>> found = sj.solve(sj.problems.long_return())  # 30 in a time of 2 + 1, or 770 in one of 100 + 1
     >>> found.gain, found.policy, found.upper - found.lower < 1e-9
@@ -97,8 +108,8 @@ class Solution:
     gains: Floats
     bias: Floats
     policy: npt.NDArray[Any]  # actions, or probabilities [state, action]
-    lower: float
-    upper: float
+    lower: Any  # a float, or for a total an array of them
+    upper: Any
     residual: float
     iterations: int
     solver: str
@@ -106,22 +117,28 @@ class Solution:
     is_coarse: bool = False
     limits: tuple[Constraint, ...] = ()
     prices: tuple[float, ...] = ()
+    values: Any = None  # an array for a total
+    criterion: str = ""
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "policy", labelled(self.model, self.policy))
         if self.is_estimate:
-            object.__setattr__(self, "lower", -np.inf)
-            object.__setattr__(self, "upper", np.inf)
+            far = np.inf if self.values is None else np.full(len(self.values), np.inf)
+            object.__setattr__(self, "lower", -far)
+            object.__setattr__(self, "upper", far)
 
     def __repr__(self) -> str:
-        one = self.gains.max() == self.gains.min()
-        gain = (
-            f"gain={float(self.gains[0])}"
-            if one
-            else f"gains=[{_short(list(map(repr, self.gains.tolist())))}]"
-        )
+        numbers = self.gains if self.values is None else self.values
+        name = "gain" if self.values is None else "value"
+        gain = f"{name}s=[{_short(list(map(repr, numbers.tolist())))}]"
+        if self.values is None and numbers.max() == numbers.min():
+            gain = f"gain={float(numbers[0])}"
         actions, states = self.model.action_labels, self.model.labels
-        policy = [actions[a] for a in self.policy[: _SHOWN + 1].tolist()]
+        first: list[Any] = np.asarray(
+            self.policy[0] if self.criterion and self.policy.ndim == 2 else self.policy
+        )[: _SHOWN + 1].tolist()
+        policy = [_named_action(actions, each) for each in first]
         shown = f"[{_short(list(map(repr, policy)))}]"
         if not isinstance(states, range):
             shown = "{" + _short([f"{s!r}: {a!r}" for s, a in zip(states, policy, strict=False)]) + "}"
@@ -139,11 +156,62 @@ class Solution:
     @property
     def gain(self) -> float:
         """The optimal gain, if it is the same from every state; otherwise an error is raised."""
+        if self.values is not None:
+            raise ValueError(
+                f"this is the solution for a {self.criterion}, which has no gain; use values, or evaluate(model, policy).gain"
+            )
         return one_gain(self.gains)
+
+    def write_policy(self, path: str | Path) -> None:
+        """Write the policy to a .csv file, as a table, or to a .json file, which `sojourn.load_policy` reads."""
+        SolvedPolicy(self.model, self.policy).write(path)
+
+    @cached_property
+    def worth(self) -> PolicyValue:
+        """What `sojourn.evaluate` finds about the policy, computed when it is first asked for."""
+        if not np.isfinite(self.gains).all():
+            raise ValueError(
+                "a total has no gain, so nothing is known of its long run; evaluate its policy by itself"
+            )
+        from sojourn.exact.policies import evaluate  # noqa: PLC0415 - it imports this module in turn
+
+        return evaluate(self.model, np.asarray(self.policy))
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation per square root of time of what the policy earns; see `PolicyValue.deviation`."""
+        return self.worth.deviation
+
+    def alternatives(self) -> Alternatives:
+        """Return how close other actions come, and how far each reward may move before the policy changes."""
+        return alternatives(self.worth)
+
+    def table(self) -> Any:
+        """Return what is known about the policy as a data frame of Polars, with a row for each state.
+
+        The columns are the state, or each of its parts if states are tuples; its action; its share of the time; its bias; the
+        action that comes second, what is lost each time that it is taken, and what the gain loses if it always is; and how
+        far the reward of the own action may fall or rise before another policy is as good. The last three are for models
+        of up to 1,000 states. What is not known is left out.
+
+        >>> import sojourn as sj
+        >>> sj.solve(sj.problems.long_shot()).table().row(0, named=True)  # 5 in a time of 1, or 12 in one of 4
+        {'state': 0, 'action': 'A', 'share_of_time': 1.0, 'bias': 0.0, 'second_best': 'B', 'loss': 8.0, 'cost': 2.0, 'reward_may_fall': 2.0, 'reward_may_rise': inf}
+        """
+        return self.worth.table()
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the policy as `PolicyValue.plot` does, and return the figure of matplotlib."""
+        return self.worth.plot(ax)
+
+    def _repr_html_(self) -> str:
+        return str(users_constructor("sojourn.answers.notebook:solution_html")(self))
 
     @property
     def findings(self) -> tuple[str, ...]:
         """Sentences on anything unusual: absorbing states, states that are left for good, bounds that are far apart."""
+        if self.values is not None:
+            return self.notes  # what the model is like in the long run does not matter
         if not self.is_coarse or self.is_estimate:
             return findings(self.model)
         return (
@@ -151,6 +219,14 @@ class Solution:
             "no better",
             *findings(self.model),
         )
+
+
+def _named_action(actions: Sequence[Any], chosen: Any) -> Any:
+    """Return the label of an action, or for probabilities the label of the only one, or those that are above 0."""
+    if not isinstance(chosen, list):
+        return actions[chosen]
+    drawn = {actions[a]: chance for a, chance in enumerate(chosen) if chance > 0.0}
+    return drawn if len(drawn) > 1 else next(iter(drawn))
 
 
 def _short(texts: Sequence[str]) -> str:

@@ -75,6 +75,24 @@ def at_least(amount: str, bound: float, per: str = "duration") -> Constraint:
     return Constraint(str(amount), finite("the bound of a limit", bound), str(per), is_least=True)
 
 
+def limit_of(text: str, is_least: bool) -> Constraint:
+    """Return a limit from words such as "lost 0.05 per calls".
+
+    >>> str(limit_of("lost 0.05 per calls", is_least=False)), str(limit_of("served 3", is_least=True))
+    ('lost per calls at most 0.05', 'served per unit time at least 3')
+    """
+    amount, _, rest = text.strip().partition(" ")
+    bound, per, other = rest.strip().partition(" per ")
+    try:
+        number = float(bound)
+    except ValueError:
+        option = "--at-least" if is_least else "--at-most"
+        raise ValueError(
+            f'{option} is {shown(text)}; write an amount, its bound and what it is counted per, such as "lost 0.05 per calls"'
+        ) from None
+    return (at_least if is_least else at_most)(amount, number, other.strip() if per else "duration")
+
+
 def checked_limits(given: Sequence[Constraint]) -> Sequence[Constraint]:
     """Return limits, or say what is wrong with them."""
     for each in given:

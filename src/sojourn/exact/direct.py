@@ -52,7 +52,7 @@ _FACTORISATIONS = (
 _IMPROVED = 5  # sweeps of modified policy iteration between two improvements, at first
 _PROOF = 30.0  # sweeps that proven bounds take in models with decisions that take no time
 _DEPTH, _WIDE = 100, 8.0  # levels of the search, and times the square root of the number of states
-_MOST_ENTRIES = 2e8  # of the factors, which then have about 3 gigabytes
+MOST_ENTRIES = 2e8  # of the factors, which then have about 3 gigabytes
 
 
 class FillEstimate(NamedTuple):
@@ -98,7 +98,7 @@ def cost_in_sweeps(model: SMDP, pairs: Ints) -> float:
     The figures are estimates, the same on every machine.
     """
     expected = estimate(chain_of_pairs(model, pairs).matrix)
-    if expected.entries > _MOST_ENTRIES:
+    if expected.entries > MOST_ENTRIES:
         return np.inf
     rows = model.num_rows * (model.num_states / model.num_pairs + 1.0 / _IMPROVED**2)
     if model.duration.min() == 0.0:

@@ -13,19 +13,41 @@ Decision Processes", appendix A and chapter 11).
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, overload
 
 import numpy as np
+from scipy.special import ndtri
 
-from sojourn.data.numbers import nearest, shown
-from sojourn.exact.chains import stationary, valued
-from sojourn.models.chain import Chain, PolicyLike, chain_of, chain_of_pairs, pairs_of, state_means
+from sojourn.data.names import users_constructor
+from sojourn.data.numbers import nearest, positive, proper_fraction, shown
+from sojourn.exact.chains import LARGEST, Valued, stationary, valued
+from sojourn.exact.criteria import Paid, TotalValue, asked, evaluate_total
+from sojourn.exact.deviation import step_variances, without_laws
+from sojourn.exact.direct import MOST_ENTRIES, Factored, estimate
+from sojourn.exact.errors import NotSolvedError
+from sojourn.exact.sensitivity import Sensitivity, losses, sensitivity
+from sojourn.models.chain import (
+    Chain,
+    PolicyLike,
+    chain_of,
+    chain_of_pairs,
+    classes_of,
+    pair_shares,
+    pairs_of,
+    state_means,
+)
 from sojourn.models.smdp import SMDP, check_model
 from sojourn.models.structure import named, one_gain
 from sojourn.rules.arrays import Floats, Ints
+from sojourn.rules.blas import one_thread
 from sojourn.rules.door import told
+
+_CORRECTIONS, _CLOSE = 3, 1e-9  # of a factorisation, and how little the last may move the answer
 
 
 @told
@@ -52,6 +74,7 @@ class PolicyValue:
     state_duration: Floats
     state_reward: Floats
     state_amounts: Mapping[str, Floats] = field(default_factory=dict)
+    pair_shares: Floats = field(default_factory=lambda: np.empty(0))  # of the times in its state
 
     def __repr__(self) -> str:
         """Return the gain, or the gains if they differ."""
@@ -141,9 +164,151 @@ class PolicyValue:
         """The mean reward of a step in the long run."""
         return float(self.stationary @ self.state_reward)
 
+    @functools.cached_property
+    def class_deviations(self) -> tuple[float, ...]:
+        """The deviation in each recurrent class."""
+        return self._deviations(flowing=False)
 
+    def _deviations(self, *, flowing: bool) -> tuple[float, ...]:
+        variances = step_variances(self.model, self.gains, self.bias, flowing=flowing)
+        weighted = self.pair_shares * np.where(self.pair_shares > 0.0, variances, 0.0)
+        in_state = np.add.reduceat(weighted, self.model.pair_offsets[:-1])
+        return tuple(
+            math.sqrt(float(law @ in_state[states] / (law @ self.state_duration[states])))
+            for law, states in zip(self.class_laws, self.classes, strict=True)
+        )
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation per square root of time of what is earned; see `sojourn.exact.deviation`.
+
+        After a long time T a run has earned about gain T, give or take 1.96 deviation sqrt(T) in 95 % of the runs. Rewards and
+        durations vary by their laws; without laws they count as constants, and `constant` says which.
+
+        Somebody earns 4 or nothing every hour, each half of the time:
+
+        >>> import sojourn as sj
+        >>> coin = sj.models.from_transitions([(0, 0, 0, 0.5, 4.0, 1.0), (0, 0, 0, 0.5, 0.0, 1.0)])
+        >>> worth = sj.evaluate(coin, [0])
+        >>> worth.gain, worth.deviation
+        (2.0, 2.0)
+        """
+        self._check_one_class()
+        return self.class_deviations[0]
+
+    @property
+    def flowing_deviation(self) -> float:
+        """The deviation if rewards come evenly while each sojourn lasts, as `earning` in a model of rates does.
+
+        A machine earns 5 an hour while it is up, for 10 hours on average, and nothing while it is down, for 1:
+
+        >>> import sojourn as sj
+        >>> machine = sj.models.from_rates([("up", 0, "down", 0.1), ("down", 0, "up", 1.0)], earning={("up", 0): 5.0})
+        >>> worth = sj.evaluate(machine, [0, 0])
+        >>> round(worth.flowing_deviation**2, 6)  # 5^2 2 (.1) 1 / 1.1^3
+        3.756574
+        >>> round(worth.deviation**2, 1)  # if a sojourn paid 50, however long it is
+        189.7
+        """
+        self._check_one_class()
+        return self._deviations(flowing=True)[0]
+
+    def _check_one_class(self) -> None:
+        if len(self.classes) > 1:
+            raise ValueError(
+                f"the policy has {len(self.classes)} recurrent classes, and a deviation for each; use class_deviations"
+            )
+
+    @functools.cached_property
+    def sensitivity(self) -> Sensitivity:
+        """By how much the gain changes if a reward, a duration or a probability of the model does."""
+        return sensitivity(self)
+
+    @functools.cached_property
+    def advantages(self) -> Floats:
+        """What each pair of the model earns in the long run beyond the policy's own action, if it is taken once.
+
+        For the best policy no number is above 0.
+
+        >>> import sojourn as sj
+        >>> sj.evaluate(sj.problems.long_shot(), [0]).advantages  # 5 in a time of 1, or 12 in one of 4
+        array([ 0., -8.])
+        """
+        return 0.0 - losses(self.model, self.gain, self.bias)
+
+    def table(self) -> Any:
+        """Return what is known about the policy as a data frame of Polars; `Solution.table` says what is in it."""
+        from sojourn.exact.policy_table import table_of  # noqa: PLC0415 - it imports this module in turn
+
+        return table_of(self)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the policy, and return the figure of matplotlib: a map if states are pairs of numbers, else bars.
+
+        A third part of the states makes several maps; with `ax`, axes of your own, the first of them is drawn there.
+        """
+        return _drawing("plot")(self, ax)
+
+    def _repr_html_(self) -> str:
+        return str(_drawing("value_html")(self))
+
+    @property
+    def constant(self) -> str:
+        """Which of "rewards and durations" have no laws in the model, so that their deviation counts as 0; "" if none."""
+        return without_laws(self.model)
+
+    def earned(self, time: float, level: float = 0.95) -> tuple[float, float]:
+        """Return between which numbers the reward over a long time will be, with this probability.
+
+        >>> import sojourn as sj
+        >>> coin = sj.models.from_transitions([(0, 0, 0, 0.5, 4.0, 1.0), (0, 0, 0, 0.5, 0.0, 1.0)])
+        >>> [round(end) for end in sj.evaluate(coin, [0]).earned(10_000)]
+        [19608, 20392]
+        """
+        reach = _reach(level) * self.deviation * math.sqrt(positive("time", time))
+        return self.gain * time - reach, self.gain * time + reach
+
+    def time_to_tell(self, other: PolicyValue, level: float = 0.95, power: float = 0.8) -> float:
+        """Return how long both policies must run until their gains can be told apart; infinite if these are equal.
+
+        Each runs by itself for this time. With the probability `power`, the interval for the difference of what they earn,
+        at this level, then does not contain 0.
+
+        >>> import sojourn as sj
+        >>> safe = sj.models.from_transitions([(0, 0, 0, 1.0, 1.8, 1.0)])
+        >>> coin = sj.models.from_transitions([(0, 0, 0, 0.5, 4.0, 1.0), (0, 0, 0, 0.5, 0.0, 1.0)])
+        >>> round(sj.evaluate(coin, [0]).time_to_tell(sj.evaluate(safe, [0])))  # (1.96 + .84)^2 4 / .2^2
+        785
+        """
+        apart = self.gain - other.gain
+        reach = _reach(level) + float(ndtri(proper_fraction("power", power)))
+        if apart == 0.0:
+            return math.inf
+        return reach**2 * (self.deviation**2 + other.deviation**2) / apart**2
+
+
+@overload
+def evaluate(model: SMDP, policy: PolicyLike) -> PolicyValue: ...
+@overload
+def evaluate(
+    model: SMDP,
+    policy: PolicyLike,
+    *,
+    discount: float | None = None,
+    paid: Paid = "start",
+    until: Hashable | Iterable[Hashable] | None = None,
+    steps: int | None = None,
+) -> TotalValue: ...
 @told
-def evaluate(model: SMDP, policy: PolicyLike) -> PolicyValue:
+def evaluate(
+    model: SMDP,
+    policy: PolicyLike,
+    *,
+    discount: float | None = None,
+    paid: Paid = "start",
+    until: Hashable | Iterable[Hashable] | None = None,
+    steps: int | None = None,
+) -> PolicyValue | TotalValue:
     """Return the exact gain of a policy, its bias, its stationary law and the rates of all amounts.
 
     A policy is an action for each state, or probabilities [state, action], or a dictionary of names, {state: action},
@@ -159,15 +324,65 @@ def evaluate(model: SMDP, policy: PolicyLike) -> PolicyValue:
     >>> from sojourn.models.problems import long_return
     >>> evaluate(long_return(), {"choice": "A", "return": "A"}).gain
     10.0
+
+    With `discount`, `until` or `steps` it is what the policy is worth in total, as in `sojourn.solve`:
+
+    >>> evaluate(model, [0, 0], until=1), evaluate(model, [0, 0], steps=5)
+    (TotalValue(values=[4.0, 0.0]), TotalValue(values=[12.0, 8.0]))
     """
     check_model(model)
+    total = asked(model, discount, paid, until, steps)
+    if total is not None:
+        return evaluate_total(model, policy, total)
     chain = chain_of(model, policy)
-    gains, bias, classes = valued(chain, sure=True)
-    laws = tuple(stationary(chain.matrix[states][:, states]) for states in classes)
+    (gains, bias, classes), laws = _valued(chain)
+    shares = pair_shares(model, policy)
     amounts = {"reward": chain.reward, "duration": chain.duration} | {
         name: state_means(model, policy, each) for name, each in model.amounts.items()
     }
-    return PolicyValue(model, gains, bias, tuple(classes), laws, chain.duration, chain.reward, amounts)
+    return PolicyValue(
+        model, gains, bias, tuple(classes), tuple(laws), chain.duration, chain.reward, amounts, shares
+    )
+
+
+def _drawing(name: str) -> Callable[..., Any]:
+    """Return a function of the room that draws, which is above this one, so it is not imported before it is asked for."""
+    return users_constructor(f"sojourn.answers.notebook:{name}")
+
+
+def _reach(level: float) -> float:
+    return float(ndtri(0.5 + proper_fraction("level", level) / 2.0))
+
+
+def _valued(chain: Chain) -> tuple[Valued, list[Floats]]:
+    """Return the gains, the bias and the classes of a chain, and the stationary law of each class."""
+    if len(chain.reward) > LARGEST:
+        classes = classes_of(chain)
+        if len(classes) == 1 and estimate(chain.matrix).entries <= MOST_ENTRIES:
+            with np.errstate(all="ignore"), contextlib.suppress(NotSolvedError):
+                return _factored(chain, classes[0])
+    found = valued(chain, sure=True)
+    return found, [stationary(chain.matrix[states][:, states]) for states in found.classes]
+
+
+@one_thread()
+def _factored(chain: Chain, states: Ints) -> tuple[Valued, list[Floats]]:
+    """Do the same for a large chain of one class by one factorisation, and refuse what rounding may have spoiled."""
+    factors = Factored(chain, states)
+    gain, bias = factors.valued()
+    law = factors.law[states] / factors.law[states].sum()
+    for _ in range(_CORRECTIONS):
+        more, moved = factors.corrected(chain.reward - gain * chain.duration + chain.matrix @ bias - bias)
+        gain, bias = gain + more, bias + moved
+        size = float(law @ (np.abs(chain.reward) + abs(gain) * chain.duration)[states])
+        terms = np.abs(chain.reward) + abs(gain) * chain.duration
+        small = (np.abs(moved) <= _CLOSE * (np.abs(bias) + terms.mean())).all()
+        if small and abs(more) * float(law @ chain.duration[states]) <= _CLOSE * size:
+            inside = chain.matrix[states][:, states]
+            if (law >= 0.0).all() and np.abs(law @ inside - law).sum() <= _CLOSE:
+                bias -= bias[states[0]]
+                return Valued(np.full(len(bias), gain), bias, [states]), [law]
+    raise NotSolvedError("rounding has spoiled the answer")
 
 
 class PolicyGains:

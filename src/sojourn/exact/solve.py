@@ -1,4 +1,4 @@
-"""Solve a model with the solver that suits it, for either of two criteria.
+"""Solve a model with the solver that suits it, for the gain or another criterion.
 
 Models of up to 300 states are solved by policy iteration, which is exact. Larger ones begin with sweeps of modified policy
 iteration. If the bounds do not meet soon, the rate at which they approach each other says how many more sweeps it would take,
@@ -24,7 +24,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -34,6 +34,7 @@ from numpy.typing import ArrayLike
 from sojourn.data.numbers import positive, within
 from sojourn.exact.bounds import Goal, Solution, not_solved
 from sojourn.exact.constraints import Constraint, checked_limits
+from sojourn.exact.criteria import Paid, asked, solve_total
 from sojourn.exact.direct import cost_in_sweeps, direct_policy_iteration, is_narrow
 from sojourn.exact.errors import NotSolvedError, Reached, StoppedError
 from sojourn.exact.mixtures import Problem
@@ -62,6 +63,10 @@ def solve(
     maximise: str = "reward",
     per: str = "duration",
     limits: Sequence[Constraint] = (),
+    discount: float | None = None,
+    paid: Paid = "start",
+    until: Hashable | Iterable[Hashable] | None = None,
+    steps: int | None = None,
 ) -> Solution:
     """Return an optimal policy, its gain to within `tolerance`, and bounds that prove it.
 
@@ -79,9 +84,27 @@ def solve(
     >>> found = solve(model)
     >>> found.gain, found.policy, found.bias
     (1.0, array([0, 0]), array([ 0., -3.]))
+
+    Instead of the gain it can be a total that counts; the solution then has its `values` from each state. With `discount`, what
+    is paid after a time t counts exp(-discount t), and rewards are `paid` at the "start" of a step, at its "end", or "during"
+    it. With `until`, the total ends when one of these states is reached, and with `steps` after so many of them. Totals are
+    found as exactly as floats allow, whatever the tolerance.
+
+    >>> solve(model, discount=0.5).values
+    array([4.62607057, 1.03221587])
+    >>> solve(model, steps=3).values, solve(model, until=1).values
+    (array([8., 4.]), array([4., 0.]))
     """
     check_model(model)
     positive("tolerance", tolerance)
+    total = asked(model, discount, paid, until, steps, maximise)
+    if total is not None:
+        if limits or per != "duration":
+            raise ValueError(
+                "a total cannot have limits, and is not counted per anything; leave out limits and per, or discount, until "
+                "and steps"
+            )
+        return solve_total(model, total)
     if limits:
         excess = [each.excess(model) for each in checked_limits(limits)]
         problem = Problem(model.seen_as(maximise, per), excess, from_last, tolerance)

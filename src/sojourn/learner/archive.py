@@ -28,7 +28,8 @@ from sojourn.agents import methods as relative
 from sojourn.agents.bandits import chosen
 from sojourn.agents.exploration import chance, share_of
 from sojourn.agents.methods import settled, td_error
-from sojourn.agents.planning import planner
+from sojourn.agents.planning import episodes, planner
+from sojourn.agents.planning.episodes import plan_episode
 from sojourn.agents.protocol import draw
 from sojourn.agents.step_sizes import sized
 from sojourn.agents.values.protocol import read
@@ -46,12 +47,17 @@ Arrays: TypeAlias = dict[str, NDArray[np.generic]]
 Contents: TypeAlias = dict[str, Any]  # which is checked when a file is read
 
 # Files give only the names of the classes in these modules, so the modules must be imported before a file is read.
-OURS = (learn, policies, planner, bandits, h_learning, relative, named, scheduled, centred)
-_RULES = (draw, read, td_error, chance, sized, share_of, settled, chosen, update, centred.noted, step)
+OURS = (learn, policies, planner, episodes, bandits, h_learning, relative, named, scheduled, centred)
+_RULES = (
+    draw, read, td_error, chance, sized, share_of, settled, chosen, plan_episode, update, centred.noted, step,
+)  # fmt: skip
 _SAVED_AS = {
     "ConstantStepSize": "Constant",
     "PlanHistory": "Course",
 }  # classes that files call by other names
+_ADDED = {
+    "AdaptiveRatio": ("squared_durations", "widest")
+}  # fields that files of 0.2 lack; they start at their defaults
 _CLASSES = {saved: name for name, saved in _SAVED_AS.items()}
 _CONTENTS = "contents.json"
 _PACKAGE = __name__.partition(".")[0]
@@ -219,6 +225,8 @@ def _unpacked(thing: Any, arrays: Arrays) -> Any:
         raise ValueError(f"it holds {shown(thing)}, which is neither a value nor an array")  # noqa: TRY004 - of a file
     cls: Any = _class(thing["value"], thing.get("module"))
     fields = {name: _unpacked(entry, arrays) for name, entry in _table(thing, "fields").items()}
+    added = {name: cls._field_defaults[name] for name in _ADDED.get(cls.__name__, ()) if name not in fields}
+    fields = {**fields, **added}
     if set(fields) != set(cls._fields):
         raise ValueError(f"its {cls.__name__} does not have the same fields as sojourn's")
     check_fields(cls._make(fields[name] for name in cls._fields))

@@ -46,7 +46,7 @@ from sojourn.learner.evaluation import Evaluation, evaluation, followed, paced
 from sojourn.learner.policy import LearnedPolicy, policy_of
 from sojourn.learner.saved import saved_environment
 from sojourn.learner.table_agent import HiddenActions, TableAgent
-from sojourn.learner.verdict import GivenPolicy, Verdict, judged
+from sojourn.learner.verdict import GivenPolicy, Verdict, chooser, judged
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.door import told, warn
 from sojourn.rules.random import streams
@@ -282,12 +282,15 @@ class Learner:
         self,
         *,
         duration: float,
+        policy: GivenPolicy | None = None,
         env: EnvironmentSource | None = None,
         seed: int = 1,
         level: float = 0.95,
         progress: bool = False,
     ) -> Evaluation:
         """Return what the greedy policy earns per unit time, with a confidence interval.
+
+        `policy` is one to follow instead, as `baseline` in `verdict`, such as one that `load_policy` returns.
 
         The policy is followed for the time `duration`, without learning, in an environment that is made or copied
         for this, or in `env`; the learner stays as it is. In a slow system that time may be too short for an
@@ -298,7 +301,8 @@ class Learner:
         seed = whole("seed", seed, least=0)
         driver = self._driver
         with self._supply.another(env) as other, paced(until, progress) as pacer:
-            seen, _ = followed(other, driver.reader, pacer, driver.greedy(), until, seed)
+            choose = driver.greedy() if policy is None else chooser(policy, driver.reader, "policy")
+            seen, _ = followed(other, driver.reader, pacer, choose, until, seed)
         return evaluation(seen, level)
 
     def verdict(

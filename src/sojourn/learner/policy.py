@@ -94,6 +94,10 @@ class LearnedPolicy:
                 )
         return int(values.argmax()) + self.first_action
 
+    def __call__(self, obs: Element) -> int:
+        """Do as `act` does, so that the policy can be followed by `Learner.evaluate` and `Learner.verdict`."""
+        return self.act(obs)
+
     def table(self, model: SMDP | None = None) -> pl.DataFrame:
         """Return a row for each visited state: the observation, the best action and its value, and how often both occurred.
 

@@ -16,12 +16,15 @@ from typing import Any, TypedDict
 
 from sojourn.agents.protocol import Agent, ready_agent
 from sojourn.agents.values.protocol import sizes
+from sojourn.data.files import load_json
 from sojourn.data.hints import check_kind, is_of_kind
 from sojourn.data.numbers import shown, whole, within
 from sojourn.envs.places import SavedPlace, Trace, places_of
 from sojourn.envs.protocol import Environment, Space
 from sojourn.envs.reader import DurationSource, MaskSource, TableReader
 from sojourn.envs.states import Description, Tabulation, action_count, first_action, tabulate
+from sojourn.exact.policy_files import FORMAT as SOLVED
+from sojourn.exact.policy_files import SolvedPolicy
 from sojourn.learner.archive import format_of, read_archive, write_archive
 from sojourn.learner.choice import OBSERVERS, MakeObserver, Supply, observing_agent
 from sojourn.learner.driver import OURS, Driver, ObservingDriver, TableDriver
@@ -163,8 +166,10 @@ def read(
 
 
 @told
-def load_policy(path: str | Path) -> LearnedPolicy:
+def load_policy(path: str | Path, seed: int = 0) -> LearnedPolicy | SolvedPolicy:
     """Return the policy in a JSON file or in the file of a saved learner. No environment is needed.
+
+    A policy that `solve` found and `write_policy` wrote may draw its action in some states; it does so from `seed`.
 
     >>> import tempfile
     >>> import sojourn as sj
@@ -178,6 +183,8 @@ def load_policy(path: str | Path) -> LearnedPolicy:
     """
     path = Path(path)
     if path.suffix == ".json":
+        if load_json(path).get("format") == SOLVED:
+            return SolvedPolicy.from_file(path, seed)
         return LearnedPolicy.from_file(path)
     contents, is_network = _contents(path)
     if is_network:

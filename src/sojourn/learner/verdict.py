@@ -7,6 +7,7 @@ it visits: by how often their actions were tried, and by what the policy from ha
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
@@ -66,7 +67,8 @@ class Verdict(NamedTuple):
     `visited` says how many pairs were tried in training; `thin` is the share of the evaluation's steps in states where
     some action was hardly tried. `moved` is how much more the policy earns than the policy from about halfway through
     the training, with the same seed: 0 if both act alike wherever it went, None if that policy was not stored. `gain` is
-    the exact gain of the policy and `best_gain` that of the best one, if the environment has a model. `baseline`
+    the exact gain of the policy and `best_gain` that of the best one, if the environment has a model, and `deviation` how
+    far what the policy earns strays from its gain, per root of time (`sojourn.exact.PolicyValue.deviation`). `baseline`
     compares the policy with one of your own. `warnings` are sentences; there are none if all is well. An agent that
     observes, such as a network, has no pairs and no earlier policies to look at: its `visited`, `thin`, `moved` and
     `gain` are None.
@@ -88,13 +90,17 @@ class Verdict(NamedTuple):
     best_gain: float | None = None
     baseline: Baseline | None = None
     warnings: tuple[str, ...] = ()
+    deviation: float | None = None
 
     @property
     def sentence(self) -> str:
         """What was found, in words, without the warnings."""
         found = [f"the policy earns {self.evaluation.sentence}", f"learned rate {self.learned_rate:.6g}"]
         if self.gain is not None:
-            found.append(f"exact gain {self.gain:.6g}, of the best policy {self.best_gain:.6g}")
+            strays = (
+                "" if self.deviation is None else f", deviation {self.deviation:.3g} times the root of time"
+            )
+            found.append(f"exact gain {self.gain:.6g}, of the best policy {self.best_gain:.6g}{strays}")
         elif self.best_gain is not None:
             found.append(f"exact gain of the best policy {self.best_gain:.6g}")
         if self.baseline is not None:
@@ -162,7 +168,7 @@ def _of_table(
         earlier = evaluation(run(greedy.otherwise(actions.tolist()))[0], level)
     else:
         skip()  # need not be followed
-    gain, best_gain = _exact(env, reader, driver.q, int(states[0]))
+    gain, best_gain, deviation = _exact(env, reader, driver.q, int(states[0]))
     verdict = Verdict(
         evaluation=found,
         learned_rate=rate,
@@ -172,6 +178,7 @@ def _of_table(
         gain=gain,
         best_gain=best_gain,
         baseline=compare(greedy),
+        deviation=deviation,
     )
     scale = max(size / found.duration, abs(found.rate), abs(rate))
     warnings = [*watcher.said, *_warnings(verdict, rate if rate_is_learned(agent) else None, scale, few)]
@@ -187,13 +194,20 @@ def _visited(visits: Floats, open_pairs: Flags) -> Visited:
     return Visited(int(seen.sum()), float((pairs > 0.0).mean()), int(pairs.min()), float(np.median(pairs)))
 
 
-def _exact(env: Environment, reader: TableReader, q: Floats, start: int) -> tuple[float | None, float | None]:
-    """Return the exact gains of the greedy policy and of the best one from a state, if the environment has a model."""
+def _exact(
+    env: Environment, reader: TableReader, q: Floats, start: int
+) -> tuple[float | None, float | None, float | None]:
+    """Return the exact gains of the greedy policy and of the best one, and the deviation of the former, if there is a model.
+
+    The gains are those from the state `start`.
+    """
     model = exact_model(env)
     if model is None or reader.source != "duration" or q.shape != (model.num_states, model.num_actions):
-        return None, None
+        return None, None, None
     policy = np.where(available(model), q, -np.inf).argmax(axis=1)
-    return float(evaluate(model, policy).gains[start]), float(solve(model).gains[start])
+    worth = evaluate(model, policy)
+    one = len(worth.classes) == 1 and math.isfinite(worth.deviation)
+    return float(worth.gains[start]), float(solve(model).gains[start]), worth.deviation if one else None
 
 
 def _of_observer(
@@ -215,40 +229,40 @@ def _of_observer(
 # --- A user's policy ----------------------------------------------------------------
 
 
-def chooser(given: GivenPolicy, reader: Reader) -> Choose:
+def chooser(given: GivenPolicy, reader: Reader, name: str = "baseline") -> Choose:
     """Return a user's policy in a form that can be followed, or say in one sentence what is wrong with it."""
     if not isinstance(reader, TableReader):
         if not callable(given):
             raise TypeError(
-                f"the baseline is {shown(given)}; where observations cannot be listed it must be a function of the "
+                f"the {name} is {shown(given)}; where observations cannot be listed it must be a function of the "
                 "observation"
             )
         return lambda observation, _mask: given(observation)
     first, count, states = reader.first_action, reader.num_actions, reader.states
-    unmasked("the baseline", given)
+    unmasked(f"the {name}", given)
 
     def checked(action: int) -> int:
-        return within("the baseline's action", int(action) - first, count) + first
+        return within(f"the {name}'s action", int(action) - first, count) + first
 
     if callable(given):
         return lambda observation, _mask: checked(given(observation))
     if isinstance(given, Mapping):
-        return lambda observation, _mask: checked(_looked_up(given, observation))
+        return lambda observation, _mask: checked(_looked_up(given, observation, name))
     actions = [checked(action) for action in given]
     if len(actions) != states.num_states:
         raise ValueError(
-            f"the baseline has {len(actions)} actions, but there are {states.num_states} states; give one action for "
+            f"the {name} has {len(actions)} actions, but there are {states.num_states} states; give one action for "
             "each state"
         )
     return lambda observation, _mask: actions[states.index(observation)]
 
 
-def _looked_up(given: Mapping[Any, int], observation: Element) -> int:
+def _looked_up(given: Mapping[Any, int], observation: Element, name: str) -> int:
     key = observation
     if isinstance(observation, np.ndarray | np.generic):
         key = observation.tolist() if np.ndim(observation) == 0 else tuple(np.ravel(observation).tolist())
     if key not in given:
-        raise ValueError(f"the baseline has no action for the observation {shown(key)}; add one")
+        raise ValueError(f"the {name} has no action for the observation {shown(key)}; add one")
     return given[key]
 
 

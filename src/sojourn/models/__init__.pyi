@@ -1,6 +1,7 @@
 """The public names, by the file that defines them."""
 
 from sojourn.models.dictionaries import from_dict
+from sojourn.models.explore import explore
 from sojourn.models.matrices import from_arrays, from_matrices
 from sojourn.models.model_files import load_model, save_model
 from sojourn.models.modulated import modulated
@@ -13,6 +14,7 @@ __all__ = [
     "SMDP",
     "Option",
     "end_components",
+    "explore",
     "findings",
     "from_arrays",
     "from_dict",

@@ -131,6 +131,21 @@ def state_means(model: SMDP, policy: PolicyLike, amount: Floats) -> Floats:
     return np.asarray(np.add.reduceat(weight * amount, model.pair_offsets[:-1]))
 
 
+def pair_shares(model: SMDP, policy: PolicyLike) -> Floats:
+    """Return how often a policy that `chain_of` accepts takes each pair when it is in the pair's state.
+
+    >>> from sojourn.models.problems import long_return
+    >>> pair_shares(long_return(), [1, 0])
+    array([0., 1., 1., 0.])
+    """
+    given = by_number(model, policy)
+    if given.ndim == 1:
+        shares = np.zeros(model.num_pairs)
+        shares[pairs_of(model, given)] = 1.0
+        return shares
+    return np.asarray(given[model.state_of_pair(), model.action], dtype=np.float64)
+
+
 def pairs_of(model: SMDP, policy: Ints) -> Ints:
     """Return the pair that a policy takes in each state."""
     if policy.dtype.kind not in "iu" or policy.shape != (model.num_states,):
@@ -206,7 +221,7 @@ def outward(matrix: Sparse, inner: Ints | None = None) -> Sparse:
     inner = np.arange(size) if inner is None else inner
     entries = matrix.tocoo()
     away = entries.col != inner[entries.row]
-    leaves = np.bincount(entries.row[away], weights=entries.data[away], minlength=size)
+    leaves = np.bincount(entries.row[away], weights=entries.data[away], minlength=size).astype(np.float64)
     place = np.full(matrix.shape[1], -1)
     place[inner] = np.arange(size)
     within = away & (place[entries.col] >= 0)

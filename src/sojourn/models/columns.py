@@ -41,21 +41,26 @@ class Columns(NamedTuple):
     amounts: Mapping[str, Floats]
 
 
-def model_of(columns: Columns, states: Labels, actions: Labels) -> SMDP:
-    """Return the model of these rows."""
+def model_of(
+    columns: Columns,
+    num_states: int,
+    states: Sequence[Hashable] | None,
+    actions: Sequence[Hashable] | None,
+) -> SMDP:
+    """Return the model of these rows, with the labels of its states and actions."""
     key = columns.state * np.int64(columns.action.max() + 1) + columns.action
     order = slice(None) if (key[1:] >= key[:-1]).all() else np.argsort(key, kind="stable")
     begins = np.flatnonzero(np.append(True, np.diff(key[order]) != 0))
     row_offsets = np.append(begins, len(key))
     chance = columns.probability[order]
     return SMDP(
-        pair_offsets=offsets_of(np.bincount(columns.state[order][begins], minlength=states.count)),
+        pair_offsets=offsets_of(np.bincount(columns.state[order][begins], minlength=num_states)),
         row_offsets=row_offsets,
         successor=columns.successor[order],
         probability=chance,
         action=columns.action[order][begins],
-        state_names=states.labels,
-        action_names=actions.labels,
+        state_names=states,
+        action_names=actions,
         amounts={
             name: pair_means(each[order], chance, row_offsets) for name, each in columns.amounts.items()
         },

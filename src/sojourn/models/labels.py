@@ -70,10 +70,15 @@ class LabelledPolicy(np.ndarray[tuple[int], np.dtype[np.int64]]):
     labels are whole numbers themselves; then `policy[7]` is the action in the state 7, and `np.asarray(policy)[7]` the
     one in the eighth state. Slices, lists and arrays always stand for positions.
 
+    If the policy draws its actions, the label of a state gives their probabilities, where they are above 0, by their labels.
+    A policy for each [step, state] gives the policy of a step by the number of the step.
+
     >>> from sojourn.models.problems import long_return
     >>> policy = labelled(long_return(), np.array([1, 0]))
     >>> policy["choice"], int(policy[0]), policy
     ('B', 1, array([1, 0]))
+    >>> labelled(long_return(), np.array([[0.25, 0.75], [1.0, 0.0]]))["choice"]
+    {'A': 0.25, 'B': 0.75}
     """
 
     _model: SMDP | None = None
@@ -95,20 +100,32 @@ class LabelledPolicy(np.ndarray[tuple[int], np.dtype[np.int64]]):
             or (len(key) < 2 and key not in model.labels)  # NumPy itself writes array[(0,)]
         ):
             return None
+        if isinstance(key, tuple) and self.ndim > 1 and key not in model.labels:
+            return None  # the probability of an action in a state, by their numbers
         return model.state_number(key)
 
+    def _is_by_step(self) -> bool:
+        return self.ndim == 2 and self.dtype.kind == "i"
+
     def __getitem__(self, key: Any) -> Any:
+        if self._is_by_step():
+            found = np.asarray(self)[key]
+            return labelled(self._model, found) if isinstance(key, int | np.integer) else found
         place = self._place(key)
         if place is None or self._model is None:
             return super().__getitem__(key)
-        return self._model.action_labels[int(super().__getitem__(place))]
+        found = super().__getitem__(place)
+        actions = self._model.action_labels
+        if self.ndim > 1:
+            return {actions[number]: float(found[number]) for number in np.flatnonzero(found).tolist()}
+        return actions[int(found)]
 
     def __setitem__(self, key: Any, action: Any) -> None:
-        place = self._place(key)
+        place = None if self._is_by_step() else self._place(key)
         if place is None or self._model is None:
             super().__setitem__(key, action)
         else:
-            super().__setitem__(place, self._model.action_number(action))
+            super().__setitem__(place, action if self.ndim > 1 else self._model.action_number(action))
 
     def __repr__(self) -> str:
         return repr(np.asarray(self))

@@ -20,8 +20,10 @@ A TOML and a JSON file have the same content, with one entry for each state and 
         { next = "up", probability = 0.5, reward = -4.0, duration = 2.0 },
     ]
 
-`states` and `actions` are lists of names. They may also be counts; states and actions are then given by number. A reward
-or a duration is a number or a law; an outcome without one has that of its pair. If a model was estimated, each pair has its
+`states` and `actions` are lists of names, of numbers or of lists of these, such as [[0, 0], [0, 1]], which become tuples. A
+state is then given as it stands there, or by its text, such as "(0, 1)"; keys of tables are always texts. `states` and
+`actions` may also be counts; states and actions are then given by number. A pair may have `rates`, what it is `earning` per
+unit time and `flows` in place of reward, duration and next, as in `sojourn.models.from_dict`. A reward or a duration is a number or a law; an outcome without one has that of its pair. If a model was estimated, each pair has its
 number of observations as its `count`. A pair or an outcome may have further amounts, `amounts = { lost = 1.0 }`. The laws are constant (value), exponential (mean), gamma (shape, scale), uniform (low,
 high), floored_normal (location, scale, floor), two_point (low, high, probability), weibull (shape, scale), lognormal (median,
 sigma) and empirical (values, a list of samples, which become outcomes). Gamma, uniform, weibull and lognormal laws may be
@@ -30,24 +32,28 @@ given by their mean and standard deviation instead: `{ law = "weibull", mean = 4
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
+import math
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from sojourn.data.files import load_json, load_toml, write_text
 from sojourn.data.hints import Given, fitted
-from sojourn.data.names import is_users, made, users_constructor
+from sojourn.data.names import found, is_users, made, users_constructor
 from sojourn.data.numbers import nearest, shown, whole
 from sojourn.models.dictionaries import ENTRIES, LAWS, Content, as_list, known, outcomes_of
 from sojourn.models.laws import Constant, Law
 from sojourn.models.problems.catalogue import PROBLEMS, SEVERAL_GAINS
 from sojourn.models.smdp import SMDP
 from sojourn.models.transitions import Label, Transition, from_transitions
-from sojourn.rules.door import told
+from sojourn.rules.door import told, warn
 
 _TOP = {"states", "actions", "pairs"}
 
@@ -111,19 +117,21 @@ def parse_model(content: Content) -> SMDP:
             rows.append((state, action, after, chance, reward, duration, amounts))
     model = from_transitions(
         rows,
-        state_names=None if isinstance(states, int) else states,
-        action_names=None if isinstance(actions, int) else actions,
+        state_names=None if isinstance(states, int) else list(states.values()),
+        action_names=None if isinstance(actions, int) else list(actions.values()),
     )
-    for what, stated, found in (
+    for what, stated, used in (
         ("states", states, model.num_states),
         ("actions", actions, model.num_actions),
     ):
-        if isinstance(stated, int) and (stated < found or (what == "states" and stated != found)):
-            raise ValueError(f"the file says that there are {stated} {what}, but its pairs have {found}")
-    return _with_counts(model, content["pairs"])
+        if isinstance(stated, int) and (stated < used or (what == "states" and stated != used)):
+            raise ValueError(f"the file says that there are {stated} {what}, but its pairs have {used}")
+    return _with_counts(model, content["pairs"], states, actions)
 
 
-def _with_counts(model: SMDP, entries: list[Content]) -> SMDP:
+def _with_counts(
+    model: SMDP, entries: list[Content], states: int | dict[str, Label], actions: int | dict[str, Label]
+) -> SMDP:
     """Return a model with the counts of its pairs, if they have any."""
     missing = [number for number, entry in enumerate(entries) if "count" not in entry]
     if len(missing) == len(entries):
@@ -132,36 +140,50 @@ def _with_counts(model: SMDP, entries: list[Content]) -> SMDP:
         raise ValueError(f"pair {missing[0]} has no count, but others have; give all of them or none")
     counts = np.zeros(model.num_pairs, dtype=np.int64)
     for number, entry in enumerate(entries):
-        state, action = (
-            names.index(entry[key]) if names else int(entry[key])
-            for key, names in (("state", model.state_names), ("action", model.action_names))
-        )
+        state = model.state_number(_named("state", entry["state"], states))
+        action = model.action_number(_named("action", entry["action"], actions))
         counts[model.pair(state, action)] = whole(f"the count of pair {number}", entry["count"])
     return model.with_counts(counts)
 
 
-def _names(what: str, given: Content) -> int | list[str]:
-    """Return the number of states or actions, or their names."""
-    if isinstance(given, list) and all(isinstance(name, str) for name in given):
-        names: list[str] = given
+def _names(what: str, given: Content) -> int | dict[str, Label]:
+    """Return the number of states or actions, or their labels by text."""
+    if isinstance(given, list):
+        labels = [_as_label(what, each) for each in given]
+        names = dict(zip(map(str, labels), labels, strict=True))
+        if len(names) < len(labels):
+            twice = Counter(map(str, labels)).most_common(1)[0][0]
+            raise ValueError(f"{what} has {shown(twice)} twice; names must differ")
         return names
     if isinstance(given, int) and not isinstance(given, bool):
         return given
     raise TypeError(f"{what} is {shown(given)}; it must be a whole number or a list of names")
 
 
-def _named(place: str, given: Content, names: int | list[str]) -> Label:
+def _as_label(what: str, given: Content) -> Label:
+    """Return a label that stands in a file: a name, a number, or a list of these, which becomes a tuple."""
+    if isinstance(given, list):
+        return tuple(_as_label(what, each) for each in given)
+    if not isinstance(given, str | int | float):
+        raise TypeError(f"{what} has {shown(given)}; give names, numbers, or lists of these")
+    return given
+
+
+def _named(place: str, given: Content, names: int | dict[str, Label]) -> Label:
     """Return a state or an action; the keys of tables are text even if they stand for numbers."""
-    if isinstance(names, int) and isinstance(given, str) and given.isdecimal() and len(given) < 10:
-        return int(given)
-    if isinstance(names, int) and (isinstance(given, bool) or not isinstance(given, int)):
-        raise TypeError(
-            f"{place} is {shown(given)}; it must be a number from 0 to {names - 1}, because the file gives no names"
-        )
-    if isinstance(names, list) and not isinstance(given, str):
-        raise TypeError(f"{place} is {shown(given)}; it must be a name")
-    label: Label = given
-    return label
+    if isinstance(names, int):
+        if isinstance(given, str) and given.isdecimal() and len(given) < 10:
+            return int(given)
+        if isinstance(given, bool) or not isinstance(given, int):
+            raise TypeError(
+                f"{place} is {shown(given)}; it must be a number from 0 to {names - 1}, because the file gives no names"
+            )
+        return given
+    label = _as_label(place, given)
+    known_as = names.get(str(label))
+    if known_as is None:
+        raise ValueError(f"{place} is {shown(label)}, which is not in the list{nearest(label, names)}")
+    return known_as
 
 
 # --- Writing ------------------------------------------------------------------------------
@@ -186,8 +208,8 @@ def save_model(model: SMDP, path: str | Path) -> None:
 
 def model_content(model: SMDP) -> dict[str, Content]:
     """Return the content of a file that describes a model."""
-    state_name = list(model.state_names or range(model.num_states))
-    action_name = list(model.action_names or range(model.num_actions))
+    states, actions = _written_labels("states", model.labels), _written_labels("actions", model.action_labels)
+    texts = [str(_as_label("states", each)) for each in states]
     reward, duration, by_rows = model.flat_laws()
     pairs = []
     for pair, (state, action) in enumerate(zip(model.state_of_pair(), model.action, strict=True)):
@@ -198,13 +220,13 @@ def model_content(model: SMDP) -> dict[str, Content]:
             for place in places
         ]
         alike = all(each == quantities[0] for each in quantities)
-        entry: dict[str, Content] = {"state": state_name[state], "action": action_name[action]}
-        successors = [state_name[model.successor[row]] for row in rows]
+        entry: dict[str, Content] = {"state": states[state], "action": actions[action]}
+        successors = [texts[model.successor[row]] for row in rows]
         chances = model.probability[rows.start : rows.stop].tolist()
         if alike:
             entry |= quantities[0]
         if alike and len(set(successors)) == len(successors):
-            entry["next"] = {str(to): chance for to, chance in zip(successors, chances, strict=True)}
+            entry["next"] = dict(zip(successors, chances, strict=True))
         else:
             entry["outcomes"] = [
                 {"next": to, "probability": chance, **({} if alike else own)}
@@ -216,10 +238,31 @@ def model_content(model: SMDP) -> dict[str, Content]:
             entry["count"] = int(model.counts[pair])
         pairs.append(entry)
     return {
-        "states": list(model.state_names) if model.state_names else model.num_states,
-        "actions": list(model.action_names) if model.action_names else model.num_actions,
+        "states": model.num_states if model.state_names is None else states,
+        "actions": model.num_actions if model.action_names is None else actions,
         "pairs": pairs,
     }
+
+
+def _written_labels(what: str, labels: Sequence[Label]) -> list[Content]:
+    """Return labels as a file can hold them: as they are, or else all as texts, with a warning."""
+    try:
+        return list(map(_written_label, labels))
+    except TypeError as strange:
+        warn(
+            f"the file has the {what} as texts, because it cannot hold values such as {strange}; numbers, names and tuples "
+            "of these are kept"
+        )
+        return list(map(str, labels))
+
+
+def _written_label(label: Any) -> Content:
+    if isinstance(label, tuple):
+        return list(map(_written_label, label))
+    plain = label.item() if isinstance(label, np.generic) else label
+    if type(plain) not in (str, int, float, bool) or (type(plain) is float and not math.isfinite(plain)):
+        raise TypeError(shown(label))
+    return plain
 
 
 def _written(law: Law) -> float | dict[str, float | str]:
@@ -248,7 +291,8 @@ def _toml(value: Content) -> str:
         return "[" + ", ".join(map(_toml, value)) + "]"
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\\x7f", "\\u007f")
-    return repr(value.item() if isinstance(value, np.generic) else value)
+    value = value.item() if isinstance(value, np.generic) else value
+    return json.dumps(value) if isinstance(value, bool) else repr(value)
 
 
 def _key(key: str) -> str:
@@ -261,7 +305,8 @@ def _key(key: str) -> str:
 def named_model(name: str, options: Mapping[str, Given] | None = None) -> SMDP:
     """Return a problem by name with these options, or the model in a TOML or JSON file.
 
-    A name such as `package.module:function` stands for a user's own function that returns the model.
+    A name such as `package.module:name` stands for a user's own model, for a function that returns it, or, with the option
+    `start`, for a function that says how a state moves.
 
     >>> named_model("river-swim", {"num_states": 4})
     SMDP(4 states, 8 pairs, 14 rows)
@@ -285,7 +330,29 @@ def named_model(name: str, options: Mapping[str, Given] | None = None) -> SMDP:
 
 
 def _users_model(name: str, options: Mapping[str, Given]) -> SMDP:
+    """Return a user's model: itself, what a function of the options returns, or what a function of a state leads to."""
+    thing = found(name)
+    if isinstance(thing, SMDP):
+        if options:
+            raise ValueError(
+                f"{name!r} is a model, which takes no options; name a function that makes it of them"
+            )
+        return thing
     make = users_constructor(name)
+    known = inspect.signature(make).parameters
+    if known and "start" in options and "start" not in known:
+        from sojourn.models.explore import MOST_STATES, explore  # noqa: PLC0415 - few need it, learners do not
+
+        given = {key: option for key, option in options.items() if key not in ("start", "most_states")}
+        most = whole("most_states", options.get("most_states", MOST_STATES))  # type: ignore[arg-type] # it looks
+        moves = functools.partial(make, **fitted(make, given, besides=(next(iter(known)),)))
+        return explore(_as_label("start", options["start"]), moves, most_states=most, progress=True)
+    needed = [each for each, about in known.items() if about.default is about.empty and about.kind < 2]
+    if len(needed) == 1 and needed[0] not in options:
+        raise ValueError(
+            f"{name!r} takes {needed[0]}; if it says how a state moves, say where to begin, as in --option start=0 or "
+            f"start=[0,0], else give --option {needed[0]}=..."
+        )
     model = made(name, make, **fitted(make, options))
     if not isinstance(model, SMDP):
         raise TypeError(

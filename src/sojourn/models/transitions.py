@@ -90,7 +90,7 @@ def from_transitions(
         rows = [
             row
             for number, given in enumerate(rows)
-            for row in _outcomes(number, unmasked(f"transition {number}", given))
+            for row in rows_of(number, unmasked(f"transition {number}", given))
         ]
     given = _Given(rows, 6, state_names, action_names)
     return given.model(
@@ -151,7 +151,7 @@ class _Given:
     ) -> SMDP:
         """Return the model of these rows."""
         columns = Columns(self.state, self.action, self.successor, chance, reward, duration, amounts)
-        return model_of(columns, self.states, self.actions)
+        return model_of(columns, self.states.count, self.states.labels, self.actions.labels)
 
 
 _TRANSITION = ("probability", "reward", "duration")
@@ -174,7 +174,8 @@ def _from_columns(
     actions, action = _renumbered("action", action_names, found_actions, action)
     numbers = {name: column_numbers(name, column) for name, column in columns.items()}
     chance, reward, duration = (numbers.pop(name) for name in needed)
-    return model_of(Columns(state, action, successor, chance, reward, duration, numbers), states, actions)
+    found_rows = Columns(state, action, successor, chance, reward, duration, numbers)
+    return model_of(found_rows, states.count, states.labels, actions.labels)
 
 
 def _renumbered(
@@ -189,10 +190,10 @@ def _renumbered(
     return labels, *(place[column] for column in columns)
 
 
-def _outcomes(number: int, given: Transition) -> list[Any]:
+def rows_of(number: int, given: Transition) -> list[Any]:
     """Return the rows of a transition: a single row, or one for each of its joint outcomes or samples."""
     if not isinstance(given, tuple):  # a list will do
-        return _outcomes(number, tuple(given))
+        return rows_of(number, tuple(given))
     if len(given) == 5 and isinstance(given[4], Outcomes):
         outcomes = given[4].outcomes
         total = sum(outcome[0] for outcome in outcomes)
@@ -206,9 +207,9 @@ def _outcomes(number: int, given: Transition) -> list[Any]:
         ]
     if len(given) == 7 and isinstance(given[6], Mapping):
         return (
-            [(*row, given[6]) for row in _outcomes(number, given[:6])]
+            [(*row, given[6]) for row in rows_of(number, given[:6])]
             if given[6]
-            else _outcomes(number, given[:6])
+            else rows_of(number, given[:6])
         )
     if len(given) != 6:
         raise ValueError(

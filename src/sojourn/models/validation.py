@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
@@ -111,7 +112,7 @@ def _check_names(model: SMDP) -> None:
         if len(names) < count or (name == "state_names" and len(names) > count):
             raise _wrong_length(name, len(names), count, things)
         if len(set(names)) < len(names):
-            twice = next(each for each in names if names.count(each) > 1)
+            twice = Counter(names).most_common(1)[0][0]
             raise ValueError(f"{name} has {shown(twice)} twice; names must differ")
 
 

@@ -4,8 +4,8 @@
     ClippedExponential   like Exponential, but rewards far from the expected ones are clipped
     TimeForgetting       X <- e^(-lambda tau) X + r;  Y <- e^(-lambda tau) Y + tau;  rho = X / Y
 
-All are ratios of rewards and durations, so their limit is the gain: for `AdaptiveRatio` once nothing changes any more, for
-the other two if step sizes are small. None of them looks at states. If a policy stays for long in rich states and then in
+All are ratios of rewards and durations. The limit of `TimeForgetting` is the gain, if step sizes are small; the limits of the
+other two are not known. None of them looks at states. If a policy stays for long in rich states and then in
 poor ones, its rate seems to change, and they follow it.
 """
 
@@ -17,7 +17,7 @@ from typing import NamedTuple
 from sojourn.data.numbers import fraction, proper_fraction
 from sojourn.rates.protocol import limit, limit_is_gain, ratio, update, value, value_as_ratio
 from sojourn.rules.bridge import inlined
-from sojourn.rules.elementary import exp, log1p, small_expm1
+from sojourn.rules.elementary import exp, log, log1p, small_expm1
 from sojourn.rules.values import checked, replaced
 
 # --- The rungs of AdaptiveRatio: memories of about 4, 12, 36, ..., 2916 blocks, and one that forgets nothing ---
@@ -25,16 +25,18 @@ from sojourn.rules.values import checked, replaced
 # A block is two transitions; R is the sum of their rewards and T that of their durations. Rung j keeps a sum X of rewards, Y
 # of durations and N of blocks, and forgets faster as it fills up:
 #
-#     f = 1 / (1 + N / (4 3^j)^2);    X <- f X + e;    Y <- f Y + T;    N <- f N + 1
+#     f = 1 / (1 + N / (4 3^j)^2);    X <- f X + R;    Y <- f Y + T;    N <- f N + 1
 #
-# So at first its estimate h = X / Y is nearly the plain ratio of all that it has seen, and N approaches about 4 3^j. Here e is
-# R, clipped if it is far from what the rung expects.
+# So at first X / Y is nearly the plain ratio of all that it has seen, and N approaches about 4 3^j. If nearly all time is spent
+# in rare long steps, a short memory has mostly seen none, and X / Y is off by orders of magnitude. So the estimate of a rung
+# borrows D, the time of four blocks of the mean length, from that of the next slower rung: h = (X + D h') / (Y + D).
 
 FORGETTING = tuple(
     [1.0 / (4.0 * 3.0**j) ** 2 for j in range(6)] + [0.0]
 )  # of each rung: f = 1 / (1 + N times this)
-_CLIP = 2.0  # standard deviations of what is remembered; a surprise beyond them is clipped
-_LEAD = 8.0  # a rung with this lead over the next slower one hands over its memory
+_LEAD = 8.0  # a rung with this lead over the next slower one hands over its memory,
+_PATIENCE = 1.5  # if it is also this times log N of the last rung: false alarms become as rare as N^-1.5
+_BORROWED = 4.0  # blocks, whose time each rung borrows from the next slower one
 _STEEPEST = 0.5  # of the difference between memories of N and 3 N blocks: the slope that makes up for the lag
 
 
@@ -83,28 +85,33 @@ class Noise(NamedTuple):
 
 
 @inlined
-def opinions(ladder: Ladder, reward: float, duration: float) -> Nine:
-    """Return the estimate of each expert, including an unfinished block; there must be some evidence."""
-    fourth, fifth, sixth = ladder.fourth, ladder.fifth, ladder.sixth
-    fourth_says = _says(fourth, reward, duration)
-    fifth_says = _says(fifth, reward, duration)
-    sixth_says = _says(sixth, reward, duration)
+def opinions(ladder: Ladder) -> Nine:
+    """Return the estimate of each expert; there must have been a block."""
+    borrowed = _BORROWED * (ladder.last.duration / ladder.last.blocks)
+    last = ladder.last.reward / ladder.last.duration
+    sixth = _says(ladder.sixth, borrowed, last)
+    fifth = _says(ladder.fifth, borrowed, sixth)
+    fourth = _says(ladder.fourth, borrowed, fifth)
+    third = _says(ladder.third, borrowed, fourth)
+    second = _says(ladder.second, borrowed, third)
     return Nine(
-        _says(ladder.first, reward, duration),
-        _says(ladder.second, reward, duration),
-        _says(ladder.third, reward, duration),
-        fourth_says,
-        fifth_says,
-        sixth_says,
-        _says(ladder.last, reward, duration),
-        fourth_says + _slope(fourth, fifth) * (fourth_says - fifth_says),
-        fifth_says + _slope(fifth, sixth) * (fifth_says - sixth_says),
+        _says(ladder.first, borrowed, second),
+        second,
+        third,
+        fourth,
+        fifth,
+        sixth,
+        last,
+        fourth + _slope(ladder.fourth, ladder.fifth) * (fourth - fifth),
+        fifth + _slope(ladder.fifth, ladder.sixth) * (fifth - sixth),
     )
 
 
 @inlined
-def _says(rung: Rung, reward: float, duration: float) -> float:
-    return (rung.reward + reward) / (rung.duration + duration)
+def _says(rung: Rung, borrowed: float, slower: float) -> float:
+    """Return (X + D h') / (Y + D), in a form in which the seven divisions do not wait for each other."""
+    scale = 1.0 / (rung.duration + borrowed)
+    return rung.reward * scale + borrowed * scale * slower
 
 
 @inlined
@@ -120,83 +127,69 @@ def _slope(faster: Rung, slower: Rung) -> float:
 
 
 @inlined
-def losses(said: Nine, rate: float, surprise: float, duration: float, precision: float) -> Nine:
-    """Return by how much each expert's score on a block is worse than the best, in units of noise, at most 2.
-
-    `precision` is one over the variance of the reward per unit of time.
-    """
-    plain = Nine(
-        _loss(said.first - rate, surprise, duration, precision),
-        _loss(said.second - rate, surprise, duration, precision),
-        _loss(said.third - rate, surprise, duration, precision),
-        _loss(said.fourth - rate, surprise, duration, precision),
-        _loss(said.fifth - rate, surprise, duration, precision),
-        _loss(said.sixth - rate, surprise, duration, precision),
-        _loss(said.last - rate, surprise, duration, precision),
-        _loss(said.fourth_trend - rate, surprise, duration, precision),
-        _loss(said.fifth_trend - rate, surprise, duration, precision),
-    )
-    least = plain.first
-    for loss in plain:
-        least = min(least, loss)
+def scores(said: Nine, rate: float, surprise: float, duration: float) -> Nine:
+    """Return each expert's score on a block, up to a common constant."""
     return Nine(
-        min(2.0, plain.first - least),
-        min(2.0, plain.second - least),
-        min(2.0, plain.third - least),
-        min(2.0, plain.fourth - least),
-        min(2.0, plain.fifth - least),
-        min(2.0, plain.sixth - least),
-        min(2.0, plain.last - least),
-        min(2.0, plain.fourth_trend - least),
-        min(2.0, plain.fifth_trend - least),
+        _score(said.first - rate, surprise, duration),
+        _score(said.second - rate, surprise, duration),
+        _score(said.third - rate, surprise, duration),
+        _score(said.fourth - rate, surprise, duration),
+        _score(said.fifth - rate, surprise, duration),
+        _score(said.sixth - rate, surprise, duration),
+        _score(said.last - rate, surprise, duration),
+        _score(said.fourth_trend - rate, surprise, duration),
+        _score(said.fifth_trend - rate, surprise, duration),
     )
 
 
 @inlined
-def _loss(off: float, surprise: float, duration: float, precision: float) -> float:
-    """Return the score 1/2 T h^2 - R h up to a common constant; `off` is h - rho and `surprise` is R - rho T."""
-    return off * (0.5 * duration * off - surprise) * precision
+def losses(scored: Nine, least: float, precision: float) -> Nine:
+    """Return by how much each score is worse than the best, in units of noise, of which `precision` is one over."""
+    return Nine(
+        (scored.first - least) * precision,
+        (scored.second - least) * precision,
+        (scored.third - least) * precision,
+        (scored.fourth - least) * precision,
+        (scored.fifth - least) * precision,
+        (scored.sixth - least) * precision,
+        (scored.last - least) * precision,
+        (scored.fourth_trend - least) * precision,
+        (scored.fifth_trend - least) * precision,
+    )
 
 
 @inlined
-def handed_over(rung: Rung, donor: Rung, behind: float) -> tuple[Rung, Rung]:
+def _score(off: float, surprise: float, duration: float) -> float:
+    """Return the score 1/2 T h^2 - R h up to a common constant; `off` is h - rho and `surprise` is R - rho T."""
+    return off * (0.5 * duration * off - surprise)
+
+
+@inlined
+def handed_over(rung: Rung, donor: Rung, behind: float, longest: float) -> tuple[Rung, Rung]:
     """Return a rung after a handover, and the donor for the slower ones.
 
     A rung that remembers more than the donor takes over the donor's memory. `behind` is how much more the next slower
-    rung lost on this block. A rung whose total lead is above 8 becomes the donor.
+    rung lost on this block. A rung whose total lead is above 8 and above 1.5 log N becomes the donor, where N, the longest
+    memory, is that of the last rung.
     """
     after = rung
     if rung.blocks > donor.blocks:
         after = replaced(donor, weight=rung.weight, lead=0.0)
     lead = max(0.0, after.lead + behind)
-    if lead > _LEAD:
+    if lead > _LEAD and lead > _PATIENCE * log(longest):
         after = replaced(after, lead=0.0)
         return after, after
     return replaced(after, lead=lead), donor
 
 
 @inlined
-def clipped(surprise: float, variance: float) -> float:
-    """Return a surprise, clipped at two standard deviations of what is remembered, whose variance is given."""
-    if surprise * surprise <= _CLIP * _CLIP * variance:
-        return surprise  # the usual case, which needs no square root
-    return math.copysign(_CLIP * math.sqrt(variance), surprise)
-
-
-@inlined
-def fed(
-    rung: Rung, weight: float, forgetting: float, reward: float, duration: float, variance: float
-) -> Rung:
-    """Return a rung with its new weight after one more block; with a variance of 0 nothing is clipped."""
+def fed(rung: Rung, weight: float, forgetting: float, reward: float, duration: float) -> Rung:
+    """Return a rung with its new weight after one more block."""
     keep = 1.0 / (1.0 + rung.blocks * forgetting)
-    taken = reward
-    if variance > 0.0:
-        expected = rung.reward / rung.duration * duration
-        taken = expected + clipped(reward - expected, variance * rung.duration)
     return replaced(
         rung,
         weight=weight,
-        reward=keep * rung.reward + taken,
+        reward=keep * rung.reward + reward,
         duration=keep * rung.duration + duration,
         blocks=keep * rung.blocks + 1.0,
     )
@@ -211,11 +204,15 @@ _PRIOR = Nine(
     ],  # slower rungs have more: 1093 is 1 + 3 + ... + 3^6
     *[_TRENDS * 3.0**j / 4.0 for j in range(2)],
 )
-_SHARE = 0.00005  # the share of the prior in the weights after each block, so that no expert is lost for good
+# So much of the prior is mixed into the weights after each block, so that no expert is lost for good; or _RARELY over N of
+# the last rung, if that is less: the longer nothing has changed, the rarer are changes.
+_SHARE, _RARELY = 0.00005, 0.05
 _KEPT = 1.0 - 1.0 / 300.0  # the part of the noise that is kept with each block
-_LEAST = 1e-300  # the smallest variance that experts are weighed by: one over it is still a finite float
+_WIDEST = 4.0  # units of noise: what the scores of a block differ by is at most this, now and for long after
+_FADING = 0.5  # the largest difference so far fades like the number of blocks to the power of minus this
+_ROUNDING = 1e-18  # relative to rho^2 T: a smaller noise comes from rounding
+_LEAST = 1e-300  # the smallest noise that experts are weighed by: one over it is still a finite float
 _BLOCK = 2.0  # transitions; the way there and the way back belong together
-_WARM = 6.0  # blocks before anything is clipped
 _START = Ladder(*[Rung(weight=weight) for weight in _PRIOR[:7]])
 _NOBODY = Rung(blocks=math.inf)  # has a longer memory than any rung, so no rung takes it over
 
@@ -227,8 +224,9 @@ class AdaptiveRatio(NamedTuple):
     It keeps ratios with seven memories, from 8 transitions to all, and weighs them by how well each predicted the rewards of
     every two transitions, using the score that `rate_score` adds up. If a short memory is clearly better than the next
     longer one, the world has changed, and the longer ones start again from the short one. Two more experts extend the
-    line through two memories, for a rate that moves steadily. Rewards far from the expected ones are clipped; the longer the
-    memory, the higher the limit.
+    line through two memories, for a rate that moves steadily. How much a block counts depends on the noise of late and, for
+    long after, on the largest difference that a block has made. So rare large rewards, losses or durations are hardly ever
+    taken for changes.
 
     >>> rate = AdaptiveRatio()
     >>> for reward in (6.0, 0.0, 6.0, 0.0):
@@ -244,6 +242,8 @@ class AdaptiveRatio(NamedTuple):
     reward: float = 0.0
     duration: float = 0.0
     pending: float = 0.0
+    squared_durations: float = 0.0
+    widest: float = 0.0
 
 
 @update.register
@@ -254,41 +254,62 @@ def update_adaptive_ratio(rate: AdaptiveRatio, reward: float, duration: float) -
     if rate.pending + 1.0 < _BLOCK:
         return replaced(rate, reward=block_reward, duration=block_duration, pending=rate.pending + 1.0)
     ladder, weights, noise = rate.ladder, _weights(rate), rate.noise
-    warm = noise.blocks >= _WARM and noise.squares > 0.0
+    squared_durations, widest = rate.squared_durations, rate.widest
     if noise.blocks > 0.0:
-        said = opinions(ladder, 0.0, 0.0)
+        said = opinions(ladder)
         expected = _mean(weights, said)
         surprise = block_reward - expected * block_duration
-        if warm:
-            surprise = clipped(surprise, noise.squares)
         noise = replaced(
             noise,
             squares=_KEPT * noise.squares + surprise * surprise,
             duration=_KEPT * noise.duration + block_duration,
         )
-        variance = noise.squares / noise.duration
-        if _LEAST < variance < math.inf:
-            lost = losses(said, expected, surprise, block_duration, 1.0 / variance)
-            weights = _weighed(weights, lost)
-            ladder = _after_handovers(ladder, lost)
-    cut = ratio(noise.squares, noise.duration) if warm else 0.0
+        squared_durations = _KEPT * squared_durations + block_duration * block_duration
+        scored = scores(said, expected, surprise, block_duration)
+        least, most = _ends(scored)
+        if most - least < math.inf:
+            widest = max(widest * (noise.blocks / (noise.blocks + _FADING)), most - least)
+            low, high = _ends(said)
+            # The scores of h and rho differ by (rho - h) (R - (rho + h) T / 2), which is noisier the further h is from rho.
+            apart = 0.5 * max(expected - low, high - expected)
+            floor = max(widest / _WIDEST, _ROUNDING * expected * expected * block_duration)
+            squares = max(noise.squares, apart * apart * squared_durations, floor * noise.duration)
+            if _LEAST * noise.duration < squares < math.inf:
+                lost = losses(scored, least, noise.duration / squares)
+                weights = _weighed(weights, lost, min(_SHARE, _RARELY / ladder.last.blocks))
+                ladder = _after_handovers(ladder, lost)
     return AdaptiveRatio(
-        ladder=_all_fed(ladder, weights, block_reward, block_duration, cut),
+        ladder=_all_fed(ladder, weights, block_reward, block_duration),
         fourth_trend=weights.fourth_trend,
         fifth_trend=weights.fifth_trend,
         noise=replaced(noise, blocks=noise.blocks + 1.0),
         reward=0.0,
         duration=0.0,
         pending=0.0,
+        squared_durations=squared_durations,
+        widest=widest,
     )
+
+
+@inlined
+def _ends(numbers: Nine) -> tuple[float, float]:
+    """Return the least and the most of nine numbers, in an order in which few comparisons wait for each other."""
+    a, b, c, d, e, f, g, h, i = numbers
+    ab, cd, ef, gh = min(a, b), min(c, d), min(e, f), min(g, h)
+    abcd, efgh = min(ab, cd), min(ef, gh)
+    least = min(abcd, efgh)
+    ab, cd, ef, gh = max(a, b), max(c, d), max(e, f), max(g, h)
+    abcd, efgh = max(ab, cd), max(ef, gh)
+    most = max(abcd, efgh)
+    return min(least, i), max(most, i)
 
 
 @value.register
 def value_adaptive_ratio(rate: AdaptiveRatio) -> float:
-    """Return the weighted mean of the experts' estimates, which include the unfinished block."""
-    if rate.noise.blocks + rate.pending == 0.0:
-        return 0.0  # before any evidence
-    return _mean(_weights(rate), opinions(rate.ladder, rate.reward, rate.duration))
+    """Return the weighted mean of the experts' estimates after the last whole block, or the ratio of the first transition."""
+    if rate.noise.blocks == 0.0:
+        return ratio(rate.reward, rate.duration)
+    return _mean(_weights(rate), opinions(rate.ladder))
 
 
 @inlined
@@ -309,14 +330,30 @@ def _weights(rate: AdaptiveRatio) -> Nine:
 
 @inlined
 def _mean(weights: Nine, said: Nine) -> float:
-    total = 0.0
-    for k in range(9):
-        total += weights[k] * said[k]
-    return total
+    return _total(
+        Nine(
+            weights.first * said.first,
+            weights.second * said.second,
+            weights.third * said.third,
+            weights.fourth * said.fourth,
+            weights.fifth * said.fifth,
+            weights.sixth * said.sixth,
+            weights.last * said.last,
+            weights.fourth_trend * said.fourth_trend,
+            weights.fifth_trend * said.fifth_trend,
+        )
+    )
 
 
 @inlined
-def _weighed(weights: Nine, lost: Nine) -> Nine:
+def _total(numbers: Nine) -> float:
+    """Return the sum of nine numbers, in an order in which few additions wait for each other."""
+    a, b, c, d, e, f, g, h, i = numbers
+    return (((a + b) + (c + d)) + ((e + f) + (g + h))) + i
+
+
+@inlined
+def _weighed(weights: Nine, lost: Nine, share: float) -> Nine:
     """Return w e^(-loss), scaled to add up to 1, with a little of the prior mixed in."""
     raw = Nine(
         weights.first * _odds(lost.first),
@@ -329,27 +366,25 @@ def _weighed(weights: Nine, lost: Nine) -> Nine:
         weights.fourth_trend * _odds(lost.fourth_trend),
         weights.fifth_trend * _odds(lost.fifth_trend),
     )
-    total = 0.0
-    for weight in raw:
-        total += weight
-    scale = (1.0 - _SHARE) / total
+    scale = (1.0 - share) / _total(raw)
     return Nine(
-        scale * raw.first + _SHARE * _PRIOR.first,
-        scale * raw.second + _SHARE * _PRIOR.second,
-        scale * raw.third + _SHARE * _PRIOR.third,
-        scale * raw.fourth + _SHARE * _PRIOR.fourth,
-        scale * raw.fifth + _SHARE * _PRIOR.fifth,
-        scale * raw.sixth + _SHARE * _PRIOR.sixth,
-        scale * raw.last + _SHARE * _PRIOR.last,
-        scale * raw.fourth_trend + _SHARE * _PRIOR.fourth_trend,
-        scale * raw.fifth_trend + _SHARE * _PRIOR.fifth_trend,
+        scale * raw.first + share * _PRIOR.first,
+        scale * raw.second + share * _PRIOR.second,
+        scale * raw.third + share * _PRIOR.third,
+        scale * raw.fourth + share * _PRIOR.fourth,
+        scale * raw.fifth + share * _PRIOR.fifth,
+        scale * raw.sixth + share * _PRIOR.sixth,
+        scale * raw.last + share * _PRIOR.last,
+        scale * raw.fourth_trend + share * _PRIOR.fourth_trend,
+        scale * raw.fifth_trend + share * _PRIOR.fifth_trend,
     )
 
 
 @inlined
 def _odds(loss: float) -> float:
-    """Return e^(-loss) for a loss of at most 2, faster than `exp`, which takes any number."""
-    eighth = 1.0 + small_expm1(-0.125 * loss)
+    """Return e^(-loss) for a loss of at most 4, faster than `exp`, which takes any number."""
+    sixteenth = 1.0 + small_expm1(-0.0625 * loss)
+    eighth = sixteenth * sixteenth
     quarter = eighth * eighth
     half = quarter * quarter
     return half * half
@@ -358,31 +393,41 @@ def _odds(loss: float) -> float:
 @inlined
 def _after_handovers(ladder: Ladder, lost: Nine) -> Ladder:
     """Return the ladder after every rung with a large enough lead has handed its memory to the slower ones."""
-    first, donor = handed_over(ladder.first, _NOBODY, lost.second - lost.first)
-    second, donor = handed_over(ladder.second, donor, lost.third - lost.second)
-    third, donor = handed_over(ladder.third, donor, lost.fourth - lost.third)
-    fourth, donor = handed_over(ladder.fourth, donor, lost.fifth - lost.fourth)
-    fifth, donor = handed_over(ladder.fifth, donor, lost.sixth - lost.fifth)
-    sixth, donor = handed_over(ladder.sixth, donor, lost.last - lost.sixth)
-    last, donor = handed_over(ladder.last, donor, 0.0)
+    longest = ladder.last.blocks
+    first, donor = handed_over(ladder.first, _NOBODY, lost.second - lost.first, longest)
+    second, donor = handed_over(ladder.second, donor, lost.third - lost.second, longest)
+    third, donor = handed_over(ladder.third, donor, lost.fourth - lost.third, longest)
+    fourth, donor = handed_over(ladder.fourth, donor, lost.fifth - lost.fourth, longest)
+    fifth, donor = handed_over(ladder.fifth, donor, lost.sixth - lost.fifth, longest)
+    sixth, donor = handed_over(ladder.sixth, donor, lost.last - lost.sixth, longest)
+    last, donor = handed_over(ladder.last, donor, 0.0, longest)
     return Ladder(first, second, third, fourth, fifth, sixth, last)
 
 
 @inlined
-def _all_fed(ladder: Ladder, weights: Nine, reward: float, duration: float, cut: float) -> Ladder:
+def _all_fed(ladder: Ladder, weights: Nine, reward: float, duration: float) -> Ladder:
     return Ladder(
-        fed(ladder.first, weights.first, FORGETTING[0], reward, duration, cut),
-        fed(ladder.second, weights.second, FORGETTING[1], reward, duration, cut),
-        fed(ladder.third, weights.third, FORGETTING[2], reward, duration, cut),
-        fed(ladder.fourth, weights.fourth, FORGETTING[3], reward, duration, cut),
-        fed(ladder.fifth, weights.fifth, FORGETTING[4], reward, duration, cut),
-        fed(ladder.sixth, weights.sixth, FORGETTING[5], reward, duration, cut),
-        fed(ladder.last, weights.last, FORGETTING[6], reward, duration, cut),
+        fed(ladder.first, weights.first, FORGETTING[0], reward, duration),
+        fed(ladder.second, weights.second, FORGETTING[1], reward, duration),
+        fed(ladder.third, weights.third, FORGETTING[2], reward, duration),
+        fed(ladder.fourth, weights.fourth, FORGETTING[3], reward, duration),
+        fed(ladder.fifth, weights.fifth, FORGETTING[4], reward, duration),
+        fed(ladder.sixth, weights.sixth, FORGETTING[5], reward, duration),
+        fed(ladder.last, weights.last, FORGETTING[6], reward, duration),
     )
 
 
 _FEW = 10.0  # updates of a ClippedExponential before anything is clipped
-_NOISE_KEPT = 0.995  # the part of its noise that is kept with each update
+_NOISE_KEPT = 0.995  # the part of its noise that is kept with each update, or 1 - beta if that is more
+_CLIP = 2.0  # standard deviations of what is remembered; a surprise beyond them is clipped
+
+
+@inlined
+def clipped(surprise: float, variance: float) -> float:
+    """Return a surprise, clipped at two standard deviations of what is remembered, whose variance is given."""
+    if surprise * surprise <= _CLIP * _CLIP * variance:
+        return surprise  # the usual case, which needs no square root
+    return math.copysign(_CLIP * math.sqrt(variance), surprise)
 
 
 @checked(step_size=fraction)
@@ -390,7 +435,9 @@ class ClippedExponential(NamedTuple):
     """Like `Exponential`, but a reward far from the expected one counts only up to a limit.
 
     The limit is two standard deviations of the total reward in memory, so it matters if tails are heavy or records wrong,
-    and hardly otherwise. The first ten transitions count in full.
+    and hardly otherwise. The first ten transitions count in full. The noise is remembered for 200 transitions, or for
+    1 / step_size if that is more. So a rare large reward is clipped for good if it comes less often than that, as a wrong record
+    is; with a step size well below its frequency it counts in full.
 
     >>> rate = update(ClippedExponential(step_size=0.5), 6.0, 2.0)
     >>> value(rate), value(update(rate, 0.0, 1.0))
@@ -408,7 +455,7 @@ def update_clipped_exponential(
     rate: ClippedExponential, reward: float, duration: float
 ) -> ClippedExponential:
     """X <- (1 - beta) X + e, Y <- (1 - beta) Y + tau; e is the reward, clipped at 2 sqrt(V Y) from rho tau."""
-    noise = rate.noise
+    noise, keep = rate.noise, 1.0 - rate.step_size
     expected = ratio(rate.reward, rate.duration) * duration
     surprise = reward - expected
     usual, taken = surprise, reward
@@ -416,12 +463,12 @@ def update_clipped_exponential(
         usual = clipped(surprise, noise.squares)
         taken = expected + clipped(surprise, noise.squares / noise.duration * rate.duration)
     if noise.blocks > 0.0:
+        kept = max(_NOISE_KEPT, keep)
         noise = replaced(
             noise,
-            squares=_NOISE_KEPT * noise.squares + usual * usual,
-            duration=_NOISE_KEPT * noise.duration + duration,
+            squares=kept * noise.squares + usual * usual,
+            duration=kept * noise.duration + duration,
         )
-    keep = 1.0 - rate.step_size
     return replaced(
         rate,
         reward=keep * rate.reward + taken,
@@ -456,6 +503,4 @@ def update_time_forgetting(rate: TimeForgetting, reward: float, duration: float)
 
 value.register(ClippedExponential)(value_as_ratio)
 value.register(TimeForgetting)(value_as_ratio)
-limit.register(AdaptiveRatio)(limit_is_gain)
-limit.register(ClippedExponential)(limit_is_gain)
 limit.register(TimeForgetting)(limit_is_gain)

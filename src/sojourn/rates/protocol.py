@@ -5,7 +5,7 @@
     limit(rate, steps) -> float                 the exact limit of the estimate in the long run
 
 Parts start at zero, and the rate before any evidence is 0.0. To add an estimator, write a NamedTuple, register `update` and
-`value` for it, and run `sojourn.check_rate` on it; no other code needs to change. Register `limit` too if you know it, so
+`value` for it, and run `sojourn.runs.check_rate` on it; no other code needs to change. Register `limit` too if you know it, so
 that `sojourn.audit` includes the estimator's limit.
 
 A rate is reward per unit time, so a step that takes no time says nothing about it on its own. Its reward is *carried* to
@@ -189,8 +189,8 @@ def carry(rate: R, carried: float, reward: float, duration: float) -> tuple[R, f
 def stumbling(rate: Rate) -> str:
     """Return why an estimator from elsewhere cannot go on, or an empty text; it is tried on a few steps of reward 1 in time 1.
 
-    >>> from sojourn.rates.adaptive import AdaptiveRatio
-    >>> stumbling(AdaptiveRatio()), stumbling(AdaptiveRatio(pending=3.0))
+    >>> from sojourn.rates.adaptive import AdaptiveRatio, Noise
+    >>> stumbling(AdaptiveRatio()), stumbling(AdaptiveRatio(noise=Noise(blocks=3.0)))
     ('', 'the AdaptiveRatio cannot go on from where it is: float division by zero')
     """
     try:

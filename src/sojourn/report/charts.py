@@ -5,6 +5,7 @@ all that is shown, including ranges and labels, is in the value.
 
     Lines      lines, points and bars over an axis, with ranges around them
     Heatmap    a number for each pair, as a colour
+    Regions    one of a few names for each pair, as a colour
     Whiskers   a row for each name: a value and its interval
     Choosable  several charts, of which the reader of the page chooses one
     Sheet      charts in rows, for a figure on paper
@@ -126,6 +127,22 @@ class Heatmap(NamedTuple):
     note: str = ""
 
 
+class Regions(NamedTuple):
+    """One of a few names for each pair, `values[row][column]` by its number, with the first row at the bottom.
+
+    None is left blank. `colours` has a place in the palette for each name.
+    """
+
+    title: str
+    x: Labels
+    y: Labels
+    names: Sequence[str]
+    colours: Sequence[int]
+    values: Sequence[Sequence[int | None]]
+    name: str = ""  # what the names are
+    note: str = ""
+
+
 class Whisker(NamedTuple):
     """A row: its name, a value and an interval around it."""
 
@@ -173,7 +190,7 @@ class Choosable(NamedTuple):
     """
 
     choices: Sequence[Selector]
-    charts: Mapping[tuple[int, ...], Lines | Heatmap]
+    charts: Mapping[tuple[int, ...], Lines | Heatmap | Regions]
 
     @property
     def start(self) -> tuple[int, ...]:
@@ -181,12 +198,12 @@ class Choosable(NamedTuple):
         return tuple(choice.start for choice in self.choices)
 
     @property
-    def first(self) -> Lines | Heatmap:
+    def first(self) -> Lines | Heatmap | Regions:
         """The chart that is shown at first."""
         return self.charts[self.start]
 
 
-Plain = Lines | Heatmap | Whiskers  # charts that can be drawn on paper
+Plain = Lines | Heatmap | Regions | Whiskers  # charts that can be drawn on paper
 Chart = Plain | Choosable
 
 
@@ -296,6 +313,16 @@ def _frame(chart: Plain) -> Entries:
         case Heatmap():
             kind = "heatmap"
             entries = _heatmap(chart)
+        case Regions():
+            kind = "regions"
+            known: list[Json] = [
+                {"label": name, "colour": colour}
+                for name, colour in zip(chart.names, chart.colours, strict=True)
+            ]
+            values: list[Json] = [list(row) for row in chart.values]
+            entries = {
+                "x": _labels(chart.x), "y": _labels(chart.y), "names": known, "values": values, "value": chart.name
+            }  # fmt: skip
         case Whiskers():
             kind = "whiskers"
             rows: list[Json] = [

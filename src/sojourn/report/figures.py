@@ -24,14 +24,14 @@ from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.backends.backend_svg import FigureCanvasSVG
-from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.colors import LinearSegmentedColormap, ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import MaxNLocator
 
 from sojourn.data.files import own_folder, write_bytes
-from sojourn.report.charts import Axis, Heatmap, Lines, Numbers, Plain, Series, Sheet, Whiskers
+from sojourn.report.charts import Axis, Heatmap, Lines, Numbers, Plain, Regions, Series, Sheet, Whiskers
 from sojourn.report.looks import DASHES, GRADIENTS, GREY, MARKERS, PALETTE, Look
 from sojourn.report.words import number
 
@@ -74,6 +74,13 @@ def files_of(sheet: Sheet, formats: Sequence[str]) -> dict[str, bytes]:
         return saved(drawing, formats)
 
 
+def drawn_sheet(sheet: Sheet) -> Figure:
+    """Draw a sheet of charts, and return the figure."""
+    with figure(*sheet.size) as drawn:
+        _draw_sheet(sheet, drawn)
+    return drawn
+
+
 def write_files(files: Mapping[str, bytes], path: Path) -> None:
     """Write the drawn files, each of them whole or not at all."""
     own_folder(path.parent)
@@ -88,6 +95,8 @@ def draw(chart: Plain, ax: Axes) -> None:
             _draw_lines(chart, ax)
         case Heatmap():
             _draw_heatmap(chart, ax)
+        case Regions():
+            _draw_regions(chart, ax)
         case Whiskers():
             _draw_whiskers(chart, ax)
     ax.set_title(chart.title)
@@ -312,10 +321,31 @@ def _draw_heatmap(chart: Heatmap, ax: Axes) -> AxesImage:
             below = chart.texts[row][column] if chart.texts else ""
             ax.text(column, row + (0.13 if below else 0.0), label, fontsize=9, **middle)
             ax.text(column, row - 0.24, below, fontsize=6.5, **middle)
+    _label_cells(chart, ax)
+    return image
+
+
+def _draw_regions(chart: Regions, ax: Axes) -> None:
+    values = np.array([_array(row) for row in chart.values])
+    colours = ListedColormap([PALETTE[colour].paper for colour in chart.colours])
+    ends: dict[str, Any] = {"vmin": -0.5, "vmax": len(chart.names) - 0.5}
+    ax.imshow(values, cmap=colours, aspect="auto", origin="lower", interpolation="nearest", **ends)
+    for name, colour in zip(chart.names, chart.colours, strict=True):
+        ax.bar(0.0, 0.0, color=PALETTE[colour].paper, label=name)  # for the legend
+    ax.set(xlim=(-0.5, values.shape[1] - 0.5), ylim=(-0.5, values.shape[0] - 0.5))
+    _label_cells(chart, ax)
+
+
+def _label_cells(chart: Heatmap | Regions, ax: Axes) -> None:
+    """Name the rows and columns of cells: all if they are few or have names, else the first and the last."""
     for axis, labelled in ((ax.xaxis, chart.x), (ax.yaxis, chart.y)):
         last = len(labelled.values) - 1
         named = all(isinstance(one, str) for one in labelled.values)
         places = list(range(last + 1)) if last < 6 or named else [0, last]
+        if isinstance(chart, Regions) and not named:
+            places = [
+                at for at in map(int, MaxNLocator(6, integer=True).tick_values(0, last)) if 0 <= at <= last
+            ]
         names = [one if isinstance(one, str) else number(one, 2) for one in labelled.values]
         tilted: dict[str, Any] = (
             {"rotation": 30, "ha": "right"} if axis is ax.xaxis and last >= 6 and named else {}
@@ -324,7 +354,6 @@ def _draw_heatmap(chart: Heatmap, ax: Axes) -> AxesImage:
         axis.set_label_text(labelled.label)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
-    return image
 
 
 def _draw_whiskers(chart: Whiskers, ax: Axes) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from sojourn import __version__
 from sojourn.report import blocks, charts
-from sojourn.report.charts import Choosable, Heatmap, Json, Lines, Whiskers, chart_json
+from sojourn.report.charts import Choosable, Heatmap, Json, Lines, Regions, Whiskers, chart_json
 from sojourn.report.looks import DASHES, GRADIENTS, PALETTE
 from sojourn.report.words import counted
 
@@ -115,7 +115,7 @@ class Writer:
                 return _verdicts(block)
             case blocks.DataTable():
                 return table(block)
-            case Lines() | Heatmap() | Whiskers() | Choosable():
+            case Lines() | Heatmap() | Regions() | Whiskers() | Choosable():
                 return self.chart(block)
             case blocks.Charts(several, small):
                 inside = "\n".join(map(self.chart, several))
@@ -197,7 +197,7 @@ def _cell(column: blocks.Column, value: blocks.Cell) -> str:
 
 # --- The page -----------------------------------------------------------------------
 
-SCRIPTS = ("scales", "marks", "axes", "lines", "heatmap", "whiskers", "charts", "tables", "start")
+SCRIPTS = ("scales", "marks", "axes", "lines", "heatmap", "regions", "whiskers", "charts", "tables", "start")
 TITLE = "Sojourn report"
 
 

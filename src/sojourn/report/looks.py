@@ -46,6 +46,7 @@ PALETTE = (
     Colour("#CC79A7", "#b85c92", "#e3a0c6"),
     Colour("#56B4E9", "#3a9bd6", "#93cff5"),
 )
+AREAS = (BLUE, ORANGE, GREEN, PINK, SKY, RED, GREY, BLACK)  # the order for things that fill areas
 # Strokes and gaps, in widths of a line two points wide: full, dashed, dashed and dotted, dotted.
 DASHES: tuple[tuple[int, ...], ...] = ((), (7, 4), (9, 3, 2, 3), (2, 3))
 # Circle, square, triangle up, diamond, triangle down, cross, plus; as matplotlib calls them.
@@ -74,6 +75,9 @@ AGENT_TITLES = {
     "fixed_rate": "rate fixed at 0",
     "rvi_q": "RVI Q-learning",
     "planner": "planner",
+    "tsde": "TSDE",
+    "ucrl_smdp": "UCRL-SMDP",
+    "ct_ucrl": "CT-UCRL",
     "h_learning": "H-learning",
     "greedy_bandit": "greedy bandit",
     "ucb_bandit": "UCB bandit",

@@ -3,6 +3,7 @@
     curves(table, ax, figure)           a figure along the steps: mean over the seeds, and its 95 % interval
     profiles(found, ax)                 the performance profiles of `sojourn.stats.profile`, by name
     heatmap(table, ax, x, y, figure)    the mean of a figure for each pair of options
+    frontier(found, ax)                 the best gain for each bound of a limit, from `sojourn.exact.frontier`
 
 Each draws on the `ax` of a matplotlib figure that you made, in your own style. It sets scales and labels, which you
 may change afterwards. Agents have the same colours, dashes and markers as in all of Sojourn's figures.
@@ -29,6 +30,7 @@ from typing import Any, TypeAlias
 import polars as pl
 
 from sojourn.data.numbers import nearest, shown
+from sojourn.exact.tradeoffs import Frontier
 from sojourn.report.charts import Axis, Colours, Heatmap, Labels, Lines, Series, series_of
 from sojourn.report.figures import draw
 from sojourn.report.looks import looks, plain, title
@@ -37,7 +39,7 @@ from sojourn.rules.door import told
 from sojourn.rules.intervals import mean_reach
 from sojourn.rules.stats import Profile
 
-__all__ = ["curves", "heatmap", "profiles"]
+__all__ = ["curves", "frontier", "heatmap", "profiles"]
 
 Axes: TypeAlias = Any  # those of matplotlib, which only `figures` imports
 _WORDS = {
@@ -154,6 +156,27 @@ def heatmap(table: pl.DataFrame, ax: Axes, x: str, y: str, figure: str = "earned
         ax.get_title(), Labels(_option(x), across), Labels(_option(y), up), colours, values, labels
     )
     draw(chart, ax)
+
+
+@told
+def frontier(found: Frontier, ax: Axes) -> None:
+    """Draw the best gain for each bound of a limit; bounds that no policy keeps are left out.
+
+    >>> from matplotlib.figure import Figure
+    >>> import sojourn as sj
+    >>> ax = Figure().subplots()
+    >>> model = sj.problems.long_shot()  # 5 per step of 1, or 12 per step of 4
+    >>> frontier(sj.exact.frontier(model, sj.exact.at_least("duration", 1, per="steps"), [1, 2.5, 4]), ax)
+    >>> ax.get_lines()[-1].get_ydata().round(9).tolist(), ax.get_xlabel()
+    ([5.0, 3.4, 3.0], 'duration per steps at least')
+    """
+    _check_axes(ax)
+    rows = found.table().filter(pl.col("gain").is_not_nan()).sort("bound")
+    if rows.is_empty():
+        raise ValueError("no policy keeps any of the bounds of the frontier; give others")
+    words = f"{found.limit.what} {'at least' if found.limit.is_least else 'at most'}"
+    series = [series_of("gain", plain(0), rows, "bound", "gain")]
+    draw(Lines(ax.get_title(), Axis(words), Axis("gain"), series), ax)
 
 
 def _option(name: str) -> str:

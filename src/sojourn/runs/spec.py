@@ -99,7 +99,7 @@ Axes: TypeAlias = Mapping[str, Choice | Axis]  # options; those that are lists a
 # 4: TimeSmoothed has no bias towards its first value. 5: a sweep over an option that changes the type of an agent's
 # part gives each cell its own numbers; before, all cells had those of the first. 6: centring has a guess and a unit of time
 # that come to rest, and that know nothing of the step that is learned from; rvi_q and differential_q divide by plain means
-# of the durations.
+# of the durations; AdaptiveRatio and ClippedExponential remember the noise between rare events.
 RULES_VERSION = 6
 
 MOST_RUNS = 100_000_000

@@ -1,4 +1,4 @@
-"""Streams of rewards and durations whose true rate is known at every step: nineteen named ones, and random ones."""
+"""Streams of rewards and durations whose true rate is known at every step: nineteen named ones, random ones, and rare events."""
 
 from __future__ import annotations
 
@@ -128,6 +128,24 @@ NAMED = (
 )  # fmt: skip
 
 _LEVELS = np.array([0.5, 1.0, 2.0])
+
+
+def rare_events(rng: Rng, event: str, chance: float, n: int) -> Stream:
+    """Return a stream on which nothing changes, but much depends on steps that are rare.
+
+    A jackpot pays 1 / chance, and nothing else pays. A disaster costs 1 / (2 chance) of a steady 1 a step. In the third kind
+    every step pays 1, and nearly all time is spent in steps of a duration of 1 / chance; others take 0.001.
+
+    >>> rare_events(np.random.default_rng(0), "disaster", 0.5, 4).rewards
+    array([1., 0., 0., 0.])
+    """
+    happens, ones = rng.random(n) < chance, np.ones(n)
+    if event == "jackpot":
+        return Stream(happens / chance, ones, ones, ones)
+    if event == "disaster":
+        return Stream(ones - happens / (2 * chance), ones, ones / 2, ones)
+    lasted = np.where(happens, 1 / chance, 0.001)
+    return Stream(ones, lasted, ones / (1 + 0.001 * (1 - chance)), lasted)
 
 
 def named_stream(rng: Rng, name: str, n: int) -> Stream:

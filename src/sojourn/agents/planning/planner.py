@@ -100,6 +100,21 @@ def wrong_history(course: PlanHistory) -> str:
     )
 
 
+def wrong_plans(states: Floats, counts: SparseCounts, shape: tuple[int, int]) -> str:
+    """Return what is wrong with plans and counts that came from elsewhere, or an empty text."""
+    num_states, num_actions = shape
+    if states.shape != (num_states, 9):
+        return f"states have the shape {states.shape}"
+    actions = states[:, ACTION : ACTION + 2]
+    if not ((actions >= 0.0) & (actions < num_actions)).all():
+        return "plan has an action out of range"
+    wrong = infinite("plan", states) or wrong_counts(counts, shape)
+    if wrong:
+        return wrong
+    led_to = counts.links[: counts.used, SUCCESSOR].astype(np.int64)
+    return "" if (states[led_to, SEEN] > 0.0).all() else "counts lead to a state that was not seen"
+
+
 @inlined
 def gone_on(course: PlanHistory, reward: float, duration: float) -> PlanHistory:
     """Return the course after one step."""
@@ -372,22 +387,7 @@ def looks_ahead_planner(agent: Planner) -> bool:
 @misfit.register
 def misfit_planner(agent: Planner) -> str:
     """Its counts must have as many pairs as its values, and the actions of its plans must exist."""
-    num_states, num_actions = agent.q.shape
-    if agent.states.shape != (num_states, 9):
-        return f"states have the shape {agent.states.shape}"
-    actions = agent.states[:, ACTION : ACTION + 2]
-    if not ((actions >= 0.0) & (actions < num_actions)).all():
-        return "plan has an action out of range"
-    wrong = (
-        infinite("plan", agent.states)
-        or wrong_counts(agent.counts, (num_states, num_actions))
-        or wrong_history(agent.course)
-    )
-    if wrong:
-        return wrong
-    led_to = agent.counts.links[: agent.counts.used, SUCCESSOR].astype(np.int64)
-    is_seen = (agent.states[led_to, SEEN] > 0.0).all()
-    return "" if is_seen else "counts lead to a state that was not seen"
+    return wrong_plans(agent.states, agent.counts, agent.q.shape) or wrong_history(agent.course)
 
 
 @draw.register

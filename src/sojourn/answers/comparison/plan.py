@@ -129,6 +129,9 @@ GRIDS: dict[str, Mapping[str, Sequence[float]]] = {  # what is tuned, by the con
     "fixed_rate": _STEP_SIZES,
     "rvi_q": _STEP_SIZES,
     "ucb_bandit": {"confidence": (0.1, 1.0, 10.0)},
+    "tsde": {"strength": (0.001, 0.01, 0.1, 1.0)},
+    "ucrl_smdp": {"radius": (0.01, 0.03, 0.1, 0.3, 1.0)},
+    "ct_ucrl": {"radius": (0.01, 0.03, 0.1, 0.3, 1.0)},
 }
 
 

@@ -219,7 +219,7 @@ def audit(
     best_gain = best.gain
     chosen = best.policy if policy is None else by_number(model, policy)
     worth = evaluate(model, chosen)
-    steps, long_run = steps_of(model, chosen, worth), LongRun(model, chosen, worth)
+    steps, long_run = steps_of(model, chosen, worth), LongRun(model, worth)
     low, high = interval(model, best)
     kept = followed(model, chosen, exploration, frequency_adjusted) if chosen.ndim == 1 else None
     line = functools.cache(functools.partial(greedy_line, model))

@@ -26,7 +26,6 @@ import math
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import sparse, special
 
 from sojourn.exact.policies import PolicyValue
@@ -45,13 +44,12 @@ _REACH = 12  # standard deviations: the normal law has a probability of 1e-33 be
 class LongRun:
     """The steps of a policy with one recurrent class, all of which take time, and the means of estimators on them."""
 
-    def __init__(self, model: SMDP, policy: ArrayLike, worth: PolicyValue) -> None:
+    def __init__(self, model: SMDP, worth: PolicyValue) -> None:
         """Take the rows of the model that the policy goes through again and again."""
-        given, state = np.asarray(policy), model.state_of_pair()
-        taken = (given[state] == model.action) if given.ndim == 1 else given[state, model.action]
+        state = model.state_of_pair()
         pair = np.repeat(np.arange(model.num_pairs), np.diff(model.row_offsets))
         reward, duration, by_rows = model.flat_laws()
-        chance = np.asarray(taken, dtype=np.float64)[pair] * model.probability
+        chance = worth.pair_shares[pair] * model.probability
         rows = np.flatnonzero(chance * worth.stationary[state[pair]])
         place = rows if by_rows else pair[rows]
         states, self._start = np.unique(state[pair[rows]], return_inverse=True)
@@ -83,7 +81,7 @@ class LongRun:
 
     @cached_property
     def _squares(self) -> Floats:
-        return _squares(self._laws)
+        return laws.variances(self._laws) + self._duration**2
 
     def _system(self, lost: Floats) -> sparse.csc_array:
         """Return 1 - M, where M [state, next state] keeps all but a share `lost` in each step."""
@@ -142,23 +140,6 @@ def _transforms(given: laws.FlatLaws, speed: float) -> tuple[Floats, Floats]:
         lost = -np.expm1(-speed * x)
         found[row] = weight @ lost, weight @ (lost / x)
     return found[place.ravel(), 0], found[place.ravel(), 1]
-
-
-def _squares(given: laws.FlatLaws) -> Floats:
-    """Return the mean square of each law."""
-    kind, (a, b, c) = given.kind, given.parameters.T
-    result = np.where(kind == laws.EXPONENTIAL, 2.0 * a * a, a * a)
-    result = np.where(kind == laws.GAMMA, a * (a + 1.0) * b * b, result)
-    result = np.where(kind == laws.UNIFORM, (a * a + a * b + b * b) / 3.0, result)
-    result = np.where(kind == laws.TWO_POINT, a * a + c * (b * b - a * a), result)
-    for at in np.flatnonzero(kind == laws.WEIBULL):
-        result[at] = b[at] ** 2 * math.gamma(1.0 + 2.0 / a[at])
-    for at in np.flatnonzero(kind == laws.LOGNORMAL):
-        result[at] = a[at] ** 2 * math.exp(2.0 * b[at] ** 2)
-    for at in np.flatnonzero(kind == laws.FLOORED):
-        x, weight = _points(given.law(int(at)), 0.0)
-        result[at] = weight @ (x * x)
-    return np.asarray(result)
 
 
 def _points(law: laws.Law, speed: float) -> tuple[Floats, Floats]:

@@ -7,6 +7,7 @@ disaster), and that past actions had *no reasons that the states leave out*.
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple, TypeAlias, TypeVar
@@ -14,19 +15,32 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from scipy.special import stdtrit
 
-from sojourn.data.numbers import finite, probability, proper_fraction, shown
-from sojourn.exact.logs.fit import Fit, LogRows, Weighted, Worth, fitted, padded, terms, weighted, worth
+from sojourn.data.numbers import finite, positive, probability, proper_fraction, shown
+from sojourn.exact.logs.fit import (
+    Fit,
+    LogRows,
+    Weighted,
+    Worth,
+    fitted,
+    fitted_sums,
+    padded,
+    sides,
+    weighted,
+    with_known,
+    worth,
+)
 from sojourn.exact.logs.improve import Choice, chosen, standard_error
+from sojourn.exact.logs.markov import MarkovCheck, checked
 from sojourn.exact.operators import first_best
 from sojourn.models.smdp import SMDP
 from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.door import told
-from sojourn.rules.long_run import sum_sides
 
 _T = TypeVar("_T")
 Label: TypeAlias = Hashable
 Policy: TypeAlias = Mapping[Any, Any]  # {state: action} or {state: {action: probability}}
 _SELDOM = 1e-3  # of the steps
+_ROUNDING = 1e-8  # of a sum of probabilities
 ASSUMED = (
     "if the states are Markov, the log is stationary and has seen all that matters, and past actions had no reasons that "
     "the states leave out"
@@ -55,6 +69,7 @@ class Behaviour(NamedTuple):
     rows: int
     duration: float
     observed: float
+    per: str = "unit time"
 
     @property
     def reached_long_run(self) -> bool:
@@ -67,9 +82,9 @@ class Behaviour(NamedTuple):
         """The result in one sentence."""
         inside = f"{100.0 * self.level:g} % interval {self.low:.6g} to {self.high:.6g} ({self.rows:,} rows, {ASSUMED})"
         if self.reached_long_run:
-            return f"the log earned {self.rate:.6g} per unit time, {inside}"
+            return f"the log earned {self.rate:.6g} per {self.per}, {inside}"
         return (
-            f"going on as in the log would earn {self.rate:.6g} per unit time, {inside}; the log itself earned "
+            f"going on as in the log would earn {self.rate:.6g} per {self.per}, {inside}; the log itself earned "
             f"{self.observed:.6g}, so it has not reached its long run"
         )
 
@@ -95,12 +110,13 @@ class LogEvaluation(NamedTuple):
     level: float
     rests_on: int
     weighted: Weighted | None
+    per: str = "unit time"
 
     @property
     def sentence(self) -> str:
         """The result in one sentence."""
         return (
-            f"the policy would earn {self.gain:.6g} per unit time, {100.0 * self.level:g} % interval {self.low:.6g} to "
+            f"the policy would earn {self.gain:.6g} per {self.per}, {100.0 * self.level:g} % interval {self.low:.6g} to "
             f"{self.high:.6g} (it rests on pairs seen at least {self.rests_on:,} times, {ASSUMED})"
         )
 
@@ -140,10 +156,10 @@ class Improvement(NamedTuple):
         if self.kept:
             return (
                 f"nothing in the log is clearly better than what was done, which earned {self.behaviour.rate:.6g} per "
-                f"unit time; keep it ({ASSUMED})"
+                f"{self.behaviour.per}; keep it ({ASSUMED})"
             )
         return (
-            f"this policy would earn {self.gain:.6g} per unit time, at least {self.low:.6g} with a probability of "
+            f"this policy would earn {self.gain:.6g} per {self.behaviour.per}, at least {self.low:.6g} with a probability of "
             f"{100.0 * self.level:g} %, against {self.behaviour.rate:.6g} in the log; it is better with a "
             f"probability of {100.0 * min(self.beats_behaviour, 0.999):.1f} % ({ASSUMED})"
         )
@@ -156,7 +172,8 @@ class Improvement(NamedTuple):
 class Log:
     """A log of past decisions, as `read_log` returns it.
 
-    `states` and `actions` are the labels. `refused` and `findings` are sentences about rows that were left out or changed.
+    `states` and `actions` are the labels. `refused` and `findings` are sentences about rows that were left out or changed;
+    `censored` is how many rows were left out because their end was not seen. Rates are per `per`.
 
     >>> import sojourn as sj
     >>> log = sj.read_log({"state": [0, 1, 0], "action": [0, 0, 0], "reward": [6, 0, 6], "duration": [1, 2, 1]})
@@ -171,36 +188,132 @@ class Log:
         probability: Floats | None,
         labels: tuple[tuple[Label, ...], tuple[Label, ...]],
         refused: tuple[str, ...] = (),
+        findings: tuple[str, ...] = (),
+        *,
+        censored: int = 0,
+        per: str = "unit time",
     ) -> None:
-        self.actions, self.refused = labels[1], tuple(refused)
-        kept, at, states, self.findings = _closed(rows, trajectory, labels[0])
+        self.actions, self.refused, self.censored, self.per = labels[1], tuple(refused), censored, per
+        kept, at, states, changed = _closed(rows, trajectory, labels[0])
+        self.findings = (*findings, *changed)
         number = np.full(len(labels[0]), -1, dtype=np.int64)
         number[states] = np.arange(len(states))
         self.states: tuple[Label, ...] = tuple(labels[0][state] for state in states)
-        self._rows = kept._replace(state=number[kept.state], next_state=number[kept.next_state])
-        self._trajectory = trajectory[at]
+        if len(states) < len(labels[0]):
+            kept = kept._replace(state=number[kept.state], next_state=number[kept.next_state])
+        self._rows: LogRows | None = kept
+        self._size, self._totals = len(kept.state), (float(kept.duration.sum()), float(kept.reward.sum()))
+        self._entered = np.bincount(kept.next_state, minlength=len(states))
+        self._kept = at
+        self._trajectory = trajectory[at] if len(at) < len(trajectory) else trajectory
         self._probability = None if probability is None else probability[at]
-        if not self._rows.duration.sum() > 0.0:
+        if not self._totals[0] > 0.0:
             raise ValueError("no time passes in the log; at least one row must have a duration above 0")
 
     def __repr__(self) -> str:
         refused = sum(int(each.split()[0].replace(",", "")) for each in self.refused)
         parts = [(len(self), "row"), (len(self.states), "state"), (len(self.actions), "action")]
-        counts = ", ".join(_counted(count, word, f"{word}s") for count, word in parts)
-        return f"Log({counts}{f'; {refused:,} refused' if refused else ''})"
+        counts = ", ".join(counted(count, word, f"{word}s") for count, word in parts)
+        unused = "".join(
+            f"; {count:,} {word}"
+            for count, word in ((refused, "refused"), (self.censored, "censored"))
+            if count
+        )
+        return f"Log({counts}{unused})"
 
     def __len__(self) -> int:
-        return len(self._rows.state)
+        return self._size
+
+    @staticmethod
+    def from_sums(source: Any) -> Log:
+        """Return the log of which any engine has made sums: a frame or a file with a row for each pair and its successor.
+
+        Its columns are state, action, next_state, count, reward and duration (sums), and reward_reward, duration_duration
+        and reward_duration (sums of products). Several rows for the same successor are added up. Gains are those of the
+        log itself. What needs rows is left out, and `findings` says so: the skewness of rare events, in the limits.
+
+        >>> sums = {"state": ["a"], "action": ["x"], "next_state": ["a"], "count": [4], "reward": [12], "duration": [6]}
+        >>> more = {"reward_reward": [40], "duration_duration": [10], "reward_duration": [18]}
+        >>> Log.from_sums(sums | more).behaviour.rate
+        2.0
+        """
+        from sojourn.exact.logs.sums import read_sums  # noqa: PLC0415 - it makes logs
+
+        log, squares, count = read_sums(source)
+        return log._summed(squares, count)  # noqa: SLF001 - it is the same class
+
+    def _summed(self, squares: Floats, count: Ints) -> Log:
+        """Turn a log whose rows are sums into the log that they are sums of."""
+        assert self._rows is not None
+        squares, count = squares[:, self._kept], count[self._kept]
+        self.fit = fitted_sums(self._rows, squares, count, len(self.states))
+        self._size = int(count.sum())
+        self._entered = np.bincount(self._rows.next_state, count, minlength=len(self.states)).astype(np.int64)
+        self._rows = None
+        self.findings = (
+            *self.findings,
+            "the log is one of sums, so intervals and limits take no account of skewness, as where a few rows decide",
+        )
+        return self
 
     @functools.cached_property
     def fit(self) -> Fit:
         """The counts and means of every pair of a state and an action."""
+        assert self._rows is not None  # a log of sums brings its fit
         return fitted(self._rows, len(self.states))
+
+    def with_action(
+        self,
+        name: Label,
+        *,
+        reward: float,
+        duration: float,
+        next: Mapping[Any, float] | None = None,  # noqa: A002 - as in models
+    ) -> Log:
+        """Return the log with an action whose effect is known: what it earns, how long it takes, and where it leads.
+
+        It can then be taken in every state, and `improve` and `evaluate` compare it with what was done. `next` has the
+        probabilities of the states; without it, the unit is renewed, and begins where the units of the log were seen to
+        begin. If the log has the action, its effect is taken to be the known one, however it went in the log. Intervals and
+        limits then speak of the rest, which comes from the log.
+
+        >>> import sojourn as sj
+        >>> log = sj.read_log({"state": [0, 1, 2] * 99, "action": ["run"] * 297, "reward": [4, 3, -19] * 99, "duration": [1, 1, 2] * 99})
+        >>> log.with_action("mend", reward=-1, duration=1, next={0: 1.0}).improve().policy
+        {0: 'run', 1: 'run', 2: 'mend'}
+        """
+        taken, known = finite("reward", reward), positive("duration", duration)
+        if next is None and self._rows is None:
+            raise ValueError("sums do not show where units begin; give next, such as {state: 1.0}")
+        if next is None:
+            assert self._rows is not None
+            first = self._rows.state[np.append(True, np.diff(self._trajectory) != 0)]
+            successors = np.bincount(first, minlength=len(self.states)) / len(first)
+        else:
+            successors = self._successors(next)
+        made = copy.copy(self)
+        made.__dict__.pop("behaviour", None)
+        made.actions = self.actions if name in self.actions else (*self.actions, name)
+        made.fit = with_known(self.fit, made.actions.index(name), taken, known, successors)
+        return made
+
+    def _successors(self, given: Mapping[Any, float]) -> Floats:
+        """Return the probabilities of states by number."""
+        found = np.zeros(len(self.states))
+        for state, chance in given.items():
+            if state not in self.states:
+                raise ValueError(
+                    f"next has the state {shown(state)}, which the log does not have; see log.states"
+                )
+            found[self.states.index(state)] = probability(f"next of {shown(state)}", chance)
+        if not abs(found.sum() - 1.0) <= _ROUNDING:
+            raise ValueError(f"the probabilities of next sum to {found.sum():.9g}; they must sum to 1")
+        return found
 
     def counts(self) -> dict[Label, dict[Label, int]]:
         """Return how often each action was taken in each state."""
         found: dict[Label, dict[Label, int]] = {state: {} for state in self.states}
-        for state, action, count in zip(self.fit.state, self.fit.action, self.fit.seen, strict=True):
+        for state, action, count in zip(self.fit.state, self.fit.action, self.fit.taken, strict=True):
             found[self.states[state]][self.actions[action]] = int(count)
         return found
 
@@ -221,7 +334,7 @@ class Log:
             action=fit.action,
             state_names=label_names(self.states),
             action_names=label_names(self.actions),
-            counts=fit.seen,
+            counts=np.maximum(fit.taken, 1),
         )
 
     @functools.cached_property
@@ -230,15 +343,26 @@ class Log:
         return self._behaviour(0.95)
 
     def _behaviour(self, level: float) -> Behaviour:
-        rows, fit = self._rows, self.fit
+        fit = self.fit
         found = worth(fit, fit.behaviour)
-        clock = float(rows.duration.sum())
+        clock, earned = self._totals
         # What the states at the ends are worth; nothing, if each state is entered as often as it is left.
-        entered = np.bincount(rows.next_state, minlength=fit.num_states) - fit.visits
-        earned = float(rows.reward.sum())
-        rate = (earned + float(entered @ found.bias)) / clock
-        below, above = sum_sides(terms(rows, fit, found, np.ones(fit.num_states, dtype=bool)), level)
-        return Behaviour(rate, rate + below, rate + above, level, len(self), clock, earned / clock)
+        entered = self._entered - fit.visits
+        known = (fit.known & (fit.taken > 0)).any()  # then the rows are not what is expected
+        rate = found.gain if known else (earned + float(entered @ found.bias)) / clock
+        below, above = sides(self._rows, fit, level, found, np.ones(fit.num_states, dtype=bool))
+        return Behaviour(rate, rate + below, rate + above, level, len(self), clock, earned / clock, self.per)
+
+    def markov(self) -> MarkovCheck:
+        """Return whether the states look Markov and the log stationary: a verdict in words, with its p-values.
+
+        It seldom warns without a reason. `sojourn.exact.logs.markov` describes the tests.
+        """
+        if self._rows is None:
+            raise ValueError(
+                "the log is one of sums, which do not show what followed what; check a part of it by its rows"
+            )
+        return checked(self._rows, self._trajectory, self.fit, worth(self.fit, self.fit.behaviour))
 
     def improve(self, level: float = 0.95) -> Improvement:
         """Return a policy that is very probably better than the behaviour, or the advice to keep the behaviour.
@@ -259,7 +383,7 @@ class Log:
             beats_behaviour=beats,
             behaviour=behaviour,
             kept=choice is None,
-            counts=self._by_state(fit.seen[best].tolist()),
+            counts=self._by_state(fit.taken[best].tolist()),
             visits=self._by_state((visits / visits.sum()).tolist()),
         )
 
@@ -276,12 +400,14 @@ class Log:
         share = self._shares(policy)
         found = worth(fit, share)
         gain, low, high = self._interval(found, policy, level)
-        reached = found.weight(fit) >= _SELDOM * found.visits.sum()
+        reached = (found.weight(fit) >= _SELDOM * found.visits.sum()) & ~fit.known
         answer = None
-        if self._probability is not None:
+        if self._probability is not None and self._rows is not None:
             ratio = share[fit.row_pair] / self._probability
             answer = weighted(self._rows, self._trajectory, ratio, found.visits, level)
-        return LogEvaluation(gain, low, high, level, int(fit.seen[reached].min()), answer)
+        return LogEvaluation(
+            gain, low, high, level, int(fit.seen[reached].min(initial=len(self))), answer, self.per
+        )
 
     def _interval(self, found: Worth, policy: Policy, level: float) -> tuple[float, float, float]:
         """Return the gain of a policy and its interval, which is the behaviour's if no state is mentioned."""
@@ -290,7 +416,7 @@ class Log:
         fit, usual = self.fit, np.array([state not in policy for state in self.states])
         error, freedom = standard_error(fit, found)
         half = float(stdtrit(freedom, 0.5 + level / 2.0)) * error
-        below, above = sum_sides(terms(self._rows, fit, found, usual), level)
+        below, above = sides(self._rows, fit, level, found, usual)
         # How much the gain would differ if every action might lead wherever its state has led.
         shift = worth(padded(fit), found.share).gain - found.gain
         low, high = min(below, -half) + min(shift, 0.0), max(above, half) + max(shift, 0.0)
@@ -315,7 +441,7 @@ class Log:
                     )
             place = f"a probability in the state {shown(state)}"
             given = [probability(place, chances.get(action, 0.0)) for action in seen[state]]
-            if not abs(finite("a sum", sum(given)) - 1.0) <= 1e-8:
+            if not abs(finite("a sum", sum(given)) - 1.0) <= _ROUNDING:
                 raise ValueError(
                     f"the probabilities in the state {shown(state)} sum to {sum(given):.9g}; they must sum to 1"
                 )
@@ -343,7 +469,7 @@ def _closed(
     if stops.size:
         after[stops] = rows.state[stops + 1]
         findings.append(
-            f"{_counted(stops.size, 'trajectory ends', 'trajectories end')} in a state that is never left, "
+            f"{counted(stops.size, 'trajectory ends', 'trajectories end')} in a state that is never left, "
             f"such as {shown(labels[rows.next_state[stops[0]]])}; the beginning of the next trajectory is taken to follow"
         )
     kept = np.ones(len(after), dtype=bool)
@@ -357,7 +483,7 @@ def _closed(
     missing = np.flatnonzero(~kept)
     if missing.size:
         findings.append(
-            f"{_counted(missing.size, 'row leads', 'rows lead')} to a state that the log never leaves, "
+            f"{counted(missing.size, 'row leads', 'rows lead')} to a state that the log never leaves, "
             f"such as {shown(labels[after[missing[0]]])}, and {'is' if missing.size == 1 else 'are'} left out"
         )
     if not kept.any():
@@ -365,11 +491,14 @@ def _closed(
             "every row of the log leads sooner or later to a state that is never left; next states must be among the states"
         )
     at = np.flatnonzero(kept)
+    if not missing.size:
+        return rows._replace(next_state=after), at, np.flatnonzero(left), tuple(findings)
     taken = LogRows(rows.state[at], rows.action[at], rows.reward[at], rows.duration[at], after[at])
     return taken, at, np.flatnonzero(left), tuple(findings)
 
 
-def _counted(count: int, one: str, several: str) -> str:
+def counted(count: int, one: str, several: str) -> str:
+    """Return a number of things in words."""
     return f"{count:,} {one if count == 1 else several}"
 
 

@@ -35,12 +35,14 @@ does not depend on the past. In long cycles the weights vary wildly; the interva
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse import linalg
 from scipy.sparse.csgraph import reverse_cuthill_mckee
+from scipy.special import stdtrit
 
 from sojourn.data.moved import moved_names
 from sojourn.models.chain import iterated
@@ -57,7 +59,12 @@ _NARROW, _TRIED = (
     40,
 )  # the bandwidth up to which a large matrix is factored at once; else steps of iteration before that
 _BORROWED = 2.0  # rows of the pooled variance that are added to each pair
+_TABLE = 1_000_000  # places of a table that is always small enough
+_CERTAIN = 1 << 50  # rows that a known effect is worth
 _LEAST = 30.0  # the number of cycles that the weighted ones must be worth
+
+
+_NOTHING = np.zeros(0)
 
 
 class LogRows(NamedTuple):
@@ -90,6 +97,7 @@ class Fit(NamedTuple):
     cell_share: Floats  # of the pair's rows
     cell_sums: Floats  # [2, cell]: of reward and duration
     row_pair: Ints
+    taken: Ints  # rows of each pair, also where its effect is known and `seen` says that it is certain
 
     @property
     def num_states(self) -> int:
@@ -97,14 +105,19 @@ class Fit(NamedTuple):
         return len(self.offsets) - 1
 
     @property
+    def known(self) -> Flags:
+        """Which pairs have an effect that is known and not estimated."""
+        return np.asarray(self.seen != self.taken)
+
+    @property
     def visits(self) -> Ints:
         """The number of rows of each state."""
-        return np.add.reduceat(self.seen, self.offsets[:-1])
+        return np.add.reduceat(self.taken, self.offsets[:-1])
 
     @property
     def behaviour(self) -> Floats:
         """The share of each pair among the rows of its state, which estimates the policy that made the log."""
-        return np.asarray(self.seen / self.visits[self.state])
+        return np.asarray(self.taken / self.visits[self.state])
 
     def over_pairs(self, cells: Floats) -> Floats:
         """Return sums over the cells of each pair."""
@@ -114,16 +127,12 @@ class Fit(NamedTuple):
 def fitted(rows: LogRows, num_states: int) -> Fit:
     """Return the counts, means and sums of squares of a log in which every state is left at least once."""
     actions = int(rows.action.max()) + 1
-    keys, row_pair, count = np.unique(
-        rows.state * actions + rows.action, return_inverse=True, return_counts=True
-    )
+    keys, row_pair, count = _grouped(rows.state * actions + rows.action, num_states * actions)
     state, pairs = keys // actions, len(keys)
     reward = np.bincount(row_pair, rows.reward) / count
     duration = np.bincount(row_pair, rows.duration) / count
     r, t = rows.reward - reward[row_pair], rows.duration - duration[row_pair]
-    cells, row_cell, cell_count = np.unique(
-        row_pair * num_states + rows.next_state, return_inverse=True, return_counts=True
-    )
+    cells, row_cell, cell_count = _grouped(row_pair * num_states + rows.next_state, pairs * num_states)
     return Fit(
         offsets=np.searchsorted(state, np.arange(num_states + 1)),
         state=state,
@@ -140,6 +149,96 @@ def fitted(rows: LogRows, num_states: int) -> Fit:
         cell_share=cell_count / count[cells // num_states],
         cell_sums=np.array([np.bincount(row_cell, r), np.bincount(row_cell, t)]),
         row_pair=row_pair,
+        taken=count,
+    )
+
+
+def fitted_sums(cells: LogRows, squares: Floats, count: Ints, num_states: int) -> Fit:
+    """Return the fit of a log of which only sums are known: each "row" has the sums of many with the same successor.
+
+    `squares` has their sums of squares of reward, of duration, and of their product.
+    """
+    actions = int(cells.action.max()) + 1
+    keys, pair, _ = _grouped(cells.state * actions + cells.action, num_states * actions)
+    places, place, _ = _grouped(pair * num_states + cells.next_state, len(keys) * num_states)
+    cell_pair = places // num_states
+    rows = np.bincount(place, count).astype(np.float64)
+    seen = np.bincount(pair, count).astype(np.int64)
+    sums = np.array([np.bincount(place, cells.reward), np.bincount(place, cells.duration)])
+    means = np.array([np.bincount(cell_pair, each) for each in sums]) / seen
+    products = np.array([means[0] ** 2, means[1] ** 2, means[0] * means[1]])
+    centred = np.array([np.bincount(pair, each) for each in squares]) - seen * products
+    centred[:2] = np.maximum(centred[:2], 0.0)
+    return Fit(
+        offsets=np.searchsorted(keys // actions, np.arange(num_states + 1)),
+        state=keys // actions,
+        action=keys % actions,
+        seen=seen,
+        reward=means[0],
+        duration=means[1],
+        squares=centred,
+        cell_pair=cell_pair,
+        cell_next=places % num_states,
+        cell_count=rows,
+        cell_share=rows / seen[cell_pair],
+        cell_sums=sums - rows * means[:, cell_pair],
+        row_pair=np.zeros(0, dtype=np.int64),
+        taken=seen,
+    )
+
+
+def _grouped(keys: Ints, size: int) -> tuple[Ints, Ints, Ints]:
+    """Return the different keys below `size`, the place of each row's key among them, and their counts."""
+    if size > max(len(keys), _TABLE):
+        return np.unique(keys, return_inverse=True, return_counts=True)
+    count = np.bincount(keys, minlength=size)
+    known = np.flatnonzero(count)
+    place = np.zeros(size, dtype=np.int64)
+    place[known] = np.arange(len(known))
+    return known, place[keys], count[known]
+
+
+def with_known(fit: Fit, action: int, reward: float, duration: float, successors: Floats) -> Fit:
+    """Return the fit with an action whose effect is known, the same in every state."""
+    states = np.arange(fit.num_states)
+    actions = max(action, int(fit.action.max())) + 1
+    keys = np.union1d(fit.state * actions + fit.action, states * actions + action)
+    place = np.searchsorted(keys, fit.state * actions + fit.action)
+    mine = keys % actions == action
+
+    def filled(old: Floats, new: float) -> Floats:
+        whole = np.full((*old.shape[:-1], len(keys)), new, dtype=old.dtype)
+        whole[..., place] = old
+        whole[..., mine] = new
+        return whole
+
+    count = np.zeros(len(keys), dtype=np.int64)
+    count[place] = fit.taken
+    after = np.flatnonzero(successors)
+    kept = np.flatnonzero(~mine[place[fit.cell_pair]])
+    pair = np.append(place[fit.cell_pair[kept]], np.repeat(np.flatnonzero(mine), len(after)))
+    following = np.append(fit.cell_next[kept], np.tile(after, len(states)))
+    share = np.append(fit.cell_share[kept], np.tile(successors[after], len(states)))
+    order = np.lexsort((following, pair))
+    sums = np.append(fit.cell_sums[:, kept], np.zeros((2, len(after) * len(states))), axis=1)
+    seen = np.full(len(keys), _CERTAIN)
+    seen[place] = fit.seen
+    seen[mine] = _CERTAIN
+    return Fit(
+        offsets=np.searchsorted(keys // actions, np.arange(fit.num_states + 1)),
+        state=keys // actions,
+        action=keys % actions,
+        seen=seen,
+        reward=filled(fit.reward, reward),
+        duration=filled(fit.duration, duration),
+        squares=filled(fit.squares, 0.0),
+        cell_pair=pair[order],
+        cell_next=following[order],
+        cell_count=(share * seen[pair])[order],
+        cell_share=share[order],
+        cell_sums=sums[:, order],
+        row_pair=place[fit.row_pair],
+        taken=count,
     )
 
 
@@ -251,8 +350,9 @@ def ahead(fit: Fit, bias: Floats) -> Floats:
 
 def shrunk(fit: Fit, squares: Floats) -> Floats:
     """Return the variance of each pair, with two rows of the pooled variance added."""
-    left = fit.seen.sum() - len(fit.seen)
-    pooled = squares.sum() / max(left, 1)
+    unsure = ~fit.known
+    left = fit.seen[unsure].sum() - np.count_nonzero(unsure)
+    pooled = squares[unsure].sum() / max(left, 1)
     return np.asarray((squares + _BORROWED * pooled) / (fit.seen - 1 + _BORROWED))
 
 
@@ -266,10 +366,47 @@ def terms(rows: LogRows, fit: Fit, found: Worth, usual: Flags) -> Floats:
     """Return what each row adds to the error of a policy's estimated gain; `usual` are the states that keep the behaviour."""
     delta = rows.reward - found.gain * rows.duration + found.bias[rows.next_state] - found.bias[rows.state]
     surplus = advantage(fit, found)
+    if fit.known.any():  # what such rows show is not used
+        delta = np.where(fit.known[fit.row_pair], surplus[fit.row_pair], delta)
     own, usually = found.weight(fit) / fit.seen, (found.visits / fit.visits)[fit.state]
     mean = np.add.reduceat(surplus * found.share, fit.offsets[:-1])[fit.state]
     factor, middle = (np.where(usual[fit.state], *both) for both in ((usually, own), (mean, surplus)))
     return np.asarray(factor[fit.row_pair] * (delta - middle[fit.row_pair]))
+
+
+def sides(
+    rows: LogRows | None,
+    fit: Fit,
+    level: float,
+    found: Worth,
+    usual: Flags,
+    base: Worth | None = None,
+    more: Floats = _NOTHING,
+) -> tuple[float, float]:
+    """Return how far below and above its estimate a gain may be, or its difference to that of the behaviour, `base`.
+
+    `more` are further terms. Without rows, as in a log of sums, Student's law takes the place of skewness and kurtosis.
+    """
+    always = np.ones(fit.num_states, dtype=bool)
+    if rows is not None:
+        own = terms(rows, fit, found, usual)
+        own = own if base is None else own - terms(rows, fit, base, always)
+        return sum_sides(np.append(own, more), level)
+    parts = [_factors(fit, found, usual)] + ([] if base is None else [_factors(fit, base, always)])
+    a, b, off, cells = (one[0] - one[1] if len(one) > 1 else one[0] for one in zip(*parts, strict=True))
+    squares = float((spread(fit, a, b, cells) + fit.seen * off**2)[~fit.known].sum() + more @ more)
+    freedom = max(int(fit.taken.sum()) - len(fit.taken), 1)
+    half = float(stdtrit(freedom, 0.5 + level / 2.0)) * math.sqrt(squares)
+    return -half, half
+
+
+def _factors(fit: Fit, found: Worth, usual: Flags) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return what the terms of rows are made of: factors of rewards and durations, means by pair, and parts by cell."""
+    surplus, keeps = advantage(fit, found), usual[fit.state]
+    mean = np.add.reduceat(surplus * found.share, fit.offsets[:-1])[fit.state]
+    factor = np.where(keeps, (found.visits / fit.visits)[fit.state], found.weight(fit) / fit.seen)
+    off = factor * np.where(keeps, surplus - mean, 0.0)
+    return factor, -found.gain * factor, off, factor[fit.cell_pair] * ahead(fit, found.bias)
 
 
 # --- Importance-weighted cycles -----------------------------------------------------------

@@ -45,13 +45,12 @@ from sojourn.exact.logs.fit import (
     inside,
     padded,
     shrunk,
+    sides,
     spread,
-    terms,
     worth,
 )
 from sojourn.exact.operators import first_best
 from sojourn.rules.arrays import Flags, Floats
-from sojourn.rules.long_run import sum_sides
 
 LEAST = (5, 10, 20, 40)
 PENALTIES = (0.0, 0.5, 1.0, 2.0, 3.0)
@@ -72,7 +71,7 @@ class Choice(NamedTuple):
     beats: float
 
 
-def chosen(rows: LogRows, fit: Fit, level: float = 0.95) -> Choice | None:
+def chosen(rows: LogRows | None, fit: Fit, level: float = 0.95) -> Choice | None:
     """Return the policy to follow, or None if the behaviour should be kept."""
     base = worth(fit, fit.behaviour)
     better = []
@@ -83,25 +82,27 @@ def chosen(rows: LogRows, fit: Fit, level: float = 0.95) -> Choice | None:
         sure, likely = (float(stdtrit(freedom, one)) * deviation for one in (_SURE, _LIKELY))
         beats = float(stdtr(freedom, (difference - lucky) / deviation)) if deviation else 1.0
         better.append((difference - max(sure, lucky + likely), beats, lucky, found))
-    usual, never = np.ones(fit.num_states, dtype=bool), np.zeros(fit.num_states, dtype=bool)
+    never = np.zeros(fit.num_states, dtype=bool)
     for least, beats, lucky, found in sorted(better, key=lambda one: -one[0]):
         if least <= 0.0:
             break
-        own, half = terms(rows, fit, found, never), half_rows(rows, fit, found)
-        apart = own - terms(rows, fit, base, usual)
+        half = half_rows(rows, fit, found)
         surplus = found.gain - base.gain - lucky + float(half.sum())
-        if surplus + sum_sides(np.append(apart, half), _DOUBTED)[0] > 0.0:
-            below = sum_sides(np.append(own, half), 1.0 - 2.0 * _PAID * (1.0 - level))[0] + float(half.sum())
+        if surplus + sides(rows, fit, _DOUBTED, found, never, base, half)[0] > 0.0:
+            promised = 1.0 - 2.0 * _PAID * (1.0 - level)
+            below = sides(rows, fit, promised, found, never, more=half)[0] + float(half.sum())
             low = min(_along_path(fit, found, level), found.gain + below) - lucky
             return Choice(found, found.gain - lucky, low, beats)
     return None
 
 
-def half_rows(rows: LogRows, fit: Fit, found: Worth) -> Floats:
+def half_rows(rows: LogRows | None, fit: Fit, found: Worth) -> Floats:
     """Return by state what half a row of its worst surprise would add to a policy's gain, if only other actions had it.
 
-    Of two actions with rare losses, the one that looks better is the one whose losses have not come yet.
+    Of two actions with rare losses, the one that looks better is the one whose losses have not come yet. Sums do not show it.
     """
+    if rows is None:
+        return np.zeros(fit.num_states)
     delta = rows.reward - found.gain * rows.duration + found.bias[rows.next_state] - found.bias[rows.state]
     worst = np.full(len(fit.seen), np.inf)
     np.minimum.at(worst, fit.row_pair, delta)
@@ -123,7 +124,7 @@ def _along_path(fit: Fit, found: Worth, level: float) -> float:
 def candidates(fit: Fit, base: Worth) -> list[Floats]:
     """Return the different policies that policy iteration finds on lowered rewards."""
     found: dict[bytes, Floats] = {}
-    commonest = first_best(fit.offsets, fit.seen.astype(np.float64))
+    commonest = first_best(fit.offsets, fit.taken.astype(np.float64))
     for least in LEAST:
         usable = fit.seen >= least
         usable[commonest] = True

@@ -7,6 +7,7 @@ duration. Rows are counted from 1; the heading of a file does not count.
 from __future__ import annotations
 
 import contextlib
+import glob
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import polars as pl
 
-from sojourn.data.child import Facts, brief, read_apart, table_here
+from sojourn.data.child import Facts, brief, is_number, read_apart, table_here
 from sojourn.data.files import check_readable
 from sojourn.data.numbers import nearest, shown, unmasked
 from sojourn.exact.logs.decision_log import Log
@@ -25,16 +26,18 @@ from sojourn.rules.arrays import Flags, Floats, Ints
 from sojourn.rules.door import told
 
 Columns: TypeAlias = str | Sequence[str]
-Labels: TypeAlias = list[Hashable]
+Labels: TypeAlias = list[Hashable] | pl.Series
+Source: TypeAlias = "str | Path | Sequence[str | Path] | Frame"
 
 _DECIMAL_COMMA = r"^([+-]?\d+),(\d+)$"
 _SHOWN = 5  # row numbers in a sentence
+_LARGEST_KEY = 1 << 62  # of several columns as one whole number
 _LARGEST = 1e60  # a reward or a duration, whose fourth power must fit a float; 1 over it is the smallest duration above 0
 
 
 @told
 def read_log(  # one argument for each column of a log
-    source: str | Path | Frame,
+    source: Source,
     *,
     state: Columns = "state",
     action: Columns = "action",
@@ -44,9 +47,10 @@ def read_log(  # one argument for each column of a log
     trajectory: str | None = None,
     probability: str | None = None,
 ) -> Log:
-    """Return the log in a CSV or Parquet file, in a frame of polars or pandas, or in columns by name.
+    """Return the log in CSV or Parquet files, in a frame of polars or pandas, or in columns by name.
 
-    Every argument names a column. `state`, `action` and `next_state` may name several columns; the labels are then tuples.
+    Files are a path, a list of paths, or a pattern such as "2026-*.parquet". Anything that has the Arrow interface, such as a
+    relation of DuckDB, is a frame, too. Every argument names a column. `state`, `action` and `next_state` may name several columns; the labels are then tuples.
     Labels may be anything. If `next_state`, `trajectory` or `probability` is not given, the column of that name is used, if
     there is one. Without next states, the state of the next row of the same trajectory is taken. `probability` is the
     probability with which the action was chosen. Durations must be 0 or more.
@@ -78,9 +82,7 @@ class TimedRewards(NamedTuple):
     left_out: int = 0
 
 
-def read_earnings(
-    source: str | Path | Frame, *, reward: str = "reward", duration: str = "duration"
-) -> TimedRewards:
+def read_earnings(source: Source, *, reward: str = "reward", duration: str = "duration") -> TimedRewards:
     """Return the rewards and durations in a CSV or Parquet file, a frame, or columns by name.
 
     >>> read_earnings({"reward": [1.0, "?", 3.0], "duration": [2.0, 2.0, -1.0]}).refused
@@ -100,15 +102,32 @@ def read_earnings(
 # --- Columns ------------------------------------------------------------------------------
 
 
-def columns_of(source: str | Path | Frame) -> Mapping[str, Iterable[Any]]:
+def columns_of(source: Source) -> Mapping[str, Iterable[Any]]:
     """Return the columns of a source by name."""
     if isinstance(source, str | Path):
-        check_readable(Path(source))
-        source, _ = read_apart(table_in_file, Path(source))
+        paths = sorted(glob.glob(str(source))) if glob.has_magic(str(source)) else [str(source)]  # noqa: PTH207 - also absolute
+        if not paths:
+            raise FileNotFoundError(f"no file has a name like {source}; give the path of the log")
+        source = _files(paths)
+    elif isinstance(source, list | tuple) and source and all(isinstance(one, str | Path) for one in source):
+        source = _files(source)
+    elif hasattr(source, "__arrow_c_stream__") and not hasattr(source, "iloc"):  # which pandas has
+        source = pl.DataFrame(source)
     columns = columns_by_name(source)
     if columns is None:
         raise TypeError(f"the log is {shown(source)}; it must be a file, a frame, or columns by name")
     return columns
+
+
+def _files(paths: Sequence[str | Path]) -> pl.DataFrame:
+    """Return the table in one or several files, one below the other."""
+    tables = []
+    for path in map(Path, paths):
+        check_readable(path)
+        tables.append(read_apart(table_in_file, path)[0])
+        if tables[-1].columns != tables[0].columns:
+            raise ValueError(f"{path} has other columns than {paths[0]}; files of one log must have the same")
+    return tables[0] if len(tables) == 1 else pl.concat(tables, how="vertical_relaxed")
 
 
 def table_in_file(path: Path) -> tuple[pl.DataFrame, Facts]:
@@ -149,19 +168,28 @@ def taken(columns: Mapping[str, Iterable[Any]], wanted: Columns, name: str) -> L
     if not isinstance(wanted, str):
         if not wanted:
             raise ValueError(f"{name} names no column; give at least one")
-        return list(zip(*(taken(columns, each, name) for each in wanted), strict=True))
+        return together([taken(columns, each, name) for each in wanted])
     if wanted not in columns:
         raise ValueError(
             f"the log has no column {wanted!r} for the {name.replace('_', ' ')}{nearest(wanted, columns)}"
         )
     column: Any = unmasked(f"the column {wanted!r} of the log", columns[wanted])
+    if isinstance(column, pl.Series) and (column.dtype in (pl.String, pl.Boolean) or is_number(column.dtype)):
+        return column
     for listed in ("to_pylist", "to_list", "tolist"):  # pyarrow; polars and pandas; NumPy
         if hasattr(column, listed):
             return _listed(wanted, getattr(column, listed))
     return _listed(wanted, lambda: column)
 
 
-def _listed(name: str, values: Callable[[], Iterable[Any]]) -> Labels:
+def together(parts: list[Labels]) -> Labels:
+    """Return the tuples of several columns."""
+    if all(isinstance(part, pl.Series) for part in parts):
+        return pl.DataFrame([pl.Series(str(at), part) for at, part in enumerate(parts)]).to_struct()
+    return list(zip(*parts, strict=True))
+
+
+def _listed(name: str, values: Callable[[], Iterable[Any]]) -> list[Hashable]:
     """Return the values of a column; some that a file can hold, such as a date in the year 50,000, Python has not."""
     try:
         return list(values())
@@ -184,13 +212,16 @@ def _is_missing(label: Hashable) -> bool:
 
 def _numbers(values: Labels) -> tuple[Floats, Flags]:
     """Return values as numbers, with NaN for missing ones, and flags for those that are text instead."""
-    numbers, texts = np.full(len(values), np.nan), np.zeros(len(values), dtype=bool)
+    texts = np.zeros(len(values), dtype=bool)
+    if isinstance(values, pl.Series) and values.dtype != pl.String:
+        return values.cast(pl.Float64).fill_null(math.nan).to_numpy(), texts
+    numbers = np.full(len(values), np.nan)
     for row, given in enumerate(values):
         if type(given) is float:
             numbers[row] = given
         elif not _is_missing(given) and given != "":
             try:
-                numbers[row] = float(given)  # type: ignore[arg-type] # anything but a number counts as text
+                numbers[row] = float(given)
             except OverflowError:
                 numbers[row] = math.inf
             except (TypeError, ValueError):
@@ -215,13 +246,17 @@ class LogReader:
         self.columns = columns
         self.size = len(next(iter(columns.values())))
         self.usable = np.ones(self.size, dtype=bool)
+        self.place = np.arange(1, self.size + 1)  # of each row in the source
         self.refused: list[str] = []
+        self.notes: list[str] = []
+        self.censored, self.per = 0, "unit time"
 
     def refuse(self, wrong: Flags, fault: str) -> None:
         """Leave out the rows that are wrong, and note what is wrong with them."""
-        rows = np.flatnonzero(wrong & self.usable) + 1
-        if rows.size:
-            self.usable[rows - 1] = False
+        at = np.flatnonzero(wrong & self.usable)
+        if at.size:
+            self.usable[at] = False
+            rows = np.sort(self.place[at])
             listed = ", ".join(map(str, rows[:_SHOWN].tolist())) + (", ..." if rows.size > _SHOWN else "")
             one = f"1 row has {fault} (row {listed})"
             self.refused.append(one if rows.size == 1 else f"{rows.size:,} rows have {fault} (rows {listed})")
@@ -238,10 +273,14 @@ class LogReader:
         """Return the rewards and the durations; rows with a negative duration, or with sizes that no sum can hold, are refused."""
         reward, duration = self.number("reward"), self.number("duration")
         self.refuse(duration < 0.0, "a negative duration")
+        self.check_sizes(reward, duration)
+        return reward, duration
+
+    def check_sizes(self, reward: Floats, duration: Floats) -> None:
+        """Refuse rows with sizes that no sum can hold."""
         tiny = (duration > 0.0) & (duration < 1.0 / _LARGEST)
         self.refuse(np.abs(reward) > _LARGEST, "a reward too large or too small to compute with")
         self.refuse(tiny | (duration > _LARGEST), "a duration too large or too small to compute with")
-        return reward, duration
 
     def nothing_left(self) -> ValueError:
         """Return the error for a log that has no usable row."""
@@ -250,7 +289,7 @@ class LogReader:
     def log(self) -> Log:
         """Return the log of the usable rows."""
         labels, state, after = self.states()
-        actions, action = _numbered(self.columns["action"])
+        actions, action = numbered(self.columns["action"])
         self.refuse(state < 0, "no state")
         self.refuse(action < 0, "no action")
         reward, duration = self.earnings()
@@ -259,27 +298,46 @@ class LogReader:
             probability = self.number("probability")
             wrong = ~((probability > 0.0) & (probability <= 1.0))
             self.refuse(wrong, "a probability that is not above 0 and at most 1")
-        trajectory = np.zeros(self.size, dtype=np.int64)
-        if "trajectory" in self.columns:
-            trajectory = _numbered(self.columns["trajectory"])[1]
-            self.refuse(trajectory < 0, "no trajectory")
+        trajectory = self.trajectories()
         order = np.argsort(trajectory, kind="stable")
         order = order[trajectory[order] >= 0]
         if after is None:
             after = self.following(state, trajectory, order)
         self.refuse(after < 0, "no next state")
         kept = order[self.usable[order]]
+        self.columns = {}  # they may be large
         if not kept.size:
             raise self.nothing_left()
         rows = LogRows(state[kept], action[kept], reward[kept], duration[kept], after[kept])
         chances = None if probability is None else probability[kept]
-        return Log(rows, trajectory[kept], chances, (labels, actions), tuple(self.refused))
+        return Log(
+            rows,
+            trajectory[kept],
+            chances,
+            (labels, actions),
+            tuple(self.refused),
+            tuple(self.notes),
+            censored=self.censored,
+            per=self.per,
+        )
+
+    def trajectories(self) -> Ints:
+        """Return the number of the trajectory of each row, -1 if it is missing."""
+        if "trajectory" not in self.columns:
+            return np.zeros(self.size, dtype=np.int64)
+        trajectory = numbered(self.columns["trajectory"])[1]
+        self.refuse(trajectory < 0, "no trajectory")
+        return trajectory
 
     def states(self) -> tuple[tuple[Hashable, ...], Ints, Ints | None]:
         """Return the labels of the states, the states and the next states by number; None if these are not given."""
         if "next_state" not in self.columns:
-            return *_numbered(self.columns["state"]), None
-        labels, both = _numbered([*self.columns["state"], *self.columns["next_state"]])
+            return *numbered(self.columns["state"]), None
+        here, after = self.columns["state"], self.columns["next_state"]
+        if isinstance(here, pl.Series) and isinstance(after, pl.Series) and here.dtype == after.dtype:
+            labels, both = numbered(pl.concat([here, after]))
+        else:
+            labels, both = numbered([*_unpacked(here), *_unpacked(after)])
         return labels, both[: self.size], both[self.size :]
 
     def following(self, state: Ints, trajectory: Ints, order: Ints) -> Ints:
@@ -292,11 +350,13 @@ class LogReader:
         return after
 
 
-def _numbered(values: Labels) -> tuple[tuple[Hashable, ...], Ints]:
+def numbered(values: Labels) -> tuple[tuple[Hashable, ...], Ints]:
     """Return the different labels, and the number of the label in each row, -1 if it is missing.
 
     Labels are numbered in sorted order or, if they cannot be sorted, in order of appearance.
     """
+    if isinstance(values, pl.Series):
+        return _numbered_quickly(values)
     known = [None if _is_missing(label) else label for label in values]
     try:
         different = [label for label in dict.fromkeys(known) if label is not None]
@@ -309,3 +369,30 @@ def _numbered(values: Labels) -> tuple[tuple[Hashable, ...], Ints]:
         different = sorted(different)  # type: ignore[type-var]
     numbers: dict[Hashable, int] = {label: number for number, label in enumerate(different)}
     return tuple(different), np.array([numbers.get(label, -1) for label in known], dtype=np.int64)
+
+
+def _numbered_quickly(values: pl.Series) -> tuple[tuple[Hashable, ...], Ints]:
+    """Return the same for a column of numbers or texts, or for a record of several, without looking at single rows."""
+    if values.dtype == pl.Struct:
+        parts = [_numbered_quickly(part) for part in values.struct.unnest()]
+        sizes = [max(len(labels), 1) for labels, _ in parts]
+        if math.prod(sizes) >= _LARGEST_KEY:
+            return numbered(_unpacked(values))
+        numbers = np.array([number for _, number in parts])
+        key = np.where((numbers < 0).any(axis=0), -1, np.ravel_multi_index([*np.maximum(numbers, 0)], sizes))
+        keys, found = np.unique(key, return_inverse=True)
+        known = keys[keys >= 0]
+        columns = zip(parts, np.unravel_index(known, sizes), strict=True)
+        labels = zip(*([labels[at] for at in where] for (labels, _), where in columns), strict=True)
+        return tuple(labels), found - (len(keys) - len(known))
+    values = values.fill_nan(None) if values.dtype.is_float() else values
+    different = values.drop_nulls().unique().sort()
+    number = values.replace_strict(different, pl.int_range(len(different), eager=True), default=-1)
+    return tuple(different.to_list()), number.cast(pl.Int64).to_numpy()
+
+
+def _unpacked(values: Labels) -> list[Hashable]:
+    """Return labels as a list; records become tuples."""
+    if isinstance(values, pl.Series) and values.dtype == pl.Struct:
+        return list(values.to_frame().unnest(values.name).iter_rows())
+    return list(values)

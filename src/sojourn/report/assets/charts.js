@@ -1,6 +1,6 @@
 // A chart in its figure: choices, legend, tooltip, zoom. Each kind of chart draws its own contents.
 
-const KINDS = { lines: drawLines, heatmap: drawHeatmap, whiskers: drawWhiskers };
+const KINDS = { lines: drawLines, heatmap: drawHeatmap, regions: drawRegions, whiskers: drawWhiskers };
 const ALL = [];
 
 class Chart {
@@ -16,7 +16,7 @@ class Chart {
     this.controls = make("div", { class: "controls" });
     this.canvas.before(this.controls);
     this.addChoices();
-    if (this.given.type !== "heatmap") this.addZoom(figure.querySelector("figcaption"));
+    if (!["heatmap", "regions"].includes(this.given.type)) this.addZoom(figure.querySelector("figcaption"));
     if (!this.controls.childElementCount) this.controls.remove();
     this.svg = make("svg", { class: "plot", role: "img", tabindex: "0", "aria-label": this.given.title }, this.canvas);
     this.tip = make("div", { class: "tip", hidden: "" }, this.canvas);
@@ -111,8 +111,8 @@ class Chart {
         button.addEventListener("click", () => this.toggle(one.name));
         this.buttons.push(button);
       }
-      for (const span of this.spec.spans || []) {
-        const item = make("span", { class: "ground" }, this.legend);
+      for (const span of this.spec.spans || this.spec.names || []) {
+        const item = make("span", { class: this.spec.names ? "ground full" : "ground" }, this.legend);
         make("i", { class: `c${span.colour}` }, item);
         make("span", {}, item, span.label);
       }

@@ -52,8 +52,14 @@ function drawHeatmap(chart) {
   return { frame, hover, leave: () => cells.forEach((one) => one.rect.classList.remove("near")) };
 }
 
+// The smallest of 1, 2, 5, 10, 20, ... that is at least as large.
+function roundStep(least) {
+  const power = 10 ** Math.floor(Math.log10(Math.max(1, least)));
+  return [1, 2, 5, 10].find((one) => one * power >= least - 1e-9) * power;
+}
+
 function labelRows(svg, frame, texts, cell) {
-  const every = Math.ceil(15 / cell);
+  const every = roundStep(15 / cell);
   texts.forEach((text, row) => {
     if (row % every) return;
     make("text", { x: frame.left - 6, y: frame.bottom - cell * (row + 0.5) + 4, "text-anchor": "end" }, svg, text);
@@ -61,7 +67,7 @@ function labelRows(svg, frame, texts, cell) {
 }
 
 function labelColumns(svg, frame, texts, wide) {
-  const every = Math.max(1, Math.ceil((widest(texts) + 8) / wide));
+  const every = roundStep((widest(texts) + 8) / wide);
   texts.forEach((text, column) => {
     if (column % every) return;
     const x = frame.left + wide * (column + 0.5), half = textWidth(text) / 2;

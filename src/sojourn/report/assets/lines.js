@@ -168,7 +168,7 @@ function nearestColumn(chart, seen, x, y, px) {
     const index = xsOf(spec, series).indexOf(best.value);
     if (index < 0 || series.y[index] === null || series.y[index] === undefined) continue;
     const ranged = series.low && series.low[index] !== null;
-    const range = ranged ? ` (${shown(series.low[index], 3)} to ${shown(series.high[index], 3)})` : "";
+    const range = ranged && !(series.bar && series.high[index] === series.y[index]) ? ` (${shown(series.low[index], 3)} to ${shown(series.high[index], 3)})` : "";
     rows.push({ ...series, told: withUnit(series.y[index], spec.y) + range });
   }
   if (!rows.length) return null;

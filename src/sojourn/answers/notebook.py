@@ -1,0 +1,102 @@
+"""How a solution and the worth of a policy show themselves in a notebook: a few lines, a picture and a table, all in the HTML itself."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import numpy as np
+
+from sojourn.answers import policy_map
+from sojourn.exact.bounds import Solution
+from sojourn.exact.policies import PolicyValue
+from sojourn.exact.policy_table import actions_taken, split
+from sojourn.report import figures
+from sojourn.report.html import text
+from sojourn.report.words import number
+
+_MOST_ROWS = 10
+_POINTS = 500
+
+
+def drawn(worth: PolicyValue) -> policy_map.Drawn:
+    """Return a policy as it is drawn."""
+    model, parts = worth.model, split(worth.model)
+    places = None if parts is None else [tuple(map(_part, place)) for place in parts[1]]
+    actions = list(map(str, actions_taken(model, worth.pair_shares)))
+    shares = worth.time_shares.tolist() if len(worth.classes) == 1 else None
+    order = list(map(str, model.action_labels))
+    return policy_map.Drawn("", places, () if parts is None else parts[0], actions, order, shares)
+
+
+def _part(part: Any) -> float | str:
+    return part if isinstance(part, int | float) and not isinstance(part, bool) else str(part)
+
+
+def plot(worth: PolicyValue, ax: Any = None) -> Any:
+    """Draw a policy on axes of matplotlib, or on a figure of its own, and return the figure."""
+    sheet = policy_map.sheet(drawn(worth), _POINTS)
+    if sheet is None:
+        raise ValueError(
+            "the policy has several recurrent classes, and its states are no pairs of numbers, so there is nothing to draw"
+        )
+    if ax is None:
+        return figures.drawn_sheet(sheet)
+    figures.draw(sheet.rows[0][0], ax)
+    return ax.figure
+
+
+def solution_html(found: Solution) -> str:
+    """Return a solution as it shows itself in a notebook."""
+    if not np.isfinite(found.gains).all():  # a total
+        return f"<pre>{text(repr(found))}</pre>"
+    ends = "an estimate without proven bounds"
+    if not found.is_estimate:
+        ends = f"proven to lie between {number(found.lower, 8)} and {number(found.upper, 8)}"
+    gains = found.gains
+    gain = (
+        number(float(gains[0]), 8)
+        if gains.min() == gains.max()
+        else f"{number(gains.min(), 8)} to {number(gains.max(), 8)}"
+    )
+    return _html(f"gain {gain}, {ends} ({found.solver}, {number(found.seconds, 2)} s)", found.worth)
+
+
+def value_html(worth: PolicyValue) -> str:
+    """Return the worth of a policy as it shows itself in a notebook."""
+    gains = worth.gains
+    same = gains.min() == gains.max()
+    return _html(
+        f"gain {number(gains[0], 8) if same else f'{number(gains.min(), 8)} to {number(gains.max(), 8)}'}",
+        worth,
+    )
+
+
+def _html(first: str, worth: PolicyValue) -> str:
+    """Return lines, a picture and the first rows of the table; the picture is light, on a ground of its own."""
+    words = [first]
+    if len(worth.classes) == 1 and np.isfinite(worth.deviation):
+        note = f", with {worth.constant} as constants" if worth.constant else ""
+        words.append(f"deviation {number(worth.deviation, 6)} times the root of time{note}")
+    parts = [f"<p>{text(line)}</p>" for line in words]
+    sheet = policy_map.sheet(drawn(worth), _POINTS) if worth.model.num_states > 1 else None
+    if sheet is not None:
+        image = base64.b64encode(figures.files_of(sheet, ["png"])["png"]).decode()
+        style = "max-width: 100%; width: 36em; background: white"
+        parts.append(f'<img alt="{text(first)}" style="{style}" src="data:image/png;base64,{image}">')
+    table = worth.table()
+    head = "".join(f"<th>{text(name.replace('_', ' '))}</th>" for name in table.columns)
+    rows = "".join(
+        f"<tr>{''.join(f'<td>{text(_cell(value))}</td>' for value in row)}</tr>"
+        for row in table.head(_MOST_ROWS).iter_rows()
+    )
+    parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>")
+    if table.height > _MOST_ROWS:
+        parts.append(f"<p>and {table.height - _MOST_ROWS:,} more states: table() has them all</p>")
+    return "".join(parts)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    return number(value, 5) if isinstance(value, float) else str(value)
