@@ -174,6 +174,22 @@ def test_zero_durations_for_ever_would_break_the_theorem_on_centring() -> None:
 # --- Exact answers ---
 
 
+def test_a_derivative_by_a_probability_is_that_of_a_number_before_the_division_by_the_sum() -> None:
+    """A coin pays 1 with a probability of p, so the gain is p: 1/2 per unit of the number at p = 1/2, and 1 per unit of p."""
+    coin = from_transitions([(0, 0, 0, 0.5, 1.0, 1.0), (0, 0, 0, 0.5, 0.0, 1.0)])
+    found = sj.evaluate(coin, [0]).sensitivity.probability
+    assert found == close(np.array([0.5, -0.5]))
+    assert found[0] / (1.0 - 0.5) == close(1.0)
+
+
+def test_a_bound_of_totals_is_for_policies_that_end() -> None:
+    """To leave costs 5; -5 is the bound although waiting for ever, which never ends, would cost nothing."""
+    model = from_transitions([(0, 0, 0, 1.0, 0.0, 1.0), (0, 1, 1, 1.0, -5.0, 1.0), (1, 0, 1, 1.0, 0.0, 1.0)])
+    best = sj.solve(model, until=1)
+    assert best.values[0] == close(-5.0) == best.upper[0]
+    assert sj.solve(model).gain == 0.0
+
+
 def test_an_optimal_policy_may_waste_a_transient_state() -> None:
     """The way into a loop earns 5 or nothing: both policies are optimal, but only one maximises r - rho d + P h."""
     model = from_transitions([(0, 0, 1, 1.0, 0.0, 1.0), (0, 1, 1, 1.0, 5.0, 1.0), (1, 0, 1, 1.0, 1.0, 1.0)])
