@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -75,6 +76,24 @@ def test_rewards_of_one_sign_that_do_not_depend_on_durations(
     assert lost >= losses * (1.0 + 1e-12)
 
 
+# --- Limits and means at a step size ---
+
+
+def test_small_rewards_in_short_times_leave_the_harmonic_mean_as_it_is() -> None:
+    """If a job takes half its size, the estimate is 2 although the density of sizes does not vanish at 0."""
+    rate = sj.Harmonic(0.01)
+    for size in np.random.default_rng(1).exponential(size=1000):
+        rate = sj.rates.update(rate, size, size / 2.0)
+    assert sj.rates.value(rate) == close(2.0)
+
+
+def test_the_first_order_mean_holds_for_a_gain_of_zero() -> None:
+    """1 in a time of 1 or -1 in a time of 3: the mean of `Exponential` is beta / (2 - beta) / 4, though E[r] is 0."""
+    rows = [(s, 0, after, 0.5, 1.0 - 2.0 * after, 1.0 + 2.0 * after) for s in (0, 1) for after in (0, 1)]
+    found = sj.audit(from_transitions(rows), estimators=[sj.Exponential(0.1)])["Exponential"]
+    assert (found.rate, found.mean) == close((0.0, 0.1 / 1.9 / 4.0))
+
+
 # --- Laws and scores ---
 
 
@@ -116,7 +135,59 @@ def test_scores_on_streams_that_estimators_made_themselves_mislead() -> None:
     assert shared[2] < shared[0] < shared[1]  # on one stream, the nearer the better
 
 
+# --- Centring ---
+
+
+def alone(second: Fraction, third: Fraction, strength: Fraction, middle: int) -> tuple[Fraction, Fraction]:
+    """The errors of a ring's second and third state after one round, in which each state in turn moves until it rests."""
+    first = second / (1 + strength)  # y1 = y2 - c y1, where y1 is the level and the first state takes 1
+    return third - middle * strength * first, first - strength * first
+
+
+@pytest.mark.parametrize("strength", [Fraction(1, 1000), Fraction(1, 10), Fraction(1)])
+def test_pairs_that_are_updated_alone_for_long_need_not_settle(strength: Fraction) -> None:
+    """The page's ring of three: with a middle state that takes 10, an error changes its sign and grows, for any strength.
+
+    A round has an eigenvalue below -1 if and only if 1 + trace + determinant < 0, since it has two real ones of either sign.
+    """
+    for middle, grows in ((10, True), (1, False)):
+        (a, c), (b, d) = (
+            alone(Fraction(1), Fraction(0), strength, middle),
+            alone(Fraction(0), Fraction(1), strength, middle),
+        )
+        assert a * d - b * c <= 0
+        assert (1 + a + d + (a * d - b * c) < 0) == grows
+
+
+def test_zero_durations_for_ever_would_break_the_theorem_on_centring() -> None:
+    """Waiting in no time has an error of 0 at the right rate, and so is greedy, but it earns nothing: it is refused."""
+    rate = Fraction(1)
+    work, wait = (
+        1 - rate * 1,
+        0 - rate * 0,
+    )  # the errors of an action that earns 1 in 1, and of one that takes no time
+    assert work == wait == 0
+    with pytest.raises(ValueError, match="without time passing"):
+        from_transitions([(0, 0, 0, 1.0, 1.0, 1.0), (0, 1, 0, 1.0, 0.0, 0.0)])
+
+
 # --- Exact answers ---
+
+
+def test_a_derivative_by_a_probability_is_that_of_a_number_before_the_division_by_the_sum() -> None:
+    """A coin pays 1 with a probability of p, so the gain is p: 1/2 per unit of the number at p = 1/2, and 1 per unit of p."""
+    coin = from_transitions([(0, 0, 0, 0.5, 1.0, 1.0), (0, 0, 0, 0.5, 0.0, 1.0)])
+    found = sj.evaluate(coin, [0]).sensitivity.probability
+    assert found == close(np.array([0.5, -0.5]))
+    assert found[0] / (1.0 - 0.5) == close(1.0)
+
+
+def test_a_bound_of_totals_is_for_policies_that_end() -> None:
+    """To leave costs 5; -5 is the bound although waiting for ever, which never ends, would cost nothing."""
+    model = from_transitions([(0, 0, 0, 1.0, 0.0, 1.0), (0, 1, 1, 1.0, -5.0, 1.0), (1, 0, 1, 1.0, 0.0, 1.0)])
+    best = sj.solve(model, until=1)
+    assert best.values[0] == close(-5.0) == best.upper[0]
+    assert sj.solve(model).gain == 0.0
 
 
 def test_an_optimal_policy_may_waste_a_transient_state() -> None:

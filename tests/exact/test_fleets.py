@@ -14,7 +14,7 @@ import sojourn as sj
 from log_samples import as_log, behaviours, log_of, machine, models
 from small_envs import sentence
 
-SHARED = Path("/work/shared/data")
+SHARED = Path(__file__).parents[3] / "shared" / "data"
 BUSES, TURBOFANS = SHARED / "buses" / "a530875.asc", SHARED / "cmapss" / "train_FD001.txt"
 
 

@@ -13,6 +13,7 @@ from scipy import sparse
 
 import sojourn as sj
 from sojourn.exact.bounds import bounds, longest_timeless
+from sojourn.exact.coarse import coarse_start, coarser
 from sojourn.exact.direct import cost_in_sweeps, direct_policy_iteration, estimate, is_narrow
 from sojourn.models import SMDP, from_transitions
 
@@ -227,3 +228,44 @@ def test_no_clock_decides() -> None:
         two.upper,
     )
     assert (one.bias == two.bias).all()
+
+
+@pytest.mark.parametrize("name", ["two queues, load .98", "three machines", "ring", "selfish mining, .35"])
+def test_a_coarser_model_shows_where_to_begin(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Huge models begin with the policy of a coarser one, which is a policy of theirs, and have the same gain."""
+    make, options, sizes = structures.STRUCTURES[name]
+    model = make(sizes[0], **options)
+    begun = coarse_start(model, np.zeros(0, dtype=np.int64))
+    assert ((begun >= model.pair_offsets[:-1]) & (begun < model.pair_offsets[1:])).all()
+    expected = sj.solve(model)
+    monkeypatch.setattr("sojourn.exact.solve._HUGE", 500)
+    found = sj.solve(model)
+    assert found.gain == pytest.approx(expected.gain, rel=1e-8)
+    assert found.lower <= expected.upper
+    assert expected.lower <= found.upper
+
+
+def test_a_coarser_model_has_the_means_of_its_groups() -> None:
+    """Every group has the actions of its states, and the mean of their rewards, durations and transitions."""
+    model = structures.job_classes(9)
+    found, group = coarser(model)
+    assert np.bincount(group).max() == 2
+    assert found.num_states < 0.6 * model.num_states
+    state, coarse = model.state_of_pair(), found.state_of_pair()
+    moves = np.zeros((model.num_pairs, found.num_states))
+    np.add.at(
+        moves,
+        (np.repeat(np.arange(model.num_pairs), np.diff(model.row_offsets)), group[model.successor]),
+        model.probability,
+    )
+    law = (
+        found.probability,
+        (np.repeat(np.arange(found.num_pairs), np.diff(found.row_offsets)), found.successor),
+    )
+    there = sparse.coo_array(law, shape=(found.num_pairs, found.num_states)).toarray()
+    for pair in range(found.num_pairs):
+        own = (group[state] == coarse[pair]) & (model.action == found.action[pair])
+        assert own.sum() == np.count_nonzero(group == coarse[pair])
+        assert found.reward[pair] == pytest.approx(model.reward[own].mean())
+        assert found.duration[pair] == pytest.approx(model.duration[own].mean())
+        assert there[pair] == pytest.approx(moves[own].mean(axis=0))

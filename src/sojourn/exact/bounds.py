@@ -173,9 +173,10 @@ class Solution:
             raise ValueError(
                 "a total has no gain, so nothing is known of its long run; evaluate its policy by itself"
             )
-        from sojourn.exact.policies import evaluate  # noqa: PLC0415 - it imports this module in turn
-
-        return evaluate(self.model, np.asarray(self.policy))
+        found: PolicyValue = users_constructor("sojourn.exact.policies:evaluate")(
+            self.model, np.asarray(self.policy)
+        )
+        return found
 
     @property
     def deviation(self) -> float:

@@ -61,6 +61,7 @@ class Arrays(NamedTuple):
     probability: Floats
     reward: Floats
     duration: Floats
+    action: Indices
 
 
 def arrays(model: SMDP) -> Arrays:

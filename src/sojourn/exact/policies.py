@@ -238,9 +238,7 @@ class PolicyValue:
 
     def table(self) -> Any:
         """Return what is known about the policy as a data frame of Polars; `Solution.table` says what is in it."""
-        from sojourn.exact.policy_table import table_of  # noqa: PLC0415 - it imports this module in turn
-
-        return table_of(self)
+        return users_constructor("sojourn.exact.policy_table:table_of")(self)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the policy, and return the figure of matplotlib: a map if states are pairs of numbers, else bars.

@@ -6,7 +6,8 @@ gain changes by
     d gain / d reward(s, a) = x(s, a)        d gain / d duration(s, a) = -g x(s, a)
     d gain / d p(row)       = x(s, a) (v(row) - mean of v over the pair's rows),    v = r - g tau + h(s') of the row
 
-where the other probabilities of the pair shrink in proportion, so that they still sum to 1.
+where the number p(row) moves, and then all probabilities of the pair are divided by their sum. The probability itself moves by
+only 1 - p as much, so per unit of it, divide by 1 - p.
 
 An action that the policy does not take loses A = h(s) - (r - g d + P h) each time that it is taken instead. If the reward of
 the policy's own pair in state i grows by e, the gain grows by e x(i) and the bias by e k, where
@@ -42,7 +43,8 @@ class Sensitivity(NamedTuple):
     """By how much the gain changes if a number of the model does: per unit of each reward, duration and probability.
 
     `reward` and `duration` have a number for each pair, `probability` one for each row of the model, as they are stored
-    in it. If a probability changes, the others of its pair shrink or grow in proportion.
+    in it. If the number of a row changes, all probabilities of its pair are divided by their sum, so its own moves by
+    1 - p as much; divide by 1 - p for the effect per unit of the probability itself.
 
     >>> import sojourn as sj
     >>> worth = sj.evaluate(sj.problems.long_return(), [0, 0])  # 30 in a time of 2, then 0 in one of 1

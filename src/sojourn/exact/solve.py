@@ -3,7 +3,7 @@
 Models of up to 300 states are solved by policy iteration, which is exact. Larger ones begin with sweeps of modified policy
 iteration. If the bounds do not meet soon, the rate at which they approach each other says how many more sweeps it would take,
 and the width of the policy's graph says what policy iteration with sparse factorisations would take. The cheaper of the two
-goes on from the policy that was reached. Random models mix fast and are left to the sweeps; queues, rings and other
+goes on from the policy that was reached, or in models of more than 200,000 states from that of a coarser model. Random models mix fast and are left to the sweeps; queues, rings and other
 narrow graphs are factorised. The choice depends on the model alone, not on a clock. If the gain depends on the start, each
 end component is solved in this way.
 
@@ -33,6 +33,7 @@ from numpy.typing import ArrayLike
 
 from sojourn.data.numbers import positive, within
 from sojourn.exact.bounds import Goal, Solution, not_solved
+from sojourn.exact.coarse import coarse_start
 from sojourn.exact.constraints import Constraint, checked_limits
 from sojourn.exact.criteria import Paid, asked, solve_total
 from sojourn.exact.direct import cost_in_sweeps, direct_policy_iteration, is_narrow
@@ -49,6 +50,7 @@ from sojourn.rules.arrays import Floats, Ints
 from sojourn.rules.door import told
 
 _SMALL = 300  # states: up to here policy iteration is as fast, and exact
+_HUGE = 200_000  # states: from here on a coarser model shows policy iteration where to begin
 _TRIAL = 150  # sweeps; after two trials the rate is known
 _SHARE = 8.0  # if factorisations are cheap, this part of their time is spent on sweeps first
 _SWEEPS = 300_000  # at most
@@ -155,7 +157,13 @@ class _Judge:
         """Return how many sweeps to take first: few if factorisations are cheap."""
         if is_narrow(self._model):
             self._budget = cost_in_sweeps(self._model, self._model.pair_offsets[:-1])
+        if self._is_certain():
+            return 1
         return _TRIAL if not self._budget <= _SHARE * _TRIAL else max(int(self._budget / _SHARE), 1)
+
+    def _is_certain(self) -> bool:
+        """Return whether factorisations are better without a trial; in huge models it would cost as much as a coarser model."""
+        return self._budget < math.inf and self._model.num_states > _HUGE
 
     def budget(self, reached: Reached) -> float:
         """Return how many sweeps cost as much as factorisations; infinity if these are too large."""
@@ -167,7 +175,7 @@ class _Judge:
         """Return how many more sweeps to take."""
         last, self._last = self._last, reached
         if last is None:
-            return 0 if self._budget <= _SHARE * _TRIAL else _TRIAL
+            return 0 if self._is_certain() or self._budget <= _SHARE * _TRIAL else _TRIAL
         left = self._left(last, reached)
         if reached.sweeps + left > self.budget(reached) or reached.sweeps >= _SWEEPS:
             return 0
@@ -188,7 +196,8 @@ def _without_sweeps(model: SMDP, tolerance: float, reached: Reached, budget: flo
     found = refused = None
     if budget < math.inf:
         try:
-            found = direct_policy_iteration(model, reached.pairs, tolerance)
+            pairs = coarse_start(model, reached.pairs) if model.num_states > _HUGE else reached.pairs
+            found = direct_policy_iteration(model, pairs, tolerance)
         except NotSolvedError as error:
             refused = error
     if found is not None and not found.is_coarse:

@@ -13,7 +13,7 @@ r > 0 and r < 0, and E[x; A] the mean of x with everything outside A counted as 
                                     P+ E[r; r > 0] / E[tau; r > 0] + P- E[r; r < 0] / E[tau; r < 0]
 
 With a constant step size beta, these are limits for small beta. Rewards of a sign whose density does not vanish at 0 add 0 to
-the limit of `Harmonic`, but at a given beta what they add falls only like 1 / log(1 / beta).
+the limit of `Harmonic` if small ones take as long as others, but at a given beta what they add falls only like 1 / log(1 / beta).
 """
 
 from __future__ import annotations

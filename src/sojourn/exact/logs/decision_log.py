@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from scipy.special import stdtrit
 
+from sojourn.data.names import users_constructor
 from sojourn.data.numbers import finite, positive, probability, proper_fraction, shown
 from sojourn.exact.logs.fit import (
     Fit,
@@ -237,10 +238,9 @@ class Log:
         >>> Log.from_sums(sums | more).behaviour.rate
         2.0
         """
-        from sojourn.exact.logs.sums import read_sums  # noqa: PLC0415 - it makes logs
-
-        log, squares, count = read_sums(source)
-        return log._summed(squares, count)  # noqa: SLF001 - it is the same class
+        log, squares, count = users_constructor("sojourn.exact.logs.sums:read_sums")(source)
+        summed: Log = log._summed(squares, count)  # noqa: SLF001 - it is the same class
+        return summed
 
     def _summed(self, squares: Floats, count: Ints) -> Log:
         """Turn a log whose rows are sums into the log that they are sums of."""
