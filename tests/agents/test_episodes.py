@@ -21,6 +21,7 @@ from sojourn.agents.planning.optimism import (
     plausible,
 )
 from sojourn.agents.planning.posterior import UsualStep, drawn_duration, drawn_model, drawn_reward
+from sojourn.rules.arrays import Floats
 from sojourn.rules.values import same
 
 MAKERS: dict[str, Any] = {
@@ -39,41 +40,64 @@ def seen_at_random(seed: int, steps: int) -> SparseCounts:
     return counts
 
 
-def test_successors_are_drawn_from_their_posterior() -> None:
-    """In 400 draws, shares have the means and variances of Dirichlet(1/3 + counts), to five standard errors."""
-    counts, rng = seen_at_random(1, 40), sj.stream(1)
-    usual = UsualStep(steps=40.0, reward=0.0, duration=1.0)
-    found = np.zeros((400, 3))
+def often(few: int, many: int) -> list[Any]:
+    """Return how often to draw: few times for a test, and many times for evidence."""
+    return [few, pytest.param(many, marks=pytest.mark.evidence)]
+
+
+def close(found: Floats, mean: Any, variance: Any) -> bool:
+    """Whether draws have this mean and this variance, each to five of its standard errors."""
+    away = (found - mean) ** 2
+    of_mean, of_variance = found.std(axis=0), away.std(axis=0)
+    errors = 5.0 / math.sqrt(len(found))
+    return bool(
+        (np.abs(found.mean(axis=0) - mean) < errors * of_mean).all()
+        and (np.abs(away.mean(axis=0) - variance) < errors * of_variance).all()
+    )
+
+
+def dirichlet(weights: Floats) -> tuple[Floats, Floats]:
+    """Return the means and variances of shares with this law."""
+    means = weights / weights.sum()
+    return means, means * (1 - means) / (weights.sum() + 1)
+
+
+@pytest.mark.parametrize("draws", often(400, 20_000))
+def test_successors_are_drawn_from_their_posterior(draws: int) -> None:
+    """Shares have the means and variances of Dirichlet(1/3 + counts), and not those of Dirichlet(1 + counts)."""
+    counts, rng = seen_at_random(1, 15), sj.stream(1)
+    usual = UsualStep(steps=15.0, reward=0.0, duration=1.0)
+    found = np.zeros((draws, 3))
     for row in found:
         model = drawn_model(counts, np.zeros((3, 2)), usual, 1.0, rng)
         np.add.at(row, model.successor[: model.begin[1]], model.share[: model.begin[1]])
-    weights = np.full(3, 1 / 3)
+    seen = np.zeros(3)
     link = int(counts.pairs[0, 0, 5])
     while link >= 0:
-        weights[int(counts.links[link, 0])] += counts.links[link, TIMES]
+        seen[int(counts.links[link, 0])] += counts.links[link, TIMES]
         link = int(counts.links[link, 2])
-    means = weights / weights.sum()
-    spreads = means * (1 - means) / (weights.sum() + 1)
     assert found.sum(axis=1) == pytest.approx(np.ones(len(found)))
-    assert np.abs(found.mean(axis=0) - means).max() < 5 * np.sqrt(spreads.max() / len(found))
-    assert found.var(axis=0) == pytest.approx(spreads, rel=0.4)
+    assert close(found, *dirichlet(seen + 1 / 3))
+    assert not close(found, *dirichlet(seen + 1.0))
 
 
-def test_rewards_and_durations_are_drawn_from_their_posteriors() -> None:
-    """Student's t and the inverse gamma law have these means and variances, by their textbook formulas."""
+@pytest.mark.parametrize("draws", often(2_000, 40_000))
+def test_rewards_and_durations_are_drawn_from_their_posteriors(draws: int) -> None:
+    """They have the means and variances of Student's t and of the inverse gamma law, by their textbook formulas."""
     rng = sj.stream(2)
     visits, mean, squares, prior, spread, strength = 9.0, 2.0, 6.0, 1.0, 0.5, 0.5
-    rewards = np.array(
-        [drawn_reward(rng, visits, mean, squares, prior, spread, strength) for _ in range(2_000)]
+    found = np.array(
+        [drawn_reward(rng, visits, mean, squares, prior, spread, strength) for _ in range(draws)]
     )
     scale = spread + squares / 2 + strength * visits / (strength + visits) * (mean - prior) ** 2 / 2
-    variance = scale / (2 + visits / 2 - 1) / (visits + strength)
-    assert rewards.mean() == pytest.approx((strength * prior + visits * mean) / (strength + visits), abs=0.09)
-    assert rewards.var() == pytest.approx(variance, rel=0.3)
-    durations = np.array([drawn_duration(rng, visits, mean, 4.0, prior) for _ in range(2_000)])
+    centre = (strength * prior + visits * mean) / (strength + visits)
+    assert close(found, centre, scale / (2 + visits / 2 - 1) / (visits + strength))
+    assert not close(found, centre, scale / (2 + visits / 2 - 1) / (visits / 2 + strength))
+    assert not close(found, mean, scale / (2 + visits / 2 - 1) / (visits + strength))
+    found = np.array([drawn_duration(rng, visits, mean, 4.0, prior) for _ in range(draws)])
     centre = (prior + 36 * mean) / 37
-    assert durations.mean() == pytest.approx(centre, rel=0.02)
-    assert durations.var() == pytest.approx(centre**2 / 36, rel=0.2)
+    assert close(found, centre, centre**2 / 36)
+    assert not close(found, centre, centre**2 / 27)
 
 
 LIMITS = Limits(-3.0, 3.0, 2.0, 0.1, 4.0, 1e-6, of_pairs=0.1, of_successors=1.5)
@@ -123,11 +147,12 @@ def test_radii_are_those_of_the_papers() -> None:
     assert [kept_of(method, duration, 3.0) for duration in (0.99 * most, 1.01 * most)] == [0.99 * most, 0.0]
 
 
-def test_intervals_of_sojourns_hold() -> None:
-    """In 5 runs of 1 to 300 exponential sojourns, none has a mean outside CT-UCRL's interval, which allows 5 %."""
+@pytest.mark.parametrize("runs", often(5, 200))
+def test_intervals_of_sojourns_hold(runs: int) -> None:
+    """In runs of 1 to 300 exponential sojourns, none has a mean outside CT-UCRL's interval, which allows 5 %."""
     rng, pairs = np.random.default_rng(4), np.zeros((1, 1, 7))
     method = ExponentialSojourns(0.05, 1.0, 1.0, 0.001, 0.7)
-    for _ in range(5):
+    for _ in range(runs):
         total = 0.0
         for visits in range(1, 301):
             total += kept_of(method, float(rng.exponential(0.5)), float(visits))
