@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from sojourn.data.numbers import shown, whole
-from sojourn.models.columns import Columns, amounts_in_rows, model_of, quantities_in
 from sojourn.models.dictionaries import ENTRIES, Content, known, outcomes_of, with_table
 from sojourn.models.laws import KINDS, Exponential, FlatLaws, constants
+from sojourn.models.rows import Columns, amounts_in_rows, model_of, quantities_in
 from sojourn.models.smdp import SMDP
 from sojourn.models.transitions import Further, Quantity, rows_of
 from sojourn.models.validation import SUM_TOLERANCE
